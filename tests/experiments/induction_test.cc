@@ -1,4 +1,4 @@
-// Induction heads emerge in a decoder of two attention layers without feed-forward layers.
+// Induction heads emerge in a decoder with two attention layers and no feed-forward layers.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -28,13 +28,13 @@ BOOST_AUTO_TEST_CASE(an_attention_only_decoder_learns_induction_heads) {
   BOOST_TEST(largest(before.induction[1]) < 0.2);
   for (std::int64_t step = 0; step < kSteps; ++step) experiment.train();
   const InductionFigures found = experiment.evaluate();
-  // The tokens of the first block are random and all different; nothing else about them can be
-  // predicted. All later tokens repeat the block.
+  // The tokens of the first block are random and distinct, so the model can only learn that they do
+  // not repeat. All later tokens repeat the block.
   BOOST_TEST(found.first > 3.5);
   BOOST_TEST(found.repeated < 0.2);
-  // A head of the second layer attends to the token that followed the previous occurrence of the
-  // current token. No head of the first layer does, but one attends to the preceding token, which
-  // the second layer builds on.
+  // A head in the second layer attends to the token that followed the previous occurrence of the
+  // current token. No head in the first layer does, but one of them attends to the preceding token,
+  // and the second layer depends on it.
   BOOST_TEST(largest(found.induction[1]) > 0.7);
   BOOST_TEST(largest(found.induction[0]) < 0.3);
   BOOST_TEST(largest(found.previous[0]) > 0.3);

@@ -11,7 +11,7 @@ namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(linear_attention_steps)
 namespace {
 
-/// Random regression problems; their sizes are a function of the case number.
+/// Returns random regression problems. Their sizes are a function of the case number.
 RegressionPoints random_points(Graph& g, int number, DType dtype) {
   const std::int64_t inputs = 1 + number % 6, outputs = 1 + number / 6 % 3,
                      count = 1 + number * 7 % 23, queries = 1 + number % 4;
@@ -22,8 +22,8 @@ RegressionPoints random_points(Graph& g, int number, DType dtype) {
           normal(key, Shape{outputs, inputs}, 0, 1, dtype)};
 }
 
-/// Maximum absolute differences: `layers` between attention and gradient descent, `moved` between
-/// the predictions before and after gradient descent.
+/// Maximum absolute differences. `layers` compares attention with gradient descent; `moved`
+/// compares the predictions before and after gradient descent.
 struct Differences {
   double layers, moved;
 };
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(one_layer_of_linear_attention_equals_one_step_of_gradient_d
   }
 }
 
-BOOST_AUTO_TEST_CASE(five_layers_with_the_same_weights_equal_five_steps) {
+BOOST_AUTO_TEST_CASE(five_layers_with_the_same_weights_equal_five_gradient_descent_steps) {
   for (int number = 0; number < 12; ++number) {
     BOOST_TEST_CONTEXT("case " << number) {
       BOOST_TEST(differences(number, DType::f32, 5).layers < 1e-5);

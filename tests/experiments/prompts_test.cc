@@ -1,5 +1,5 @@
 // In-context learning: a decoder learns the tasks "copy" and "+1" from sequences, and infers from
-// the examples in a prompt which of them applies.
+// the examples in a prompt which task applies.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(prompts)
 namespace {
 
-BOOST_AUTO_TEST_CASE(without_wrong_examples_one_example_is_enough_for_bayes_rule) {
+BOOST_AUTO_TEST_CASE(one_example_is_enough_for_bayes_rule_if_no_example_is_wrong) {
   PromptExperiment experiment({.texts = {.symbols = 9, .shifts = 4, .examples = 5, .wrong = 1e-6},
                                .decoder = {.layers = 1}});
   const PromptAccuracies found = experiment.evaluate(1);

@@ -38,8 +38,8 @@ std::vector<double> solve(Matrix a, std::vector<double> b) {
   return b;
 }
 
-/// Predictions of ridge regression by the normal equations: at every point, fitted to the points
-/// before it.
+/// Returns ridge regression predictions computed from the normal equations. The prediction for each
+/// point is fitted to all previous points.
 std::vector<double> by_normal_equations(const Tensor& x, const Tensor& y, double penalty) {
   const auto points = static_cast<std::size_t>(x.size(1)), d = static_cast<std::size_t>(x.size(2));
   const auto at = [&](std::size_t point, std::size_t i) {
@@ -80,25 +80,25 @@ BOOST_AUTO_TEST_CASE(solvers_match_the_normal_equations_over_earlier_points) {
   for (std::size_t k = 0; k < 9; ++k) {
     const auto point = static_cast<std::int64_t>(k);
     BOOST_TEST(std::abs(found["ridge"].at(point) - ridge[k]) < 1e-5);
-    // This also holds with fewer points than inputs: the minimum-norm w is the limit of small
-    // penalties.
+    // This also holds if there are fewer points than inputs, because the minimum-norm w is the
+    // limit of ridge regression for small penalties.
     BOOST_TEST(std::abs(found["least squares"].at(point) - tiny[k]) < 1e-4);
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_noise_least_squares_is_exact_once_points_equal_inputs) {
+BOOST_AUTO_TEST_CASE(noiseless_least_squares_is_exact_once_there_are_as_many_points_as_inputs) {
   RegressionExperiment experiment({.task = {.inputs = 4, .points = 8}, .decoder = {.layers = 1}});
   const RegressionErrors found = experiment.evaluate(1);
   BOOST_TEST(found.ridge.empty());
   for (std::size_t k = 0; k < 8; ++k) {
     BOOST_TEST(std::abs(found.zero[k] - 1) < 0.25);
-    // Each point shown determines one of the 4 dimensions of w.
+    // Each observed point determines one of the 4 dimensions of w.
     const double expected = std::max(0.0, 1 - static_cast<double>(k) / 4);
     BOOST_TEST(std::abs(found.least_squares[k] - expected) < (k < 4 ? 0.25 : 1e-6));
   }
 }
 
-BOOST_AUTO_TEST_CASE(with_noise_nothing_is_better_than_ridge) {
+BOOST_AUTO_TEST_CASE(ridge_regression_has_the_lowest_error_for_noisy_targets) {
   RegressionExperiment experiment(
       {.task = {.inputs = 3, .points = 10, .noise = 0.7}, .decoder = {.layers = 1}});
   const RegressionErrors found = experiment.evaluate(4096);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_decoder_learns_in_context_regression) {
   RegressionExperiment experiment(options);
   for (std::int64_t step = 0; step < 1000; ++step) experiment.train();
   const RegressionErrors found = experiment.evaluate(2048);
-  BOOST_TEST(found.decoder[0] < 1.1 * found.zero[0]);  // no point has been shown yet
+  BOOST_TEST(found.decoder[0] < 1.1 * found.zero[0]);  // no point has been observed yet
   BOOST_TEST(found.decoder[1] < 0.75);
   BOOST_TEST(found.decoder[5] < 0.45);
   BOOST_TEST(found.decoder[5] < found.decoder[1] - 0.15);

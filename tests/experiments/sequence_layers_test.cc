@@ -1,4 +1,4 @@
-// The complexity table of sequence layers: their cost and the maximum path length of information.
+// The complexity table for sequence layers: cost and maximum path length.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -31,12 +31,13 @@ BOOST_AUTO_TEST_CASE(costs_grow_with_length_and_width_as_in_theory) {
     }
   }
   BOOST_TEST(layer_seconds(sequence_layers()[0], 16, 4) >= 0);
-  // Two products (scores, weighted values) per pair of a query and a visible key.
+  // Attention has two products (scores and weighted values) for each pair of a query and a visible
+  // key.
   BOOST_TEST(layer_flops(sequence_layers()[0], 100, 8) == 2 * 100 * 100 * (8 + 8));
   BOOST_TEST(layer_flops(sequence_layers()[3], 100, 8) == 2 * 100 * kWindow * (8 + 8));
 }
 
-BOOST_AUTO_TEST_CASE(path_lengths_between_both_ends_match_the_theory) {
+BOOST_AUTO_TEST_CASE(path_lengths_between_the_sequence_ends_match_the_theory) {
   const std::vector<SequenceLayer>& layers = sequence_layers();
   for (const std::int64_t n : {17, 32, 49}) {
     BOOST_TEST_CONTEXT(n << " tokens") {

@@ -1,4 +1,4 @@
-// Exporting the reference models as folders yields the same config.json, tensor names, shapes and
+// Reference models that are exported as folders keep their config.json, tensor names, shapes and
 // values.
 #include <boost/test/unit_test.hpp>
 #include <fstream>
@@ -14,8 +14,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// Names of the tensors in the folder's file, without buffers and tied tensors that are not in
-/// `written`: the library computes the former and stores only one of the latter.
+/// Returns the tensor names in the folder's file, without buffers and tied tensors that are not in
+/// `written`. Hugging Face Transformers recomputes such buffers and stores only one of several tied
+/// tensors.
 std::set<std::string> names_in_file(const hf::Folder& folder, const json& about,
                                     const TensorMap& written) {
   std::set<std::string> names;
@@ -67,7 +68,8 @@ void check_case(const fs::path& path, const json& about) {
   }
   BOOST_TEST(names == names_in_file(folder, about, exported.weights),
              boost::test_tools::per_element());
-  // Exported without the original config.json, the model is read back as the same architecture.
+  // If the model is exported without the original config.json, it is read back as the same
+  // architecture.
   hf::ModelToExport alone = library;
   if (alone.labels.empty() && json::parse(folder.config).contains("num_labels")) return;
   const hf::ExportedModel fresh = hf::export_model(alone);

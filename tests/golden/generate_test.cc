@@ -1,4 +1,4 @@
-// Greedy and beam search of encoder-decoders: token ids and scores equal those of the reference.
+// Greedy and beam search with encoder-decoders: token ids and scores match the reference.
 #include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
@@ -66,7 +66,7 @@ std::string compare(const SearchResult& result, const json& run) {
   return problem;
 }
 
-BOOST_AUTO_TEST_CASE(golden_searches) {
+BOOST_AUTO_TEST_CASE(encoder_decoder_searches_match_the_reference) {
   Report report;
   for (const auto& path : find_cases("*", "generate.json")) {
     const auto folder_path = path.parent_path();

@@ -1,4 +1,4 @@
-// Greedy and beam search of decoders: token ids and scores equal those of the reference.
+// Greedy and beam search with decoders: token ids and scores match the reference.
 #include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
@@ -36,8 +36,8 @@ Tensor tensor_of(const json& rows) {
   return Tensor::of({count, static_cast<std::int64_t>(flat.size()) / count}, flat);
 }
 
-// Returns a description of the differences, empty if everything matches. Updates `worst` to the
-// largest relative difference of scores.
+// Returns a description of the differences, or an empty string if everything matches. Updates
+// `worst` to the largest relative difference between scores.
 std::string compare(const SearchResult& actual, const json& run, double& worst) {
   if (actual.sequences != run.at("sequences").get<Rows>())
     return fmt::format("{}: sequences differ; ", run.at("name").get<std::string>());
@@ -48,7 +48,7 @@ std::string compare(const SearchResult& actual, const json& run, double& worst) 
   return worst <= 1e-5 ? "" : fmt::format("scores differ by {:.3g}; ", worst);
 }
 
-BOOST_AUTO_TEST_CASE(golden_generation) {
+BOOST_AUTO_TEST_CASE(decoder_searches_match_the_reference) {
   Report report;
   for (const auto& path : find_cases("*", "generate.json")) {
     const std::string name = path.parent_path().filename().string();

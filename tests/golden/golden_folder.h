@@ -12,11 +12,12 @@
 
 namespace weft::golden {
 
-/// The folder in the environment variable WEFT_GOLDENS, by default the project's fixtures.
+/// Returns the folder in the environment variable WEFT_GOLDENS or, if it is not set, the project's
+/// fixtures.
 std::filesystem::path folder();
-/// The optional folder ../shared/goldens-loops next to the project, which has only operations:
-/// recurrent layers, normalisations with statistics, linear algebra. Returns nullopt if it does not
-/// exist or WEFT_GOLDENS is set.
+/// Returns the optional folder ../shared/goldens-loops next to the project, which contains only
+/// operations: recurrent layers, normalisations with statistics, and linear algebra. Returns
+/// nullopt if the folder does not exist or WEFT_GOLDENS is set.
 std::optional<std::filesystem::path> further_operations();
 nlohmann::json read_json(const std::filesystem::path& path);
 /// Returns all tensors of a safetensors file by name.
@@ -28,8 +29,8 @@ std::vector<std::filesystem::path> find_cases(const std::string& folder_pattern,
                                               const std::filesystem::path& from = folder());
 
 /// Returns max |actual - reference| / max(max |reference|, floor). Equal infinities count as equal,
-/// and so do two NaNs; a NaN in only one of them is an infinite error. Throws ShapeError if the
-/// sizes differ.
+/// and so do two NaNs. A NaN in only one of the tensors is an infinite error. Throws ShapeError if
+/// the sizes differ.
 double relative_error(const Tensor& actual, const Tensor& reference, double floor = 0);
 
 /// Counts cases and prints one line for each: "case NAME ok max_error=...", "case NAME FAIL ...",
@@ -42,8 +43,8 @@ class Report {
   int passed() const { return passed_; }
   int failed() const { return failed_; }
   int skipped() const { return skipped_; }
-  /// Prints the totals. Returns true if no case failed and the golden folder has any case of any
-  /// kind.
+  /// Prints the totals. Returns true if no case failed and the golden folder contains at least one
+  /// case.
   bool finish(const std::string& what) const;
 
  private:

@@ -1,4 +1,4 @@
-// Adapters for the golden cases of linear algebra.
+// Adapters for the linear algebra golden cases.
 #include "op_adapters.h"
 
 namespace weft::golden {
@@ -10,7 +10,7 @@ Value eye_mask(const Value& square) {
   return equal(iota(g, {n, n}, 0), iota(g, {n, n}, 1));
 }
 
-// A positive definite matrix: x x^T + I/2.
+// Returns the positive definite matrix x x^T + I/2.
 Value definite(const Value& x) {
   const Value product = matmul(x, x, {.transpose_b = true});
   return product + where(eye_mask(product), full_like(product, 0.5), 0);

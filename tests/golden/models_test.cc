@@ -1,5 +1,5 @@
-// Complete models with the weights of the reference: outputs, hidden states (fetched by name), loss
-// and all gradients. Also training runs of ten steps.
+// Complete models with reference weights: outputs, hidden states (fetched by name), the loss and
+// all gradients match the reference. Training runs of ten steps match it too.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -175,9 +175,9 @@ Comparison run_training_at(Precision precision, const fs::path& folder, const js
 
   Comparison comparison;
   const json& suggested = train.at("tolerance").at("suggested");
-  // The tolerances of the cases are made for float32. Its products have a root-mean-square error of
-  // at most 1.2e-6 (with up to 4096 terms), products at Precision::high of about 4.4e-6
-  // (docs/precision.md). Twice the tolerance is enough for these runs.
+  // The tolerances in the cases are chosen for float32 products, which have a root-mean-square
+  // error of at most 1.2e-6 (with up to 4096 terms). Products at Precision::high have an error of
+  // about 4.4e-6 (docs/precision.md), for which twice the tolerance is enough in these runs.
   const double allowed = precision == Precision::highest ? 1 : 2;
   for (int s = 0; s < train.at("steps").get<int>(); ++s) {
     const std::string prefix = fmt::format("batch{}.", train.at("batch_at_step").at(s).get<int>());
@@ -226,20 +226,21 @@ Comparison run_training(const fs::path& folder, const json& train) {
   return run_training_at(Precision::highest, folder, train);
 }
 
-// Forces products of all shapes onto AMX, emulated if the CPU has none, including those that this
-// CPU's table would compute with fused multiply-adds.
+// Returns the matrix unit for the tests: AMX, which is emulated if the CPU does not have it.
+// Products of all shapes are forced onto this unit, even if the table for this CPU would select
+// fused multiply-adds.
 kernels::Bf16Unit matrix_unit() {
   return kernels::bf16_unit_available(kernels::Bf16Unit::amx) ? kernels::Bf16Unit::amx
                                                               : kernels::Bf16Unit::emulated_amx;
 }
 
-// Six bfloat16 products reach float32 accuracy.
+// Runs every product on a matrix unit as six bfloat16 products, which reach float32 accuracy.
 Comparison run_model_on_matrix_unit(const fs::path& folder, const json& description) {
   const kernels::ForcedBf16Unit forced(matrix_unit());
   return run_model(folder, description);
 }
 
-// Runs every product on a matrix unit, as three products of bfloat16 terms.
+// Runs every product on a matrix unit as three bfloat16 products.
 Comparison run_training_at_high(const fs::path& folder, const json& train) {
   const kernels::ForcedBf16Unit forced(matrix_unit());
   return run_training_at(Precision::high, folder, train);
@@ -273,19 +274,19 @@ bool run_all(const std::string& folders, const std::string& file, Runner run, co
   return report.finish(what);
 }
 
-BOOST_AUTO_TEST_CASE(golden_models) {
+BOOST_AUTO_TEST_CASE(models_match_the_reference) {
   BOOST_TEST(run_all("*", "case.json", run_model, "golden models"));
 }
 
-BOOST_AUTO_TEST_CASE(golden_models_on_a_matrix_unit) {
+BOOST_AUTO_TEST_CASE(models_on_a_matrix_unit_match_the_reference) {
   BOOST_TEST(run_all("*", "case.json", run_model_on_matrix_unit, "golden models on a matrix unit"));
 }
 
-BOOST_AUTO_TEST_CASE(golden_training_runs) {
+BOOST_AUTO_TEST_CASE(training_runs_match_the_reference) {
   BOOST_TEST(run_all("train-*", "train.json", run_training, "golden training runs"));
 }
 
-BOOST_AUTO_TEST_CASE(golden_training_runs_at_high) {
+BOOST_AUTO_TEST_CASE(training_runs_at_high_precision_match_the_reference) {
   BOOST_TEST(
       run_all("train-*", "train.json", run_training_at_high, "golden training runs at high"));
 }

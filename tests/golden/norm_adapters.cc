@@ -1,4 +1,4 @@
-// Adapters for the golden cases of batch_norm and instance_norm, with PyTorch's operand names.
+// Adapters for the batch_norm and instance_norm golden cases, which use PyTorch operand names.
 #include "op_adapters.h"
 
 namespace weft::golden {

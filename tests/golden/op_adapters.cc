@@ -23,7 +23,7 @@ OpOutputs binary(const OpCase& c) {
 
 int axis_of(const OpCase& c) { return c.attrs.at("axis").get<int>(); }
 
-// The attribute "axes"; null means all axes.
+// Returns the attribute "axes", for which null means all axes.
 Axes axes_of(const OpCase& c) {
   return c.attrs.at("axes").is_null() ? Axes() : Axes(c.attrs.at("axes").get<Ints>());
 }
@@ -33,7 +33,7 @@ OpOutputs reduction(const OpCase& c) {
   return out(F(c["x"], axes_of(c), c.attrs.at("keepdims").get<bool>()));
 }
 
-// For reductions with a single attribute "axis" in their cases.
+// Adapts reductions for which the cases have a single attribute, "axis".
 template <Value (*F)(Arg, const Axes&, bool)>
 OpOutputs reduction_over_axis(const OpCase& c) {
   return out(F(c["x"], Axes(axis_of(c)), c.attrs.at("keepdims").get<bool>()));

@@ -12,7 +12,7 @@ namespace weft::golden {
 struct OpCase {
   Graph& graph;
   const nlohmann::json& attrs;
-  std::map<std::string, Value> in;  // by operand name in the case
+  std::map<std::string, Value> in;  // operands by their names in the case
 
   Value operator[](const std::string& name) const { return in.at(name); }
   bool has(const std::string& name) const { return in.count(name) != 0; }
@@ -23,7 +23,7 @@ inline OptionalArg optional(const OpCase& c, const std::string& name) {
   return c.has(name) ? OptionalArg(c[name]) : OptionalArg();
 }
 
-/// Output values by output name in the case.
+/// Output values by their names in the case.
 using OpOutputs = std::map<std::string, Value>;
 using OpAdapter = OpOutputs (*)(const OpCase&);
 

@@ -1,4 +1,4 @@
-// Values and gradients of all cases in <goldens>/ops, in float and double.
+// Values and gradients of all cases in <goldens>/ops match the reference, in float and double.
 #include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
@@ -14,15 +14,15 @@ namespace {
 using nlohmann::json;
 using Tensors = std::map<std::string, Tensor>;
 
-// Tolerance for double results against the double reference: only the order of summation may
-// differ. If a case has a larger float tolerance (for results that are zero except for rounding),
-// the double tolerance grows by the same factor, relative to double precision.
+// Returns the tolerance for comparing double results with the double reference; only the order of
+// summation may differ. If a case has a larger float tolerance (because its results are zero except
+// for rounding), the double tolerance is larger by the same factor relative to double precision.
 double double_tolerance(double float_tolerance) {
   return std::max(1e-11, float_tolerance * 0x1p-29);  // 2^-52 / 2^-23
 }
 
 struct Outcome {
-  double error = 0;  // of the float results, relative to the largest reference value
+  double error = 0;  // error of the float results relative to the largest reference value
   std::string problem;
 };
 
@@ -132,12 +132,12 @@ void run_operation(const std::filesystem::path& path, const std::string& folder,
   }
 }
 
-BOOST_AUTO_TEST_CASE(golden_ops) {
+BOOST_AUTO_TEST_CASE(operations_match_the_reference) {
   Report report;
   for (const auto& path : find_cases("ops", "*.json")) run_operation(path, "ops", report);
   if (const auto further = further_operations()) {
     for (const auto& path : find_cases("ops", "*.json", *further)) {
-      // An operation of a layer that Weft does not implement.
+      // Skip operations of layers that Weft does not implement.
       if (!op_adapters().contains(path.stem().string())) {
         report.skip("goldens-loops/" + path.stem().string(), "no adapter for this operation");
         continue;

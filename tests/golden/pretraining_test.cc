@@ -1,5 +1,5 @@
-// Pre-training programs with the weights of the reference: their losses equal those of the
-// published pre-training classes. Also, the weights of every folder can initialise a training run.
+// Pre-training programs with reference weights compute the same losses as the published
+// pre-training classes, and the weights in every folder can initialise a training run.
 #include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
@@ -22,8 +22,8 @@ namespace {
 using Tensors = std::map<std::string, Tensor>;
 namespace fs = std::filesystem;
 
-/// The pre-training programs of a folder's encoder, with its weights and without dropout, even in
-/// training.
+/// Pre-training programs for the encoder in a folder, with the weights in the folder and without
+/// dropout, even in training.
 struct Case {
   Case(const fs::path& path, const PretrainingOptions& options)
       : folder(hf::read_folder(path.string())),
@@ -39,7 +39,7 @@ struct Case {
   }
 
   Tensor ids(const std::string& name) const { return inputs.at(name).to(DType::i32); }
-  /// Returns tokens, mask, picks and labels in the form that the programs accept.
+  /// Returns tokens, mask, picks and labels as inputs for the programs.
   NamedTensors feeds() const {
     const Tensor tokens = ids("input_ids");
     NamedTensors fed = {
@@ -95,18 +95,18 @@ void check_pairs(const std::string& name, PretrainingObjective objective,
   fmt::print("case {} ok\n", name);
 }
 
-BOOST_AUTO_TEST_CASE(masked_token_and_pair_losses_equal_those_of_the_published_classes) {
+BOOST_AUTO_TEST_CASE(masked_token_and_pair_losses_match_the_published_classes) {
   check_pairs("bert-pretraining-default", PretrainingObjective::mlm_nsp, "next_sentence_label");
   check_pairs("albert-pretraining-default", PretrainingObjective::mlm_sop, "sentence_order_label");
 }
 
-BOOST_AUTO_TEST_CASE(the_replaced_token_loss_equals_that_of_the_published_discriminator) {
+BOOST_AUTO_TEST_CASE(the_replaced_token_loss_matches_the_published_discriminator) {
   const fs::path path = folder() / "electra-discriminator-default";
   BOOST_REQUIRE(fs::exists(path));
   Case c(path, {.objective = PretrainingObjective::rtd, .generator_share = 0.5});
   for (const std::string& name : c.report.missing) BOOST_TEST(name.starts_with("generator."));
-  // Three tokens of the case are masked. The generator replaces them, and both discriminators read
-  // the result.
+  // Three tokens of the case are masked. The generator replaces these tokens, and both
+  // discriminators read the result.
   NamedTensors fed = {{"tokens", c.ids("input_ids")},
                       {"mask", c.ids("attention_mask")},
                       {"picks", Tensor::of<std::int32_t>({4}, {1, 3, 2, 0})},
@@ -166,14 +166,14 @@ BOOST_AUTO_TEST_CASE(image_classifiers_load_published_folders) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_parameters_of_every_folder_can_be_loaded) {
+BOOST_AUTO_TEST_CASE(parameters_can_be_loaded_from_every_folder) {
   int folders = 0;
   for (const fs::path& file : find_cases("*", "model.safetensors")) {
     const fs::path path = file.parent_path();
     if (!fs::exists(path / "case.json")) continue;
     BOOST_TEST_CONTEXT(path.filename()) {
       const TensorMap parameters = load_pretrained(path.string()).weights;
-      // Every tensor of the file was loaded, except unused buffers and aliases of tied tensors.
+      // Every tensor in the file was loaded, except unused buffers and aliases of tied tensors.
       const std::string config = hf::read_folder(path.string()).config;
       Graph graph;
       const hf::Model model = hf::build_model(graph, config, hf::minimal_inputs(config));

@@ -1,4 +1,4 @@
-// Adapters for the golden cases of recurrent layers, with PyTorch's weight names.
+// Adapters for the recurrent-layer golden cases, which use PyTorch weight names.
 #include <fmt/core.h>
 
 #include "op_adapters.h"

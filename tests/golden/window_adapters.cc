@@ -1,4 +1,4 @@
-// Adapters for the golden cases of transposed convolutions, convolutions with padding "same",
+// Adapters for golden cases with transposed convolutions, convolutions with "same" padding,
 // adaptive pooling and embedding bags.
 #include "op_adapters.h"
 

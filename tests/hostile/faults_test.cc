@@ -1,16 +1,16 @@
-// Failures of the operating system: no memory, for one allocation after the other, and no threads.
-// Calls of the C library are made to fail one by one (tests/fuzz/attack/fault_shim.cc).
+// Operating system failures: allocations fail or threads cannot be started. A shim makes individual
+// C library calls fail (tests/fuzz/attack/fault_shim.cc).
 #include <boost/test/unit_test.hpp>
 
 #include "weft/tests/models/program_shell.h"
 
-#ifdef WEFT_FAULTS  // not with a sanitizer
+#ifdef WEFT_FAULTS  // not defined in sanitizer builds
 
 namespace weft {
 namespace {
 
-/// Runs the program with a fault ("CALL:NUMBER:ERRNO"), and kills it if it does not end within 60
-/// seconds.
+/// Runs the program with an injected fault ("CALL:NUMBER:ERRNO"), and kills the program if it does
+/// not exit within 60 seconds.
 Outcome with_fault(const Shell& weft, const std::string& fault, const std::string& arguments) {
   const std::string command =
       "timeout -s KILL 60 env LD_PRELOAD=" WEFT_FAULTS " WEFT_FAULT=" + fault +
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(results_do_not_change_if_threads_cannot_be_started) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(running_out_of_memory_is_reported_in_one_line) {
+BOOST_AUTO_TEST_CASE(running_out_of_memory_is_a_one_line_error) {
   const Shell weft;
   const std::string model = weft.path("m.weft");
   BOOST_TEST(
@@ -53,8 +53,8 @@ BOOST_AUTO_TEST_CASE(running_out_of_memory_is_reported_in_one_line) {
   const std::string commands[] = {"--help", "inspect " + model,
                                   "generate " + model + " --prompt a --tokens 2",
                                   "no-such-command"};
-  // The numbers grow by a factor of about 1.6: dense at the start of the program, and beyond its
-  // end.
+  // The number of the failing allocation grows by a factor of about 1.6, so that faults are dense
+  // at the start of the program and some numbers exceed the total number of allocations.
   for (const std::string& command : commands) {
     for (const char* const more : {"", "+"}) {
       for (std::int64_t number = 0; number < 300'000; number += 1 + number * 5 / 8) {

@@ -1,5 +1,5 @@
-// Inputs that are damaged, endless or inconsistent: they are rejected with a clear error, in
-// bounded memory.
+// Damaged, endless or inconsistent inputs are rejected with a clear error and with bounded memory
+// use.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -49,7 +49,8 @@ std::string png_chunk(const std::string& type, const std::string& data) {
                    static_cast<uInt>(covered.size())));
 }
 
-// Returns the peak memory of this process so far, or 0 with a sanitizer, which uses memory itself.
+// Returns the peak memory use of this process so far, or 0 in sanitizer builds, because sanitizers
+// use memory themselves.
 std::int64_t peak_bytes() {
   if (testing::kSanitized) return 0;
   rusage usage{};
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(byte_order_marks_are_removed_or_rejected) {
                         FormatError, says("w.txt: the text is UTF-16 or UTF-32"));
 }
 
-BOOST_AUTO_TEST_CASE(a_compressed_idx_file_is_not_unpacked_beyond_its_size) {
+BOOST_AUTO_TEST_CASE(compressed_idx_files_are_not_unpacked_beyond_the_declared_size) {
   const testing::TemporaryFolder folder("hostile");
   const int gzip = 16 + MAX_WBITS;
   std::string bomb = attack::deflated(std::string("\0\0\x08\x01\0\0\0\x03", 8), gzip);
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_compressed_idx_file_is_not_unpacked_beyond_its_size) {
   BOOST_TEST(peak_bytes() - before < std::int64_t{200} << 20);
 }
 
-BOOST_AUTO_TEST_CASE(a_png_with_more_data_than_pixels_is_rejected) {
+BOOST_AUTO_TEST_CASE(a_png_with_too_much_pixel_data_is_rejected) {
   const std::string block = attack::deflated(std::string(kMebi, '\0'), MAX_WBITS, Z_FULL_FLUSH);
   std::string data = block.substr(0, 2);
   for (int i = 0; i < 3000; ++i) data += block.substr(2);
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_png_with_more_data_than_pixels_is_rejected) {
   BOOST_TEST(peak_bytes() - before < std::int64_t{200} << 20);
 }
 
-BOOST_AUTO_TEST_CASE(small_files_of_huge_images_are_rejected_before_memory_is_allocated) {
+BOOST_AUTO_TEST_CASE(small_files_with_huge_declared_images_are_rejected_before_allocation) {
   const std::string sides("\0\0\x1f\xff\0\0\x1f\xff", 8);  // 8191 x 8191
   const std::string png = std::string("\x89PNG\r\n\x1a\n", 8) +
                           png_chunk("IHDR", sides + std::string("\x08\x06\0\0\0", 5)) +
@@ -144,7 +145,7 @@ BOOST_AUTO_TEST_CASE(small_files_of_huge_images_are_rejected_before_memory_is_al
   BOOST_TEST(peak_bytes() - before < std::int64_t{50} << 20);
 }
 
-BOOST_AUTO_TEST_CASE(deep_nesting_duplicate_keys_and_overflows_in_configs_are_errors) {
+BOOST_AUTO_TEST_CASE(configs_with_deep_nesting_duplicate_keys_or_overflows_are_rejected) {
   const std::string deep =
       "{\"vocab\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   BOOST_CHECK_EXCEPTION(GptConfig::from_json(deep), FormatError,
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(deep_nesting_duplicate_keys_and_overflows_in_configs_are_er
   }
 }
 
-BOOST_AUTO_TEST_CASE(errors_stay_short_for_names_of_any_length) {
+BOOST_AUTO_TEST_CASE(error_messages_stay_short_for_names_of_any_length) {
   const std::string name(50'000, 'x');
   try {
     hf::ConfigReader(R"({"model_type": "gpt2", ")" + name + R"(": 1})").finish();
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(errors_stay_short_for_names_of_any_length) {
   BOOST_TEST(outcome.err.size() < 8192u);
 }
 
-BOOST_AUTO_TEST_CASE(a_class_of_one_example_is_in_the_training_set) {
+BOOST_AUTO_TEST_CASE(single_example_classes_are_in_the_training_set) {
   const std::vector<std::int32_t> labels = {0, 0, 0, 0, 1};
   const Split split = stratified_split(labels, 0.9, 1);
   for (const std::int32_t label : {0, 1}) {
@@ -196,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_class_of_one_example_is_in_the_training_set) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_temperature_near_zero_selects_the_best_token) {
+BOOST_AUTO_TEST_CASE(temperatures_near_zero_select_the_most_likely_token) {
   for (const double temperature : {1e-300, 1e-307, 5e-324}) {
     std::vector<double> scores = {-3000, 999, 1000, 999};
     filter_scores({.temperature = temperature}, scores);
@@ -216,7 +217,7 @@ BOOST_AUTO_TEST_CASE(long_texts_are_segmented_word_by_word) {
   }
   BOOST_TEST(tokenizer.encode("the sat zz ?! cat, mats") == words,
              boost::test_tools::per_element());
-  // A line of 4 MiB: words are merged one at a time.
+  // In a line of 4 MiB, pieces are merged word by word, so memory use stays small.
   std::string line;
   while (line.size() < 4 * kMebi) line += "the cat ";
   const std::int64_t before = peak_bytes();
@@ -230,7 +231,7 @@ BOOST_AUTO_TEST_CASE(long_texts_are_segmented_word_by_word) {
   BOOST_TEST(rows.row(1).size() == 16u);
 }
 
-BOOST_AUTO_TEST_CASE(all_commands_detect_a_flipped_bit) {
+BOOST_AUTO_TEST_CASE(verify_and_all_commands_that_read_the_model_detect_a_flipped_bit) {
   const Shell weft;
   const std::string model = weft.path("m.weft"), text = " --text " + weft.path("text.txt");
   BOOST_TEST(weft("train gpt --layers 1 --heads 1 --width 8 --context 8 --batch 2 --steps 2" +

@@ -1,5 +1,5 @@
-// Files with damaged graphs and correct checksums: they are rejected, or their programs can be
-// planned and run.
+// Files with damaged graphs and correct checksums are either rejected or contain programs that can
+// be planned and run.
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Makes a file for every sample of every op. Every second operand is an input if it is f32; the
-// other operands are variables.
+// Returns the contents of a .weft file for every sample of every op. Every second operand is an
+// input if it is f32; all other operands are variables.
 std::vector<std::string> files(const testing::TemporaryFolder& folder) {
   std::vector<std::string> result;
   for (const OpRecord* op : builtin_ops()->all()) {
@@ -59,7 +59,7 @@ std::vector<std::string> files(const testing::TemporaryFolder& folder) {
         const std::string path = folder.path("f" + std::to_string(result.size()));
         write_checkpoint(path, {program}, [&](const VariableInfo& v) { return values.at(v.name); });
         result.push_back(bytes_of(path));
-      } catch (const Error&) {  // some ops need more than inputs; the others are enough
+      } catch (const Error&) {  // skip ops that need more than their operands
       }
     }
   }
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_graph_is_rejected_or_can_be_run) {
   const std::string path = folder.path("damaged.weft");
   int loaded = 0;
   for (int i = 0; i < count; ++i) {
-    // The file of a round that crashes the test is kept.
+    // If a round crashes the test, its file remains on disk.
     const std::string& bytes = whole[attack::random_up_to(random, whole.size() - 1)];
     attack::repair_container(attack::mutated(bytes, false, random), path);
     try {

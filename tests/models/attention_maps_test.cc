@@ -19,8 +19,8 @@ Tensor waves(const Sizes& sizes, double frequency) {
   return t;
 }
 
-// The expected probabilities are computed by hand: softmax over the visible keys, with a bias,
-// grouped heads and lengths.
+// The expected probabilities are computed by hand: a softmax over the visible keys, for attention
+// with a bias, grouped-query heads and sequence lengths.
 BOOST_AUTO_TEST_CASE(probabilities_are_the_softmax_of_scaled_biased_and_masked_scores) {
   constexpr std::int64_t kBatch = 2, kHeads = 4, kKvHeads = 2, kLength = 5, kSize = 3;
   Graph g;
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(probabilities_are_the_softmax_of_scaled_biased_and_masked_s
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_layer_has_a_map_with_its_scope) {
+BOOST_AUTO_TEST_CASE(every_layer_has_an_attention_map_with_its_scope_name) {
   Graph g;
   const Scope net(g, "net");
   Value x = g.input("x", DType::f32, {"batch", "seq", 8});

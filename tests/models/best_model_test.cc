@@ -1,4 +1,5 @@
-// A training run keeps its best model, and stops early if the validation loss no longer improves.
+// Keeping the best model of a training run, and early stopping when the validation loss no longer
+// improves.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -21,9 +22,9 @@ namespace {
 
 using Steps = std::vector<std::int64_t>;
 
-/// A training run of a trivial model with scripted validation losses. The evaluation after step s
-/// over some batches returns losses[(s - 1) / eval_every] (rounded down), the evaluation over all
-/// batches 100 less.
+/// A training run of a trivial model with scripted validation losses. After step s, an evaluation
+/// over some batches returns losses[(s - 1) / eval_every] (integer division); an evaluation over
+/// all batches returns that loss minus 100.
 struct Scripted {
   explicit Scripted(const TrainSettings& s, std::vector<double> given)
       : settings(s), losses(std::move(given)) {
@@ -74,7 +75,8 @@ struct Scripted {
   Program train{"train"};
   std::optional<Session> session;
   std::int64_t now = 0;
-  /// Steps of the evaluations over some batches and over all batches, and of save_best.
+  /// Steps at which some batches were evaluated, at which all batches were evaluated, and at which
+  /// save_best was called.
   Steps partial_evaluations, full_evaluations, kept;
   int best_notifications = 0;
   TrainHistory last, saved;
@@ -84,7 +86,7 @@ TrainSettings every_two(std::int64_t steps, std::int64_t patience = 0) {
   return {.steps = steps, .warmup = 0, .eval_every = 2, .eval_batches = 3, .patience = patience};
 }
 
-BOOST_AUTO_TEST_CASE(the_lowest_loss_is_kept) {
+BOOST_AUTO_TEST_CASE(the_model_with_the_lowest_loss_is_kept) {
   Scripted script(every_two(12), {5, 3, 4, NAN, 2, 2});
   const TrainOutcome outcome = script.run();
   BOOST_TEST((script.kept == Steps{2, 4, 10}));
@@ -94,8 +96,8 @@ BOOST_AUTO_TEST_CASE(the_lowest_loss_is_kept) {
   BOOST_TEST(outcome.best.since == 1);
   BOOST_TEST(!outcome.stopped);
   BOOST_TEST(!outcome.out_of_patience);
-  // The last step is evaluated like the others, and also over all data. The latter loss does not
-  // count as an improvement.
+  // The last step is evaluated like the others, and once more over all data. The loss over all data
+  // does not count as an improvement.
   BOOST_TEST((script.partial_evaluations == Steps{2, 4, 6, 8, 10, 12}));
   BOOST_TEST((script.full_evaluations == Steps{12}));
   BOOST_TEST(outcome.evaluation.loss == -98);
@@ -128,7 +130,7 @@ BOOST_AUTO_TEST_CASE(without_save_best_the_last_step_is_evaluated_once) {
   BOOST_TEST(std::isnan(outcome.best.loss));
 }
 
-BOOST_AUTO_TEST_CASE(patience_ends_a_run_and_more_patience_continues_it) {
+BOOST_AUTO_TEST_CASE(a_run_stopped_by_patience_continues_with_more_patience) {
   const std::vector<double> losses = {5, 3, 4, 3, 2, 6, 7, 8, 1};
   Scripted script(every_two(18, 3), losses);
   const TrainOutcome outcome = script.run();
@@ -137,7 +139,7 @@ BOOST_AUTO_TEST_CASE(patience_ends_a_run_and_more_patience_continues_it) {
   BOOST_TEST(!outcome.stopped);
   BOOST_TEST(outcome.best.step == 10);
   BOOST_TEST(outcome.best.since == 3);
-  BOOST_TEST(outcome.evaluation.loss == -92);  // the full evaluation, as after the last step
+  BOOST_TEST(outcome.evaluation.loss == -92);  // from the full evaluation at the end of the run
   BOOST_TEST((script.kept == Steps{2, 4, 10}));
   BOOST_TEST(script.last.validation.size() == 9U);  // the history was saved
 
@@ -165,7 +167,7 @@ BOOST_AUTO_TEST_CASE(patience_ends_a_run_and_more_patience_continues_it) {
   BOOST_TEST(std::isnan(stopped.evaluation.loss));
 }
 
-BOOST_AUTO_TEST_CASE(patience_ends_a_run_whose_loss_is_never_finite) {
+BOOST_AUTO_TEST_CASE(patience_stops_a_run_without_finite_losses) {
   Scripted script(every_two(18, 2), std::vector<double>(9, NAN));
   const TrainOutcome outcome = script.run();
   BOOST_TEST(outcome.step == 4);
@@ -199,8 +201,8 @@ BOOST_AUTO_TEST_CASE(best_model_and_patience_require_held_out_data) {
                         ArgumentError, says("patience needs held-out data, but the task has none"));
 }
 
-/// A text in which the last tenth, the validation set, differs from the rest: the validation loss
-/// soon rises.
+/// Returns a text whose last tenth, the validation set, differs from the rest, so that the
+/// validation loss soon rises.
 std::string text() {
   std::string out;
   for (int i = 0; i < 90; ++i) out += "all work and no play makes jack " + std::to_string(i % 7);
@@ -254,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_same_best_model_as_an_uninterrupted
   BOOST_TEST(whole.best.step > 3);
   BOOST_TEST(whole.best.step < 20);
 
-  // Stop before the best step, at the best step, and long after it.
+  // Stop before the best step, at the best step, and long after the best step.
   run(fresh(), parts, 2);
   run(load_model<LanguageModel>(parts.last), parts, whole.best.step);
   run(load_model<LanguageModel>(parts.last), parts, 22);
@@ -281,7 +283,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_finds_the_same_best_model_as_an_uninterrupted
                       d = load_model<LanguageModel>(branch.last);
   BOOST_TEST((c.history.train == d.history.train));
   BOOST_TEST((c.history.validation == d.history.validation));
-  BOOST_TEST(!std::filesystem::exists(branch.best));  // no later model was better
+  BOOST_TEST(!std::filesystem::exists(branch.best));  // the resumed run found no better model
 }
 
 }  // namespace

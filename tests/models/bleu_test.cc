@@ -1,5 +1,5 @@
-// BLEU, chrF and exact match: expected values are derived from the definitions or taken from the
-// documentation and tests of sacreBLEU for the same texts.
+// Tests of BLEU, chrF and exact match. Expected values follow from the definitions, or come from
+// sacreBLEU's documentation and tests for the same texts.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -42,8 +42,8 @@ BOOST_AUTO_TEST_CASE(tokenization_follows_mteval_13a) {
   check_tokens("line-\nbreak and\nmore", {"linebreak", "and", "more"});
 }
 
-// The example of sacreBLEU's README: three sentences with two references each.
-BOOST_AUTO_TEST_CASE(bleu_of_the_published_example) {
+// This is the example in sacreBLEU's README, with three sentences and two references per sentence.
+BOOST_AUTO_TEST_CASE(bleu_matches_the_published_example) {
   const Texts outputs = {"The dog bit the man.", "It wasn't surprising.",
                          "The man had just bitten him."};
   const std::vector<References> references = {
@@ -67,27 +67,28 @@ BOOST_AUTO_TEST_CASE(bleu_matches_values_computed_by_hand) {
   BOOST_TEST(std::abs(some.score - 100 * std::pow(0.8 * 0.75 / 1.5 * 0.5, 0.25)) < 1e-10);
   BOOST_TEST(std::abs(corpus_bleu({"x y z t"}, {{"x y z t"}}).score - 100) < 1e-10);
 
-  // The first order without a match counts as 1/2 match, the next as 1/4.
+  // Smoothing: the first n-gram order without a match counts as half a match, the next one as a
+  // quarter.
   const Bleu smoothed = corpus_bleu({"a b x c d"}, {{"a b y c d"}});
   BOOST_TEST((smoothed.correct == std::array<std::int64_t, 4>{4, 2, 0, 0}));
   BOOST_TEST(std::abs(smoothed.precisions[2] - 100.0 / (2 * 3)) < 1e-10);
   BOOST_TEST(std::abs(smoothed.precisions[3] - 100.0 / (4 * 2)) < 1e-10);
   BOOST_TEST(std::abs(smoothed.score - 100 * std::pow(0.8 * 0.5 / 6 / 8, 0.25)) < 1e-10);
 
-  // Brevity: 4 tokens against 6. Repetition: an n-gram counts at most as often as it occurs in one
-  // reference.
+  // Brevity penalty: the output has 4 tokens, the reference 6. Clipping: an n-gram is counted at
+  // most as often as it occurs in one reference.
   const Bleu brief = corpus_bleu({"a b c d"}, {{"a b c d e f"}});
   BOOST_TEST(std::abs(brief.score - 100 * std::exp(1 - 6.0 / 4)) < 1e-10);
   BOOST_TEST(corpus_bleu({"the the the the"}, {{"the cat", "the the"}}).correct[0] == 2);
 
-  // No match, or no output with at least four tokens: the score is 0, because there is no effective
-  // order.
+  // Without any match, or if all outputs have fewer than four tokens, the score is 0, because there
+  // is no effective order.
   BOOST_TEST(corpus_bleu({"p q r s"}, {{"a b c d"}}).score == 0);
   BOOST_TEST(corpus_bleu({"a b c"}, {{"a b c"}}).score == 0);
   BOOST_TEST(corpus_bleu({"", ""}, {{"a"}, {"b"}}).score == 0);
 }
 
-BOOST_AUTO_TEST_CASE(the_closest_reference_length_counts_and_ties_take_the_shorter) {
+BOOST_AUTO_TEST_CASE(the_closest_reference_length_is_used_and_ties_use_the_shorter_one) {
   const Bleu bleu = corpus_bleu({"a b c d e"}, {{"a b c d e f g", "a b c", "a b c d e f"}});
   BOOST_TEST(bleu.reference_length == 6);
   BOOST_TEST(corpus_bleu({"a b c d e"}, {{"a b c d e f", "a b c d"}}).reference_length == 4);
@@ -102,15 +103,15 @@ BOOST_AUTO_TEST_CASE(chrf_matches_values_computed_by_hand) {
   BOOST_TEST(corpus_chrf({""}, {{"abc"}}) == 0);
   // Only orders 1 and 2 exist: precision and recall are both (1/2 + 0) / 2.
   BOOST_TEST(std::abs(corpus_chrf({"aa"}, {{"ab"}}) - 25) < 1e-10);
-  // "abc" against "abcd": the output has no 4-grams, so orders 1 to 3 count: precisions 1, 1, 1 and
-  // recalls 3/4, 2/3, 1/2.
+  // The output "abc" has no 4-grams, so only orders 1 to 3 count. Against "abcd", the precisions
+  // are 1, 1, 1 and the recalls are 3/4, 2/3, 1/2.
   const double p = 1, r = (0.75 + 2.0 / 3 + 0.5) / 3;
   BOOST_TEST(std::abs(corpus_chrf({"abc"}, {{"abcd"}}) - 100 * 5 * p * r / (4 * p + r)) < 1e-10);
-  // The best reference counts. Characters are Unicode code points.
+  // Only the best reference counts. Characters are Unicode code points.
   BOOST_TEST(corpus_chrf({"\u00e5\u00e4\u00f6"}, {{"aao", "\u00e5\u00e4\u00f6"}}) == 100);
 }
 
-BOOST_AUTO_TEST_CASE(an_exact_match_with_any_reference_counts) {
+BOOST_AUTO_TEST_CASE(an_output_that_equals_any_reference_is_an_exact_match) {
   BOOST_TEST(exact_match({"a", "b", "c", "d"}, {{"a"}, {"x", "b"}, {"C"}, {"e"}}) == 0.5);
 }
 

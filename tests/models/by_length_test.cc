@@ -1,4 +1,4 @@
-// Batches of examples of similar length.
+// Batching examples by length.
 #include "weft/models/data/by_length.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,5 @@
-// Layers for convolutions, channel norms, and dropout and its variants, in training and evaluation
-// mode.
+// Convolution layers, normalisation over channels, and dropout with its variants, in training and
+// evaluation mode.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -20,7 +20,7 @@
 namespace weft::testing {
 namespace {
 
-// A model as users write it: a function of a scope.
+// A model written in the style of user code, as a function of a scope.
 Value small_cnn(const Scope& net, Value images) {
   Value h = images;
   for (const int width : {4, 6}) {
@@ -40,7 +40,7 @@ struct SmallCnn {
   Value loss = cross_entropy(small_cnn(net.training(), images), labels);
   Value logits = small_cnn(net.evaluation(), images);
 
-  // Images with one bright row, column or diagonal, which is the class.
+  // Returns images with one bright row, column or diagonal, which determines the class.
   static NamedTensors batch(int size) {
     Tensor pixels = sample_uniform({size, 1, 8, 8}, 7, 0, 0.3);
     Tensor classes = Tensor::empty(DType::i32, {size});
@@ -58,7 +58,7 @@ struct SmallCnn {
 
 BOOST_AUTO_TEST_SUITE(channel_layers)
 
-BOOST_AUTO_TEST_CASE(one_model_function_yields_a_training_and_a_prediction_program) {
+BOOST_AUTO_TEST_CASE(one_model_function_builds_training_and_prediction_programs) {
   SmallCnn m;
   Program train("train"), predict("predict");
   train.output("loss", m.loss).update(adamw(m.loss, m.net.parameters(), {.lr = 0.02}));
@@ -83,7 +83,8 @@ BOOST_AUTO_TEST_CASE(one_model_function_yields_a_training_and_a_prediction_progr
   int right = 0;
   for (std::int64_t i = 0; i < 24; ++i) right += classes.at(i) == batch[1].second.at(i);
   BOOST_TEST(right >= 22);
-  // Evaluation is deterministic, and the result for an image does not depend on the other images.
+  // Evaluation is deterministic, and the result for an image does not depend on the rest of the
+  // batch.
   const Results all = session.run(Program("p").output("logits", m.logits), {batch[0]});
   Tensor first = Tensor::empty(DType::f32, {1, 1, 8, 8});
   for (int i = 0; i < 64; ++i) first.mutable_data<float>()[i] = batch[0].second.data<float>()[i];
@@ -92,7 +93,7 @@ BOOST_AUTO_TEST_CASE(one_model_function_yields_a_training_and_a_prediction_progr
     BOOST_TEST(std::abs(all["logits"].at(k) - alone["logits"].at(k)) < 1e-4);
 }
 
-BOOST_AUTO_TEST_CASE(batch_norm_layers_equal_the_operation_with_explicit_state) {
+BOOST_AUTO_TEST_CASE(batch_norm_layers_match_the_operation_with_explicit_state) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"n", 3, "l"});
   const Scope net(g, "net");
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_layers_equal_the_operation_with_explicit_state) 
   BOOST_TEST(bitwise_equal(session.value("net.running_mean"), expected["mean"]));
 }
 
-BOOST_AUTO_TEST_CASE(a_layer_with_state_accepts_one_batch_per_program) {
+BOOST_AUTO_TEST_CASE(stateful_layers_can_be_called_once_per_program) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 2}), y = g.input("y", DType::f32, {"n", 2});
   const Scope net(g, "net");
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_layer_with_state_accepts_one_batch_per_program) {
                                           "channel_layers_test.cc"}));
 }
 
-BOOST_AUTO_TEST_CASE(group_and_instance_norms_declare_weights_and_biases) {
+BOOST_AUTO_TEST_CASE(group_and_instance_norms_create_weights_and_biases) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2, 4, 3, 3});
   const Scope net(g, "net");
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(group_and_instance_norms_declare_weights_and_biases) {
   BOOST_TEST(!g.has_variable("net.instance.weight"));
 }
 
-BOOST_AUTO_TEST_CASE(convolution_weights_have_pytorch_layout) {
+BOOST_AUTO_TEST_CASE(convolution_weights_use_the_pytorch_layout) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"n", 4, "h", "w"});
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(convolution_weights_have_pytorch_layout) {
   BOOST_TEST(largest > 0.9 / std::sqrt(30.0));
 }
 
-BOOST_AUTO_TEST_CASE(dropout_variants_drop_whole_channels_samples_or_elements) {
+BOOST_AUTO_TEST_CASE(dropout_variants_drop_elements_channels_or_samples) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 8, 5});
   const Scope net(g, "net");
@@ -246,7 +247,7 @@ BOOST_AUTO_TEST_CASE(residuals_require_equal_shapes) {
                                           "channel_layers_test.cc"}));
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_the_problem_and_the_source_file) {
+BOOST_AUTO_TEST_CASE(errors_state_the_problem_and_the_source_file) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"n", 4, 5, 5});
@@ -295,7 +296,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_problem_and_the_source_file) {
   BOOST_TEST(!g.has_variable("net.c.weight"));
 }
 
-BOOST_AUTO_TEST_CASE(an_embedding_bag_declares_its_table) {
+BOOST_AUTO_TEST_CASE(embedding_bags_create_their_table) {
   Graph g;
   const Scope net(g, "net");
   const Value ids = g.input("ids", DType::i32, {"n", "bag"}),

@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_CASE(the_vocabulary_is_sorted_and_texts_round_trip) {
   BOOST_TEST(tokenizer.encode("").empty());
 }
 
-BOOST_AUTO_TEST_CASE(json_round_trips) {
+BOOST_AUTO_TEST_CASE(character_tokenizers_round_trip_through_json) {
   const auto tokenizer = CharacterTokenizer::from_text("\"quotes\\ and 日本\t\n");
   const auto again = CharacterTokenizer::from_bytes(tokenizer.to_bytes());
   BOOST_TEST(again.characters() == tokenizer.characters());
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(json_round_trips) {
       says("ascending and distinct"));
 }
 
-BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_unknown_characters_and_ids) {
   const auto tokenizer = CharacterTokenizer::from_text("héllo");
   BOOST_CHECK_EXCEPTION(
       tokenizer.encode("hélü"), DataError,
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {
                         says("an empty text has no vocabulary"));
 }
 
-BOOST_AUTO_TEST_CASE(invalid_utf8_is_rejected_with_its_offset) {
+BOOST_AUTO_TEST_CASE(errors_state_the_offset_of_invalid_utf8) {
   const std::pair<std::string, std::string> cases[] = {
       {"ab\xff", "an invalid first byte at byte 2 (0xff)"},
       {"a\x80", "an invalid first byte at byte 1 (0x80)"},

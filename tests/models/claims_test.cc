@@ -1,5 +1,4 @@
-// Properties known from the literature that must hold for every model of a kind, in any
-// configuration.
+// Properties from the literature that must hold for every configuration of an architecture.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -22,7 +21,7 @@ double largest(const Tensor& t) {
   return most;
 }
 
-BOOST_AUTO_TEST_CASE(padding_on_either_side_does_not_change_the_logits_of_decoders) {
+BOOST_AUTO_TEST_CASE(padding_on_either_side_does_not_change_decoder_logits) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Graph g;
@@ -55,7 +54,7 @@ BOOST_AUTO_TEST_CASE(padding_on_either_side_does_not_change_the_logits_of_decode
   }
 }
 
-/// Token t of row b is (first + b + t) modulo `vocab`.
+/// Returns ids in which token t of row b is (first + b + t) modulo `vocab`.
 Tensor cycles(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std::int64_t first) {
   Tensor ids = Tensor::empty(DType::i64, {batch, seq});
   for (std::int64_t i = 0; i < ids.numel(); ++i)
@@ -63,7 +62,7 @@ Tensor cycles(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std::int
   return ids;
 }
 
-BOOST_AUTO_TEST_CASE(linear_biases_extrapolate_to_texts_longer_than_in_training) {
+BOOST_AUTO_TEST_CASE(linear_biases_extrapolate_beyond_the_training_length) {
   GptConfig config = variants().front().config;
   config.positions = GptPositions::linear_bias;
   config.vocab = 7;
@@ -88,7 +87,7 @@ BOOST_AUTO_TEST_CASE(linear_biases_extrapolate_to_texts_longer_than_in_training)
   BOOST_TEST(loss_at(96) < 0.4 * std::log(7));
 }
 
-BOOST_AUTO_TEST_CASE(relative_biases_extrapolate_to_texts_longer_than_in_training) {
+BOOST_AUTO_TEST_CASE(relative_biases_extrapolate_beyond_the_training_length) {
   EncoderDecoderConfig config = shrink(EncoderDecoderConfig::t5());
   config.dropout = config.attention_dropout = config.activation_dropout = config.final_dropout = 0;
   config.vocab = 9;

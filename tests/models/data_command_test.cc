@@ -1,4 +1,4 @@
-// `weft data` writes texts as token files, and `weft train` accepts them instead of the texts.
+// `weft data` converts texts to token files, which `weft train` accepts in place of the texts.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -40,7 +40,7 @@ double bits_of(const Outcome& outcome) {
   return std::strtod(outcome.out.c_str() + at + 14, nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(texts_are_written_as_token_files_usable_for_training) {
+BOOST_AUTO_TEST_CASE(token_files_can_be_used_for_training) {
   const DataShell weft;
   const Outcome made = succeeds(weft.tokenize("set", weft.path("text.txt") + " --threads 2"));
   BOOST_TEST(contains(made.out, "tokenizer " + weft.path("m.weft") + ": 60 pieces (digest "));
@@ -62,8 +62,9 @@ BOOST_AUTO_TEST_CASE(texts_are_written_as_token_files_usable_for_training) {
       contains(succeeds(weft("verify " + weft.path("set") + " " + weft.path("set-00000.tok"))).out,
                "intact: 1 token files, 1 documents, "));
 
-  // Token files contain the tokenizer. Both --data and --text accept them, by prefix or by first
-  // file. A single short document cannot be split into a training set and a held-out set.
+  // Token files contain the tokenizer. Both --data and --text accept a set of token files,
+  // specified by its prefix or its first file. A single short document cannot be split into a
+  // training set and a held-out set.
   check_error(weft("train gpt --data " + weft.path("set") + kTiny + " --steps 4 --out " +
                    weft.path("a.weft")),
               1, "nothing can be held out");
@@ -112,13 +113,13 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_is_bit_exact) {
   check_error(weft(go_on + "=-1 " + weft.path("b") + "=1"), 2, "the weight of ");
   check_error(weft(go_on + " " + weft.path("text.txt")), 2,
               "text.txt is not a token file, but one of 2");
-  // Now the last file of a set is missing.
+  // Remove the last file of a set.
   const std::int64_t last = std::ssize(TokenSet::open(weft.path("a")).files()) - 1;
   std::filesystem::remove(token_file_name(weft.path("a"), last));
   check_error(weft(go_on), 1, "is missing");
 }
 
-BOOST_AUTO_TEST_CASE(bits_per_byte_of_token_files_match_those_of_the_text) {
+BOOST_AUTO_TEST_CASE(bits_per_byte_are_similar_for_token_files_and_plain_text) {
   const DataShell weft;
   succeeds(weft.tokenize("set", weft.path("text.txt") + " --documents line"));
   const Outcome of_text = succeeds(
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_pretrained_on_token_files) {
               2, "token files and texts cannot be mixed");
 }
 
-BOOST_AUTO_TEST_CASE(token_files_of_another_tokenizer_are_rejected) {
+BOOST_AUTO_TEST_CASE(token_files_written_with_another_tokenizer_are_rejected) {
   const DataShell weft;
   succeeds(weft.tokenize("set", weft.path("text.txt")));
   succeeds(weft("train gpt --text " + weft.path("text.txt") + kTiny + " --steps 2 --out " +

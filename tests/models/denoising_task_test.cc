@@ -1,4 +1,4 @@
-// Pre-training of encoder-decoders: special symbols, examples of every objective, and resumed
+// Pre-training of encoder-decoders: special symbols, examples for every objective, and resumed
 // training runs.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -56,7 +56,7 @@ TrainSettings settings() {
 }
 
 Tokenizer tokenizer_for(const DenoisingOptions& options) {
-  // 60 pieces in addition to the symbols.
+  // The vocabulary has 60 pieces in addition to the symbols.
   const auto vocab = 60 + static_cast<std::int64_t>(denoising_symbols(options).size());
   return SentencePieceTokenizer::train(sentences(documents()),
                                        {.vocab = vocab, .symbols = denoising_symbols(options)});
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(every_objective_has_the_symbols_it_needs) {
   BOOST_TEST(std::count(prompt.begin(), prompt.end(), pieces.find("<extra_id_0>")) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(every_objective_makes_reproducible_examples) {
+BOOST_AUTO_TEST_CASE(every_objective_generates_reproducible_examples) {
   using O = DenoisingObjective;
   const std::vector<TokenIds> passage = {{201, 202, 203, 204}, {205, 206}, {201, 202, 205, 207}};
   const TokenIds text = {201, 202, 203, 204, 205, 206, 201, 202, 205, 207};
@@ -123,14 +123,15 @@ BOOST_AUTO_TEST_CASE(every_objective_makes_reproducible_examples) {
         BOOST_TEST((TokenIds(example.target.begin(), example.target.end() - 1) == text));
       if (objective == O::gap_sentences) {
         const std::int64_t mask = tokenizer.find("<mask>");
-        // 30% of three sentences is one. The last sentence shares most tokens with the others.
+        // 30% of three sentences is about one sentence. The last sentence shares the most tokens
+        // with the others, so it is masked.
         BOOST_TEST((example.target == TokenIds{201, 202, 205, 207, end}));
         BOOST_TEST((example.input == TokenIds{201, 202, 203, 204, 205, 206, mask, end}));
       }
     }
     BOOST_TEST(differs == (objective != O::gap_sentences));
   }
-  // Each kind of noise on its own.
+  // Apply each type of noise alone.
   const auto noisy = [&](DenoisingOptions options) {
     options.objective = O::denoising;
     return Denoiser(options, tokenizer_for(options))(passage, 3).input;
@@ -205,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_pre_training_run_is_bit_exact) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(pre_training_reduces_the_loss_on_hidden_spans) {
+BOOST_AUTO_TEST_CASE(pre_training_reduces_the_loss_on_masked_spans) {
   const DenoisingOptions options = options_for(DenoisingObjective::span_corruption);
   TrainSettings longer = settings();
   longer.steps = 80;

@@ -1,4 +1,5 @@
-// Pre-training objectives of encoder-decoders: no text is lost, and noise rates are as configured.
+// Pre-training objectives for encoder-decoders. Input and target together contain the complete
+// text, and noise rates match the configuration.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -23,7 +24,7 @@ TokenIds text(std::int64_t length) {
   return ids;
 }
 
-// Reconstructs the original text from the input and target of span corruption.
+// Reconstructs the original text from a span-corruption input and target.
 TokenIds restore(const DenoisingExample& example, std::int64_t first_sentinel) {
   TokenIds ids;
   const auto is_sentinel = [&](std::int64_t id) { return id > first_sentinel - 500; };
@@ -40,12 +41,12 @@ TokenIds restore(const DenoisingExample& example, std::int64_t first_sentinel) {
   return ids;
 }
 
-BOOST_AUTO_TEST_CASE(span_corruption_hides_the_given_share_and_loses_no_token) {
+BOOST_AUTO_TEST_CASE(span_corruption_masks_the_configured_fraction_and_loses_no_token) {
   const TokenIds ids = text(200);
   std::set<TokenIds> seen;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const DenoisingExample e = span_corruption(ids, {.first_sentinel = 9999, .eos_id = -1}, seed);
-    BOOST_TEST(e.input.size() == 200U - 30 + 10);  // 15% hidden in spans of 3
+    BOOST_TEST(e.input.size() == 200U - 30 + 10);  // 15% masked, in spans of 3
     BOOST_TEST(e.target.size() == 30U + 11);
     BOOST_TEST((restore(e, 9999) == ids));
     seen.insert(e.input);
@@ -74,10 +75,10 @@ BOOST_AUTO_TEST_CASE(span_corruption_hides_the_given_share_and_loses_no_token) {
           "10 spans need 11 sentinels down from first_sentinel 32099, but there are 10");
   BOOST_TEST(span_corruption(ids, {.first_sentinel = 10, .sentinels = 11}, 1).target[0] == 10);
   BOOST_TEST(corrupted_spans(200, {}) == 10);
-  BOOST_TEST(mixture_spans(200) == 33);  // 100 tokens in spans of 3
+  BOOST_TEST(mixture_spans(200) == 33);  // 100 masked tokens, in spans of 3
 }
 
-BOOST_AUTO_TEST_CASE(the_mixture_uses_all_modes_in_their_proportions) {
+BOOST_AUTO_TEST_CASE(the_mixture_uses_every_mode_in_the_expected_proportion) {
   const TokenIds ids = text(300);
   std::map<std::int64_t, int> modes;
   for (std::uint64_t seed = 0; seed < 700; ++seed) {
@@ -98,7 +99,7 @@ BOOST_AUTO_TEST_CASE(the_mixture_uses_all_modes_in_their_proportions) {
       BOOST_TEST((restore(e, 9999) == ids));
     }
   }
-  // The modes are expected in 2/7, 1/7 and 4/7 of the 700 examples.
+  // The expected fractions of the three modes are 2/7, 1/7 and 4/7 of 700 examples.
   BOOST_TEST(std::abs(modes[1] - 200) < 45);
   BOOST_TEST(std::abs(modes[2] - 100) < 35);
   BOOST_TEST(std::abs(modes[3] - 400) < 50);
@@ -135,10 +136,10 @@ BOOST_AUTO_TEST_CASE(bart_noise_masks_deletes_infills_permutes_and_rotates) {
                         says("mean_span must be positive, not 0"));
 }
 
-BOOST_AUTO_TEST_CASE(gap_sentences_are_those_that_share_most_with_the_rest) {
+BOOST_AUTO_TEST_CASE(gap_sentences_share_the_most_tokens_with_the_rest_of_the_text) {
   const std::vector<TokenIds> sentences = {{1, 2, 3}, {1, 2, 9, 4}, {7, 8}, {9, 4, 3}};
   const DenoisingExample e = gap_sentences(sentences, 2, 0, 99);
-  // The sentences share 3, 4, 0 and 3 of their 12 ids with the rest.
+  // The sentences share 3, 4, 0 and 3 of the 12 ids with the rest.
   BOOST_TEST((e.input == TokenIds{0, 0, 7, 8, 9, 4, 3, 99}));
   BOOST_TEST((e.target == TokenIds{1, 2, 3, 1, 2, 9, 4, 99}));
   BOOST_CHECK_EXCEPTION(gap_sentences(sentences, 4, 0, 1), ArgumentError,

@@ -1,5 +1,5 @@
-// A seed determines the result bit-exactly: independently of the number of workers and the order of
-// chunks, when a run is repeated, and when it is resumed from a checkpoint.
+// The seed determines results bit-exactly. Results do not depend on the number of workers or the
+// order of chunks, and are identical for repeated runs and for runs resumed from a checkpoint.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <functional>
@@ -16,7 +16,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(determinism)
 namespace {
 
-// Large enough that products and reductions are split into many chunks.
+// A model that is large enough for matrix products and reductions to be split into many chunks.
 struct Run {
   Graph graph;
   Program train{"train"};
@@ -106,15 +106,15 @@ BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_number_of_workers_or_the_order
     check_same_bits(trained_with({.seed = 3, .threads = 2, .verify = true, .poison = true}),
                     expected);
   }
-  // Another seed yields a different result.
+  // A different seed gives a different result.
   BOOST_TEST(!bitwise_equal(trained_with({.seed = 4, .threads = 2})[0], expected[0]));
 }
 
 BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_memory_budget) {
   const testing::MoreThreads more;
   const auto expected = trained_with({.seed = 3, .threads = 1});
-  // Poisoning adds guards around buffers. Including them makes the budgets sufficient for runs with
-  // and without it.
+  // Poisoning adds guard regions around buffers. The budgets include these regions, so they suffice
+  // for runs with and without poisoning.
   const auto plan_with = [](std::size_t budget) {
     Run run;
     Session session(run.graph, {.memory_budget = budget, .poison = true});
@@ -141,7 +141,8 @@ BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_memory_budget) {
   }
 }
 
-// Runs on every unit that this machine supports; products of all shapes are forced onto it.
+// Runs on every matrix unit that this machine supports. Matrix products of all shapes are forced
+// onto that unit.
 BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_number_of_workers_at_any_precision) {
   const testing::MoreThreads more;
   using kernels::Bf16Unit;
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_number_of_workers_at_any_preci
       }
     }
   }
-  // The results of the precisions differ, which shows that the precision reached the kernels.
+  // Results differ between precisions, which shows that the kernels used the requested precision.
   BOOST_TEST(!bitwise_equal(seen[0][3], seen[1][3]));
   BOOST_TEST(!bitwise_equal(seen[1][3], seen[2][3]));
 }
@@ -178,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_run_resumed_from_a_file_is_bit_exact) {
   save_checkpoint(path.string(), straight, {run.train});
   train(straight, run.train, 3, 6, losses);
 
-  // Resume from the file only, without the model's code, as another process would.
+  // Resume from the file alone, without the code that built the model, as another process would.
   Checkpoint file = load_checkpoint(path.string());
   Session resumed(file.graph(), file.store(), {.seed = 99, .threads = 1});
   std::vector<Tensor> resumed_losses(losses.begin(), losses.begin() + 3);

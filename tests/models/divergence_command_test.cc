@@ -1,4 +1,5 @@
-// The program with diverging training runs and with model files that contain non-finite values.
+// Tests of the command line with diverging training runs and with model files that contain
+// non-finite values.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -14,11 +15,11 @@ namespace {
 
 const std::string kTiny =
     " --layers 1 --heads 2 --width 16 --context 16 --batch 2 --warmup 0 --eval-every 0 --threads 1";
-/// Weight decay multiplies the matrices by about a million in every step, so products overflow
+/// Weight decay multiplies the matrices by about -1e6 in every step, so matrix products overflow
 /// after a few steps.
 const std::string kDiverging = " --lr 1000 --weight-decay 1000";
 
-BOOST_AUTO_TEST_CASE(a_diverging_run_keeps_its_last_finite_checkpoint_and_names_the_cause) {
+BOOST_AUTO_TEST_CASE(a_diverging_run_keeps_its_last_finite_checkpoint_and_prints_the_cause) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string start = "train gpt" + text + kTiny + kDiverging + " --out " + model;
@@ -31,13 +32,13 @@ BOOST_AUTO_TEST_CASE(a_diverging_run_keeps_its_last_finite_checkpoint_and_names_
   const auto steps = static_cast<std::int64_t>(kept.history.train.size());
   BOOST_TEST(contains(saved.err, "the checkpoint of step " + std::to_string(steps) + " is kept"));
 
-  // A diverging resumed run that would overwrite its own checkpoint leaves it unchanged.
+  // If a resumed run diverges, it does not overwrite the checkpoint from which it was resumed.
   const std::string before = read_text_file(model);
   check_error(weft("train gpt" + text + " --resume " + model + " --out " + model), 1,
               "training has diverged");
   BOOST_TEST((read_text_file(model) == before));
 
-  // Divergence is also detected at the last step, whichever it is, without held-out data.
+  // Divergence is also detected at the last step, for any number of steps, without held-out data.
   int failed = 0;
   for (std::int64_t last = 1; last <= steps + 2; ++last) {
     std::filesystem::remove(model);
@@ -53,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_diverging_run_keeps_its_last_finite_checkpoint_and_names_
   BOOST_TEST(failed == 2);
 }
 
-BOOST_AUTO_TEST_CASE(check_finite_names_the_operation_with_the_first_infinity) {
+BOOST_AUTO_TEST_CASE(check_finite_reports_the_operation_that_produced_the_first_infinity) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string start = "train gpt" + text + kTiny + " --out " + model + " --check-finite";
@@ -76,8 +77,8 @@ BOOST_AUTO_TEST_CASE(nonfinite_steps_are_skipped_up_to_the_limit) {
   BOOST_TEST(contains(ended.out, "(2 of at most 2 in a row)\n"));
   BOOST_TEST(!contains(ended.out, "(3 of"));
 
-  // A resumed run may change the limit, but not enable skipping: that is built into the training
-  // step.
+  // A resumed run may change the limit, but it cannot enable skipping, which is built into the
+  // training step.
   BOOST_TEST(weft(start + " --steps 2 --skip-nonfinite 2").code == 0);
   const std::string more = "train gpt" + text + " --resume " + model;
   BOOST_TEST(weft(more + " --steps 3 --skip-nonfinite 7").code == 0);

@@ -23,11 +23,11 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// The effect of a batch on the loss, essentially mean(sqrt(x * (|w| + 1))): everything is finite
-/// for x > 0, only the gradient is infinite for x = 0, and the loss is infinite for infinite x.
+/// Type of a batch. The loss is essentially mean(sqrt(x * (|w| + 1))). For x > 0, loss and gradient
+/// are finite; for x = 0, only the gradient is infinite; for infinite x, the loss is infinite.
 enum class Batch { good, bad_gradient, bad_loss };
 
-/// A model with dropout, whose random key must be restored exactly, and with one matrix, so that
+/// A model with dropout, so that a random key must be restored exactly, and with a matrix, so that
 /// weight decay applies.
 struct Model {
   explicit Model(const TrainSettings& s) : settings(s), graph(std::make_shared<Graph>()) {
@@ -35,11 +35,11 @@ struct Model {
     const Variable w =
         graph->variable("w", DType::f32, {4, 3}, {.initializer = Initializer::ones()});
     const Value kept = dropout(abs(w.value()), 0.25, graph->key("dropout"));
-    // At x = 0 the square root is 0 and its gradient infinite.
+    // At x = 0, the square root is 0 and its gradient is infinite.
     add_training_step(train, mean(sqrt(x * (kept + 1.0)) + 0.01 * w.value()), settings);
     store = std::make_shared<VariableStore>();
   }
-  /// Loads a saved model, without any code that describes it.
+  /// Loads a saved model without the code that built it.
   explicit Model(const std::string& path) {
     const Checkpoint file = load_checkpoint(path);
     graph = file.shared_graph();
@@ -109,8 +109,8 @@ std::function<Batch(std::int64_t)> bad_at(std::set<std::int64_t> steps,
   return [=](std::int64_t step) { return steps.contains(step) ? kind : Batch::good; };
 }
 
-BOOST_AUTO_TEST_CASE(a_nonfinite_gradient_ends_the_run_before_a_save) {
-  // In the middle of the run and at its last step, without held-out data.
+BOOST_AUTO_TEST_CASE(a_nonfinite_gradient_stops_the_run_before_saving) {
+  // Test the middle of the run and its last step, without held-out data.
   for (const std::int64_t steps : {6, 3}) {
     Model model(settings(steps));
     Run run(model, bad_at({2}));
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_nonfinite_gradient_ends_the_run_before_a_save) {
 }
 
 BOOST_AUTO_TEST_CASE(a_nonfinite_parameter_is_never_saved) {
-  // Loss and gradient of the step are finite, but weight decay multiplies the matrix by about -1e6.
+  // The loss and the gradient are finite, but weight decay multiplies the matrix by about -1e6.
   const auto check_nothing_saved = [](TrainSettings s, const std::function<void(Run&)>& prepare) {
     s.lr = s.weight_decay = 1000;
     s.schedule = LearningRate::constant;
@@ -138,20 +138,20 @@ BOOST_AUTO_TEST_CASE(a_nonfinite_parameter_is_never_saved) {
     BOOST_TEST(run.saved.empty());
     BOOST_TEST(run.best.empty());
   };
-  check_nothing_saved(settings(4), [](Run&) {});  // periodic save
-  check_nothing_saved(settings(1), [](Run&) {});  // save at the end
+  check_nothing_saved(settings(4), [](Run&) {});  // the periodic save
+  check_nothing_saved(settings(1), [](Run&) {});  // the save at the end
   check_nothing_saved(settings(4),
-                      [](Run& run) { run.options.stop_after = 1; });  // save when stopped
+                      [](Run& run) { run.options.stop_after = 1; });  // the save when stopped
   TrainSettings with_evaluations = settings(4);
   with_evaluations.eval_every = 1;
-  check_nothing_saved(with_evaluations, [](Run& run) {  // save of the best model
+  check_nothing_saved(with_evaluations, [](Run& run) {  // the save of the best model
     run.task.evaluate = [](bool) { return Evaluation{1.0, {}}; };
     run.options.save_best = [&run](const TrainHistory&) { run.save(run.best); };
   });
   TrainSettings patient = with_evaluations;
   patient.patience = 1;
   patient.save_every = 0;
-  check_nothing_saved(patient, [](Run& run) {  // save when patience is exhausted
+  check_nothing_saved(patient, [](Run& run) {  // the save when patience is exhausted
     run.task.evaluate = [](bool) { return Evaluation{NAN, {}}; };
   });
 }
@@ -236,14 +236,14 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_with_skipped_steps_is_bit_exact) {
   check_same(*straight.store, *Model(path).store, {});
 }
 
-BOOST_AUTO_TEST_CASE(too_many_consecutive_nonfinite_steps_end_the_run) {
+BOOST_AUTO_TEST_CASE(too_many_consecutive_nonfinite_steps_stop_the_run) {
   Model model(settings(9, 2));
   Run run(model, bad_at({3, 4, 5}));
   run.fails("3 steps in a row were not finite, skip_nonfinite allows 2; the gradient norm is nan",
             4, "the checkpoint of step 3 is kept");
   BOOST_TEST(!first_nonfinite(*model.store));
 
-  // The count continues when the run is stopped and resumed.
+  // The number of consecutive skipped steps is kept when the run is stopped and resumed.
   Model stopped(settings(9, 2));
   std::atomic<bool> stop = false;
   struct Stopper : TrainObserver {
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(skipping_requires_a_training_step_built_for_it) {
         return std::string(e.what()).starts_with(
             "skip_nonfinite: the program's training step was built without it");
       });
-  // With skip_nonfinite set back to 0, a step that would have been skipped ends the run.
+  // If skip_nonfinite is set back to 0, a step that would have been skipped ends the run.
   skipping.settings.skip_nonfinite = 0;
   Run run(skipping, bad_at({1}));
   BOOST_CHECK_THROW(run(), DataError);

@@ -1,4 +1,4 @@
-// Configurations of small encoder-decoders of every kind.
+// Small configurations of every supported encoder-decoder architecture.
 #pragma once
 
 #include <vector>
@@ -19,12 +19,13 @@ inline EncoderDecoderConfig shrink(EncoderDecoderConfig c) {
   c.relative_max_distance = 12;
   c.start_id = 0;
   c.padding_id = 1;
-  if (c.initializer_range > 0) c.initializer_range = 0.3;  // far from uniform predictions
+  // Large enough for clearly non-uniform predictions.
+  if (c.initializer_range > 0) c.initializer_range = 0.3;
   return c;
 }
 
-/// Returns the original Transformer, T5, BART, pre-norm BART, gated T5, and the Transformer with
-/// separate vocabularies of encoder and decoder.
+/// Returns configurations of the original Transformer, T5, BART, pre-norm BART, gated T5, and the
+/// Transformer with separate encoder and decoder vocabularies.
 inline std::vector<EncoderDecoderConfig> kinds() {
   EncoderDecoderConfig pre = shrink(EncoderDecoderConfig::bart());
   pre.norm = Seq2SeqNorm::pre_norm;

@@ -1,4 +1,4 @@
-// Encoder-decoders: parameters, causality, padding, decoding with caches, training on labels.
+// Encoder-decoders: parameters, causality, padding, cached decoding, training on labels.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -56,7 +56,7 @@ double largest(const Tensor& t) {
   return most;
 }
 
-BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_ones_are_rejected) {
+BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_configs_are_rejected) {
   for (const EncoderDecoderConfig& c : kinds())
     BOOST_TEST((EncoderDecoderConfig::from_json(c.to_json()) == c));
   const auto rejects = [](auto&& change, const std::string& message) {
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_ones_are_rejected) {
       says("unknown positions 'cuneiforms': expected one of sinusoidal, learned, relative_bias"));
 }
 
-BOOST_AUTO_TEST_CASE(published_sizes_have_the_published_number_of_parameters) {
+BOOST_AUTO_TEST_CASE(published_configs_have_the_published_number_of_parameters) {
   const auto parameters = [](const EncoderDecoderConfig& c) {
     Graph g;
     const EncoderDecoder net(Scope(g), c);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(published_sizes_have_the_published_number_of_parameters) {
   BOOST_TEST(parameters(EncoderDecoderConfig::bart()) == 406291456);  // bart-large
 }
 
-BOOST_AUTO_TEST_CASE(distance_buckets_are_exact_then_logarithmic) {
+BOOST_AUTO_TEST_CASE(distance_buckets_are_exact_for_small_and_logarithmic_for_large_distances) {
   const RelativeBiasOptions both{.buckets = 32, .max_distance = 128};
   BOOST_TEST(relative_bucket(0, both) == 0);
   BOOST_TEST(relative_bucket(-7, both) == 7);
@@ -126,8 +126,8 @@ BOOST_AUTO_TEST_CASE(later_tokens_and_padding_do_not_change_other_positions) {
     mask.mutable_data<std::int64_t>()[12] = mask.mutable_data<std::int64_t>()[13] = 0;
     const Tensor before = model.run(session, ids, mask, target);
     Tensor other_ids = ids.clone(), other_target = target.clone();
-    other_ids.mutable_data<std::int64_t>()[13] = 1;     // padding of row 1
-    other_target.mutable_data<std::int64_t>()[11] = 1;  // last token of row 1
+    other_ids.mutable_data<std::int64_t>()[13] = 1;     // a padding position of row 1
+    other_target.mutable_data<std::int64_t>()[11] = 1;  // the last token of row 1
     const Tensor after = model.run(session, other_ids, mask, other_target);
     const std::int64_t kept = (2 * 6 - 1) * c.target_vocab();
     double change = 0, change_of_last = 0;
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(later_tokens_and_padding_do_not_change_other_positions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_decoder_mask_hides_tokens) {
+BOOST_AUTO_TEST_CASE(tokens_masked_by_the_decoder_mask_have_no_effect) {
   for (const EncoderDecoderConfig& c : kinds()) {
     Graph g;
     const EncoderDecoder net(Scope(g, "net"), c);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_decoder_mask_hides_tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(decoding_with_caches_equals_recomputation) {
+BOOST_AUTO_TEST_CASE(cached_decoding_matches_recomputation) {
   for (const EncoderDecoderConfig& c : kinds()) {
     Forward model(c);
     Graph& g = model.graph;
@@ -204,8 +204,8 @@ BOOST_AUTO_TEST_CASE(decoding_with_caches_equals_recomputation) {
                  {"prompt_mask", mask},
                  {"prompt_of_row", Tensor::of<std::int64_t>({4}, {0, 0, 1, 1})}},
                 sizes);
-    // Rows 1 and 3 hold the targets. They move to rows 0 and 2 before token 2, and back before
-    // token 4.
+    // The targets are in rows 1 and 3. They are moved to rows 0 and 2 before token 2, and moved
+    // back before token 4.
     double worst = 0;
     for (std::int64_t t = 0; t < 6; ++t) {
       Tensor tokens = Tensor::full(DType::i64, {4, 1}, 2);
@@ -273,8 +273,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_only_model_cannot_decode) {
                         says("the model has no decoder"));
 }
 
-// A small version of the complete recipe of Vaswani et al. (2017): the model learns to reverse
-// sequences.
+// Trains a small model with the complete recipe of Vaswani et al. (2017) to reverse sequences.
 BOOST_AUTO_TEST_CASE(a_transformer_learns_to_reverse_sequences) {
   EncoderDecoderConfig c = shrink({});
   c.vocab = 10;

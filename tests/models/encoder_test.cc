@@ -1,5 +1,5 @@
-// Encoders of the BERT family: parameter counts of published models, and properties that hold for
-// all variants.
+// BERT-style encoders: parameter counts of published models, and properties that hold for all
+// variants.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -80,7 +80,7 @@ std::vector<Variant> variants() {
 Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab) {
   Tensor ids = Tensor::empty(DType::i64, {batch, seq});
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
-    // Avoid 0, the padding id.
+    // Id 0 is not used, because it is the padding id.
     ids.mutable_data<std::int64_t>()[i] = 1 + RandomStream{7}.word(static_cast<std::uint64_t>(i)) %
                                                   static_cast<std::uint64_t>(vocab - 1);
   }
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(encoders_have_the_published_number_of_parameters) {
                               "DebertaV2Model") == 183831552);
 }
 
-BOOST_AUTO_TEST_CASE(padding_does_not_change_the_states_of_real_tokens) {
+BOOST_AUTO_TEST_CASE(padding_does_not_change_the_hidden_states_of_real_tokens) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Graph g;
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(padding_does_not_change_the_states_of_real_tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_yield_permuted_states) {
+BOOST_AUTO_TEST_CASE(encoders_without_positions_are_permutation_equivariant) {
   EncoderConfig config = variants()[0].config;
   config.positions = EncoderPositions::disentangled;
   config.relative_attention = false;
@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_yield_permuted_states) {
   }
 }
 
-// If the output projections of all blocks are 0, a pre-norm encoder returns its embeddings, without
-// an embedding norm.
+// If all output projections are 0, a pre-norm encoder returns its embeddings unchanged, because it
+// has no embedding norm.
 BOOST_AUTO_TEST_CASE(pre_norm_encoders_do_not_normalise_the_embeddings) {
   EncoderConfig config = variants()[0].config;
   config.norm_first = true;
@@ -197,14 +197,14 @@ BOOST_AUTO_TEST_CASE(distances_are_mapped_to_logarithmic_buckets) {
   const Program program = Program("p").output("d", relative_position_index(g, Dim(9), 4, 8));
   Session session(g, {.threads = 1});
   const Tensor d = session.run(program, {})["d"];
-  // Distances |i - j| up to 2 are exact, larger ones fall into logarithmic buckets. The index is
-  // the signed bucket plus span 4, clamped to [0, 7].
+  // Distances |i - j| up to 2 have their own buckets; larger distances fall into logarithmic
+  // buckets. The index is the signed bucket plus the span (4), clamped to [0, 7].
   const std::vector<double> first = {4, 3, 2, 1, 1, 1, 1, 1, 0};
   for (int j = 0; j < 9; ++j) BOOST_TEST(d.at(j) == first[static_cast<std::size_t>(j)]);
   BOOST_TEST(d.at(8 * 9) == 7);
 }
 
-BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_invalid_ones_are_rejected) {
+BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_invalid_configs_are_rejected) {
   for (const Variant& variant : variants())
     BOOST_TEST((EncoderConfig::from_json(variant.config.to_json()) == variant.config),
                variant.name);
@@ -311,13 +311,14 @@ BOOST_AUTO_TEST_CASE(head_losses_match_their_formulas) {
       .output("multi", sequence_loss(Problem::multi_label, logits, reals))
       .output("span", span_loss({logits, logits}, classes, classes));
   Session session(g, {.threads = 1});
-  // The span loss ignores a class beyond the two positions; the last run below has one.
+  // The span loss ignores classes outside the two positions. The last run below has such a class.
   const auto run = [&](std::int64_t second) {
     return session.run(program, {{"logits", Tensor::of<float>({2, 2}, {1, 2, 0, -1})},
                                  {"reals", Tensor::of<float>({2, 2}, {0, 1, 1, 0})},
                                  {"classes", Tensor::of<std::int64_t>({2}, {1, second})}});
   };
-  const double nll = std::log(1 + std::exp(-1.0));  // of the larger logit in either row
+  // Negative log-likelihood of the larger logit, in both rows.
+  const double nll = std::log(1 + std::exp(-1.0));
   const auto sigmoid_loss = [](double x, double y) { return std::log(1 + std::exp(x)) - x * y; };
   const Results r = run(0);
   BOOST_TEST(std::abs(r["regression"].at(0) - (1 + 1 + 1 + 1) / 4.0) < 1e-6);

@@ -30,7 +30,7 @@ Epochs::Order joined(const Epochs& epochs, std::int64_t step, std::int64_t shard
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_epoch_is_a_permutation_and_the_next_one_may_begin_within_a_batch) {
+BOOST_AUTO_TEST_CASE(epochs_are_permutations_and_a_batch_may_span_two_epochs) {
   const Epochs epochs(10, 7);
   const std::vector<std::int64_t> first = shuffled(10, 7, 0), second = shuffled(10, 7, 1);
   const Epochs::Order batch = epochs.examples(2, 4);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(an_epoch_is_a_permutation_and_the_next_one_may_begin_within
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_shards_of_a_batch_add_up_to_the_batch) {
+BOOST_AUTO_TEST_CASE(the_shards_of_a_batch_partition_the_batch) {
   const Epochs epochs(10, 7);
   for (std::int64_t step = 0; step < 6; ++step) {
     for (const std::int64_t shards : {1, 2, 3, 4, 6, 12})
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(invalid_shards_are_rejected) {
                         says_exactly("there are no examples to build batches from"));
 }
 
-BOOST_AUTO_TEST_CASE(an_epoch_is_shuffled_once_for_all_steps_and_copies) {
+BOOST_AUTO_TEST_CASE(an_epoch_is_shuffled_only_once_for_all_steps_and_copies) {
   static int calls = 0;
   calls = 0;
   const Epochs epochs(100, 7, [](std::int64_t count, std::uint64_t seed, std::uint32_t epoch) {

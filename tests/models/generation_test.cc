@@ -1,4 +1,4 @@
-// Generation with key and value caches: batches, sliding windows, streams.
+// Generation with key/value caches: batches, sliding windows, streaming.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -21,7 +21,7 @@ using Sequences = std::vector<TokenIds>;
 
 using testing::says;
 
-/// A decoder with a generator that uses caches and a program that recomputes the complete text.
+/// A decoder with a generator that uses caches, and a program that recomputes the complete text.
 struct Decoder {
   explicit Decoder(const GptConfig& config)
       : gpt(Scope(graph), config),
@@ -58,7 +58,7 @@ struct Decoder {
 
 const Sequences kPrompts = {{3, 1, 4, 1, 5}, {9}, {2, 6, 5}};
 
-BOOST_AUTO_TEST_CASE(padded_rows_with_caches_equal_unpadded_recomputation) {
+BOOST_AUTO_TEST_CASE(cached_decoding_of_padded_rows_matches_unpadded_recomputation) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(padded_rows_with_caches_equal_unpadded_recomputation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(prompts_of_unequal_length_are_continued_as_single_prompts) {
+BOOST_AUTO_TEST_CASE(batching_prompts_of_different_lengths_does_not_change_results) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(prompts_of_unequal_length_are_continued_as_single_prompts) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(windows_slide_in_batches_as_in_single_rows) {
+BOOST_AUTO_TEST_CASE(sliding_windows_give_the_same_results_in_batches_and_single_rows) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
@@ -149,8 +149,8 @@ BOOST_AUTO_TEST_CASE(only_models_with_learned_positions_reject_texts_beyond_the_
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder model(variant.config);
       // Beyond the context, dynamic scaling rotates new keys with a different base than the cached
-      // keys, as the published models do. Recomputing the complete text would therefore give a
-      // different result.
+      // keys, in the same way as the published models. Recomputing the complete text would
+      // therefore give a different result.
       const bool dynamic = variant.config.rotary_scaling == RotaryScalingKind::dynamic;
       const std::int64_t length = dynamic ? variant.config.context : 40;
       const GenerationOptions options{.max_length = length};
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(only_models_with_learned_positions_reject_texts_beyond_the_
   }
 }
 
-BOOST_AUTO_TEST_CASE(beams_with_sliding_windows_work_in_batches) {
+BOOST_AUTO_TEST_CASE(beam_search_with_sliding_windows_supports_batches) {
   Decoder model(variants().front().config);
   const GenerationOptions options{.beams = 2, .max_new = 30, .slide = true};
   const Sequences together = model(kPrompts, options);
@@ -208,7 +208,8 @@ BOOST_AUTO_TEST_CASE(generators_reject_invalid_prompts_and_programs) {
   rejects(ids, Tensor::full(DType::i64, {1, 2}, 1), "prompts and mask must be i64");
   rejects(ids, Tensor::full(DType::i64, {1, 3}, 0), "prompt 0 contains only padding");
 
-  // A decoding program without a mask, as in older files, accepts only prompts of equal length.
+  // Older files contain decoding programs without a mask input. These programs accept only prompts
+  // of equal length.
   Graph graph;
   const GptConfig config = variants().front().config;
   const Gpt gpt(Scope(graph), config);
@@ -229,7 +230,7 @@ BOOST_AUTO_TEST_CASE(generators_reject_invalid_prompts_and_programs) {
                         says("has no input 'tokens'"));
 }
 
-BOOST_AUTO_TEST_CASE(sources_of_unequal_length_yield_the_same_texts_as_single_sources) {
+BOOST_AUTO_TEST_CASE(batching_sources_of_different_lengths_does_not_change_results) {
   for (const EncoderDecoderConfig& config : kinds()) {
     Graph graph;
     const EncoderDecoder net(Scope(graph, "net"), config);

@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(config_round_trips_through_json) {
                         says("'vocab' must be an integer, not \"x\""));
 }
 
-BOOST_AUTO_TEST_CASE(configs_of_the_first_file_version_are_still_read) {
+BOOST_AUTO_TEST_CASE(configs_from_the_first_file_version_are_still_read) {
   const GptConfig config = GptConfig::from_json(R"({
     "vocab": 65, "layers": 2, "heads": 2, "width": 8, "context": 16, "inner": 0,
     "activation": "gelu_tanh", "bias": true, "tied_head": true, "layer_norm_eps": 1e-5,
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_values) {
                         says("unknown activation 'gelo': expected one of gelu_tanh"));
 }
 
-BOOST_AUTO_TEST_CASE(hugging_face_keys_are_honoured_or_rejected_by_name) {
+BOOST_AUTO_TEST_CASE(hugging_face_keys_are_applied_or_rejected_by_name) {
   const GptConfig config = hf::gpt_config(R"({
     "model_type": "gpt2", "vocab_size": 101, "n_positions": 24, "n_embd": 32, "n_layer": 2,
     "n_head": 4, "n_inner": null, "activation_function": "relu", "layer_norm_epsilon": 1e-3,

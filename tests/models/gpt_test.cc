@@ -21,7 +21,7 @@ GptConfig small() {
   config.heads = 3;
   config.width = 12;
   config.context = 16;
-  config.initializer_range = 0.4;  // far from uniform predictions
+  config.initializer_range = 0.4;  // large enough for clearly non-uniform predictions
   return config;
 }
 
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(config_options_determine_the_parameters) {
   BOOST_CHECK_THROW(Gpt(Scope(g), wrong), ArgumentError);
 }
 
-BOOST_AUTO_TEST_CASE(residual_projections_have_a_smaller_initial_deviation) {
+BOOST_AUTO_TEST_CASE(residual_projections_are_initialised_with_a_smaller_standard_deviation) {
   GptConfig config = small();
   config.width = 48;
   config.initializer_range = 0.02;
@@ -95,8 +95,9 @@ BOOST_AUTO_TEST_CASE(residual_projections_have_a_smaller_initial_deviation) {
   BOOST_TEST(std::abs(deviation("transformer.h.1.mlp.c_proj.weight") - 0.01) < 0.0006);
 }
 
-// The masked path in primitives with a mask of ones equals the attention operation.
-BOOST_AUTO_TEST_CASE(a_mask_of_ones_changes_nothing) {
+// With a mask of ones, the masked implementation, which uses primitive operations, gives the same
+// result as the attention operation.
+BOOST_AUTO_TEST_CASE(a_mask_of_ones_does_not_change_the_result) {
   Graph g;
   const GptConfig config = small();
   const Gpt model(Scope(g), config);
@@ -142,14 +143,14 @@ BOOST_AUTO_TEST_CASE(padding_does_not_change_other_positions) {
              1e-4);
 }
 
-BOOST_AUTO_TEST_CASE(labels_are_shifted_and_ignored_labels_do_not_count) {
+BOOST_AUTO_TEST_CASE(labels_are_shifted_and_ignored_labels_do_not_affect_the_loss) {
   Graph g;
   const Value logits = g.input("logits", DType::f32, {"batch", "seq", 3});
   const Value labels = g.input("labels", DType::i64, {"batch", "seq"});
   const Program program = Program("p").output("loss", next_token_loss(logits, labels));
   Session session(g, {.threads = 1});
-  // Position 0 predicts the label at position 1. Position 1 predicts -100, which is ignored.
-  // Position 2 has no successor.
+  // The target of position 0 is the label at position 1. The target of position 1 is -100, which is
+  // ignored. Position 2 has no target.
   const Tensor x = Tensor::of<float>({1, 3, 3}, {1, 2, 3, 9, 0, 0, 0, 9, 0});
   const Tensor y = Tensor::of<std::int64_t>({1, 3}, {2, 1, -100});
   const double expected = std::log(std::exp(1.0) + std::exp(2.0) + std::exp(3.0)) - 2.0;
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(labels_are_shifted_and_ignored_labels_do_not_count) {
   BOOST_TEST(std::abs(loss - expected) < 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(cached_decoding_equals_recomputation) {
+BOOST_AUTO_TEST_CASE(cached_decoding_matches_recomputation) {
   for (const bool inverse : {false, true}) {
     GptConfig config = small();
     config.scale_attention_by_inverse_layer = inverse;
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_recomputation) {
     for (std::int64_t i = 0; i < reference.numel(); ++i)
       largest = std::max(largest, std::abs(reference.at(i)));
     // Decode a prompt in one step, then single tokens and groups of tokens. The second pass shows
-    // that position 0 restarts the cache.
+    // that decoding from position 0 resets the cache.
     for (int pass = 0; pass < 2; ++pass) {
       std::int64_t done = 0;
       for (const std::int64_t count : {4, 1, 1, 3, 1, 1, 1, 1}) {
@@ -206,7 +207,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_recomputation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(generation_equals_greedy_recomputation_and_slides_beyond_the_context) {
+BOOST_AUTO_TEST_CASE(generation_matches_greedy_recomputation_and_slides_beyond_the_context) {
   const GptConfig config = small();
   Graph g;
   TrainSettings settings;
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(generation_equals_greedy_recomputation_and_slides_beyond_th
     return TokenIds(text.begin() + static_cast<long>(prompt.size()), text.end());
   };
   const TokenIds prompt = {5, 1, 7};
-  // The expected text, from recomputing everything for every token.
+  // The expected text is computed by recomputing the complete sequence for every token.
   TokenIds expected = prompt;
   while (expected.size() < 15) {
     const auto n = static_cast<std::int64_t>(expected.size());
@@ -230,8 +231,8 @@ BOOST_AUTO_TEST_CASE(generation_equals_greedy_recomputation_and_slides_beyond_th
   }
   expected.erase(expected.begin(), expected.begin() + 3);
   BOOST_TEST(fresh(prompt, {.max_new = 12}) == expected, boost::test_tools::per_element());
-  // Generate far beyond the context, with a prompt that is itself too long. Sampling with a seed is
-  // reproducible.
+  // Generate far beyond the context, from a prompt that already exceeds the context. Sampling with
+  // a seed is reproducible.
   const TokenIds long_prompt(40, 3);
   GenerationOptions drawn{
       .max_new = 50, .sampling = SamplingOptions{.temperature = 0.9, .seed = 3}, .slide = true};

@@ -1,4 +1,4 @@
-// Small decoder configurations that cover every choice of GptConfig.
+// Small decoder configurations that together cover every option of GptConfig.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,8 @@ struct Variant {
   GptConfig config;
 };
 
-/// Returns configurations that cover every choice at least once, small enough to run quickly.
+/// Returns configurations that cover every option at least once and are small enough to run
+/// quickly.
 inline std::vector<Variant> variants() {
   GptConfig base;
   base.vocab = 23;
@@ -22,7 +23,7 @@ inline std::vector<Variant> variants() {
   base.heads = 4;
   base.width = 24;
   base.context = 16;
-  base.initializer_range = 0.4;  // far from uniform predictions
+  base.initializer_range = 0.4;  // large enough for clearly non-uniform predictions
   GptConfig llama = GptConfig::llama();
   llama.vocab = base.vocab;
   llama.layers = base.layers;
@@ -43,12 +44,12 @@ inline std::vector<Variant> variants() {
   add("neox", base, [](GptConfig& c) {
     c.residual = GptResidual::parallel;
     c.positions = GptPositions::rotary;
-    c.rotary_share = 0.7;  // 4 of 6 features
+    c.rotary_share = 0.7;  // rotates 4 of 6 features per head
     c.projection = QkvProjection::fused_by_head;
     c.transposed = false;
   });
   add("head_dim", llama, [](GptConfig& c) {
-    c.heads = 5;  // does not divide the width
+    c.heads = 5;  // the width is not a multiple of 5
     c.head_dim = 8;
     c.mlp_bias = true;
   });

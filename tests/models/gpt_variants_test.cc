@@ -1,4 +1,4 @@
-// Properties of every decoder of the GPT family, for all choices of its configuration.
+// Properties that hold for GPT decoders in all configurations.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -39,7 +39,7 @@ double largest(const Tensor& t) {
   return most;
 }
 
-BOOST_AUTO_TEST_CASE(the_config_counts_the_parameters_correctly) {
+BOOST_AUTO_TEST_CASE(the_parameter_count_of_the_config_is_correct) {
   for (const Variant& variant : variants()) {
     Graph g;
     const Gpt model(Scope(g), variant.config);
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(the_config_counts_the_parameters_correctly) {
     BOOST_TEST(parameters == variant.config.parameter_count(), variant.name);
     BOOST_TEST((GptConfig::from_json(variant.config.to_json()) == variant.config), variant.name);
   }
-  GptConfig seven = GptConfig::llama();  // the published LLaMA-7B
+  GptConfig seven = GptConfig::llama();  // published as LLaMA-7B
   seven.layers = seven.heads = 32;
   seven.width = 4096;
   seven.inner = 11008;
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(later_tokens_and_a_mask_of_ones_do_not_change_the_logits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cached_decoding_equals_recomputation_for_every_variant) {
+BOOST_AUTO_TEST_CASE(cached_decoding_matches_recomputation_for_every_variant) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Graph g;

@@ -1,5 +1,5 @@
-// Hugging Face classes of decoders and encoder-decoders other than language models: base models,
-// classifiers.
+// Hugging Face classes for decoders and encoder-decoders other than language models: base models
+// and classifiers.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -29,8 +29,7 @@ TensorMap inputs_of(const std::string& name) {
   return inputs;
 }
 
-/// Returns all outputs of a class. Also checks that all exported tensor names are those of the
-/// folder.
+/// Returns all outputs of a class. Also checks that all exported tensor names occur in the folder.
 TensorMap run(const hf::Folder& folder, const std::string& architecture, const TensorMap& inputs) {
   Graph graph;
   const hf::Model model =
@@ -47,8 +46,8 @@ TensorMap run(const hf::Folder& folder, const std::string& architecture, const T
   return outputs;
 }
 
-/// Returns the folder of the base class with the same weights: tensors under `prefix`, which is
-/// removed.
+/// Returns a folder for the base class, which contains the tensors under `prefix`, with that prefix
+/// removed from their names.
 hf::Folder base_of(const hf::Folder& folder, const std::string& prefix) {
   hf::Folder base{folder.path, folder.config, {}};
   for (const auto& [name, tensor] : folder.weights) {
@@ -57,7 +56,8 @@ hf::Folder base_of(const hf::Folder& folder, const std::string& prefix) {
   return base;
 }
 
-/// Returns the folder with `changes` to its config and without the language model head.
+/// Returns a copy of the folder without the language model head, with `changes` merged into the
+/// config.
 hf::Folder headless(hf::Folder folder, const json& changes) {
   json config = json::parse(folder.config);
   config.update(changes);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(base_decoders_have_the_same_hidden_states_as_their_language
   }
 }
 
-BOOST_AUTO_TEST_CASE(files_of_the_gpt_base_class_load_into_language_models) {
+BOOST_AUTO_TEST_CASE(files_of_the_gpt_base_class_can_be_loaded_into_language_models) {
   const hf::Folder folder = hf::read_folder(kGoldens + "gpt2-default");
   const hf::Folder base = base_of(folder, "transformer.");
   Graph graph;
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(files_of_the_gpt_base_class_load_into_language_models) {
   BOOST_TEST(bitwise_equal(store->tensor("transformer.wte.weight"), base.weights.at("wte.weight")));
 }
 
-BOOST_AUTO_TEST_CASE(decoders_classify_the_last_token_that_is_not_padding) {
+BOOST_AUTO_TEST_CASE(decoders_classify_at_the_last_token_that_is_not_padding) {
   constexpr std::int64_t kClasses = 3, kPadding = 5;
   for (const Decoder& decoder : kDecoders) {
     BOOST_TEST_CONTEXT(decoder.folder) {
@@ -116,8 +116,7 @@ BOOST_AUTO_TEST_CASE(decoders_classify_the_last_token_that_is_not_padding) {
       hf::Folder folder = headless(
           hf::read_folder(kGoldens + decoder.folder),
           {{"pad_token_id", kPadding}, {"id2label", {{"0", "a"}, {"1", "b"}, {"2", "c"}}}});
-      // Rows with padding on the right, without padding, with padding on the left, and with padding
-      // only.
+      // The rows have padding on the right, no padding, padding on the left, and only padding.
       const TensorMap inputs = {{"input_ids", Tensor::of<std::int64_t>({4, 4}, {1, 2, 5, 5,  //
                                                                                 3, 2, 1, 4,  //
                                                                                 5, 5, 7, 8,  //
@@ -155,7 +154,7 @@ BOOST_AUTO_TEST_CASE(decoders_classify_the_last_token_that_is_not_padding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_a_padding_id_only_single_rows_are_classified) {
+BOOST_AUTO_TEST_CASE(models_without_a_padding_id_classify_only_single_rows) {
   hf::Folder folder =
       headless(hf::read_folder(kGoldens + "gpt2-default"), {{"pad_token_id", nullptr}});
   const std::string architecture = "GPT2ForSequenceClassification";
@@ -186,7 +185,7 @@ BOOST_AUTO_TEST_CASE(without_a_padding_id_only_single_rows_are_classified) {
                         says("the class GPT2ForTokenClassification"));
 }
 
-BOOST_AUTO_TEST_CASE(encoder_decoders_classify_the_end_of_text_token) {
+BOOST_AUTO_TEST_CASE(encoder_decoders_classify_at_the_end_of_text_token) {
   constexpr std::int64_t kClasses = 4, kEnd = 2;
   json names;
   for (std::int64_t i = 0; i < kClasses; ++i) names[std::to_string(i)] = "label";

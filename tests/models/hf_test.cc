@@ -1,4 +1,4 @@
-// Hugging Face folders: supported and rejected keys and inputs, and exact round trips.
+// Hugging Face model folders: supported and rejected keys and inputs, and exact round trips.
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(every_input_is_used_or_rejected_by_name) {
                         says("the input attention_mask must have 2 axes, but has 1"));
 }
 
-BOOST_AUTO_TEST_CASE(classes_of_one_folder_share_its_encoder) {
+BOOST_AUTO_TEST_CASE(classes_built_from_one_folder_share_its_encoder) {
   const json config = config_of("bert-qa-default");
   for (const char* name : {"BertModel", "BertForMaskedLM", "BertForPreTraining",
                            "BertForNextSentencePrediction", "BertForSequenceClassification",
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(one_error_lists_all_mismatched_tensors) {
   BOOST_CHECK_EXCEPTION(load(), FormatError, says("unexpected: 'extra' f32[1]"));
 }
 
-BOOST_AUTO_TEST_CASE(tied_tensors_must_agree_and_old_names_and_bfloat16_are_read) {
+BOOST_AUTO_TEST_CASE(tied_tensors_must_be_equal_and_old_names_and_bfloat16_are_supported) {
   hf::Folder folder = hf::read_folder(kGoldens + "albert-mlm-default");
   Graph graph;
   const hf::Model model = hf::build_model(graph, folder.config, ids());
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(tied_tensors_must_agree_and_old_names_and_bfloat16_are_read
                         says("conflict: '" + table + "' and 'predictions.decoder.weight'"));
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_round_trips_exactly) {
+BOOST_AUTO_TEST_CASE(a_model_folder_round_trips_exactly) {
   const fs::path path = fs::temp_directory_path() / ("weft_hf_" + std::to_string(getpid()));
   const hf::Folder folder = hf::read_folder(kGoldens + "electra-discriminator-default");
   Graph graph;
@@ -151,11 +151,11 @@ BOOST_AUTO_TEST_CASE(a_folder_round_trips_exactly) {
   hf::write_folder(path.string(), model, graph, *hf::load_weights(model, graph, folder));
   const hf::Folder copy = hf::read_folder(path.string());
   BOOST_TEST(copy.config == folder.config);
-  BOOST_TEST(copy.weights.size() == folder.weights.size() - 1);  // all but position_ids
+  BOOST_TEST(copy.weights.size() == folder.weights.size() - 1);  // all except position_ids
   for (const auto& [name, tensor] : copy.weights)
     BOOST_TEST(bitwise_equal(tensor, folder.weights.at(name)), name);
 
-  // The same folder, with the weights split into two files.
+  // Write the same folder with the weights split into two files.
   TensorMap first, second;
   json map;
   for (const auto& [name, tensor] : copy.weights) {
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_read_or_reject_every_key) {
   config = config_of("mbart-default");
   config["architectures"] = {"MBartModel"};
   BOOST_TEST(build(config, both).names.theirs("tokens.weight") == "shared.weight");
-  // Without decoder input ids, the shifted input ids are used.
+  // If there are no decoder input ids, the shifted input ids are used.
   BOOST_TEST(build(config).outputs.contains("decoder_hidden.2"));
   config = config_of("marian-default");
   config["share_encoder_decoder_embeddings"] = false;

@@ -1,4 +1,4 @@
-// Image classifiers: files, resumed runs, predictions, reports.
+// Image classifiers: model files, resumed runs, predictions, errors.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -23,7 +23,8 @@ namespace {
 using testing::message_contains;
 using testing::TemporaryFolder;
 
-/// Noisy images of 6 x 6 with one bright half: left, right, upper or lower, which is the class.
+/// Returns noisy 6 x 6 images with one bright half. The class is the position of that half: left,
+/// right, upper or lower.
 ImageSet halves(std::int64_t count, std::uint64_t seed) {
   ImageSet set{Tensor::empty(DType::f32, {count, 1, 6, 6}), {}, {"left", "right", "up", "down"}};
   const RandomStream stream{seed};
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_trained_saved_loaded_and_used) {
 
   const ImageClassifier loaded = load_model<ImageClassifier>(files.path("m.weft"));
   Session session(*loaded.graph, loaded.store);
-  const ImageSet held_out = halves(300, 3);  // more than one batch
+  const ImageSet held_out = halves(300, 3);  // needs more than one batch
   const ImageEvaluation found = evaluate_images(session, loaded, held_out);
   BOOST_TEST(found.matrix.total() == 300);
   BOOST_TEST(found.matrix.accuracy() > 0.95);
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_trained_saved_loaded_and_used) {
     right += best == held_out.labels[static_cast<std::size_t>(i)] ? 1 : 0;
   }
   BOOST_TEST(right == found.matrix.correct());
-  // An image of another size with three channels is resized and converted.
+  // An image with a different size and three channels is resized and converted.
   Tensor large = Tensor::zeros(DType::f32, {3, 40, 30});
   for (std::int64_t i = 0; i < large.numel(); ++i)
     large.mutable_data<float>()[i] = i % 30 < 15 ? 0.65F : 0.25F;
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_trained_saved_loaded_and_used) {
   BOOST_TEST(svg.find("nan") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_classifiers_name_the_problem) {
+BOOST_AUTO_TEST_CASE(image_classifier_errors_name_the_problem) {
   const TemporaryFolder files("classifier");
   const ImageSet set = halves(8, 1);
   const auto rejects = [&](auto&& change, const std::string& message) {
@@ -222,8 +223,8 @@ BOOST_AUTO_TEST_CASE(errors_of_classifiers_name_the_problem) {
           {"holds no image classifier: a classifier needs at least two classes, not 1"}));
 }
 
-// Trains on the real digits in the folder WEFT_DATA, if it is set. 60 of the 1500 steps of the
-// preset are enough to exceed 80% accuracy.
+// Trains on the real digits in the folder WEFT_DATA, if that environment variable is set. The
+// preset trains for 1500 steps, but 60 are enough to exceed 80% accuracy.
 BOOST_AUTO_TEST_CASE(sixty_steps_on_real_digits_reach_80_percent_accuracy) {
   const char* folder = std::getenv("WEFT_DATA");
   if (folder == nullptr) {

@@ -1,4 +1,4 @@
-// The contents of small image files.
+// Functions that return the bytes of small image files.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace weft::testing {
 
-/// Returns the bytes of a string of hexadecimal digits.
+/// Decodes a string of hexadecimal digits to bytes.
 inline std::string unhex(std::string_view digits) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
@@ -14,13 +14,13 @@ inline std::string unhex(std::string_view digits) {
   return bytes;
 }
 
-/// A PNG of 2 rows of 3 grey pixels: 0, 51, 102 and 153, 204, 255.
+/// Returns a grey PNG with 2 rows of 3 pixels: 0, 51, 102 and 153, 204, 255.
 inline std::string grey_png() {
   return unhex(
       "89504e470d0a1a0a0000000d4948445200000003000000020800000000b81f39c6000000104944415478"
       "9c63643036669879e63f0006a302ccd61205460000000049454e44ae426082");
 }
-/// A PNG of 2 x 2 pixels: red, green; blue, white.
+/// Returns a PNG with 2 x 2 pixels: red and green in the first row, blue and white in the second.
 inline std::string colour_png() {
   return unhex(
       "89504e470d0a1a0a0000000d4948445200000002000000020802000000fdd49a73000000164944415478"
@@ -31,7 +31,7 @@ inline std::string colour_bmp() {
       "424d460000000000000036000000280000000200000002000000010018000000000010000000c40e0000c40e0000"
       "0000000000000000ff0000ffffff00000000ff00ff000000");
 }
-/// A JPEG of 8 x 8 grey pixels: columns 0 to 3 are 128, columns 4 to 7 are 200.
+/// Returns a grey JPEG with 8 x 8 pixels: 128 in columns 0 to 3, 200 in columns 4 to 7.
 inline std::string grey_jpeg() {
   return unhex(
       "ffd8ffe000104a46494600010100000100010000ffdb004300020101010101020101010202020202040302020202"

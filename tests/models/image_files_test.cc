@@ -1,4 +1,4 @@
-// Reading images: IDX, gzip, CSV tables of pixels, PNG, JPEG, BMP, folders.
+// Reading images from IDX, gzip, CSV, PNG, JPEG and BMP files and from folders.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -46,12 +46,12 @@ BOOST_AUTO_TEST_CASE(gzip_members_are_unpacked) {
   BOOST_TEST(gunzip(kHello + kHello, "x.gz") == "hello hello hellohello hello hello");
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_damaged_gzip_files_name_the_byte) {
+BOOST_AUTO_TEST_CASE(errors_for_damaged_gzip_files_state_the_byte_offset) {
   rejects([] { gunzip(kHello.substr(0, 20), "x.gz"); },
           {"x.gz: unexpected end of file at byte 20 of the gzip file"});
   rejects([] { gunzip("", "x.gz"); }, {"unexpected end of file at byte 0"});
   std::string wrong = kHello;
-  wrong[21] ^= 1;  // the checksum
+  wrong[21] ^= 1;  // damages the checksum
   rejects([&] { gunzip(wrong, "x.gz"); }, {"x.gz: incorrect data check at byte 24"});
   rejects([&] { gunzip(kHello + "rest", "x.gz"); }, {"incorrect header check at byte 30"});
   rejects([] { gunzip(kHello, "x.gz", 16); }, {"more than 16 bytes when decompressed"});
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(idx_files_of_every_type_are_read) {
   BOOST_TEST(parse_idx(unhex("0000080100000000"), "m").numel() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(inconsistent_idx_files_are_rejected_with_the_byte) {
+BOOST_AUTO_TEST_CASE(errors_for_inconsistent_idx_files_state_the_byte_offset) {
   rejects([] { parse_idx("", "m"); }, {"m: ends at byte 0, inside the header"});
   rejects([] { parse_idx(unhex("0000080200000002"), "m"); },
           {"m: ends at byte 8, inside the sizes of its axes"});
@@ -96,7 +96,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_idx_files_are_rejected_with_the_byte) {
   rejects([] { parse_idx(unhex("000008010000000401"), "m"); },
           {"sizes at byte 4 require 4 bytes of elements, but there are 1 up to the end at byte 9"});
   rejects([] { parse_idx(unhex("00000801000000010102"), "m"); }, {"require 1 bytes", "are 2"});
-  // The product of the sizes exceeds 64 bits, and no elements follow: no memory may be allocated.
+  // The product of the sizes exceeds 64 bits, and the file has no elements. The reader must not
+  // allocate memory for them.
   rejects(
       [] { parse_idx(unhex("00000804fffffffffffffffffffffffffffffff0"), "m"); },
       {"m: sizes at byte 4: u8[4294967295, 4294967295, 4294967295, 4294967280]: size overflows"});
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(images_are_read_from_csv_tables) {
   BOOST_TEST(first.labels.at(0) == 5);
 }
 
-BOOST_AUTO_TEST_CASE(invalid_image_tables_are_rejected_with_line_and_byte) {
+BOOST_AUTO_TEST_CASE(errors_for_invalid_image_tables_state_line_and_byte) {
   const auto parse = [](const std::string& text) {
     return [text] { parse_image_csv(text, "d.csv"); };
   };
@@ -144,7 +145,7 @@ BOOST_AUTO_TEST_CASE(png_bmp_and_jpeg_are_decoded) {
   const std::vector<double> colours = {1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1};
   check_values(decode_image(testing::colour_png(), 3, "a.png"), {3, 2, 2}, colours);
   check_values(decode_image(testing::colour_bmp(), 3, "a.bmp"), {3, 2, 2}, colours);
-  // The luma of red, green and blue, rounded to 8 bits.
+  // Expected values: the luma of red, green and blue, rounded to 8 bits.
   check_values(decode_image(testing::colour_png(), 1, "a.png"), {1, 2, 2}, {0.299, 0.587, 0.114, 1},
                0.01);
   const Tensor repeated = decode_image(testing::grey_png(), 3, "a.png");
@@ -158,9 +159,9 @@ BOOST_AUTO_TEST_CASE(png_bmp_and_jpeg_are_decoded) {
                         message_contains({"1 channel (grey) or 3 (red, green, blue), not 4"}));
 }
 
-// Decoders fill the missing part of a truncated JPEG with grey. Therefore the file is validated
+// JPEG decoders fill the missing part of a truncated file with grey, so the file is validated
 // first.
-BOOST_AUTO_TEST_CASE(truncated_and_damaged_image_files_are_rejected_with_the_byte) {
+BOOST_AUTO_TEST_CASE(errors_for_truncated_and_damaged_image_files_state_the_byte_offset) {
   for (const std::string& whole :
        {testing::grey_png(), testing::colour_bmp(), testing::grey_jpeg()}) {
     for (std::size_t size = 0; size < whole.size(); ++size)
@@ -176,7 +177,7 @@ BOOST_AUTO_TEST_CASE(truncated_and_damaged_image_files_are_rejected_with_the_byt
   rejects([&] { decode_image(crowded, 1, "a.jpg"); },
           {"a.jpg: a Huffman table of more than 256 codes at byte"});
   std::string png = testing::grey_png();
-  png[17] ^= 1;  // in the header chunk, which begins at byte 8
+  png[17] ^= 1;  // a byte of the header chunk, which begins at byte 8
   rejects([&] { decode_image(png, 1, "a.png"); },
           {"a.png: the checksum does not match for the chunk 'IHDR', which begins at byte 8"});
   rejects([] { decode_image("GIF89a", 1, "a.gif"); },
@@ -201,8 +202,8 @@ BOOST_AUTO_TEST_CASE(images_are_read_from_one_folder_per_class) {
   BOOST_TEST((set.classes == std::vector<std::string>{"cat", "dog"}));
   BOOST_TEST((set.labels == std::vector<std::int32_t>{0, 0, 1}));
   BOOST_TEST((set.size() == size));
-  // The two halves of the JPEG. A seventh of each result pixel comes from the other half, because
-  // the resize filter is a triangle of half-width 4.
+  // Pixels 0 and 3 are in the left and right halves of the JPEG. A seventh of their value comes
+  // from the other half, because the resize filter is a triangle with half-width 4.
   BOOST_TEST(std::abs(set.image(0).at(0) - (128 + 72 / 7.0) / 255) < 0.005);
   BOOST_TEST(std::abs(set.image(0).at(3) - (200 - 72 / 7.0) / 255) < 0.005);
   std::filesystem::create_directories(folder.path("all/empty"));
@@ -214,10 +215,11 @@ BOOST_AUTO_TEST_CASE(images_are_read_from_one_folder_per_class) {
   rejects([&] { read_image_folder(folder.path("bad"), size); }, {"cut.png: the file is truncated"});
 }
 
-BOOST_AUTO_TEST_CASE(data_set_layouts_are_recognised_and_split) {
+BOOST_AUTO_TEST_CASE(dataset_layouts_are_recognised_and_split) {
   const TemporaryFolder folder("sets");
   const ImageSize size{1, 2, 2};
-  // Files with MNIST's names: 10 images of 2 x 2, all pixels of image i are i.
+  // Files named like MNIST's, with 10 images of 2 x 2 pixels. All pixels of image i have the value
+  // i.
   std::string images = unhex(
                   "00000803"
                   "0000000a"
@@ -246,7 +248,7 @@ BOOST_AUTO_TEST_CASE(data_set_layouts_are_recognised_and_split) {
   rejects([&] { load_image_data(folder.path("mnist"), size, 1); },
           {"must be u8 [count, height, width] and u8 [count], not u8[10, 2, 2] and u8[2]"});
 
-  // Files in the format of optdigits, expanded to three channels.
+  // Files in optdigits format; the images are expanded to three channels.
   folder.write("digits/d.tra", "0,16,0,16,1\n16,16,16,16,0\n");
   folder.write("digits/d.tes", "0,0,0,0,2\n");
   data = load_image_data(folder.path("digits"), {3, 2, 2}, 1);

@@ -1,5 +1,4 @@
-// Image transforms, compared with values of PIL and values computed by hand; augmentation and
-// batches.
+// Image transforms, compared with PIL and with values computed by hand; augmentation and batching.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -20,7 +19,8 @@ namespace {
 
 using testing::message_contains;
 
-/// An image whose pixel (y, x) is (x^2 + 3xy + 5y) mod 11, plus 20 times the channel.
+/// Returns an image in which pixel (y, x) is (x^2 + 3xy + 5y) mod 11, plus 20 times the channel
+/// index.
 Tensor pattern(std::int64_t rows = 5, std::int64_t columns = 7, std::int64_t channels = 1) {
   Tensor image = Tensor::empty(DType::f32, {channels, rows, columns});
   for (std::int64_t i = 0; i < image.numel(); ++i) {
@@ -39,9 +39,9 @@ void check_values(const Tensor& found, const Sizes& sizes, const std::vector<dou
     BOOST_TEST(std::abs(found.at(i) - expected[static_cast<std::size_t>(i)]) <= tolerance);
 }
 
-// The expected values are those of PIL 9.4 for an image of mode F, which does not round, to five
-// decimals.
-BOOST_AUTO_TEST_CASE(images_are_resized_as_in_pil) {
+// The expected values were computed with PIL 9.4 for an image in mode F, which does not round, and
+// are given to five decimals.
+BOOST_AUTO_TEST_CASE(resized_images_match_pil) {
   const Tensor image = pattern();
   check_values(resize_image(image, 3, 4), {1, 3, 4},
                {3.21088, 4.52571, 3.47429, 2.85034, 6.71958, 4.4, 4.48, 6.02645, 4.33333, 4.77714,
@@ -75,8 +75,8 @@ BOOST_AUTO_TEST_CASE(images_are_cropped_flipped_and_converted) {
   check_values(crop_image(image, -1, 1, 3, 3, 9), {1, 3, 3}, {9, 9, 9, 2, 3, 9, 5, 6, 9});
   check_values(crop_image(image, 5, 5, 1, 1, 9), {1, 1, 1}, {9});
   check_values(flip_horizontal(image), {1, 2, 3}, {3, 2, 1, 6, 5, 4});
-  // The left margin is half of the difference of the widths. 1/2 and 3/2 are rounded to even: 0 and
-  // 2.
+  // The left margin is half the difference between the widths. 1/2 and 3/2 are rounded to even, to
+  // 0 and 2.
   const Tensor row = Tensor::of<float>({1, 1, 5}, {0, 1, 2, 3, 4});
   check_values(center_crop(row, 1, 3), {1, 1, 3}, {1, 2, 3});
   check_values(center_crop(row, 1, 4), {1, 1, 4}, {0, 1, 2, 3});
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(images_are_cropped_flipped_and_converted) {
                {0.299 + 2 * 0.587 + 3 * 0.114});
   check_values(normalise_image(Tensor::of<float>({2, 1, 2}, {1, 2, 3, 4}), {1, 2}, {0.5, 2}),
                {2, 1, 2}, {0, 2, 0.5, 1});
-  // To cover 4 x 4, the image of 2 x 4 is enlarged to 4 x 8 and cropped to its centre.
+  // To cover 4 x 4 pixels, the 2 x 4 image is enlarged to 4 x 8 and cropped to its centre.
   const Tensor wide = Tensor::of<float>({1, 2, 4}, {0, 0, 1, 1, 0, 0, 1, 1});
   const Tensor fitted = fit_image(wide, 1, 4, 4);
   check_values(fitted, {1, 4, 4},
@@ -107,13 +107,13 @@ BOOST_AUTO_TEST_CASE(images_are_rotated_scaled_and_shifted) {
     for (std::int64_t x = 0; x < 5; ++x)
       BOOST_TEST(std::abs(turned.at(y * 5 + x) - image.at(x * 5 + 4 - y)) < 1e-5);
   }
-  // Enlarged twice, pixel 1 of 5 is the mean of the original pixels 1 and 2.
+  // At scale 2, pixel 1 of 5 is the mean of the original pixels 1 and 2.
   const Tensor larger = transform_image(image, {.scale = 2});
   BOOST_TEST(std::abs(larger.at(2 * 5 + 2) - image.at(2 * 5 + 2)) < 1e-6);
   BOOST_TEST(std::abs(larger.at(2 * 5 + 1) - (image.at(11) + image.at(12)) / 2) < 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(tensors_that_are_not_images_are_rejected) {
+BOOST_AUTO_TEST_CASE(non_image_tensors_are_rejected) {
   const Tensor flat = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   const auto no_image =
       message_contains({"an image must be f32[channels, height, width], not f32[2, 2]"});
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
   for (std::int64_t i = 0; i < 400; ++i)
     flipped += bitwise_equal(augment(image, {.flip = true}, 5, 0, i), image) ? 0 : 1;
   BOOST_TEST((flipped > 150 && flipped < 250));
-  // Crops of parts keep the size and the value range of the image.
+  // Random crops keep the size and the value range of the image, because they are resized.
   for (std::int64_t i = 0; i < 50; ++i) {
     const Tensor part = augment(image, {.min_area = 0.3}, 5, 0, i);
     BOOST_TEST((part.sizes() == image.sizes()));
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_invalid_ones_are_rejected) {
+BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_invalid_augmentations_are_rejected) {
   const ImageAugmentation augmentation{
       .shift = 2, .rotation = 10, .zoom = 0.1, .min_area = 0.5, .flip = true};
   BOOST_TEST((ImageAugmentation::from_json(augmentation.to_json()) == augmentation));
@@ -184,7 +184,8 @@ BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_invalid_ones_are_rejected) {
                         message_contains({"the image augmentation lacks 'padding'"}));
 }
 
-/// Returns `count` images of one pixel; the pixel of image i is i and its class i mod classes.
+/// Returns `count` single-pixel images. The pixel of image i is i, and its class is i mod
+/// `classes`.
 ImageSet numbered(std::int64_t count, std::int64_t classes) {
   ImageSet set{Tensor::empty(DType::f32, {count, 1, 1, 1})};
   for (std::int64_t i = 0; i < count; ++i) {
@@ -195,7 +196,7 @@ ImageSet numbered(std::int64_t count, std::int64_t classes) {
   return set;
 }
 
-BOOST_AUTO_TEST_CASE(every_image_occurs_once_per_epoch) {
+BOOST_AUTO_TEST_CASE(every_image_is_used_once_per_epoch) {
   const ImageSet set = numbered(10, 3);
   ImageBatches batches(set, 4, {}, 7);
   std::vector<double> first, second;
@@ -225,7 +226,7 @@ BOOST_AUTO_TEST_CASE(every_image_occurs_once_per_epoch) {
                         message_contains({"there are no images to train on"}));
 }
 
-BOOST_AUTO_TEST_CASE(sets_are_split_within_each_class) {
+BOOST_AUTO_TEST_CASE(image_sets_are_split_within_each_class) {
   const ImageSet set = numbered(30, 3);
   const auto [kept, taken] = split(set, 0.2, 5);
   BOOST_TEST(kept.count() == 24);
@@ -238,7 +239,7 @@ BOOST_AUTO_TEST_CASE(sets_are_split_within_each_class) {
   for (std::size_t i = 0; i < 30; ++i) BOOST_TEST(all[i] == static_cast<double>(i));
   BOOST_TEST(bitwise_equal(split(set, 0.2, 5).second.images, taken.images));
   BOOST_TEST(!bitwise_equal(split(set, 0.2, 6).second.images, taken.images));
-  BOOST_TEST(split(set, 0.99, 5).first.count() == 3);  // at least one image of every class stays
+  BOOST_TEST(split(set, 0.99, 5).first.count() == 3);  // at least one image of every class remains
   BOOST_TEST(split(set, 0, 5).second.count() == 0);
   BOOST_CHECK_EXCEPTION(split(set, 1, 5), ArgumentError,
                         message_contains({"the fraction to split off must be in [0, 1), not 1"}));

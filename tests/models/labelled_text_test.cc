@@ -1,5 +1,5 @@
-// Labelled texts and their splits; classification metrics; TF-IDF and logistic regression, compared
-// with values computed by hand.
+// Labelled texts and their splits, classification metrics, TF-IDF, and logistic regression,
+// compared with values computed by hand.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 using Texts = std::vector<std::string>;
 using Ids = std::vector<std::int32_t>;
 
-BOOST_AUTO_TEST_CASE(labels_are_first_or_last_and_only_line_feeds_end_lines) {
+BOOST_AUTO_TEST_CASE(labels_are_the_first_or_last_column_and_only_line_feeds_end_lines) {
   const TextFiles files("labelled");
   const std::string labels_first =
       files.write("a", "ham\thi\tthere \r\nspam\tbuy\n\nham\tsee you\n");
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(splits_keep_the_class_proportions) {
 
 BOOST_AUTO_TEST_CASE(metrics_of_a_confusion_matrix_match_values_computed_by_hand) {
   ConfusionMatrix matrix({"ham", "spam"});
-  // 6 ham are correct, 1 is classified as spam; 2 spam are correct, 1 is classified as ham.
+  // Of 7 ham messages, 1 is classified as spam. Of 3 spam messages, 1 is classified as ham.
   matrix.add(Ids{0, 0, 0, 0, 0, 0, 0, 1, 1, 1}, Ids{0, 0, 0, 0, 0, 0, 1, 1, 1, 0});
   BOOST_TEST(matrix.count(0, 1) == 1);
   BOOST_TEST(matrix.accuracy() == 0.8);
@@ -121,7 +121,8 @@ BOOST_AUTO_TEST_CASE(words_and_tfidf_features_match_values_computed_by_hand) {
   BOOST_TEST(tfidf.features() == 6);  // a, a a, a b, a c, b, c
   BOOST_TEST(tfidf.find("a b") >= 0);
   BOOST_TEST(tfidf.find("b a") == -1);
-  // "a" is in both texts: idf ln(3/3) + 1 = 1. All other features are in one text: ln(3/2) + 1 = r.
+  // "a" occurs in both texts, so its idf is ln(3/3) + 1 = 1. All other features occur in one text,
+  // so their idf is ln(3/2) + 1 = r.
   const double r = std::log(1.5) + 1;
   const SparseRows rows = tfidf(texts);
   BOOST_TEST(rows.rows == 2);
@@ -140,7 +141,8 @@ BOOST_AUTO_TEST_CASE(words_and_tfidf_features_match_values_computed_by_hand) {
   check_error_message<ArgumentError>([&] { TfIdf(texts, {.longest = 0}); }, "longest (0)");
   check_error_message<ArgumentError>([] { TfIdf(Texts{" "}, {}); }, "the texts have no features");
 
-  // "a a b" against the same text, a text that shares only "a", and a text without known features.
+  // Compare "a a b" with the same text, a text that shares only "a", and a text without known
+  // features.
   const Texts three = {"a a b", "a a b", "a a b"}, others = {"a a b", "a z", "z"};
   const std::vector<double> cosines = row_products(tfidf(three), tfidf(others));
   BOOST_TEST(cosines[0] == 1, boost::test_tools::tolerance(1e-6));
@@ -164,14 +166,15 @@ BOOST_AUTO_TEST_CASE(lbfgs_minimises_the_rosenbrock_function) {
 }
 
 BOOST_AUTO_TEST_CASE(logistic_regression_converges_to_the_minimum) {
-  // One feature. The class is 1 if the feature is positive, with one exception, so that the minimum
-  // is finite.
+  // There is one feature. The class is 1 if the feature is positive, with one exception, so that
+  // the minimum is finite.
   const SparseRows rows{4, {0, 1, 2, 3}, {0, 0, 0, 0}, {1, 2, -1, 1}};
   LogisticRegression model(rows, Ids{1, 1, 0, 0}, 1, 2, 1);
   const double l2 = 0.1;
   model.fit(l2);
   BOOST_TEST(model.gradient() < 1e-7);
-  // The parameters of the two classes are opposite. With w and b of class 1, d loss / d w is 0:
+  // The parameters of the two classes have opposite signs. With w and b of class 1, d loss / d w is
+  // 0.
   const double w = model.parameters()[1], b = model.parameters()[3];
   BOOST_TEST(model.parameters()[0] == -w, boost::test_tools::tolerance(1e-5));
   double slope = l2 * w;
@@ -190,7 +193,7 @@ BOOST_AUTO_TEST_CASE(logistic_regression_converges_to_the_minimum) {
       "classes must be at least 2, not 1");
 }
 
-BOOST_AUTO_TEST_CASE(the_baseline_is_tuned_on_the_training_set) {
+BOOST_AUTO_TEST_CASE(the_baseline_is_tuned_on_the_training_set_only) {
   LabelledText train{{}, {}, {"ham", "spam"}}, test = train;
   for (int i = 0; i < 40; ++i) {
     const bool spam = i % 4 == 0;
@@ -203,10 +206,10 @@ BOOST_AUTO_TEST_CASE(the_baseline_is_tuned_on_the_training_set) {
   BOOST_TEST(found.test.accuracy() == 1);
   BOOST_TEST(found.validation_accuracy == 1);
   BOOST_TEST(found.tried == 32);
-  // The real data set, if it is available.
+  // Also test the real dataset if it is available.
   const char* folder = std::getenv("WEFT_DATA");
   if (folder == nullptr) {
-    BOOST_TEST_MESSAGE("skipped: WEFT_DATA is not set to the folder of data sets");
+    BOOST_TEST_MESSAGE("skipped: WEFT_DATA is not set to the folder with the datasets");
     return;
   }
   const LabelledText sms =

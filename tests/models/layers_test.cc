@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(linear_supports_both_weight_layouts) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(linear_weights_are_initialised_within_one_over_the_root_of_fan_in) {
+BOOST_AUTO_TEST_CASE(linear_weights_are_initialised_within_one_over_sqrt_fan_in) {
   Graph g;
   linear(Scope(g, "l"), g.input("x", DType::f32, {16}), 8);
   Session session(g, {.seed = 1, .threads = 1});
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(layers_have_the_expected_shapes_and_names) {
   BOOST_CHECK_THROW(session.run(program, {{"ids", Tensor::zeros(DType::i32, {1, 6})}}), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_the_line_of_the_caller) {
+BOOST_AUTO_TEST_CASE(errors_state_the_line_of_the_caller) {
   Graph g;
   const Scope net(g, "net");
   const Value ids = g.input("ids", DType::i32, {"batch", "seq"});

@@ -13,7 +13,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(lora_file)
 namespace {
 
-BOOST_AUTO_TEST_CASE(adapters_round_trip_and_errors_name_the_damage) {
+BOOST_AUTO_TEST_CASE(adapters_round_trip_and_errors_describe_the_damage) {
   const std::string path = (std::filesystem::temp_directory_path() /
                             ("weft_lora_" + std::to_string(getpid()) + ".safetensors"))
                                .string();

@@ -8,8 +8,8 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(masked_image_command)
 namespace {
 
-/// Writes a small data set, digits.tra and digits.tes, with two classes: bright upper or lower
-/// half.
+/// Writes a small dataset, digits.tra and digits.tes, with two classes: images with a bright upper
+/// half and images with a bright lower half.
 void write_digits(const Shell& weft) {
   std::string train, test;
   for (int i = 0; i < 60; ++i) {
@@ -46,8 +46,8 @@ BOOST_AUTO_TEST_CASE(masked_image_models_are_trained_resumed_and_fine_tuned) {
   BOOST_TEST(contains(read_text_file(weft.path("m.svg")), "loss (deviations)"));
   BOOST_TEST(contains(read_text_file(weft.path("m.reconstruction.svg")), ">filled in<"));
 
-  // A run that is stopped and resumed in another process has the same result. The task is stored in
-  // the file.
+  // A run that is stopped and resumed in another process gives the same result. The task is read
+  // from the file.
   const Outcome stopped = weft(start + " --stop-after 15 --out " + other + kTiny);
   BOOST_TEST(stopped.code == 0);
   BOOST_TEST(contains(last_line(stopped.out), "continue with: weft train vit --data"));
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(masked_image_models_are_trained_resumed_and_fine_tuned) {
                   " was trained with --task classify");
 }
 
-BOOST_AUTO_TEST_CASE(invalid_masked_image_options_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_masked_image_options) {
   const Shell weft;
   write_digits(weft);
   const std::string data = " --data " + weft.path("data"), out = " --out " + weft.path("m.weft");

@@ -1,4 +1,4 @@
-// Masked-image models: masking, training, resumed runs, and fine-tuning from their weights.
+// Masked-image models: masking, training, resumed runs, and fine-tuning from pre-trained weights.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -22,8 +22,8 @@ namespace {
 using testing::message_contains;
 using testing::TemporaryFolder;
 
-/// Noisy images of 2 channels of 6 x 8 with horizontal or vertical stripes at one of two positions.
-/// The hidden patches can be predicted from the visible ones.
+/// Returns noisy 6 x 8 images with 2 channels, which have horizontal or vertical stripes at one of
+/// two positions. The masked patches can be predicted from the visible patches.
 ImageSet stripes(std::int64_t count, std::uint64_t seed) {
   ImageSet set{Tensor::empty(DType::f32, {count, 2, 6, 8}), {}, {"across", "along"}};
   const RandomStream stream{seed};
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_masked_image_run_is_bit_exact) {
   BOOST_TEST(whole.step == 12);
   BOOST_TEST(whole.evaluation.metrics.empty());
   MaskedImageModel first = fresh();
-  // Other labels make no difference, because pre-training does not read them.
+  // Different labels do not change the result, because pre-training does not read labels.
   ImageSet other = train;
   std::fill(other.labels.begin(), other.labels.end(), 1);
   BOOST_TEST(run(first, other, files.path("m.weft"), 5, 2).stopped);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(reconstruction_of_stripes_beats_the_baselines) {
   BOOST_TEST(loss < 0.2 * without.training_median);
 }
 
-BOOST_AUTO_TEST_CASE(hidden_patches_have_no_influence_and_visible_ones_are_kept) {
+BOOST_AUTO_TEST_CASE(masked_patches_have_no_influence_and_visible_patches_are_kept) {
   for (const bool distillation : {false, true}) {
     VitConfig config = small();
     config.distillation = distillation;
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(hidden_patches_have_no_influence_and_visible_ones_are_kept)
     }
     BOOST_TEST(filled == 96);  // 6 of 12 patches of 2 x 2, 2 channels, 2 images
 
-    // The loss is the mean absolute error of the hidden pixels, in units of the standard deviation.
+    // The loss is the mean absolute error of the masked pixels, in units of the standard deviation.
     double sum = 0;
     for (std::int64_t i = 0; i < images.numel(); ++i) {
       if (hidden(i))
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(hidden_patches_have_no_influence_and_visible_ones_are_kept)
   }
 }
 
-BOOST_AUTO_TEST_CASE(held_out_images_keep_their_masks) {
+BOOST_AUTO_TEST_CASE(held_out_images_always_have_the_same_masks) {
   const MaskedImageModel model = fresh();
   const Tensor all = held_out_masks(model, {0, 1, 2, 3, 4, 5});
   const Tensor some = held_out_masks(model, {4, 1});
@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(held_out_images_keep_their_masks) {
     BOOST_TEST(some.data<std::int32_t>()[p] == all.data<std::int32_t>()[4 * 12 + p]);
     BOOST_TEST(some.data<std::int32_t>()[12 + p] == all.data<std::int32_t>()[12 + p]);
   }
-  // An evaluation of a subset of images uses the same masks as one of the complete set. 300 images
-  // need two batches.
+  // Evaluating a subset of the images uses the same masks as evaluating the complete set. 300
+  // images need two batches.
   Session session(*model.graph, model.store, {.seed = 1});
   const ImageSet set = stripes(300, 3);
   double sum = 0;
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(baselines_match_their_definitions) {
   const MaskedImageBaselines found = masked_image_baselines(model, train, set);
   const Tensor mask = held_out_masks(model, {0, 1, 2});
   double mean_loss = 0, median_loss = 0;
-  for (std::int64_t i = 0; i < 3 * 2; ++i) {  // over images and channels
+  for (std::int64_t i = 0; i < 3 * 2; ++i) {  // for every image and channel
     const float* image = set.images.data<float>() + i * 48;
     const double deviation = model.images.normalisation.deviation[static_cast<std::size_t>(i % 2)];
     const auto hidden = [&](std::int64_t p) {
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_initialised_from_a_masked_image_model) {
                                           "'reconstruct'"}));
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_mismatched_arguments) {
+BOOST_AUTO_TEST_CASE(errors_state_which_arguments_do_not_match) {
   const ImageSet set = stripes(8, 1);
   const auto rejects = [&](const auto& change, const std::string& message) {
     VitConfig config = small();
@@ -324,8 +324,8 @@ BOOST_AUTO_TEST_CASE(reconstruction_svg_shows_images_masks_and_reconstructions) 
   BOOST_TEST(count(">two images<") == 1);
   BOOST_TEST(count(">image 2<") == 1);
   BOOST_TEST(count(">what is seen<") == 2);
-  // One rectangle per pixel: 48 of the image, 24 visible and 48 reconstructed. One more for the
-  // page, and six for the panels.
+  // There is one rectangle per pixel: 48 in the image, 24 in its visible part and 48 in the
+  // reconstruction. One more rectangle is for the page, and six are for the panels.
   BOOST_TEST(count("<rect") == 2 * (48 + 24 + 48) + 1 + 6);
 }
 

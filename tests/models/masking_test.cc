@@ -1,4 +1,4 @@
-// Masking for masked language models, and sentence pairs: rates and definitions.
+// Masking for masked language models, and sentence pairs: rates and exact definitions.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Ids 0 to 6 are special, 6 is the mask. Even ids start a word.
+/// Ids 0 to 6 are special, and id 6 is the mask. Even ids start a word.
 MaskingOptions options(std::int64_t vocab = 1000) {
   MaskingOptions result{.mask_id = 6};
   for (std::int64_t id = 0; id < vocab; ++id) {
@@ -29,7 +29,7 @@ MaskingOptions options(std::int64_t vocab = 1000) {
   return result;
 }
 
-/// Returns [CLS], 200 tokens, [SEP].
+/// Returns a row that consists of [CLS], 200 tokens and [SEP].
 Ids sentence(std::int64_t row) {
   Ids ids = {4};
   for (std::int32_t i = 0; i < 200; ++i)
@@ -38,7 +38,7 @@ Ids sentence(std::int64_t row) {
   return ids;
 }
 
-BOOST_AUTO_TEST_CASE(fifteen_percent_of_tokens_are_masked_as_in_the_paper) {
+BOOST_AUTO_TEST_CASE(fifteen_percent_of_tokens_are_selected_as_in_the_paper) {
   std::int64_t selected = 0, masked = 0, kept = 0, changed = 0;
   for (std::int64_t row = 0; row < 200; ++row) {
     const Ids ids = sentence(row);
@@ -58,12 +58,13 @@ BOOST_AUTO_TEST_CASE(fifteen_percent_of_tokens_are_masked_as_in_the_paper) {
         ++(tokens.ids[i] == ids[i] ? kept : changed);
       }
     }
-    BOOST_TEST(here == 30);  // 15% of 200, in every row
+    BOOST_TEST(here == 30);  // 15% of 200 tokens, in every row
     BOOST_TEST(tokens.labels.front() == -100);
     BOOST_TEST(tokens.labels.back() == -100);
     selected += here;
   }
-  // For 6000 samples, three standard deviations of a share are 0.016 for 0.8 and 0.012 for 0.1.
+  // For 6000 samples, three standard deviations are 0.016 for a fraction of 0.8 and 0.012 for a
+  // fraction of 0.1.
   const auto share = [&](std::int64_t n) { return static_cast<double>(n) / selected; };
   BOOST_TEST(std::abs(share(masked) - 0.8) < 0.016);
   BOOST_TEST(std::abs(share(kept) - 0.1) < 0.012);
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(whole_words_are_masked_together) {
   BOOST_TEST(hidden_sizes.size() == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(masking_short_rows_hides_one_token_and_no_special_tokens) {
+BOOST_AUTO_TEST_CASE(masking_a_short_row_masks_one_token_and_no_special_tokens) {
   const MaskedTokens one = masked_tokens(Ids{4, 9, 5}, options(), 1, 0, 0);
   BOOST_TEST(one.labels == (Ids{-100, 9, -100}), boost::test_tools::per_element());
   const MaskedTokens none = masked_tokens(Ids{4, 5}, options(), 1, 0, 0);
@@ -133,7 +134,8 @@ BOOST_AUTO_TEST_CASE(masking_options_out_of_range_are_rejected) {
                                  "token id 1000 is outside the vocabulary [0, 1000)");
 }
 
-/// Sentence s of document d is {100 d + s}. Document 2 has one sentence, the others have five.
+/// Returns documents in which sentence s of document d is {100 d + s}. Document 2 has one sentence;
+/// the others have five.
 std::vector<Document> documents() {
   std::vector<Document> result(4);
   for (std::int32_t d = 0; d < 4; ++d) {
@@ -143,7 +145,7 @@ std::vector<Document> documents() {
   return result;
 }
 
-BOOST_AUTO_TEST_CASE(second_sentences_follow_or_come_from_another_document) {
+BOOST_AUTO_TEST_CASE(second_sentences_follow_the_first_or_come_from_another_document) {
   const SentencePairs pairs(documents(), PairTask::next_sentence, 2);
   BOOST_TEST(pairs.places() == 12);
   BOOST_TEST(pairs.tokens() == 16);
@@ -163,7 +165,7 @@ BOOST_AUTO_TEST_CASE(second_sentences_follow_or_come_from_another_document) {
   BOOST_TEST(firsts.size() == 12u);        // all sentences that have a successor
 }
 
-BOOST_AUTO_TEST_CASE(sentence_order_swaps_neighbours) {
+BOOST_AUTO_TEST_CASE(sentence_order_pairs_swap_adjacent_sentences) {
   const SentencePairs pairs(documents(), PairTask::sentence_order, 2);
   std::int64_t swapped = 0;
   for (std::int64_t row = 0; row < 400; ++row) {
@@ -174,7 +176,8 @@ BOOST_AUTO_TEST_CASE(sentence_order_swaps_neighbours) {
   BOOST_TEST(std::abs(swapped - 200) < 30);
 }
 
-/// Document d has 12 sentences of two tokens; sentence s is {1000 d + 2 s, 1000 d + 2 s + 1}.
+/// Returns documents with 12 two-token sentences each. Sentence s of document d is {1000 d + 2 s,
+/// 1000 d + 2 s + 1}.
 std::vector<Document> long_documents() {
   std::vector<Document> result(3);
   for (std::int32_t d = 0; d < 3; ++d) {
@@ -208,22 +211,22 @@ BOOST_AUTO_TEST_CASE(segments_are_whole_sentences_that_fill_the_available_length
         BOOST_TEST(pair.first.front() == pair.second.back() + 1);
       if (pair.label == 1 && task == PairTask::next_sentence)
         BOOST_TEST(pair.first.front() / 1000 != pair.second.front() / 1000);
-      // Unless the pair begins near the end of the document, there is room for five sentences.
+      // There is room for five sentences, unless the pair begins near the end of the document.
       if (pair.label == 1 || pair.first.front() % 1000 > 12) continue;
       ++free;
       full += pair.first.size() + pair.second.size() == 10 ? 1 : 0;
     }
-    BOOST_TEST(full * 100 > 85 * free);  // a tenth of the pairs is deliberately shorter
+    BOOST_TEST(full * 100 > 85 * free);  // a tenth of the pairs are deliberately shorter
     BOOST_TEST(full < free);
-    BOOST_TEST(firsts.size() > 3u);  // the first segment has from one to four sentences
-    // The position determines where the pair begins.
+    BOOST_TEST(firsts.size() > 3u);  // the first segment has one to four sentences
+    // The position in the dataset determines the sentence with which the pair begins.
     BOOST_TEST(std::min(pairs.at(13, 1, 0, 0).first.front(), pairs.at(13, 1, 0, 0).second.front()) %
                    1000 ==
                4);
   }
 }
 
-BOOST_AUTO_TEST_CASE(blank_lines_end_documents) {
+BOOST_AUTO_TEST_CASE(blank_lines_separate_documents) {
   const TextFiles files("documents");
   const std::vector<std::string> paths = {files.write("a", "\n one \ntwo\r\n\n \n\nthree"),
                                           files.write("b", "four\n"), files.write("c", "")};
@@ -262,7 +265,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_joined_and_the_longer_segment_is_truncated) {
       "place 12 is outside [0, 12)");
 }
 
-BOOST_AUTO_TEST_CASE(rows_are_padded_to_multiples_of_a_length) {
+BOOST_AUTO_TEST_CASE(rows_are_padded_to_a_multiple_of_the_granularity) {
   const std::vector<Ids> rows = {with_ends(Ids{9, 8, 7}, 4, 5, 4), with_ends(Ids{9}, 4, 5, 64)};
   BOOST_TEST(rows[0] == (Ids{4, 9, 8, 5}), boost::test_tools::per_element());
   const TokenRows batch = pad_rows(rows, 0, 6);
@@ -271,7 +274,7 @@ BOOST_AUTO_TEST_CASE(rows_are_padded_to_multiples_of_a_length) {
              boost::test_tools::per_element());
   BOOST_TEST(batch.mask.to_vector<std::int32_t>() == (Ids{1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0}),
              boost::test_tools::per_element());
-  // Never padded beyond the context of the model.
+  // Rows are never padded beyond the context of the model.
   BOOST_TEST((pad_rows(rows, 0, 16, 11).ids.sizes() == Sizes{2, 11}));
   check_error_message<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); },
                                      "need a context of at least 2, not 1");

@@ -1,4 +1,5 @@
-// Text pairs: files, splits by source, batches of similar length, the string reversal task.
+// Text pairs: files, splits by source text, batches of pairs of similar length, and the string
+// reversal task.
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_read_from_columns) {
   BOOST_TEST((read_text_pairs(file.path()) == wanted));
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_lines_that_are_not_pairs) {
+BOOST_AUTO_TEST_CASE(errors_state_which_lines_are_not_pairs) {
   BOOST_CHECK_EXCEPTION(read_text_pairs(File("a\tb\nonly one\n").path()), FormatError,
                         says("line 2: there is no second column; expected source <tab> target"));
   BOOST_CHECK_EXCEPTION(read_text_pairs(File(" \tb\n").path()), FormatError,
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(no_source_occurs_in_two_splits) {
                         says("2 distinct sources cannot be split"));
 }
 
-BOOST_AUTO_TEST_CASE(cases_contain_all_translations_of_a_source) {
+BOOST_AUTO_TEST_CASE(test_cases_contain_all_translations_of_a_source) {
   const auto cases = group_by_source({{"a", "1"}, {"b", "2"}, {"a", "3"}, {"a", "1"}});
   BOOST_TEST(cases.size() == 2U);
   BOOST_TEST(cases[0].source == "a");
@@ -99,7 +100,8 @@ BOOST_AUTO_TEST_CASE(cases_contain_all_translations_of_a_source) {
   BOOST_TEST((cases[1].references == std::vector<std::string>{"2"}));
 }
 
-/// Source and target of pair i consist of the id i + 1; their lengths vary.
+/// Returns `count` pairs. The source and the target of pair i consist of repetitions of the id i +
+/// 1; their lengths vary.
 std::vector<IdPair> id_pairs(std::size_t count) {
   std::vector<IdPair> pairs;
   for (std::size_t i = 0; i < count; ++i) {
@@ -165,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_batch_is_a_function_of_seed_and_step) {
   BOOST_TEST((a != b));
 }
 
-BOOST_AUTO_TEST_CASE(a_pair_longer_than_a_batch_is_a_batch_of_its_own) {
+BOOST_AUTO_TEST_CASE(a_pair_longer_than_the_batch_size_forms_its_own_batch) {
   std::vector<IdPair> pairs = id_pairs(5);
   pairs[2].source.assign(50, 9);
   const PairBatches batches(pairs, 20, 0);
@@ -177,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_pair_longer_than_a_batch_is_a_batch_of_its_own) {
                         says("pair 0 has an empty side"));
 }
 
-BOOST_AUTO_TEST_CASE(every_shard_of_a_batch_has_a_pair) {
+BOOST_AUTO_TEST_CASE(every_shard_of_a_batch_contains_at_least_one_pair) {
   const std::vector<IdPair> pairs = id_pairs(37);
   const PairBatches batches(pairs, 1, 0, 4);
   std::size_t seen = 0;
@@ -194,7 +196,7 @@ BOOST_AUTO_TEST_CASE(every_shard_of_a_batch_has_a_pair) {
       says("3 pairs are too few for batches of 4 shards: each shard needs at least one"));
 }
 
-BOOST_AUTO_TEST_CASE(reversal_pairs_are_strings_and_their_reversals) {
+BOOST_AUTO_TEST_CASE(reversal_targets_are_the_reversed_sources) {
   const auto pairs = reversal_pairs(500, 3, {.alphabet = "xyz", .min_length = 2, .max_length = 5});
   std::set<std::size_t> lengths;
   for (const TextPair& pair : pairs) {

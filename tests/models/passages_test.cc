@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(passages_consist_of_whole_sentences_of_one_document) {
   const Passages passages(Documents{{{1, 2}, {3}, {}, {4, 5, 6}, {7}}, {{8}}, {}, {{9, 9}}}, 4);
   BOOST_TEST(passages.documents() == 3);
   BOOST_TEST(passages.tokens() == 10);
-  // Passages that begin with {7} or {8} would have only one id.
+  // Passages that begin with sentence {7} or {8} would have only one id.
   BOOST_TEST(passages.count() == 4);
   BOOST_TEST((passages.at(0) == std::vector<TokenIds>{{1, 2}, {3}}));
   BOOST_TEST((passages.at(1) == std::vector<TokenIds>{{3}, {4, 5, 6}}));
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(a_long_sentence_is_split) {
   BOOST_TEST(passages.count() == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_cover_contains_every_sentence_even_if_the_last_is_too_short_alone) {
+BOOST_AUTO_TEST_CASE(the_covering_passages_contain_every_sentence) {
   const Passages passages(Documents{{{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}}, 4, 2);
   std::set<std::int64_t> seen;
   for (const std::int64_t i : passages.cover()) {
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(a_cover_contains_every_sentence_even_if_the_last_is_too_sho
   BOOST_TEST(passages.cover().size() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(errors_explain_why_no_passage_can_be_made) {
+BOOST_AUTO_TEST_CASE(errors_explain_why_no_passage_can_be_formed) {
   check_error_message<ArgumentError>(
       [] {
         Passages(Documents{{{1, 2}}}, 1);

@@ -1,4 +1,4 @@
-// Patch masks: number and position of the hidden patches, determinism, options.
+// Patch masks: number and positions of the masked patches, determinism, options.
 #include "weft/models/data/patch_mask.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(the_mask_ratio_is_rounded_up_to_whole_units) {
   BOOST_TEST(hidden_patches({.mask_ratio = 0.4, .mask_unit = 3}, 3, 6) == 9);
 }
 
-BOOST_AUTO_TEST_CASE(every_mask_hides_the_same_number_of_whole_units) {
+BOOST_AUTO_TEST_CASE(every_mask_covers_the_same_number_of_whole_units) {
   const PatchMasking masking{.mask_ratio = 0.6, .mask_unit = 2};
   for (std::int64_t row = 0; row < 50; ++row) {
     const std::vector<std::int32_t> mask = patch_mask(masking, 4, 8, 3, 7, row);
@@ -48,14 +48,14 @@ BOOST_AUTO_TEST_CASE(a_mask_is_a_function_of_seed_step_and_row) {
   BOOST_TEST((mask(1, -1, 3) != mask(1, 1, 3)));
 }
 
-BOOST_AUTO_TEST_CASE(every_patch_is_hidden_equally_often) {
+BOOST_AUTO_TEST_CASE(every_patch_is_masked_equally_often) {
   std::vector<int> times(16, 0);
   constexpr int kMasks = 4000;
   for (int step = 0; step < kMasks; ++step) {
     const std::vector<std::int32_t> mask = patch_mask({}, 4, 4, 1, step, 0);
     for (std::size_t i = 0; i < 16; ++i) times[i] += mask[i];
   }
-  // 2500 of 4000 are expected; six standard deviations are 184.
+  // The expected count is 2500 of 4000; six standard deviations are 184.
   for (const int t : times) BOOST_TEST(std::abs(t - 2500) < 184);
 }
 

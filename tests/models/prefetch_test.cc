@@ -21,7 +21,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Trains the model (x w)^2 and records which batches were made, and by which threads.
+/// Trains the model (x w)^2 and records which batches were built, and by which threads.
 struct Small {
   explicit Small(TrainSettings s) : settings(s) {
     const Value x = graph.input("x", DType::f32, {"batch"});
@@ -57,7 +57,7 @@ struct Small {
   }
   std::int64_t steps_done() { return session->value(kStepVariable).item<std::int64_t>(); }
 
-  /// Counts the calls of batch() that are in progress.
+  /// Counts the batch() calls that are in progress.
   struct Inside {
     explicit Inside(Small& s) : small(s) {
       if (++small.inside > 1) small.two_at_once = true;
@@ -95,7 +95,7 @@ using testing::says_exactly;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(losses_equal_those_of_batches_made_without_prefetching) {
+BOOST_AUTO_TEST_CASE(prefetching_does_not_change_the_losses) {
   for (const std::int64_t shards : {1, 4}) {
     Small ahead(settings(6, shards)), line(settings(6, shards));
     ahead.run();
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(losses_equal_those_of_batches_made_without_prefetching) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_batch_is_prefetched_once_in_order_and_none_beyond_the_last) {
+BOOST_AUTO_TEST_CASE(every_batch_is_prefetched_once_and_in_order_up_to_the_last_one) {
   for (const std::int64_t shards : {1, 2}) {
     Small small(settings(4, shards));
     small.run();
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(every_batch_is_prefetched_once_in_order_and_none_beyond_the
     Small stopped(settings(4, shards));
     stopped.run(2);
     BOOST_TEST((stopped.made == counted(2 * shards)));
-    stopped.run();  // continues the run
+    stopped.run();  // continues the stopped run
     BOOST_TEST((stopped.made == counted(4 * shards)));
   }
 }
@@ -168,12 +168,12 @@ BOOST_AUTO_TEST_CASE(errors_in_unused_batches_are_ignored) {
   };
   BatchPrefetcher batches(make);
   BOOST_TEST(batches.take(2, 0, true).items == 1);
-  while (calls < 2) std::this_thread::yield();  // until the prefetch of step 3 has begun
+  while (calls < 2) std::this_thread::yield();  // wait until the prefetch of step 3 has begun
   BOOST_TEST(batches.take(5, 0, true).items == 1);
   BOOST_TEST(batches.take(6, 0, false).items == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_range_of_shards_is_made_in_the_order_of_use) {
+BOOST_AUTO_TEST_CASE(a_range_of_shards_is_built_in_the_order_of_use) {
   Small small(settings(6, 4));
   const TrainTask task = small.task();
   {
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_range_of_shards_is_made_in_the_order_of_use) {
   BOOST_TEST((small.made == Numbers{1, 2, 5, 6, 9, 10}));
 }
 
-BOOST_AUTO_TEST_CASE(a_program_with_another_number_of_shards_is_rejected) {
+BOOST_AUTO_TEST_CASE(a_program_with_a_different_number_of_shards_is_rejected) {
   Small small(settings(6, 4));
   small.settings.shards = 2;
   BOOST_CHECK_EXCEPTION(

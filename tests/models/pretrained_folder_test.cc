@@ -1,5 +1,5 @@
-// Fine-tuning from Hugging Face folders: the parts that are read, equality of the results with the
-// classes in models/hf, and the errors if a part is missing.
+// Fine-tuning from Hugging Face folders: which parts are read, whether results match those of the
+// classes in models/hf, and errors for missing parts.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_fine_tuned_from_folders) {
   BOOST_TEST(load_pretrained(files.path("classes")).classes.empty());
 }
 
-BOOST_AUTO_TEST_CASE(class_names_of_the_head_are_read_from_the_folder) {
+BOOST_AUTO_TEST_CASE(class_names_are_read_from_the_folder) {
   const TextFiles files("class_names");
   const auto classes = [&](json config, const json& id2label) {
     config["id2label"] = id2label;
@@ -102,14 +102,14 @@ BOOST_AUTO_TEST_CASE(class_names_of_the_head_are_read_from_the_folder) {
              boost::test_tools::per_element());
   BOOST_TEST(classes(vit("vit", "ViTForImageClassification"), names) == (Texts{"bad", "good"}),
              boost::test_tools::per_element());
-  // Names are ignored for models without a classification head, and if they do not name every
-  // class.
+  // Class names are ignored if the model has no classification head or if some classes have no
+  // name.
   BOOST_TEST(classes(bert("BertForMaskedLM"), names).empty());
   BOOST_TEST(classes(classifier, {{"0", "bad"}, {"2", "good"}}).empty());
   BOOST_TEST(classes(classifier, {{"0", "bad"}, {"1", 7}}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(the_head_of_a_folder_is_kept_if_the_classes_are_the_same) {
+BOOST_AUTO_TEST_CASE(the_head_in_a_folder_is_kept_if_the_classes_match) {
   const Shell weft;
   const std::string folder = weft.path("bert");
   json config = bert("BertForSequenceClassification");
@@ -170,7 +170,7 @@ Tensor images() {
   return result;
 }
 
-BOOST_AUTO_TEST_CASE(image_classifiers_compute_the_same_as_their_folder) {
+BOOST_AUTO_TEST_CASE(image_classifiers_match_the_outputs_of_their_folder) {
   const TextFiles files("vit_folder");
   for (const auto& [type, prefix] : {std::pair{"vit", "ViT"}, std::pair{"deit", "DeiT"}}) {
     BOOST_TEST_CONTEXT(type) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_are_preprocessed_as_c
   BOOST_TEST(normalisation("{}").mean.at(0) == 0.5);
   BOOST_TEST(normalisation(R"({"image_mean": 0.25})").mean.at(0) == 0.25);
   BOOST_TEST(normalisation(R"({"do_normalize": false})").deviation.at(0) == 1);
-  // Pixels in [0, 255] that are not rescaled to [0, 1].
+  // Pixels stay in [0, 255] if they are not rescaled to [0, 1].
   BOOST_TEST(normalisation(R"({"do_rescale": false, "image_std": [51]})").deviation.at(0) == 0.2);
   BOOST_TEST(normalisation(R"({"rescale_factor": 0.00784313725490196})").mean.at(0) == 0.25,
              boost::test_tools::tolerance(1e-12));
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_are_preprocessed_as_c
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(weft_train_accepts_folders) {
+BOOST_AUTO_TEST_CASE(weft_train_accepts_model_folders) {
   const Shell weft;
   std::string train, test;
   for (int i = 0; i < 60; ++i) {
@@ -271,7 +271,8 @@ BOOST_AUTO_TEST_CASE(weft_train_accepts_folders) {
   BOOST_TEST(contains(tuned.out, "of the training images"));
   BOOST_TEST(contains(tuned.out, "2 classes, images 3 x 6 x 6"));
   BOOST_TEST(contains(last_line(tuned.out), "accuracy 1.0000 (20 of 20)"));
-  // A model file can be fine-tuned like a folder. With the same classes it keeps its head.
+  // A model file can be fine-tuned in the same way as a folder. If the classes are the same, the
+  // head is kept.
   const Outcome again =
       weft("train vit --from " + weft.path("m.weft") + data + " --out " + weft.path("n.weft") +
            " --image-height 12 --image-width 12" + " --steps 2 --batch 4");

@@ -21,7 +21,7 @@ class Files {
     weft.write("documents", text);
     weft.write("sms", sms);
   }
-  /// Runs `weft train encoder` with the text and the output file.
+  /// Runs `weft train encoder` with the documents as text and with an output file.
   Outcome train(const std::string& arguments) const {
     return weft("train encoder --threads 2 --text " + weft.path("documents") + " --out " +
                 weft.path("m.weft") + " " + arguments);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
                       "generator of width 8, weight 50 for the detection of replaced tokens"));
 }
 
-BOOST_AUTO_TEST_CASE(invalid_pretraining_options_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_invalid_pretraining_options) {
   const Files files;
   const auto fails = [&](const std::string& arguments, const std::string& part) {
     BOOST_TEST_CONTEXT(arguments) { check_error(files.train(arguments), 2, part); }
@@ -83,8 +83,8 @@ BOOST_AUTO_TEST_CASE(invalid_pretraining_options_are_named) {
         "generator_share must be in (0, 1], not 1.5");
   fails("--task mlm+sop" + kSmall + " --token-types 1", "token_types must be at least 2, not 1");
   fails("--held-out validation", "--held-out requires --data");
-  // With 40 documents the validation set has only one, so there is no other document to take a
-  // sentence from.
+  // With 40 documents, the validation set has only one document, so a random sentence cannot come
+  // from another document.
   fails("--task mlm+nsp" + kSmall + " --validation-fraction 0.03",
         "the validation set: next-sentence pairs need at least two documents");
   BOOST_TEST(files.train("--task mlm" + kSmall).code == 0);

@@ -1,5 +1,5 @@
-// Pre-training of encoders: losses as defined in the papers, bit-exact resumption, learning on
-// small texts, and rejected input.
+// Pre-training of encoders: losses match the papers, resumed runs are bit-exact, small texts are
+// learned, and invalid input is rejected.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -30,7 +30,7 @@ constexpr std::array kObjectives = {Objective::mlm, Objective::mlm_nsp, Objectiv
 
 constexpr std::int64_t kVocab = 48;
 
-/// Documents whose sentences state their position in the document.
+/// Returns documents in which every sentence states its position.
 std::vector<Texts> documents() {
   std::vector<Texts> result;
   for (int d = 0; d < 40; ++d) {
@@ -63,7 +63,7 @@ PretrainingModel fresh(Objective objective, const TrainSettings& s = settings(),
                                             .replaced_weight = replaced_weight}));
 }
 
-/// Trains on the documents, or their lines, and evaluates on the same data.
+/// Trains on the documents or on their lines, and evaluates on the same data.
 TrainOutcome run(PretrainingModel& model, std::int64_t stop_after = 0, int threads = 1) {
   Session session(*model.graph, model.store, {.seed = model.settings.seed, .threads = threads});
   const auto train = [&](const TrainTask& task) {
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(resumed_runs_of_every_objective_are_bit_exact) {
       run(second, 0, 3);
       check_same_weights(straight, second);
 
-      // Evaluation on held-out data does not advance the random keys of training.
+      // Evaluation on held-out data does not advance the random keys used for training.
       TrainSettings rarely = settings();
       rarely.eval_every = 0;
       PretrainingModel unseen = fresh(objective, rarely);
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(resumed_runs_of_every_objective_are_bit_exact) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(files_of_the_first_version_mask_single_tokens) {
+BOOST_AUTO_TEST_CASE(models_from_the_first_file_version_mask_single_tokens) {
   const TextFiles files("first_version");
   const PretrainingModel model = fresh(Objective::mlm);
   Session(*model.graph, model.store, {.seed = 1}).initialise();
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(rows_fit_position_tables_that_skip_padding) {
   BOOST_TEST((input(first_batch(model), "tokens").sizes() == Sizes{4, 15}));
 }
 
-BOOST_AUTO_TEST_CASE(labels_are_the_hidden_tokens) {
+BOOST_AUTO_TEST_CASE(labels_are_the_masked_tokens) {
   const PretrainingModel model = fresh(Objective::mlm);
   const PackedTexts packed(model.tokenizer, lines(), 16);
   const std::vector<PretrainingRow> rows = {{packed.row(0)}, {packed.row(63)}};
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_padded_up_to_the_context) {
   BOOST_TEST(std::isfinite(session.run(model.program("train"), inputs)["loss"].item<float>()));
 }
 
-BOOST_AUTO_TEST_CASE(losses_are_the_sums_defined_in_the_papers) {
+BOOST_AUTO_TEST_CASE(losses_match_the_sums_in_the_papers) {
   for (const Objective objective : {Objective::mlm_nsp, Objective::mlm_sop}) {
     const PretrainingModel model = fresh(objective, settings(), 50, 0);
     const NamedTensors inputs = first_batch(model);
@@ -207,7 +207,8 @@ BOOST_AUTO_TEST_CASE(losses_are_the_sums_defined_in_the_papers) {
     BOOST_TEST(session.run(model.program("train"), inputs)["loss"].item<float>() == parts,
                boost::test_tools::tolerance(1e-6F));
   }
-  // Runs with the same random numbers but different weights reveal the two summands.
+  // Two runs with the same random numbers but different loss weights determine the two terms of the
+  // sum.
   const auto loss = [](double weight) {
     const PretrainingModel model = fresh(Objective::rtd, settings(), weight, 0);
     Session session(*model.graph, model.store, {.seed = 1});
@@ -221,11 +222,12 @@ BOOST_AUTO_TEST_CASE(losses_are_the_sums_defined_in_the_papers) {
   Session session(*model.graph, model.store, {.seed = 1});
   const Results found = session.run(model.program("evaluate"), inputs);
   BOOST_TEST(generator == found["loss"].item<float>(), boost::test_tools::tolerance(1e-4F));
-  // Evaluation samples other tokens, but before training all are equally hard to detect.
+  // Evaluation samples different tokens, but before training all replacements are equally hard to
+  // detect.
   BOOST_TEST(replaced == found["replaced_loss"].item<float>(), boost::test_tools::tolerance(0.3F));
 }
 
-BOOST_AUTO_TEST_CASE(the_encoder_reads_the_tokens_sampled_by_the_generator) {
+BOOST_AUTO_TEST_CASE(the_discriminator_input_contains_the_tokens_sampled_by_the_generator) {
   const PretrainingModel model = fresh(Objective::rtd);
   NamedTensors inputs = first_batch(model);
   const auto tokens = input(inputs, "tokens").to_vector<std::int32_t>();
@@ -236,7 +238,7 @@ BOOST_AUTO_TEST_CASE(the_encoder_reads_the_tokens_sampled_by_the_generator) {
     if (labels[i] >= 0) originals[static_cast<std::size_t>(picks[i])] = labels[i];
   }
   BOOST_TEST(originals.size() >= 6u);
-  // All hidden tokens are [MASK], as in the paper.
+  // All masked tokens are replaced by [MASK], as in the paper.
   for (const auto& [place, label] : originals)
     BOOST_TEST(tokens[place] == model.tokenizer.mask_id());
 
@@ -263,7 +265,7 @@ BOOST_AUTO_TEST_CASE(the_encoder_reads_the_tokens_sampled_by_the_generator) {
                boost::test_tools::tolerance(1e-5));
   }
   BOOST_TEST(wrong > 0);
-  BOOST_TEST(right > 0);  // sometimes the generator samples the original token
+  BOOST_TEST(right > 0);  // the generator sometimes samples the original token
 }
 
 BOOST_AUTO_TEST_CASE(samples_follow_their_probabilities) {
@@ -292,7 +294,7 @@ BOOST_AUTO_TEST_CASE(samples_follow_their_probabilities) {
   BOOST_TEST(!bitwise_equal(session.run(draw, {{"logits", rows}, {"key", key(1)}})["ids"], ids));
 }
 
-BOOST_AUTO_TEST_CASE(sampling_stops_gradients_and_embeddings_are_shared) {
+BOOST_AUTO_TEST_CASE(sampling_blocks_gradients_and_embeddings_are_shared) {
   EncoderConfig config = small();
   config.vocab = kVocab;
   Graph graph;
@@ -325,8 +327,8 @@ BOOST_AUTO_TEST_CASE(sampling_stops_gradients_and_embeddings_are_shared) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(generators_keep_the_layers_and_scale_the_width) {
-  EncoderConfig base;  // ELECTRA-base: the generator has a third of the width
+BOOST_AUTO_TEST_CASE(generators_keep_the_number_of_layers_and_scale_the_width) {
+  EncoderConfig base;  // ELECTRA-base: the generator has a third of its width
   const EncoderConfig third = generator_config(base, 1.0 / 3);
   BOOST_TEST(third.width == 256);
   BOOST_TEST(third.heads == 4);
@@ -334,7 +336,7 @@ BOOST_AUTO_TEST_CASE(generators_keep_the_layers_and_scale_the_width) {
   BOOST_TEST(third.layers == 12);
   BOOST_TEST(third.embedding_width == 768);
   BOOST_TEST((third.embedding_projection == EmbeddingProjection::after_norm));
-  EncoderConfig narrow = base;  // ELECTRA-small: embeddings of 128, a quarter of the width
+  EncoderConfig narrow = base;  // ELECTRA-small: 128-wide embeddings, a quarter of its width
   narrow.width = 256;
   narrow.heads = 4;
   narrow.inner = 1024;
@@ -378,8 +380,8 @@ BOOST_AUTO_TEST_CASE(every_objective_is_learned_on_a_small_text) {
   config.vocab = kVocab;
   config.token_types = 2;
   config.hidden_dropout = 0;
-  // The generator has only one head. If it were as good as the discriminator, there would be no
-  // replaced tokens left to detect.
+  // Only the discriminator has 4 heads; the generator has one. If the generator were as good as the
+  // discriminator, there would be no replaced tokens left to detect.
   config.heads = 4;
   config.width = 32;
   for (const Objective objective : kObjectives) {
@@ -389,7 +391,8 @@ BOOST_AUTO_TEST_CASE(every_objective_is_learned_on_a_small_text) {
       const TrainOutcome outcome = run(model, 0, 2);
       BOOST_TEST(outcome.evaluation.loss < model.history.validation.front().second);
       if (objective != Objective::rtd) BOOST_TEST(metric(outcome, "masked_accuracy") > 0.5);
-      // The words determine whether and in which order two sentences belong together.
+      // The words of two sentences determine whether the sentences are adjacent, and in which
+      // order.
       if (reads_pairs(objective)) BOOST_TEST(metric(outcome, "pair_accuracy") > 0.85);
       if (objective == Objective::rtd) {
         BOOST_TEST(metric(outcome, "replaced_auc") > 0.85);
@@ -419,12 +422,12 @@ BOOST_AUTO_TEST_CASE(a_classifier_can_be_initialised_from_any_objective) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(roc_auc_is_the_share_of_ordered_pairs) {
+BOOST_AUTO_TEST_CASE(roc_auc_is_the_fraction_of_correctly_ordered_pairs) {
   const std::vector<std::int32_t> labels = {0, 1, 0, 1, 1};
   BOOST_TEST(roc_auc(std::vector<float>{1, 2, 1.5F, 3, 4}, labels) == 1);
   BOOST_TEST(roc_auc(std::vector<float>{1, 1, 1, 1, 1}, labels) == 0.5);
   // Of 6 pairs, 4 are in order: (0.1, 0.4), (0.1, 0.35), (0.1, 0.8), (0.4, 0.8). The tie (0.4, 0.4)
-  // counts half.
+  // counts as half a pair.
   BOOST_TEST(roc_auc(std::vector<float>{0.1F, 0.4F, 0.4F, 0.35F, 0.8F}, labels) == 4.5 / 6,
              boost::test_tools::tolerance(1e-12));
   BOOST_TEST(std::isnan(roc_auc(std::vector<float>{1}, std::vector<std::int32_t>{1})));
@@ -437,7 +440,7 @@ BOOST_AUTO_TEST_CASE(roc_auc_is_the_share_of_ordered_pairs) {
       [&] { roc_auc(std::vector<float>{NAN}, std::vector<std::int32_t>{1}); }, "score 0 is NaN");
 }
 
-BOOST_AUTO_TEST_CASE(errors_explain_what_an_objective_does_not_support) {
+BOOST_AUTO_TEST_CASE(errors_explain_unsupported_objective_settings) {
   EncoderConfig config = small();
   config.vocab = kVocab;
   const auto make = [&](const PretrainingOptions& options) {

@@ -1,4 +1,4 @@
-// Runs the program `weft` in tests of its commands.
+// Utilities to run the program `weft` in tests.
 #pragma once
 
 #include <sys/wait.h>
@@ -19,7 +19,8 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs `weft` or another program. Files are stored in a temporary folder, which contains text.txt.
+/// Runs `weft` or another program. Files are stored in a temporary folder, which initially contains
+/// text.txt.
 class Shell {
  public:
   explicit Shell(std::string program = WEFT_PROGRAM)
@@ -36,7 +37,7 @@ class Shell {
   }
 
   Outcome operator()(const std::string& arguments) const { return in(".", arguments); }
-  /// As above, with `folder` as the working directory.
+  /// Runs the program as operator() does, but with `folder` as the working directory.
   Outcome in(const std::string& folder, const std::string& arguments) const {
     const std::string command = "cd " + folder + " && " + program_ + " " + arguments + " >" +
                                 path("out") + " 2>" + path("err") + " </dev/null";

@@ -1,4 +1,4 @@
-// The user interface of the program `weft`: exit codes, error messages of one line, files.
+// The command-line interface of `weft`: exit codes, one-line error messages, files.
 #include <signal.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(help_and_version_succeed) {
   BOOST_TEST(contains(weft("--version").out, "weft "));
 }
 
-BOOST_AUTO_TEST_CASE(models_are_trained_resumed_used_and_inspected) {
+BOOST_AUTO_TEST_CASE(language_models_are_trained_resumed_used_and_inspected) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt");
   const std::string model = weft.path("m.weft"), other = weft.path("other.weft");
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(models_are_trained_resumed_used_and_inspected) {
   BOOST_TEST(last_line(trained.out).size() == std::string("validation loss 1.2345").size());
   BOOST_TEST(contains(read_text_file(weft.path("m.svg")), "<svg"));
 
-  // A run that is stopped and resumed in another process has the same result.
+  // A run that is stopped and resumed in another process gives the same result.
   const Outcome stopped =
       weft("train gpt --steps 10 --stop-after 4" + text + " --out " + other + kTiny);
   BOOST_TEST(stopped.code == 0);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(models_are_trained_resumed_used_and_inspected) {
   const Outcome scored = weft("score " + model + " --prompt 'all wo' --continuation rk");
   BOOST_TEST(scored.code == 0);
   BOOST_TEST(contains(scored.out, "of 2 ids, perplexity "));
-  // Both ids are characters of one byte, so the result is half of their total in bits.
+  // Both ids are single-byte characters, so the bits per byte are half of the total in bits.
   const auto number_after = [&](const std::string& words) {
     return std::strtod(scored.out.c_str() + scored.out.find(words) + words.size(), nullptr);
   };
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(models_are_trained_resumed_used_and_inspected) {
   BOOST_TEST(contains(weft("inspect " + model + " --graph").out, "input %tokens: i32[batch, seq]"));
 }
 
-BOOST_AUTO_TEST_CASE(models_are_quantised_evaluated_and_used) {
+BOOST_AUTO_TEST_CASE(language_models_are_quantised_evaluated_and_used) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   BOOST_TEST(weft("train gpt --steps 30 --out " + model + text + kTiny).code == 0);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(models_are_quantised_evaluated_and_used) {
       BOOST_TEST(contains(made.out, " as " + weights));
       BOOST_TEST(last_line(made.out).starts_with("perplexity "));
       BOOST_TEST(std::filesystem::file_size(small) < std::filesystem::file_size(model));
-      // Another process measures the same loss from the file.
+      // Evaluating the file in another process gives the same loss.
       const Outcome after = weft("evaluate " + small + text + " --threads 1");
       const std::string measured = last_line(after.out),
                         loss = measured.substr(0, measured.find(','));
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(models_are_quantised_evaluated_and_used) {
   check_error(weft("quantize " + model), 2, "--out is required");
 }
 
-BOOST_AUTO_TEST_CASE(a_training_file_is_converted_for_inference) {
+BOOST_AUTO_TEST_CASE(a_trainable_model_can_be_converted_for_inference) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string small = weft.path("small.weft"), averages = weft.path("m.ema.weft");
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_separately_and_merged) {
   BOOST_TEST(loss.starts_with("validation loss "));
   BOOST_TEST(std::filesystem::exists(weft.path("best.lora.safetensors")));
 
-  // A run that is stopped and resumed is bit-exact.
+  // A run that is stopped and resumed matches an uninterrupted run bit-exactly.
   BOOST_TEST(weft(train + " --lora-rank 2 --lora-only '*attn*' --lora-dropout 0.1 "
                           "--stop-after 4")
                  .code == 0);
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_separately_and_merged) {
   BOOST_TEST(
       contains(evaluate, loss.substr(0, loss.size() - 1)));  // the order of summation differs
 
-  const Outcome whole = weft(train);  // fine-tunes all weights
+  const Outcome whole = weft(train);  // fine-tunes all weights instead of adapters
   BOOST_TEST(whole.code == 0);
   BOOST_TEST(!contains(whole.out, "adapters"));
 
@@ -310,8 +310,8 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_saved_separately_and_merged) {
   check_error(weft("merge " + base + " --adapters /nowhere --out " + merged), 1, "/nowhere");
 }
 
-// Runs `weft arguments` with its output in `out`, sends SIGINT after "step 2/" was printed, and
-// returns the exit code.
+// Runs `weft` with `arguments`, writing its output to `out`. Sends SIGINT once "step 2/" has been
+// printed, and returns the exit code.
 int interrupt(const std::string& arguments, const std::string& out) {
   const std::string command = "exec " + std::string(WEFT_PROGRAM) + " " + arguments + " >" + out;
   const pid_t child = fork();
@@ -321,7 +321,7 @@ int interrupt(const std::string& arguments, const std::string& out) {
   }
   int status = 0;
   bool sent = false;
-  for (int i = 0; i < 6000; ++i) {  // wait for at most a minute
+  for (int i = 0; i < 6000; ++i) {  // wait for at most one minute
     if (waitpid(child, &status, WNOHANG) == child)
       return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (!sent && std::filesystem::exists(out) && contains(read_text_file(out), "step 2/")) {
@@ -338,7 +338,8 @@ int interrupt(const std::string& arguments, const std::string& out) {
 BOOST_AUTO_TEST_CASE(an_interrupt_saves_the_model_and_prints_the_resume_command) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
-  // With 40 steps, every second step prints a line. The signal arrives long before the last step.
+  // In a run of 40 steps, every second step prints a line. The signal arrives long before the last
+  // step.
   const int code = interrupt(
       "train gpt --steps 40 --save-every 0 --layers 2 --heads 2 --width 128 "
       "--context 64 --batch 16 --threads 2" +
@@ -364,19 +365,20 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_allocating_weights) {
        {"parameters         124,439,808 (474.7 MiB in float32)",
         "12 d^2 = 7.08M in each of 12 layers of width d = 768", "forward pass of 4 x 256",
         "training step with AdamW"});
-  // 175 billion parameters would not fit into the memory of a developer machine.
+  // 175 billion parameters would not fit in the memory of a typical development machine.
   says("inspect --model gpt3-175b --seq 2048", {"174,604,259,328"});
-  // A reduce-scatter and an all-gather of 497.8 MB on 4 ranks: 2 * 3 / 4 of the size is sent.
+  // A reduce-scatter and an all-gather of 497.8 MB on 4 ranks: each rank sends 2 * 3/4 of that
+  // size.
   says(
       "inspect --model gpt2 --seq 1024 --ranks 4 --gflops 2000 --bandwidth 10Gbit/s --latency 50us",
       {"training step of 4 shards on 4 ranks", "sent per rank    712.1 MiB", "optimizer 237.4 MiB",
        "with a budget    gradient sums 244.7 MiB, kept only by their owners; 712.1 MiB"});
   check_error(weft("inspect --model gpt2 --ranks 8 --shards 4"), 2,
               "8 ranks are too many for 4 shards");
-  // On 2 ranks, 2 * 1 / 2 of the 86.6 million parameters is sent.
+  // On 2 ranks, each rank sends 2 * 1/2 of the 86.6 million parameters.
   says("inspect --model vit-b16 --ranks 2 --gflops 2000",
        {"training step with AdamW", "sent per rank    330.2 MiB"});
-  // The class used for training has a head.
+  // For training, BERT uses the class with a masked-language-model head.
   says("inspect --model bert-base --ranks 2 --gflops 2000",
        {"training step as BertForMaskedLM with AdamW", "training step of 2 shards on 2 ranks"});
   check_error(weft("inspect --model gpt5"), 2,

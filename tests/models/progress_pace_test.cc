@@ -7,7 +7,8 @@ namespace weft::program {
 BOOST_AUTO_TEST_SUITE(progress_pace)
 namespace {
 
-/// Returns the steps from `first` to `steps` that print a line, if every step takes `seconds`.
+/// Returns the steps from `first` to `steps` at which a line is printed if every step takes
+/// `seconds`.
 std::vector<std::int64_t> lines(std::int64_t first, std::int64_t steps, double seconds) {
   ProgressPace pace;
   std::vector<std::int64_t> out;
@@ -31,7 +32,8 @@ BOOST_AUTO_TEST_CASE(a_run_prints_about_twenty_lines_and_at_least_one_per_minute
     BOOST_TEST(static_cast<double>(slow[i] - slow[i - 1]) * 7.2 < 60 + 7.2);
   BOOST_TEST(slow.size() > 500U);
   BOOST_TEST(slow.size() < 650U);
-  // Steps of two minutes print a line each. A resumed run prints its first step immediately.
+  // If a step takes two minutes, every step prints a line. A resumed run prints its first step
+  // immediately.
   BOOST_TEST(lines(1, 100, 120).size() == 100U);
   BOOST_TEST((lines(47, 100, 0.01) ==
               std::vector<std::int64_t>{47, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100}));

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(the_training_class_of_every_model_has_a_loss) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_error_for_an_unknown_name_lists_the_known_names) {
+BOOST_AUTO_TEST_CASE(the_error_for_an_unknown_model_lists_the_known_models) {
   BOOST_CHECK_EXCEPTION(hf::find_published_model("gpt5"), ArgumentError, [](const Error& e) {
     return std::string(e.what()).starts_with(
         "unknown model 'gpt5' (did you mean 'gpt2'?); available: gpt2, gpt2-medium");

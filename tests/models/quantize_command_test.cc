@@ -1,5 +1,5 @@
-// The command `weft quantize` for every kind of model: the files can be run but not trained, and
-// the loss in quality is reported.
+// The command `weft quantize` for every type of model. The quantised files can be used for
+// inference but not trained, and the command reports the loss of quality.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <string>
@@ -13,8 +13,9 @@ namespace {
 const std::string kSmall =
     " --layers 1 --heads 2 --width 32 --inner 64 --batch 8 --warmup 2 --lr 0.005 --threads 2";
 
-/// Converts m.weft to every format, evaluated on `data`. Checks that the last line begins with
-/// `figure`, that the file is smaller, and that the command `train` cannot resume training from it.
+/// Converts m.weft to every format and evaluates the result on `data`. Checks that the last line
+/// begins with `figure`, that the new file is smaller, and that `train` cannot resume training from
+/// it.
 void check_formats(const Shell& weft, const std::string& data, const std::string& figure,
                    const std::string& train) {
   const std::string model = weft.path("m.weft");

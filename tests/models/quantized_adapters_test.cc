@@ -62,7 +62,8 @@ void check_quantised_weights_unchanged(const std::string& base, const std::strin
       BOOST_TEST(bitwise_equal(file.tensors().at(kept), small.tensors().at(kept)), kept);
     if (weight.format != WeightFormat::bf16) BOOST_TEST(!file.tensors().contains(name));
   }
-  // In addition, the file contains only the adapters with two moments each, and counters.
+  // Apart from these matrices, the file contains only the adapters, with two moments each, and
+  // counters.
   std::size_t adapters = 0, rest = 0;
   for (const auto& [name, tensor] : file.tensors()) {
     const bool adapter = name.find(".lora_") != std::string::npos;
@@ -114,7 +115,7 @@ BOOST_AUTO_TEST_CASE(quantising_a_model_with_adapters_keeps_the_adapters) {
               "pattern '*.lora_a' matches no matrix that can be converted");
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_run_on_quantised_weights_is_bit_exact) {
+BOOST_AUTO_TEST_CASE(a_resumed_adapter_run_on_quantised_weights_is_bit_exact) {
   const QuantizedShell weft;
   weft.quantize("--weights int4 --caches bf16");
   const std::string dropout = " --lora-rank 2 --lora-dropout 0.2";
@@ -128,12 +129,12 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_on_quantised_weights_is_bit_exact) {
   BOOST_TEST(whole->history.train == half->history.train);
   for (const auto& [name, tensor] : whole->store->snapshot())
     BOOST_TEST(bitwise_equal(tensor, half->store->tensor(name)), name);
-  // Caches are still bfloat16.
+  // The caches are still bfloat16.
   for (const Variable& v : whole->graph->variables())
     BOOST_TEST((v.info().kind != VariableKind::cache || v.dtype() == DType::bf16), v.name());
 }
 
-BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_float_weights) {
+BOOST_AUTO_TEST_CASE(adapters_on_quantised_weights_are_merged_into_float_weights) {
   const QuantizedShell weft;
   weft.quantize("--weights int8");
   weft.run(weft.training("small.weft", "tuned.weft") + " --lora-rank 4");
@@ -142,8 +143,8 @@ BOOST_AUTO_TEST_CASE(adapters_of_quantised_weights_are_merged_into_float_weights
   weft.run("merge " + weft.path("base.weft") + merge + weft.path("floats.weft"));
   BOOST_TEST(std::abs(weft.loss("floats.weft") - tuned) < 0.05);
   BOOST_TEST(load_any_model(weft.path("floats.weft")).model->can_train());
-  // If the adapters are merged into the quantised model, its weights become floats again and the
-  // loss does not change.
+  // Merging the adapters into the quantised model converts its weights back to floats and does not
+  // change the loss.
   const std::string output =
       weft.run("merge " + weft.path("small.weft") + merge + weft.path("wide.weft"));
   BOOST_TEST(contains(output, "quantised matrices are now f32"));
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(errors_for_untrainable_models_suggest_adapters) {
   check_error(weft("train gpt --text " + weft.path("text.txt") + " --resume " +
                    weft.path("small.weft") + " --out " + weft.path("x.weft")),
               2, "(--from with --lora-rank trains adapters on top of them)");
-  // A model in which only some matrices are quantised.
+  // Only some matrices of this model are quantised.
   weft.run(weft.training("small.weft", "mixed.weft", 3) + " --lora-rank 2");
   const LoraAdapters adapters = load_lora(weft.path("mixed.lora.safetensors"));
   BOOST_TEST(!adapters.quantized.empty());

@@ -1,5 +1,5 @@
 // Training of every task on several ranks. Parameters, moments, history, metrics and the saved file
-// are byte-identical to those of a single rank.
+// are byte-identical to those of a single-rank run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,12 +26,13 @@ namespace {
 /// A variant of the default training run of a task.
 struct Variation {
   std::string name, options = {};
-  double budget = 0;  // memory budget relative to the need of a shard; 0 = unlimited
+  /// Memory budget as a fraction of the memory that a shard needs; 0 means unlimited.
+  double budget = 0;
   bool lora = false;
-  bool together = false;  // all ranks write the checkpoint together
+  bool together = false;  // all ranks write parts of the checkpoint
 };
 
-/// Number of ranks and of threads per rank.
+/// The number of ranks and the number of threads per rank.
 struct RankLayout {
   int ranks, threads;
 };
@@ -40,8 +41,8 @@ struct RankLayout {
 const std::vector<RankLayout> kAllLayouts = {{1, 2}, {2, 1}, {2, 2}, {3, 1}, {3, 2}, {4, 1},
                                              {4, 2}, {5, 1}, {5, 2}, {8, 1}, {8, 2}};
 
-/// Returns the next `count` combinations in turn, or all if WEFT_RANKS_WAYS=all (./run check
-/// ranks).
+/// Returns the next `count` combinations in round-robin order, or all combinations if
+/// WEFT_RANKS_WAYS=all (set by ./run check ranks).
 std::vector<RankLayout> next_layouts(int count) {
   const char* wish = std::getenv("WEFT_RANKS_WAYS");
   if (wish != nullptr && wish == std::string("all")) return kAllLayouts;
@@ -53,7 +54,7 @@ std::vector<RankLayout> next_layouts(int count) {
 
 /// The results of a training run on one rank.
 struct Trained {
-  std::map<std::string, std::string> variables = {};  // contents as bytes, by name
+  std::map<std::string, std::string> variables = {};  // bytes of each variable, by name
   std::string history = {}, figures = {}, report = {};
   std::int64_t step = 0;
   std::size_t ranks = 0;
@@ -70,7 +71,8 @@ std::string bytes_of(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()};
 }
 
-/// Returns `part` times the working memory of the largest shard in the first two steps.
+/// Returns the fraction `part` of the working memory that the largest shard of the first two steps
+/// needs.
 std::size_t budget_of(TaskRun& run, double part) {
   TrainedModel& model = run.model();
   Session session(*model.graph, model.store, session_options(model, {.threads = 1}));
@@ -81,7 +83,8 @@ std::size_t budget_of(TaskRun& run, double part) {
     const NamedSizes sizes = sizes_of(task.batch(BatchPart(i / shards, i % shards, shards)).inputs);
     arena = std::max(arena, session.plan(model.program("train"), sizes)->memory().arena);
   }
-  // Lower bound: the optimizer step after the shards has its own working memory.
+  // The budget has a lower bound, because the optimizer step after the shards needs working memory
+  // too.
   constexpr std::size_t kStep = 16'384;
   return std::max(kStep, static_cast<std::size_t>(part * static_cast<double>(arena)));
 }
@@ -192,7 +195,7 @@ BOOST_AUTO_TEST_CASE(every_task_trains_identically_on_several_ranks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(training_options_do_not_break_equality_across_ranks) {
+BOOST_AUTO_TEST_CASE(training_with_any_options_is_identical_across_ranks) {
   for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
     const Task& task = *find_task(id);
     BOOST_TEST_CONTEXT("task " << id) {
@@ -204,7 +207,7 @@ BOOST_AUTO_TEST_CASE(training_options_do_not_break_equality_across_ranks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ranks_writing_in_shards_save_the_same_model_as_a_single_rank) {
+BOOST_AUTO_TEST_CASE(ranks_that_save_in_shards_write_the_same_file_as_a_single_rank) {
   for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
     const Task& task = *find_task(id);
     const std::string options = kDropout.at(task.info().family) + " --ema 0.9";
@@ -254,7 +257,7 @@ BOOST_AUTO_TEST_CASE(ranks_agree_on_a_stop_one_step_after_the_request) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_save_on_one_rank_ends_the_run_on_all) {
+BOOST_AUTO_TEST_CASE(a_failed_save_on_one_rank_stops_the_run_on_all_ranks) {
   const Task& task = *find_task("next-token");
   ThreadWorld world(2);
   std::vector<std::string> errors(2);
@@ -272,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_failed_save_on_one_rank_ends_the_run_on_all) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_waiting_time_of_ranks_is_measured) {
+BOOST_AUTO_TEST_CASE(rank_waiting_times_are_measured) {
   ThreadWorld world(2);
   std::vector<double> waited(2);
   world.run([&](const std::shared_ptr<Transport>& end) {

@@ -1,5 +1,5 @@
-// A run that is stopped at any step and resumed writes byte-identical files to an uninterrupted
-// run. Tested with the program `weft` for every task.
+// Runs that are stopped at any step and resumed write the same files, byte for byte, as
+// uninterrupted runs. This is tested with the program `weft` for every task.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -29,7 +29,7 @@ void check_stops(const TaskShell& weft, const std::string& more,
     check_success(start(more + options + " --out " + weft.path(name + ".weft")), options);
   };
   train("whole", "");
-  for (const int stop : {1, 3}) {  // of four steps, with an evaluation after the second
+  for (const int stop : {1, 3}) {  // the run has four steps
     train("stopped", fmt::format(" --stop-after {}", stop));
     check_success(weft.train("--resume " + weft.path("stopped.weft")), "resumed run");
     BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")),
@@ -38,7 +38,7 @@ void check_stops(const TaskShell& weft, const std::string& more,
     BOOST_TEST((bytes("stopped.ema.weft") == bytes("whole.ema.weft")),
                "file of the averaged weights");
   }
-  // Resuming a finished run only saves the same model again.
+  // Resuming a finished run saves the same model again without training.
   check_success(weft.train("--resume " + weft.path("stopped.weft")), "resumed finished run");
   BOOST_TEST((bytes("stopped.weft") == bytes("whole.weft")), "file saved again after the end");
 }
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(resumed_runs_of_every_task_write_identical_files) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(resumed_runs_with_other_training_options_write_identical_files) {
+BOOST_AUTO_TEST_CASE(resumed_runs_with_various_training_options_write_identical_files) {
   for (const char* id : {"next-token", "mlm", "translation", "image-classification"}) {
     const Task& task = *find_task(id);
     for (const char* kind : {" --shards 2 --ema 0.9 --optimizer lion --save-every 1",

@@ -1,4 +1,5 @@
-// Rotary positions with scaled frequencies: the formulas, and their keys in Hugging Face folders.
+// Rotary positions with scaled frequencies: the formulas, and the corresponding keys in Hugging
+// Face configs.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -20,7 +21,7 @@ namespace {
 constexpr std::int64_t kBatch = 2, kHeads = 3, kSeq = 21, kSize = 10, kFeatures = 8;
 constexpr double kBase = 500;
 
-/// Returns the frequency of one feature pair by the published formulas.
+/// Returns the frequency of one feature pair according to the published formulas.
 double frequency(std::int64_t pair, const RotaryScaling& scaling) {
   const double j = static_cast<double>(pair), n = kFeatures;
   const double context = static_cast<double>(scaling.context);
@@ -48,7 +49,8 @@ BOOST_AUTO_TEST_CASE(scaled_rotary_positions_match_the_formulas) {
   const std::vector<RotaryScaling> scalings = {
       {},
       {.kind = RotaryScalingKind::linear, .factor = 3},
-      {.kind = RotaryScalingKind::dynamic, .factor = 2, .context = kSeq},  // same as none
+      // Gives the same frequencies as no scaling.
+      {.kind = RotaryScalingKind::dynamic, .factor = 2, .context = kSeq},
       {.kind = RotaryScalingKind::dynamic, .factor = 2.5, .context = kSeq - 9},
       {.kind = RotaryScalingKind::llama3, .factor = 8, .context = 100}};
   for (const RotaryScaling& scaling : scalings) {
@@ -92,7 +94,7 @@ BOOST_AUTO_TEST_CASE(scaled_rotary_positions_match_the_formulas) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_single_pair_has_frequency_one_for_any_base) {
+BOOST_AUTO_TEST_CASE(a_single_feature_pair_has_frequency_one_for_any_base) {
   Graph g;
   const Value x = g.input("x", DType::f64, {1, 1, "seq", 2});
   const Value positions = g.input("p", DType::i64, {"seq"});
@@ -105,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_single_pair_has_frequency_one_for_any_base) {
   BOOST_TEST(std::abs(y.at(4) - (std::cos(2.0) - std::sin(2.0))) < 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(folders_may_use_old_and_new_rotary_keys) {
+BOOST_AUTO_TEST_CASE(old_and_new_rotary_config_keys_are_supported) {
   const GptConfig linear = hf::gpt_config(
       R"({"model_type": "llama", "rope_theta": 5000.0,
           "rope_scaling": {"type": "linear", "factor": 2.0}})");

@@ -14,7 +14,7 @@ namespace {
 
 const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
 
-BOOST_AUTO_TEST_CASE(run_writes_outputs_and_gradients_with_the_names_of_the_reference) {
+BOOST_AUTO_TEST_CASE(run_writes_outputs_and_gradients_under_the_reference_names) {
   const Shell weft;
   const std::string model = kGoldens + "distilbert-seqcls-regression";
   const std::string arguments = "run " + model + " --inputs " + model +
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(gradients_require_labels) {
   check_error(weft("run nowhere --inputs a --outputs b"), 1, "nowhere");
 }
 
-BOOST_AUTO_TEST_CASE(generate_prints_the_ids_generated_by_a_folder_model) {
+BOOST_AUTO_TEST_CASE(generate_prints_ids_for_models_in_folders) {
   const Shell weft;
   const auto generate = [&](const std::string& arguments) {
     return weft("generate " + (arguments.front() == '/' ? "" : kGoldens) + arguments);
@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(generate_prints_the_ids_generated_by_a_folder_model) {
   const std::string many = ids(gpt + "\"1 2\" --tokens 60 --min-tokens 60 --slide");
   BOOST_TEST(std::count(many.begin(), many.end(), ' ') == 61);
   check_error(generate(gpt + "\"1 2 3\" --max-length 3"), 1, "nothing is left to generate");
-  // Several prompts in one batch give the same results as single prompts. Prompts and results are
-  // those of the reference, without padding.
+  // Several prompts in one batch give the same results as single prompts. The prompts and results
+  // come from the reference, which does not pad the prompts.
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --prompt-ids \"64 31 90 73\" --prompt-ids "
                        "\"91 95 20\" --max-length 17") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n64 31 90 73 14 67\n91 95 20 76 23 67\n");
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(generate_applies_or_rejects_every_option) {
     BOOST_REQUIRE_EQUAL(found.code, 0);
     return found.out;
   };
-  // Greedy search continues with 59 59 59 59 59 59 55 67.
+  // Greedy search continues this prompt with 59 59 59 59 59 59 55 67.
   BOOST_TEST(ids(gpt + "--tokens 2") == "19 94 70 44 46 59 59\n");
   BOOST_TEST(ids(gpt + "--tokens 9 --stop-ids \"3 55\"") ==
              "19 94 70 44 46 59 59 59 59 59 59 55\n");
@@ -187,13 +187,13 @@ BOOST_AUTO_TEST_CASE(generate_applies_or_rejects_every_option) {
   check_error(outcome(gpt + "--forbid-ids 999"), 1, "the id 999 is outside the vocabulary of 101");
 }
 
-BOOST_AUTO_TEST_CASE(score_prints_the_log_probabilities_of_a_folder_model) {
+BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_for_models_in_folders) {
   const Shell weft;
   const auto score = [&](const std::string& arguments) {
     return weft("score " + kGoldens + arguments);
   };
-  // The beam score of the reference is the total divided by the length, which is 6: one padding id,
-  // the 4 prompt ids, and the continuation without its end id.
+  // The reference computes the beam score as the total divided by the length, which is 6: one
+  // padding id, the 4 prompt ids, and the continuation without its end id.
   const std::string out =
       score("gpt2-default --prompt-ids \"64 31 90 73\" --continuation-ids \"14 67\"").out;
   BOOST_TEST(out.starts_with("14 "));

@@ -1,4 +1,4 @@
-// Sampling: filters compared with values computed by hand, and frequencies with exact
+// Sampling: filters are compared with values computed by hand, and sample frequencies with exact
 // probabilities.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -14,7 +14,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(sampling)
 namespace {
 
-// The softmax of these scores is 0.1, 0.5, 0.15, 0.25.
+// The softmax of these scores is {0.1, 0.5, 0.15, 0.25}.
 const std::vector<double> kScores = {std::log(0.1), std::log(0.5), std::log(0.15), std::log(0.25)};
 
 std::vector<double> softmax(const std::vector<double>& scores) {
@@ -25,7 +25,7 @@ std::vector<double> softmax(const std::vector<double>& scores) {
   return p;
 }
 
-/// Returns the probabilities after the filters.
+/// Returns the probabilities after filtering.
 std::vector<double> filtered(const SamplingOptions& options, std::vector<double> scores = kScores) {
   filter_scores(options, scores);
   return softmax(scores);
@@ -39,31 +39,34 @@ void check_close(const std::vector<double>& actual, const std::vector<double>& e
 
 BOOST_AUTO_TEST_CASE(filters_match_their_definitions) {
   check_close(filtered({}), {0.1, 0.5, 0.15, 0.25});
-  // Temperature 1/2 squares the probabilities: 0.01, 0.25, 0.0225, 0.0625; their sum is 0.345.
+  // A temperature of 1/2 squares the probabilities: 0.01, 0.25, 0.0225, 0.0625. Their sum is 0.345.
   check_close(filtered({.temperature = 0.5}),
               {0.01 / 0.345, 0.25 / 0.345, 0.0225 / 0.345, 0.0625 / 0.345});
   check_close(filtered({.top_k = 2}), {0, 2.0 / 3, 0, 1.0 / 3});
   check_close(filtered({.top_k = 9}), {0.1, 0.5, 0.15, 0.25});
-  // 0.5 + 0.25 reaches 0.7 but not 0.8.
+  // The two largest probabilities, 0.5 + 0.25, reach 0.7 but not 0.8.
   check_close(filtered({.top_p = 0.7}), {0, 2.0 / 3, 0, 1.0 / 3});
   check_close(filtered({.top_p = 0.8}), {0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9});
   check_close(filtered({.top_p = 1e-9}), {0, 1, 0, 0});
   // Probabilities must be at least 0.4 * 0.5.
   check_close(filtered({.min_p = 0.4}), {0, 2.0 / 3, 0, 1.0 / 3});
   check_close(filtered({.min_p = 1}), {0, 1, 0, 0});
-  // Ids as likely as the k-th are kept, as in Hugging Face Transformers.
+  // Ids that are as likely as the k-th one are also kept, as in Hugging Face Transformers.
   check_close(filtered({.top_k = 2}, {1, 3, 1, 1}), softmax({1, 3, 1, 1}));
-  // Probabilities are renormalised after each filter: among the 3 best, 0.5 / 0.9 reaches 0.55.
+  // Probabilities are renormalised after each filter. Among the 3 most likely ids, 0.5 / 0.9
+  // reaches 0.55.
   check_close(filtered({.top_k = 3, .top_p = 0.55}), {0, 1, 0, 0});
-  // The temperature is applied first: 0.345 * 0.7 = 0.2415 < 0.25.
+  // The temperature is applied first. The sum is then 0.345, and 0.345 * 0.7 = 0.2415 < 0.25, so
+  // one id is enough.
   check_close(filtered({.temperature = 0.5, .top_p = 0.7}), {0, 1, 0, 0});
-  // min_p is also applied after the temperature: 0.0625 / 0.25 = 0.25.
+  // min_p is also applied after the temperature. The second-largest probability is then 0.0625 /
+  // 0.25 = 0.25 of the largest, which is less than 0.3.
   check_close(filtered({.temperature = 0.5, .min_p = 0.3}), {0, 1, 0, 0});
 }
 
 BOOST_AUTO_TEST_CASE(samples_follow_the_probabilities) {
   constexpr int kDraws = 20000;
-  // The 0.999 quantiles of chi-square by degrees of freedom.
+  // The 0.999 quantiles of the chi-square distribution, indexed by degrees of freedom.
   const double most[] = {0, 10.83, 13.82, 16.27};
   for (const SamplingOptions& options :
        {SamplingOptions{}, SamplingOptions{.temperature = 0.5}, SamplingOptions{.temperature = 2},
@@ -103,7 +106,7 @@ BOOST_AUTO_TEST_CASE(samples_are_a_function_of_seed_row_and_index) {
   BOOST_TEST((first != other_row));
 }
 
-/// Returns the scores after the rules for the ids generated so far.
+/// Returns the scores after applying the rules for the ids generated so far.
 std::vector<double> scores_after_rules(const GenerationOptions& options, const TokenIds& ids,
                                        std::vector<double> scores, std::int64_t start = 1) {
   apply_rules(options, length_rules(options, start), ids, scores);
@@ -151,17 +154,17 @@ BOOST_AUTO_TEST_CASE(repetition_rules_match_their_definitions_for_all_short_text
   BOOST_TEST(wrong == 0);
 }
 
-BOOST_AUTO_TEST_CASE(rules_match_the_logits_processors_of_hugging_face) {
+BOOST_AUTO_TEST_CASE(rules_match_hugging_face_logits_processors) {
   const double no = kForbidden;
   using Scores = std::vector<double>;
   const Scores scores = {2, -2, 4, -4};
-  // For ids that occurred, positive scores are divided by the penalty and negative ones multiplied,
-  // once each.
+  // For each id that has occurred, a positive score is divided by the penalty and a negative score
+  // is multiplied by it, once.
   BOOST_TEST((scores_after_rules({.repetition_penalty = 2}, {0, 1, 1, 0}, scores) ==
               Scores{1, -4, 4, -4}));
   BOOST_TEST(
       (scores_after_rules({.repetition_penalty = 0.5}, {3}, scores) == Scores{2, -2, 4, -2}));
-  // The pairs 1 2 and 1 3 occurred, so neither 2 nor 3 may follow 1 again.
+  // The pairs 1 2 and 1 3 have occurred, so neither 2 nor 3 may follow 1 again.
   BOOST_TEST((scores_after_rules({.no_repeat_ngram = 2}, {1, 2, 1, 3, 1}, scores) ==
               Scores{2, -2, no, no}));
   BOOST_TEST((scores_after_rules({.no_repeat_ngram = 3}, {1, 2, 0, 1, 2}, scores) ==
@@ -187,10 +190,10 @@ BOOST_AUTO_TEST_CASE(rules_match_the_logits_processors_of_hugging_face) {
   BOOST_TEST((scores_after_rules({.forced = {{2, 1}}}, {0, 3}, scores) == Scores{no, 0, no, no}));
   BOOST_TEST(
       (scores_after_rules({.bad_first_token_ids = {2}}, {0}, scores) == Scores{2, -2, no, -4}));
-  // The rule for the first id applies to the first one after the forced ids.
+  // The rule for the first generated id applies to the first id after the forced ids.
   BOOST_TEST((scores_after_rules({.forced = {{1, 1}, {2, 1}}, .bad_first_token_ids = {2}},
                                  {0, 1, 1}, scores) == Scores{2, -2, no, -4}));
-  // The penalty is applied before the forbidden ids, the forced ids after them.
+  // The order is: repetition penalty, forbidden ids, forced ids.
   BOOST_TEST(
       (scores_after_rules({.forced = {{2, 2}}, .repetition_penalty = 2, .bad_token_ids = {2}},
                           {2, 2}, scores) == Scores{no, no, 0, no}));

@@ -1,4 +1,5 @@
-// Log-probabilities of continuations: a single forward pass equals decoding with caches.
+// Log-probabilities of continuations: a single forward pass gives the same results as cached
+// decoding.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -21,8 +22,8 @@ const std::vector<TokenIds> kContinuations = {{8, 9, 7}, {9, 3, 2, 3, 8, 4, 6}, 
 
 using testing::says;
 
-/// Checks total and perplexity, and returns the largest difference of the log-probabilities
-/// relative to their largest magnitude (at least 1).
+/// Checks the total and the perplexity. Returns the largest difference between the
+/// log-probabilities, relative to the larger of 1 and their largest magnitude.
 double check_against(const ContinuationScore& score, const std::vector<double>& expected) {
   BOOST_TEST_REQUIRE(score.log_probabilities.size() == expected.size());
   double most = 0, total = 0, scale = 1;
@@ -44,7 +45,7 @@ double log_probability(const Tensor& logits, std::int64_t id) {
   return logits.at(id) - std::log(sum);
 }
 
-BOOST_AUTO_TEST_CASE(scores_of_decoders_equal_cached_decoding) {
+BOOST_AUTO_TEST_CASE(decoder_scores_match_cached_decoding) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Graph graph;
@@ -80,7 +81,7 @@ BOOST_AUTO_TEST_CASE(scores_of_decoders_equal_cached_decoding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(scores_of_encoder_decoders_equal_cached_decoding) {
+BOOST_AUTO_TEST_CASE(encoder_decoder_scores_match_cached_decoding) {
   for (const EncoderDecoderConfig& config : kinds()) {
     Graph graph;
     const EncoderDecoder net(Scope(graph, "net"), config);
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(scores_of_encoder_decoders_equal_cached_decoding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(scores_equal_those_of_beam_search) {
+BOOST_AUTO_TEST_CASE(scores_match_beam_search_scores) {
   const GptConfig config = variants()[1].config;
   Graph graph;
   const Gpt gpt(Scope(graph), config);

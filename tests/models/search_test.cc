@@ -1,4 +1,4 @@
-// Greedy and beam search over models defined by tables.
+// Greedy and beam search over models with given probabilities.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -17,8 +17,8 @@ namespace {
 
 using testing::says;
 
-// A model with fixed probabilities of the ids 0 (end), 1, 2, 3 after each id. Id 1 is the likeliest
-// first id, but sequences that start with 2 are likelier overall.
+// Returns a model in which the probabilities of the ids 0 (end), 1, 2 and 3 depend only on the
+// previous id. Id 1 is the most likely first id, but the most likely sequence starts with 2.
 DecodeStep table() {
   return [](const Tensor& tokens, std::int64_t, const Tensor&) {
     static const float probabilities[4][4] = {{0.1f, 0.5f, 0.4f, 0},
@@ -39,7 +39,7 @@ DecodeStep table() {
 using Sequences = std::vector<std::vector<std::int64_t>>;
 const Tensor kStart = Tensor::of<std::int64_t>({1, 1}, {0});
 
-BOOST_AUTO_TEST_CASE(beams_find_likelier_sequences_than_greedy_search) {
+BOOST_AUTO_TEST_CASE(beam_search_finds_more_likely_sequences_than_greedy_search) {
   GenerationOptions o{.max_length = 6, .eos_id = 0, .pad_id = 9};
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 1, 0}}));
   o.beams = 3;
@@ -51,7 +51,8 @@ BOOST_AUTO_TEST_CASE(beams_find_likelier_sequences_than_greedy_search) {
   BOOST_TEST(best.scores[0] >= best.scores[1]);
 }
 
-/// A model whose scores depend on the last two ids and mostly favour one successor clearly.
+/// Returns a model whose scores depend on the last two ids. In most cases, they clearly favour one
+/// successor.
 DecodeStep mixed(std::uint64_t seed, std::int64_t vocab) {
   auto before = std::make_shared<std::vector<std::int64_t>>();
   return [=](const Tensor& tokens, std::int64_t position, const Tensor& parents) {
@@ -107,8 +108,8 @@ BOOST_AUTO_TEST_CASE(ids_shared_by_all_beams_are_reported_early) {
       at_last = steps;
       early += std::count_if(reported_at.begin(), reported_at.end(),
                              [&](std::int64_t at) { return at < at_last; });
-      // If the callback stops a row, the result has only the ids reported so far; other rows are
-      // complete.
+      // If the callback stops a row, the result contains only the ids of that row reported so far.
+      // Other rows are complete.
       Sequences few = {{1, 2}, {3, 4}};
       const SearchResult cut =
           search(mixed(seed, 9), starts, options, [&](std::int64_t row, std::int64_t id) {
@@ -151,7 +152,8 @@ BOOST_AUTO_TEST_CASE(sequences_end_at_stop_ids_stop_sequences_and_stop_callbacks
   o = {.max_length = 9, .stop_sequences = {{3, 0}}};
   BOOST_TEST((search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences ==
               Sequences{{2, 3, 0}}));
-  // Stop sequences apply to new ids only: 2 3 in the prompt does not end the search.
+  // Stop sequences apply to generated ids only, so the sequence 2 3 in the prompt does not end the
+  // search.
   o = {.max_length = 4, .stop_sequences = {{2, 3}}};
   BOOST_TEST((
       search(table(), Tensor::of<std::int64_t>({1, 2}, {2, 3}), o).sequences.front().size() == 4U));
@@ -177,7 +179,7 @@ BOOST_AUTO_TEST_CASE(every_id_of_every_row_is_reported_immediately) {
   BOOST_TEST((result.sequences == Sequences{{2, 3, 0}, {1, 0}}));
 }
 
-BOOST_AUTO_TEST_CASE(several_samples_per_prompt_are_reproducible) {
+BOOST_AUTO_TEST_CASE(sampling_several_results_per_prompt_is_reproducible) {
   const Tensor starts = Tensor::of<std::int64_t>({2, 1}, {0, 2});
   GenerationOptions o{.max_length = 8, .sampling = SamplingOptions{.seed = 5}, .results = 3};
   const auto a = search(table(), starts, o).sequences;
@@ -187,7 +189,7 @@ BOOST_AUTO_TEST_CASE(several_samples_per_prompt_are_reproducible) {
   BOOST_TEST((search(table(), starts, o).sequences == a));
   o.sampling->seed = 6;
   BOOST_TEST((search(table(), starts, o).sequences != a));
-  // Samples follow the table: 3 follows 2 in 9 of 10 samples.
+  // Samples follow the given probabilities: 3 follows 2 with a probability of 0.9.
   o = {.max_new = 1, .sampling = SamplingOptions{}, .results = 2000};
   int threes = 0;
   for (const TokenIds& ids : search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences)
@@ -195,7 +197,7 @@ BOOST_AUTO_TEST_CASE(several_samples_per_prompt_are_reproducible) {
   BOOST_TEST(std::abs(threes - 1800) < 54);  // 4 standard deviations
 }
 
-BOOST_AUTO_TEST_CASE(beams_stop_early_as_configured) {
+BOOST_AUTO_TEST_CASE(beam_search_stops_early_as_configured) {
   GenerationOptions o{.beams = 2, .max_length = 8, .eos_id = 0, .results = 2};
   o.length_penalty = 2;
   int steps = 0;
@@ -219,8 +221,8 @@ BOOST_AUTO_TEST_CASE(beams_stop_early_as_configured) {
   BOOST_TEST(first.first <= never.first);
 }
 
-BOOST_AUTO_TEST_CASE(left_padding_does_not_affect_rules_and_lengths) {
-  // Rules and lengths apply to a padded row as to the row alone.
+BOOST_AUTO_TEST_CASE(left_padding_does_not_affect_rules_and_length_limits) {
+  // Rules and length limits apply to a padded row in the same way as to the row alone.
   for (const std::int64_t beams : {1, 3}) {
     for (const double penalty : {1.0, 1.7}) {
       GenerationOptions o{.beams = beams, .max_length = 6, .min_length = 4, .eos_id = 0};

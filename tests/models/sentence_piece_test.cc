@@ -31,8 +31,8 @@ SentencePieceTokenizer small(const Texts& texts, std::int64_t vocab, const Texts
 }
 
 BOOST_AUTO_TEST_CASE(pairs_are_merged_by_frequency) {
-  // "_" stands for the blank. Pair counts: lo 6 (low 5, lot 1), ow 5, _l 6. Ties are resolved by
-  // the order of the characters, so the merges are lo, then _lo (6), then _low (5).
+  // "_" denotes a space. The pair counts are lo 6 (5 in low, 1 in lot), ow 5 and _l 6. Ties are
+  // resolved by character order, so the merges are lo, then _lo (6), then _low (5).
   const auto tokenizer = small({"low low low low low lot"}, 7 + 5 + 3);
   BOOST_TEST(tokenizer.piece(7) == "lo");
   BOOST_TEST(tokenizer.piece(8) == "\u2581lo");
@@ -43,9 +43,9 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_by_frequency) {
   BOOST_TEST(tokenizer.vocab_size() == 15);
 }
 
-// Splits a word by the definition: of all neighbouring parts that form a piece, the pair that forms
-// the best piece is merged, the leftmost first, until no pair forms a piece. Better pieces have
-// smaller ids.
+// Splits a word according to the definition: among all adjacent parts that form a piece together,
+// the pair with the best piece is merged, the leftmost one if there are several, until no pair
+// forms a piece. Better pieces have smaller ids.
 Texts pieces_by_definition(const SentencePieceTokenizer& tokenizer, const std::string& word) {
   Texts parts = {"\u2581"};
   for (const char c : word) parts.emplace_back(1, c);
@@ -64,7 +64,7 @@ Texts pieces_by_definition(const SentencePieceTokenizer& tokenizer, const std::s
   }
 }
 
-BOOST_AUTO_TEST_CASE(words_are_split_into_pieces_by_definition) {
+BOOST_AUTO_TEST_CASE(words_are_split_according_to_the_definition) {
   std::mt19937 random(8);
   const auto word = [&](std::size_t letters) {
     std::string text;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(special_ids_come_first_and_no_text_encodes_to_them) {
   BOOST_TEST(tokenizer.decode(Ids{4, tokenizer.find("a"), 5}) == "a");
 }
 
-BOOST_AUTO_TEST_CASE(texts_round_trip_except_for_runs_of_blanks) {
+BOOST_AUTO_TEST_CASE(texts_round_trip_except_for_repeated_spaces) {
   const auto tokenizer = small({"the cat sat on the mat; 日本 the 1234 cats 12 \u00e9t\u00e9"}, 33);
   for (const std::string text : {"the cat", "mat; 12 cats", "日本 the", "", "tttt", "été"}) {
     BOOST_TEST(tokenizer.decode(tokenizer.encode(text)) == text);
@@ -117,12 +117,12 @@ BOOST_AUTO_TEST_CASE(texts_round_trip_exactly_if_whitespace_is_kept) {
     BOOST_TEST(tokenizer.decode(tokenizer.encode(text)) == text);
     BOOST_TEST(tokenizer.encode(text) == again.encode(text), boost::test_tools::per_element());
   }
-  // Except for pieces made only of blanks, no piece begins with more than one blank.
+  // No piece begins with more than one space, except for pieces that consist only of spaces.
   for (std::int32_t id = 7; id < tokenizer.vocab_size(); ++id)
     BOOST_TEST((tokenizer.piece(id).rfind("\u2581") + 1 <= 1));
 }
 
-BOOST_AUTO_TEST_CASE(a_continued_text_gets_no_leading_blank) {
+BOOST_AUTO_TEST_CASE(no_leading_space_is_added_to_a_continued_text) {
   const Texts texts = {"other mother brother other mother"};
   for (const bool keep : {false, true}) {
     const auto tokenizer = SentencePieceTokenizer::train(
@@ -136,12 +136,12 @@ BOOST_AUTO_TEST_CASE(a_continued_text_gets_no_leading_blank) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_text_yields_at_most_its_number_of_distinct_pieces) {
+BOOST_AUTO_TEST_CASE(the_vocabulary_size_is_limited_by_the_text) {
   BOOST_TEST(small({"low low"}, 10000).vocab_size() == 14);
   BOOST_TEST(small({"low low"}, 13).vocab_size() == 13);
 }
 
-BOOST_AUTO_TEST_CASE(adjacent_unknown_characters_are_one_id) {
+BOOST_AUTO_TEST_CASE(adjacent_unknown_characters_are_encoded_as_one_id) {
   const auto tokenizer = small({"aa ab ab"}, 12);
   const Ids ids = tokenizer.encode("aXYZa");
   BOOST_TEST(std::count(ids.begin(), ids.end(), tokenizer.unk_id()) == 1);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(character_coverage_drops_the_rarest_characters) {
   BOOST_TEST(most.find("z") == -1);
 }
 
-BOOST_AUTO_TEST_CASE(pieces_contain_one_kind_of_character_from_one_word) {
+BOOST_AUTO_TEST_CASE(pieces_contain_one_character_class_from_one_word) {
   const auto tokenizer = small(Texts(50, "win 100 win 100 win100! win100! in win in win"), 21);
   for (std::int32_t id = 7; id < tokenizer.vocab_size(); ++id) {
     const std::string& piece = tokenizer.piece(id);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(pieces_contain_one_kind_of_character_from_one_word) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(user_symbols_are_one_id_at_any_position) {
+BOOST_AUTO_TEST_CASE(user_symbols_are_encoded_as_one_id_at_any_position) {
   const auto tokenizer = small({"a <en> b <en>x", "<en><sv>"}, 13, {"<en>", "<sv>"});
   BOOST_TEST(tokenizer.piece(7) == "<en>");
   BOOST_TEST(tokenizer.pieces("x<sv>x <en>")[2] == "<sv>");
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(user_symbols_are_one_id_at_any_position) {
   BOOST_TEST(tokenizer.is_word_start(7));
 }
 
-BOOST_AUTO_TEST_CASE(words_start_with_a_blank) {
+BOOST_AUTO_TEST_CASE(words_start_with_a_space) {
   const auto tokenizer = small({"low low lower lower"}, 18);
   const Ids ids = tokenizer.encode("lower");
   BOOST_TEST(tokenizer.is_word_start(ids.front()));
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(words_start_with_a_blank) {
   BOOST_TEST(tokenizer.is_word_start(tokenizer.cls_id()));
 }
 
-BOOST_AUTO_TEST_CASE(bytes_round_trip_and_training_is_a_function_of_the_text) {
+BOOST_AUTO_TEST_CASE(serialised_tokenizers_round_trip_and_training_is_deterministic) {
   const Texts texts = {"a rose is a rose is a rose", "roses are red, 12 of them"};
   const auto tokenizer = small(texts, 30, {"<x>"});
   const std::string bytes = tokenizer.to_bytes();
@@ -198,12 +198,13 @@ BOOST_AUTO_TEST_CASE(bytes_round_trip_and_training_is_a_function_of_the_text) {
   BOOST_TEST(again.encode(text) == tokenizer.encode(text), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(damaged_bytes_are_rejected) {
+BOOST_AUTO_TEST_CASE(damaged_files_are_rejected) {
   const std::string bytes = small({"a rose is a rose is a rose"}, 20).to_bytes();
   const auto load = [](const std::string& b) { SentencePieceTokenizer::from_bytes(b); };
   check_error<FormatError>([&] { load(""); }, "no pieces");
   check_error<FormatError>([&] { load("hello"); }, "not a SentencePiece model");
-  // Every truncation and every changed byte yields an error or a tokenizer, never a crash.
+  // For every truncation and every changed byte, loading either fails with an error or returns a
+  // tokenizer; it never crashes.
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     for (const std::string& hostile :
          {bytes.substr(0, i), bytes.substr(0, i) + '\xFF' + bytes.substr(i + 1)}) {

@@ -1,5 +1,5 @@
-// The command `weft train seq2seq`: pre-training on plain text, and translators fine-tuned from the
-// result.
+// The command `weft train seq2seq`: pre-training on plain text, and fine-tuning the result for
+// translation.
 #include <boost/test/unit_test.hpp>
 #include <string>
 
@@ -21,7 +21,7 @@ class Files {
     weft.write("documents", text);
     weft.write("pairs.tsv", pairs);
   }
-  /// Runs `weft train seq2seq` with the text and the output file.
+  /// Runs `weft train seq2seq` with the documents as text and with an output file.
   Outcome train(const std::string& arguments) const {
     return weft("train seq2seq --threads 2 --text " + weft.path("documents") + " --out " +
                 weft.path("m.weft") + " " + arguments);
@@ -33,7 +33,7 @@ const std::string kTiny =
     " --encoder-layers 1 --decoder-layers 1 --width 16 --encoder-heads 2 --decoder-heads 2"
     " --encoder-inner 32 --decoder-inner 32 --batch 128 --warmup 2 --steps 6 --eval-every 3";
 const std::string kSmall = " --passage 32 --validation-fraction 0.1" + kTiny;
-/// The vocabulary with sentinels is larger, because they count as pieces.
+/// A vocabulary with sentinels is larger, because sentinels count as pieces.
 const std::string kSentinels = " --vocab 160" + kSmall, kMask = " --vocab 60" + kSmall;
 
 BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned_for_translation) {
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned_for_trans
                  .code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(objectives_without_sentences_accept_token_files) {
+BOOST_AUTO_TEST_CASE(objectives_that_do_not_need_sentences_accept_token_files) {
   const Files files;
   const Shell& weft = files.weft;
   const std::string tokenizer = weft.path("t.json"), corpus = weft.path("corpus"),
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(objectives_without_sentences_accept_token_files) {
     BOOST_TEST(contains(whole, "36 documents"));
     BOOST_TEST(contains(whole, "\ntarget    "));
   }
-  // A run that is stopped and resumed has the same result.
+  // A run that is stopped and resumed gives the same result.
   const std::string task = " --task span-corruption";
   succeeds(train + task);
   const std::string evaluated = succeeds("evaluate " + model + " --text " + corpus);

@@ -13,7 +13,7 @@ const std::string kSmall =
     " --encoder-layers 1 --decoder-layers 1 --width 16 --encoder-heads 2 --decoder-heads 2 "
     "--encoder-inner 32 --decoder-inner 32 --batch 64 --steps 6 --eval-every 3 --threads 2";
 
-/// Writes pairs of English and Swedish numbers and returns the path.
+/// Writes pairs of English and Swedish number words and returns the path.
 std::string write_pairs(const Shell& weft) {
   const std::string path = weft.path("pairs.tsv");
   std::ofstream file(path);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_translator_is_trained_resumed_and_used) {
   check_error(weft("translate " + model + " a --input b"), 2, "give either texts as arguments or");
   check_error(weft("translate " + model + " a --beams 0"), 2, "--beams");
   check_error(weft("translate " + weft.path("lines.txt") + " a"), 1, "lines.txt");
-  // `weft translate` and `weft generate` write the same text.
+  // `weft translate` and `weft generate` print the same text.
   const std::string one = weft("translate " + model + " 'one and two.'").out;
   BOOST_TEST(!one.empty());
   BOOST_TEST(weft("generate " + model + " --greedy --prompt 'one and two.'").out == one);
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_translator_is_trained_resumed_and_used) {
           "weft score, weft translate");
 }
 
-BOOST_AUTO_TEST_CASE(the_reversal_preset_trains_without_pairs) {
+BOOST_AUTO_TEST_CASE(the_reversal_preset_needs_no_pairs) {
   const Shell weft;
   const std::string model = weft.path("r.weft");
   const Outcome trained = weft("train seq2seq --preset reversal --out " + model + kSmall +

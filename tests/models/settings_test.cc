@@ -1,4 +1,4 @@
-// Settings and histories of training runs: validation and round trips through files.
+// Training settings and histories: validation and round trips through files.
 #include "weft/models/train/settings.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   settings.seed = ~std::uint64_t{0};
   settings.precision = Precision::medium;
   BOOST_TEST((TrainSettings::from_json(settings.to_json()) == settings));
-  // Files of the first version have no precision.
+  // Files in the first format version have no precision setting.
   const std::string part = R"("precision":"medium",)";
   std::string older = settings.to_json();
   BOOST_TEST_REQUIRE(older.find(part) != std::string::npos);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   BOOST_TEST((again.validation == history.validation));
   BOOST_TEST((again.metrics == history.metrics));
   BOOST_TEST((again.validation_batches == std::vector<std::int64_t>{7}));
-  // Files of the first version have no metrics.
+  // Files in the first format version have no metrics.
   BOOST_TEST(TrainHistory::from_json(R"({"train": [], "validation": []})").metrics.empty());
   const std::string curve = history.svg("run"), all = "validation, all of it";
   BOOST_TEST(curve.find("validation") != std::string::npos);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   BOOST_TEST(history.svg("run").find(all) != std::string::npos);
 }
 
-// If a field is added to the struct, this test does not compile until it covers the field.
+// If a field is added to the struct, this test does not compile until the field is added here.
 BOOST_AUTO_TEST_CASE(every_field_of_the_settings_round_trips) {
   const TrainSettings plain;
   const auto check_round_trip = [&](const auto& change) {
@@ -103,9 +103,9 @@ BOOST_AUTO_TEST_CASE(every_field_of_the_settings_round_trips) {
   });
 }
 
-// The history records the number of batches of each evaluation; only evaluations over the same
-// number are compared.
-BOOST_AUTO_TEST_CASE(a_history_finds_its_best_evaluation) {
+// The history records the number of batches in each evaluation. Only evaluations over the same
+// number of batches are compared.
+BOOST_AUTO_TEST_CASE(the_best_evaluation_is_found_in_the_history) {
   TrainHistory history;
   BOOST_TEST(std::isnan(history.best(5).loss));
   BOOST_TEST(history.best(5).since == 0);
@@ -128,8 +128,8 @@ BOOST_AUTO_TEST_CASE(a_history_finds_its_best_evaluation) {
   BOOST_TEST(!history.has_evaluation(30, 0));
   BOOST_TEST(TrainHistory::from_json(history.to_json()).best(0).step == 40);
 
-  // Files of the first version do not record the number of batches. Their evaluations are not
-  // compared.
+  // Files in the first format version do not record the number of batches, so their evaluations are
+  // not compared.
   TrainHistory older =
       TrainHistory::from_json(R"({"train": [], "validation": [[1, 2.0], [2, 1.0]]})");
   BOOST_TEST(std::isnan(older.best(5).loss));

@@ -1,5 +1,5 @@
-// Training runs whose batches are split into shards. They match runs with undivided batches up to
-// rounding, and their bits depend only on the number of shards.
+// Training runs with batches that are split into shards. The results match those of undivided
+// batches up to rounding, and their bits depend only on the number of shards.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(sharded_training)
 namespace {
 
-/// Options without dropout, so that a step is deterministic and depends smoothly on its gradients.
+/// Options that disable dropout, so that a step is deterministic and depends smoothly on its
+/// gradients.
 const std::map<std::string, std::string> kSmooth = {
     {"gpt", "--embedding-dropout 0 --attention-dropout 0 --residual-dropout 0"},
     {"encoder", "--hidden-dropout 0 --attention-dropout 0"},
@@ -24,8 +25,8 @@ const std::map<std::string, std::string> kSmooth = {
     {"vit", "--dropout 0 --attention-dropout 0"},
 };
 
-/// Returns a batch size that yields the same batches for 1, 2 and 4 shards. Tasks whose batches are
-/// measured in tokens need a special value, so that the number of rows is divisible.
+/// Returns a batch size that gives the same batches for 1, 2 and 4 shards. If the batch size of a
+/// task is measured in tokens, a special value makes the number of rows divisible by 4.
 std::string equal_batch(const TaskInfo& info) {
   if (info.family != "seq2seq") return {};
   return info.id == "translation" ? "100000" : "192";
@@ -57,7 +58,8 @@ void check_equal_to_whole(const Task& task) {
   const TaskInfo& info = task.info();
   const TaskShell weft(task);
   std::string options = kSmooth.at(info.family) + " --optimizer sgd --beta1 0 --stop-after 3";
-  // The generator samples tokens shard by shard, so the replaced-token loss must not contribute.
+  // The generator samples tokens separately for each shard, so the weight of the replaced-token
+  // loss must be negligible.
   if (info.id == "rtd") options += " --replaced-weight 0.0000001";
   const TaskShell::Changes changes{.lr = "0.05", .batch = equal_batch(info)};
   const auto whole = trained(weft, "whole.weft", options, changes);
@@ -79,8 +81,8 @@ void check_equal_to_whole(const Task& task) {
                                            {.absolute = 2e-5, .relative = 2e-5}));
         }
       }
-      // Evaluation masks tokens batch by batch, so the losses of masked language models are not
-      // comparable across numbers of shards.
+      // Evaluation masks tokens separately for each batch, so masked-language-model losses cannot
+      // be compared between different numbers of shards.
       if (info.family == "encoder" && info.id.find("tion") == std::string::npos) continue;
       BOOST_REQUIRE(sharded->history.validation.size() == whole->history.validation.size());
       for (std::size_t i = 0; i < sharded->history.validation.size(); ++i) {
@@ -108,7 +110,7 @@ const Training kMixed[] = {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(sharded_training_of_every_task_matches_undivided_batches) {
+BOOST_AUTO_TEST_CASE(sharded_training_matches_undivided_batches_for_every_task) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) { check_equal_to_whole(*task); }
   }
@@ -126,7 +128,7 @@ BOOST_AUTO_TEST_CASE(sharded_runs_are_bit_exact_for_any_number_of_threads_and_wh
       trained(weft, "half.weft", options + " --stop-after 2");
       check_success(weft.train("--resume " + weft.path("half.weft")), "resumed run");
       check_same_training(*load_any_model(weft.path("half.weft")).model, *whole);
-      // Another number of shards uses other random numbers and another order of summation.
+      // A different number of shards changes the random numbers and the order of summation.
       const auto other = trained(weft, "other.weft", training.options + " --shards 2");
       BOOST_TEST((other->history.train != whole->history.train));
     }
@@ -146,7 +148,7 @@ BOOST_AUTO_TEST_CASE(sharded_adapter_runs_are_bit_exact_when_resumed) {
   check_same_training(*load_any_model(weft.path("half.weft")).model, *whole);
 }
 
-BOOST_AUTO_TEST_CASE(the_log_states_the_shards_and_their_memory) {
+BOOST_AUTO_TEST_CASE(the_log_contains_the_shards_and_their_memory) {
   const TaskShell weft(*find_task("next-token"));
   const Outcome found =
       weft.train_new("--shards 4 --stop-after 1 --out " + weft.path("m.weft"), {.batch = "8"});

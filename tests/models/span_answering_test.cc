@@ -1,5 +1,5 @@
-// Extractive question answering: reading questions, metrics compared with values computed by hand,
-// training.
+// Extractive question answering: reading question files, metrics compared with values computed by
+// hand, and training.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cctype>
@@ -43,8 +43,8 @@ void ask(SquadData& data, const std::string& question, const std::string& answer
   data.questions.push_back(std::move(squad_question));
 }
 
-/// Each text states the residence and taste of a person. Three questions about it have an answer in
-/// the text; the fourth, about the time, has none.
+/// Returns texts that state the residence and the taste of a person. Three questions about each
+/// text have an answer in the text; the fourth, about the time, does not.
 SquadData facts(int count, int first = 0) {
   const Texts names = {"anna", "bob", "carl", "dora", "emil", "fred"},
               places = {"york", "new rome", "oslo", "old bonn", "lima", "kiel", "riga"},
@@ -110,28 +110,29 @@ double metric(const Evaluation& found, std::string_view name) {
 BOOST_AUTO_TEST_CASE(answers_are_compared_without_case_punctuation_and_articles) {
   BOOST_TEST(normalised_answer("The  Eiffel-Tower,\tin\u00A0Paris!") == "eiffeltower in paris");
   BOOST_TEST(normalised_answer("a an the THE A.") == "");
-  // Only whole words are articles. Punctuation is removed first, so "a-b" becomes "ab".
+  // Only whole words are removed as articles. Punctuation is removed first, so "a-b" becomes "ab".
   BOOST_TEST(normalised_answer("theory an-a A\u2013a") == "theory ana \u2013");
   BOOST_TEST(normalised_answer("\u00C9cole $5_0") == "\u00E9cole 50");
 }
 
-BOOST_AUTO_TEST_CASE(exact_match_and_f1_have_known_values) {
+BOOST_AUTO_TEST_CASE(exact_match_and_f1_match_values_computed_by_hand) {
   const auto close = boost::test_tools::tolerance(1e-12);
   const auto score = [](const std::string& found, const Texts& answers) {
     return score_answer(found, answers);
   };
   BOOST_TEST(score("the New York.", {"new york"}).exact == 1);
   BOOST_TEST(score("the New York.", {"new york"}).f1 == 1);
-  // Precision 2/3 ("old", "red" of 3 words), recall 2/4.
+  // The precision is 2/3 ("old" and "red" of 3 words) and the recall is 2/4.
   BOOST_TEST(score("old red house", {"red brick old barn"}).exact == 0);
   BOOST_TEST(score("old red house", {"red brick old barn"}).f1 == 4.0 / 7, close);
-  // Repeated words count as often as they occur in both: precision 1/3, recall 1/2.
+  // A repeated word is matched as often as it occurs in both texts: the precision is 1/3 and the
+  // recall 1/2.
   BOOST_TEST(score("go go go", {"go home"}).f1 == 0.4, close);
-  // Each metric takes the maximum over the answers.
+  // Each metric is the maximum over the reference answers.
   BOOST_TEST(score("in york", {"york", "rome", "in york"}).exact == 1);
   BOOST_TEST(score("in york", {"york", "rome"}).f1 == 2.0 / 3, close);
   BOOST_TEST(score("bonn", {"york", "rome"}).f1 == 0);
-  // Without an answer, both metrics are 0 or 1.
+  // For questions without an answer, both metrics are 0 or 1.
   BOOST_TEST(score("", {}).f1 == 1);
   BOOST_TEST(score("", {}).exact == 1);
   BOOST_TEST(score("york", {}).f1 == 0);
@@ -148,7 +149,7 @@ BOOST_AUTO_TEST_CASE(exact_match_and_f1_have_known_values) {
   BOOST_TEST(scores.f1() == 5.0 / 9, close);
 }
 
-BOOST_AUTO_TEST_CASE(questions_are_read_and_positions_count_code_points) {
+BOOST_AUTO_TEST_CASE(questions_are_read_with_positions_in_code_points) {
   const TextFiles files("squad");
   json none = question("3", json::array());
   none["is_impossible"] = true;
@@ -180,7 +181,7 @@ BOOST_AUTO_TEST_CASE(written_questions_round_trip) {
   const TextFiles files("squad_written");
   SquadData data = facts(3);
   data.contexts[1] =
-      "\u00FCber \u4E2D: " + data.contexts[1];  // code points that take several bytes
+      "\u00FCber \u4E2D: " + data.contexts[1];  // these code points take several bytes
   for (SquadQuestion& squad_question : data.questions) {
     for (SquadAnswer& answer : squad_question.answers)
       answer.begin = data.context_of(squad_question).find(answer.text);
@@ -193,7 +194,7 @@ BOOST_AUTO_TEST_CASE(written_questions_round_trip) {
   check_error_message<IoError>([&] { write_squad("/nowhere/f", data); }, "/nowhere/f");
 }
 
-BOOST_AUTO_TEST_CASE(generated_facts_have_one_answer_each_and_are_determined_by_the_seed) {
+BOOST_AUTO_TEST_CASE(generated_questions_have_one_answer_and_are_a_function_of_the_seed) {
   const SquadData data = fact_questions(50, 1);
   BOOST_TEST(data.contexts.size() == 50U);
   BOOST_TEST(data.size() == 200);
@@ -208,7 +209,7 @@ BOOST_AUTO_TEST_CASE(generated_facts_have_one_answer_each_and_are_determined_by_
     BOOST_TEST(squad_question.question.ends_with("?"));
     BOOST_TEST(squad_question.question.find(answer.text) == std::string::npos);
     ids.insert(squad_question.id);
-    // A person occurs in two facts, all other answers occur once.
+    // The name of a person occurs in two facts. All other answers occur once.
     const bool person = std::isupper(answer.text.front()) && contains(answer.text, " ");
     people += person ? 1 : 0;
     if (!person) BOOST_TEST(context.find(answer.text) == context.rfind(answer.text));
@@ -225,7 +226,7 @@ BOOST_AUTO_TEST_CASE(generated_facts_have_one_answer_each_and_are_determined_by_
   check_error_message<ArgumentError>([] { fact_questions(-1, 1); }, "cannot generate -1 texts");
 }
 
-BOOST_AUTO_TEST_CASE(invalid_files_are_rejected_with_the_position) {
+BOOST_AUTO_TEST_CASE(errors_for_invalid_files_state_the_position) {
   const TextFiles files("no_squad");
   const auto read = [&](const std::string& text) {
     return [&files, text] { read_squad(Texts{files.write("f.json", text)}); };
@@ -275,7 +276,7 @@ BOOST_AUTO_TEST_CASE(invalid_files_are_rejected_with_the_position) {
   check_error_message<IoError>([] { read_squad(Texts{"/nowhere/f"}); }, "/nowhere/f");
 }
 
-BOOST_AUTO_TEST_CASE(contexts_are_held_out_with_all_their_questions) {
+BOOST_AUTO_TEST_CASE(contexts_are_held_out_together_with_their_questions) {
   const SquadData all = facts(20);
   const SquadSplit split = split_contexts(all, 0.25, 3);
   BOOST_TEST(split.held_out.contexts.size() == 5U);
@@ -295,7 +296,7 @@ BOOST_AUTO_TEST_CASE(contexts_are_held_out_with_all_their_questions) {
                                      "must be in [0, 1), not 1");
 }
 
-BOOST_AUTO_TEST_CASE(every_window_has_targets_for_the_answer_or_none) {
+BOOST_AUTO_TEST_CASE(windows_without_the_answer_have_cls_targets) {
   SquadData data = facts(4);
   std::string text;
   for (int i = 0; i < 12; ++i) text += "anna is in york . ";
@@ -326,12 +327,13 @@ BOOST_AUTO_TEST_CASE(every_window_has_targets_for_the_answer_or_none) {
     const std::string covered = data.context_of(squad_question).substr(from, to - from);
     BOOST_TEST_CONTEXT(covered) {
       BOOST_TEST(contains(covered, "old bonn"));
-      BOOST_TEST(covered.size() <= 9U);  // a token may include the preceding blank
+      BOOST_TEST(covered.size() <= 9U);  // a token may include the preceding space
     }
   }
   BOOST_TEST(have > 0);
   BOOST_TEST(have < std::ssize(windows));
-  // Without an answer, or if it is longer than every window, all targets are [CLS].
+  // If there is no answer, or if the answer is longer than every window, all targets are the [CLS]
+  // token.
   BOOST_TEST(!span_targets(windows, 0, 0).seen);
   BOOST_TEST(!span_targets(windows, 0, data.context_of(squad_question).size()).seen);
   const SpanRows rows = span_rows(model, data);
@@ -361,7 +363,7 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_a_resumed_run_is_bit_exa
   run(second, data, held_out, 0, 3);
   check_same_weights(straight, second);
 
-  // The evaluation finds the same answers as answer().
+  // The evaluation predicts the same answers as answer().
   Session session(*second.graph, second.store);
   const SpanAnsweringScores scores = score_spans(session, second, held_out);
   BOOST_TEST(scores.loss == whole.evaluation.loss, boost::test_tools::tolerance(1e-6));
@@ -374,8 +376,7 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_a_resumed_run_is_bit_exa
     BOOST_TEST(found[0].none == scores.found[i].none);
   }
   BOOST_TEST(contains(format_answers(session, second, held_out, 3), " ?  '"));
-  // A limit restricts the evaluation to evenly spread questions, to save time in periodic
-  // evaluations.
+  // To save time, periodic evaluations use a limited number of questions, which are evenly spaced.
   BOOST_TEST(score_spans(session, second, held_out, 7).answers.questions() == 7);
   check_error_message<DataError>([&] { score_spans(session, second, {}); },
                                  "no questions to evaluate on");

@@ -1,5 +1,5 @@
-// Language models with subword tokenizers: they accept and write texts like character models, and
-// can be fine-tuned from Hugging Face folders.
+// Language models with subword tokenizers. They process and generate text in the same way as
+// character models, and can be fine-tuned from Hugging Face folders.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -23,7 +23,7 @@ namespace {
 const std::string kTiny =
     " --layers 1 --heads 2 --width 16 --context 16 --batch 4 --steps 4 --warmup 1 --lr 0.01"
     " --eval-every 2 --threads 1";
-// Options for fine-tuning: the model sizes are those of the given weights.
+// Options for fine-tuning. The model sizes are determined by the given weights.
 const std::string kShort =
     " --batch 4 --steps 4 --warmup 1 --lr 0.01 --eval-every 2 --eval-batches 2 --threads 1";
 
@@ -32,14 +32,14 @@ Outcome succeeds(const Outcome& outcome) {
   return outcome;
 }
 
-/// Returns the number after `name` in a text.
+/// Returns the number that follows `name` in a text.
 double number_after(const std::string& text, const std::string& name) {
   const std::size_t at = text.find(name);
   BOOST_TEST_CONTEXT(text) { BOOST_REQUIRE(at != std::string::npos); }
   return std::strtod(text.c_str() + at + name.size(), nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(a_subword_model_is_trained_scored_and_generates_text) {
+BOOST_AUTO_TEST_CASE(subword_models_are_trained_scored_and_used_for_generation) {
   const Shell weft;
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const Outcome trained =
@@ -59,8 +59,8 @@ BOOST_AUTO_TEST_CASE(a_subword_model_is_trained_scored_and_generates_text) {
       number_after(measured.out, "bits_per_byte ") == number_after(trained.out, "bits      "),
       boost::test_tools::tolerance(1e-3));
 
-  // Generated text keeps its blanks and line breaks. Streaming id by id gives the same text as
-  // decoding all ids.
+  // Generated text contains spaces and line breaks. Streaming one id at a time gives the same text
+  // as decoding all ids.
   const std::string ask =
       "generate " + model + " --prompt 'all work' --tokens 30 --seed 3 --threads 1";
   const Outcome shown = succeeds(weft(ask)), again = succeeds(weft(ask));
@@ -76,8 +76,7 @@ BOOST_AUTO_TEST_CASE(a_subword_model_is_trained_scored_and_generates_text) {
   BOOST_TEST(without_prompt.out.starts_with("\n"));
   BOOST_TEST(!contains(succeeds(weft(ask + " --stop o")).out.substr(8), "oo"));
 
-  // A continuation directly follows the prompt: "ja" + "ck" has the same characters as "jack",
-  // without a blank.
+  // A continuation directly follows the prompt: "ja" + "ck" is scored as "jack", without a space.
   const Outcome scored =
       succeeds(weft("score " + model + " --prompt 'makes ja' --continuation 'ck a' --threads 1"));
   BOOST_TEST(contains(scored.out, "total "));
@@ -99,7 +98,7 @@ BOOST_AUTO_TEST_CASE(generation_stops_at_a_text_that_spans_pieces) {
                 " --out " + model));
   const std::string ask = "generate " + model + " --prompt all --tokens 60 --seed 5 --threads 1";
   const std::string all = succeeds(weft(ask)).out;
-  // The stop text ends within a piece, or spans several.
+  // The stop text either ends within a piece or spans several pieces.
   const std::string stop = all.substr(20, 3);
   BOOST_REQUIRE(stop.find('\'') == std::string::npos);
   const std::string stopped = succeeds(weft(ask + " --stop '" + stop + "'")).out;
@@ -127,7 +126,7 @@ BOOST_AUTO_TEST_CASE(bits_per_byte_are_comparable_across_tokenizers) {
     BOOST_TEST(data.ids.validation_size() == std::ssize(letters.encode(parts.validation)));
     BOOST_TEST(data.validation_bytes == std::ssize(parts.validation));
     if (data.validation_bytes == 0) continue;
-    // A loss of ln 2 is one bit per character. There are fewer characters than bytes.
+    // A loss of ln 2 is one bit per character. The text has fewer characters than bytes.
     BOOST_TEST(
         data.bits_per_byte(std::numbers::ln2) == static_cast<double>(data.ids.validation_size()) /
                                                      static_cast<double>(data.validation_bytes),
@@ -169,7 +168,8 @@ void write_folder(const std::string& path, std::int64_t vocab) {
 BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   const Shell weft;
   const std::string folder = weft.path("gpt2"), model = weft.path("m.weft");
-  // More ids than pieces, as in published vocabularies with a size that is rounded up.
+  // The model has more ids than the tokenizer has pieces, as in published models with rounded-up
+  // vocabulary sizes.
   write_folder(folder, 128);
   const auto tokenizer = SentencePieceTokenizer::train(
       std::vector<std::string>{read_text_file(weft.path("text.txt"))}, {.vocab = 60});
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   const LanguageModel loaded = load_model<LanguageModel>(model);
   BOOST_TEST(loaded.config.vocab == 128);
   BOOST_TEST(loaded.tokenizer.bytes() == tokenizer.to_bytes());
-  // In addition, five special ids have no text: padding, unknown, [CLS], [SEP], [MASK].
+  // Five special ids have no text either: padding, unknown, [CLS], [SEP], [MASK].
   BOOST_TEST(ids_without_text(loaded).size() == 128U - 60 + 5);
   // Ids without text are never generated.
   succeeds(weft("generate " + model + " --prompt work --tokens 200 --temperature 50"));
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   succeeds(weft("train gpt --resume " + weft.path("a.weft") + " --text " + weft.path("text.txt")));
 }
 
-BOOST_AUTO_TEST_CASE(folders_with_gpt2_tokenizer_files_are_fine_tuned_on_bytes) {
+BOOST_AUTO_TEST_CASE(folders_with_gpt2_tokenizer_files_are_fine_tuned) {
   const Shell weft;
   const std::string folder = weft.path("gpt2"), model = weft.path("m.weft");
   write_folder(folder, 257);
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(errors_for_folders_with_unreadable_tokenizers_suggest_a_rem
   const Outcome refused = weft(start);
   check_error(refused, 1, folder + ": vocab.json has no pieces");
   BOOST_TEST(contains(refused.err, "--tokenizer bpe, which learns pieces from the text"));
-  // The suggested remedy works: all parameters that do not depend on the vocabulary are loaded.
+  // The suggested remedy works and loads all parameters that do not depend on the vocabulary.
   const Outcome trained = succeeds(weft(start + " --tokenizer bpe --vocab 65"));
   BOOST_TEST(contains(trained.out, "; 1 new: transformer.wte.weight"));
   BOOST_TEST(load_model<LanguageModel>(model).config.vocab == 65);

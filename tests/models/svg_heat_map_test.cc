@@ -18,7 +18,7 @@ int count(const std::string& text, const std::string& part) {
   return found;
 }
 
-BOOST_AUTO_TEST_CASE(a_confusion_matrix_has_cells_labels_and_a_scale) {
+BOOST_AUTO_TEST_CASE(confusion_matrices_have_cells_labels_and_a_colour_scale) {
   HeatMap map = heat_map(Tensor::of<std::int32_t>({2, 3}, {0, 5, 10, 3, 2, 1}));
   map.title = "confusion";
   map.row_labels = {"cat & dog", "fox"};
@@ -28,12 +28,13 @@ BOOST_AUTO_TEST_CASE(a_confusion_matrix_has_cells_labels_and_a_scale) {
   const std::string svg = svg_heat_maps({map}, {.title = "held out"});
   BOOST_TEST(svg.starts_with("<svg xmlns="));
   BOOST_TEST(svg.ends_with("</svg>\n"));
-  // The background, the frame, 6 cells and 32 steps of the scale.
+  // There are rectangles for the background, the frame, 6 cells and 32 steps of the scale.
   BOOST_TEST(count(svg, "<rect") == 40);
   BOOST_TEST(count(svg, "cat &amp; dog") == 1);
   BOOST_TEST(count(svg, ">predicted</text>") == 1);
   BOOST_TEST(count(svg, "held out") == 1);
-  // The lowest value has the lightest colour, the highest the darkest with white text.
+  // The lowest value has the lightest colour. The highest value has the darkest colour and white
+  // text.
   BOOST_TEST(count(svg, "fill=\"#f8fafc\"") == 1);
   BOOST_TEST(count(svg, "fill=\"#172554\"") == 1);
   BOOST_TEST(count(svg, "fill=\"#ffffff\">10</text>") == 1);
@@ -52,7 +53,7 @@ BOOST_AUTO_TEST_CASE(panels_are_arranged_in_rows_and_nonfinite_cells_are_empty) 
   BOOST_TEST(count(one, "#808080") == 1);
   BOOST_TEST(count(one, "nan") == 0);
   BOOST_TEST(count(one, "viewBox=\"0 0 64 64\"") == 1);
-  // Two panels in the first row, the third in the second row.
+  // The first row has two panels, and the second row has the third.
   const std::string three = svg_heat_maps({image, image, image}, {.panels_per_row = 2});
   BOOST_TEST(count(three, "viewBox=\"0 0 94 94\"") == 1);
   BOOST_TEST(svg_heat_maps({}).ends_with("</svg>\n"));

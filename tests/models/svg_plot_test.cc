@@ -54,8 +54,8 @@ BOOST_AUTO_TEST_CASE(logarithmic_axes_have_ticks_at_powers_of_ten_and_omit_nonpo
   BOOST_TEST(count(svg, ">20<") == 1);
   BOOST_TEST(count(svg, ">0.002<") == 0);
   BOOST_TEST(count(svg, "nan") == 0);
-  // Axes end at ticks, so the first point is in the lower left corner and the last in the upper
-  // right one.
+  // Axes end at ticks, so the first point is in the lower left corner and the last point in the
+  // upper right corner.
   BOOST_TEST(count(svg, R"(points="68.0,424.0 836.0,52.0 ")") == 1);
 }
 
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(series_may_be_dashed_scattered_or_share_a_colour) {
   BOOST_TEST(count(svg, "#ea580c") == 0);           // the second default colour
 }
 
-BOOST_AUTO_TEST_CASE(lines_without_a_name_are_not_in_the_legend) {
+BOOST_AUTO_TEST_CASE(unnamed_lines_do_not_appear_in_the_legend) {
   const std::vector<std::pair<double, double>> points = {{0, 1}, {1, 2}};
   const std::string with = svg_line_plot({{.name = "named", .points = points}}, {}),
                     without = svg_line_plot({{.points = points}}, {});
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(lines_without_a_name_are_not_in_the_legend) {
   BOOST_TEST(count(without, "stroke-width=\"3\"") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(several_plots_are_arranged_in_rows_below_one_title) {
+BOOST_AUTO_TEST_CASE(several_plots_are_arranged_in_rows_under_one_title) {
   const LinePlot plot{.series = {{.name = "s", .points = {{0, 1}, {1, 2}}}},
                       .options = {.title = "one", .width = 300, .height = 200}};
   const std::string svg = svg_line_plots({plot, plot, plot}, "all", 2);

@@ -1,5 +1,5 @@
-// Every task supports all training features. kTinyRuns has a minimal configuration for each task; a
-// task without one is an error.
+// Every task supports all training features. kTinyRuns must contain a minimal configuration for
+// each task.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(task_features)
 namespace {
 
-/// Returns a Hugging Face config.json for a tiny model of the family.
+/// Returns the Hugging Face config.json of a tiny model of the family.
 nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
   if (family == "gpt") {
     return {{"model_type", "gpt2"}, {"architectures", {"GPT2LMHeadModel"}},
@@ -51,7 +51,7 @@ nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
           {"num_channels", 1},        {"encoder_stride", 2}};
 }
 
-/// Writes a Hugging Face folder whose tokenizer has the symbols that any task needs.
+/// Writes a Hugging Face folder with a tokenizer that has all symbols required by any task.
 std::string write_folder(const Task& task, const TaskShell& weft) {
   std::vector<std::string> symbols = denoising_symbols({.objective = DenoisingObjective::ul2});
   for (const std::string& symbol :
@@ -93,7 +93,7 @@ void check_all_features(const Task& task) {
   check_success(
       weft.train_new("--out " + whole + " --best " + weft.path("best.weft") + " --patience 9"),
       "training run");
-  // A run that is stopped and resumed is bit-exact.
+  // A run that is stopped and resumed matches an uninterrupted run bit-exactly.
   check_success(weft.train_new("--stop-after 2 --out " + half), "stopped run");
   check_success(weft.train("--resume " + half), "resumed run");
   BOOST_TEST(load_any_model(whole).model->history.train ==
@@ -126,7 +126,7 @@ void check_all_features(const Task& task) {
                 "evaluation of int8 weights");
   check_error(weft.train("--resume " + weft.path("small.weft") + " --out " + weft.path("c.weft")),
               2, "its weights were quantised");
-  // Adapters on the quantised weights.
+  // Train adapters on the quantised weights.
   const std::string beside = weft.short_settings() + " --from " + weft.path("small.weft") +
                              " --lora-rank 2 --lora-dropout 0.1 --out ";
   const std::string tuned = weft.path("tuned.weft"), cut = weft.path("cut.weft");
@@ -146,7 +146,7 @@ void check_all_features(const Task& task) {
   }
 }
 
-/// The elements of an input, row by row.
+/// Elements of an input tensor, one vector per row.
 using Rows = std::vector<std::vector<double>>;
 
 std::set<std::string> input_names(const NamedTensors& inputs) {
@@ -168,7 +168,7 @@ const Tensor& input(const NamedTensors& inputs, std::string_view name) {
       ->second;
 }
 
-/// Row, column and label of each hidden token in a batch. Rows are numbered from `first`.
+/// Row, column and label of each masked token in a batch. Rows are numbered from `first`.
 using Hidden = std::vector<std::array<std::int64_t, 3>>;
 void add_hidden(const NamedTensors& inputs, std::int64_t first, Hidden& hidden) {
   const auto picks = input(inputs, "picks").span<std::int32_t>();
@@ -228,7 +228,8 @@ void check_shards(const Task& task) {
   int cut = 0;
   for (const std::int64_t step : {0, 3, 50}) {
     const std::int64_t rows = feed.batch(step).inputs.front().second.size(0);
-    const bool by_tokens = task.info().id == "translation";  // batches have any number of pairs
+    // The number of pairs in a batch varies.
+    const bool by_tokens = task.info().id == "translation";
     for (std::int64_t shards = 1; shards <= rows; ++shards) {
       if (by_tokens || rows % shards == 0) {
         check_shards(feed, step, shards);
@@ -259,7 +260,7 @@ BOOST_AUTO_TEST_CASE(the_batches_of_every_task_can_be_split_into_shards) {
   }
 }
 
-// A head without pre-trained weights is trained directly, together with the adapters of the other
+// A head without pre-trained weights is trained directly, together with the adapters on the other
 // matrices.
 BOOST_AUTO_TEST_CASE(a_new_head_is_trained_together_with_adapters) {
   const TaskShell weft(*find_task("text-classification"));
@@ -280,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_new_head_is_trained_together_with_adapters) {
   BOOST_TEST(bitwise_equal(before.second, after.second));
 }
 
-BOOST_AUTO_TEST_CASE(every_option_of_every_task_has_help) {
+BOOST_AUTO_TEST_CASE(every_task_option_has_a_help_text) {
   for (const Task* task : all_tasks()) {
     BOOST_TEST_CONTEXT("task " << task->info().id) {
       BOOST_TEST(!task->info().about.empty());
@@ -298,7 +299,7 @@ BOOST_AUTO_TEST_CASE(every_option_of_every_task_has_help) {
   }
 }
 
-/// The options and commands that the first test of this file runs for every task, as listed in
+/// Options and commands that the first test in this file runs for every task, as listed in
 /// docs/training.md.
 constexpr std::array kFeatures = {"`--from` a file or a folder",
                                   "`--reinit`",

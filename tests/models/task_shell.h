@@ -1,4 +1,4 @@
-// Tiny training runs of every task with the program `weft`.
+// Tiny training runs for every task with the program `weft`.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,10 +14,10 @@
 
 namespace weft {
 
-/// Command line options that train a tiny model of a task.
+/// Command-line options that train a tiny model for a task.
 struct TinyRun {
   std::string data, model, batch;
-  /// Options of the task, which are also needed if training starts from a file.
+  /// Task options, which are also needed if training starts from a file.
   std::string options = {};
 };
 
@@ -62,7 +62,7 @@ class TaskShell {
 
   std::string path(const std::string& name) const { return shell_.path(name); }
   void write(const std::string& name, std::string_view bytes) const { shell_.write(name, bytes); }
-  /// Runs `weft train` with the data, but without the model's sizes.
+  /// Runs `weft train` with the data, but without model-size options.
   Outcome train(const std::string& arguments, int threads = 1) const {
     return run(fmt::format("train {} {} {} --threads {} {}", info_.family,
                            tasks_of(info_.family).size() > 1 ? "--task " + info_.name : "",
@@ -70,7 +70,7 @@ class TaskShell {
   }
   /// Settings that differ from those of the default run.
   struct Changes {
-    std::string lr = "0.01", batch = "";  // empty: as in kTinyRuns
+    std::string lr = "0.01", batch = "";  // an empty batch means the value in kTinyRuns
     int threads = 1;
   };
   Outcome train_new(const std::string& arguments) const { return train_new(arguments, {}); }
@@ -85,7 +85,7 @@ class TaskShell {
     return run(arguments + " " + tiny_.data);
   }
   Outcome run(const std::string& arguments) const { return shell_(with_folder(arguments)); }
-  /// Opens the model file `name` for the task, with the data.
+  /// Opens the model file `name` for the task, together with the data.
   std::unique_ptr<TaskRun> open(const std::string& name) const {
     OptionValues values;
     const std::size_t blank = tiny_.data.find(' ');
@@ -93,7 +93,8 @@ class TaskShell {
     return find_task(info_.id)->open(load_any_model(path(name)).model, values);
   }
 
-  /// Returns options for a training run that starts from weights; the sizes are those in the file.
+  /// Returns options for a training run that starts from a file with weights, which determines the
+  /// model sizes.
   std::string short_settings() const {
     return tiny_.options + (info_.id == "text-classification" ? "" : kFraction) + kShort +
            (info_.family == "seq2seq" ? " --batch 128" : " --batch 4");

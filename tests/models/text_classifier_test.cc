@@ -1,5 +1,5 @@
-// Fine-tuning of encoders as text classifiers: bit-exact resumption; loading, freezing and
-// layer-wise learning rates; classification with the trained model.
+// Fine-tuning of encoders as text classifiers: bit-exact resumed runs, loading and freezing of
+// weights, layer-wise learning rates, and classification with the trained model.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(classifiers_learn_and_resumed_runs_are_bit_exact) {
   TextClassifier straight = fresh();
   const TrainOutcome whole = run(straight);
   BOOST_TEST(whole.evaluation.metrics[0].value == 1);  // accuracy
-  BOOST_TEST(whole.evaluation.metrics[1].value == 1);  // F1 of spam
+  BOOST_TEST(whole.evaluation.metrics[1].value == 1);  // F1 for spam
 
   TextClassifier first = fresh();
   run(first, 17, 2);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_head_determines_how_texts_are_read_and_is_saved) {
       "word_dropout must be in [0, 1)");
 }
 
-BOOST_AUTO_TEST_CASE(words_are_hidden_only_in_training_and_vary_by_step) {
+BOOST_AUTO_TEST_CASE(words_are_masked_only_in_training_and_differently_in_every_step) {
   const LabelledText texts = data();
   TextClassifier model = trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"},
                                                          settings(), {.word_dropout = 0.5}));
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(words_are_hidden_only_in_training_and_vary_by_step) {
   std::int64_t hidden = 0, shown = 0;
   for (std::int64_t step = 0; step < 16; ++step) {
     const Tensor all = tokens(step, 0), some = tokens(step, 0.5);
-    BOOST_TEST(bitwise_equal(some, tokens(step, 0.5)));  // a function of the step
+    BOOST_TEST(bitwise_equal(some, tokens(step, 0.5)));  // depends only on the step
     for (std::int64_t i = 0; i < all.numel(); ++i) {
       const auto id = static_cast<std::int32_t>(all.at(i));
       if (some.at(i) == all.at(i)) {
@@ -129,7 +129,8 @@ BOOST_AUTO_TEST_CASE(words_are_hidden_only_in_training_and_vary_by_step) {
   BOOST_TEST(std::abs(share - 0.5) < 0.1);
 }
 
-/// Returns the part of `tensor` that belongs to `member`. Its `sizes` are smaller along one axis.
+/// Returns the slice of `tensor` that belongs to the ensemble member `member`. The slice has the
+/// given `sizes`, which are smaller along one axis.
 Tensor part_of_member(const Tensor& tensor, const Sizes& sizes, std::int64_t member) {
   if (tensor.sizes() == sizes) return tensor;
   std::vector<float> values;
@@ -216,7 +217,7 @@ BOOST_AUTO_TEST_CASE(ensemble_members_train_independently_and_their_logits_are_a
 
   BOOST_TEST(ClassifierHead::from_json(
                  R"({"summary": "max", "lower_case": true, "word_dropout": 0, "by_length": true})")
-                 .members == 1);  // as in files of earlier versions
+                 .members == 1);  // the default for files from earlier versions
   check_error_message<ArgumentError>(
       [&] {
         trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 3}));
@@ -229,9 +230,9 @@ BOOST_AUTO_TEST_CASE(ensemble_members_train_independently_and_their_logits_are_a
       "members must be at least 1");
 }
 
-BOOST_AUTO_TEST_CASE(texts_of_similar_length_share_a_batch_and_none_is_omitted) {
+BOOST_AUTO_TEST_CASE(batches_contain_texts_of_similar_length_and_omit_none) {
   LabelledText texts{{}, {}, {"ham", "spam"}};
-  for (int i = 0; i < 64; ++i) {  // an epoch of 16 batches
+  for (int i = 0; i < 64; ++i) {  // one epoch has 16 batches
     texts.texts.push_back(std::string("see you at home then see").substr(0, 1 + i % 24));
     texts.labels.push_back(i % 2);
   }
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(texts_of_similar_length_share_a_batch_and_none_is_omitted) 
                                                          settings(), {.by_length = true}));
   Session session(*model.graph, model.store, {.seed = 1});
   const TrainTask task = text_classifier_task(session, model, texts, &texts);
-  const auto tokens = [&](std::int64_t first) {  // statistics of 16 batches
+  const auto tokens = [&](std::int64_t first) {  // statistics over 16 batches
     std::vector<double> all, spread;
     for (std::int64_t step = first; step < first + 16; ++step) {
       const Tensor mask = task.batch(step).inputs[1].second;
@@ -280,7 +281,7 @@ BOOST_AUTO_TEST_CASE(steps_depend_on_the_number_of_texts_unless_a_preset_fixes_t
   BOOST_TEST(find_preset(presets, "bert-mini").training_for(10, 32).steps == 220);
   BOOST_TEST(default_encoder_preset(false) == presets.front().name);
   BOOST_TEST((find_preset(presets, "bert-mini").head == ClassifierHead()));
-  // Members are independent models: no member reads the features of another.
+  // Ensemble members are independent models, so no member reads the features of another one.
   BOOST_TEST(presets.front().head.members == presets.front().model.conv_groups);
 }
 
@@ -295,8 +296,8 @@ BOOST_AUTO_TEST_CASE(long_texts_are_truncated_and_periodic_evaluations_are_limit
   const Texts shown = {"win a free prize now call see you at home then win a free prize now call"};
   BOOST_TEST(classify(session, model, shown, ignore_truncation()).size() == 1u);
   BOOST_CHECK_THROW(classify(session, model, shown), TextError);
-  // A periodic evaluation of two batches differs from a full evaluation. If more batches are
-  // requested than exist, it is the full evaluation.
+  // A periodic evaluation over two batches differs from a full evaluation. If more batches are
+  // requested than exist, all batches are evaluated.
   model.settings.eval_batches = 2;
   const TrainTask task = text_classifier_task(session, model, texts, &texts);
   const double whole = task.evaluate(true).loss;
@@ -331,7 +332,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_initialised_from_a_pretrained_encoder) {
   BOOST_TEST(bitwise_equal(session.value("layers.1.attention.query.weight"),
                            base.store->tensor("layers.1.attention.query.weight")));
 
-  // Parameters that are reinitialised although the file has them.
+  // Reinitialise some parameters although the file contains them.
   TextClassifier newly_initialised =
       trainable(build_text_classifier(small(), tokenizer(), {"a", "b"}, settings()));
   const LoadReport partly = load_weights(*newly_initialised.store, *newly_initialised.graph,
@@ -357,7 +358,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_initialised_from_a_pretrained_encoder) {
       "f.weft has no tensor for the model; it holds x");
 }
 
-BOOST_AUTO_TEST_CASE(frozen_parameters_stay_fixed_and_lower_layers_learn_more_slowly) {
+BOOST_AUTO_TEST_CASE(frozen_parameters_do_not_change_and_lower_layers_learn_more_slowly) {
   TextClassifier model =
       trainable(build_text_classifier(small(), tokenizer(), {"ham", "spam"}, settings(4)),
                 {.freeze = {"embeddings.*", "layers.0.*"}, .layer_lr_decay = 0.5});

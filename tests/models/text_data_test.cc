@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(random_windows_are_a_function_of_seed_step_and_row) {
   BOOST_TEST(bitwise_equal(a.inputs, data.random_windows(4, 16, 7, 3).inputs));
   BOOST_TEST(!bitwise_equal(a.inputs, data.random_windows(4, 16, 7, 4).inputs));
   BOOST_TEST(!bitwise_equal(a.inputs, data.random_windows(4, 16, 8, 3).inputs));
-  // Additional rows do not change the first ones.
+  // Requesting more rows does not change the first rows.
   const TokenBatch more = data.random_windows(9, 16, 7, 3);
   for (std::int64_t i = 0; i < 64; ++i) {
     BOOST_TEST(more.inputs.at(i) == a.inputs.at(i));
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(random_windows_are_a_function_of_seed_step_and_row) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_windows_reach_every_position_and_stay_inside) {
+BOOST_AUTO_TEST_CASE(random_windows_cover_every_position_and_stay_in_range) {
   const TextData data(counting(40), 0.5);
   std::set<double> starts;
   for (int step = 0; step < 100; ++step) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(validation_windows_predict_every_token_once) {
                         });
 }
 
-BOOST_AUTO_TEST_CASE(unreadable_files_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_unreadable_files) {
   BOOST_CHECK_EXCEPTION(read_text_file("/nowhere/text.txt"), IoError, [](const Error& e) {
     return std::string(e.what()) == "cannot read /nowhere/text.txt: No such file or directory";
   });

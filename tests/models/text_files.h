@@ -1,4 +1,4 @@
-// Utilities for tests of training on texts: a temporary folder, and a check for error messages.
+// Utilities for tests of training on texts: a temporary folder and a check of error messages.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Similarity scores of text pairs: reading files, correlations compared with known values,
+// Similarity scores for text pairs: reading files, correlations compared with known values, and
 // training.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -20,7 +20,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-/// Pairs of texts about the weather. The score is 4 for equal temperatures and 0 for the extremes.
+/// Returns pairs of texts about the weather. The score is 4 if the temperatures are equal, and 0 if
+/// one is the lowest and the other the highest.
 ScoredPairs weather() {
   const Texts words = {"icy", "cold", "mild", "warm", "hot"};
   ScoredPairs all;
@@ -32,7 +33,7 @@ ScoredPairs weather() {
   return all;
 }
 
-/// Single texts about the weather. The score is the temperature.
+/// Returns single texts about the weather. The score is the temperature.
 ScoredPairs single_texts() {
   ScoredPairs all = weather();
   all.pairs = false;
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(scored_lines_contain_one_or_two_texts) {
   BOOST_TEST(single.texts() == (Texts{"good", "bad"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(files_without_scores_are_rejected) {
+BOOST_AUTO_TEST_CASE(invalid_scored_lines_are_rejected) {
   const TextFiles files("unscored");
   const auto read = [&](const std::string& text) {
     return [&files, text] { read_scored_pairs(Texts{files.write("f", text)}); };
@@ -129,12 +130,12 @@ BOOST_AUTO_TEST_CASE(files_without_scores_are_rejected) {
   check_error_message<IoError>([] { read_scored_pairs(Texts{"/nowhere/f"}); }, "/nowhere/f");
 }
 
-BOOST_AUTO_TEST_CASE(lines_are_held_out_at_random_by_a_seed) {
+BOOST_AUTO_TEST_CASE(held_out_lines_are_chosen_at_random_by_seed) {
   const ScoredPairs all = weather();
   const ScoredSplit split = hold_out(all, 0.25, 3);
   BOOST_TEST(split.held_out.size() == 25);
   BOOST_TEST(split.train.size() == 75);
-  // Every line is in exactly one part, in the original order.
+  // Every line is in exactly one of the two parts, in the original order.
   std::size_t train = 0, held_out = 0;
   for (const ScoredPair& line : all.lines) {
     if (train < 75 && split.train.lines[train] == line) {
@@ -158,12 +159,12 @@ BOOST_AUTO_TEST_CASE(correlations_have_known_values) {
   const Numbers x = {1, 2, 3, 4, 5}, y = {2, 1, 4, 3, 5};
   BOOST_TEST(pearson(x, y) == 0.8, close);
   BOOST_TEST(spearman(x, y) == 0.8, close);
-  // Anscombe's first set (1973).
+  // The data are the first set of Anscombe's quartet (1973).
   const Numbers a = {10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5},
                 b = {8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68};
   BOOST_TEST(pearson(a, b) == 0.81642051634484, close);
   BOOST_TEST(spearman(a, b) == 0.8181818181818182, close);
-  // Spearman's correlation depends only on the order.
+  // Spearman's correlation depends only on the order of the values.
   const Numbers cubes = {1, 8, 27};
   BOOST_TEST(pearson(Numbers{1, 2, 3}, cubes) == 26 / std::sqrt(724.0), close);
   BOOST_TEST(spearman(Numbers{1, 2, 3}, cubes) == 1, close);
@@ -172,9 +173,9 @@ BOOST_AUTO_TEST_CASE(correlations_have_known_values) {
 
 BOOST_AUTO_TEST_CASE(ties_share_the_mean_of_their_ranks) {
   const auto close = boost::test_tools::tolerance(1e-12);
-  // Ranks 1, 2.5, 2.5, 4 and 1, 2, 3, 4.
+  // The ranks are 1, 2.5, 2.5, 4 and 1, 2, 3, 4.
   BOOST_TEST(spearman(Numbers{1, 2, 2, 3}, Numbers{1, 2, 3, 4}) == 4.5 / std::sqrt(22.5), close);
-  // Ranks 2, 2, 2, 4 and 3.5, 3.5, 1.5, 1.5.
+  // The ranks are 2, 2, 2, 4 and 3.5, 3.5, 1.5, 1.5.
   BOOST_TEST(spearman(Numbers{7, 7, 7, 9}, Numbers{5, 5, 0, 0}) == -1 / std::sqrt(3.0), close);
 }
 
@@ -197,7 +198,8 @@ BOOST_AUTO_TEST_CASE(correlations_handle_extreme_magnitudes_and_degenerate_input
       },
       "number 1 is nan, which is not finite");
 
-  // The correlation of constant predictions is 0. Data with a single score have no correlation.
+  // The correlation of constant predictions is 0. If all scores in the data are equal, there is no
+  // correlation.
   const std::vector<Metric> flat = correlations(Numbers{1, 1}, Numbers{1, 2});
   BOOST_TEST(flat.size() == 2U);
   BOOST_TEST(flat[0].value == 0);
@@ -221,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_similarity_and_a_resumed_run_is_bit_ex
   run(second, data, 0, 3);
   check_same_weights(straight, second);
 
-  // Scores use the scale of the data, the loss uses the scale of the model, [0, 1].
+  // Scores are on the scale of the data; the loss is on the model's scale, [0, 1].
   Session session(*second.graph, second.store);
   const Numbers scores = score_pairs(session, second, data.lines);
   double squares = 0;
@@ -260,7 +262,7 @@ BOOST_AUTO_TEST_CASE(mean_pooling_single_texts_and_encoders_without_token_types_
   }
   SimilarityModel single = new_model(texts, {.low = -10, .high = 30}, 60);
   BOOST_TEST(metric(run(single, texts).evaluation, "pearson") > 0.95);
-  // With eval_batches, periodic evaluations use only a part of the data, evenly spread.
+  // With eval_batches, periodic evaluations use only some of the texts, which are evenly spaced.
   single.settings.eval_batches = 1;
   Session session(*single.graph, single.store);
   const TrainTask task = similarity_task(session, single, texts, &texts);
@@ -268,7 +270,7 @@ BOOST_AUTO_TEST_CASE(mean_pooling_single_texts_and_encoders_without_token_types_
   BOOST_TEST(task.unit == "texts");
 }
 
-BOOST_AUTO_TEST_CASE(cosine_models_score_the_cosine_of_their_embeddings) {
+BOOST_AUTO_TEST_CASE(cosine_models_score_pairs_by_the_cosine_of_their_embeddings) {
   const TextFiles files("cosine");
   const ScoredPairs data = weather();
   Texts first, second;
@@ -288,7 +290,7 @@ BOOST_AUTO_TEST_CASE(cosine_models_score_the_cosine_of_their_embeddings) {
       const auto loaded = load_model<SimilarityModel>(files.path("m.weft"));
       BOOST_TEST((loaded.head == model.head));
 
-      // The cosines of the embeddings equal the scores. Embedding needs no pooling option.
+      // The cosines between embeddings match the scores. Embedding needs no pooling option.
       const std::unique_ptr<TextEncoder> encoder = similarity_text_encoder(loaded);
       Session session(*loaded.graph, loaded.store), vectors(*encoder->graph, encoder->store);
       const Tensor a = embed(vectors, *encoder, first), b = embed(vectors, *encoder, second);
@@ -316,7 +318,7 @@ BOOST_AUTO_TEST_CASE(cosine_models_score_the_cosine_of_their_embeddings) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_head_requires_different_scores) {
+BOOST_AUTO_TEST_CASE(a_similarity_head_requires_different_lowest_and_highest_scores) {
   SimilarityHead head{.low = 2, .high = 2};
   check_error_message<ArgumentError>(
       [&] { head.check(); },
@@ -331,7 +333,7 @@ BOOST_AUTO_TEST_CASE(a_head_requires_different_scores) {
   head.comparison = Comparison::cosine;
   check_error_message<ArgumentError>([&] { head.check(); },
                                      "comparison cosine needs pairs of texts");
-  // In files of the first versions, models read both texts jointly.
+  // In files from the first versions, models always read both texts jointly.
   BOOST_TEST(
       (SimilarityHead::from_json(R"({"pooling": "mean", "pairs": true, "low": 0, "high": 1})")
            .comparison == Comparison::joint));
@@ -362,19 +364,19 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_evaluates_similarity_models) {
   BOOST_TEST(contains(made.out, "\nbaseline  pearson "));
   BOOST_TEST(contains(made.out, " pairs: the model before training\n"));
   BOOST_TEST(contains(made.out, " pairs: cosine of TF-IDF vectors\n"));
-  // Evaluation on the test set prints the same result as training.
+  // Evaluating the model on the test set prints the same result as the training run.
   const Outcome measured = weft("evaluate " + model + test);
   BOOST_TEST(measured.code == 0, measured.err);
   BOOST_TEST(contains(made.out, measured.out));
   BOOST_TEST(contains(weft("evaluate " + model + validation).out, "validation loss "));
-  // Fine-tuning keeps the comparison of the given model, unless options select another one.
+  // Fine-tuning keeps the comparison mode of the given model, unless options select another mode.
   const std::string tuned =
       "train encoder --task similarity --steps 2 --batch 4 --warmup 1 --threads 1 --from " + model +
       data + " --out " + weft.path("tuned.weft");
   BOOST_TEST(contains(weft(tuned).out, "\nhead      comparison cosine, pooling mean\n"));
   BOOST_TEST(contains(weft(tuned + " --comparison joint --pooling cls").out,
                       "\nhead      comparison joint, pooling cls\n"));
-  // A resumed run cannot report the model before training.
+  // A resumed run cannot report the quality of the model before training.
   const std::string half = weft.path("half.weft"), rest = data + validation + test;
   const std::string fresh = start.substr(0, start.rfind("--out"));
   BOOST_TEST(weft(fresh + rest + " --stop-after 2 --out " + half).code == 0);

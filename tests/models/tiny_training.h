@@ -1,4 +1,4 @@
-// Tiny training runs of every task within the test process, from command line options.
+// Tiny training runs for every task inside the test process, configured by command-line options.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace weft {
 
-/// Parses options of `weft train`, like "--layers 1 --lr 0.1": options of the task, of its model
-/// configuration and of TrainSettings. Throws std::logic_error if an option is unknown.
+/// Parses `weft train` options such as "--layers 1 --lr 0.1": task options, model options and
+/// TrainSettings. Throws std::logic_error if an option is unknown.
 inline TaskArguments task_arguments(const Task& task, const std::string& options) {
   TaskArguments args;
   const TaskOptions own = task.options();
@@ -50,8 +50,8 @@ inline TaskArguments task_arguments(const Task& task, const std::string& options
   return args;
 }
 
-/// Returns a new, trainable model of the size in kTinyRuns, with the data of the fixtures. Adds
-/// adapters if `lora` is not null.
+/// Returns a new trainable model with the sizes given in kTinyRuns and the data from the fixtures.
+/// Adds adapters if `lora` is not null.
 inline std::unique_ptr<TaskRun> tiny_run(const Task& task, const std::string& options,
                                          const LoraOptions* lora = nullptr) {
   const TinyRun& tiny = kTinyRuns.at(task.info().id);

@@ -1,5 +1,5 @@
-// Token classification: tagged files, spans and their scores, and taggers that are trained,
-// resumed, fine-tuned from other models and quantised.
+// Token classification: tagged files, span scores, and taggers that are trained, resumed,
+// fine-tuned from other models and quantised.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -56,7 +56,7 @@ TrainOutcome run(TokenClassifier& model, std::int64_t stop_after = 0, int thread
   return trainer.run();
 }
 
-BOOST_AUTO_TEST_CASE(tagged_files_may_have_tabs_blanks_and_additional_columns) {
+BOOST_AUTO_TEST_CASE(tagged_files_may_have_tabs_spaces_and_additional_columns) {
   const TextFiles files("tagged");
   const Texts paths = {files.write("a",
                                    "\xEF\xBB\xBF"
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(tagged_files_may_have_tabs_blanks_and_additional_columns) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(errors_in_tagged_files_name_file_and_line) {
+BOOST_AUTO_TEST_CASE(errors_in_tagged_files_state_file_and_line) {
   const TextFiles files("tagged_mistakes");
   const auto fails = [&](const std::string& text, const std::string& part) {
     const Texts paths = {files.write("t", text)};
@@ -120,13 +120,13 @@ BOOST_AUTO_TEST_CASE(sentences_are_held_out_by_seed_and_keep_their_order) {
                                      "validation_fraction must be in [0, 1), not 1");
 }
 
-BOOST_AUTO_TEST_CASE(spans_are_the_same_as_in_seqeval) {
+BOOST_AUTO_TEST_CASE(spans_match_seqeval) {
   const auto spans = [](const Texts& tags) { return tag_spans(tags); };
   using Spans = std::vector<TagSpan>;
   BOOST_TEST((spans({"B-a", "I-a", "O", "B-b"}) == Spans{{"a", 0, 2}, {"b", 3, 4}}));
-  // Spans without a B tag, after O and at the beginning.
+  // A span without a B tag may start after O or at the beginning of the sentence.
   BOOST_TEST((spans({"I-a", "I-a", "O", "I-b"}) == Spans{{"a", 0, 2}, {"b", 3, 4}}));
-  // Adjacent spans.
+  // Spans may be adjacent.
   BOOST_TEST((spans({"B-a", "B-a", "I-a", "B-a"}) == Spans{{"a", 0, 1}, {"a", 1, 3}, {"a", 3, 4}}));
   // An I tag of another type begins a new span.
   BOOST_TEST((spans({"B-a", "I-b", "I-b", "I-a"}) == Spans{{"a", 0, 1}, {"b", 1, 3}, {"a", 3, 4}}));
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(spans_are_the_same_as_in_seqeval) {
 }
 
 BOOST_AUTO_TEST_CASE(a_span_is_correct_if_type_and_both_ends_match) {
-  // The example of seqeval's documentation: F1 0.5.
+  // In this example from the documentation of seqeval, F1 is 0.5.
   SpanScores scores;
   scores.add(Texts{"O", "O", "O", "B-misc", "I-misc", "I-misc", "O"},
              Texts{"O", "O", "B-misc", "I-misc", "I-misc", "I-misc", "O"});
@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(a_span_is_correct_if_type_and_both_ends_match) {
   BOOST_TEST(scores.types().at("misc").f1() == 0);
   BOOST_TEST(scores.types().at("per").f1() == 1);
 
-  // A correct span, a span of a wrong type (which has no true spans), a span split in two, a
-  // surplus span and a missed one.
+  // One correct span, one span with a wrong type (for which there are no true spans), one span
+  // split in two, one surplus span and one missed span.
   SpanScores more;
   more.add(Texts{"I-a", "I-a", "O", "B-a", "B-b", "I-b", "I-b", "O", "B-b"},
            Texts{"B-a", "I-a", "B-c", "B-b", "B-b", "I-b", "B-b", "O", "O"});
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_span_is_correct_if_type_and_both_ends_match) {
                                      "0 tags were predicted for a sentence of 1 words");
 }
 
-BOOST_AUTO_TEST_CASE(words_are_tagged_at_their_first_piece_and_long_sentences_are_truncated) {
+BOOST_AUTO_TEST_CASE(words_are_tagged_by_their_first_piece_and_long_sentences_are_truncated) {
   const TokenClassifier model = tagger(8, 8);
   const TaggedRows rows =
       tagged_rows(model, {{{"annabert", "rome"}, {"B-person", "I-town"}},
@@ -198,7 +198,8 @@ BOOST_AUTO_TEST_CASE(words_are_tagged_at_their_first_piece_and_long_sentences_ar
   BOOST_TEST(rows.rows[1].ids.size() == 8U);
   BOOST_TEST(rows.rows[1].firsts[3] == -1);
   BOOST_TEST(rows.rows[1].words_seen() == 2);
-  // Words beyond the truncation are tagged O, and so is a word of white space only.
+  // Words after the truncation point are tagged O, and so are words that consist only of white
+  // space.
   Session session(*model.graph, model.store, {.seed = 1});
   session.initialise();
   const std::vector<Texts> sentences = {rows.sentences[1].words, {}, {"\f"}};
@@ -228,13 +229,14 @@ BOOST_AUTO_TEST_CASE(the_memorising_baseline_predicts_the_most_frequent_tag) {
       {{"New", "anna"}, {"O", "B-town"}}};
   const MemorisedWords written(train, false), folded(train, true);
   const Texts sentence = {"Anna", "anna", "ANNA", "New", "new", "York", "oslo"};
-  // The tags of "New" are equally frequent, so the first in alphabetical order is used.
+  // Both tags of "New" are equally frequent, so the alphabetically first tag is used.
   BOOST_TEST(written(sentence) == (Texts{"B-person", "B-town", "O", "B-town", "O", "I-town", "O"}),
              boost::test_tools::per_element());
   BOOST_TEST(folded(sentence) == (Texts{"B-town", "B-town", "B-town", "O", "O", "I-town", "O"}),
              boost::test_tools::per_element());
 
-  // Case folding is chosen on the validation sentences and evaluated on the test sentences.
+  // The validation sentences determine whether case is folded; the baseline is evaluated on the
+  // test sentences.
   const std::vector<TaggedSentence> shouted = {{{"ANNA"}, {"B-town"}}},
                                     polite = {{{"Anna"}, {"B-person"}}};
   const TaggingBaseline for_shouted = memorised_words_baseline(train, shouted, polite),
@@ -276,7 +278,7 @@ BOOST_AUTO_TEST_CASE(taggers_learn_and_resumed_runs_are_bit_exact) {
   BOOST_TEST(tags[1] == (Texts{"O", "O", "O"}), boost::test_tools::per_element());
   BOOST_TEST((tag_words(session, loaded, {texts.data() + 1, 1})[0] == tags[1]));
 
-  // The same model in int8, and an evaluation of some of the sentences.
+  // Quantise the model to int8, and evaluate it on some of the sentences.
   const QuantizedModel made =
       quantize({loaded.program("evaluate"), loaded.program("tag")}, *loaded.store, {});
   TokenClassifier narrow = loaded;
@@ -295,7 +297,7 @@ BOOST_AUTO_TEST_CASE(taggers_learn_and_resumed_runs_are_bit_exact) {
              whole_scores.spans.all().truth);
 }
 
-BOOST_AUTO_TEST_CASE(taggers_compute_the_same_as_their_folder) {
+BOOST_AUTO_TEST_CASE(taggers_match_the_outputs_of_their_folder) {
   const TextFiles files("tagger_folder");
   const std::string path = files.path("bert");
   const nlohmann::json config = {

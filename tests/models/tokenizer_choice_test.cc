@@ -1,4 +1,5 @@
-// The option --tokenizer: every text task accepts every tokenizer, newly trained or from a file.
+// The option --tokenizer: every text task accepts every tokenizer, either newly trained or read
+// from a file.
 #include "weft/models/tasks/common/tokenizer_choice.h"
 
 #include <boost/test/unit_test.hpp>
@@ -19,8 +20,8 @@ Outcome succeeds(const Shell& weft, const std::string& arguments) {
   return outcome;
 }
 
-/// Returns all kinds of tokenizers with vocabularies that fit a small text, like "byte-bpe:270",
-/// and the path of a tokenizer file.
+/// Returns all tokenizer types, with vocabulary sizes that fit a small text, such as
+/// "byte-bpe:270", and the path of a tokenizer file.
 std::vector<std::string> all_forms(const std::string& file) {
   return {"bpe:60", "byte-bpe:270", "wordpiece:60", "unigram:60", file};
 }

@@ -1,5 +1,5 @@
-// The common tokenizer interface of all text models: ids, files, folders, and streaming of single
-// ids.
+// The common tokenizer interface of all text models: ids, files, folders, and streaming one id at a
+// time.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ Tokenizer pieces(bool keep_whitespace = true) {
       {.vocab = 70, .character_coverage = 1, .keep_whitespace = keep_whitespace});
 }
 
-BOOST_AUTO_TEST_CASE(tokenizers_of_all_kinds_round_trip_through_bytes) {
+BOOST_AUTO_TEST_CASE(all_tokenizer_types_round_trip_through_bytes) {
   for (const Tokenizer& tokenizer : {characters(), characters().with_ends(), pieces()}) {
     BOOST_TEST_CONTEXT(tokenizer.type()) {
       const Tokenizer again = Tokenizer::from_bytes(tokenizer.type(), tokenizer.bytes());
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(errors_name_unknown_types_and_ids) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(characters_get_leading_ids_for_padding_and_end) {
+BOOST_AUTO_TEST_CASE(character_tokenizers_reserve_the_first_ids_for_padding_and_end) {
   const Tokenizer plain = characters(), closed = plain.with_ends();
   BOOST_TEST(plain.pad_id() == -1);
   BOOST_TEST(closed.pad_id() == 0);
@@ -84,10 +84,11 @@ BOOST_AUTO_TEST_CASE(characters_get_leading_ids_for_padding_and_end) {
   BOOST_CHECK_THROW(plain.encode_to_end("fox"), ArgumentError);
 }
 
-BOOST_AUTO_TEST_CASE(texts_begin_with_a_line_break_if_the_vocabulary_has_one) {
+BOOST_AUTO_TEST_CASE(generation_starts_from_a_line_break_if_the_vocabulary_has_one) {
   BOOST_TEST(characters().decode(characters().start_ids()) == "\n");
   BOOST_TEST(pieces().decode(pieces().start_ids()) == "\n");
-  // Without line breaks: the id for the beginning of a text, or else the first id that is text.
+  // Without line breaks, a text begins with the beginning-of-text id, or with the first id that has
+  // a text.
   BOOST_TEST(pieces(false).start_ids() == Ids{pieces(false).bos_id()},
              boost::test_tools::per_element());
   const Tokenizer letters = CharacterTokenizer::from_text("éz");
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE(texts_begin_with_a_line_break_if_the_vocabulary_has_one) {
   BOOST_CHECK_THROW(Tokenizer().start_ids(), ArgumentError);
 }
 
-/// Returns the texts that a stream returns for each id and at its end.
+/// Returns the pieces of text that a stream returns for each id and at the end.
 std::vector<std::string> streamed(TextStream stream, const std::vector<std::int64_t>& ids) {
   std::vector<std::string> parts;
   for (const std::int64_t id : ids) parts.push_back(stream.add(id));
@@ -110,13 +111,13 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
-BOOST_AUTO_TEST_CASE(streaming_single_ids_yields_the_same_text) {
+BOOST_AUTO_TEST_CASE(streaming_one_id_at_a_time_gives_the_same_text) {
   for (const Tokenizer& tokenizer : {characters(), pieces(), pieces(false)}) {
     const Ids ids = tokenizer.encode(kText);
     const std::vector<std::int64_t> wide(ids.begin(), ids.end());
     const std::string all = tokenizer.decode(ids);
     BOOST_TEST(joined(streamed(TextStream(tokenizer), wide)) == all);
-    // This also holds after every prompt: the blank before a word is not lost.
+    // This also holds after every prompt: the space before a word is not lost.
     for (std::size_t cut = 1; cut < wide.size(); ++cut) {
       const auto middle = wide.begin() + static_cast<std::ptrdiff_t>(cut);
       const std::vector<std::int64_t> prompt(wide.begin(), middle), rest(middle, wide.end());
@@ -126,8 +127,8 @@ BOOST_AUTO_TEST_CASE(streaming_single_ids_yields_the_same_text) {
   }
 }
 
-/// Decodes ids that are bytes. An incomplete character at the end becomes U+FFFD if `replaced`, and
-/// is returned as it is otherwise.
+/// Decodes ids that represent bytes. If `replaced`, an incomplete character at the end is replaced
+/// by U+FFFD; otherwise its bytes are returned.
 std::string decode_bytes(std::span<const std::int32_t> ids, bool replaced) {
   std::string text;
   for (const std::int32_t id : ids) text += static_cast<char>(id);
@@ -136,7 +137,7 @@ std::string decode_bytes(std::span<const std::int32_t> ids, bool replaced) {
   return text;
 }
 
-BOOST_AUTO_TEST_CASE(streams_never_return_parts_of_a_character) {
+BOOST_AUTO_TEST_CASE(streams_return_only_complete_characters) {
   const std::string text = "aé日𝄞b𝄞";
   std::vector<std::int64_t> bytes;
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(streams_never_return_parts_of_a_character) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unfinished_bytes_counts_the_bytes_of_an_incomplete_character) {
+BOOST_AUTO_TEST_CASE(unfinished_bytes_returns_the_size_of_an_incomplete_character) {
   for (const std::string whole : {"", "a", "aé", "日", "𝄞"})
     BOOST_TEST(unfinished_bytes(whole) == 0U);
   for (const std::string character : {"é", "日", "𝄞"}) {
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(unfinished_bytes_counts_the_bytes_of_an_incomplete_characte
   BOOST_TEST(unfinished_bytes("\x97\x97\x97\x97") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(folders_yield_their_tokenizer_or_list_their_files) {
+BOOST_AUTO_TEST_CASE(tokenizers_are_read_from_folders_and_errors_list_the_files) {
   const TextFiles files("tokenizer_folder");
   const auto read = [&](const std::string& folder) {
     return read_tokenizer_folder(files.path(folder));

@@ -1,5 +1,4 @@
-// Features that all commands `weft train <family>` share: best model, patience, fine-tuning from a
-// file.
+// Features shared by all `weft train` commands: best model, patience, fine-tuning from a file.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -17,8 +16,8 @@ const std::string kTiny =
     " --layers 1 --heads 2 --width 16 --context 16 --batch 4 --warmup 2 --lr 0.02 --steps 40"
     " --eval-every 5 --eval-batches 3 --threads 2";
 
-/// Writes a text in which the last tenth, the validation set, differs from the rest: the validation
-/// loss soon rises.
+/// Writes a text whose last tenth, the validation set, differs from the rest, so that the
+/// validation loss soon rises.
 std::string write_text(const Shell& weft) {
   std::string text;
   for (int i = 0; i < 200; ++i)
@@ -52,7 +51,7 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_saved_and_reported) {
       return count;
     };
     BOOST_TEST(lines_with("step 40  validation loss ") == 2);  // a partial and a full evaluation
-    BOOST_TEST(lines_with("  | ") == 8);                       // a sample for each evaluated step
+    BOOST_TEST(lines_with("  | ") == 8);                       // one sample for each evaluated step
     BOOST_TEST(contains(line_with(trained.out, "best      "), "over up to 3 held-out batches"));
     BOOST_TEST(contains(line_with(trained.out, "best      "), ": " + best + " ("));
     BOOST_TEST(last_line(trained.out).starts_with("validation loss "));
@@ -63,15 +62,15 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_saved_and_reported) {
                                            history.validation.back().first,
                                            history.validation.back().second)));
   BOOST_TEST(history.validation.back().first < 20);
-  // The best model also beats the last one on the complete validation set.
+  // The best model also has a lower loss than the last model on the complete validation set.
   const auto loss = [&](const std::string& file) {
     const std::string out = last_line(weft("evaluate " + file + text).out);
     return std::stod(out.substr(std::string("validation loss ").size()));
   };
   BOOST_TEST(loss(best) < loss(model) - 0.5);
 
-  // A run that is stopped and resumed in another process has the same best model and does not write
-  // it again.
+  // A run that is stopped and resumed in another process finds the same best model and does not
+  // write it again.
   const std::string names = " --out " + other + " --best " + kept;
   const Outcome stopped = weft(start + names + " --stop-after 22");
   BOOST_TEST(contains(last_line(stopped.out), "--resume " + other + names));
@@ -98,7 +97,7 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_saved_and_reported) {
                       late + " was not written: there was no evaluation yet"));
 }
 
-BOOST_AUTO_TEST_CASE(evaluations_over_different_batches_are_not_compared_silently) {
+BOOST_AUTO_TEST_CASE(a_note_explains_that_evaluations_over_different_batches_are_not_compared) {
   const Shell weft;
   const std::string text = write_text(weft), model = weft.path("m.weft"),
                     best = weft.path("best.weft"), next = weft.path("next.weft");
@@ -117,7 +116,7 @@ BOOST_AUTO_TEST_CASE(evaluations_over_different_batches_are_not_compared_silentl
   BOOST_TEST(contains(line_with(other.out, "best      step "), "over the whole split: " + next));
 }
 
-BOOST_AUTO_TEST_CASE(patience_ends_a_run_whose_loss_rises) {
+BOOST_AUTO_TEST_CASE(patience_stops_a_run_with_rising_validation_loss) {
   const Shell weft;
   const std::string text = write_text(weft), model = weft.path("m.weft"),
                     best = weft.path("best.weft");
@@ -135,7 +134,8 @@ BOOST_AUTO_TEST_CASE(patience_ends_a_run_whose_loss_rises) {
     BOOST_TEST(!contains(ended.out, "step 40/40"));
     BOOST_TEST(last_line(ended.out).starts_with("validation loss "));
   }
-  // Resumed with the same patience, the run ends immediately; without a limit it continues.
+  // If the run is resumed with the same patience, it stops immediately; without a patience limit,
+  // it continues.
   const std::string resume = "train gpt --resume " + model + text;
   const Outcome again = weft(resume);
   BOOST_TEST(again.code == 0);

@@ -1,4 +1,4 @@
-// The command `weft train encoder`: pre-training, fine-tuning, resuming, errors.
+// The command `weft train encoder`: pre-training, fine-tuning, resumed runs, errors.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <string>
@@ -11,7 +11,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(train_encoder_command)
 namespace {
 
-/// Writes the files `sms` with labelled texts, and `text`.
+/// Writes the file `sms`, which contains labelled texts, and the plain text file `text`.
 void write_texts(const Shell& weft) {
   std::string data, text;
   for (int i = 0; i < 90; ++i) {
@@ -36,7 +36,8 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   const Outcome stopped =
       weft(mlm + both + kSmall + " --whole-words --steps 6 --stop-after 4 --out " + encoder);
   BOOST_TEST(stopped.code == 0);
-  BOOST_TEST(contains(stopped.out, "159 lines"));  // 72 of 90 texts, and 90 lines; 3 held out
+  // 72 of 90 labelled texts and 90 lines, of which 3 are held out.
+  BOOST_TEST(contains(stopped.out, "159 lines"));
   BOOST_TEST(contains(stopped.out, "stopped   at step 4 of 6"));
   const Outcome resumed =
       weft(mlm + both + " --resume " + encoder + " --best " + weft.path("best.weft"));
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_compared_with_its_baseline) {
                         "baseline  accuracy 100.00% on 18 texts: logistic regression on TF-IDF of "
                         "words and word pairs, tuned on the training texts"));
   }
-  // The head options are loaded together with the weights.
+  // The head options are read from the file together with the weights.
   const std::string more = weft.path("more.weft");
   const Outcome tuned = weft("train encoder --task classify --from " + net + sms +
                              " --steps 4 --word-dropout 0.1 --out " + more);
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_compared_with_its_baseline) {
        ClassifierHead{
            .summary = Summary::max, .lower_case = true, .word_dropout = 0.1, .by_length = true}));
 
-  // A separate test file.
+  // Use a separate test file.
   weft.write("test", "spam\tWIN a free prize\nham\tsee you then\n");
   const std::string test = " --test " + weft.path("test");
   const Outcome tested = weft("train encoder --task classify" + sms + test + kSmall +
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_compared_with_its_baseline) {
               1, "the files of --test have the classes fish, ham, spam, those of --data have ham");
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_encoder_commands_are_one_line) {
+BOOST_AUTO_TEST_CASE(train_encoder_errors_are_one_line) {
   const Shell weft;
   write_texts(weft);
   const std::string out = " --out " + weft.path("m.weft"), sms = " --data " + weft.path("sms");

@@ -1,4 +1,4 @@
-// Trainers on several ranks: consistency checks at the start, and failures that end all ranks.
+// Training on several ranks: consistency checks at the start, and failures that stop all ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(trainer_ranks)
 namespace {
 
-// The initial state of a rank, and callbacks that inject errors.
+// The initial state of one rank, and callbacks that inject errors.
 struct Rank {
   TrainSettings settings{.steps = 6,
                          .batch = 8,
@@ -31,8 +31,8 @@ struct Rank {
   std::uint64_t seed = 1;
   std::string data = "file 9ae3f102";
   double more = 0;        // added to the parameter
-  std::int64_t step = 0;  // of the resumed file
-  /// Called with the step.
+  std::int64_t step = 0;  // step of the resumed file
+  /// These callbacks are called with the step.
   std::function<void(std::int64_t)> batch, evaluate, save = [](std::int64_t) {};
 };
 
@@ -68,8 +68,8 @@ void train(const World& world, const Rank& rank) {
       .run();
 }
 
-// Returns the error message of each rank, empty on success. `change` modifies the rank with the
-// given number.
+// Returns the error message of each rank, or an empty string for success. `change` may modify the
+// given rank.
 std::vector<std::string> messages_of(ThreadWorld& world,
                                      const std::function<void(int rank, Rank&)>& change) {
   std::vector<std::string> lines(static_cast<std::size_t>(world.size()));
@@ -85,7 +85,8 @@ std::vector<std::string> messages_of(ThreadWorld& world,
   return lines;
 }
 
-// Returns the common error message of two ranks if `change` modifies the second one.
+// Runs two ranks, of which `change` modifies the second, and returns the error message that both
+// ranks throw.
 std::string message_with(const std::function<void(Rank&)>& change) {
   ThreadWorld world(2, {.seed = 2});
   const std::vector<std::string> lines = messages_of(world, [&](int rank, Rank& r) {
@@ -100,7 +101,7 @@ std::string differ(const std::string& what, const std::string& one, const std::s
          other;
 }
 
-BOOST_AUTO_TEST_CASE(ranks_with_equal_initial_state_train) {
+BOOST_AUTO_TEST_CASE(ranks_with_equal_initial_state_can_train) {
   BOOST_TEST(message_with([](Rank&) {}) == "");
 }
 
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(ranks_with_different_initial_state_are_reported_before_the_
   BOOST_TEST(parameters.starts_with("ranks differ in the parameters (a checksum): rank 0 (host "
                                     "thread-0) has "),
              parameters);
-  // One difference can cause others. All are reported.
+  // One difference can cause others; all of them are reported.
   const std::string seed = message_with([](Rank& r) { r.seed = 2; });
   found(seed, differ("the seed", "1", "2") + "; in the parameters (a checksum): ");
   const std::string rate = message_with([](Rank& r) { r.settings.lr = 0.2; });
@@ -131,8 +132,8 @@ BOOST_AUTO_TEST_CASE(ranks_with_different_initial_state_are_reported_before_the_
   }
 }
 
-// An error is thrown on one rank while the others continue to the next step.
-BOOST_AUTO_TEST_CASE(an_error_in_evaluation_or_saving_on_one_rank_ends_all) {
+// An error is thrown on one rank while the other ranks continue to the next step.
+BOOST_AUTO_TEST_CASE(an_evaluation_or_save_error_on_one_rank_stops_all_ranks) {
   const auto check = [](int bad, const std::function<void(Rank&)>& change, const std::string& own) {
     ThreadWorld world(3, {.seed = 3});
     const std::vector<std::string> lines = messages_of(world, [&](int rank, Rank& r) {
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_evaluation_or_saving_on_one_rank_ends_all) {
   const auto at_step_3 = [](std::int64_t step) {
     if (step >= 3) throw IoError("net.weft: No space left on device");
   };
-  // Rank 0 saves the model.
+  // The model is saved by rank 0.
   check(
       0, [&](Rank& r) { r.save = at_step_3; }, "net.weft: No space left on device");
   check(

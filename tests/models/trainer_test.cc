@@ -93,7 +93,7 @@ LanguageModel fresh(std::int64_t shards = 1) {
       build_language_model(small(tokenizer.vocab_size()), tokenizer, settings(shards)));
 }
 
-BOOST_AUTO_TEST_CASE(training_on_several_ranks_is_bit_exact) {
+BOOST_AUTO_TEST_CASE(training_on_several_ranks_matches_a_single_rank_bit_exactly) {
   const testing::TemporaryFolder files("trainer");
   LanguageModel alone = fresh(4);
   const TrainOutcome expected = run(alone, files.path("alone.weft"));
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_is_bit_exact) {
   BOOST_TEST(whole.step == 12);
   BOOST_TEST(std::isfinite(whole.evaluation.loss));
 
-  // Stop twice, the second time at a step without a periodic save, and with other numbers of
+  // Stop twice, the second time at a step without a periodic save, and use different numbers of
   // threads.
   LanguageModel first = fresh();
   const TrainOutcome stopped = run(first, files.path("stopped.weft"), 4, 2);
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_diverged_run_is_reported) {
   BOOST_TEST(!std::filesystem::exists(files.path("m.weft")));
 }
 
-// Trains a single parameter and records learning rates, evaluations and metrics.
+// Trains a single parameter and records the learning rates, evaluations and metrics.
 BOOST_AUTO_TEST_CASE(schedules_metrics_and_periodic_evaluations_are_applied) {
   const auto rates = [](LearningRate schedule) {
     Graph g;
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(schedules_metrics_and_periodic_evaluations_are_applied) {
   near({rates(LearningRate::cosine)[3]}, {0.25});
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_files_without_a_model_name_the_missing_part) {
+BOOST_AUTO_TEST_CASE(errors_for_files_without_a_model_name_the_missing_part) {
   BOOST_CHECK_THROW(load_model<LanguageModel>("/nowhere/m.weft"), IoError);
   const testing::TemporaryFolder files("trainer");
   Graph g;

@@ -1,4 +1,4 @@
-// Translators: characters and pieces as ids, resumed training runs, files, translation,
+// Translators: character and subword tokenizers, resumed training runs, files, translation,
 // cross-attention maps.
 #include <unistd.h>
 
@@ -80,7 +80,7 @@ TrainOutcome run(Seq2SeqModel& model, const std::string& path, std::int64_t stop
   return trainer.run();
 }
 
-BOOST_AUTO_TEST_CASE(character_sequences_end_with_the_end_id) {
+BOOST_AUTO_TEST_CASE(character_tokenizers_append_the_end_id) {
   const Tokenizer tokenizer = letters();
   BOOST_TEST(tokenizer.vocab_size() == 6);
   BOOST_TEST(tokenizer.reads_characters());
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(character_sequences_end_with_the_end_id) {
                         says("unknown tokenizer type 'weft.tokenizer.words'; known types are"));
 }
 
-BOOST_AUTO_TEST_CASE(piece_sequences_end_with_the_end_id) {
+BOOST_AUTO_TEST_CASE(subword_tokenizers_append_the_end_id) {
   const std::vector<std::string> texts = {"the dog and the cat", "the cat and the dog",
                                           "hunden och katten"};
   const Tokenizer tokenizer(SentencePieceTokenizer::train(texts, {.vocab = 30}));
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(padding_does_not_change_the_loss) {
   BOOST_TEST(std::abs(loss(4) - loss(9)) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(translations_do_not_depend_on_other_texts_in_the_batch) {
+BOOST_AUTO_TEST_CASE(translations_do_not_depend_on_the_rest_of_the_batch) {
   const Files files;
   Seq2SeqModel model = trainable(build_translator(small(), letters(), settings()));
   run(model, files.path("m.weft"));
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(translations_do_not_depend_on_other_texts_in_the_batch) {
   BOOST_CHECK_EXCEPTION(translate(session, model, {"xyz"}), DataError, says("'x'"));
 }
 
-BOOST_AUTO_TEST_CASE(cross_attention_maps_have_rows_of_probabilities) {
+BOOST_AUTO_TEST_CASE(cross_attention_map_rows_are_probability_distributions) {
   const Files files;
   Seq2SeqModel model = trainable(build_translator(small(), letters(), settings()));
   run(model, files.path("m.weft"));
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(missing_files_are_rejected) {
                         says("none.weft"));
 }
 
-// Runs if WEFT_DATA is set to a folder that contains translation/eng-swe.tsv.
+// This test runs only if WEFT_DATA is set to a folder that contains translation/eng-swe.tsv.
 BOOST_AUTO_TEST_CASE(real_pairs_are_split_and_used_for_training) {
   const char* folder = std::getenv("WEFT_DATA");
   if (folder == nullptr) {

@@ -9,8 +9,8 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(vit_program)
 namespace {
 
-/// Writes a small data set, digits.tra and digits.tes, with two classes: bright upper or lower
-/// half. Also writes the image picture.png.
+/// Writes a small dataset, digits.tra and digits.tes, with two classes: images with a bright upper
+/// half and images with a bright lower half. Also writes the image picture.png.
 void write_digits(const Shell& weft) {
   std::string train, test;
   for (int i = 0; i < 60; ++i) {
@@ -23,7 +23,7 @@ void write_digits(const Shell& weft) {
   }
   weft.write("data/digits.tra", train);
   weft.write("data/digits.tes", test);
-  // 4 x 4 pixels: two rows of 40, two rows of 220.
+  // The image has 4 x 4 pixels: two rows of value 40 and two rows of value 220.
   weft.write("picture.png",
              testing::unhex(
                  "89504e470d0a1a0a0000000d49484452000000040000000408000000008c9ac1a200000016494441"
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(image_classifiers_are_trained_resumed_evaluated_and_used) {
   for (const char* name : {"m.svg", "m.confusion.svg", "m.attention.svg"})
     BOOST_TEST(contains(read_text_file(weft.path(name)), "<svg"));
 
-  // A run that is stopped and resumed in another process has the same result.
+  // A run that is stopped and resumed in another process gives the same result.
   const Outcome stopped =
       weft("train vit --steps 40 --stop-after 15" + data + " --out " + other + kTiny);
   BOOST_TEST(stopped.code == 0);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(image_classifiers_are_trained_resumed_evaluated_and_used) {
   const Outcome measured = weft("evaluate " + model + data);
   BOOST_TEST(measured.code == 0);
   BOOST_TEST(contains(last_line(measured.out), "accuracy 1.0000 (20 of 20: digits.tes)"));
-  // The lower half of the image is bright: class 1.
+  // The lower half of the image is bright, so the class is 1.
   const std::string picture = weft.path("picture.png");
   const Outcome found = weft("classify " + model + " " + picture + " " + picture + " --top 1");
   BOOST_TEST(found.code == 0);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(image_classifiers_are_trained_resumed_evaluated_and_used) {
   BOOST_TEST(weft("inspect " + model + " --programs").code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_vit_commands_are_one_line) {
+BOOST_AUTO_TEST_CASE(vit_command_errors_are_one_line) {
   const Shell weft;
   write_digits(weft);
   const std::string data = " --data " + weft.path("data"), out = " --out " + weft.path("m.weft");

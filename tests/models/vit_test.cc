@@ -39,7 +39,7 @@ Tensor random_images(const VitConfig& c, std::int64_t batch) {
   return images;
 }
 
-BOOST_AUTO_TEST_CASE(vit_configs_round_trip_and_invalid_ones_are_rejected) {
+BOOST_AUTO_TEST_CASE(vit_configs_round_trip_and_invalid_configs_are_rejected) {
   VitConfig c = small();
   c.positions = VitPositions::sinusoidal_2d;
   c.pooling = VitPooling::mean;
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(vit_b_16_has_the_published_number_of_parameters) {
   const Vit vit(Scope(g), VitConfig{});
   std::int64_t count = 0;
   for (const Variable& v : g.parameters()) count += v.shape().numel().constant();
-  BOOST_TEST(count + 768 * 1000 + 1000 == 86567656);  // with the classifier of ImageNet
+  BOOST_TEST(count + 768 * 1000 + 1000 == 86567656);  // including the ImageNet classifier
 }
 
 BOOST_AUTO_TEST_CASE(without_positions_mean_pooling_ignores_the_order_of_patches) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(without_positions_mean_pooling_ignores_the_order_of_patches
       session.set_value("positions", Tensor::full(DType::f32, {1, c.tokens(), c.width}, 0));
     const Tensor images = random_images(c, 1);
     Tensor swapped =
-        images.clone();  // the upper and the lower half, which are the two rows of patches
+        images.clone();  // the upper and lower halves, which are the two rows of patches
     for (std::int64_t i = 0; i < images.numel(); ++i) {
       const std::int64_t y = i / 12 % 8;
       swapped.mutable_data<float>()[i + (y < 4 ? 48 : -48)] = images.data<float>()[i];
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(without_positions_mean_pooling_ignores_the_order_of_patches
   }
 }
 
-BOOST_AUTO_TEST_CASE(two_dimensional_sinusoids_encode_rows_and_columns) {
+BOOST_AUTO_TEST_CASE(two_dimensional_sinusoidal_positions_encode_rows_and_columns) {
   VitConfig c = small();
   c.positions = VitPositions::sinusoidal_2d;
   Graph g;
@@ -111,8 +111,8 @@ BOOST_AUTO_TEST_CASE(two_dimensional_sinusoids_encode_rows_and_columns) {
   session.initialise();
   session.set_value("class_token", Tensor::full(DType::f32, {1, 1, 8}, 0));
   const Tensor h = session.run(p, {{"images", Tensor::full(DType::f32, {1, 2, 8, 12}, 0)}})["h"];
-  // The patch at row 1, column 2 is token 1 + 6. Rows and columns have 4 features each, with the
-  // frequencies 1 and 1/100.
+  // The patch at row 1, column 2 is token 1 + 6. Rows and columns are encoded by 4 features each,
+  // with the frequencies 1 and 1/100.
   const double expected[] = {std::sin(1), std::sin(0.01), std::cos(1), std::cos(0.01),
                              std::sin(2), std::sin(0.02), std::cos(2), std::cos(0.02)};
   for (std::int64_t f = 0; f < 8; ++f) {
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(two_dimensional_sinusoids_encode_rows_and_columns) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_are_interpolated) {
+BOOST_AUTO_TEST_CASE(position_embeddings_are_interpolated) {
   VitConfig from = small();
   from.width = 1;
   from.heads = 1;
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated) {
   const Tensor larger = interpolate_positions(table, from, to);
   BOOST_TEST((larger.sizes() == Sizes{1, 33, 1}));
   BOOST_TEST(larger.at(0) == 7);
-  // Cubic interpolation of 0, 1, 2, 3; the values at both ends are replicated.
+  // Expected values: cubic interpolation of 0, 1, 2, 3, with the end values replicated.
   const double expected[] = {-0.10546875, 0.19140625, 0.66796875, 1.296875,
                              1.703125,    2.33203125, 2.80859375, 3.10546875};
   for (std::int64_t i = 0; i < 32; ++i)
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(images_and_masks_must_have_the_expected_shape) {
                         says("needs a model that was built with masked_patches"));
 }
 
-BOOST_AUTO_TEST_CASE(masked_patches_have_no_influence) {
+BOOST_AUTO_TEST_CASE(masked_patches_do_not_affect_the_output) {
   const VitConfig c = small();
   Graph g;
   const Vit vit(Scope(g), c, true);

@@ -1,4 +1,4 @@
-// Files of earlier versions still produce the same results; see tests/fixtures/weft_files.
+// Files written by earlier versions still give the same results; see tests/fixtures/weft_files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct Number {
   double value = 0, last_digit = 1;
 };
 
-/// Parses a number: "2.95290," has the value 2.95290 and the last digit 0.00001. Returns nullopt if
-/// `word` is not a number.
+/// Parses a number and the unit of its last digit: for "2.95290,", these are 2.95290 and 0.00001.
+/// Returns nullopt if `word` is not a number.
 std::optional<Number> number_in(std::string word) {
   std::erase_if(word,
                 [](char c) { return std::string_view("(),%+").find(c) != std::string::npos; });
@@ -34,7 +34,7 @@ std::optional<Number> number_in(std::string word) {
   return n;
 }
 
-/// Returns true if both lines are equal except for rounding errors in their numbers.
+/// Returns true if the lines are equal except for rounding errors in their numbers.
 bool same(const std::string& got, const std::string& want) {
   constexpr double kRelative = 2e-4;
   std::istringstream a(got), b(want);
@@ -59,7 +59,7 @@ std::string with_folder(std::string text, const std::string& folder) {
   return text;
 }
 
-BOOST_AUTO_TEST_CASE(files_of_earlier_versions_produce_the_same_results) {
+BOOST_AUTO_TEST_CASE(files_from_earlier_versions_give_the_same_results) {
   const Shell weft;
   const std::string folder = std::string(WEFT_FIXTURES) + "/weft_files";
   std::istringstream lines(read_text_file(folder + "/figures.tsv"));

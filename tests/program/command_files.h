@@ -1,5 +1,5 @@
-// Files for the commands of the program: one of every kind that a command reads, in a temporary
-// folder, with a digest of the folder.
+// A temporary folder with one input file of every type that the commands of the program read, and a
+// digest of the folder.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,10 +18,11 @@
 
 namespace weft {
 
-/// True if the memory of the program can be limited; a sanitizer needs the whole address space.
+/// True if the memory of the program can be limited. Sanitizers need the whole address space.
 inline constexpr bool kCanLimitMemory = !testing::kSanitized;
 
-/// Returns the arguments with this value for an option, which may already have a value.
+/// Returns the arguments with `option` set to `value`. Replaces the value if the option is already
+/// set.
 inline std::string with(std::string arguments, const std::string& option,
                         const std::string& value) {
   const std::size_t at = arguments.find(" " + option + " ");
@@ -30,7 +31,7 @@ inline std::string with(std::string arguments, const std::string& option,
   return arguments.replace(begin, end - begin, value);
 }
 
-/// A folder of data and models, in which the program is run.
+/// A folder with data and models that is the working directory of the program.
 class CommandFiles {
  public:
   CommandFiles() : folder_("commands") {
@@ -72,7 +73,7 @@ class CommandFiles {
   }
   std::string read(const std::string& name) const { return read_text_file(path(name)); }
 
-  /// Returns a command that runs as it is; "--out FILE" is added by the caller.
+  /// Returns a complete command line except for "--out FILE", which the caller appends.
   std::string base(const std::string& command) const {
     static const std::map<std::string, std::string> arguments = {
         {"train gpt", "--steps 2 --text text.txt" + kGpt},
@@ -97,11 +98,11 @@ class CommandFiles {
     };
     const auto found = arguments.find(command);
     BOOST_TEST_REQUIRE((found != arguments.end()),
-                       command + " writes files: add arguments here with which it runs");
+                       command + " writes files: add the arguments for a complete run here");
     return command + " " + found->second;
   }
 
-  /// Returns the name of a file that an option can read.
+  /// Returns the name of a valid input file for an option.
   static std::string input_of(const std::string& command, const std::string& option) {
     static const std::map<std::string, std::string> files = {
         {"--text", "text.txt"},
@@ -126,16 +127,16 @@ class CommandFiles {
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),
-                       command + " " + option + " reads a file: add one for it here");
+                       command + " " + option + " reads a file: add an input file for it here");
     return found->second;
   }
 
   struct RunLimits {
-    /// A file that receives stdout instead.
+    /// A file to which stdout is redirected; empty: stdout is captured.
     std::string out = {};
-    /// Memory limit, as on a small machine; 0: none.
+    /// Memory limit that simulates a small machine; 0: no limit.
     std::int64_t kilobytes = 0;
-    /// Limit on the size of files, in blocks of 512 bytes; 0: none.
+    /// Limit on the size of written files, in blocks of 512 bytes; 0: no limit.
     std::int64_t blocks = 0;
   };
   /// Runs the program in the folder.
@@ -160,7 +161,7 @@ class CommandFiles {
     BOOST_TEST_REQUIRE(outcome.code == 0, arguments + ": " + outcome.err);
   }
 
-  /// Describes everything in the folder: kind, mode, size and checksum of each file.
+  /// Returns a description of the folder: type, mode, size and checksum of each file.
   std::string digest() const {
     std::map<std::string, std::string> lines;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {

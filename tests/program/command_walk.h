@@ -1,5 +1,5 @@
-// Enumerates all commands of the program and their options from the command line definition itself,
-// so new ones are covered immediately.
+// Enumerates all commands of the program and their options. The list is read from the command line
+// definition itself, so new commands and options are covered immediately.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -58,7 +58,7 @@ inline std::vector<WalkedCommand> all_commands() {
   return found;
 }
 
-/// Returns the usage error for these arguments; empty if the program would run.
+/// Returns the usage error for these arguments, or an empty string if the command would run.
 inline std::string usage_error(const std::vector<std::string>& arguments) {
   std::vector<const char*> argv = {"weft"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
@@ -71,8 +71,8 @@ inline std::string usage_error(const std::vector<std::string>& arguments) {
   }
 }
 
-/// Returns the words of the command and valid values of all its required arguments, except for
-/// `omitted`. The values name files that do not exist.
+/// Returns the words of the command and valid values for all required arguments except `omitted`.
+/// File arguments name files that do not exist.
 inline std::vector<std::string> required_arguments(const WalkedCommand& command,
                                                    const std::string& omitted = {}) {
   std::vector<std::string> arguments = command.words;

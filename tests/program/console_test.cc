@@ -1,5 +1,4 @@
-// Output and exit codes of the program: stdout that cannot be written, closed streams, signals,
-// threads.
+// Output and exit codes of the program: unwritable stdout, closed streams, signals, threads.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,13 +21,13 @@ const CommandFiles& files() {
   return shared;
 }
 
-/// Far more steps than are done before a signal arrives. Every second step prints a line.
+/// A training run that is still in progress when a signal arrives. Every second step prints a line.
 const std::string kLong =
     "train gpt --text text.txt --steps 40 --save-every 0 --layers 2 --heads 2 --width 128 "
     "--context "
     "32 --batch 64 --threads 2 --warmup 2 --eval-every 0 --out ";
 
-BOOST_AUTO_TEST_CASE(errors_of_several_lines_are_printed_in_one) {
+BOOST_AUTO_TEST_CASE(multi_line_errors_are_printed_on_one_line) {
   BOOST_TEST(one_line("a\n  b\n\nc\n") == "a; b; c");
   BOOST_TEST(one_line("do not fit:\n  missing x") == "do not fit: missing x");
 }
@@ -50,13 +49,14 @@ BOOST_AUTO_TEST_CASE(an_unwritable_stdout_is_an_error) {
       BOOST_TEST(outcome.err == "weft: cannot write to stdout: No space left on device\n");
     }
   }
-  // The command still does its work: a model is not lost with the log.
+  // The command still runs to completion, so that the model is saved even if the log cannot be
+  // printed.
   BOOST_TEST(fs::exists(weft.path("q.weft")));
   weft.run("inspect q.weft");
   for (const char* name : {"q.weft", "q.svg"}) fs::remove(weft.path(name));
 }
 
-/// Runs the program in the folder with these redirections and returns its exit code.
+/// Runs the program in the folder with the redirections `how` and returns the exit code.
 int redirected(const CommandFiles& weft, const std::string& arguments, const std::string& how) {
   const std::string command =
       "cd " + weft.path() + " && exec timeout 100 " + WEFT_PROGRAM + " " + arguments + " " + how;
@@ -64,9 +64,10 @@ int redirected(const CommandFiles& weft, const std::string& arguments, const std
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-BOOST_AUTO_TEST_CASE(closed_streams_are_not_replaced_by_output_files) {
+BOOST_AUTO_TEST_CASE(opened_files_do_not_reuse_the_descriptors_of_closed_standard_streams) {
   const CommandFiles& weft = files();
-  // If a closed stream stayed free, output would be written into the first file that is opened.
+  // If the descriptor of a closed stream stayed free, the first opened file would get that
+  // descriptor, and printed text would be written to the file.
   weft.run("quantize gpt.weft --out whole.weft");
   const std::string whole = weft.read("whole.weft");
   for (const char* closed : {">&-", "<&- >&-", "<&- >&- 2>&-", "<&- 2>&-", "2>&-"}) {
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(closed_streams_are_not_replaced_by_output_files) {
       BOOST_TEST((weft.read("q.weft") == whole));
     }
   }
-  // A log stays open until the last line is written.
+  // The log file stays open until its last line is written.
   BOOST_TEST(redirected(weft, weft.base("train gpt") + " --out l.weft --log l.jsonl", ">&-") == 1);
   for (const std::string& line : lines_of(weft.read("l.jsonl")))
     BOOST_TEST(line.starts_with("{\"event\":"), line);
@@ -112,17 +113,18 @@ BOOST_AUTO_TEST_CASE(endless_and_unreadable_stdin_are_errors) {
       }
     }
   }
-  // Invalid data is not a usage error.
+  // Invalid input data is not a usage error.
   weft.write("ids", "1 2 x");
   BOOST_TEST(redirected(weft, "tokenizer decode tok.json", "<ids >/dev/null 2>said") == 1);
   BOOST_TEST(contains(weft.read("said"), "stdin: ids: 'x' is not an id"));
   for (const char* name : {"tok.json", "ids", "said"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(a_training_run_continues_without_its_log) {
+BOOST_AUTO_TEST_CASE(a_training_run_finishes_even_if_its_log_cannot_be_written) {
   const CommandFiles& weft = files();
   weft.run(weft.base("train gpt") + " --out l.weft --log l.jsonl");
-  // The log has one megabyte and cannot grow; the model is smaller.
+  // The log has reached the file size limit of one megabyte and cannot grow. The model file is
+  // smaller than the limit.
   std::string log = weft.read("l.jsonl");
   while (log.size() < (1 << 20)) log += log;
   weft.write("l.jsonl", log);
@@ -146,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_log_is_replaced_only_if_a_training_run_starts) {
   weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
   weft.check_rejected("train gpt --resume l.weft --text other.txt --log l.jsonl",
                       "trained on other data");
-  // An incomplete line of a killed run does not become part of the next line.
+  // If a killed run leaves an incomplete last line, the next entry starts on a new line.
   const std::string log = weft.read("l.jsonl"), cut = log.substr(0, log.size() - 10);
   weft.write("l.jsonl", cut);
   weft.run("train gpt --text text.txt --resume l.weft --steps 4 --log l.jsonl");
@@ -154,8 +156,9 @@ BOOST_AUTO_TEST_CASE(a_log_is_replaced_only_if_a_training_run_starts) {
   for (const char* name : {"l.weft", "l.svg", "l.jsonl", "other.txt"}) fs::remove(weft.path(name));
 }
 
-/// Runs `weft arguments` in the folder with its output in "log", sends the signal once "step 2/"
-/// has been printed, and returns the exit code. If `ignored`, the signal is ignored, as with nohup.
+/// Runs `weft` with `arguments` in the folder, writing its output to "log". Sends the signal once
+/// "step 2/" has been printed, and returns the exit code. If `ignored`, the program starts with the
+/// signal ignored, as under nohup.
 int signalled(const CommandFiles& weft, const std::string& arguments, int signal, bool ignored) {
   const std::string log = weft.path("log"),
                     command = "exec " + std::string(WEFT_PROGRAM) + " " + arguments + " >" + log;
@@ -168,7 +171,7 @@ int signalled(const CommandFiles& weft, const std::string& arguments, int signal
   }
   int status = 0;
   bool sent = false;
-  for (int i = 0; i < 12000; ++i) {  // two minutes at most
+  for (int i = 0; i < 12000; ++i) {  // wait for at most two minutes
     if (waitpid(child, &status, WNOHANG) == child)
       return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     if (!sent && contains(read_text_file(log), "step 2/")) {
@@ -182,7 +185,7 @@ int signalled(const CommandFiles& weft, const std::string& arguments, int signal
   return -SIGKILL;
 }
 
-BOOST_AUTO_TEST_CASE(signals_save_the_run_and_print_how_to_continue) {
+BOOST_AUTO_TEST_CASE(signals_save_the_run_and_print_the_resume_command) {
   const CommandFiles& weft = files();
   for (const int signal : {SIGTERM, SIGHUP}) {
     BOOST_TEST_CONTEXT("signal " << signal) {
@@ -193,14 +196,14 @@ BOOST_AUTO_TEST_CASE(signals_save_the_run_and_print_how_to_continue) {
       for (const char* name : {"s.weft", "s.svg"}) fs::remove(weft.path(name));
     }
   }
-  // With nohup, the run continues to its end.
+  // Under nohup, the run continues to the end.
   const std::string few = with(with(kLong + "s.weft", "--steps", "6"), "--width", "16");
   BOOST_TEST(signalled(weft, few, SIGHUP, true) == 0);
   BOOST_TEST(!contains(weft.read("log"), "stopped"));
   for (const char* name : {"s.weft", "s.svg", "log"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_pipe_ends_and_saves_a_training_run) {
+BOOST_AUTO_TEST_CASE(a_broken_pipe_stops_and_saves_a_training_run) {
   const CommandFiles& weft = files();
   const std::string script = "cd " + weft.path() + " && (" + WEFT_PROGRAM + " " + kLong +
                              "p.weft 2>p.err; echo $? >p.code) | head -n 6 >p.out";
@@ -210,12 +213,12 @@ BOOST_AUTO_TEST_CASE(a_broken_pipe_ends_and_saves_a_training_run) {
   const Outcome found = weft("inspect p.weft");
   BOOST_TEST(found.code == 0);
   const Outcome continued = weft("train gpt --text text.txt --resume p.weft --stop-after 1");
-  BOOST_TEST(contains(continued.out, "of 40; continue with"));  // the run was incomplete
+  BOOST_TEST(contains(continued.out, "of 40; continue with"));  // the run had not finished
   for (const char* name : {"p.weft", "p.svg", "p.code", "p.err", "p.out"})
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(more_threads_than_cores_print_nothing_to_stderr) {
+BOOST_AUTO_TEST_CASE(using_more_threads_than_cores_prints_nothing_to_stderr) {
   const CommandFiles& weft = files();
   for (const std::string& command :
        {with(with(weft.base("train gpt"), "--threads", "64"), "--width", "64") + " --out t.weft",

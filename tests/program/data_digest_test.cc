@@ -1,4 +1,4 @@
-// The digest of training data changes with every byte that is read.
+// The digest of training data depends on every byte of the data.
 #include "weft/models/program/data_digest.h"
 #include <filesystem>
 
@@ -23,10 +23,10 @@ std::string digest(const std::string& path) {
   return data_digest(command, {});
 }
 
-BOOST_AUTO_TEST_CASE(every_byte_of_a_file_changes_the_digest) {
+BOOST_AUTO_TEST_CASE(changing_any_byte_of_a_file_changes_the_digest) {
   const TemporaryFolder folder;
   const std::string path = folder / "text";
-  constexpr std::size_t block = std::size_t{1} << 20;  // the size of a read
+  constexpr std::size_t block = std::size_t{1} << 20;  // the read size
   for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, block - 1, block, block + 1,
                                  2 * block, 2 * block + 1, 3 * block + 77}) {
     BOOST_TEST_CONTEXT(size << " bytes") {
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(every_byte_of_a_file_changes_the_digest) {
       BOOST_TEST(!word.empty());
       write_file(folder / "copy", text);
       BOOST_TEST(digest(folder / "copy") == word);
-      // Around block boundaries.
+      // Change bytes around block boundaries.
       for (std::size_t end = 0; end <= size + block; end += block) {
         for (const std::size_t at : {end - 1, end, end + 1, size - 1}) {
           if (at >= size) continue;
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(every_byte_of_a_file_changes_the_digest) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(names_and_sizes_in_a_folder_change_the_digest) {
+BOOST_AUTO_TEST_CASE(changing_file_names_or_sizes_in_a_folder_changes_the_digest) {
   const TemporaryFolder data, other;
   namespace fs = std::filesystem;
   for (const TemporaryFolder* folder : {&data, &other}) {
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(names_and_sizes_in_a_folder_change_the_digest) {
   const std::string path = data / ".", word = digest(path);
   BOOST_TEST(!word.empty());
   BOOST_TEST(digest(other / ".") == word);
-  // The folder may contain files of the training run itself.
+  // The folder may contain files written by the training run itself.
   write_file(data / "run.weft", "model");
   write_file(data / "run.svg", "plot");
   BOOST_TEST(digest(path) == word);

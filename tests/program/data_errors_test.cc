@@ -1,5 +1,5 @@
-// Invalid contents of files and data are not usage errors: they have exit code 1. Options and data
-// that would be ignored silently are reported.
+// Invalid file contents and data are not usage errors, so the exit code is 1. Options and data that
+// would be ignored silently are reported.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -25,7 +25,7 @@ const CommandFiles& files() {
 BOOST_AUTO_TEST_CASE(adapters_are_merged_only_once_and_only_into_their_base_model) {
   const CommandFiles& weft = files();
   const std::string merge = "merge gpt.weft --out merged.weft --adapters ";
-  // A different model of the same shape.
+  // Train a different model with the same sizes.
   weft.run(weft.base("train gpt") + " --seed 7 --out other.weft");
   weft.check_rejected("merge other.weft --adapters tuned.lora.safetensors --out merged.weft",
                       "were trained on other weights than those of other.weft");
@@ -45,10 +45,10 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_only_once_and_only_into_their_base_mode
   weft.run(merge + "tuned.lora.safetensors");
   weft.check_rejected("merge merged.weft --adapters tuned.lora.safetensors --out twice.weft",
                       "or the adapters are already merged into it");
-  // Files of older versions do not record their base model.
+  // Adapter files from older versions do not record their base model.
   adapters = load_lora(weft.path("tuned.lora.safetensors"));
   adapters.base.clear();
-  // Finite numbers with infinite products.
+  // These adapters are finite, but their products overflow.
   LoraAdapters large = adapters;
   for (Tensor* part : {&large.adapters.begin()->second.a, &large.adapters.begin()->second.b}) {
     *part = part->clone();
@@ -133,9 +133,9 @@ BOOST_AUTO_TEST_CASE(options_without_effect_are_rejected) {
   for (const char* name : {"tok.json", "texts.jsonl"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(every_reader_of_a_model_detects_damage) {
+BOOST_AUTO_TEST_CASE(every_command_that_reads_a_model_detects_damage) {
   const CommandFiles& weft = files();
-  // A changed byte in the tokenizer of a model file.
+  // Change one byte of the tokenizer in a model file.
   weft.run(
       "train gpt --tokenizer bpe --vocab 60 --text text.txt --steps 2 --layers 1 --heads 2 "
       "--width 16 --context 16 --batch 4 --warmup 1 --threads 2 --out bpe.weft");
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(every_reader_of_a_model_detects_damage) {
         "data tokenize --tokenizer bpe.weft --out set text.txt",
         "train gpt --tokenizer bpe.weft --text text.txt --steps 2 --out new.weft"})
     weft.check_rejected(command, "a DATA record is damaged");
-  // A NaN weight in a folder.
+  // Set one weight in a model folder to NaN.
   Safetensors weights = read_safetensors(weft.path("folder/model.safetensors"));
   Tensor& first = weights.tensors.begin()->second;
   first = first.clone();
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(every_reader_of_a_model_detects_damage) {
   write_safetensors(weft.path("nan/model.safetensors"), weights.tensors, weights.metadata);
   fs::copy_file(weft.path("folder/config.json"), weft.path("nan/config.json"));
   weft.check_rejected("verify nan", "' is nan at [");
-  // Finite weights that produce no finite results.
+  // These weights are finite, but the results are not.
   weights = read_safetensors(weft.path("folder/model.safetensors"));
   for (auto& [name, tensor] : weights.tensors) {
     tensor = tensor.clone();

@@ -1,5 +1,5 @@
-// Which files the program may overwrite: no inputs, no files of another kind, and nothing that is
-// not a regular file. Tested for every output option of every command.
+// The program never overwrites inputs, files of another type, or anything that is not a regular
+// file. This is tested for every output option of every command.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder that all tests share. Each test leaves it unchanged.
+/// Returns the folder that all tests share. Each test leaves it unchanged.
 const CommandFiles& files() {
   static const CommandFiles shared;
   return shared;
@@ -41,8 +41,8 @@ std::vector<Writer> writers(const std::vector<WalkedCommand>& commands) {
 
 bool is_training(const WalkedCommand& command) { return command.words.front() == "train"; }
 
-/// Returns the command with that option set to `file`, and with its other required outputs
-/// elsewhere.
+/// Returns a command line in which the output option is set to `file` and all other required
+/// outputs are set to different files.
 std::string writing(const Writer& writer, const std::string& file) {
   std::string arguments =
       files().base(writer.command->name) + " " + writer.option->name + " " + file;
@@ -64,7 +64,7 @@ std::string reading(std::string arguments, const WalkedCommand& command, const W
   return arguments.replace(begin, end - begin, file);
 }
 
-/// Returns a file extension that fits the option.
+/// Returns the file extension for the output option.
 std::string ending(const Writer& writer) {
   if (writer.option->name == "--log") return ".jsonl";
   if (writer.command->name == "tokenizer train") return ".json";
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(no_output_replaces_an_input_under_any_name) {
   for (const Writer& writer : writers(commands)) {
     for (const WalkedOption& input : writer.command->options) {
       if (!input.is(kInputType)) continue;
-      // A resumed run replaces its file by its next state.
+      // A resumed run may overwrite the file from which it was resumed.
       if (input.name == "--resume" && writer.option->name == "--out") continue;
       const std::string source = CommandFiles::input_of(writer.command->name, input.name);
       const std::string victim = "victim" + fs::path(source).extension().string();
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(two_outputs_cannot_be_the_same_file) {
   fs::create_symlink(weft.path("a.svg"), weft.path("b.weft"));
   weft.check_rejected(weft.base("train gpt") + " --out a.weft --best b.weft", "are the same file");
   fs::remove(weft.path("b.weft"));
-  // Names that differ only in their extension have separate plots.
+  // Models whose names differ only in the extension have separate plots.
   weft.run(weft.base("train gpt") + " --out m.v1");
   const std::string plot = weft.read("m.v1.svg");
   weft.run(with(weft.base("train gpt"), "--steps", "3") + " --out m.v2");
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(two_outputs_cannot_be_the_same_file) {
   for (const char* name : {"m.v1", "m.v2", "m.v1.svg", "m.v2.svg"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(kept_checkpoints_are_the_replaced_ones) {
+BOOST_AUTO_TEST_CASE(keep_preserves_the_replaced_checkpoints) {
   const CommandFiles& weft = files();
   fs::create_symlink(weft.path("real.weft"), weft.path("k.weft"));
   const std::string command =
@@ -165,7 +165,8 @@ BOOST_AUTO_TEST_CASE(kept_checkpoints_are_the_replaced_ones) {
   }
   std::sort(kept.begin(), kept.end());
   BOOST_TEST((kept == std::vector<int>{1, 2}));
-  // A run that was killed during a save can be resumed, although its last checkpoint has two names.
+  // A run that was killed while saving can be resumed, although its last checkpoint then has two
+  // names.
   fs::remove(weft.path("k.1.weft"));
   fs::create_hard_link(weft.path("real.weft"), weft.path("k.1.weft"));
   weft.run("train gpt --text text.txt --resume k.weft --steps 4 --keep 2");
@@ -208,7 +209,7 @@ BOOST_AUTO_TEST_CASE(plots_and_adapters_do_not_replace_user_files) {
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(files_of_another_kind_are_replaced_only_with_force) {
+BOOST_AUTO_TEST_CASE(files_of_another_type_are_replaced_only_with_force) {
   const CommandFiles& weft = files();
   const std::vector<WalkedCommand> commands = all_commands();
   for (const Writer& writer : writers(commands)) {
@@ -225,15 +226,16 @@ BOOST_AUTO_TEST_CASE(files_of_another_kind_are_replaced_only_with_force) {
   weft.write("old.weft", "something else");
   weft.run("quantize gpt.weft --force --out old.weft");
   BOOST_TEST(weft.read("old.weft") != "something else");
-  weft.write("old.weft", "");  // an empty file, as created by mktemp, contains nothing to lose
+  weft.write("old.weft", "");  // an empty file, as created by mktemp, may be replaced
   weft.run("quantize gpt.weft --out old.weft");
-  weft.run("quantize gpt.weft --weights bf16 --out old.weft");  // a file of the same kind
+  weft.run("quantize gpt.weft --weights bf16 --out old.weft");  // a file of the same type
   fs::remove(weft.path("old.weft"));
 }
 
-BOOST_AUTO_TEST_CASE(file_kinds_are_not_recognised_by_ambiguous_prefixes) {
+BOOST_AUTO_TEST_CASE(file_types_are_not_recognised_by_ambiguous_prefixes) {
   const CommandFiles& weft = files();
-  // The ninth byte of a safetensors file is a brace, and other logs begin with the same word.
+  // A brace as the ninth byte is not enough to recognise a safetensors file, and the first word is
+  // not enough to recognise a log.
   weft.write("main.c", "int f() {\n  return 0;\n}\n");
   weft.check_rejected(weft.base("run") + " --outputs main.c", "main.c already exists");
   weft.write("clicks.jsonl", "{\"event\":\"click\",\"at\":3}\n");
@@ -253,7 +255,7 @@ BOOST_AUTO_TEST_CASE(file_kinds_are_not_recognised_by_ambiguous_prefixes) {
     fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(inference_files_do_not_replace_trainable_models) {
+BOOST_AUTO_TEST_CASE(a_trainable_model_is_not_overwritten_by_an_untrainable_one) {
   const CommandFiles& weft = files();
   const std::string wanted = "is a trainable model, and would be replaced by one that";
   fs::copy_file(weft.path("tuned.weft"), weft.path("precious.weft"));
@@ -287,7 +289,7 @@ BOOST_AUTO_TEST_CASE(all_files_of_a_token_set_are_checked) {
   fs::remove(weft.path("set-00001.tok"));
   weft.run(tokenize + "--documents line --shard-size 16 text.txt");
   BOOST_TEST(fs::exists(weft.path("set-00005.tok")));
-  weft.run(tokenize + "text.txt");  // files of a previous set are of the same kind
+  weft.run(tokenize + "text.txt");  // files of a previous set may be replaced
   for (const char* name : {"set-00000.tok", "tok.json"}) fs::remove(weft.path(name));
   BOOST_TEST(!fs::exists(weft.path("set-00001.tok")));
 }
@@ -306,7 +308,7 @@ BOOST_AUTO_TEST_CASE(unwritable_outputs_are_rejected_before_any_work) {
   BOOST_REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
   std::vector<std::string> places = {"pipe",     "to_pipe", "socket", "digits", ".",
                                      "dangling", "loop",    "/",      "",       "text.txt/under"};
-  // A new device node, so that no device of the machine is at risk.
+  // Create a new device node, so that the test cannot damage a device of the machine.
   if (mknod(weft.path("null").c_str(), S_IFCHR | 0666, makedev(1, 3)) == 0)
     places.emplace_back("null");
   fs::create_directory(weft.path("sealed"));
@@ -317,7 +319,7 @@ BOOST_AUTO_TEST_CASE(unwritable_outputs_are_rejected_before_any_work) {
     weft.check_rejected(writing(writer, std::string(305, 'n') + ending(writer)));
     weft.check_rejected(writing(writer, "missing/folder/m" + ending(writer)));
     if (geteuid() != 0) weft.check_rejected(writing(writer, "sealed/m" + ending(writer)));
-    // A write-protected file of the right kind.
+    // A write-protected file is not replaced, even if it has the right type.
     const std::string kept = "kept" + ending(writer);
     fs::copy_file(weft.path(writer.command->name == "run" ? "inputs.safetensors" : "gpt.weft"),
                   weft.path(kept));

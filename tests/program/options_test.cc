@@ -37,7 +37,7 @@ const std::vector<std::string> kInvalidDurations = {"-1us", "5",      "us", "5 m
 const std::vector<std::string> kInvalidIds = {"-1", "1 two", "1,2", "1.5", "4294967296", " "};
 const std::vector<std::string> kInvalidPlaces = {"1", "1:", ":1", "1:2:3", "-1:2", "1:-2", "1 1:2"};
 
-/// Returns numbers just outside a range such as "INTEGER[1, 64]" or "NUMBER(0, 1]".
+/// Returns values just outside a range such as "INTEGER[1, 64]" or "NUMBER(0, 1]".
 std::vector<std::string> out_of_range_values(const std::string& type) {
   const std::size_t open = type.find_first_of("[("), comma = type.find(", ");
   if (open == std::string::npos) return {};
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(all_commands_and_options_are_found) {
   BOOST_TEST(counts["bench gemm"] > 5U);
 }
 
-// An option that is not declared through OptionList would have a type of CLI11, with different
+// An option that is not declared through OptionList would have a built-in CLI11 type with different
 // checks.
 BOOST_AUTO_TEST_CASE(every_option_has_a_known_type) {
   for (const WalkedCommand& command : all_commands()) {
@@ -106,19 +106,20 @@ bool names_positional(const WalkedCommand& command, const std::string& message) 
   });
 }
 
-BOOST_AUTO_TEST_CASE(every_invalid_value_is_rejected_with_the_option_name) {
+BOOST_AUTO_TEST_CASE(errors_for_invalid_values_name_the_option) {
   std::size_t tried = 0;
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
       if (option.type == "FLAG") continue;
       for (const std::string& value : bad_values(option)) {
-        // The option precedes all other arguments, so that a positional argument is the first one.
+        // The option precedes all other arguments. If the option is positional, its value is the
+        // first argument.
         std::vector<std::string> arguments = command.words;
         if (!option.positional) arguments.push_back(option.name);
         arguments.push_back(value);
         const std::string message = usage_error(arguments);
         ++tried;
-        // A value without an option becomes the first positional argument of the command.
+        // A value without an option name is parsed as the first positional argument of the command.
         const bool named = message.find(option.name) != std::string::npos ||
                            (option.positional && (message.find("file") != std::string::npos ||
                                                   names_positional(command, message)));
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(every_option_requires_a_value) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(missing_required_options_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_missing_required_options) {
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
       if (!option.required || option.positional) continue;
@@ -179,7 +180,7 @@ std::string good_value(const WalkedOption& option) {
   return "nothing";
 }
 
-BOOST_AUTO_TEST_CASE(options_with_one_value_cannot_be_repeated) {
+BOOST_AUTO_TEST_CASE(single_value_options_cannot_be_repeated) {
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
       if (option.type == "FLAG" || option.positional || option.repeatable) continue;
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(options_with_one_value_cannot_be_repeated) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_valid_value_of_every_option_is_accepted) {
+BOOST_AUTO_TEST_CASE(every_option_accepts_a_valid_value) {
   for (const WalkedCommand& command : all_commands()) {
     for (const WalkedOption& option : command.options) {
       if (option.positional) continue;
@@ -202,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_valid_value_of_every_option_is_accepted) {
       arguments.push_back(option.name);
       if (option.type != "FLAG") arguments.push_back(good_value(option));
       const std::string message = usage_error(arguments);
-      // Errors about missing companion options are not about values.
+      // Errors about missing companion options are ignored, because they do not concern the value.
       const bool alone = message.empty() || message.find("requires") != std::string::npos ||
                          message.find("must be given together") != std::string::npos ||
                          message.find("inspect needs a file") != std::string::npos;
@@ -232,7 +233,7 @@ BOOST_AUTO_TEST_CASE(contradictory_options_are_rejected) {
   says({"bench", "gemm", "--m", "3"}, "--m, --n and --k must be given together");
 }
 
-BOOST_AUTO_TEST_CASE(seeds_of_64_bits_are_kept) {
+BOOST_AUTO_TEST_CASE(seeds_keep_all_64_bits) {
   const auto range = parse_unsigned("--seed", "18446744073709551615");
   BOOST_TEST(range == 18446744073709551615U);
   BOOST_CHECK_THROW(parse_unsigned("--seed", "18446744073709551616"), ArgumentError);
@@ -240,7 +241,7 @@ BOOST_AUTO_TEST_CASE(seeds_of_64_bits_are_kept) {
   BOOST_TEST(usage_error({"generate", "m.weft", "--seed", "18446744073709551615"}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(speeds_and_times_have_units) {
+BOOST_AUTO_TEST_CASE(speeds_and_times_are_parsed_with_units) {
   BOOST_TEST(parse_speed("b", "10Gbit/s") == 1.25e9);
   BOOST_TEST(parse_speed("b", "1.25 GB/s") == 1.25e9);
   BOOST_TEST(parse_speed("b", "100Mbit/s") == 12.5e6);
@@ -251,7 +252,7 @@ BOOST_AUTO_TEST_CASE(speeds_and_times_have_units) {
   BOOST_TEST(parse_duration("l", "0s") == 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(bytes_have_units) {
+BOOST_AUTO_TEST_CASE(byte_counts_are_parsed_with_units) {
   BOOST_TEST(parse_bytes("b", "1000") == 1000U);
   BOOST_TEST(parse_bytes("b", "1KiB") == 1024U);
   BOOST_TEST(parse_bytes("b", "500MiB") == 500U << 20);

@@ -1,4 +1,4 @@
-// Commands in the documentation: their options exist, and complete command lines are valid.
+// Commands in the documentation use existing options, and complete command lines are valid.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -32,7 +32,7 @@ std::vector<fs::path> pages() {
   return found;
 }
 
-/// Removes redirections, pipes, further commands and comments.
+/// Removes redirections, pipes, subsequent commands and comments from a command line.
 std::string without_shell(const std::string& line) {
   return std::regex_replace(line, std::regex(R"(( (#|\|\||&&|>|2>|<|;| \|) .*|   +[^\s\[-].*)$)"),
                             "");
@@ -50,7 +50,7 @@ std::vector<ShownCommand> shown_commands() {
       if (line.starts_with("```")) block = !block;
       std::smatch match;
       const bool indented = line.starts_with("    ");
-      // "weft text 1" is the first line of a graph as text.
+      // "weft text 1" is not a command but the first line of the text format for graphs.
       if ((block || indented) && line != "weft text 1" && std::regex_match(line, match, kCommand)) {
         found.push_back({name, without_shell(match[1]), true});
         more = true;
@@ -97,8 +97,8 @@ std::vector<std::string> arguments_of(const std::string& text) {
   return arguments;
 }
 
-/// Returns the commands that the leading words can denote: "train encoder|vit", "train FAMILY",
-/// "train".
+/// Returns the commands to which the leading words can refer, as in "train encoder|vit", "train
+/// FAMILY" or "train".
 std::vector<WalkedCommand> candidates(const std::vector<WalkedCommand>& all,
                                       const std::string& text) {
   std::vector<WalkedCommand> commands = all;

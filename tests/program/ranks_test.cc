@@ -1,4 +1,4 @@
-// Ranks of the program: an error on one rank ends all of them and is printed once.
+// The program on several ranks: an error on one rank stops all ranks and is printed once.
 #include "weft/models/program/ranks.h"
 
 #include <boost/test/unit_test.hpp>
@@ -20,7 +20,7 @@ namespace weft::program {
 BOOST_AUTO_TEST_SUITE(ranks)
 namespace {
 
-/// How a rank ended.
+/// Exit code and error message of one rank.
 struct RankOutcome {
   int code = 0;
   bool prints = false;
@@ -42,7 +42,7 @@ std::vector<RankOutcome> outcomes_of(int ranks, const std::function<void(const W
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_error_on_all_ranks_is_printed_by_the_first) {
+BOOST_AUTO_TEST_CASE(errors_on_all_ranks_are_printed_by_rank_0_only) {
   const auto all = outcomes_of(3, [](const World&) { throw UsageError("--steps is no number"); });
   for (std::size_t r = 0; r < all.size(); ++r) {
     BOOST_TEST(all[r].code == 2);
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(an_error_on_all_ranks_is_printed_by_the_first) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_error_on_one_rank_is_printed_by_the_first_with_its_name) {
+BOOST_AUTO_TEST_CASE(an_error_on_one_rank_is_printed_by_rank_0_with_the_rank_name) {
   const auto all = outcomes_of(4, [](const World& world) {
     if (world.rank() >= 2) throw IoError("cannot read text.txt");
   });
@@ -62,14 +62,14 @@ BOOST_AUTO_TEST_CASE(an_error_on_one_rank_is_printed_by_the_first_with_its_name)
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_without_memory_ends_all_ranks) {
+BOOST_AUTO_TEST_CASE(an_out_of_memory_error_on_one_rank_stops_all_ranks) {
   const auto all = outcomes_of(2, [](const World& world) {
     if (world.first()) throw std::bad_alloc();
   });
   for (const RankOutcome& ended : all) BOOST_TEST(ended.code == 1);
 }
 
-BOOST_AUTO_TEST_CASE(without_errors_all_ranks_continue) {
+BOOST_AUTO_TEST_CASE(all_ranks_continue_if_there_is_no_error) {
   for (const RankOutcome& ended : outcomes_of(3, [](const World&) {})) BOOST_TEST(ended.code == 0);
 }
 
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_single_rank_rethrows_its_exception) {
   BOOST_CHECK_THROW(on_all_ranks(World(), [] { throw UsageError("x"); }), UsageError);
 }
 
-BOOST_AUTO_TEST_CASE(texts_of_the_first_rank_are_sent_to_all) {
+BOOST_AUTO_TEST_CASE(texts_are_broadcast_from_rank_0) {
   ThreadWorld world(3);
   std::vector<std::vector<std::string>> all(3);
   world.run([&](const std::shared_ptr<Transport>& end) {
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(commands_without_rank_support_reject_several_ranks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ranks_of_a_machine_share_its_threads) {
+BOOST_AUTO_TEST_CASE(ranks_on_one_machine_share_its_threads) {
   BOOST_TEST(threads_of_rank(World(), 0) == 0);
   BOOST_TEST(threads_of_rank(World(), 3) == 3);
   ThreadWorld world(2);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(ranks_of_a_machine_share_its_threads) {
     own[rank] = threads_of_rank(World(end), 0);
     requested[rank] = threads_of_rank(World(end), 7);
   });
-  // ThreadWorld gives every rank a different host.
+  // In a ThreadWorld, every rank has a different host name.
   for (std::size_t r = 0; r < 2; ++r) {
     BOOST_TEST(own[r] == hardware_threads());
     BOOST_TEST(requested[r] == 7);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(rank_and_size_are_read_from_the_launcher) {
     BOOST_TEST(started);
     return std::vector<int>{found.rank, found.ranks};
   };
-  if (started_by_mpi()) return;  // the tests themselves run under MPI
+  if (started_by_mpi()) return;  // skip the rest if the tests themselves run under MPI
   BOOST_TEST(launched_rank().ranks == 1);
   BOOST_TEST(
       of("OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4") == (std::vector<int>{2, 4}),
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(rank_and_size_are_read_from_the_launcher) {
              boost::test_tools::per_element());
   BOOST_TEST(of("PMIX_RANK", "1", "SLURM_STEP_NUM_TASKS", "2") == (std::vector<int>{1, 2}),
              boost::test_tools::per_element());
-  // A shell within a Slurm allocation has no launcher.
+  // A shell inside a Slurm allocation was not started by a launcher.
   ::setenv("SLURM_STEP_NUM_TASKS", "2", 1);
   BOOST_TEST(launched_rank().ranks == 1);
   ::unsetenv("SLURM_STEP_NUM_TASKS");

@@ -1,5 +1,5 @@
-// Sizes beyond the memory of any machine are rejected before any work, with the memory that they
-// would need.
+// Sizes that exceed the memory of any machine are rejected before any work starts. The error states
+// the memory that would be needed.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <limits>
@@ -24,7 +24,7 @@ const CommandFiles& files() {
   return shared;
 }
 
-BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_rejected_by_name) {
+BOOST_AUTO_TEST_CASE(errors_name_options_with_excessive_sizes) {
   const CommandFiles& weft = files();
   const std::string gpt = weft.base("train gpt") + " --out new.weft";
   weft.check_rejected(with(gpt, "--layers", "100000"), "layers must be at most 4096, not 100000");
@@ -62,11 +62,11 @@ BOOST_AUTO_TEST_CASE(sizes_beyond_all_models_are_rejected_by_name) {
   weft.write("folder/config.json", config);
 }
 
-BOOST_AUTO_TEST_CASE(errors_state_the_memory_that_is_needed,
+BOOST_AUTO_TEST_CASE(errors_state_the_required_memory,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
   const auto check_memory_error = [&](const std::string& arguments, const std::string& part) {
-    // A limit set by the shell simulates a small machine.
+    // A memory limit set by the shell simulates a small machine.
     const Outcome outcome = weft(arguments, {.kilobytes = 4'000'000});
     BOOST_TEST_CONTEXT(arguments << "\n" << outcome.err) {
       BOOST_TEST(outcome.code == 2);
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_memory_that_is_needed,
   weft.write("texts.txt", texts);
   check_memory_error("translate translator.weft --input texts.txt --beams 64 --batch 4096",
                      "the key/value cache for 262144 rows of ");
-  // Memory for the source texts does not grow with the square of the number of rows.
+  // The memory for source texts does not grow quadratically with the number of rows.
   const Outcome answered =
       weft("generate translator.weft --prompt \"the ships\" --prompt ships --beams 4096 --tokens 1",
            {.kilobytes = 4'000'000});
@@ -112,8 +112,9 @@ BOOST_AUTO_TEST_CASE(errors_state_the_memory_that_is_needed,
   BOOST_TEST(!fs::exists(weft.path("new.txt")));
 }
 
-// The number of co-occurring words is known only while they are counted.
-BOOST_AUTO_TEST_CASE(co_occurrence_errors_state_the_memory_that_is_needed,
+// The number of co-occurring word pairs is not known before counting, so this error occurs while
+// counting.
+BOOST_AUTO_TEST_CASE(co_occurrence_errors_state_the_required_memory,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
   std::string text;
@@ -137,10 +138,10 @@ BOOST_AUTO_TEST_CASE(co_occurrence_errors_state_the_memory_that_is_needed,
   }
 }
 
-BOOST_AUTO_TEST_CASE(running_out_of_memory_is_reported_in_one_line,
+BOOST_AUTO_TEST_CASE(running_out_of_memory_is_a_one_line_error,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
-  // The matrices take 187'500 KiB: they would fit alone, but not together with the program.
+  // The matrices need 187'500 KiB. They would fit alone, but not together with the program.
   const Outcome outcome =
       weft("bench gemm --m 4000 --n 4000 --k 4000 --threads 1 --runs 1", {.kilobytes = 188'000});
   BOOST_TEST_CONTEXT(outcome.err) {
@@ -149,9 +150,9 @@ BOOST_AUTO_TEST_CASE(running_out_of_memory_is_reported_in_one_line,
   }
 }
 
-// Sets every number in the configuration of every family to far too large values: a graph is built,
-// or an error names the problem. A loop over an unchecked number would not end.
-BOOST_AUTO_TEST_CASE(every_number_of_a_configuration_is_checked) {
+// Sets every number in the config of every family to far too large values. Either a graph is built
+// or the error names the problem. If a number were not checked, a loop over it would not terminate.
+BOOST_AUTO_TEST_CASE(every_number_in_a_config_is_checked) {
   std::set<std::string> families;
   int tried = 0;
   for (const auto& entry : fs::directory_iterator(WEFT_FIXTURES "/goldens")) {
@@ -185,10 +186,10 @@ BOOST_AUTO_TEST_CASE(every_number_of_a_configuration_is_checked) {
   BOOST_TEST(tried > 300);
 }
 
-// Sets each numeric option of every training command to a far too large value: it is accepted if it
-// is meaningful, or rejected in one line. An option of several families is tried with the first one
-// only.
-BOOST_AUTO_TEST_CASE(every_number_of_a_training_command_is_checked) {
+// Sets each numeric option of every training command to a far too large value, which must be
+// accepted if it is meaningful and rejected with a one-line error otherwise. If several commands
+// have the same option, only the first command is tested.
+BOOST_AUTO_TEST_CASE(every_numeric_training_option_is_checked) {
   const CommandFiles& weft = files();
   std::set<std::string> seen;
   int turn = 0;

@@ -1,4 +1,4 @@
-// The cost of a sharded training step, computed from its plans.
+// The cost of a sharded training step, computed from the execution plans.
 #include "weft/models/program/step_cost.h"
 
 #include <boost/test/unit_test.hpp>
@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-// A tied table of 1 MiB: it embeds the ids and is a factor of the product that computes the logits.
+// Returns a training program with a tied 1 MiB table, which is used both for the embedding and for
+// the matrix product that computes the logits.
 Program tied(Graph& g, int shards) {
   const Value ids = g.input("ids", DType::i32, {"batch"}),
               labels = g.input("labels", DType::i32, {"batch"});
@@ -27,7 +28,7 @@ Program tied(Graph& g, int shards) {
       .update(adamw(loss, {table, scale}, {.step = {.clip_norm = 1}}));
 }
 
-BOOST_AUTO_TEST_CASE(gradients_count_as_sums_and_not_as_working_memory) {
+BOOST_AUTO_TEST_CASE(gradients_are_counted_as_sums_and_not_as_working_memory) {
   const NamedSizes inputs = {{"ids", {8}}, {"labels", {8}}};
   Graph whole_graph, g;
   const StepCost whole = cost_of_step(tied(whole_graph, 1), inputs, Precision::highest),
@@ -36,15 +37,15 @@ BOOST_AUTO_TEST_CASE(gradients_count_as_sums_and_not_as_working_memory) {
   BOOST_TEST(sharded.parameter_bytes == kMiB + 256);
   BOOST_TEST(whole.parameter_bytes == sharded.parameter_bytes);
   BOOST_TEST(sharded.state_bytes >= 2 * sharded.parameter_bytes);
-  // Plus a few scalars: the loss, and the number of rows over which it is the mean.
+  // There are also sums of a few scalars: the loss and the number of rows for its mean.
   BOOST_TEST(sharded.sum_bytes >= sharded.parameter_bytes);
   BOOST_TEST(sharded.sum_bytes <= sharded.parameter_bytes + 64);
   BOOST_TEST(sharded.early_bytes == kMiB);
   BOOST_TEST(sharded.table_bytes == kMiB);
   BOOST_TEST(sharded.rows_bytes == 0);
-  // The operations of AdamW for every parameter.
+  // AdamW performs more than 4 operations per parameter.
   BOOST_TEST(sharded.step_flops > 4096 * 64 * 4);
-  // The update and the norm of all gradients each compute a mean from the sums.
+  // The parameter update and the norm of all gradients each compute the mean from the sums.
   BOOST_TEST(sharded.shard_flops + sharded.step_flops - 2 * 4096 * 64 == whole.shard_flops,
              boost::test_tools::tolerance(1e-4));
 }
@@ -65,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_shard_holds_only_a_few_gradients_at_a_time) {
                               .update(adamw(loss, layers, {.step = {.clip_norm = 1}}));
     return cost_of_step(train, {{"x", {4, 512}}}, Precision::highest).arena_bytes;
   };
-  // Clipping needs all eight gradients, of 1 MiB each.
+  // Clipping needs all eight gradients, each of 1 MiB, at the same time.
   BOOST_TEST(arena(1) > 8 * kMiB);
   BOOST_TEST(arena(4) < 3 * kMiB);
 }

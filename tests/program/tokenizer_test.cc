@@ -1,4 +1,4 @@
-// `weft tokenizer`: training, files and output.
+// The command `weft tokenizer`: training, files and output.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ std::string succeeds(const std::string& arguments) {
   return outcome.out;
 }
 
-BOOST_AUTO_TEST_CASE(every_kind_is_trained_encodes_and_decodes) {
+BOOST_AUTO_TEST_CASE(every_tokenizer_type_can_be_trained_and_round_trips_text) {
   for (const std::string kind : {"byte-bpe", "bpe", "wordpiece", "unigram", "word"}) {
     const std::string vocab = kind == "byte-bpe" ? "270" : "60";
     BOOST_TEST_CONTEXT(kind) {
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(every_kind_is_trained_encodes_and_decodes) {
       BOOST_TEST(contains(shown, "t.json: weft.tokenizer.subword\n"));
       BOOST_TEST(contains(shown, "  longest pieces\n"));
       BOOST_TEST(contains(shown, "  digest "));
-      // Training again with another number of threads writes the same file.
+      // Training with a different number of threads writes the same file.
       succeeds("tokenizer train text.txt --threads 1 --kind " + kind + " --vocab " + vocab +
                " --out again.json");
       BOOST_TEST((files().read("t.json") == files().read("again.json")));
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(ids_are_printed_in_the_requested_form) {
   BOOST_TEST((json == nlohmann::json{{"ids", {std::stoi(id), 1}},
                                      {"pieces", {"all", "[X]"}},
                                      {"spans", {{0, 3}, {4, 7}}}}));
-  // As plain text, it consists of three unknown words.
+  // With --plain, "[X]" is ordinary text and consists of three unknown words.
   BOOST_TEST(succeeds("tokenizer encode w.json '[X]' --plain") == "0 0 0\n");
   BOOST_TEST(succeeds("tokenizer decode w.json 1 " + id) == "all\n");
   BOOST_TEST(succeeds("tokenizer decode w.json 1 " + id + " --special") == "[X] all\n");
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(ids_are_printed_in_the_requested_form) {
   for (const char* name : {"w.json", "lines"}) fs::remove(weft.path(name));
 }
 
-BOOST_AUTO_TEST_CASE(tokenizers_of_all_kinds_of_files_are_shown) {
+BOOST_AUTO_TEST_CASE(inspect_accepts_all_files_with_tokenizers) {
   const CommandFiles& weft = files();
   const std::string of_model = succeeds("tokenizer inspect gpt.weft");
   BOOST_TEST(contains(of_model, "weft.tokenizer.character"));
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(training_errors_name_the_supported_options) {
   weft.write("own.json", "{\"mine\": 1}");
   weft.check_rejected("tokenizer train text.txt --out own.json", "is not a tokenizer.json");
   succeeds("tokenizer train text.txt --out own.json --force --vocab 270");
-  succeeds("tokenizer train text.txt --out own.json --vocab 271");  // a file of the same kind
+  succeeds("tokenizer train text.txt --out own.json --vocab 271");  // a file of the same type
   const std::string few = succeeds("tokenizer train text.txt --kind word --out own.json");
   BOOST_TEST(contains(few, "the text does not yield all 8,000 requested"));
   fs::remove(weft.path("own.json"));

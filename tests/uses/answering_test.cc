@@ -1,4 +1,4 @@
-// Extractive question answering: answers are spans of a text.
+// Extractive question answering, in which answers are spans of the given text.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -36,7 +36,7 @@ struct Best {
   std::size_t begin = 0, end = 0;
   double score = -1e30, none = 0;
 };
-/// Finds the best span of one row by trying all of them.
+/// Finds the best span in one row by trying all spans.
 Best best_span(const TinyFolder& folder, bool types, std::size_t most_tokens) {
   const Encoding row = folder.ids(kQuestion, kShort);
   const Tensor start = folder.output("start_logits", row, types);
@@ -56,7 +56,7 @@ Best best_span(const TinyFolder& folder, bool types, std::size_t most_tokens) {
   return best;
 }
 
-BOOST_AUTO_TEST_CASE(the_answer_is_the_best_span_of_the_logits) {
+BOOST_AUTO_TEST_CASE(the_answer_is_the_span_with_the_highest_logits) {
   for (const std::string& type : encoder_types()) {
     for (const std::int64_t most : {1, 3, 30}) {
       BOOST_TEST_CONTEXT(type << " " << most) {
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_best_span_of_the_logits) {
         BOOST_TEST(found[0].end == best.end);
         BOOST_TEST(found[0].text == kShort.substr(best.begin, best.end - best.begin));
         BOOST_TEST(std::abs(found[0].score - best.score) < 1e-4);
-        // With `no_answer`, "no answer" competes with the spans.
+        // With `no_answer`, the "no answer" option competes with the spans.
         const double above = best.score - best.none;
         BOOST_TEST(
             !answers(folder.path(), kShort, {.most_tokens = most, .no_answer = above - 0.01})[0]
@@ -84,10 +84,11 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_best_span_of_the_logits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(windows_cover_a_long_text) {
+BOOST_AUTO_TEST_CASE(windows_cover_all_tokens_of_a_long_text) {
   const TinyFolder folder("bert", "ForQuestionAnswering");
   const std::string context = long_context();
-  // Every token of the context is in some window, so all answers of one token cover the context.
+  // Every token of the context occurs in at least one window, so the single-token answers together
+  // cover the context.
   const auto found =
       answers(folder.path(), context, {.most = 1000, .most_tokens = 1, .window = 30, .stride = 8});
   std::size_t pieces = 0;
@@ -103,9 +104,9 @@ BOOST_AUTO_TEST_CASE(windows_cover_a_long_text) {
   }
   BOOST_TEST(sum <= 1 + 1e-9);
   BOOST_TEST(sum > 0.5);
-  // Results do not depend on the other questions of a batch.
+  // Results do not depend on the other questions in a batch.
   const auto loaded = load_any_model(folder.path());
-  // By default, windows are those of the model's training.
+  // By default, the window settings are those used in training.
   auto& answerer = dynamic_cast<SpanAnswerer&>(*loaded.model);
   answerer.spans = {.window = 30, .stride = 8, .answer_tokens = 1};
   Session trained(*answerer.graph, answerer.store);
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(windows_cover_a_long_text) {
   BOOST_TEST(both[1][0].text == answers(folder.path(), context)[0].text);
 }
 
-BOOST_AUTO_TEST_CASE(too_long_questions_are_errors_and_empty_texts_have_no_answer) {
+BOOST_AUTO_TEST_CASE(overlong_questions_are_errors_and_empty_texts_have_no_answer) {
   const TinyFolder folder("roberta", "ForQuestionAnswering");
   const auto loaded = load_any_model(folder.path());
   const auto& task = loaded.task;
@@ -160,7 +161,8 @@ BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_from_its_own_weights) {
       const auto run = task.start(args);
       BOOST_TEST_REQUIRE(run->loaded.has_value());
       auto& model = run->model();
-      // The token embeddings, including rows without a token, and the head are those of the folder.
+      // The token embeddings, including rows without a token, and the head are loaded from the
+      // folder.
       Session before(*model.graph, model.store, {.seed = 3});
       const Question asked{kQuestion, kShort};
       const auto found = task.answer(before, model, {asked}, {})[0];
@@ -179,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_from_its_own_weights) {
       const std::string file = folder.beside("tuned.weft");
       save_model(file, model);
       BOOST_TEST(answers(file, "mary lives in new york .")[0].text == "new york");
-      // The model of a folder can also be evaluated directly.
+      // A model in a folder can also be evaluated directly.
       OptionValues values;
       values.add("--test", data);
       const auto opened = task.open(load_any_model(folder.path()).model, values);

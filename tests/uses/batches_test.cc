@@ -1,5 +1,5 @@
-// Results for a text do not depend on the other texts of its batch, and the likelihood of a text is
-// that of its ids.
+// Results for a text do not depend on the other texts in the batch, and the likelihood of a text
+// equals the likelihood of its ids.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <numeric>
@@ -39,7 +39,7 @@ struct Opened {
 
 bool near(double a, double b) { return std::abs(a - b) < 1e-5; }
 
-BOOST_AUTO_TEST_CASE(classes_tags_and_guesses_do_not_depend_on_the_batch) {
+BOOST_AUTO_TEST_CASE(classes_tags_and_mask_predictions_do_not_depend_on_the_batch) {
   for (const char* type : {"bert", "roberta", "deberta-v2"}) {
     BOOST_TEST_CONTEXT(type) {
       json labelled = tiny_config(type, class_prefix(type) + "ForTokenClassification");
@@ -115,8 +115,8 @@ BOOST_AUTO_TEST_CASE(answers_do_not_depend_on_the_batch) {
   }
 }
 
-/// Returns the logits of the Hugging Face class for one row of ids. For an encoder-decoder,
-/// `outputs` are the ids that the decoder reads.
+/// Returns the logits that the Hugging Face class computes for one row of ids. For an
+/// encoder-decoder, `outputs` are the decoder input ids.
 Tensor logits_of(const std::string& path, const TokenIds& ids, const TokenIds& outputs = {}) {
   const hf::Folder folder = hf::read_folder(path);
   NamedTensors inputs = {{"input_ids", Tensor::of({1, std::ssize(ids)}, ids)}};
@@ -146,7 +146,7 @@ void check_scores(const ScoredText& found, const Tensor& logits, std::int64_t fi
   }
 }
 
-BOOST_AUTO_TEST_CASE(decoder_and_encoder_decoder_classifiers_match_their_logits) {
+BOOST_AUTO_TEST_CASE(decoder_and_encoder_decoder_classifiers_match_the_logits) {
   using testing::Json;
   const Json labels = {{"0", "dull"}, {"1", "good"}, {"2", "long"}};
   const Json gpt2 = {{"model_type", "gpt2"},
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(decoder_and_encoder_decoder_classifiers_match_their_logits)
 const Texts kRhymes = {"the grand old duke", "up we", "he marched them up to the top of the hill",
                        "down again, and so on"};
 
-BOOST_AUTO_TEST_CASE(likelihoods_of_decoders_match_their_logits) {
+BOOST_AUTO_TEST_CASE(decoder_likelihoods_match_the_logits) {
   for (const auto write : {testing::write_gpt2, testing::write_llama}) {
     const testing::TemporaryFolder made("decoder");
     OpenedWriter opened(write(made));
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(likelihoods_of_decoders_match_their_logits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(likelihoods_of_encoder_decoders_match_their_logits) {
+BOOST_AUTO_TEST_CASE(encoder_decoder_likelihoods_match_the_logits) {
   using Write = std::string (*)(const testing::TemporaryFolder&, const testing::Json&);
   for (const Write write : {Write(testing::write_t5), Write(testing::write_bart)}) {
     const testing::TemporaryFolder made("encoder_decoder");
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(likelihoods_of_encoder_decoders_match_their_logits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(too_long_texts_are_truncated_if_there_is_a_callback) {
+BOOST_AUTO_TEST_CASE(overlong_texts_are_truncated_if_a_callback_is_set) {
   const testing::TemporaryFolder made("decoder"), bart("bart");
   OpenedWriter gpt2(testing::write_gpt2(made)), summaries(testing::write_bart(bart));
   std::string text;
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(too_long_texts_are_truncated_if_there_is_a_callback) {
   const auto error_with = [](std::int64_t tokens) {
     return testing::says("text 2: it has " + std::to_string(tokens) + " tokens, but the model");
   };
-  // A decoder continues from the end of the text, as if the rest did not exist.
+  // A decoder reads the end of the text; the result is the same as without the truncated part.
   const Tokenizer& tokenizer = gpt2.writer->tokenizer();
   const TokenIds ids = wide(tokenizer.encode_text(text).ids);
   const auto change = [](GenerationOptions& o) { o.max_new = 5; };
@@ -296,7 +296,8 @@ BOOST_AUTO_TEST_CASE(too_long_texts_are_truncated_if_there_is_a_callback) {
   BOOST_TEST(cut[0].kept == 43);
   BOOST_TEST((gpt2.writer->write_ids({{ids.end() - 43, ids.end()}}, {.change = change})[0].ids ==
               written[1].ids));
-  // An encoder-decoder reads the beginning of the text, and the special tokens around it are kept.
+  // An encoder-decoder reads the beginning of the text. The special tokens before and after the
+  // text are kept.
   cut.clear();
   const TokenIds read = summaries.writer->read(text);
   TokenIds kept(read.begin(), read.begin() + 63);
@@ -306,7 +307,8 @@ BOOST_AUTO_TEST_CASE(too_long_texts_are_truncated_if_there_is_a_callback) {
   BOOST_TEST((summaries.writer->write_ids({kept})[0].ids == summary[1].ids));
   BOOST_TEST((summaries.translate({"up", text}, {.on_cut = on_cut})[1].ids == summary[1].ids));
   BOOST_CHECK_EXCEPTION(summaries.translate({"up", text}), TextError, error_with(std::ssize(read)));
-  // Scoring first truncates the beginning of the prompt, then the end of the scored text.
+  // Scoring first truncates the beginning of the prompt, and then the end of the scored text if
+  // that is not enough.
   cut.clear();
   BOOST_CHECK_EXCEPTION(gpt2.writer->score_texts({{"up and"}, {text}}), TextError,
                         error_with(std::ssize(ids)));

@@ -1,4 +1,5 @@
-// Chat sessions: reuse of cached state between turns, a full context, and the command `weft chat`.
+// Chat sessions: reuse of cached state between turns, behaviour when the context is full, and the
+// command `weft chat`.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
@@ -28,7 +29,7 @@ struct Opened {
         writer(session, model),
         format(*read_chat_format(path).format) {}
 
-  /// Returns the ids of the answer to a conversation, computed from scratch.
+  /// Returns the ids of the answer to a conversation, computed without any cached state.
   TokenIds fresh(const Conversation& conversation) {
     const EncodedChat chat = encode_chat(model.tokenizer, format, conversation,
                                          {.chat = {.add_generation_prompt = true}});
@@ -74,7 +75,7 @@ BOOST_AUTO_TEST_CASE(turns_reuse_cached_state_and_answers_do_not_change) {
   BOOST_TEST(chat.conversation().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_full_context_is_an_error_or_drops_the_oldest_turns) {
+BOOST_AUTO_TEST_CASE(a_full_context_is_an_error_unless_old_turns_may_be_dropped) {
   const TemporaryFolder made("chatty");
   Opened opened(write_chat_model(made, 160));
   const auto talk = [&](WhenFull when_full, int turns) {
@@ -99,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_full_context_is_an_error_or_drops_the_oldest_turns) {
   BOOST_TEST(chat.conversation().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_answer_is_kept_as_far_as_it_was_generated) {
+BOOST_AUTO_TEST_CASE(the_generated_part_of_a_cancelled_answer_is_kept) {
   const TemporaryFolder made("chatty");
   Opened opened(write_chat_model(made, 512));
   ChatSession chat(opened.writer, opened.format);
@@ -111,14 +112,15 @@ BOOST_AUTO_TEST_CASE(a_cancelled_answer_is_kept_as_far_as_it_was_generated) {
   BOOST_TEST(chat.say("down").reused > 0);
 }
 
-BOOST_AUTO_TEST_CASE(the_chat_command_answers_lines_and_executes_commands) {
+BOOST_AUTO_TEST_CASE(the_chat_command_answers_messages_and_executes_commands) {
   const Shell weft;
   const TemporaryFolder made("chatty");
   const std::string path = write_chat_model(made, 512);
   const std::string command = "chat " + path + " --greedy --threads 1 ";
   const auto talk = [&](const std::string& options, const std::string& lines) {
     const std::string input = weft.write("lines", lines);
-    // Shell appends its own redirections at the end, so a second shell redirects stdin.
+    // Class Shell appends its own redirections to the command, so a second shell is needed to
+    // redirect stdin.
     return weft("--version >/dev/null; sh -c '" + std::string(WEFT_PROGRAM) + " " + command +
                 options + " <" + input + "'");
   };

@@ -1,4 +1,4 @@
-// `weft chat` in a terminal, with Ctrl-C and Ctrl-D.
+// `weft chat` in a terminal, including Ctrl-C and Ctrl-D.
 #include <boost/test/unit_test.hpp>
 
 #include "terminal.h"
@@ -13,11 +13,11 @@ using testing::TemporaryFolder;
 using testing::Terminal;
 using testing::write_echo_model;
 
-// Each of its bytes is one id, and no byte occurs twice.
+// Each byte of this answer is one id, and no byte occurs twice.
 const std::string kAnswer = "\u00e9\u20ac\U0001F600\u0436";
 constexpr std::int64_t kLong = 30'000;
 
-/// Runs `weft chat` with a folder, and checks its greeting.
+/// Runs `weft chat` with a model folder and checks the welcome message.
 class Chat : public Terminal {
  public:
   explicit Chat(const std::string& folder, const std::vector<std::string>& options = {})
@@ -40,7 +40,7 @@ class Chat : public Terminal {
   }
 };
 
-BOOST_AUTO_TEST_CASE(answers_are_printed_in_whole_characters) {
+BOOST_AUTO_TEST_CASE(streamed_answers_contain_only_whole_characters) {
   const TemporaryFolder made("parrot");
   Chat chat(write_echo_model(made, 512, kAnswer), {"--tokens", "40"});
   BOOST_TEST(chat.say("hello") == "hello\r\n" + kAnswer + "\r\n> ");
@@ -62,13 +62,13 @@ BOOST_AUTO_TEST_CASE(answers_are_streamed_and_ctrl_c_stops_them) {
   Chat chat(write_echo_model(made, kLong, kAnswer + " ", true), {"--tokens", "20000"});
   for (int turn = 0; turn < 2; ++turn) {
     chat.type("hello\n");
-    chat.until("hello\r\n" + kAnswer + " " + kAnswer + " ");  // and so on without end
+    chat.until("hello\r\n" + kAnswer + " " + kAnswer + " ");  // the answer repeats endlessly
     chat.interrupt();
     const std::string rest = chat.until("(stopped)\r\n> ");
     BOOST_TEST(!contains(rest, "\uFFFD"));  // no partial character is printed
   }
-  // At the prompt, only a second Ctrl-C quits, and a line in between cancels the first one. The
-  // signal may arrive just before the prompt starts waiting.
+  // At the prompt, only a second Ctrl-C quits, and entering a line in between cancels the first
+  // Ctrl-C. The signal may arrive just before the prompt starts to wait for input.
   for (int turn = 0; turn < 50; ++turn) {
     chat.interrupt();
     chat.until("\r\n(press Ctrl-C again to quit; Ctrl-D and /exit quit as well)\r\n> ");
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_full_context_is_reported) {
                       "the maximum length)\r\n> "));
 }
 
-BOOST_AUTO_TEST_CASE(with_piped_input_ctrl_c_ends_the_program_with_code_130) {
+BOOST_AUTO_TEST_CASE(ctrl_c_with_piped_input_exits_with_code_130) {
   const TemporaryFolder made("parrot");
   const std::string path = write_echo_model(made, kLong, kAnswer + " ", true);
   for (const bool in_answer : {true, false}) {
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(with_piped_input_ctrl_c_ends_the_program_with_code_130) {
         {WEFT_PROGRAM, "chat", path, "--tokens", in_answer ? "20000" : "11", "--threads", "1"},
         true);
     chat.type("hello\n");
-    // Only the answer is printed.
+    // With piped input, only the answer is printed.
     BOOST_TEST(chat.until(kAnswer).starts_with(kAnswer));
     if (!in_answer) chat.until("\r\n");
     chat.interrupt();

@@ -1,4 +1,5 @@
-// `weft classify`, `tag`, `fill`, `embed`, `answer` and `convert` with folders and with files.
+// The commands `weft classify`, `tag`, `fill`, `embed`, `answer` and `convert`, with model folders
+// and with model files.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
@@ -29,7 +30,7 @@ std::vector<json> lines(const Outcome& outcome) {
   return result;
 }
 
-BOOST_AUTO_TEST_CASE(classify_accepts_folders_files_and_all_sources_of_texts) {
+BOOST_AUTO_TEST_CASE(classify_accepts_folders_files_and_all_text_sources) {
   const Shell weft;
   const TinyFolder folder(with_labels("bert", "ForSequenceClassification", {"bad", "good"}));
   const std::string file = weft.path("film.weft");
@@ -78,7 +79,7 @@ BOOST_AUTO_TEST_CASE(tag_prints_words_spans_or_json) {
                                    span["text"].get<std::string>() + "\t"));
 }
 
-BOOST_AUTO_TEST_CASE(fill_prints_a_line_for_each_mask) {
+BOOST_AUTO_TEST_CASE(fill_prints_one_line_per_mask) {
   const Shell weft;
   const TinyFolder folder("roberta", "ForMaskedLM");
   const Outcome plain = weft("fill " + folder.path() + " 'the [MASK] was [MASK]' --top 2");
@@ -92,7 +93,7 @@ BOOST_AUTO_TEST_CASE(fill_prints_a_line_for_each_mask) {
   check_error(weft("fill " + folder.path() + " 'the film'"), 1, "'the film' has no mask");
 }
 
-BOOST_AUTO_TEST_CASE(embed_writes_vectors_and_ranks_lines) {
+BOOST_AUTO_TEST_CASE(embed_writes_vectors_and_ranks_lines_by_similarity) {
   const Shell weft;
   const TinyFolder folder("distilbert", "Model");
   const std::string texts = weft.write("texts.txt", "the film was good\nmary saw the river\n");
@@ -125,7 +126,7 @@ BOOST_AUTO_TEST_CASE(embed_writes_vectors_and_ranks_lines) {
               "--out v.txt: the extension must be .npy or .safetensors");
 }
 
-BOOST_AUTO_TEST_CASE(answer_prints_spans_of_a_file) {
+BOOST_AUTO_TEST_CASE(answer_prints_spans_of_a_context_file) {
   const Shell weft;
   const TinyFolder folder("electra", "ForQuestionAnswering");
   const std::string text = "mary brown lives in new york .";

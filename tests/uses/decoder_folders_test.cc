@@ -1,4 +1,4 @@
-// Decoders written as Hugging Face folders.
+// Decoders exported as Hugging Face folders.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
@@ -59,7 +59,7 @@ void write_decoder(const TemporaryFolder& folder, const json& config) {
                    "clean_up_tokenization_spaces": false})");
 }
 
-/// Returns the losses of all tokens of a text from the model's own program.
+/// Returns the loss of every token of a text, computed by the model's own program.
 Tensor losses(const TrainedModel& model) {
   std::vector<std::int32_t> ids;
   for (std::int32_t i = 0; i < 12; ++i) ids.push_back(i * 7 % 23);
@@ -70,12 +70,12 @@ Tensor losses(const TrainedModel& model) {
        {"targets", Tensor::of({1, 11}, std::vector(ids.begin() + 1, ids.end()))}})["losses"];
 }
 
-BOOST_AUTO_TEST_CASE(every_family_round_trips) {
+BOOST_AUTO_TEST_CASE(every_decoder_family_round_trips) {
   for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"}) {
     BOOST_TEST_CONTEXT(type) {
       const TemporaryFolder folder("decoder");
       json config = decoder(type);
-      // Keys without a field in Weft, and keys that Weft has under another name.
+      // Add keys that have no field in Weft, and keys that have a different name in Weft.
       config.update({{"transformers_version", "4.40.0"},
                      {"bos_token_id", 1},
                      {"use_cache", true},
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(generation_settings_and_chat_templates_are_exported) {
   for (const char* name :
        {"generation_config.json", "chat_template.jinja", "tokenizer_config.json"})
     BOOST_TEST(read_text_file(out.path("same/") + name) == read_text_file(folder.path(name)));
-  // Changed settings are written with the library's keys.
+  // Changed settings are written under Hugging Face key names.
   auto& model = dynamic_cast<LanguageModel&>(*loaded.model);
   GenerationOptions& o = model.generation->options;
   o.beams = 3;
@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_and_exported_again) {
       BOOST_TEST(contains(made.out, "tuned/: a "));
       const auto tuned = load_any_model(file), read = load_any_model(out);
       BOOST_TEST(bitwise_equal(losses(*tuned.model), losses(*read.model)));
-      // The weights differ from those of the original folder, but its config.json is kept, except
-      // for the dropout.
+      // The weights differ from those in the original folder, but config.json is the same except
+      // for dropout.
       BOOST_TEST(!bitwise_equal(losses(*read.model), losses(*load_any_model(folder.path()).model)));
       json before = json::parse(hf::read_folder(folder.path()).config);
       const json after = json::parse(hf::read_folder(out).config);
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_and_exported_again) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_as_library_classes) {
+BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_as_hugging_face_classes) {
   const Shell weft;
   const std::string small =
       " --text " + weft.path("text.txt") +
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_as_library_classes) {
                       "no tokenizer class of Hugging Face's library is known to tokenize as this"));
   BOOST_TEST(
       bitwise_equal(losses(*pieces.model), losses(*load_any_model(weft.path("pieces")).model)));
-  // Settings that no class of the library supports are named in the error.
+  // The error names settings that no Hugging Face class supports.
   const auto unsupported = trained(" --bias --positions linear_bias");
   check_error_message<ArgumentError>(
       [&] { save_folder(weft.path("odd"), *unsupported.model); },
@@ -293,7 +293,8 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_completely_or_not_at_all) {
     return weft("convert " + file + " --out " + to + more);
   };
   BOOST_TEST(convert(out).code == 0);
-  // The folder of a model is replaced, including its other model files.
+  // A model folder is replaced completely, including model files that the new model does not have
+  // (vocab.txt).
   weft.write("made/vocab.txt", "old");
   BOOST_TEST(convert(out).code == 0);
   BOOST_TEST(!fs::exists(out + "/vocab.txt"));
@@ -326,7 +327,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_completely_or_not_at_all) {
               "would replace model ");
   check_error(weft("convert " + folder.path() + " --out " + folder.path("inside/")), 2,
               "which is an input: name a file elsewhere");
-  // An empty folder, a link to a folder, and a copy of a folder.
+  // The output may be an empty folder, a link to a folder, or a new folder for a copy.
   fs::create_directory(weft.path("empty"));
   BOOST_TEST(convert(weft.path("empty")).code == 0);
   fs::create_directory_symlink(weft.path("empty"), weft.path("link"));
@@ -336,7 +337,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_completely_or_not_at_all) {
   for (const auto& entry : fs::directory_iterator(weft.path("")))
     BOOST_TEST(!contains(entry.path().string(), ".tmp-"));
   testing::check_same_folder(weft.path("copy"), folder.path(), kTexts);
-  // A folder is kept if the export fails after its checks.
+  // The existing folder is kept if the export fails after the initial checks.
   auto model = load_any_model(out);
   auto& broken = dynamic_cast<LanguageModel&>(*model.model);
   broken.config.bias = false;

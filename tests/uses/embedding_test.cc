@@ -1,4 +1,4 @@
-// Text embeddings.
+// Computing text embeddings.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -25,7 +25,7 @@ const Texts kTexts = {"the film was good",
                       "he saw bob and anna",
                       "the film was bad"};
 
-/// Returns the embeddings of texts by the model at a path.
+/// Returns the embeddings of `texts`, computed by the model at `path`.
 Tensor embedded(const std::string& path, const Texts& texts, const EmbedOptions& options = {}) {
   const auto [task, model] = load_any_model(path);
   const auto encoder = task.text_encoder(*model);
@@ -33,7 +33,7 @@ Tensor embedded(const std::string& path, const Texts& texts, const EmbedOptions&
   return embed(session, *encoder, texts, options);
 }
 
-/// Pools the last layer's values [1, seq, width] according to the options.
+/// Pools the last hidden states [1, seq, width] according to the options.
 std::vector<double> pooled(const Tensor& h, TextPooling pooling, bool normalise) {
   std::vector<double> result(static_cast<std::size_t>(h.size(2)), 0);
   const std::int64_t rows = pooling == TextPooling::cls ? 1 : h.size(1);
@@ -54,7 +54,7 @@ double difference(const Tensor& vectors, std::int64_t row, const std::vector<dou
   return largest;
 }
 
-BOOST_AUTO_TEST_CASE(embeddings_of_all_encoders_match_their_hidden_states) {
+BOOST_AUTO_TEST_CASE(embeddings_match_the_hidden_states_for_all_encoders) {
   for (const std::string& type : encoder_types()) {
     for (const char* head : {"Model", "ForSequenceClassification", "ForMaskedLM",
                              "ForTokenClassification", "ForQuestionAnswering"}) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(pooling_and_normalisation_follow_the_options) {
       BOOST_TEST(difference(found, 0, pooled(h, pooling, normalise)) < 1e-5);
     }
   }
-  // A folder may configure the pooling.
+  // A file in the folder can configure the pooling.
   folder.write("1_Pooling/config.json", R"({"pooling_mode_cls_token": true})");
   BOOST_TEST(difference(embedded(folder.path(), {kTexts[3]}), 0,
                         pooled(h, TextPooling::cls, true)) < 1e-5);
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(the_most_similar_rows_are_found) {
   BOOST_TEST(std::abs(found[0][0].cosine - 1) < 1e-12);
   BOOST_TEST(found[0][1].row == 2);
   BOOST_TEST(std::abs(found[0][1].cosine - std::sqrt(0.5)) < 1e-7);
-  BOOST_TEST(found[1][0].row == 0);  // ties keep the row order: cosine 0, and the row of length 0
+  BOOST_TEST(found[1][0].row == 0);  // ties keep the row order: an orthogonal row and the zero row
   BOOST_TEST(found[1][1].row == 3);
   check_error_message<ShapeError>(
       [&] {

@@ -1,4 +1,4 @@
-// Encoder-decoders written as Hugging Face folders.
+// Encoder-decoders exported as Hugging Face folders.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kTexts = {"the grand old duke of york", "", "süßes Öl, up & down!"};
 
-/// Writes a folder whose tokenizer has exactly as many ids as the embedding has rows, so that
-/// fine-tuning keeps the embedding.
+/// Writes a folder in which the number of tokenizer ids equals the number of embedding rows, so
+/// that fine-tuning keeps the embedding.
 json write_exact(const TemporaryFolder& folder, json config) {
   const std::string tokenizer = testing::tokenizer_json({"<pad>", "</s>", "<unk>"}, {{}, {"</s>"}});
   folder.write("tokenizer.json", tokenizer);
@@ -74,7 +74,7 @@ Tensor losses(const TrainedModel& model) {
                       {"labels", Tensor::of<std::int32_t>({1, 4}, {8, 11, 14, 1})}})["loss"];
 }
 
-BOOST_AUTO_TEST_CASE(every_family_round_trips) {
+BOOST_AUTO_TEST_CASE(every_encoder_decoder_family_round_trips) {
   for (const auto& write : {testing::write_t5, testing::write_bart}) {
     const TemporaryFolder folder("seq2seq");
     write(folder, testing::Json::object());
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(every_family_round_trips) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(variants_round_trip) {
+BOOST_AUTO_TEST_CASE(encoder_decoder_variants_round_trip) {
   json gated = config_of("t5");
   gated.update({{"feed_forward_proj", "gated-gelu"},
                 {"dense_act_fn", "gelu_new"},
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(variants_round_trip) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(classifiers_round_trip) {
+BOOST_AUTO_TEST_CASE(encoder_decoder_classifiers_round_trip) {
   for (const char* type : {"bart", "mbart"}) {
     BOOST_TEST_CONTEXT(type) {
       const TemporaryFolder folder("seq2seq");
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(classifiers_round_trip) {
 
 BOOST_AUTO_TEST_CASE(sentence_piece_tokenizers_keep_their_files_and_classes) {
   const std::vector<std::string> lines = testing::rhymes();
-  // A SentencePiece model, for which tokenizer classes define their own ids.
+  // Use a SentencePiece model, for which every tokenizer class defines its own ids.
   const auto trained_pieces = SentencePieceTokenizer::train(lines, {.vocab = 90});
   const std::string model = trained_pieces.to_bytes();
   struct Case {
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(sentence_piece_tokenizers_keep_their_files_and_classes) {
       BOOST_TEST(!fs::exists(out.path("again/tokenizer.json")));
     }
   }
-  // Marian has two models and a vocabulary file.
+  // Marian has two SentencePiece models and a vocabulary file.
   const TemporaryFolder folder("marian");
   json vocab;
   for (std::int32_t id = 0; id < trained_pieces.vocab_size(); ++id)
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(sentence_piece_tokenizers_keep_their_files_and_classes) {
   BOOST_TEST(json::parse(read_text_file(out.path("again/vocab.json"))) == vocab);
   BOOST_TEST(read_text_file(out.path("again/target.spm")) ==
              read_text_file(folder.path("target.spm")));
-  // Without the settings of its folder, the tokenizer would produce different ids.
+  // Without the settings in its folder, the tokenizer would produce different ids.
   const auto alone = load_any_model(folder.path());
   alone.model->origin.reset();
   check_error_message<ArgumentError>(
@@ -230,8 +230,8 @@ BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_and_exported_again) {
 }
 
 BOOST_AUTO_TEST_CASE(embeddings_with_more_rows_than_ids_can_be_fine_tuned) {
-  // T5's embedding has 28 more rows than its tokenizer has ids. Generation never produces such ids,
-  // however likely they are.
+  // The T5 embedding has 28 more rows than the tokenizer has ids. Generation never produces ids of
+  // these rows, no matter how likely they are.
   const Shell weft;
   const TemporaryFolder folder("seq2seq");
   testing::write_t5(folder);

@@ -1,4 +1,4 @@
-// Encoders and their heads written as Hugging Face folders.
+// Encoders and their heads exported as Hugging Face folders.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kTexts = {"the film was good", "", "mary saw new york , anna's!"};
 
-/// Returns a config with exactly as many embedding rows as words, so that fine-tuning keeps them.
+/// Returns a config in which the number of embedding rows equals the vocabulary size, so that
+/// fine-tuning keeps the embedding.
 json exact_config(const std::string& type, const std::string& head) {
   json config = tiny_config(type, class_prefix(type) + head);
   config["vocab_size"] = tiny_words().size();
@@ -33,7 +34,7 @@ void succeeds(const Outcome& outcome) {
   BOOST_TEST_CONTEXT(outcome.out << outcome.err) { BOOST_TEST_REQUIRE(outcome.code == 0); }
 }
 
-BOOST_AUTO_TEST_CASE(every_class_round_trips) {
+BOOST_AUTO_TEST_CASE(every_encoder_class_round_trips) {
   for (const std::string& type : encoder_types()) {
     for (const char* head : {"ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
                              "ForQuestionAnswering", "Model"}) {
@@ -80,7 +81,7 @@ BOOST_AUTO_TEST_CASE(labels_and_layer_settings_round_trip) {
                 {"pos_att_type", {"p2c", "c2p"}}});
   json shared = tiny_config("albert", "AlbertForTokenClassification");
   shared.update({{"num_hidden_groups", 2}, {"num_hidden_layers", 4}});
-  // With relative positions nothing reads the absolute position embeddings, so .weft files do not
+  // With relative positions, the absolute position embeddings are unused, so .weft files do not
   // contain them.
   const TinyFolder folder(relative);
   const auto loaded = load_any_model(folder.path());
@@ -98,7 +99,7 @@ BOOST_AUTO_TEST_CASE(labels_and_layer_settings_round_trip) {
   }
 }
 
-/// Returns the class probabilities of some texts by the classifier in a file or folder.
+/// Returns the class probabilities that the classifier in a file or folder computes for some texts.
 std::vector<double> scores(const std::string& path) {
   const auto [task, model] = load_any_model(path);
   Session session(*model->graph, model->store, {.threads = 1});
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(classifiers_of_every_type_are_fine_tuned_and_exported) {
         BOOST_TEST(config["id2label"]["1"] == "pos");
         BOOST_TEST(config["label2id"]["neg"] == 0);
         check_close(scores(out), scores(file));
-        // The exported tensors have the names and shapes of the library's class.
+        // The exported tensors have the names and shapes of the Hugging Face class.
         const TinyFolder own(exact_config(type, "ForSequenceClassification"));
         std::vector<std::string> names, expected;
         for (const auto& [name, tensor] : written.weights)
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(classifiers_of_every_type_are_fine_tuned_and_exported) {
 }
 
 BOOST_AUTO_TEST_CASE(embeddings_with_more_rows_than_ids_can_be_fine_tuned) {
-  // As in published models, whose vocabulary sizes are rounded up.
+  // Published models have such rows because their vocabulary sizes are rounded up.
   const Shell weft;
   const TinyFolder folder("bert", "ForMaskedLM");
   const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
@@ -314,7 +315,7 @@ BOOST_AUTO_TEST_CASE(encoders_trained_by_weft_are_exported_as_bert) {
       [&] { save_folder(weft.path("no"), *other.model); },
       "BertForSequenceClassification has the activation tanh in its head, "
       "the model has the activation sigmoid");
-  head.pooler = Activation::relu;  // the head of another model type has this activation
+  head.pooler = Activation::relu;  // heads of another model type have this activation
   BOOST_TEST(save_folder(weft.path("relu"), *other.model).architecture ==
              "DistilBertForSequenceClassification");
 }
@@ -385,7 +386,7 @@ BOOST_AUTO_TEST_CASE(export_errors_name_the_mismatched_settings) {
       "the folder that the model came from: 'config.json' is not a string");
 }
 
-BOOST_AUTO_TEST_CASE(pooling_is_exported_and_files_without_an_origin_are_rejected) {
+BOOST_AUTO_TEST_CASE(pooling_is_exported_and_files_of_unknown_origin_are_rejected) {
   const TinyFolder folder("bert", "Model");
   folder.write("1_Pooling/config.json", R"({"pooling_mode_cls_token": true})");
   folder.write(
@@ -398,14 +399,13 @@ BOOST_AUTO_TEST_CASE(pooling_is_exported_and_files_without_an_origin_are_rejecte
     BOOST_TEST(read_text_file(folder.beside(std::string("again/") + name)) ==
                read_text_file(folder.path(name)));
   }
-  // A .weft file does not contain weights that Weft does not use, such as the head of a
-  // discriminator.
+  // A .weft file does not contain weights that Weft does not use, such as a discriminator head.
   const TinyFolder electra("electra", "ForPreTraining");
   save_model(electra.beside("e.weft"), *load_any_model(electra.path()).model);
   const auto file = load_any_model(electra.beside("e.weft"));
   BOOST_TEST(save_folder(electra.beside("base"), *file.model).architecture == "ElectraModel");
   static_cast<void>(load_any_model(electra.beside("base")));
-  // Files of earlier versions do not record the folder from which the model was imported.
+  // Files from earlier versions do not record the folder from which the model was imported.
   const TinyFolder classes("electra", "ForSequenceClassification");
   const auto model = load_any_model(classes.path());
   model.model->origin.reset();

@@ -1,4 +1,5 @@
-// Errors of the commands that use models: one line that names problem and place, for every command.
+// Errors of all inference commands. Each error is one line that states the problem and its
+// location.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <memory>
@@ -18,7 +19,7 @@ constexpr const char* kChatTemplate =
     "{% for message in messages %}{{ message['role'] + ': ' + message['content'] + '\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}";
 
-/// A model folder for each command, and texts that none of them can process.
+/// A model folder for each command, and texts that cause errors in every command.
 class Commands {
  public:
   Commands() : gpt2_("gpt2"), bart_("bart"), mbart_("mbart") {
@@ -37,7 +38,7 @@ class Commands {
   Outcome operator()(const std::string& arguments) const {
     return weft(arguments + " --threads 1");
   }
-  /// Returns the beginning of a command line, `weft USE FOLDER`.
+  /// Returns the beginning of a command line: the command name and the model folder.
   std::string command(Use use) const {
     return std::string(choice_name(use)) + " " + folder(use) + " ";
   }
@@ -78,7 +79,7 @@ const Commands& commands() {
   return all;
 }
 
-/// A command line with its expected exit code and message.
+/// A command line with the expected exit code and message.
 struct Case {
   std::string arguments;
   int code;
@@ -146,7 +147,7 @@ BOOST_AUTO_TEST_CASE(texts_beyond_the_context_are_errors) {
   cases.push_back({c.command(Use::generate) + "--tokens 99 --prompt up", 1,
                    "ids exceeds the 48 positions of the model"});
   check_all(cases);
-  // Nothing is generated before it is known that there is room.
+  // The context length is checked before anything is generated.
   BOOST_TEST(c(c.command(Use::generate) + "--tokens 99 --prompt up").out == "");
   weft::Outcome said =
       c.with_stdin("chat " + c.folder(Use::chat), c.weft.write("lines", text + "\nup\n"));
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(texts_beyond_the_context_are_errors) {
               "weft: the context is full: the conversation has ");
 }
 
-BOOST_AUTO_TEST_CASE(truncate_reads_texts_beyond_the_context) {
+BOOST_AUTO_TEST_CASE(truncate_shortens_texts_beyond_the_context) {
   const Commands& c = commands();
   for (const Use use : kTextUses) {
     BOOST_TEST_CONTEXT(choice_name(use)) {
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(truncate_reads_texts_beyond_the_context) {
       BOOST_TEST(found.code == 0);
       BOOST_TEST(
           contains(found.err, "truncated to the model's context: " + c.file(file) + ", line 2: "));
-      // --truncate has no effect and prints nothing if no text is too long.
+      // If no text is too long, --truncate has no effect and prints nothing.
       const Outcome same = c(c.command(use) + with_text(use, "good film") + " --truncate");
       BOOST_TEST(same.code == 0);
       BOOST_TEST(!contains(same.err, "truncated to"));
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(truncate_reads_texts_beyond_the_context) {
   const std::string quoted = "'" + c.long_text() + "'";
   BOOST_TEST(says(c.command(Use::classify) + quoted) ==
              "truncated to the model's context: the text: the first 40 of 72 tokens\n");
-  // A decoder continues from the end of its prompt, with room for the tokens to be generated.
+  // A decoder keeps the end of its prompt and reserves room for the tokens to be generated.
   const Outcome six = c(c.command(Use::generate) + "--tokens 6 --truncate --prompt " + quoted);
   BOOST_TEST(contains(six.err, "the prompt: the last 42 of "));
   BOOST_TEST(contains(c.long_text() + six.out, six.out.substr(0, 20)));
@@ -274,7 +275,7 @@ BOOST_AUTO_TEST_CASE(mismatched_and_missing_tokenizers_are_errors) {
   check_all({{"classify " + c.file("no_such_folder") + " good", 1, c.file("no_such_folder")}});
 }
 
-BOOST_AUTO_TEST_CASE(unsupported_uses_are_errors) {
+BOOST_AUTO_TEST_CASE(unsupported_inference_tasks_are_errors) {
   const Commands& c = commands();
   std::vector<Case> cases;
   for (std::size_t i = 0; i < kUseNames.size(); ++i) {

@@ -1,4 +1,4 @@
-// Prediction of masked words.
+// Predicting the words at mask tokens.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(models_pre_trained_by_weft_predict_masked_words) {
       BOOST_TEST_REQUIRE(found.size() == 2U);
       BOOST_TEST_REQUIRE(found[1].size() == 2U);
       BOOST_TEST(found[1][1].begin == 16U);
-      // Predictions are the same as in a batch.
+      // A text alone gives the same predictions as in a batch.
       const auto alone = fill(session, model, {hidden.data() + 1, 1}, {.most = 3});
       for (std::size_t p = 0; p < 2; ++p) {
         for (std::size_t g = 0; g < 3; ++g) {
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(models_pre_trained_by_weft_predict_masked_words) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(texts_without_visible_masks_are_errors) {
+BOOST_AUTO_TEST_CASE(texts_without_a_mask_in_the_context_are_errors) {
   const TinyFolder folder("bert", "ForMaskedLM");
   const auto loaded = load_any_model(folder.path());
   Session session(*loaded.model->graph, loaded.model->store);

@@ -1,4 +1,5 @@
-// Hugging Face folders are used like .weft files: with the same tasks, programs and errors.
+// Hugging Face folders can be used in the same way as .weft files, with the same tasks, programs
+// and errors.
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -51,7 +52,7 @@ double score_of(const std::vector<ClassScore>& scores, const std::string& name) 
   return -1;
 }
 
-BOOST_AUTO_TEST_CASE(class_probabilities_match_the_logits_of_the_folder) {
+BOOST_AUTO_TEST_CASE(class_probabilities_match_the_logits) {
   const Texts labels = {"bad", "good", "so-so"};
   for (const std::string& type : encoder_types()) {
     BOOST_TEST_CONTEXT(type) {
@@ -81,7 +82,8 @@ BOOST_AUTO_TEST_CASE(multi_label_classifiers_have_independent_probabilities) {
     BOOST_TEST(std::abs(score_of(found, names[static_cast<std::size_t>(c)]) -
                         1 / (1 + std::exp(-logits.at(c)))) < 1e-5);
   }
-  // A single label is a yes-or-no decision. Labels without names are numbered as in the library.
+  // A single label is a binary decision. Labels without names are numbered as in Hugging Face
+  // Transformers.
   json one = tiny_config("roberta", "RobertaForSequenceClassification");
   one["num_labels"] = 1;
   const TinyFolder single(one);
@@ -92,7 +94,7 @@ BOOST_AUTO_TEST_CASE(multi_label_classifiers_have_independent_probabilities) {
   BOOST_TEST(std::abs(alone[0].probability - 1 / (1 + std::exp(-logit.at(0)))) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(regressions_score_pairs_of_texts) {
+BOOST_AUTO_TEST_CASE(regression_models_score_text_pairs) {
   json config = tiny_config("bert", "BertForSequenceClassification");
   config.update({{"problem_type", "regression"}, {"num_labels", 1}});
   const TinyFolder folder(config);
@@ -137,7 +139,7 @@ BOOST_AUTO_TEST_CASE(folders_are_converted_to_weft_files) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(image_classifiers_of_folders_match_their_logits) {
+BOOST_AUTO_TEST_CASE(image_classifiers_in_folders_match_their_logits) {
   const TinyFolder folder(labelled({{"model_type", "vit"},
                                     {"architectures", {"ViTForImageClassification"}},
                                     {"hidden_size", 16},
@@ -175,7 +177,7 @@ BOOST_AUTO_TEST_CASE(image_classifiers_of_folders_match_their_logits) {
     BOOST_TEST(std::abs(found.at(c) - expected[static_cast<std::size_t>(c)]) < 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_the_problem_and_the_supported_uses) {
+BOOST_AUTO_TEST_CASE(errors_state_the_problem_and_the_supported_commands) {
   const TinyFolder without_tokenizer(tiny_config("bert", "BertForSequenceClassification"), false);
   check_error_message<FormatError>(
       [&] { load_any_model(without_tokenizer.path()); },

@@ -1,4 +1,4 @@
-// Round trips of Hugging Face folders, and comparison of folders.
+// Utilities for round trips of Hugging Face folders and for comparing folders.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@
 
 namespace weft::testing {
 
-/// Returns all outputs of a folder's class for some rows of ids, or for an image.
+/// Returns all outputs that the Hugging Face class of a folder computes for one row of ids or for
+/// one image.
 inline TensorMap outputs_of(const hf::Folder& folder) {
   hf::InputTypes types = hf::minimal_inputs(folder.config);
   NamedTensors inputs;
@@ -69,7 +70,7 @@ inline void check_same_tokenizer(const std::string& found, const std::string& ex
   }
 }
 
-/// Checks that the folder `found`, which was written from the model in `expected`, has the same
+/// Checks that the folder `found`, which was exported from the model in `expected`, has the same
 /// config.json, tensors, outputs and tokenizer.
 inline void check_same_folder(const std::string& found, const std::string& expected,
                               const std::vector<std::string>& texts) {
@@ -82,13 +83,14 @@ inline void check_same_folder(const std::string& found, const std::string& expec
              read_chat_format(expected).format.has_value());
 }
 
-/// Reads a folder and writes it again, directly and through a .weft file, and compares.
+/// Reads a folder and writes it again, both directly and through a .weft file, and compares the
+/// results with the original.
 inline void check_round_trip(const std::string& path, const std::vector<std::string>& texts) {
   const TemporaryFolder files("round_trip");
   const auto loaded = load_any_model(path);
   save_folder(files.path("again"), *loaded.model);
   check_same_folder(files.path("again"), path, texts);
-  if (texts.empty()) return;  // without a tokenizer there is no file
+  if (texts.empty()) return;  // .weft files need a tokenizer
   save_model(files.path("model.weft"), *loaded.model);
   save_folder(files.path("from_file"), *load_any_model(files.path("model.weft")).model);
   check_same_folder(files.path("from_file"), path, texts);

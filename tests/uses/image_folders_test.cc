@@ -1,4 +1,4 @@
-// Vision transformers written as Hugging Face folders.
+// Vision transformers exported as Hugging Face folders.
 #include <boost/test/unit_test.hpp>
 
 #include "folder_round_trip.h"
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(image_classifiers_round_trip) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(image_folders_are_fine_tuned_and_exported_again) {
+BOOST_AUTO_TEST_CASE(vision_transformer_folders_are_fine_tuned_and_exported_again) {
   const Shell weft;
   const std::string data = write_digits(weft);
   for (const auto& [type, architecture, written] :

@@ -1,4 +1,4 @@
-// The synthetic set of verifiable instructions in the zoo.
+// The synthetic dataset of verifiable instructions in the zoo.
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <set>
@@ -24,7 +24,7 @@ std::vector<Instruction> of_part(InstructionPart part, std::int64_t count, std::
   return make_instructions({.count = count, .seed = seed, .phrasings = part, .arguments = part});
 }
 
-BOOST_AUTO_TEST_CASE(every_kind_has_several_distinct_phrasings) {
+BOOST_AUTO_TEST_CASE(every_instruction_type_has_several_distinct_phrasings) {
   BOOST_TEST(instruction_kinds().size() >= 12U);
   std::set<std::string> names, said;
   for (const InstructionKind& kind : instruction_kinds()) {
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(every_kind_has_several_distinct_phrasings) {
 }
 
 BOOST_AUTO_TEST_CASE(answers_are_correct) {
-  // Computes what each kind asks for a second time, in a different way if there is one.
+  // Recomputes the answer for each instruction type, by a different method if possible.
   Rng rng(7);
   const auto digits = [](const std::string& text) { return std::stoll(text); };
   for (int i = 0; i < 200; ++i) {
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(answers_are_correct) {
                 std::multiset<char>(c.first.begin(), c.first.end())));
     c = drawn("odd one out");
     BOOST_TEST(c.first.find(c.answer) == c.first.rfind(c.answer));
-    // Two letters and the space.
+    // The list consists of two letters and the space.
     BOOST_TEST(std::set<char>(c.first.begin(), c.first.end()).size() == 3U);
     c = drawn("place");
     std::istringstream words(c.first);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(answers_are_correct) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_question_has_one_answer) {
+BOOST_AUTO_TEST_CASE(every_question_has_one_answer) {
   std::map<std::string, std::string> known;
   for (const InstructionPart part : {train, validation, test}) {
     for (const Instruction& one : of_part(part, 4000, 1)) {
@@ -110,7 +110,8 @@ BOOST_AUTO_TEST_CASE(a_question_has_one_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(held_out_words_and_phrasings_occur_in_no_other_split) {
-  // A kind about one word whose answer spells that word.
+  // For this type of instruction, the argument is one word and the answer contains the letters of
+  // that word.
   const std::vector<std::string> kinds = {"reverse"};
   std::map<InstructionPart, std::set<std::string>> answers;
   for (const InstructionPart part : {train, validation, test}) {
@@ -122,14 +123,14 @@ BOOST_AUTO_TEST_CASE(held_out_words_and_phrasings_occur_in_no_other_split) {
     BOOST_TEST(!answers[train].contains(answer));
     BOOST_TEST(!answers[validation].contains(answer));
   }
-  // If only the phrasings differ, no test question occurs in training.
+  // If only the phrasings are held out, no validation or test question occurs in training.
   std::set<std::string> trained;
   for (const Instruction& one : make_instructions({.count = 20000})) trained.insert(one.question);
   for (const InstructionPart part : {validation, test}) {
     for (const Instruction& one : make_instructions({.count = 2000, .phrasings = part}))
       BOOST_TEST(!trained.contains(one.question), one.question);
   }
-  // The statements do not contain held-out answers.
+  // The pre-training statements do not contain held-out answers.
   std::istringstream lines(make_statements(20000, 1));
   const std::string before = "the reverse of ";
   int said = 0;
@@ -141,7 +142,7 @@ BOOST_AUTO_TEST_CASE(held_out_words_and_phrasings_occur_in_no_other_split) {
   BOOST_TEST(said > 100);
 }
 
-BOOST_AUTO_TEST_CASE(a_set_is_a_function_of_its_options) {
+BOOST_AUTO_TEST_CASE(the_dataset_is_a_function_of_its_options) {
   const auto lines = [](std::uint64_t seed) { return instruction_lines(of_part(test, 32, seed)); };
   BOOST_TEST(lines(3) == lines(3));
   BOOST_TEST(lines(3) != lines(4));
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_set_is_a_function_of_its_options) {
                         says("unknown kind of instruction 'guess'; the kinds are: copy, reverse,"));
 }
 
-BOOST_AUTO_TEST_CASE(both_file_formats_yield_the_same_conversations) {
+BOOST_AUTO_TEST_CASE(both_file_formats_contain_the_same_conversations) {
   const TemporaryFolder folder("instruction_set");
   const std::vector<Instruction> made = of_part(validation, 40, 9);
   const std::vector<std::string> as_messages = {folder.write("m.jsonl", instruction_lines(made))},

@@ -1,4 +1,4 @@
-// Instruction tuning: conversations from files, loss masks, packing, and answers.
+// Instruction tuning: reading conversations, loss masks, packing, and answers.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
@@ -33,7 +33,7 @@ const ChatFormat& chatml() {
   return format;
 }
 
-/// A tokenizer of all characters in ChatML and in the instructions.
+/// Returns a tokenizer with all characters that occur in ChatML and in the instructions.
 Tokenizer letters() {
   std::string all = "\n";
   for (char c = ' '; c <= '~'; ++c) all += c;
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(conversations_are_read_from_messages_and_instructions) {
               Conversation{{"user", "add"}, {"input", "1 2"}, {"assistant", "3"}}));
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_invalid_conversations_name_file_and_line) {
+BOOST_AUTO_TEST_CASE(errors_for_invalid_conversations_state_file_and_line) {
   const TemporaryFolder folder("conversations");
   const std::string good = R"({"instruction": "a", "output": "b"})";
   const auto fails = [&](const std::string& line, const std::string& what) {
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(held_out_questions_do_not_occur_in_training) {
   BOOST_CHECK_THROW(hold_out(all, 1, 3), ArgumentError);
 }
 
-BOOST_AUTO_TEST_CASE(only_answers_and_their_end_marks_have_a_loss) {
+BOOST_AUTO_TEST_CASE(only_answers_and_their_end_tokens_have_a_loss) {
   const Conversation turns = {{"system", "be brief"},
                               {"user", "capital?"},
                               {"assistant", "Paris"},
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
       examples.push_back(make_example(tokenizer, chatml(), turns));
       longest = std::max(longest, std::ssize(examples.back().inputs));
     }
-    GptConfig config = tiny(tokenizer, 2 * longest);  // every row holds at least two examples
+    GptConfig config = tiny(tokenizer, 2 * longest);  // every row has room for two examples
     config.positions = positions;
     const LanguageModel model = build_instructed_model(config, tokenizer, chatml(), settings(1));
     Session session(*model.graph, model.store, {.seed = 4, .threads = 2});
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
     BOOST_TEST(instruction_loss(session, evaluate, packed, 3) ==
                    instruction_loss(session, evaluate, alone, 1),
                boost::test_tools::tolerance(1e-5));
-    // The result of the plain program for a text without any mask.
+    // Compare with the plain program, which has no masks, for a single text.
     const InstructionBatch one = alone.in_order(0, 1);
     const NamedTensors unmasked = {one.inputs[0], one.inputs[1]};
     BOOST_REQUIRE(unmasked[1].first == "targets");
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_conversation_has_the_same_loss_packed_or_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_saved_model_chats) {
+BOOST_AUTO_TEST_CASE(training_improves_exact_match_and_the_saved_model_can_chat) {
   const std::vector<std::string> kinds = {"parity", "first letter", "last letter"};
   const Tokenizer tokenizer = letters();
   GptConfig config = tiny(tokenizer, 160);
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(exact_match_of_new_questions_rises_and_the_saved_model_chat
              instruction_answers(other, again, {{{"user", "Tell me the parity of 12."}}}).front());
 }
 
-BOOST_AUTO_TEST_CASE(the_commands_tune_and_evaluate_full_models_and_adapters) {
+BOOST_AUTO_TEST_CASE(commands_train_and_evaluate_full_models_and_adapters) {
   const Shell weft;
   weft.write("train.jsonl", instruction_lines(make_instructions({.count = 300, .seed = 5})));
   weft.write("held.jsonl",

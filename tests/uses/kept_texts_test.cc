@@ -1,4 +1,4 @@
-// Continuation of texts, turn by turn, from cached keys and values.
+// Continuing texts over several turns from cached keys and values.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
@@ -36,7 +36,7 @@ struct Decoder {
 
 const Sequences kPrompts = {{3, 1, 4, 1, 5}, {9}, {2, 6, 5}};
 
-BOOST_AUTO_TEST_CASE(continued_texts_equal_recomputed_ones) {
+BOOST_AUTO_TEST_CASE(continuation_matches_recomputation) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Decoder kept(variant.config), fresh(variant.config);
@@ -45,12 +45,13 @@ BOOST_AUTO_TEST_CASE(continued_texts_equal_recomputed_ones) {
       for (std::int64_t turn = 0; turn < 3; ++turn) {
         const TokenIds said = kept.generator.continue_text(text, options).sequences.front();
         BOOST_TEST((said == fresh({text}, options).front()));
-        // All ids except the last one of the previous turn, for which no prediction was needed.
+        // All ids of the previous turn are reused except the last one, which was never an input of
+        // the model.
         BOOST_TEST(kept.generator.reused() == (turn == 0 ? 0 : std::ssize(text) - 3));
         text = said;
         text.insert(text.end(), {(7 * turn + 2) % 23, 8});
       }
-      // The last turn is replaced by another one; then a different conversation begins.
+      // Replace the last turn by a different one, then start a different conversation.
       text[text.size() - 4] = 22;
       BOOST_TEST((kept.generator.continue_text(text, options).sequences == fresh({text}, options)));
       BOOST_TEST(kept.generator.reused() == std::ssize(text) - 4);
@@ -61,7 +62,7 @@ BOOST_AUTO_TEST_CASE(continued_texts_equal_recomputed_ones) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_cache_survives_growth_cancellation_and_other_calls) {
+BOOST_AUTO_TEST_CASE(the_cache_stays_valid_after_growth_cancellation_and_other_calls) {
   GptConfig config = variants()[1].config;
   BOOST_TEST_REQUIRE((config.positions == GptPositions::rotary));
   config.context = 4096;
@@ -81,14 +82,14 @@ BOOST_AUTO_TEST_CASE(the_cache_survives_growth_cancellation_and_other_calls) {
   text.push_back(5);
   agree();
   BOOST_TEST(kept.generator.reused() == std::ssize(text) - 7);
-  // The callback cancels the generation after two ids.
+  // The callback cancels generation after two ids.
   int heard = 0;
   const auto cancelled = kept.generator.continue_text(
       text, options, [&](std::int64_t, std::int64_t) { return ++heard < 2; });
   BOOST_TEST(std::ssize(cancelled.sequences.front()) == std::ssize(text) + 2);
   agree();
   BOOST_TEST(kept.generator.reused() == std::ssize(text) - 6);
-  // A failed call, and a batch in between.
+  // Neither failed calls nor a batch in between change the results.
   BOOST_CHECK_THROW(kept.generator.continue_text({}, options), ArgumentError);
   BOOST_CHECK_THROW(kept.generator.continue_text(text, {.max_length = 3}), ArgumentError);
   BOOST_CHECK_EXCEPTION(kept.generator.continue_text(text, {.beams = 2}), ArgumentError,
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(the_cache_survives_growth_cancellation_and_other_calls) {
   BOOST_TEST(kept.generator.reused() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(windows_of_continued_texts_slide) {
+BOOST_AUTO_TEST_CASE(continued_texts_support_sliding_windows) {
   Decoder kept(variants().front().config), fresh(variants().front().config);
   const GenerationOptions options{.max_new = 9, .slide = true};
   TokenIds text = {3, 1, 4};

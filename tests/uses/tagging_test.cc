@@ -1,4 +1,4 @@
-// Tags of words, and the spans that they mark.
+// Word tags and the spans that they mark.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -19,7 +19,7 @@ std::string text_of(const std::vector<TaggedSpan>& spans) {
   return text;
 }
 
-BOOST_AUTO_TEST_CASE(tags_mark_spans) {
+BOOST_AUTO_TEST_CASE(tags_are_combined_into_spans) {
   const auto spans = [](const std::vector<std::string>& tags) {
     std::vector<TaggedWord> words;
     for (const std::string& tag : tags) {
@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(the_first_piece_of_a_word_determines_its_tag) {
         BOOST_TEST(word == found[t].words.size());
         BOOST_TEST(text_of(found[t].spans) == text_of(spans_of(found[t].words)));
       }
-      // A word of two pieces has one tag, and a punctuation mark is a word.
+      // A word that consists of two pieces has one tag. A punctuation mark counts as a separate
+      // word.
       BOOST_TEST(found[2].words.size() == 1U);
       BOOST_TEST(found[2].words[0].end == 5U);
       BOOST_TEST(found[0].words.size() == 9U);

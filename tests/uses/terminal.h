@@ -1,4 +1,4 @@
-// Runs a program in a pseudo-terminal, for tests of its output and of typed input.
+// Runs a program in a pseudo-terminal to test its output and its response to typed input.
 #pragma once
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace weft::testing {
 
 class Terminal {
  public:
-  /// If `piped`, typed input arrives through a pipe, as from another program.
+  /// If `piped`, the program reads its input from a pipe, as if another program wrote it.
   explicit Terminal(std::vector<std::string> command, bool piped = false) {
     std::vector<char*> arguments;
     for (std::string& word : command) arguments.push_back(word.data());
@@ -50,9 +50,9 @@ class Terminal {
   }
 
   void type(const std::string& keys) { write_all(keyboard_, keys); }
-  /// Types Ctrl-C, which the terminal turns into a signal.
+  /// Types Ctrl-C, which the terminal converts to SIGINT.
   void interrupt() { write_all(terminal_, "\x03"); }
-  /// Types Ctrl-D, which ends the input.
+  /// Types Ctrl-D, which closes the input.
   void end() { write_all(terminal_, "\x04"); }
   /// Returns the output up to and including `text`. Fails if it does not appear within 60 seconds.
   std::string until(const std::string& text) {
@@ -68,7 +68,7 @@ class Terminal {
         BOOST_FAIL("'" << text << "' is missing in the output '" << shown_ << "'");
     }
   }
-  /// Returns the rest of the output after the program has ended.
+  /// Waits until the program has ended and returns the rest of its output.
   std::string rest() {
     while (read_more()) {
     }
@@ -80,7 +80,7 @@ class Terminal {
     waitpid(std::exchange(process_, 0), &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  /// Returns true if the output ended with a complete character after every read.
+  /// Returns true if the output ended with a complete UTF-8 character after every read.
   bool whole_characters() const { return whole_; }
 
  private:
@@ -94,7 +94,7 @@ class Terminal {
     if (poll(&waiting, 1, kSecond) == 0) return true;
     char bytes[4096];
     const ssize_t size = read(terminal_, bytes, sizeof bytes);
-    if (size <= 0) return false;  // EIO: no process has the terminal open any more
+    if (size <= 0) return false;  // EIO: no process has the terminal open
     shown_.append(bytes, static_cast<std::size_t>(size));
     whole_ = whole_ && unfinished_bytes(shown_) == 0;
     return true;

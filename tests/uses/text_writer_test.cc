@@ -1,4 +1,4 @@
-// Text generation with models in folders: results equal those of the ids, in batches and alone.
+// Text generation with models in folders. Texts match the generated ids, in batches and alone.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
@@ -28,7 +28,7 @@ const std::vector<std::string> kTexts = {"the grand old duke", "up", "he marched
 using Opened = testing::OpenedWriter;
 using testing::wide;
 
-/// Returns the ids without a text, which generation must never produce.
+/// Returns the ids that have no text and must never be generated.
 TokenIds ids_without_text(const Tokenizer& tokenizer) {
   TokenIds ids;
   for (std::int64_t id = tokenizer.vocab_size(); id < testing::kFolderVocab; ++id)
@@ -44,11 +44,11 @@ void check_text(const Tokenizer& tokenizer, const WrittenText& written, const To
   BOOST_TEST(tokenizer.decode(begins) + written.text == tokenizer.decode(sequence));
 }
 
-BOOST_AUTO_TEST_CASE(texts_of_decoders_equal_their_generated_ids) {
+BOOST_AUTO_TEST_CASE(decoder_texts_match_the_generated_ids) {
   for (const auto write : {testing::write_gpt2, testing::write_llama}) {
     const TemporaryFolder made("decoder");
     const std::string path = write(made);
-    // Generation from ids with the model of models/hf.
+    // Generate from ids with the model built by models/hf.
     const hf::Folder folder = hf::read_folder(path);
     Graph graph;
     const hf::GptModel model = hf::build_gpt_model(graph, folder.config);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(texts_of_decoders_equal_their_generated_ids) {
       BOOST_TEST(
           (written[i].finish == (alone.back() == options.eos_id ? Finish::end : Finish::length)));
     }
-    // Small batches of similar length equal single texts, and so do streams.
+    // Small batches of similar length and streaming give the same results as single texts.
     std::vector<std::string> streamed(kTexts.size());
     const auto parts = opened.writer->write(
         kTexts, {.change = [](GenerationOptions& o) { o.max_new = 7; }, .batch = 2},
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(texts_of_decoders_equal_their_generated_ids) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(texts_of_encoder_decoders_equal_their_generated_ids) {
+BOOST_AUTO_TEST_CASE(encoder_decoder_texts_match_the_generated_ids) {
   for (const auto write : {testing::write_t5, testing::write_bart}) {
     const TemporaryFolder made("encoder_decoder");
     const std::string path = write(made, testing::Json::object());
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(texts_of_encoder_decoders_equal_their_generated_ids) {
       check_text(tokenizer, written[i], alone.sequences.front(), 1);
       BOOST_TEST(written[i].score.has_value() == (options.beams > 1));
     }
-    // The generation settings are stored in the model file.
+    // The model file contains the generation settings.
     const std::string file = made.path("model.weft");
     save_model(file, *opened.loaded.model);
     Opened again(file);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(texts_of_encoder_decoders_equal_their_generated_ids) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(generation_stops_at_texts_and_samples_do_not_depend_on_batches) {
+BOOST_AUTO_TEST_CASE(generation_stops_at_stop_texts_and_samples_do_not_depend_on_the_batch) {
   const TemporaryFolder made("decoder");
   Opened opened(testing::write_gpt2(made));
   WriteOptions options{.change = [](GenerationOptions& o) {
@@ -146,13 +146,13 @@ BOOST_AUTO_TEST_CASE(generation_stops_at_texts_and_samples_do_not_depend_on_batc
   BOOST_TEST(cancelled.front().ids.size() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_by_the_models_tokenizer) {
+BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_in_the_original_tokenizer) {
   for (const bool fifty : {false, true}) {
     const TemporaryFolder made("mbart");
     Opened opened(testing::write_mbart(made, fifty));
     const auto& model = dynamic_cast<Seq2SeqModel&>(*opened.loaded.model);
     const std::string text = kTexts[0];
-    // The ids of the library: de_DE is 4, en_XX 5, ro_RO 6.
+    // The ids in the original library are 4 for de_DE, 5 for en_XX and 6 for ro_RO.
     const TokenIds plain = wide(model.tokenizer.encode(text));
     TokenIds source = plain, start = {2};
     GenerationOptions options = opened.writer->usual(plain);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_by_the_models_tokenizer) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(errors_explain_why_a_folder_cannot_generate) {
+BOOST_AUTO_TEST_CASE(errors_explain_why_a_model_cannot_generate_text) {
   const TemporaryFolder made("broken");
   const std::string path = testing::write_gpt2(made);
   {
@@ -252,7 +252,7 @@ Outcome succeeds(const Outcome& outcome) {
   return outcome;
 }
 
-BOOST_AUTO_TEST_CASE(generate_works_with_folders) {
+BOOST_AUTO_TEST_CASE(generate_accepts_model_folders) {
   const Shell weft;
   const TemporaryFolder gpt2("gpt2"), bart("bart");
   testing::write_gpt2(gpt2);
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(generate_works_with_folders) {
   BOOST_TEST(std::count(lines.out.begin(), lines.out.end(), '\n') == 2);
   const std::string ids = succeeds(weft(command + " --ids --prompt 'the grand old'")).out;
   BOOST_TEST(contains(ids, std::to_string(last.at("ids").back().get<int>()) + "\n"));
-  // A summary uses the number of beams in the settings.
+  // A summarisation uses the number of beams in the generation settings.
   const Outcome summary =
       succeeds(weft("generate " + bart.path() + " --json --prompt 'he marched them up'"));
   BOOST_TEST(testing::Json::parse(summary.out).contains("score"));
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(generate_works_with_folders) {
   check_error(weft(command + " --prompt a"), 2, gpt2.path() + " has no tokenizer");
 }
 
-BOOST_AUTO_TEST_CASE(translate_and_score_work_with_folders) {
+BOOST_AUTO_TEST_CASE(translate_and_score_accept_model_folders) {
   const Shell weft;
   const TemporaryFolder mbart("mbart"), llama("llama"), t5("t5");
   testing::write_mbart(mbart, true);

@@ -1,4 +1,4 @@
-// Tiny Hugging Face folders for tests, with random weights and a small vocabulary.
+// Tiny Hugging Face model folders for tests, with random weights and a small vocabulary.
 #pragma once
 
 #include <boost/test/unit_test.hpp>
@@ -17,7 +17,8 @@ namespace weft {
 
 using nlohmann::json;
 
-/// The words of a BERT tokenizer in the order of their ids. The embedding has more rows.
+/// Returns the vocabulary of a BERT tokenizer in id order. The embedding has more rows than this
+/// vocabulary.
 inline const std::vector<std::string>& tiny_words() {
   static const std::vector<std::string> words = {
       "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the",  "a",    "film", "was",  "good",
@@ -29,7 +30,7 @@ inline const std::vector<std::string>& tiny_words() {
 inline constexpr std::int64_t kTinyVocab = 48;
 inline constexpr std::int64_t kTinyContext = 40;
 
-/// Returns the config.json of an encoder of the library.
+/// Returns the config.json of a Hugging Face encoder.
 inline json tiny_config(const std::string& type, const std::string& architecture) {
   json config = {{"model_type", type},
                  {"architectures", {architecture}},
@@ -63,7 +64,7 @@ inline json tiny_config(const std::string& type, const std::string& architecture
   return config;
 }
 
-/// The prefix of the class names of a model type: "Bert", "XLMRoberta".
+/// Returns the prefix of the class names of a model type, such as "Bert" or "XLMRoberta".
 inline std::string class_prefix(const std::string& type) {
   static const std::map<std::string, std::string> prefixes = {
       {"bert", "Bert"},           {"roberta", "Roberta"},      {"distilbert", "DistilBert"},
@@ -78,7 +79,8 @@ inline const std::vector<std::string>& encoder_types() {
   return types;
 }
 
-/// A folder with weights from a fixed seed and, unless `vocabulary` is false, a BERT vocabulary.
+/// A model folder with weights from a fixed seed and, unless `vocabulary` is false, a BERT
+/// vocabulary.
 class TinyFolder {
  public:
   explicit TinyFolder(const json& config, bool vocabulary = true)
@@ -106,12 +108,12 @@ class TinyFolder {
   }
 
   Tokenizer tokenizer() const { return read_tokenizer_folder(path()).tokenizer.value(); }
-  /// The encoding of a text, or of two, with the special tokens of the tokenizer.
+  /// Returns the encoding of one or two texts, including special tokens.
   Encoding ids(std::string_view text) const { return tokenizer().encode_text(text); }
   Encoding ids(std::string_view first, std::string_view second) const {
     return tokenizer().encode_pair({first, second});
   }
-  /// Returns an output of the library's class for one row of ids, computed in a new session.
+  /// Returns an output of the Hugging Face class for one row of ids, computed in a new session.
   Tensor output(const std::string& name, const Encoding& row, bool types = false) const {
     Graph graph;
     const std::int64_t length = std::ssize(row.ids);

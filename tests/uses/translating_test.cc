@@ -1,5 +1,5 @@
-// Translation with Marian, mBART and T5 folders, and the tasks and languages that their files
-// define.
+// Translation with Marian, mBART and T5 folders, and the tasks and languages that their config
+// files define.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -31,7 +31,7 @@ std::vector<std::string> texts_of(const std::vector<WrittenText>& written) {
   return texts;
 }
 
-BOOST_AUTO_TEST_CASE(marian_translations_equal_their_generated_ids) {
+BOOST_AUTO_TEST_CASE(marian_translations_match_the_generated_ids) {
   const TemporaryFolder made("marian");
   const std::string path = testing::write_marian(made);
   IdTranslator by_ids(path);
@@ -60,10 +60,10 @@ BOOST_AUTO_TEST_CASE(marian_translations_equal_their_generated_ids) {
       BOOST_TEST(opened.translate({kTexts[i]}, {.beams = beams})[0].text == written[i].text);
     }
   }
-  // Source and target texts are segmented by different models.
+  // Source and target texts are segmented by different SentencePiece models.
   BOOST_TEST(tokenizer.encode_text("grand").ids.size() + 5 ==
              tokenizer.targets().encode_text("grand").ids.size());
-  // The results of a .weft file are the same.
+  // A .weft file gives the same results.
   const std::string file = made.path("marian.weft");
   save_model(file, *opened.loaded.model);
   BOOST_TEST(texts_of(OpenedWriter(file).translate(kTexts)) == texts_of(opened.translate(kTexts)),
@@ -84,7 +84,8 @@ BOOST_AUTO_TEST_CASE(bad_words_and_the_logits_bias_apply_to_marian) {
   }));
   const TokenIds other = with_bias.translate({kTexts[0]}, {.beams = 1})[0].ids;
   BOOST_TEST(std::count(other.begin(), other.end(), often) == 0);
-  // A bad word of one id is never generated; for two ids, only their sequence is forbidden.
+  // A bad word that consists of one id is never generated. If it consists of two ids, only that
+  // sequence is forbidden.
   testing::write_marian(forbidding);
   const auto forbid = [&](const Json& words) {
     Json config = Json::parse(read_text_file(forbidding.path("config.json")));
@@ -99,7 +100,7 @@ BOOST_AUTO_TEST_CASE(bad_words_and_the_logits_bias_apply_to_marian) {
   BOOST_TEST(apart[1] != usual[1]);
 }
 
-BOOST_AUTO_TEST_CASE(multilingual_marian_reads_the_target_language) {
+BOOST_AUTO_TEST_CASE(multilingual_marian_models_accept_a_target_language) {
   const TemporaryFolder made("marian");
   OpenedWriter opened(testing::write_marian(made, {"deu", "fra"}));
   const auto& model = dynamic_cast<const Seq2SeqModel&>(*opened.loaded.model);
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(multilingual_marian_reads_the_target_language) {
                              "fra"));
 }
 
-BOOST_AUTO_TEST_CASE(pegasus_summaries_equal_their_generated_ids) {
+BOOST_AUTO_TEST_CASE(pegasus_summaries_match_the_generated_ids) {
   const TemporaryFolder made("pegasus");
   const std::string path = testing::write_pegasus(made);
   IdTranslator by_ids(path);
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(pegasus_summaries_equal_their_generated_ids) {
   }
 }
 
-/// T5's published task settings, except for the lengths.
+/// Task settings as published for T5, except for the lengths.
 const Json kTasks = {{"task_specific_params",
                       {{"summarization",
                         {{"early_stopping", true},
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(tasks_override_the_generation_settings) {
   made.write("generation_config.json",
              R"({"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0, "max_length": 7,
                  "num_beams": 2, "repetition_penalty": 1.25})");
-  // config.json < generation_config.json < the task.
+  // Precedence from low to high: config.json, generation_config.json, the task.
   const GenerationSettings said =
       *dynamic_cast<const Seq2SeqModel&>(*load_any_model(path).model).generation;
   BOOST_TEST(said.options.max_length == 7);
@@ -197,7 +198,7 @@ BOOST_AUTO_TEST_CASE(tasks_override_the_generation_settings) {
                              "'translation_en_to_de'?); available: drawing, summarization"));
   BOOST_TEST(GenerationSettings::from_json(said.to_json()).to_json() == said.to_json());
 
-  // Generation for a task uses its prefix, beams and lengths.
+  // Generation for a task uses the prefix, the number of beams and the lengths of that task.
   IdTranslator by_ids(path);
   OpenedWriter opened(path);
   opened.writer->set_task("summarization");
@@ -212,7 +213,7 @@ BOOST_AUTO_TEST_CASE(tasks_override_the_generation_settings) {
     BOOST_TEST((TokenIds(expected.begin() + 1, expected.end()) == written[i].ids));
     BOOST_TEST(expected.size() >= 5U);
   }
-  // A .weft file contains the task settings; files of earlier versions have none.
+  // A .weft file contains the task settings. Files from earlier versions have no task settings.
   const std::string file = made.path("t5.weft");
   save_model(file, *opened.loaded.model);
   OpenedWriter again(file);
@@ -230,13 +231,13 @@ BOOST_AUTO_TEST_CASE(t5_accepts_language_codes_names_and_prefixes) {
   const auto by_codes = opened.translate(kTexts, {.languages = {"en", "de"}});
   const auto by_names = opened.translate(kTexts, {.languages = {"English", "German"}});
   BOOST_TEST(texts_of(by_codes) == texts_of(by_names), boost::test_tools::per_element());
-  BOOST_TEST(by_codes[0].score.has_value());  // the task has beams
+  BOOST_TEST(by_codes[0].score.has_value());  // the task uses beam search
   const std::string prefix = "translate English to German: ";
   const auto greedy = opened.translate(kTexts, {.beams = 1, .languages = {"English", "German"}});
   BOOST_TEST(!greedy[0].score.has_value());
   // The maximum length of the task still applies.
   for (const WrittenText& one : greedy) BOOST_TEST(one.ids.size() < 9U);
-  // Languages without a task are named in the prompt only.
+  // For languages without a task, only the prompt names the languages.
   const auto others = opened.translate(kTexts, {.languages = {"English", "Swedish"}});
   BOOST_TEST(texts_of(others) ==
                  texts_of(opened.translate(kTexts, {.prefix = "translate English to Swedish: "})),
@@ -262,7 +263,8 @@ BOOST_AUTO_TEST_CASE(commands_accept_tasks_and_languages) {
     BOOST_REQUIRE_EQUAL(outcome.code, 0);
     return Json::parse(last_line(outcome.out));
   };
-  // Flags take precedence over the task, and the task over the general settings of the folder.
+  // Command-line options take precedence over task settings, which take precedence over the general
+  // settings in the folder.
   const std::string ask = "generate " + bart.path() + " --prompt 'he marched them up'";
   const Json usual = lines(ask), task = lines(ask + " --task summarization"),
              flags = lines(ask + " --task summarization --greedy --max-length 6");
@@ -271,7 +273,7 @@ BOOST_AUTO_TEST_CASE(commands_accept_tasks_and_languages) {
   BOOST_TEST(task.contains("score"));
   BOOST_TEST(!flags.contains("score"));
   BOOST_TEST(flags["ids"].size() <= 5U);
-  // The folder's prefix applies to tasks without a prefix.
+  // The prefix in the folder's general settings applies to tasks that define no prefix.
   BOOST_TEST(task["ids"] ==
              lines("generate " + bart.path() +
                    " --prompt ' he marched them up' --beams 2 --max-length 9")["ids"]);

@@ -1,4 +1,4 @@
-// `weft vectors`: training, queries and evaluation of word embeddings.
+// The command `weft vectors`: training, queries and evaluation of word embeddings.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
@@ -21,7 +21,7 @@ constexpr const char* kPairs = "ship sail 9\nrose leaf 8\nShip rose 1\nsea soil 
 
 BOOST_AUTO_TEST_SUITE(vectors_command)
 
-BOOST_AUTO_TEST_CASE(every_model_is_trained_saved_and_evaluated) {
+BOOST_AUTO_TEST_CASE(every_embedding_model_is_trained_saved_and_evaluated) {
   const Shell weft;
   const std::string text = weft.write("topics.txt", topics());
   const std::string pairs = weft.write("pairs.txt", kPairs);

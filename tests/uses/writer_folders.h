@@ -31,12 +31,12 @@ inline const std::vector<std::string>& rhymes() {
   return lines;
 }
 
-/// The special tokens before and after a text.
+/// Special tokens that the tokenizer adds before and after a text.
 struct TemplateTokens {
   std::vector<std::string> before = {}, after = {};
 };
 
-/// Returns a byte-level tokenizer.json whose first ids are `special`.
+/// Returns a byte-level tokenizer.json in which the tokens `special` have the first ids.
 inline std::string tokenizer_json(const std::vector<std::string>& special,
                                   const TemplateTokens& template_tokens) {
   TextList texts(rhymes());
@@ -63,7 +63,8 @@ inline std::string tokenizer_json(const std::vector<std::string>& special,
   return file.dump();
 }
 
-/// Writes a model of `config` with weights from a fixed seed, which `change` may modify.
+/// Writes a model with the given config and with weights from a fixed seed. `change` may modify the
+/// weights.
 inline void write_model(const std::string& path, const Json& config,
                         const std::function<void(VariableStore&)>& change = {}) {
   Graph graph;
@@ -74,7 +75,7 @@ inline void write_model(const std::string& path, const Json& config,
   hf::write_folder(path, model, graph, *store);
 }
 
-inline constexpr std::int64_t kFolderVocab = 320;  // more ids than any of the tokenizers has
+inline constexpr std::int64_t kFolderVocab = 320;  // more ids than any tokenizer below has
 
 /// Writes a GPT-2 model whose tokenizer adds no special tokens.
 inline std::string write_gpt2(const TemporaryFolder& folder) {
@@ -92,14 +93,14 @@ inline std::string write_gpt2(const TemporaryFolder& folder) {
   return folder.path();
 }
 
-/// ChatML, except for its white space.
+/// A chat template in ChatML format, except for white space.
 inline constexpr const char* kChatTemplate =
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] "
     "+ '<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}"
     "{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-/// Writes a LLaMA model with kChatTemplate, whose marks are single ids. `change` may modify its
-/// weights.
+/// Writes a LLaMA model with kChatTemplate. The markers of the template are single ids. `change`
+/// may modify the weights.
 inline std::string write_chat_model(const TemporaryFolder& folder, std::int64_t context,
                                     std::int64_t width = 16,
                                     const std::function<void(VariableStore&)>& change = {}) {
@@ -124,18 +125,18 @@ inline std::string write_chat_model(const TemporaryFolder& folder, std::int64_t 
   return folder.path();
 }
 
-/// As above, with weights that generate `answer` for every message: each of its ids is followed by
-/// the next one, and the last one by the end mark or, if `endless`, by the first id. No id may
-/// occur twice in `answer`.
+/// Writes the same model as write_chat_model(), but with weights that generate `answer` for every
+/// message. Each id of the answer is followed by the next id; the last id is followed by the end
+/// marker or, if `endless`, by the first id. No id may occur twice in `answer`.
 inline std::string write_echo_model(const TemporaryFolder& folder, std::int64_t context,
                                     const std::string& answer, bool endless = false) {
-  write_chat_model(folder, context);  // for its tokenizer
+  write_chat_model(folder, context);  // writes the tokenizer
   const Tokenizer tokenizer = *read_tokenizer_folder(folder.path()).tokenizer;
   TokenIds chain;
   for (const std::int32_t id : tokenizer.encode("\n" + answer)) chain.push_back(id);
   chain.push_back(endless ? chain[1] : tokenizer.find("<|im_end|>"));
   return write_chat_model(folder, context, kFolderVocab, [&](VariableStore& store) {
-    // Embeddings are one-hot, and the blocks add nothing to them before the head.
+    // Embeddings are one-hot vectors, which the blocks pass to the head unchanged.
     Tensor in = Tensor::zeros(DType::f32, {kFolderVocab, kFolderVocab}),
            out = Tensor::zeros(DType::f32, {kFolderVocab, kFolderVocab});
     for (std::int64_t id = 0; id < kFolderVocab; ++id)
@@ -151,7 +152,7 @@ inline std::string write_echo_model(const TemporaryFolder& folder, std::int64_t 
   });
 }
 
-/// Writes a LLaMA model whose tokenizer adds <s> before texts.
+/// Writes a LLaMA model with a tokenizer that adds <s> before texts.
 inline std::string write_llama(const TemporaryFolder& folder) {
   write_model(folder.path(), {{"model_type", "llama"},
                               {"architectures", {"LlamaForCausalLM"}},
@@ -170,8 +171,8 @@ inline std::string write_llama(const TemporaryFolder& folder) {
   return folder.path();
 }
 
-/// Writes a T5 model whose tokenizer adds </s> after texts, without a stated maximum length; `more`
-/// is merged into its config.
+/// Writes a T5 model with a tokenizer that adds </s> after texts, and with a config that sets no
+/// maximum length. `more` is merged into the config.
 inline std::string write_t5(const TemporaryFolder& folder, const Json& more = Json::object()) {
   Json config = {{"model_type", "t5"},
                  {"architectures", {"T5ForConditionalGeneration"}},
@@ -216,8 +217,8 @@ inline std::string write_bart(const TemporaryFolder& folder, const Json& more = 
   return folder.path();
 }
 
-/// Writes an mBART model, whose texts have a language code at the end or, if `fifty`, at the
-/// beginning.
+/// Writes an mBART model. The tokenizer adds a language code at the end of texts or, if `fifty`
+/// (mBART-50), at the beginning.
 inline std::string write_mbart(const TemporaryFolder& folder, bool fifty) {
   write_model(folder.path(), {{"model_type", "mbart"},
                               {"architectures", {"MBartForConditionalGeneration"}},
@@ -244,7 +245,7 @@ inline std::string write_mbart(const TemporaryFolder& folder, bool fifty) {
   return folder.path();
 }
 
-/// A SentencePiece model of words and single letters.
+/// Returns a SentencePiece model with the given words and single letters as pieces.
 inline SentencePieceModel word_model(const std::vector<std::string>& words) {
   using Kind = SentencePieceModel::Kind;
   SentencePieceModel model;
@@ -260,9 +261,9 @@ inline SentencePieceModel word_model(const std::vector<std::string>& words) {
   return model;
 }
 
-/// Writes a Marian model with a SentencePiece model for each language and a shared vocabulary: </s>
-/// is 0, <unk> is 1, and <pad>, with which outputs begin, is the last id. `targets` are the target
-/// languages of a multilingual model (">>fra<<").
+/// Writes a Marian model with one SentencePiece model per language and a shared vocabulary. The id
+/// of </s> is 0, the id of <unk> is 1, and <pad>, with which outputs begin, has the last id.
+/// `targets` are the target language tokens of a multilingual model (">>fra<<").
 inline std::string write_marian(const TemporaryFolder& folder,
                                 const std::vector<std::string>& targets = {},
                                 const std::function<void(VariableStore&)>& change = {}) {
@@ -312,8 +313,8 @@ inline std::string write_marian(const TemporaryFolder& folder,
   return folder.path();
 }
 
-/// Writes a PEGASUS model, whose ids are those of its SentencePiece model after a few ids of its
-/// own: <pad> is 0 and </s> is 1.
+/// Writes a PEGASUS model. The first ids belong to PEGASUS itself (<pad> is 0 and </s> is 1); they
+/// are followed by the ids of the SentencePiece model.
 inline std::string write_pegasus(const TemporaryFolder& folder) {
   const SentencePieceModel pieces = word_model({"he", "marched", "them", "up", "the", "hill"});
   constexpr std::size_t kOffset = 5;
@@ -353,7 +354,7 @@ inline std::string write_pegasus(const TemporaryFolder& folder) {
   return folder.path();
 }
 
-/// A model of a folder with a session and a text generator.
+/// A model read from a folder, with a session and a text generator.
 struct OpenedWriter {
   explicit OpenedWriter(const std::string& path)
       : loaded(load_any_model(path)),
@@ -370,7 +371,7 @@ struct OpenedWriter {
   std::unique_ptr<TextGenerator> writer;
 };
 
-/// Generates ids with the encoder-decoder of a folder, as models/hf builds it.
+/// Generates ids with the encoder-decoder in a folder. The model is built by models/hf.
 struct IdTranslator {
   explicit IdTranslator(const std::string& path)
       : folder(hf::read_folder(path)),

@@ -1,4 +1,5 @@
-// The zoo program that fine-tunes a small GPT on instructions, and the equivalent `weft` commands.
+// Tests of the zoo program that fine-tunes a small GPT on instructions, and of the equivalent
+// `weft` commands.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(zoo_instructions)
 namespace {
 
-BOOST_AUTO_TEST_CASE(the_table_reports_exact_matches_by_kind_and_model) {
+BOOST_AUTO_TEST_CASE(the_table_contains_exact_matches_by_instruction_type_and_model) {
   const std::vector<Instruction> asked = {
       {"copy", "?", "a"}, {"copy", "?", "b"}, {"reverse", "?", "c"}};
   const std::vector<Instruction> known = {{"copy", "?", "a"}};
@@ -31,7 +32,7 @@ BOOST_AUTO_TEST_CASE(the_table_reports_exact_matches_by_kind_and_model) {
              "| reverse                 |       100.0 |         0.0 |\n");
 }
 
-BOOST_AUTO_TEST_CASE(the_program_compares_five_models_and_its_file_works_with_weft_chat) {
+BOOST_AUTO_TEST_CASE(the_program_compares_five_models_and_weft_chat_accepts_its_model_file) {
   const Shell zoo(WEFT_ZOO_INSTRUCTIONS), weft;
   const Outcome quick = zoo.in(zoo.path(""), "--quick");
   BOOST_TEST_CONTEXT(quick.err << quick.out) {
@@ -52,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_program_compares_five_models_and_its_file_works_with_we
                                 "/data\": Not a directory\n");
 }
 
-BOOST_AUTO_TEST_CASE(weft_commands_accept_the_written_data) {
+BOOST_AUTO_TEST_CASE(weft_commands_accept_the_generated_data) {
   const Shell zoo(WEFT_ZOO_INSTRUCTIONS), weft;
   const std::string data = weft.path("data");
   BOOST_REQUIRE(zoo("--write " + data).code == 0);

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(bits_per_character_and_word_match_values_computed_by_hand) 
   BOOST_TEST(text.words == 4);
   BOOST_TEST(zoo::bits_per_character(2 * std::log(2.0)) == 2.0,
              boost::test_tools::tolerance(1e-15));
-  // Twelve characters are predicted with 2 bits each, for four words.
+  // Twelve characters are predicted at 2 bits each, which is 6 bits for each of the four words.
   BOOST_TEST(zoo::bits_per_word(2 * std::log(2.0), text) == 6.0,
              boost::test_tools::tolerance(1e-15));
 }
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(every_language_model_is_trained_and_listed_in_the_table) {
       const std::string name = row["model"];
       BOOST_TEST_CONTEXT(name) {
         BOOST_TEST(output.find("| " + name + " | ") != std::string::npos);
-        // 19 equally frequent characters would take 4.2 bits.
+        // If 19 characters were equally frequent, each would take 4.2 bits.
         BOOST_TEST(row["bits_per_character_windows"].get<double>() < 4.0);
         BOOST_TEST(row["bits_per_character_whole"].is_null() == (name == "transformer"));
         BOOST_TEST(row["train_characters_per_second"].get<double>() > 0);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(every_language_model_is_trained_and_listed_in_the_table) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_the_comparison_name_the_problem) {
+BOOST_AUTO_TEST_CASE(comparison_errors_name_the_problem) {
   const testing::TemporaryFolder folder("zoo");
   const std::string program = WEFT_ZOO_LANGUAGE_MODELS, err = " 2>" + folder.path("err");
   BOOST_TEST(status_of(program + err) == 2);
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(errors_of_the_comparison_name_the_problem) {
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(the_hmm_tagger_groups_words_that_occur_in_the_same_positions) {
+BOOST_AUTO_TEST_CASE(the_hmm_tagger_clusters_words_that_occur_in_the_same_positions) {
   const testing::TemporaryFolder folder("zoo");
   write_text(folder.path("text"));
   BOOST_REQUIRE(status_of(std::string(WEFT_ZOO_HMM_TAGS) + " " + folder.path("text") + " 5 40 >" +
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_hmm_tagger_groups_words_that_occur_in_the_same_position
                std::string::npos);
     BOOST_TEST(output.find("iteration  40  log likelihood per word -") != std::string::npos);
     BOOST_TEST(output.find("class  4") != std::string::npos);
-    // All names are in one class.
+    // All names must be in the same class.
     const std::size_t anna = output.find(" anna"), begin = output.rfind('\n', anna) + 1;
     BOOST_REQUIRE(anna != std::string::npos);
     const std::string line = output.substr(begin, output.find('\n', anna) - begin);

@@ -1,4 +1,4 @@
-// A short run of the zoo program for span answering: its files and its output.
+// A short run of the span-answering zoo program: output files and printed results.
 #include <fmt/format.h>
 #include <sys/wait.h>
 
@@ -21,7 +21,7 @@ int run(const std::string& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_evaluates_before_and_after_training) {
+BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_prints_scores) {
   const testing::TemporaryFolder folder("zoo");
   BOOST_TEST(run(folder.path() + " quick >" + folder.path("out")) == 0);
   const std::string output = read_text_file(folder.path("out"));
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_evaluates_before_a
     BOOST_TEST(output.find(" of 80 held-out questions") != std::string::npos);
     BOOST_TEST(output.find("Who lives in Porto? ") != std::string::npos);
   }
-  // The printed scores are those of the saved model on the saved test set.
+  // The printed scores match those of the saved model on the saved test set.
   const std::vector<std::string> files = {folder.path("facts.test.json")};
   const SquadData test = read_squad(files);
   BOOST_TEST(test.size() == 80);
