@@ -44,7 +44,7 @@ void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
   const Value active = greater(lengths, index);
   for (Index i = 0; i < step.carries.size() && i < in.carries.size(); ++i) {
     Value& next = step.carries[i];
-    // A carry that is undefined or of another type is reported later.
+    // Undefined carries and carries of the wrong type are reported later.
     if (!next.defined() || !(next.type() == in.carries[i].type())) continue;
     next = where(rows_like(active, next), next, in.carries[i]);
   }
@@ -140,7 +140,7 @@ class ScanBuilder {
     in.operands = part(index + 1, operands);
     ScanStep step = body_(*f.body, in);
     if (step.carries.size() != carries) {
-      fail(ArgumentError(fmt::format("the body returns {} carries, but there are {}",
+      fail(ArgumentError(fmt::format("the body returns {} carries, but the loop has {}",
                                      step.carries.size(), carries)));
     }
     const std::string what = fmt::format("the body of scan '{}'", options_.name);

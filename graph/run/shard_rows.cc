@@ -46,7 +46,8 @@ std::vector<StageRows::Counts> StageRows::counts() const {
   const std::vector<std::string> texts =
       world_.gather({reinterpret_cast<const char*>(own.data()), own.size() * sizeof(own[0])});
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const char* next = texts[rank].data();  // same layout on all ranks, which run the same program
+    const char* next =
+        texts[rank].data();  // all ranks run the same program, so the layout is the same
     for (Counts& rows : result) {
       for (const int shard : shards_[rank]) {
         std::memcpy(&rows[static_cast<std::size_t>(shard)], next, sizeof(std::int64_t));
