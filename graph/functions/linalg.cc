@@ -61,10 +61,10 @@ Value matmul(Arg a, Arg b, const MatmulOptions& options) {
   const int summed_b = column ? 0 : p.b.rank() - (options.transpose_b ? 1 : 2);
   const Dim &ka = p.a.shape()[summed_a], &kb = p.b.shape()[summed_b];
   if (!graph.facts().equal(ka, kb)) {
-    graph.fail(ShapeError(fmt::format(
-                   "the summed axes of a (axis {}) and b (axis {}) have different sizes, {} and {}",
-                   summed_a, summed_b, ka.str(), kb.str())),
-               "matmul", {p.a, p.b}, p.loc);
+    graph.fail(
+        ShapeError(fmt::format("the summed axes of a (axis {}) and b (axis {}): {} and {} differ",
+                               summed_a, summed_b, ka.str(), kb.str())),
+        "matmul", {p.a, p.b}, p.loc);
   }
   const Graph::Frame frame(graph, "matmul", p.loc);
   const Value left = row ? unsqueeze(p.a, 0) : p.a;
