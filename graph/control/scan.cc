@@ -38,7 +38,7 @@ Value rows_like(Value mask, const Value& like) {
   return mask;
 }
 
-// In rows whose sequence has ended, keeps the old carries and sets the outputs to zero.
+// Keeps the old carries and sets the outputs to zero in rows in which the sequence has ended.
 void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
   const Value index = lengths.dtype() == DType::i64 ? in.index : cast(in.index, lengths.dtype());
   const Value active = greater(lengths, index);
@@ -170,8 +170,8 @@ class ScanBuilder {
     return result;
   }
 
-  // Builds a scan over the complete segments, whose body is a scan over the steps of one segment,
-  // and a scan over the remaining steps.
+  // Builds a scan over the complete segments, with a scan over the steps of one segment as its
+  // body, and a scan over the remaining steps.
   ScanResult apply_segments(Function f);
 
   Graph& graph_;

@@ -8,7 +8,7 @@
 
 namespace WEFT_API weft {
 
-/// The rank whose programs are printed.
+/// Selects the rank for which programs are printed.
 struct PartsTextOptions {
   int ranks = 1;
   int rank = 0;

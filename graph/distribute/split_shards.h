@@ -19,12 +19,12 @@ namespace shard_names {
 inline const std::string kIndex = "shards.index";  // i64 scalar: the shard's number
 std::string key(const std::string& name);          // value of a random key in this step
 std::string state(const std::string& name);        // variable that the shards update in shard order
-std::string sum(std::size_t i);                    // of one shard, or the total over shards
-std::optional<std::size_t> number_of_sum(std::string_view name);  // i of sum(i)
-std::string early(std::size_t i);  // early version of a shard's sum(i): see early_sums.h
+std::string sum(std::size_t i);                    // sum of one shard, or total over all shards
+std::optional<std::size_t> number_of_sum(std::string_view name);  // parses i from sum(i)
+std::string early(std::size_t i);  // early version of sum(i), see early_sums.h
 std::optional<std::size_t> number_of_early(std::string_view name);
-std::string rows(std::size_t i);               // of one shard, or of all shards, concatenated
-std::string statistic(std::size_t i);          // of one shard, for updates that carry state
+std::string rows(std::size_t i);               // rows of one shard, or of all shards
+std::string statistic(std::size_t i);          // statistic of one shard, for state updates
 std::string unit_scalar(std::size_t i);        // cross-unit scalar (see OwnedUnits)
 std::string owned(const std::string& name);    // the owned range of a parameter
 std::string updated(const std::string& name);  // new value of a parameter or of its owned range

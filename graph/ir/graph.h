@@ -1,4 +1,4 @@
-// Graph: nodes with dtypes and symbolic shapes, and side tables with names and source locations.
+// Graph: nodes with dtypes and symbolic shapes, and side tables for names and source locations.
 #pragma once
 
 #include <deque>
@@ -296,10 +296,10 @@ class Graph {
   std::deque<VariableInfo> variables_;
   std::vector<Node*> variable_reads_;
   std::vector<Value> advanced_keys_;                             // indexed by variable
-  std::unordered_map<std::string, std::size_t> variable_index_;  // by name and alias
+  std::unordered_map<std::string, std::size_t> variable_index_;  // keyed by name and alias
   std::unordered_map<const Node*, std::size_t> variable_of_read_;
   std::vector<SymbolPtr> symbols_;
-  std::unordered_multimap<std::string_view, std::size_t> symbol_index_;  // by symbol name
+  std::unordered_multimap<std::string_view, std::size_t> symbol_index_;  // keyed by symbol name
   std::vector<DimEquation> requirements_;
   std::unique_ptr<Facts> facts_;
   std::deque<Function> functions_;

@@ -78,7 +78,7 @@ Program& Program::shards(Shards shards) {
 
 // Adds the updates that with_update() has attached to `nodes`.
 void Program::add_attached(const std::vector<Node*>& nodes, Updates& updates) const {
-  std::map<std::uint32_t, Node*> attached;  // by id of the variable's node
+  std::map<std::uint32_t, Node*> attached;  // keyed by id of the variable's node
   for (Node* n : nodes) {
     if (n->op().name != "with_update") continue;
     const Value variable = n->input(1), value = n->input(2);

@@ -81,7 +81,7 @@ class Narrowing {
 
   const Precision precision_;
   const Consumers consumers_;
-  std::unordered_map<Value, bool, ValueHash> narrows_;  // by base: cached results
+  std::unordered_map<Value, bool, ValueHash> narrows_;  // cached results, keyed by base
 };
 
 }  // namespace

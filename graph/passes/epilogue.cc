@@ -153,7 +153,7 @@ class Epilogues {
   std::unordered_set<const Node*> updates_;
   mutable std::size_t steps_ = 0;
   std::unordered_set<const Node*> products_;      // products that are fused with their steps
-  std::unordered_map<const Node*, Moved> moved_;  // by the node of the steps
+  std::unordered_map<const Node*, Moved> moved_;  // keyed by the node of the steps
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace weft {
 
 /// A scan that is being rewritten.
 struct Loop {
-  /// Takes apart the scan `node`, whose operands are `inputs` in `target`.
+  /// Decomposes the scan `node`. `inputs` are the operands of the new node in `target`.
   Loop(const Node& node, const std::vector<Value>& inputs, Graph& target);
 
   const Node& node;

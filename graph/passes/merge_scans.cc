@@ -18,7 +18,7 @@ struct Merged {
   Function body;
   /// Indexed by node and output: the corresponding output of the merged loop.
   std::vector<std::vector<int>> outputs;
-  Node* made = nullptr;  // in the target
+  Node* made = nullptr;  // the merged node in the target
 };
 
 bool same_operands(const Node& a, const Node& b) {

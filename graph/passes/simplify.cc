@@ -34,7 +34,7 @@ constexpr std::int64_t kUniformLimit = 1024;
 
 struct Match {
   const Node& node;                  // op and attributes
-  const std::vector<Value>& inputs;  // in the target
+  const std::vector<Value>& inputs;  // values of the target
   Graph& target;
 
   std::string_view op() const { return node.op().name; }

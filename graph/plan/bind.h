@@ -19,10 +19,10 @@ struct FeedType {
 /// Explicit values of symbols, by name, for symbols that no input determines.
 using DimValues = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// Binds the symbols of `program`. An axis whose Dim is a plain symbol binds that symbol; then the
-/// graph's requirements bind each symbol that must equal an expression of bound symbols.
-/// Afterwards, all other Dims and all requirements with bound symbols are checked. `existing` lists
-/// the variables that already have sizes (caches also bind symbols). Throws
+/// Binds the symbols of `program`. If the Dim of an axis is a plain symbol, the axis binds this
+/// symbol. Then the graph's requirements bind each symbol that must equal an expression of bound
+/// symbols. Afterwards, all other Dims and all requirements with bound symbols are checked.
+/// `existing` lists the variables that already have sizes (caches also bind symbols). Throws
 /// - ArgumentError for an unknown, repeated or missing input (the message lists the inputs), for an
 ///   unknown symbol, or for an invalid symbol value,
 /// - DTypeError if a dtype differs (feeds are not converted),

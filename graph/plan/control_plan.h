@@ -68,7 +68,7 @@ struct CarryPlan {
   int output = -1;  // output of the body's plan, for CarryStorage::output
   /// For in_place and alternate: the buffer to use if the step's output is not read.
   ScratchRange first;
-  ScratchRange second;  // for alternate
+  ScratchRange second;  // only for CarryStorage::alternate
 };
 
 /// The plan of a loop or branch. Immutable after construction.

@@ -27,8 +27,8 @@ struct Ordered {
   std::vector<UpdateChain> chains;
 };
 
-// Describes a plan as a RecomputeProblem whose values are the roots of the plan. `whole` is the
-// plan that was laid out without a budget.
+// Converts a plan to a RecomputeProblem. The values of the problem are the roots of the plan.
+// `whole` is the plan laid out without a budget.
 RecomputeProblem describe(const Plan& whole, const std::vector<UpdateChain>& chains) {
   const Liveness liveness = find_liveness(whole);
   RecomputeProblem problem;

@@ -26,7 +26,7 @@ std::size_t place_in_order(std::vector<MemoryBlock>& blocks, Before before) {
     std::size_t offset, end;
     int first, last;
   };
-  std::vector<Placed> placed;  // by offset
+  std::vector<Placed> placed;  // sorted by offset
   placed.reserve(blocks.size());
   std::size_t total = 0;
   for (std::size_t i : order) {

@@ -37,7 +37,7 @@ struct PlanValue {
 struct PlanBuffer {
   Space space = Space::arena;
   int index = -1;          // index into the program's inputs, variables, constants or outputs
-  std::size_t offset = 0;  // in the arena
+  std::size_t offset = 0;  // offset in the arena
   std::size_t bytes = 0;
   WaveId begin = WaveId(0);
   WaveId end = WaveId(0);

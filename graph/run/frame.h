@@ -18,7 +18,7 @@ struct RunMemory {
   IdVector<VariableId, const std::byte*> variables;
   IdVector<VariableId, std::byte*> updated;     // same as `variables`; null without an update
   IdVector<VariableId, std::byte*> successors;  // bodies of loops: Space::successor
-  std::vector<std::byte*> outputs;              // by output
+  std::vector<std::byte*> outputs;              // indexed by output
   std::vector<char> output_guarded;             // indexed by output: true if surrounded by guards
   IdVector<StepId, const std::byte*> packed;    // empty if no step has packed weights
 };

@@ -143,7 +143,7 @@ class OwnedSums final : public SumReduceScatter {
   int turn_ = 0;
   bool begun_ = false;                         // this turn has begun
   bool unfinished_ = false;                    // this turn or the previous one is not finished
-  std::optional<TreeReduceScatter> exchange_;  // of this turn
+  std::optional<TreeReduceScatter> exchange_;  // exchange of this turn
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> missing_;  // indexed by bucket: number of incomplete sums in this turn
   std::size_t largest_ = 0;           // bytes of the largest bucket

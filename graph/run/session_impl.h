@@ -100,7 +100,7 @@ struct Session::Impl {
   Profile profile;
   bool profiling;
   std::atomic<bool> busy{false};
-  // Programs whose variables are initialised.
+  // Programs with initialised variables.
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> started;
   // Programs with collective ops on which the ranks have agreed.
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> agreed;

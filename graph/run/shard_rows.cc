@@ -83,7 +83,7 @@ Tensor StageRows::in_order_of_shards(const Tensor& by_rank, const Counts& rows) 
   Sizes one = by_rank.sizes();
   one[0] = 1;
   const std::size_t row = tensor_bytes(by_rank.dtype(), one);
-  std::vector<std::size_t> begin(rows.size() + 1);  // by shard, in bytes
+  std::vector<std::size_t> begin(rows.size() + 1);  // first byte of each shard
   for (std::size_t s = 0; s < rows.size(); ++s)
     begin[s + 1] = begin[s] + static_cast<std::size_t>(rows[s]) * row;
   const std::byte* next = by_rank.raw();

@@ -33,9 +33,9 @@ class StageRows {
 
   const ShardedProgram::Stage& stage_;
   const World world_;
-  std::vector<std::vector<int>> shards_;  // by rank
+  std::vector<std::vector<int>> shards_;  // shards of each rank
   bool sorted_ = true;                    // true if rank order is shard order
-  std::vector<std::vector<Tensor>> own_;  // by concat of the stage, then by shard of this rank
+  std::vector<std::vector<Tensor>> own_;  // indexed by concat, then by shard of this rank
 };
 
 }  // namespace weft

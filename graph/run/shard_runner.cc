@@ -138,7 +138,7 @@ class StepRun {
       try {
         body(shard, static_cast<std::size_t>(i));
       } catch (const WorldError&) {
-        throw;  // another rank failed while sums were sent
+        throw;  // another rank failed while sums were being sent
       } catch (const Error& e) {
         e.rethrow_as(fmt::format("shard {} of {}: {}", shard, count, e.what()));
       }
@@ -330,8 +330,8 @@ class StepRun {
   std::map<std::string, Tensor> extra_;   // additional inputs of parts, by name
   std::vector<std::string> step_inputs_;  // inputs of the program that the step reads
   std::map<std::string, Tensor> fed_step_inputs_;
-  std::vector<NamedTensors> fed_;         // by shard of this rank; reused by later stages
-  std::vector<NamedTensors> statistics_;  // by shard of this rank
+  std::vector<NamedTensors> fed_;         // indexed by shard of this rank; reused by later stages
+  std::vector<NamedTensors> statistics_;  // indexed by shard of this rank
 };
 
 // Throws ArgumentError if the symbol in Shards::axis appears to be wrong, that is, if no input

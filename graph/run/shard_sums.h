@@ -1,4 +1,4 @@
-// Sums of a stage over all shards of all ranks.
+// Accumulation of a stage's sums over all shards of all ranks.
 #pragma once
 
 #include <cstddef>

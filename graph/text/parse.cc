@@ -41,7 +41,7 @@ class Parser {
 
  private:
   struct Names {
-    std::unordered_map<std::string, Value> values;  // by "%4", "%tokens", "@net.weight"
+    std::unordered_map<std::string, Value> values;  // keys: "%4", "%tokens", "@net.weight"
   };
 
   SourceLocation here(std::size_t position) const {

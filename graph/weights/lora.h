@@ -59,7 +59,7 @@ struct LoraAdapters {
     Tensor a, b;  // f32 [rank, inputs], [outputs, rank]
   };
   double scale = 1;                         // alpha / rank
-  std::map<std::string, Adapter> adapters;  // by name of the matrix
+  std::map<std::string, Adapter> adapters;  // keyed by matrix name
   /// Fingerprint of the values of the matrices that the adapters were trained with. It is stored in
   /// adapter files and is empty if unknown.
   std::string base = {};

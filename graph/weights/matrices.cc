@@ -67,7 +67,7 @@ std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Progra
   const auto add = [&](const std::string& name, const Value& value) {
     if (const auto out_in = layout(value)) result.push_back({name, value, *out_in});
   };
-  std::map<std::string, QuantizedRead> quantized;  // by the variable that stores the matrix
+  std::map<std::string, QuantizedRead> quantized;  // keyed by variable that stores the matrix
   if (options.quantized) {
     for (const QuantizedRead& read : quantized_reads(graph)) quantized[read.stored.name()] = read;
   }

@@ -90,7 +90,8 @@ void gather(std::vector<Tensors>& tensors) {
   }
 }
 
-/// Shares all variables of `graph` that are missing from `to` with it, except caches.
+/// Adds all variables of `graph` that `to` does not contain, except caches, to it. The tensors are
+/// shared with `from`.
 void share_others(const Graph& graph, const VariableStore& from, VariableStore& to) {
   for (const Variable& variable : graph.variables()) {
     const VariableInfo& info = variable.info();
