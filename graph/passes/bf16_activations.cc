@@ -1,7 +1,7 @@
 // Stores activations as bfloat16 if they are read only by matrix products at precision `medium`,
-// and by at least two of them. The products round these operands anyway. This halves the bytes that
-// are kept for the backward pass and that it reads. The pass `fuse` then makes the producer write
-// bfloat16 directly.
+// and by at least two of them. The products round these operands anyway. This halves the memory and
+// the memory traffic of activations that are kept for the backward pass. The pass `fuse` then makes
+// the producer write bfloat16 directly.
 //
 //   matmul(x, w), matmul(x, g)   ->   n = cast(x, bf16); matmul(n, w), matmul(n, g)
 //

@@ -199,7 +199,7 @@ Variant lay_out_variant(Ordered ordered) {
 // found.
 std::shared_ptr<Plan> fit(const Variant& variant, std::size_t budget) {
   if (variant.whole->arena_bytes <= budget) return variant.whole;
-  // Guards and fragmentation make the arena larger than the live bytes: lower the target by the
+  // Guards and fragmentation make the arena larger than the live bytes, so lower the target by the
   // excess.
   std::size_t target = budget;
   for (int i = 0; i < kTries; ++i) {
