@@ -25,10 +25,10 @@ void add_or_share(Graph& graph, Function function, SourceLocation loc) {
   if (graph.has_function(function.name)) {
     const std::string different = difference(graph.function(function.name), function);
     if (different.empty()) return;
-    throw GraphError(fmt::format(
-        "custom_gradient '{}': the graph has another function of this name ({}); give this one "
-        "another name\n  {}",
-        function.name, different, graph.describe_source(loc)));
+    throw GraphError(
+        fmt::format("custom_gradient '{}': the graph already has a different function with this "
+                    "name ({}); choose another name\n  {}",
+                    function.name, different, graph.describe_source(loc)));
   }
   graph.add_function(std::move(function), loc);
 }

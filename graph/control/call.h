@@ -1,4 +1,4 @@
-// Functions: closed sub-graphs, calls, and custom gradients.
+// Functions (closed subgraphs), function calls, and custom gradients.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace WEFT_API weft {
 
-/// Builds the body of a function: receives the body's graph and its inputs, and returns its
-/// outputs. It must not use anything else: values, variables and keys of the caller have to be
-/// passed as inputs (GraphError otherwise).
+/// Callback that builds the body of a function. It receives the graph and the inputs of the body
+/// and returns the outputs. It must not use anything else: values, variables and keys of the caller
+/// must be passed as inputs (otherwise GraphError is thrown).
 using FunctionBuilder =
     std::function<std::vector<Value>(Graph& body, const std::vector<Value>& inputs)>;
 
@@ -27,7 +27,7 @@ struct FormalInput {
 /// Defines the function `name` of `graph` with the given inputs. Symbols are local to the function:
 /// "n" in `sizes` is a symbol of the body that is bound to the operand's size at every call. A size
 /// that is neither a number nor a single symbol may only contain symbols that are the full size of
-/// some input axis (ShapeError otherwise).
+/// some input axis (otherwise ShapeError is thrown).
 const Function& define_function(Graph& graph, std::string_view name,
                                 const std::vector<FormalInput>& inputs,
                                 const FunctionBuilder& builder,
@@ -35,17 +35,19 @@ const Function& define_function(Graph& graph, std::string_view name,
 
 /// Calls a function and returns its outputs. Each call of a function that draws random numbers
 /// (such as dropout) draws different numbers; other equal calls share one node. Operand dtypes and
-/// shapes must match the formal ones (DTypeError, ShapeError). Requirements of the body apply to
-/// the dims of the operands. Calls have no overhead: an optimisation pass inlines the body.
+/// shapes must match the formal inputs (otherwise DTypeError or ShapeError is thrown). Requirements
+/// of the body apply to the dims of the operands. Calls have no overhead, because an optimisation
+/// pass inlines the body.
 std::vector<Value> call(Graph& graph, std::string_view function,
                         const std::vector<Value>& arguments,
                         SourceLocation loc = SourceLocation::current());
 
 /// Applies `forward` to `arguments` with a custom gradient. `gradient` receives the arguments, the
 /// outputs and one cotangent per output, in this order, and returns one value per argument, of the
-/// argument's type; an undefined Value means a zero gradient. Both are stored as closed functions
-/// of the graph, named `name` and `name`.gradient, and are reused if the same functions are applied
-/// to operands of the same types. Throws GraphError if `name` belongs to a different function.
+/// argument's type; an undefined Value means a zero gradient. `forward` and `gradient` are stored
+/// as closed functions of the graph, named `name` and `name`.gradient, and are reused if the same
+/// functions are applied to operands of the same types. Throws GraphError if `name` belongs to a
+/// different function.
 ///
 /// The n-th random draw of the gradient from a key equals the n-th draw of the forward pass, so
 /// that the gradient can reproduce a dropout mask; use fold_key() for different numbers. The
@@ -57,11 +59,11 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
                                    const FunctionBuilder& forward, const FunctionBuilder& gradient,
                                    SourceLocation loc = SourceLocation::current());
 
-/// Returns true if a node is a call, which an optimisation pass replaces by the body of its
-/// function.
+/// Returns true if a node is a call. An optimisation pass replaces calls with the bodies of their
+/// functions.
 inline bool is_call(const Node& node) { return node.op().name == "call"; }
 
-/// The dims to which the symbols of a function's body are bound at a call.
+/// Maps the symbols of a function's body to the dims that they are bound to at a call.
 class SymbolMap {
  public:
   /// Binds a symbol, unless it is bound already.
@@ -77,7 +79,8 @@ class SymbolMap {
  private:
   std::map<SymbolPtr, Dim> map_;
 };
-/// Binds every symbol that is the full size of a formal input axis to the size of the operand.
+/// Binds every symbol that is the full size of a formal input axis to the size of that axis of the
+/// operand.
 SymbolMap bind_symbols(const Function& function, const std::vector<Value>& operands);
 SymbolMap bind_symbols(const Function& function, const std::vector<ValueType>& operands);
 

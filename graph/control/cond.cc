@@ -32,8 +32,8 @@ std::vector<Value> outputs_of(Node& node) {
   return outputs;
 }
 
-// Applies an op with these bodies. Reserves as many stream numbers as the body with the most draws
-// needs.
+// Adds a node of op `op` with these bodies. Reserves enough stream numbers for the body with the
+// most random draws.
 Node& apply_bodies(Graph& graph, std::string_view op, const std::vector<Value>& inputs,
                    const std::vector<Value>& operands, Attributes attributes,
                    const std::vector<std::string>& bodies, SourceLocation loc) {

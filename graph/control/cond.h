@@ -15,11 +15,11 @@ struct CondOptions {
 };
 
 /// Returns the values of `then` if `predicate` (a bool scalar) is true, else the values of
-/// `otherwise`. Only the selected branch runs. Both branches take `operands`, may use nothing else,
-/// and return values of the same types. The run time is that of the selected branch; the memory is
-/// that of the larger branch. Gradients of any order flow through the operands. Only the operands
-/// and the predicate are kept for gradients: the backward pass runs the selected branch again and
-/// differentiates it.
+/// `otherwise`. Only the selected branch runs. Both branches receive `operands`, must not use any
+/// other values, and return values of the same types. The cost is the run time of the selected
+/// branch and the memory of the larger branch. Gradients of any order flow through the operands.
+/// Only the operands and the predicate are kept for gradients: the backward pass runs the selected
+/// branch again and differentiates it.
 std::vector<Value> cond(Arg predicate, const std::vector<Value>& operands,
                         const FunctionBuilder& then, const FunctionBuilder& otherwise,
                         const CondOptions& options = {},
@@ -33,9 +33,9 @@ struct WhileOptions {
 };
 
 /// Runs `body` while `condition` is true, at most `limit` times, and returns the final carries.
-/// Both functions take the carries and the operands; `body` returns the new carries, `condition` a
-/// bool scalar. Needs the memory of one step. A while loop has no gradient; for a differentiable
-/// loop, use a scan whose body is a cond.
+/// Both functions receive the carries and the operands. `body` returns the new carries, and
+/// `condition` returns a bool scalar. The loop needs the memory of one step. A while loop has no
+/// gradient; for a differentiable loop, use a scan with a cond as its body.
 std::vector<Value> while_loop(Graph& graph, const std::vector<Value>& carries,
                               const FunctionBuilder& condition, const FunctionBuilder& body,
                               std::int64_t limit, const WhileOptions& options = {},

@@ -38,13 +38,13 @@ Value rows_like(Value mask, const Value& like) {
   return mask;
 }
 
-// In rows whose sequence has ended, keeps the old carries and sets the outputs to zero.
+// Keeps the old carries and sets the outputs to zero in rows in which the sequence has ended.
 void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
   const Value index = lengths.dtype() == DType::i64 ? in.index : cast(in.index, lengths.dtype());
   const Value active = greater(lengths, index);
   for (Index i = 0; i < step.carries.size() && i < in.carries.size(); ++i) {
     Value& next = step.carries[i];
-    // A carry that is undefined or of another type is reported later.
+    // Undefined carries and carries of the wrong type are reported later.
     if (!next.defined() || !(next.type() == in.carries[i].type())) continue;
     next = where(rows_like(active, next), next, in.carries[i]);
   }
@@ -140,7 +140,7 @@ class ScanBuilder {
     in.operands = part(index + 1, operands);
     ScanStep step = body_(*f.body, in);
     if (step.carries.size() != carries) {
-      fail(ArgumentError(fmt::format("the body returns {} carries, but there are {}",
+      fail(ArgumentError(fmt::format("the body returns {} carries, but the loop has {}",
                                      step.carries.size(), carries)));
     }
     const std::string what = fmt::format("the body of scan '{}'", options_.name);
@@ -170,8 +170,8 @@ class ScanBuilder {
     return result;
   }
 
-  // Builds a scan over the complete segments, whose body is a scan over the steps of one segment,
-  // and a scan over the remaining steps.
+  // Builds a scan over the complete segments, with a scan over the steps of one segment as its
+  // body, and a scan over the remaining steps.
   ScanResult apply_segments(Function f);
 
   Graph& graph_;

@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-/// The inputs of the body of a scan in one step.
+/// The inputs of a scan body in one step.
 struct ScanElements {
   std::vector<Value> carries;
   /// Element `index` of each sequence.
@@ -21,12 +21,12 @@ struct ScanElements {
   /// i64 step index, 0 to length - 1; counts down if the scan is reversed.
   Value index = {};
 };
-/// The results of the body of a scan in one step.
+/// The results of a scan body in one step.
 struct ScanStep {
   std::vector<Value> carries = {};  // new carries, with the types of the old ones
   std::vector<Value> outputs = {};  // outputs, which are stacked over the steps
 };
-/// Builds the body of a scan.
+/// Callback that builds a scan body.
 using ScanBody = std::function<ScanStep(Graph& body, const ScanElements& in)>;
 
 struct ScanOptions {
@@ -42,9 +42,9 @@ struct ScanOptions {
   /// step and recompute the steps in between. With segment = sqrt(length), memory grows with
   /// sqrt(length) at the cost of one additional forward pass. 0 keeps the values of every step.
   std::int64_t segment = 0;
-  /// All steps draw the same random numbers, with the stream numbers that the draws have in the
-  /// body. Nodes that are copied into the body therefore draw the same numbers as their originals.
-  /// Cannot be combined with `segment`.
+  /// If true, all steps draw the same random numbers: the stream numbers of the body are used
+  /// unchanged in every step. Nodes that are copied into the body therefore draw the same numbers
+  /// as the original nodes. Cannot be combined with `segment`.
   bool same_draws = false;
   /// Name of the body function.
   std::string name = "scan";
@@ -56,10 +56,11 @@ struct ScanResult {
   std::vector<Value> outputs;  // stacked outputs, [length, ...]
 };
 
-/// Loops over axis 0 of `sequences`, which must all have the same size there. `body` is built once,
-/// with the types of `carries`, of the elements of the sequences and of `operands`, and runs once
-/// per step. Everything that it uses must be passed through its arguments: using a Value of `graph`
-/// inside the body is an error. State is passed through carries; a body cannot update Variables.
+/// Loops over axis 0 of `sequences`, which must have the same size in all of them. `body` is built
+/// once, with the types of `carries`, of the elements of the sequences and of `operands`, and runs
+/// once per step. Everything that it uses must be passed through its arguments: using a Value of
+/// `graph` inside the body is an error. State is passed through carries; a body cannot update
+/// Variables.
 ///
 /// Random draws inside the body differ from step to step, because keys among the operands are
 /// folded with the step index. Gradients of any order flow through carries, sequences and operands.

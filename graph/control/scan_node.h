@@ -9,12 +9,14 @@ namespace WEFT_API weft {
 
 /// The parts of a scan node.
 struct ScanNode {
-  /// The body: takes carries, elements and operands, and returns carries and outputs.
+  /// The body. Its inputs are the carries, elements and operands, and its outputs are the new
+  /// carries and the outputs of the step.
   const Function* function = nullptr;
   std::vector<Value> carries, sequences, operands;
   Dim length;
   bool reverse = false, recompute = false;
-  /// First stream number of its draws; -1 reserves new stream numbers if the body draws.
+  /// First stream number of the body's random draws. -1 reserves new stream numbers if the body
+  /// draws random numbers.
   std::int64_t stream = -1;
 };
 /// Returns the parts of a node of op "scan".

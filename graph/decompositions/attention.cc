@@ -1,5 +1,5 @@
-// attention and its gradient in primitive ops, with materialised [B, H, Lq, Lk] tensors. This is
-// the definition that the blocked kernels are tested against.
+// attention and its gradient in primitive ops, with materialised [B, H, Lq, Lk] tensors. The
+// blocked kernels are tested against this definition.
 #include <algorithm>
 #include <limits>
 
@@ -21,7 +21,7 @@ Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b)
       .output(0);
 }
 
-/// The operands of attention and the quantities that are computed from them.
+/// The operands of attention and quantities derived from them.
 class Definition {
  public:
   /// The 13 operands of attention begin at in[first].
@@ -75,8 +75,8 @@ class Definition {
       seen = seen.defined() ? logical_and(seen, condition) : condition;
     };
     // `ahead` is j - i, the distance from query i to key j without the start offset of the queries.
-    // A start and a window may be as large as integers can be, so they are never added to each
-    // other.
+    // The start offset and the window may be as large as the integer type allows, so they are never
+    // added to each other.
     const Value j = iota(graph_, Shape{queries(), keys()}, 1);
     const Value ahead = j - iota(graph_, Shape{queries(), keys()}, 0);
     const Value start = q_start.defined() ? reshape(q_start, Shape{batch(), 1, 1, 1})
@@ -137,7 +137,7 @@ class Definition {
   Dim kv_heads;
 
  private:
-  /// Repeats x [B, Hkv, L, D] to [B, H, L, D].
+  /// Repeats the key heads of x: [B, Hkv, L, D] -> [B, H, L, D].
   Value per_query_head(const Value& x) const {
     const Dim &kv = x.shape()[1], &length = x.shape()[2], &width = x.shape()[3];
     if (heads() == kv) return x;

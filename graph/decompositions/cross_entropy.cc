@@ -22,7 +22,8 @@ struct Settings {
         smoothing(node.attributes().real("label_smoothing")) {}
 };
 
-/// The targets: `ignored` marks ignored ones, and `classes` has class 0 in their place.
+/// The targets. `ignored` is a mask of the ignored targets, which are replaced by class 0 in
+/// `classes`.
 struct Targets {
   Value ignored, classes;
   Targets(const Value& targets, const Settings& s)

@@ -44,7 +44,7 @@ struct Parts {
     options.transpose_b = transpose_b;
     return matmul(a, b, options);
   }
-  /// Returns loss and lse of each row.
+  /// Returns the loss and the log-sum-exp (lse) of each row.
   Values forward(Value logits_in) const {
     Node& node = x.graph().apply("cross_entropy", {logits_in, targets}, loss);
     return {node.output(0), node.output(1)};

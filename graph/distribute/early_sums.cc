@@ -17,8 +17,9 @@ bool adds_to_some(const Node& node) {
   return op == "index_add" || op == "scatter_add" || op == "slice_add";
 }
 
-// Returns the value to which elements are added. Undefined if there are no such additions, or if
-// they are made to zeros or to a leaf (an input, variable or constant).
+// Returns the value that the last operations of `sum` add elements to. Returns an undefined Value
+// if there are no such operations, or if they add to zeros or to a leaf (an input, variable or
+// constant).
 Value before_additions(Value sum) {
   Value before = sum;
   while (adds_to_some(before.node())) {

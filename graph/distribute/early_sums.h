@@ -6,11 +6,12 @@
 
 namespace WEFT_API weft {
 
-/// If the last operations of a stage's sum i only add to a few of its elements, makes the value
-/// before them an output of the stage, early(i), so that most of the sum can be sent while the rest
-/// of the shard is running. An example is the index_add to the gradient of an embedding table that
-/// a matrix product reads too. The early value takes as much memory as the sum. Sums below 1 MiB
-/// are skipped, because sending them takes less time than the additional messages.
+/// If the last operations of a stage's sum i only add to a few of its elements, adds the value
+/// before these operations to the outputs of the stage as early(i). Most of the sum can then be
+/// sent while the rest of the shard is computed. An example is the index_add to the gradient of an
+/// embedding table that is also an operand of a matrix product. The early value needs the same
+/// amount of memory as the sum. Sums below 1 MiB are skipped, because sending them takes less time
+/// than the additional messages.
 void add_early_sums(ShardedProgram& parts);
 
 }  // namespace weft

@@ -8,25 +8,25 @@
 
 namespace WEFT_API weft {
 
-/// Where several ranks store the sums of gradients over their shards. All choices give the same
-/// bits.
+/// How the gradient sums over shards are distributed across ranks. Results are bit-identical for
+/// all choices.
 enum class GradientSums : std::uint8_t {
   /// `owned` with a SessionOptions::memory_budget and a power-of-two number of ranks, `whole`
   /// otherwise.
   automatic,
-  /// Each rank sums the gradients of the shards that it computes, and sends each owner its part of
-  /// the sums once per step (ZeRO-1). For G shards on W ranks, a rank stores max(1, log2(G / W))
-  /// times the bytes of the gradients, plus the parts that it receives as an owner.
+  /// Each rank sums the gradients of the shards that it computes and, once per step, sends each
+  /// owner the owner's part of the sums (ZeRO-1). For G shards on W ranks, a rank stores max(1,
+  /// log2(G / W)) times the bytes of the gradients, plus the parts that it receives as an owner.
   whole,
-  /// Each rank sends the owners their part of every shard's gradients as soon as it is complete
-  /// (ZeRO-2). A rank stores max(1, log2(G / W)) / W times the bytes of the gradients, plus the
-  /// buckets in transit (kMaxOpenBuckets), but sends G / W times the number of messages. Ranks take
-  /// turns in computing shards. Requires a power-of-two number of ranks.
+  /// Each rank sends the owners their parts of every shard's gradients as soon as these are
+  /// complete (ZeRO-2). A rank stores max(1, log2(G / W)) / W times the bytes of the gradients,
+  /// plus the buckets in transit (kMaxOpenBuckets), but sends G / W times the number of messages.
+  /// Ranks take turns in computing shards. Requires a power-of-two number of ranks.
   owned,
 };
 
-/// Maximum number of buckets in transit with owned sums. A bucket in transit is being sent to its
-/// owner or, on the owner, received from every other rank.
+/// Maximum number of buckets in transit with owned sums. A bucket is in transit while it is being
+/// sent to its owner or, on the owner, being received from every other rank.
 constexpr int kMaxOpenBuckets = 8;
 
 /// Returns true if `sums` selects owned sums for this number of ranks; `budget` is true if there is

@@ -67,7 +67,7 @@ class Maker {
     return program_.graph()->find_input(shard_names::sum(i)).type();
   }
 
-  // A place at which the range that a rank owns may end.
+  // A position at which the range of a rank may end.
   struct Place {
     std::size_t byte, unit;
     std::int64_t element;
@@ -88,9 +88,9 @@ class Maker {
     return places;
   }
 
-  // Divides the units into sections and gives every rank a contiguous run of each section. All
-  // ranks then have something to send as soon as part of the gradients is complete, and no single
-  // rank holds up the beginning of the next step with its parameters.
+  // Divides the units into sections and assigns a contiguous run of each section to every rank. All
+  // ranks can then send data as soon as some of the gradients are complete, and the start of the
+  // next step does not have to wait for the parameters of a single rank.
   void share(OwnedStep& result) const {
     const std::vector<Place> places = places_of(result);
     const auto ranks = static_cast<std::size_t>(ranks_);
@@ -109,8 +109,8 @@ class Maker {
     }
   }
 
-  // Divides the units between two places among the ranks, as close to an equal share of all bytes
-  // so far as the places allow.
+  // Distributes a section, which consists of the units between the first and the last place, over
+  // the ranks. The total bytes of each rank so far are as equal as the places allow.
   void assign_section(std::span<const Place> places, std::vector<std::size_t>& owned,
                       OwnedStep& result) const {
     const Place* from = &places.front();
@@ -153,7 +153,7 @@ class Maker {
     return module;
   }
 
-  // Replaces the whole sums, state and parameters by their owned ranges.
+  // Replaces the complete sums, state and parameters with their owned ranges.
   void set_leaves(const OwnedPiece& piece, Cloner& cloner) const {
     if (piece.whole) return;
     const OwnedUnit& unit = found_.units()[piece.unit];

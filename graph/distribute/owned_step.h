@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-/// A rank's piece of a unit (owned_units.h): elements [begin, end) of each of its values, in
+/// A rank's piece of a unit (owned_units.h): elements [begin, end) of each value of the unit, in
 /// row-major order, or all elements (`whole`).
 struct OwnedPiece {
   std::size_t unit = 0;
@@ -19,11 +19,11 @@ struct OwnedPiece {
   std::int64_t begin = 0, end = 0;
 };
 
-/// The part of a step that rank r of W runs. Ownership depends on the program and W only, and it
-/// does not affect the bits: only elementwise functions are split into ranges, and ranges begin at
-/// block boundaries of sums.
+/// The part of a step that rank r of W runs. Ownership depends on the program and W only. Results
+/// are bit-identical for any W, because only elementwise functions are split into ranges, and
+/// ranges begin at block boundaries of sums.
 struct OwnedStep {
-  /// A unit with its variables, by name.
+  /// A unit and the names of its variables.
   struct Unit {
     std::vector<std::size_t> sums;
     std::vector<std::string> state;       // stored on its owners only
@@ -40,23 +40,24 @@ struct OwnedStep {
   };
   std::vector<Unit> units = {};
   std::vector<UnitScalar> unit_scalars = {};
-  /// Numbers of the sums that only owners need, in the order in which they are laid out in memory.
+  /// Indices of the sums that only owners need, in memory order.
   std::vector<std::size_t> sums = {};
-  /// Pieces by rank, in order of the units; at most one per unit and rank.
+  /// Pieces by rank, in unit order; at most one per unit and rank.
   std::vector<std::vector<OwnedPiece>> pieces = {};
 
-  /// This rank's part. In partitioned units, sums, state and owned(name) (for the other variables
-  /// that the unit reads) are flat and hold the owned elements only. `compute_unit_scalars` has
-  /// outputs unit_scalar(i). `step` takes all of them as inputs, returns updated(name) for the
-  /// owned elements of parameters, and updates everything else.
+  /// The programs of this rank. For partitioned units, the inputs for sums, state and owned(name)
+  /// (the other variables that the unit reads) are flat tensors of the owned elements only.
+  /// `compute_unit_scalars` has the outputs unit_scalar(i). `step` has the unit scalars of all
+  /// ranks as inputs, returns updated(name) for the owned elements of parameters, and updates
+  /// everything else.
   Module compute_unit_scalars = {nullptr, Program("exits")};
   Module step = {nullptr, Program("step")};
 
   bool empty() const { return units.empty(); }
 };
 
-/// Returns the part of rank `rank` of `ranks`. It is empty if the step has nothing to own: with a
-/// single rank, or if all updates depend on one another.
+/// Returns the part of the step that rank `rank` of `ranks` runs. The result is empty if nothing
+/// can be distributed, that is, with a single rank or if all updates depend on one another.
 OwnedStep own_step(const ShardedProgram& parts, int rank, int ranks);
 
 }  // namespace weft

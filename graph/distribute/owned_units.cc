@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// The unit of a scalar: none (all ranks can compute it), a single one, or several.
+// Special unit numbers of a scalar that belongs to no unit (all ranks can compute it) or to several
+// units.
 constexpr int kNoUnit = -1, kMultipleUnits = -2;
 
 int joined(int a, int b) { return a == kNoUnit ? b : b == kNoUnit || a == b ? a : kMultipleUnits; }
@@ -78,7 +79,7 @@ class Finder {
     for (const int r : roots) {
       Group& g = groups_[static_cast<std::size_t>(r)];
       number[static_cast<std::size_t>(r)] = units.size();
-      // With several sums, a range of elements would be several ranges of memory.
+      // With several sums, a range of elements would consist of several memory ranges.
       const bool cut = g.elementwise && g.sums.size() == 1;
       units.push_back({.range = cut ? g.elements : 0, .sums = g.sums});
     }
@@ -93,7 +94,7 @@ class Finder {
   }
 
  private:
-  // Values that are connected by more than scalars.
+  // A group of values that are connected by more than scalars.
   struct Group {
     bool replicated = false;  // all ranks compute it
     bool elementwise = true;
@@ -165,7 +166,7 @@ class Finder {
     }
     for (int i = 0; i < node.output_count(); ++i) classify(node.type(i).shape, g);
     for (const Value& v : node.inputs()) {
-      // Another shape means that the operand is broadcast.
+      // If the shapes differ, the operand is broadcast.
       if (v.defined() && v.rank() > 0 && v.shape() != node.type(0).shape) g.elementwise = false;
     }
   }
@@ -183,7 +184,8 @@ class Finder {
     if (shape != *g.shape || g.elements <= kSumBlock) g.elementwise = false;
   }
 
-  // Sums are added as one block of memory, whose parts the ranks own, so they must have one dtype.
+  // All sums are stored in one block of memory that is divided among the ranks, so they must have
+  // the same dtype.
   void check_dtypes() {
     std::optional<DType> dtype;
     for (Node* node : nodes_) {
@@ -197,7 +199,7 @@ class Finder {
   bool find_owners() {
     const std::vector<int> from = makers(), to = readers();
     found_scalars_.clear();
-    // The number of exchanges after which a node can be computed.
+    // The number of exchanges that must precede the computation of each node.
     std::vector<int> level(parent_.size());
     const auto at = [](auto& list, const Node& node) -> auto& { return list[node.id()]; };
     for (Node* node : nodes_) {
@@ -230,7 +232,7 @@ class Finder {
     return node;
   }
 
-  // Returns the unit that each small node is computed from.
+  // Returns, for each small node, the unit that it is computed from.
   std::vector<int> makers() {
     std::vector<int> from(parent_.size(), kNoUnit);
     for (Node* node : nodes_) {
@@ -247,7 +249,8 @@ class Finder {
     return from;
   }
 
-  // Returns the unit that reads each small node; several if it is also read outside of that unit.
+  // Returns, for each small node, the unit that reads it, or kMultipleUnits if it is also read
+  // outside of that unit.
   std::vector<int> readers() {
     std::vector<int> to(parent_.size(), kNoUnit);
     const auto read_outside = [&](const Value& v) { to[v.node().id()] = kMultipleUnits; };

@@ -91,7 +91,7 @@ class Writer {
       exchange("all_gather", typed(stage, shard_names::rows(i)));
   }
 
-  // Writes which part of each unit every rank owns.
+  // Appends a description of the elements that each rank owns.
   void write_owners() {
     text_ += "\n";
     for (std::size_t r = 0; r < owned_.pieces.size(); ++r) {

@@ -8,7 +8,7 @@
 
 namespace WEFT_API weft {
 
-/// The rank whose programs are printed.
+/// Selects the rank for which programs are printed.
 struct PartsTextOptions {
   int ranks = 1;
   int rank = 0;
@@ -18,8 +18,8 @@ struct PartsTextOptions {
 /// rank `of.rank` of `of.ranks` runs them, in the format of to_text(). Comments between them show
 /// the exchanges with other ranks: all_reduce and reduce_scatter of sums, and all_gather of values
 /// that every rank contributes. Throws GraphError, like Session::run, for a program that cannot be
-/// split; ArgumentError for a program without shards, more ranks than shards, or a rank out of
-/// range.
+/// split. Throws ArgumentError for a program without shards, for more ranks than shards, and for a
+/// rank out of range.
 ///   fmt::print("{}", parts_text(train, {.ranks = 4}));
 std::string parts_text(const Program& program, const PartsTextOptions& of = {});
 

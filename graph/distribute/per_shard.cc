@@ -8,7 +8,8 @@
 namespace weft {
 namespace {
 
-// Returns the operands that the value of a node depends on, without the new value of with_update().
+// Returns the operands that the value of a node depends on. The new value of with_update() is not
+// one of them.
 std::span<const Value> operands(const Node& node) {
   const std::span<const Value> all = node.inputs();
   return node.op().name == "with_update" ? all.first(1) : all;
@@ -25,7 +26,8 @@ bool PerShard::of_all_shards(const Dim& dim) const {
                      [this](const SymbolPtr& s) { return rows_.contains(s); });
 }
 
-// Returns true if a size, also one that is read as a number, has symbols that differ by shard.
+// Returns true if a size, including sizes that are read as numbers, contains symbols that differ by
+// shard.
 bool PerShard::has_sizes_of_shard(Node& node) const {
   const auto differs = [this](const Dim& d) { return !of_all_shards(d); };
   const auto any = [&](const Shape& shape) {

@@ -1,4 +1,5 @@
-// Which values of a program with shards exist once per shard, and which once per step.
+// Determines which values of a program with shards exist once per shard and which exist once per
+// step.
 #pragma once
 
 #include <unordered_set>
@@ -11,17 +12,17 @@ namespace WEFT_API weft {
 /// Analyses nodes and everything that they need, in graph order (reachable_nodes()). A value
 /// differs by shard if it depends, other than through a shard_sum() or shard_concat(), on
 /// - an input that is not a scalar,
-/// - a random draw that feeds one of these joins (all other draws belong to the step),
-/// - a symbol, in its sizes or attributes, because sizes differ by shard. This does not include the
-///   rows of shard_concat(), which are those of all shards.
+/// - a random draw that feeds a shard_sum() or shard_concat() (all other draws belong to the step),
+/// - a symbol, in its sizes or attributes, because sizes differ by shard. Symbols for the rows of a
+///   shard_concat() are excluded, because they count the rows of all shards.
 class PerShard {
  public:
   explicit PerShard(const std::vector<Node*>& nodes);
 
   /// Returns true if the value differs by shard.
   bool varies(Value value) const { return at(value).varies; }
-  /// Returns the maximum number of consecutive joins of shards before the value: it can be computed
-  /// when all shards have computed the operands of the last of them.
+  /// Returns the maximum number of joins of shards on a path to the value. The value can be
+  /// computed as soon as all shards have computed the operands of the last join.
   int level(Value value) const { return at(value).level; }
   /// Returns true if the value depends on random draws, other than through a join of shards.
   bool drawn(Value value) const { return at(value).drawn; }
@@ -30,7 +31,7 @@ class PerShard {
   /// The shard_sum() and shard_concat() nodes, in graph order.
   const std::vector<Node*>& sums() const { return sums_; }
   const std::vector<Node*>& concats() const { return concats_; }
-  /// Returns true if all symbols of `dim` count the rows of shard_concat() nodes, so that it has
+  /// Returns true if all symbols of `dim` count the rows of shard_concat() nodes, so that `dim` has
   /// the same value for all shards.
   bool of_all_shards(const Dim& dim) const;
 
@@ -49,8 +50,8 @@ class PerShard {
   std::unordered_set<SymbolPtr> rows_;  // symbols that count the rows of all shards
 };
 
-/// Return true if the node joins the values of all shards into one: shard_sum(), shard_concat() or
-/// either of them.
+/// Return true if the node is a shard_sum(), a shard_concat(), or either of them. These nodes join
+/// the values of all shards into one value.
 bool is_shard_sum(const Node& node);
 bool is_shard_concat(const Node& node);
 inline bool joins_shards(const Node& node) { return is_shard_sum(node) || is_shard_concat(node); }

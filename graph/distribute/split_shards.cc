@@ -62,7 +62,7 @@ bool is_large_sum(const Node& node) {
          std::ssize(node.attributes().integers("axes")) == shape.rank();
 }
 
-// Returns y and f if x is y * f with a scalar f, else x.
+// Returns {y, f} if x is y * f with a scalar f, otherwise {x}.
 std::vector<Value> factors_of(const Value& x) {
   if (x.node().op().name == "mul") {
     const Value a = x.node().input(0), b = x.node().input(1);
@@ -72,10 +72,10 @@ std::vector<Value> factors_of(const Value& x) {
   return {x};
 }
 
-// Computes a sum block by block: a rank that holds a part of x sums its blocks, and the sum over
-// all blocks has the bits that a single rank with all of x would get. A scalar factor, which turns
-// sums of gradients into means, is applied inside block_sums, so the scaled gradients take no
-// memory; the update multiplies by it again.
+// Computes a sum block by block. A rank that holds a part of x sums its blocks, and the sum over
+// all blocks is bit-identical to the result on a single rank that holds all of x. A scalar factor,
+// which turns sums of gradients into means, is applied inside block_sums, so the scaled gradients
+// take no memory; the update multiplies by the factor again.
 Value sum_of_blocks(const Node& sum, const Value& x) {
   const bool squares = x.node().op().name == "square";
   const Value blocks = x.graph()
@@ -86,7 +86,7 @@ Value sum_of_blocks(const Node& sum, const Value& x) {
   return reshape(cast(total, sum.type(0).dtype), sum.type(0).shape);
 }
 
-// An update that happens once per shard.
+// An update that runs once per shard.
 struct CarriedUpdate {
   Variable variable;
   Value value;
@@ -134,7 +134,8 @@ class Splitter {
     for (const Node* node : nodes_) {
       if (node->op().name == "variable" &&
           source().variable_info(*node).kind == VariableKind::cache) {
-        fail("a cache exists once, not per shard", *node);
+        fail("a program with shards cannot use a cache, because caches exist once, not per shard",
+             *node);
       }
       reject_collective(*node, *node);
       check_bodies(*node, *node);
@@ -146,8 +147,8 @@ class Splitter {
 
   void reject_collective(const Node& node, const Node& outermost) const {
     if (!node.op().has(Trait::collective)) return;
-    fail(fmt::format("{} is for programs without shards, which every rank runs as a whole; it "
-                     "exchanges values between ranks explicitly",
+    fail(fmt::format("{} exchanges values between ranks explicitly, so it can only be used in "
+                     "programs without shards",
                      node.op().name),
          outermost);
   }
@@ -180,8 +181,9 @@ class Splitter {
       fail("a value that is computed per shard depends on the result of shard_concat", node);
   }
 
-  // Each body defines its functions itself, so that this recursion is as deep as definitions nest;
-  // `outermost` is the node of the program.
+  // Each body contains the definitions of the functions that it calls, so the recursion depth is
+  // the nesting depth of the definitions. `outermost` is the node of the program that contains the
+  // body.
   void check_bodies(const Node& node, const Node& outermost) const {
     for (const std::string& body : node.op().bodies) {
       const Function& function = node.graph().function(node.attributes().text(body));
@@ -204,7 +206,7 @@ class Splitter {
          value.node());
   }
 
-  // Separates updates of the step from those that happen once per shard.
+  // Separates updates that run once per step from updates that run once per shard.
   void sort_updates() {
     const std::size_t given = program_.given_updates().size();
     std::size_t i = 0;
@@ -220,8 +222,8 @@ class Splitter {
     }
   }
 
-  // Finds the values of every shard that updates of state read: the last values that do not depend
-  // on the state and either differ by shard or are drawn (since every shard draws different
+  // Finds the per-shard values that state updates read: the last values that do not depend on the
+  // state and either differ by shard or depend on random draws (every shard draws different
   // numbers).
   void find_statistics() {
     std::unordered_set<const Node*> states;
@@ -258,7 +260,7 @@ class Splitter {
   void add(Value statistic) {
     if (std::find(statistics_.begin(), statistics_.end(), statistic) != statistics_.end()) return;
     if (!statistic.shape().is_constant()) {
-      fail(fmt::format("the update of a state reads {}, whose sizes may differ by shard",
+      fail(fmt::format("a state update reads {}, whose sizes may differ by shard",
                        statistic.type().str()),
            statistic.node());
     }
@@ -288,7 +290,7 @@ class Splitter {
     module.program.precision(program_.precision());
     module.graph->share_symbols(source());
     for (const DimEquation& e : source().requirements()) {
-      // Skip requirements on the rows of all shards, which would only hold for a single shard.
+      // Skip requirements on the total number of rows of all shards.
       if (!has_rows(e.left) && !has_rows(e.right)) module.graph->require(e, {});
     }
     return module;
@@ -400,7 +402,7 @@ class Splitter {
   Updates updates_;
   std::vector<CarriedUpdate> carried_;
   std::vector<Value> statistics_;
-  std::unordered_map<const Node*, std::size_t> numbers_;  // of sums, and of concats
+  std::unordered_map<const Node*, std::size_t> numbers_;  // indices of sums and concats
   std::unordered_set<const Node*> read_by_statistics_;
   int levels_ = 0;  // number of stages
   std::vector<std::string> keys_;

@@ -1,4 +1,4 @@
-// Sums in which some terms are scatters into zeros, as the gradients of slices and lookups are.
+// Sums with terms that are scattered into zeros, such as the gradients of slices and lookups.
 #pragma once
 
 #include "weft/graph/ir/graph.h"

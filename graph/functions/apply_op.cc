@@ -12,10 +12,10 @@ Value apply_op(std::string_view op, const std::vector<Value>& operands, Attribut
   for (const Value& v : operands) {
     if (v.defined()) return v.graph().apply(op, operands, std::move(attributes), loc).output(0);
   }
-  throw GraphError(fmt::format(
-      "{}: apply_op() takes the graph from its operands, but no operand is defined; use "
-      "Graph::apply\n  at {}",
-      op, loc.str()));
+  throw GraphError(
+      fmt::format("{}: apply_op() uses the graph of its operands, but no operand is defined; use "
+                  "Graph::apply\n  at {}",
+                  op, loc.str()));
 }
 
 }  // namespace weft

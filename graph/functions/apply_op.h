@@ -1,4 +1,4 @@
-// Applies an op by name. For functions that wrap custom ops.
+// Application of an op by name, for functions that wrap custom ops.
 #pragma once
 
 #include <string_view>
@@ -11,11 +11,11 @@
 namespace WEFT_API weft {
 
 /// Applies op `op` of the graph's op set to the operands and returns its first output. At least one
-/// operand must be defined; undefined ones are optional operands that are left out.
+/// operand must be defined; undefined operands are optional operands that are left out.
 ///   Value swish(Value x, double beta, SourceLocation loc = SourceLocation::current()) {
 ///     return apply_op("swish", {x}, {{"beta", beta}}, loc);
 ///   }
-/// Errors name the op, the operand types and the caller's line. For an op with several outputs use
+/// Errors name the op, the operand types and the caller's line. For ops with several outputs, use
 /// Graph::apply, which returns the node.
 Value apply_op(std::string_view op, const std::vector<Value>& operands, Attributes attributes = {},
                SourceLocation loc = SourceLocation::current());

@@ -15,8 +15,8 @@
 namespace WEFT_API weft {
 
 /// A Value or a number, together with the source line of the conversion. The implicit conversion at
-/// the call site captures the line, also for operators. A number takes the dtype of the tensor that
-/// it is combined with; integer literals are exact for integer tensors.
+/// the call site captures the line, also for operators. A number is converted to the dtype of the
+/// tensor that it is combined with; integer literals are exact for integer tensors.
 class Arg {
  public:
   Arg(Value value, SourceLocation loc = SourceLocation::current())  // NOLINT
@@ -40,7 +40,7 @@ class Arg {
   double literal() const { return *literal_; }
   SourceLocation location() const { return loc_; }
   /// Returns the Value. Throws ArgumentError if this is a number, and GraphError if the Value is
-  /// undefined. `function` is the function that requires a tensor, for the message.
+  /// undefined. `function` names the function that requires a tensor; it is printed in the message.
   Value value(std::string_view function) const;
   /// Returns the Value, or converts a number to a scalar constant of `dtype` in `graph`. Throws
   /// DTypeError if `dtype` is an integer type that cannot represent the number exactly: a fraction,
@@ -77,8 +77,8 @@ struct ArgPair {
   Value a, b;
   SourceLocation loc;
 };
-/// Converts the operands of a binary function to Values. A number takes the dtype of the other
-/// operand. Throws ArgumentError if both are numbers.
+/// Converts the operands of a binary function to Values. A number is converted to the dtype of the
+/// other operand. Throws ArgumentError if both are numbers.
 ArgPair resolve_pair(const Arg& a, const Arg& b, std::string_view function);
 
 /// Applies op `op` to one operand and returns its output 0.

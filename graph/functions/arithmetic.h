@@ -1,8 +1,8 @@
 // Elementwise arithmetic, comparisons, logic and selection. Operands broadcast as in NumPy and must
-// have equal dtypes: there is no type promotion, use cast(). One operand may be a number, which
-// takes the dtype of the other. Errors (ShapeError, DTypeError) name both types and the caller's
-// line. As with the functions of math.h, chains of elementwise functions are fused into one pass
-// over memory.
+// have equal dtypes: there is no type promotion, so use cast(). One operand may be a number, which
+// is converted to the dtype of the other operand. Errors (ShapeError, DTypeError) name both types
+// and the caller's line. Chains of elementwise functions, including those in math.h, are fused into
+// one pass over memory.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
@@ -24,7 +24,7 @@ Value pow(Arg a, Arg b);
 /// Returns the larger operand, or NaN if either is NaN. If both are equal, each gets half of the
 /// gradient.
 Value maximum(Arg a, Arg b);
-/// Returns the smaller operand. NaN and ties are handled as in maximum().
+/// Returns the smaller operand. NaN and ties are handled in the same way as by maximum().
 Value minimum(Arg a, Arg b);
 
 Value operator+(Arg a, Arg b);

@@ -34,8 +34,8 @@ struct AttentionOptions {
   std::int64_t window = 0;
   /// Factor of q k^T; 1 / sqrt(D) by default.
   std::optional<double> scale = {};
-  /// Number of valid keys per batch row, [B] (i32 or i64): keys j >= lengths[b] are masked and cost
-  /// nothing.
+  /// Number of valid keys per batch row, [B] (i32 or i64): keys j >= lengths[b] are masked and not
+  /// computed.
   OptionalArg lengths = {};
   /// Position of query 0 among the keys, [B] (key/value caches).
   OptionalArg q_start = {};
@@ -58,7 +58,7 @@ struct AttentionResult {
 /// Hkv, and query head h uses key head h / (H / Hkv). The result is zero for a query without keys.
 /// All floating-point operands are differentiable.
 Value attention(Arg q, Arg k, Arg v, const AttentionOptions& options = {});
-/// As attention(), but also returns the log-sum-exp of each query's scores.
+/// Like attention(), but also returns the log-sum-exp of each query's scores.
 AttentionResult attention_with_lse(Arg q, Arg k, Arg v, const AttentionOptions& options = {});
 
 struct RopeOptions {

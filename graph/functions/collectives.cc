@@ -15,7 +15,8 @@ Value apply(std::string_view op, Arg x, int ranks, Attributes attributes = {}) {
   return v.graph().apply(op, {v}, std::move(attributes), x.location()).output(0);
 }
 
-// The ops split and concatenate along the first axis, so another axis is moved there and back.
+// The ops split and concatenate along the first axis, so any other axis is first moved to the front
+// and finally moved back.
 Value apply_along(std::string_view op, Arg x, int ranks, int axis) {
   const Value v = x.value(op);
   const Graph::Frame frame(v.graph(), op, x.location());

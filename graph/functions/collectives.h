@@ -20,15 +20,15 @@ namespace WEFT_API weft {
 // those of the sum of the losses of all ranks: if all ranks compute the same loss, each rank adds
 // its own copy. Collectives cannot be used in branches and while loops, which may take different
 // paths on different ranks, or in programs with shards. If a rank fails, the runs of the other
-// ranks fail with a WorldError. The numbers of bytes below are those that each rank sends, for x of
-// n bytes and W ranks.
+// ranks fail with a WorldError. The byte counts below are the bytes that each rank sends if x has n
+// bytes and there are W ranks.
 
 /// Returns the sum of x over all ranks, on every rank; f32, f64 or integers. Sends 2 (W - 1) / W n
 /// bytes.
 Value all_reduce(Arg x, int ranks);
 
-/// Returns the concatenation of the x of all ranks along an axis, in the order of their numbers.
-/// Sends (W - 1) n bytes.
+/// Returns the concatenation of x over all ranks along an axis, in rank order. Sends (W - 1) n
+/// bytes.
 Value all_gather(Arg x, int ranks, int axis = 0);
 
 /// Sums x over all ranks, splits the sum into W equal parts along an axis and returns part r on
@@ -39,7 +39,8 @@ Value reduce_scatter(Arg x, int ranks, int axis = 0);
 /// 1) / W n bytes.
 Value all_to_all(Arg x, int ranks, int axis = 0);
 
-/// Returns the x of rank `root`, on every rank. Rank `root` sends (W - 1) n bytes, the others none.
+/// Returns x of rank `root` on every rank. Rank `root` sends (W - 1) n bytes; the other ranks send
+/// nothing.
 Value broadcast_from(Arg x, int ranks, int root = 0);
 
 /// A transfer from one rank to another.
@@ -47,7 +48,7 @@ struct SendRecv {
   int from = 0;
   int to = 0;
 };
-/// For each pair, returns the x of rank `from` on rank `to`; ranks that receive nothing get zeros.
+/// For each pair, rank `to` returns the x of rank `from`. Ranks that receive nothing return zeros.
 /// A rank may send at most once and receive at most once. Sends n bytes.
 ///   send_recv(x, 4, {{0, 1}, {1, 2}, {2, 3}})   // to the next stage of a pipeline
 Value send_recv(Arg x, int ranks, const std::vector<SendRecv>& pairs);

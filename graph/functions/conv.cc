@@ -62,7 +62,7 @@ Value add_bias(Value out, const OptionalArg& bias, std::string_view function, So
   return add(out, reshape(b, shape));
 }
 
-// Checks the options here because errors of conv2d_input_grad would refer to the wrong op.
+// Checks the options here because errors from conv2d_input_grad would name the wrong op.
 void check_transpose(std::string_view function, Value x, Value weight,
                      const ConvTranspose2dOptions& o, SourceLocation loc) {
   const auto fail = [&](const Error& error) { x.graph().fail(error, function, {x, weight}, loc); };
@@ -92,11 +92,11 @@ void check_transpose(std::string_view function, Value x, Value weight,
               &size = x.shape()[static_cast<int>(i) + 2];
     if (!kernel.is_constant() || kernel.constant() < 1 || kernel.constant() >= kEnd ||
         size == Dim(0)) {
-      fail(ShapeError(fmt::format(
-          "the kernel sizes must be constant and at least 1 and x must not be empty, but they are "
-          "{} x {} and {} x {}",
-          weight.shape()[2].str(), weight.shape()[3].str(), x.shape()[2].str(),
-          x.shape()[3].str())));
+      fail(
+          ShapeError(fmt::format("kernel sizes must be constant and at least 1, and x must not be "
+                                 "empty, but the kernel is {} x {} and x is {} x {}",
+                                 weight.shape()[2].str(), weight.shape()[3].str(),
+                                 x.shape()[2].str(), x.shape()[3].str())));
     }
   }
   if (!x.graph().facts().equal(x.shape()[1], weight.shape()[0])) {

@@ -10,14 +10,15 @@
 
 namespace WEFT_API weft {
 
-// All functions take f32 or f64 and are differentiable, including second-order gradients. Output
-// sizes are floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1. Throws ShapeError
-// if a window is larger than the padded input. Kernel sizes are constant; the sizes of x may be
-// symbolic.
+// All functions accept f32 or f64 and are differentiable, including second-order gradients. Output
+// sizes are floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1. ShapeError is
+// thrown if a window is larger than the padded input. Kernel sizes are constant; the sizes of x may
+// be symbolic.
 //
-// A convolution costs 2 N O OH OW (C / groups) kh kw floating-point operations. The gradients of x
-// and of the weight cost as much each; x and the weight are kept for them. Patches are gathered
-// tile by tile into per-worker scratch memory; the im2col matrix is never materialised.
+// A convolution costs 2 N O OH OW (C / groups) kh kw floating-point operations. The gradients with
+// respect to x and to the weight have the same cost each, and need x and the weight to be kept.
+// Patches are gathered tile by tile into per-worker scratch memory; the im2col matrix is never
+// materialised.
 
 using Size2d = std::array<std::int64_t, 2>;  // height, width
 
@@ -88,11 +89,11 @@ struct ConvTranspose1dOptions {
   std::int64_t dilation = 1;
   std::int64_t groups = 1;
 };
-/// 1-D transposed convolution ("deconvolution"), the adjoint of conv1d with respect to its x: x
-/// [N, C, L], weight [C, O / groups, k], optional bias [O] -> [N, O, OL] with OL = (L - 1) stride -
-/// 2 padding + dilation (k - 1) + output_padding + 1, or OL = L stride with same_padding. The
-/// weight layout and the sizes match PyTorch's ConvTranspose1d. Costs 2 N C L (O / groups) k
-/// floating-point operations, as many as the convolution of which it is the adjoint.
+/// 1-D transposed convolution ("deconvolution"), the adjoint of conv1d with respect to its x: x [N,
+/// C, L], weight [C, O / groups, k], optional bias [O] -> [N, O, OL] with OL = (L - 1) stride - 2
+/// padding + dilation (k - 1) + output_padding + 1, or OL = L stride with same_padding. The weight
+/// layout and the sizes match PyTorch's ConvTranspose1d. Costs 2 N C L (O / groups) k
+/// floating-point operations, the same number as the convolution whose adjoint it is.
 Value conv_transpose1d(Arg x, Arg weight, OptionalArg bias = {},
                        const ConvTranspose1dOptions& options = {});
 
@@ -119,17 +120,17 @@ struct Pool2dOptions {
   std::optional<Size2d> stride = {};
   Padding2d padding = {0, 0};
 };
-/// 1-D max pooling: the largest element of each window of x [N, C, L]. Padding counts as -inf. The
-/// gradient goes to the first maximum of each window, whose index (i64) is kept for it. Pooling
-/// costs one operation per element of each window.
+/// 1-D max pooling: the largest element of each window of x [N, C, L]. Padding counts as -inf. Only
+/// the first maximum of each window receives the gradient; its index (i64) is kept for the backward
+/// pass. Pooling costs one operation per element of each window.
 Value max_pool1d(Arg x, const Pool1dOptions& options);
-/// 2-D max pooling over x [N, C, H, W]; otherwise as max_pool1d().
+/// 2-D max pooling over x [N, C, H, W]; otherwise like max_pool1d().
 Value max_pool2d(Arg x, const Pool2dOptions& options);
 /// 1-D average pooling: the mean of each window of x [N, C, L]. Padding elements count as zeros in
-/// the mean, except with same_padding, where they are excluded (as in TensorFlow). Nothing is kept
-/// for the gradient.
+/// the mean, except with same_padding, where they are excluded (as in TensorFlow). No values are
+/// kept for the gradient.
 Value avg_pool1d(Arg x, const Pool1dOptions& options);
-/// 2-D average pooling over x [N, C, H, W]; otherwise as avg_pool1d().
+/// 2-D average pooling over x [N, C, H, W]; otherwise like avg_pool1d().
 Value avg_pool2d(Arg x, const Pool2dOptions& options);
 
 /// Mean over all spatial axes: x [N, C, ...] -> [N, C].

@@ -43,7 +43,7 @@ Value gumbel(Arg key, const Shape& shape, double location, double scale, DType d
     reject(k, key.location(), fmt::format("gumbel: scale must be positive, but is {}", scale));
   }
   const Graph::Frame frame(k.graph(), "gumbel", key.location());
-  // A draw of 0 represents the values below half of the smallest positive draw.
+  // A sample of 0 represents all values below half of the smallest positive sample.
   const double least = dtype == DType::f64 ? 0x1p-54 : 0x1p-25;
   const Value draw = -log(maximum(unit_exponential(k, shape, dtype, key.location()), least));
   return (scale == 1 ? draw : draw * scale) + location;
@@ -75,7 +75,7 @@ Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_
   const Graph::Frame frame(k.graph(), "random_integers", key.location());
   const auto range = static_cast<double>(high - low);
   const Value draw = floor(uniform(Arg(k, key.location()), shape, 0, 1, DType::f64) * range);
-  // The product of the largest draw and the range may be rounded up to the range.
+  // The product of the largest sample and the range may be rounded up to the range.
   return cast(cast(minimum(draw, range - 1), DType::i64) + low, dtype);
 }
 
@@ -95,7 +95,7 @@ Value truncated_normal(Arg key, const Shape& shape, double mean, double std, dou
                        low, high, std));
   }
   const Graph::Frame frame(k.graph(), "truncated_normal", key.location());
-  // Near 1 and -1, where the tails are, f32 has too few digits to distinguish draws.
+  // In the tails (near 1 and -1), f32 has too few digits to distinguish samples.
   const bool far = low > 2 || high < -2;
   const DType wide = far && dtype == DType::f32 ? DType::f64 : dtype;
   const double last = wide == DType::f64 ? 1 - 0x1p-53 : 1 - 0x1p-24;  // largest number below 1

@@ -1,4 +1,4 @@
-// Random samples from further distributions, computed from the samples of random.h.
+// Random samples from additional distributions, computed from the samples of random.h.
 #pragma once
 
 #include "weft/graph/functions/arg.h"
@@ -17,20 +17,20 @@ Value gumbel(Arg key, const Shape& shape, double location = 0, double scale = 1,
              DType dtype = DType::f32);
 /// Samples class ids (i64, the shape of `logits` without the axis) with probabilities
 /// softmax(logits) along the axis. Uses the Gumbel-max trick (Gumbel 1954): the argmax of logits
-/// plus Gumbel noise, one sample per logit. A class with logit -inf is never drawn, unless all are
-/// -inf.
+/// plus Gumbel noise, one sample per logit. A class with logit -inf is never drawn unless all
+/// logits are -inf.
 Value categorical(Arg key, Arg logits, int axis = -1);
 /// Uniform integers in [low, high). The probabilities are equal up to a relative error of 2^-53
 /// (high - low). `dtype` is i64, or i32 if it can represent all of them. Throws ArgumentError for
-/// another dtype, or unless low < high and high - low <= 2^53.
+/// any other dtype, and unless low < high and high - low <= 2^53.
 Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_t high,
                       DType dtype = DType::i64);
 /// A random permutation of 0 to n - 1, i64 [n]. Sorts n samples of 53 bits: O(n log n).
 Value random_permutation(Arg key, const Dim& n);
-/// Normal distribution with the given mean and standard deviation, truncated to
-/// [mean + low std, mean + high std]. Inverts the distribution function instead of rejecting
-/// samples. If the whole interval is more than 8 standard deviations from the mean, all samples are
-/// the end nearer to the mean. Throws ArgumentError unless low < high and std > 0.
+/// Normal distribution with the given mean and standard deviation, truncated to [mean + low std,
+/// mean + high std]. Inverts the distribution function instead of rejecting samples. If the whole
+/// interval is more than 8 standard deviations from the mean, all samples are equal to the end that
+/// is nearer to the mean. Throws ArgumentError unless low < high and std > 0.
 Value truncated_normal(Arg key, const Shape& shape, double mean = 0, double std = 1,
                        double low = -2, double high = 2, DType dtype = DType::f32);
 

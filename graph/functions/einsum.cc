@@ -101,13 +101,12 @@ class Einsum {
         it->second = {size, i};
         continue;
       }
-      throw ShapeError(
-          fmt::format("equation \"{}\": {} is {} in operand {} and {} in operand {}{}", equation_,
-                      label_name(labels[axis]), known.str(), where, size.str(), i,
-                      known.is_constant() && size.is_constant()
-                          ? ""
-                          : ", which cannot be proven equal; if they always are, state it with "
-                            "Graph::require(a == b)"));
+      throw ShapeError(fmt::format(
+          "equation \"{}\": {} is {} in operand {} and {} in operand {}{}", equation_,
+          label_name(labels[axis]), known.str(), where, size.str(), i,
+          known.is_constant() && size.is_constant() ? ""
+                                                    : ", which cannot be proven equal; if they are "
+                                                      "always equal, add Graph::require(a == b)"));
     }
   }
 
@@ -121,8 +120,8 @@ class Einsum {
 
   Dim numel(const Labels& labels) const { return shape_of(labels).numel(); }
 
-  // Returns operand i with distinct labels of full size: axes of "..." that are broadcast are
-  // dropped, and the diagonal of repeated labels is taken.
+  // Returns operand i with distinct labels of full size: drops axes of "..." that are broadcast and
+  // extracts the diagonal of repeated labels.
   Labelled prepared(const std::vector<Value>& operands, std::size_t i) const {
     Labelled x{operands[i], {}};
     Shape shape;

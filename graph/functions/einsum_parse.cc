@@ -37,7 +37,7 @@ Labels parse_term(std::string_view equation, std::size_t begin, std::size_t end)
   return labels;
 }
 
-// Replaces kEllipsis by `axes` labels, of which the rightmost is ellipsis_label(0).
+// Replaces kEllipsis with `axes` labels; the rightmost label is ellipsis_label(0).
 Labels expand(const Labels& labels, int axes) {
   Labels result;
   for (const int label : labels) {
@@ -62,7 +62,7 @@ void check_output(std::string_view equation, const Labels& output,
     });
     if (!known && label < ellipsis_label(0)) {
       throw ArgumentError(
-          fmt::format("equation \"{}\" has label {} in its output, but in no operand", equation,
+          fmt::format("equation \"{}\" has label {} in its output but not in any operand", equation,
                       label_name(label)));
     }
   }
@@ -86,8 +86,9 @@ Subscripts parse_equation(std::string_view equation, const std::vector<Shape>& s
     begin = end + 1;
   }
   if (terms.size() != shapes.size()) {
-    throw ArgumentError(fmt::format("equation \"{}\" is for {} operands, but {} are given",
-                                    equation, terms.size(), shapes.size()));
+    throw ArgumentError(
+        fmt::format("equation \"{}\" has subscripts for {} operands, but {} operands were passed",
+                    equation, terms.size(), shapes.size()));
   }
 
   Subscripts result;

@@ -32,7 +32,7 @@ void check_bags(Value ids, Value weight, const EmbeddingBagOptions& o, SourceLoc
         fmt::format("weight must be [vocabulary, width], but is {}", weight.type().str())));
   }
   if (flat && o.lengths.present()) {
-    fail(ArgumentError("lengths cannot be combined with offsets: they are for ids [bags, n]"));
+    fail(ArgumentError("lengths cannot be combined with offsets: they require ids [bags, n]"));
   }
   if (o.factors.present() && o.reduction != BagReduction::sum) {
     fail(ArgumentError("factors require BagReduction::sum"));
@@ -59,10 +59,10 @@ Value looked_up(Value ids, Value weight, const EmbeddingBagOptions& o) {
 }
 
 // Returns, for each row i and each column, the index of the running maximum in the bag of row i:
-// the row up to i with the largest element. Of equal elements the first is taken, and the first NaN
-// counts as largest. begin[i] is the first row of the bag of row i. Each step doubles a window that
-// ends at i, down to the beginning of the bag, so log2(length of the longest bag) steps suffice; a
-// scan over the rows would need one step per row. The indices have no gradient, and need none.
+// the row up to i with the largest element. Of several equal elements, the first one is used, and
+// the first NaN counts as largest. begin[i] is the first row of the bag of row i. Each step doubles
+// a window that ends at i, down to the beginning of the bag, so log2(length of the longest bag)
+// steps suffice; a scan over the rows would need one step per row. The indices need no gradient.
 Value running_argmax(Value rows, Value begin) {
   Graph& graph = rows.graph();
   const Value places = arange(graph, rows.shape()[0]);
@@ -81,7 +81,7 @@ Value running_argmax(Value rows, Value begin) {
     return std::vector<Value>{where(keep, earlier, best), where(keep, take(at, before), at),
                               reach * 2};
   };
-  constexpr std::int64_t kSteps = 63;  // 2^63 rows are more than a tensor can have
+  constexpr std::int64_t kSteps = 63;  // a tensor has fewer than 2^63 rows
   return while_loop(
       graph, {stop_gradient(rows), unsqueeze(places, 1) + column, graph.scalar(DType::i64, 1)},
       has_longer_bags, double_reach, kSteps,
@@ -101,7 +101,7 @@ Value flat_maximum(Value rows, Value bag, Value sizes) {
   return take_along_axis(all, take(running_argmax(all, begin), last), 0);
 }
 
-// Bags that are concatenated in ids [n].
+// Reduces bags that are concatenated in ids [n].
 Value flat_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   Graph& graph = ids.graph();
   const Dim count = ids.shape()[0], bags = o.offsets.value().shape()[0];
@@ -109,8 +109,8 @@ Value flat_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   // checked.
   const Value offsets =
       graph.apply("require_offsets", {o.offsets.value()}, {{"count", count}}).output(0);
-  // The number of bags that begin at or before each id. Empty bags share their start with the next
-  // bag.
+  // The number of bags that begin at or before each id. An empty bag begins at the same position as
+  // the next bag.
   const Value begun = cumsum(
       index_add(zeros(graph, DType::i64, {count + 1}), offsets, ones(graph, DType::i64, {bags})),
       0);
@@ -128,7 +128,7 @@ Value flat_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   return sums / unsqueeze(maximum(sizes, 1), 1);
 }
 
-// One padded bag per row of ids [bags, n].
+// Reduces padded bags, one per row of ids [bags, n].
 Value padded_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
   Graph& graph = ids.graph();
   const Value rows = looked_up(ids, weight, o);
@@ -144,7 +144,8 @@ Value padded_bags(Value ids, Value weight, const EmbeddingBagOptions& o) {
     // The maximum of zero elements is undefined. If n may be 0, each bag gets an extra row of -inf.
     if (!longest.is_constant() || longest == Dim(0))
       seen = pad(seen, {{0, 0}, {0, 1}, {0, 0}}, {.value = kMinusInfinity});
-    // The gradient goes to the first of equal maxima, whereas max() would divide it among them.
+    // Only the first of several equal maxima receives the gradient, whereas max() would divide it
+    // among them.
     const Value largest = take_along_axis(seen, argmax(seen, 1, true), 1);
     return where(counts > 0, squeeze(largest, {1}), 0.0);
   }

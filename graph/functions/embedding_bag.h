@@ -20,15 +20,15 @@ struct EmbeddingBagOptions {
   /// bag ends at the start of the next one.
   OptionalArg offsets = {};
   /// A factor for each id, with the shape of `ids` and the dtype of `weight` (PyTorch:
-  /// per_sample_weights). Only with BagReduction::sum.
+  /// per_sample_weights). Requires BagReduction::sum.
   OptionalArg factors = {};
 };
 
 /// Looks up rows of weight [vocabulary, width] by id and reduces them over each bag by sum, mean or
 /// maximum -> [bags, width] (PyTorch: EmbeddingBag). `ids` is i32 or i64, [bags, n] or, with
-/// offsets, [n]. An empty bag gives zeros. For the maximum, NaN counts as largest, and the gradient
-/// goes to the first of several equal maxima. At run time, throws DataError for ids out of range,
-/// and for offsets that do not ascend from 0 to at most n.
+/// offsets, [n]. An empty bag gives zeros. For the maximum, NaN counts as largest, and only the
+/// first of several equal maxima receives the gradient. At run time, throws DataError for ids out
+/// of range, and for offsets that do not ascend from 0 to at most n.
 ///
 /// Materialises all rows that are looked up, [bags, n, width] or [n, width]. The maximum with
 /// offsets needs four times this memory and log2(length of the longest bag) passes over it.

@@ -29,8 +29,8 @@ Value with_batch_shape(Value x, Shape batch) {
   return x.shape() == batch ? x : broadcast_to(x, batch);
 }
 
-// Broadcasts the batch axes of a and b against each other. Operands with fewer than 2 axes are left
-// to the op, which rejects them.
+// Broadcasts the batch axes of a and b against each other. Operands with fewer than 2 axes are
+// returned unchanged; the op rejects them.
 void broadcast_batches(Value& a, Value& b, std::string_view function, SourceLocation loc) {
   if (a.rank() < 2 || b.rank() < 2) return;
   Graph& graph = a.graph();

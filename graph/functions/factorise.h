@@ -5,16 +5,16 @@
 
 namespace WEFT_API weft {
 
-// All functions take f32 or f64 (computed in double) with any number of leading batch axes,
-// factorise each matrix of the batch separately, and give bit-identical results for any number of
+// All functions accept f32 or f64 (computed in double) with any number of leading batch axes,
+// factorise each matrix of the batch separately, and return bit-identical results for any number of
 // threads. All are differentiable to any order. Sizes may be symbolic. Each matrix is processed by
 // one worker: a batch of many small matrices uses all cores, a single large matrix uses one.
 //
 // Floating-point operations per matrix: n^3 / 3 (cholesky), n^2 m (triangular_solve), 2 m n^2 (qr),
-// a multiple of that (svd). Gradients keep the results (a solve also keeps t) and cost a few
-// products and solves of these sizes. If a matrix cannot be factorised, the run throws a DataError
-// that names the matrix and the pivot, before any variable is written. This also holds for programs
-// that only compute gradients.
+// a multiple of that (svd). The results (and t, for a solve) are kept for the gradients, which cost
+// a few products and solves of these sizes. If a matrix cannot be factorised, the run throws a
+// DataError that names the matrix and the pivot, before any variable is written. This also holds
+// for programs that only compute gradients.
 
 /// Cholesky factorisation: returns the lower triangular L with L L^T = (x + x^T) / 2 for x
 /// [..., n, n]. The gradient is symmetric. Throws DataError if (x + x^T) / 2 is not positive

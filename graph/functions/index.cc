@@ -61,8 +61,7 @@ Value embedding(Arg ids, Arg weight, std::optional<std::int64_t> padding_idx) {
   const Dim& vocabulary = table.shape()[0];
   if (padding_idx &&
       (*padding_idx < 0 || (vocabulary.is_constant() && *padding_idx >= vocabulary.constant()))) {
-    graph.fail(ArgumentError(fmt::format("padding_idx {} is not a row of weight, which has {} "
-                                         "rows, so it would never match an id",
+    graph.fail(ArgumentError(fmt::format("padding_idx {} is not a row of weight, which has {} rows",
                                          *padding_idx, vocabulary.str())),
                "embedding", {index, table}, ids.location());
   }

@@ -10,8 +10,8 @@
 
 namespace WEFT_API weft {
 
-// All functions take f32 or f64 operands of equal dtype, are differentiable, and give bit-identical
-// results for any number of threads.
+// All functions accept f32 or f64 operands of equal dtype, are differentiable, and return
+// bit-identical results for any number of threads.
 
 struct MatmulOptions {
   /// Treats the operand as transposed in its last two axes. No transposed copy is made.
@@ -34,15 +34,15 @@ Value outer(Arg a, Arg b);
 
 /// Memory layout of a weight matrix.
 enum class LinearLayout {
-  out_in,  // [out, in], as PyTorch stores it
+  out_in,  // [out, in], PyTorch's layout
   in_out,  // [in, out]
 };
 /// Affine map x W^T + bias: x [..., in] -> [..., out], with an optional bias [out].
 Value linear(Arg x, Arg weight, OptionalArg bias = {}, LinearLayout layout = LinearLayout::out_in);
 
 /// Einstein summation over any number of operands, for example "bhqd,bhkd->bhqk". Labels are
-/// letters. A label that is repeated within an operand takes its diagonal, and labels that are not
-/// in the output are summed. "..." matches any number of axes, which are aligned from the right and
+/// letters. If a label is repeated within an operand, the diagonal is used. Labels that are not in
+/// the output are summed. "..." matches any number of axes, which are aligned from the right and
 /// broadcast (also from size 1). Without "->" the output has the "..." axes, followed by the labels
 /// that occur once, in alphabetical order. Throws ArgumentError for an ill-formed equation and
 /// ShapeError if an operand does not match it.
@@ -50,7 +50,7 @@ Value linear(Arg x, Arg weight, OptionalArg bias = {}, LinearLayout layout = Lin
 /// Operands are contracted from left to right with matmul. A contraction costs 2 floating-point
 /// operations per combination of values of its labels, and additionally a copy of each operand
 /// whose labels are not in the order of a matrix product or of its transpose. Intermediate results
-/// are materialised, so order the operands such that they stay small.
+/// are materialised, so order the operands to keep the intermediate results small.
 Value einsum(std::string_view equation, const std::vector<Value>& operands,
              SourceLocation loc = SourceLocation::current());
 

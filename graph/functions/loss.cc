@@ -94,8 +94,9 @@ Value l1(Arg x, Arg target, Reduction reduction) {
 Value bce_with_logits(Arg x, Arg target, Reduction reduction) {
   const ArgPair p = loss_pair(x, target, "bce_with_logits");
   const Graph::Frame frame(p.a.graph(), "bce_with_logits", p.loc);
-  // -t ln(sigmoid(x)) - (1 - t) ln(1 - sigmoid(x)). The equivalent softplus(x) - t x would cancel:
-  // the small loss of a confident correct prediction is the difference of two large numbers.
+  // -t ln(sigmoid(x)) - (1 - t) ln(1 - sigmoid(x)). The equivalent softplus(x) - t x would suffer
+  // from cancellation: it computes the small loss of a confident correct prediction as the
+  // difference of two large numbers.
   return reduced(p.b * softplus(-p.a) + (1 - p.b) * softplus(p.a), reduction, "bce_with_logits",
                  p.loc);
 }

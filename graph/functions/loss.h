@@ -5,13 +5,13 @@
 
 namespace WEFT_API weft {
 
-/// The reduction of elementwise losses to a scalar.
+/// How elementwise losses are reduced to a scalar.
 enum class Reduction {
-  mean,        // mean over the elements, without ignored ones
+  mean,        // mean over the elements that are not ignored
   sum,         // sum over all elements
   none,        // no reduction
   batch_mean,  // sum divided by the size of the first axis
-  shard_mean,  // mean over the elements of all shards of a batch, without ignored ones (shards.h)
+  shard_mean,  // mean over the elements of all shards that are not ignored (see shards.h)
 };
 
 struct CrossEntropyOptions {

@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-// -- Signs and powers. neg, abs, sign and square also take integers, which wrap around -----------
+// -- Signs and powers. neg, abs, sign and square also accept integers, which wrap around ---------
 
 /// Negation: -x.
 Value neg(Arg x);
@@ -86,7 +86,7 @@ Value floor(Arg x);
 Value ceil(Arg x);
 /// Rounds to the nearest integer, ties to even. No gradient.
 Value round(Arg x);
-/// min(max(x, lo), hi); an absent bound does not apply. Also takes integers. NaN stays NaN. The
+/// min(max(x, lo), hi); an absent bound is not applied. Also accepts integers. NaN stays NaN. The
 /// gradient is 1 in [lo, hi], including both ends. Throws ArgumentError unless lo <= hi, and
 /// DTypeError if x has an integer dtype and no number of this dtype is in [lo, hi].
 Value clamp(Arg x, std::optional<double> lo, std::optional<double> hi = std::nullopt);
@@ -99,10 +99,10 @@ Value isfinite(Arg x);
 
 // -- Control of differentiation and optimisation -------------------------------------------------
 
-/// Returns x, of any dtype, and blocks gradients.
+/// Returns x unchanged and blocks gradients. Accepts any dtype.
 Value stop_gradient(Arg x);
-/// Returns x, of any dtype. Optimisation passes neither fold nor merge nodes across it. Gradients
-/// pass through.
+/// Returns x unchanged. Optimisation passes neither fold nor merge nodes across the barrier.
+/// Gradients pass through. Accepts any dtype.
 Value optimization_barrier(Arg x);
 
 }  // namespace weft

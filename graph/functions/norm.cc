@@ -19,7 +19,7 @@ Value along_axis(std::string_view op, const Arg& x, int axis) {
   return v.graph().apply(op, {v}, {{"axis", at}}, x.location()).output(0);
 }
 
-// Shared code of the per-channel normalisations: x [N, C, ...] and operands [C].
+// Code shared by the per-channel normalisations: x [N, C, ...] and operands [C].
 class Channels {
  public:
   Channels(std::string_view function, Value x, SourceLocation loc)
@@ -29,7 +29,7 @@ class Channels {
   void require_rank(int min_rank, std::string_view form) const {
     if (x_.rank() < min_rank) fail(ShapeError(fmt::format("x must be {}", form)));
   }
-  /// Reshapes an operand [C] to broadcast against x. Throws ShapeError for another shape.
+  /// Reshapes an operand [C] to broadcast against x. Throws ShapeError for any other shape.
   Value per_channel(Value v, std::string_view name) const {
     Shape shape{x_.shape()[1]};
     if (v.rank() != 1 || !x_.graph().facts().equal(v.shape()[0], shape[0])) {

@@ -5,11 +5,12 @@
 
 namespace WEFT_API weft {
 
-// x is f32 or f64; results have its dtype and shape. Errors name the operands and the caller's
-// line. All are O(elements). Gradients keep the result (softmax) or x and two numbers per row
-// (norms).
+// x is f32 or f64; results have the dtype and shape of x. Errors name the operands and the caller's
+// line. All functions are O(elements). For the gradients, the result (softmax) or x and two numbers
+// per row (norms) are kept.
 
-/// Softmax: exp(x) / sum(exp(x)) along the axis, without overflow. A slice of only -inf gives NaN.
+/// Softmax: exp(x) / sum(exp(x)) along the axis, without overflow. If all elements of a slice are
+/// -inf, the result is NaN.
 Value softmax(Arg x, int axis = -1);
 /// Logarithm of softmax: x - ln(sum(exp(x))) along the axis.
 Value log_softmax(Arg x, int axis = -1);
@@ -47,7 +48,7 @@ struct BatchNorm {
   Value out;
   /// New running statistics. In training mode they are (1 - momentum) * running + momentum * batch
   /// statistics, with the unbiased variance of the batch (0 for a single element). In evaluation
-  /// mode they are the operands, unchanged. No gradient flows from them to x.
+  /// mode they are the operands, unchanged. No gradient flows from the new statistics to x.
   Value running_mean, running_variance;
 };
 /// Batch normalisation: normalises each channel of x [N, C, ...] over all other axes (Ioffe and

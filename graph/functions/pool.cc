@@ -46,7 +46,7 @@ Value avg_pool(Value x, const Pool2dOptions& o, SourceLocation loc) {
   };
   const windows::Padded image = padded(x);
   if (!o.padding.same() || !image.changed) return pooled(image);
-  // The average pool of ones is the fraction of each window inside the image.
+  // Average pooling of a tensor of ones gives the fraction of each window that is inside the image.
   const Shape plane{Dim(1), Dim(1), x.shape()[2], x.shape()[3]};
   return pooled(image) / pooled(padded(ones(x.graph(), x.dtype(), plane, loc)));
 }
@@ -82,8 +82,8 @@ std::vector<int> spatial_axes(std::string_view function, Value x, SourceLocation
   return axes;
 }
 
-// `count` windows that cover an axis of `size` elements. Their lengths may differ, so shorter
-// windows are padded to the longest length.
+// Element indices of `count` windows that cover an axis of `size` elements. The windows may differ
+// in length, so shorter windows are padded to the longest length.
 struct WindowIndices {
   // Indices of the elements, i64 [count, longest]; false for padding, bool [count, longest];
   // lengths of the windows, i64 [count, 1].
@@ -112,7 +112,7 @@ WindowIndices window_indices(std::int64_t count, std::int64_t size) {
   return c;
 }
 
-// Returns the means over `count` windows along an axis. (A product with a matrix of weights would
+// Returns the means over `count` windows along an axis. (A product with a weight matrix would
 // spread infinities and NaNs to windows that do not contain them, and would round like a matrix
 // product.)
 Value window_means(Value x, int axis, std::int64_t count, SourceLocation loc) {
@@ -125,7 +125,7 @@ Value window_means(Value x, int axis, std::int64_t count, SourceLocation loc) {
     return mean(reshape(x, Shape(std::move(dims))), axis + 1);
   }
   const WindowIndices windows = window_indices(count, size);
-  // Reshapes [count, n] to broadcast against the axes from `axis` on.
+  // Reshapes [count, n] so that it broadcasts against the axes starting at `axis`.
   const auto along = [&](const Tensor& t) {
     Shape shape(t.sizes());
     while (shape.rank() < x.rank() + 1 - axis) shape.push_back(1);

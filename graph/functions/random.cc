@@ -20,8 +20,8 @@ Value draw(std::string_view op, Value key, const Shape& shape, std::string_view 
   return graph.apply(op, {key}, std::move(attributes), loc).output(0);
 }
 
-/// Returns the largest draw of [0, 1) times (high - low) plus low, as a graph with dtype T computes
-/// it, and the largest T below high.
+/// Returns the largest sample from [0, 1) times (high - low) plus low, computed in the same way as
+/// in a graph with dtype T, and the largest T below high.
 template <class T>
 std::pair<T, T> largest_draws(double low, double high) {
   const T scale = static_cast<T>(high - low), end = static_cast<T>(high);
@@ -30,7 +30,7 @@ std::pair<T, T> largest_draws(double low, double high) {
   return {product + static_cast<T>(low), std::nextafter(end, static_cast<T>(low))};
 }
 
-/// Clamps draws to below `high` if rounding may have raised the largest ones to it.
+/// Clamps samples to below `high` if rounding may have raised the largest samples to `high`.
 Value below_high(Value x, double low, double high) {
   const auto limited = [&](const auto& largest) {
     const bool rounded = largest.first > largest.second && low < high;
@@ -40,7 +40,7 @@ Value below_high(Value x, double low, double high) {
                                  : limited(largest_draws<float>(low, high));
 }
 
-/// Returns x * scale + shift, without operations that have no effect.
+/// Returns x * scale + shift and omits operations that have no effect.
 Value affine(Value x, double scale, double shift) {
   if (scale != 1) x = mul(x, scale);
   return shift == 0 ? x : add(x, shift);
@@ -51,8 +51,8 @@ Value affine(Value x, double scale, double shift) {
 Value uniform(Arg key, const Shape& shape, double low, double high, DType dtype) {
   const Value k = key.value("uniform");
   if (!(low <= high) || !std::isfinite(high - low)) {
-    k.graph().fail(ArgumentError(fmt::format("low must be at most high, and both and their "
-                                             "difference finite, but low and high are {} and {}",
+    k.graph().fail(ArgumentError(fmt::format("low must be at most high, and low, high and high - "
+                                             "low must be finite, but low and high are {} and {}",
                                              low, high)),
                    "uniform", {k}, key.location());
   }

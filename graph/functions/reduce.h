@@ -8,19 +8,19 @@ namespace WEFT_API weft {
 // x is f32, f64 or, if noted, an integer dtype; the result has the dtype of x. With keepdims the
 // reduced axes are kept with size 1. All functions are differentiable except argmax, argmin, any
 // and all. They are O(elements of x), and the order in which partial results are combined depends
-// on the sizes only.
+// only on the sizes.
 
-/// Sum over the axes, also of integers; 0 for an empty range.
+/// Sum over the axes; 0 for an empty range. Also accepts integers.
 Value sum(Arg x, const Axes& axes = {}, bool keepdims = false);
 /// Mean over the axes; NaN for an empty range.
 Value mean(Arg x, const Axes& axes = {}, bool keepdims = false);
-/// Largest element over the axes, also of integers; NaN if any element is NaN. Throws ShapeError
-/// for an empty range. Equal maxima share the gradient equally.
+/// Largest element over the axes; NaN if any element is NaN. Also accepts integers. Throws
+/// ShapeError for an empty range. The gradient is divided equally among equal maxima.
 Value max(Arg x, const Axes& axes = {}, bool keepdims = false);
-/// Smallest element over the axes; otherwise as max().
+/// Smallest element over the axes; otherwise like max().
 Value min(Arg x, const Axes& axes = {}, bool keepdims = false);
-/// Product over the axes, also of integers; 1 for an empty range. The gradient is correct even if
-/// elements are zero.
+/// Product over the axes; 1 for an empty range. Also accepts integers. The gradient is correct even
+/// if elements are zero.
 Value prod(Arg x, const Axes& axes = {}, bool keepdims = false);
 /// ln(sum(exp(x))) over the axes, without overflow. If all elements are -inf, the result is -inf
 /// with gradient 0.
@@ -42,7 +42,7 @@ struct CumsumOptions {
   bool exclusive = false;  // exclude the element itself from its sum
   bool reverse = false;    // sum from the last element
 };
-/// Cumulative sum along an axis, also of integers.
+/// Cumulative sum along an axis. Also accepts integers.
 Value cumsum(Arg x, int axis, const CumsumOptions& options = {});
 
 struct VarOptions {

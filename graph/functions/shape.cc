@@ -24,7 +24,7 @@ std::vector<std::int64_t> all_steps_one(int rank) {
   return std::vector<std::int64_t>(static_cast<std::size_t>(rank), 1);
 }
 
-/// Replaces a size of -1, if there is one, by the inferred size.
+/// Replaces a size of -1, if any, with the inferred size.
 Shape complete_sizes(const Shape& from, Shape to) {
   int unknown = -1;
   Dim known = 1;
@@ -67,8 +67,8 @@ struct Range {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
-/// Resolves a slice of an axis of size n: by Python's rules if bounds and size are constant;
-/// symbolic bounds are not clamped.
+/// Resolves a slice of an axis of size n. Follows Python's rules if the bounds and the size are
+/// constant; symbolic bounds are not clamped.
 Range resolve_slice(const Slice& s, const Dim& n) {
   if (s.step == 0) throw ArgumentError("the step of a slice must not be 0");
   const bool forward = s.step > 0;

@@ -7,7 +7,7 @@
 
 namespace WEFT_API weft {
 
-// All functions take any dtype and are differentiable if x has a floating-point dtype. Negative
+// All functions accept any dtype and are differentiable if x has a floating-point dtype. Negative
 // axes count from the end. reshape and the functions built on it (flatten, squeeze, unsqueeze) copy
 // nothing; the others cost one pass over their result. A tensor has at most 2^47 bytes
 // (kMaxTensorBytes).
@@ -25,7 +25,8 @@ Value flatten(Arg x, int first = 0, int last = -1);
 Value permute(Arg x, const std::vector<int>& order);
 /// Swaps two axes.
 Value transpose(Arg x, int a = -2, int b = -1);
-/// Broadcasts x to a shape by NumPy's rules: repeats axes of size 1 and adds leading axes.
+/// Broadcasts x to a shape according to NumPy's rules: repeats axes of size 1 and adds leading
+/// axes.
 Value broadcast_to(Arg x, std::initializer_list<AxisSize> sizes);
 Value broadcast_to(Arg x, const Shape& shape);
 /// Removes axes of size 1: the given ones, or by default all axes whose size is the constant 1.
@@ -36,9 +37,9 @@ Value unsqueeze(Arg x, int axis);
 // -- Slicing and splitting ------------------------------------------------------------------------
 
 /// The slice begin:end:step of one axis, as in Python. Absent bounds extend to the ends of the
-/// axis, negative constants count from the end, and a negative step reverses the order. Constant
-/// bounds of a constant axis are clamped to the axis. If a bound or the axis is symbolic, bounds
-/// are not clamped; they are checked when the sizes are known.
+/// axis, negative constants count from the end, and a negative step reverses the order. If the axis
+/// size and the bounds are constant, the bounds are clamped to the axis. Otherwise the bounds are
+/// not clamped, but checked when the sizes are known.
 struct Slice {
   std::optional<Dim> begin = {};
   std::optional<Dim> end = {};
@@ -54,7 +55,7 @@ Value select(Arg x, int axis, const Dim& index);
 /// to the size of the axis.
 std::vector<Value> split(Arg x, const std::vector<Dim>& sizes, int axis = 0);
 /// Splits x along an axis into `pieces` pieces of equal size. Throws ShapeError unless the size of
-/// the axis is provably divisible.
+/// the axis is provably divisible by `pieces`.
 std::vector<Value> split_equal(Arg x, int pieces, int axis = 0);
 
 // -- Concatenating, padding and reordering --------------------------------------------------------
@@ -66,7 +67,7 @@ Value concat(const std::vector<Value>& xs, int axis = 0,
 Value stack(const std::vector<Value>& xs, int axis = 0,
             SourceLocation loc = SourceLocation::current());
 
-/// The values of the elements that pad() adds.
+/// How pad() computes the added elements.
 enum class PadMode {
   constant,   // PadOptions::value
   reflect,    // mirror image without repeating the border element; requires padding < size
@@ -104,7 +105,7 @@ Value pixel_shuffle(Arg x, std::int64_t r);
 /// dim_value(), throws ShapeError if an integer dtype cannot represent the largest element.
 Value iota(Graph& graph, const Shape& shape, int axis, DType dtype = DType::i64,
            SourceLocation loc = SourceLocation::current());
-/// [0, 1, ..., n - 1].
+/// Returns the tensor [0, 1, ..., n - 1].
 Value arange(Graph& graph, const Dim& n, DType dtype = DType::i64,
              SourceLocation loc = SourceLocation::current());
 /// Returns a scalar with the value of a Dim.

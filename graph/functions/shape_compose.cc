@@ -1,4 +1,4 @@
-// Functions of shape.h that are composed of several ops.
+// The functions in shape.h that are composed of several ops.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ Value keep_triangle(const Arg& x, std::int64_t k, bool lower) {
   const Graph::Frame frame(graph, name, x.location());
   const Dim& rows = v.size(-2);
   const Dim& columns = v.size(-1);
-  // No matrix has more diagonals, and sums of indices and k cannot overflow.
+  // No matrix has more diagonals than this, and sums of an index and k cannot overflow.
   constexpr std::int64_t kMaxDiagonal = std::int64_t{1} << 52;
   const Value row =
       apply_binary("add", iota(graph, {rows, 1}, 0), std::clamp(k, -kMaxDiagonal, kMaxDiagonal));

@@ -1,4 +1,4 @@
-// Reductions over the shards of a batch. With them a training step gives bit-identical results on
+// Reductions over the shards of a batch. They make the results of a training step bit-identical on
 // any number of machines.
 #pragma once
 
@@ -17,26 +17,26 @@ namespace WEFT_API weft {
 //                             .update(adamw(loss, g.parameters()));
 //
 // Sums are evaluated along the complete binary tree over the shard numbers, so they are
-// bit-identical no matter which rank computes which shard. In a program without shards, a sum is
-// its operand.
+// bit-identical no matter which rank computes which shard. In a program without shards, shard_sum()
+// returns its operand.
 
 /// Returns the sum of x over all shards. x is f32, f64, i64 or i32 and has the same shape in every
 /// shard.
 Value shard_sum(Arg x);
 
-/// Concatenates the rows (slices along the first axis) of x over all shards, in shard order. For
-/// the outputs of an evaluation, or for the rows that a sparse optimizer updates. The other axes
-/// have the same sizes in all shards. The number of rows is a new symbol, because shards may have
-/// different numbers of rows; without shards it is x.size(0). Values computed from the result exist
-/// once per step. Throws ShapeError for a scalar. Gradients do not flow through.
+/// Concatenates the rows (slices along the first axis) of x over all shards, in shard order. Used
+/// for the outputs of an evaluation, or for the rows that a sparse optimizer updates. The other
+/// axes have the same sizes in all shards. The number of rows is a new symbol, because shards may
+/// have different numbers of rows; without shards it is x.size(0). Values computed from the result
+/// exist once per step. Throws ShapeError for a scalar. No gradient flows to x.
 Value shard_concat(Arg x);
-/// As shard_concat(), for a value that has the same number of rows in each shard as a value whose
-/// concatenation has `rows` rows.
+/// Like shard_concat(), but for a value that has the same number of rows in each shard as another
+/// value, whose concatenation has `rows` rows.
 Value shard_concat_as(const Dim& rows, Arg x);
 
 /// Returns the mean over the elements of all shards, shard_sum(sum) / shard_sum(count). `sum` is
-/// the sum over the elements of one shard, and `count` is their number or total weight. NaN if the
-/// total count is 0.
+/// the sum over the elements of one shard, and `count` is the number or total weight of these
+/// elements. The result is NaN if the total count is 0.
 ///   shard_mean(cross_entropy(logits, targets, {.reduction = Reduction::sum}),
 ///              sum(cast(not_equal(targets, -100), DType::i64)))
 Value shard_mean(Arg sum, Arg count);

@@ -47,7 +47,7 @@ Padded pad_windows(Value x, const Padding2d& padding, const Size2d& span, const 
     const auto [before, after] = same_pads(x.shape()[static_cast<int>(i) + 2], span[i], stride[i]);
     if (before == Dim(0) && after == Dim(0)) continue;
     result.changed = true;
-    // The op itself applies equal padding on both sides of an axis, without a copy.
+    // The op itself can apply equal padding on both sides of an axis, without a copy.
     if (before.is_constant() && before == after) {
       result.both_sides[i] = before.constant();
     } else {

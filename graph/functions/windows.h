@@ -1,4 +1,5 @@
-// Helpers of conv.cc and pool.cc: explicit and same_padding of windows, and sequences as images.
+// Helpers for conv.cc and pool.cc: window padding (explicit or same_padding), and conversion
+// between sequences and images.
 #pragma once
 
 #include <string_view>

@@ -37,9 +37,9 @@ Attributes map_attributes(const Attributes& attributes, const CloneOptions& opti
 Cloner::Cloner(Graph& target, CloneOptions options)
     : target_(target), options_(std::move(options)) {}
 
-// Bodies contain functions themselves, so the recursion is as deep as function definitions nest.
-// Function names are local to a body: the target may already have a different function of the same
-// name.
+// Bodies contain the functions that they call, so the recursion depth is the nesting depth of
+// function definitions. Function names are local to a body: the target may already have a different
+// function of the same name.
 const std::string& Cloner::copy_function(const Graph& source, const std::string& name) {
   const Function& from = source.function(name);
   if (const auto it = functions_.find(&from); it != functions_.end()) return it->second;
@@ -102,7 +102,7 @@ Value Cloner::copy(Value value) {
 }
 
 void Cloner::copy_node(const Node& node) {
-  Node& source = const_cast<Node&>(node);  // only to form Values of its outputs
+  Node& source = const_cast<Node&>(node);  // needed to form Values of the node's outputs
   const Graph& graph = node.graph();
   const auto put = [&](int output, Value to) { map_.emplace(source.output(output), to); };
 
@@ -174,8 +174,7 @@ Module clone_program(const Program& program, const CloneOptions& options) {
 
   Cloner cloner(target, options);
   const Updates updates = program.updates();
-  // Leaves are copied first, in order of declaration, so that the copy lists them in the same
-  // order.
+  // Leaves are copied first, in declaration order, so that the copy lists them in the same order.
   for (const Value& v : program.inputs()) cloner.copy(v);
   for (const Variable& v : program.variables()) cloner.copy(v.value());
   if (options.copy_first) options.copy_first(cloner);

@@ -1,5 +1,5 @@
-// Copies nodes from one graph to another. Optimisation passes, dtype conversion and loading are
-// built on it.
+// Copies nodes from one graph to another. Used by optimisation passes, dtype conversion and
+// loading.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace WEFT_API weft {
 
-/// A program together with the graph that it owns. Passes take and return Modules.
+/// A program together with the graph that contains its nodes. Passes map Modules to Modules.
 struct Module {
   std::unique_ptr<Graph> graph;
   Program program;
 };
 
-/// Rewrites one node while a program is copied. `inputs` are the copies of the node's inputs
-/// (already rewritten). Returns the values that replace the node's outputs in `target`, or an empty
-/// vector to copy the node unchanged. Function bodies are not rewritten.
+/// Callback that rewrites one node while a program is copied. `inputs` are the copies of the node's
+/// inputs (already rewritten). Returns the values that replace the node's outputs in `target`, or
+/// an empty vector to copy the node unchanged. Function bodies are not rewritten.
 using RewriteNode = std::function<std::vector<Value>(
     const Node& node, const std::vector<Value>& inputs, Graph& target)>;
 
@@ -53,8 +53,8 @@ class Cloner {
   Cloner(Graph& target, CloneOptions options = {});
   /// Maps `from` to `to`, for example the inputs of a function body to the operands of a call.
   void set(Value from, Value to);
-  /// Returns the copy of `value`. Copies it, and everything that it depends on, if it has no copy
-  /// yet. Iterative, so deep graphs do not exhaust the stack.
+  /// Returns the copy of `value`. If there is no copy yet, first copies `value` and everything that
+  /// it depends on. The implementation is iterative, so deep graphs do not exhaust the stack.
   Value copy(Value value);
   /// Returns the copy of `value`, or an undefined Value if it has not been copied.
   Value find(Value value) const;
@@ -62,7 +62,8 @@ class Cloner {
 
  private:
   void copy_node(const Node& node);
-  /// Returns the target's name of function `name` of `source`. Copies the function if needed.
+  /// Returns the name in the target of the function `name` of `source`. Copies the function if
+  /// needed.
   const std::string& copy_function(const Graph& source, const std::string& name);
 
   Graph& target_;

@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Compares two attributes. Symbols belong to their graph, so dims of two graphs are compared by
-/// their text.
+/// Compares two attributes. Symbols belong to one graph, so dims of different graphs are compared
+/// as text.
 bool same(const Attribute& a, const Attribute& b) {
   if (a.index() != b.index()) return false;
   if (const Dim* dim = std::get_if<Dim>(&a)) return dim->str() == std::get<Dim>(b).str();
@@ -113,8 +113,8 @@ class Comparison {
     return text;
   }
 
-  // Compares the called functions and their gradients. The recursion is as deep as function
-  // definitions nest.
+  // Compares the called functions and their gradients. The recursion depth is the nesting depth of
+  // function definitions.
   std::string called(const Graph& a, const std::string& name, const Graph& b,
                      const std::string& match) {
     const Function &left = a.function(name), &right = b.function(match);

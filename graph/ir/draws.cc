@@ -23,7 +23,8 @@ std::int64_t stream_count(const Graph& graph, const Function& function) {
 }
 
 std::vector<std::size_t> random_key_inputs(const Function& function) {
-  // Bodies contain functions themselves, so the recursion is as deep as function definitions nest.
+  // Bodies contain the functions that they call, so the recursion depth is the nesting depth of
+  // function definitions.
   std::vector<Value> inside;
   for (const Node* n : reachable_nodes(function.outputs)) {
     for (const Value& key : random_keys(*n)) inside.push_back(key);
@@ -47,7 +48,7 @@ std::vector<Value> random_keys(const Node& node) {
   for (const std::string& body : node.op().bodies) {
     const Function& function = node.graph().function(node.attributes().text(body));
     if (!function.body->draws()) continue;
-    // 1 for cond, whose first input is the predicate, else 0.
+    // 1 for cond, because its first input is the predicate; otherwise 0.
     const std::size_t first = node.inputs().size() - function.inputs.size();
     for (const std::size_t i : random_key_inputs(function))
       result.push_back(node.inputs()[first + i]);

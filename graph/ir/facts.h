@@ -1,4 +1,4 @@
-// Equations between dims that the user has stated with Graph::require(). Internal to Graph.
+// Equations between dims that were added with Graph::require(). Internal to Graph.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,7 @@ namespace WEFT_API weft {
 
 /// Decides equality of dims under the required equations. An equation that can be solved for a
 /// symbol (the symbol occurs once, linearly, with coefficient +-1) becomes a substitution. Any
-/// other equation left == right is used as stated: it proves a == b only if a - b equals left -
-/// right or right - left.
+/// other equation left == right proves a == b only if a - b equals left - right or right - left.
 class Graph::Facts : public DimFacts {
  public:
   void add(const DimEquation& equation);

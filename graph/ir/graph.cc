@@ -21,7 +21,8 @@ std::size_t node_hash(const OpRecord& op, const Attributes& attributes,
   return h * 31 + instance;
 }
 
-// Remedy in errors about a Value of another graph, which is most often one captured by a lambda.
+// Hint for errors about a Value of another graph. The most common cause is a value captured by a
+// lambda.
 constexpr std::string_view kClosedBodyHint =
     "the body of a loop, branch or function can only use its own inputs: pass other values as "
     "operands";
@@ -96,7 +97,7 @@ Value Graph::input(std::string_view name, const ValueType& type, SourceLocation 
   if (name.empty() || find_input(name).defined()) {
     throw GraphError(
         fmt::format("input '{}': {}\n  {}", name,
-                    name.empty() ? "an input needs a name" : "an input of this name exists already",
+                    name.empty() ? "an input needs a name" : "an input of this name already exists",
                     describe_source(loc)));
   }
   check_type(type, fmt::format("input '{}'", name), loc);
@@ -140,9 +141,9 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
   }
   if (has_variable(name)) {
     throw GraphError(fmt::format(
-        "{}: a variable or alias of this name exists already; give this one another name or scope; "
-        "to share it, use the first Variable (for a layer: call make_linear() once and apply the "
-        "result several times); to tie another name to it, use Graph::alias\n  {}",
+        "{}: a variable or alias of this name already exists; choose another name or scope; to "
+        "share it, use the first Variable (for a layer, call make_linear() once and apply the "
+        "result several times); to add another name for it, use Graph::alias\n  {}",
         what, describe_source(loc)));
   }
   check_type(type, what, loc);
@@ -179,7 +180,7 @@ void Graph::alias(std::string_view name, Variable variable, SourceLocation loc) 
   if (name.empty() || has_variable(name)) {
     throw GraphError(fmt::format(
         "alias '{}' of variable '{}': {}\n  {}", name, variable.name(),
-        name.empty() ? "an alias needs a name" : "a variable or alias of this name exists already",
+        name.empty() ? "an alias needs a name" : "a variable or alias of this name already exists",
         describe_source(loc)));
   }
   const std::size_t index = variable_of_read_.at(&variable.value().node());
@@ -212,7 +213,7 @@ void Graph::require(const DimEquation& equation, SourceLocation loc) {
     throw ShapeError(fmt::format("require({} == {}) can never hold\n  {}", equation.left.str(),
                                  equation.right.str(), describe_source(loc)));
   }
-  // Every call requires the equations of its function again, so skip those already known.
+  // Every call adds the equations of its function again, so skip equations that are already known.
   if (facts_->equal(equation.left, equation.right)) return;
   requirements_.push_back(equation);
   facts_->add(equation);
@@ -267,8 +268,8 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   try {
     node->types_ = infer_types(*this, op, inputs, attributes);
     streams = streams_of(op, inputs, attributes);
-    // Constant sizes that are too large fail here, with the user's line; symbolic ones fail when
-    // the sizes are known.
+    // Constant sizes that are too large are rejected here, with the user's line. Symbolic sizes are
+    // checked when they are bound.
     for (const ValueType& type : node->types_) {
       if (type.shape.is_constant()) tensor_bytes(type.dtype, type.shape.constant());
     }
@@ -334,7 +335,7 @@ const Function& Graph::add_function(Function function, SourceLocation loc) {
   if (function.name.empty() || has_function(function.name)) {
     throw GraphError(fmt::format("function '{}': {}\n  {}", function.name,
                                  function.name.empty() ? "a function needs a name"
-                                                       : "a function of this name exists already",
+                                                       : "a function of this name already exists",
                                  describe_source(loc)));
   }
   if (function.body == nullptr) {
@@ -369,7 +370,7 @@ void Graph::check_symbols(const Dim& dim) const {
   for (const SymbolPtr& s : dim.symbols()) {
     if (!has_symbol(s)) {
       throw GraphError(fmt::format(
-          "dim '{}' uses symbol '{}' of another graph; make it with Graph::dim of this graph",
+          "dim '{}' uses symbol '{}' of another graph; create it with Graph::dim of this graph",
           dim.str(), s->name));
     }
   }

@@ -1,4 +1,4 @@
-// Graph: nodes with dtypes and symbolic shapes, and side tables with names and source locations.
+// Graph: nodes with dtypes and symbolic shapes, and side tables for names and source locations.
 #pragma once
 
 #include <deque>
@@ -43,7 +43,7 @@ struct VariableOptions {
   Initializer initializer = {};
 };
 
-/// A closed sub-graph: everything that it uses, including variables and random keys, is passed
+/// A closed subgraph: everything that it uses, including variables and random keys, is passed
 /// through `inputs`. Functions are the targets of calls and the bodies of loops and branches.
 struct Function {
   std::string name;
@@ -51,8 +51,8 @@ struct Function {
   std::vector<Value> inputs;  // input nodes of body, in order
   std::vector<Value> outputs;
   /// Name of a user-defined gradient function, or empty if the gradient is derived automatically. A
-  /// gradient function takes the inputs, the outputs and one cotangent per output, and returns one
-  /// value per input.
+  /// gradient function has the inputs, the outputs and one cotangent per output as inputs and
+  /// returns one value per input.
   std::string gradient;
 };
 
@@ -93,16 +93,17 @@ class Graph {
   /// Returns the random key `name` ("dropout", "sample", ...), created on first use. Throws
   /// GraphError if `name` is a variable of another kind.
   Variable key(std::string_view name, SourceLocation loc = SourceLocation::current());
-  /// Returns the symbol `name` as a Dim, created on first use. Throws ArgumentError for a name that
-  /// could not be read back from text (see Dim::is_symbol_name).
+  /// Returns the symbol `name` as a Dim, created on first use. Throws ArgumentError if the name
+  /// could not be parsed in the text format (see Dim::is_symbol_name).
   Dim dim(std::string_view name);
-  /// Returns the type that a declaration with these sizes gets. Symbols are created on first use.
+  /// Returns the type of a declaration with these sizes. Symbols are created on first use.
   ValueType declared_type(DType dtype, std::initializer_list<AxisSize> sizes);
-  /// Adds the symbols of another graph to this one, so that its Dims can be used here. Used when
-  /// graphs are copied.
+  /// Adds the symbols of another graph to this graph, so that Dims of the other graph can be used
+  /// here. Used when graphs are copied.
   void share_symbols(const Graph& other);
-  /// States that two dims are equal. Shape inference uses the equation from then on, and it is
-  /// checked as soon as the sizes are known. Throws ShapeError if the equation can never hold.
+  /// Requires that two dims are equal. Shape inference uses the equation from then on, and the
+  /// equation is checked as soon as the sizes are known. Throws ShapeError if the equation can
+  /// never hold.
   void require(const DimEquation& equation, SourceLocation loc = SourceLocation::current());
 
   // -- Generic building ---------------------------------------------------------------------------
@@ -118,9 +119,9 @@ class Graph {
   std::int64_t next_stream() { return reserve_streams(1); }
   /// Reserves `count` consecutive stream numbers and returns the first (see draws.h).
   std::int64_t reserve_streams(std::int64_t count);
-  /// Returns an upper bound of the stream numbers in use: all are less than this.
+  /// Returns an exclusive upper bound on the stream numbers in use.
   std::int64_t stream_end() const { return next_stream_; }
-  /// Returns true if any node draws random numbers, itself or in a function that it calls.
+  /// Returns true if any node, or a function that a node calls, draws random numbers.
   bool draws() const { return draws_; }
   /// Returns an unused instance number for a rematerialised copy of a node.
   std::uint32_t next_instance() { return next_instance_++; }
@@ -134,22 +135,22 @@ class Graph {
   std::size_t node_count() const { return nodes_.size(); }
   /// Returns node `id`, from 0 to node_count() - 1. Ids are in topological order.
   Node& node(std::size_t id) const { return *nodes_[id]; }
-  /// Inputs in order of declaration.
+  /// Returns the inputs in declaration order.
   const std::vector<Value>& inputs() const { return inputs_; }
   /// Returns the input `name`, or an undefined Value.
   Value find_input(std::string_view name) const;
-  /// All variables in order of creation.
+  /// Returns all variables in creation order.
   std::vector<Variable> variables() const;
-  /// Trainable parameters in order of creation.
+  /// Returns the trainable parameters in creation order.
   std::vector<Variable> parameters() const;
-  /// Returns the variable with this name or alias. Throws GraphError, with the closest name, if
-  /// there is no such variable.
+  /// Returns the variable with this name or alias. If there is no such variable, throws a
+  /// GraphError that suggests the closest name.
   Variable find_variable(std::string_view name) const;
   /// Returns true if there is a variable with this name or alias.
   bool has_variable(std::string_view name) const;
-  /// Returns the description of the variable that `read`, a node of op "variable", reads.
+  /// Returns the declaration of the variable that `read`, a node of op "variable", reads.
   const VariableInfo& variable_info(const Node& read) const;
-  /// Freezes or unfreezes a parameter: parameters() contains only trainable ones.
+  /// Freezes or unfreezes a parameter. parameters() returns only trainable parameters.
   void set_trainable(Variable variable, bool trainable);
   /// Returns the function `name`. Throws GraphError if there is no such function.
   const Function& function(std::string_view name) const;
@@ -160,11 +161,11 @@ class Graph {
   const std::vector<SymbolPtr>& symbols() const { return symbols_; }
   /// Returns the symbol `name`, or null. If several symbols have this name, returns the first.
   SymbolPtr find_symbol(std::string_view name) const;
-  /// Equality of dims under the equations that were required.
+  /// Decides equality of dims under the equations that were added with require().
   const DimFacts& facts() const;
-  /// Returns the value of a random key after a run that draws from it; undefined for other
-  /// variables. It is created together with the key, so that const operations on a Program never
-  /// add nodes to its graph.
+  /// Returns the value of a random key after a run that draws from it, or an undefined Value for
+  /// other variables. The value is created together with the key, so that const operations on a
+  /// Program never add nodes to its graph.
   Value advanced_key(Variable key) const;
 
   // -- Names and source locations: not part of a node's identity ---------------------------------
@@ -182,7 +183,8 @@ class Graph {
   std::string where(const Node& node) const;
   /// Returns the source line that created the node.
   SourceLocation location(const Node& node) const;
-  /// Returns the source line outside of all frames, which is the user's line. Files store this one.
+  /// Returns the source line outside of all frames, which is the user's line. Files store this
+  /// line.
   SourceLocation origin(const Node& node) const;
   /// Returns the scope path of the node ("net.block.0"), or "".
   std::string_view scope_of(const Node& node) const;
@@ -230,7 +232,7 @@ class Graph {
     ~Undo();
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
-    /// Keeps everything that was added.
+    /// Keeps everything that was added so far.
     void keep() { kept_ = true; }
 
    private:
@@ -243,8 +245,8 @@ class Graph {
   /// added to its message.
   [[noreturn]] void fail(const Error& error, std::string_view op, const std::vector<Value>& inputs,
                          SourceLocation loc) const;
-  /// As above, for an error during the execution of a node of this graph. Reports the source
-  /// location of the node.
+  /// As above, for an error during the execution of a node of this graph. The message contains the
+  /// source location of the node.
   [[noreturn]] void fail(const Error& error, const Node& node) const;
   /// Describes the current source location: "at main.cc:12" followed by the frames around it.
   std::string describe_source(SourceLocation loc) const;
@@ -294,10 +296,10 @@ class Graph {
   std::deque<VariableInfo> variables_;
   std::vector<Node*> variable_reads_;
   std::vector<Value> advanced_keys_;                             // indexed by variable
-  std::unordered_map<std::string, std::size_t> variable_index_;  // by name and alias
+  std::unordered_map<std::string, std::size_t> variable_index_;  // keyed by name and alias
   std::unordered_map<const Node*, std::size_t> variable_of_read_;
   std::vector<SymbolPtr> symbols_;
-  std::unordered_multimap<std::string_view, std::size_t> symbol_index_;  // by symbol name
+  std::unordered_multimap<std::string_view, std::size_t> symbol_index_;  // keyed by symbol name
   std::vector<DimEquation> requirements_;
   std::unique_ptr<Facts> facts_;
   std::deque<Function> functions_;
@@ -319,8 +321,8 @@ class Graph {
   SourceLocation location_;
 };
 
-/// Infers the output types of an op in `graph` by its shape rule, using the graph's functions and
-/// requirements.
+/// Infers the output types of an op in `graph` with the op's shape rule, using the graph's
+/// functions and requirements.
 std::vector<ValueType> infer_types(const Graph& graph, const OpRecord& op,
                                    const std::vector<Value>& inputs, const Attributes& attributes);
 

@@ -78,12 +78,12 @@ Program& Program::shards(Shards shards) {
 
 // Adds the updates that with_update() has attached to `nodes`.
 void Program::add_attached(const std::vector<Node*>& nodes, Updates& updates) const {
-  std::map<std::uint32_t, Node*> attached;  // by id of the variable's node
+  std::map<std::uint32_t, Node*> attached;  // keyed by id of the variable's node
   for (Node* n : nodes) {
     if (n->op().name != "with_update") continue;
     const Value variable = n->input(1), value = n->input(2);
-    // In a function body, or in a graph written as text, the operand may be a value that is not a
-    // variable. Then there is nothing to update.
+    // In a function body, or in a graph that was parsed from text, the operand may not be a
+    // variable. In this case there is nothing to update.
     if (variable.node().op().name != "variable") continue;
     const bool given = std::any_of(updates_.begin(), updates_.end(),
                                    [&](const auto& u) { return u.first.value() == variable; });
@@ -113,7 +113,7 @@ Updates Program::updates() const {
   for (Node* n : nodes) {
     for (const Value& key : random_keys(*n)) drawn.push_back(key);
   }
-  // A key may be derived from other keys (key_fold). The key variables at the leaves advance.
+  // A key may be derived from other keys (key_fold). The key variables at the leaves are advanced.
   std::vector<Node*> keys;
   for (Node* leaf : reachable_nodes(drawn)) {
     if (leaf->op().name == "variable" && graph_->variable_info(*leaf).kind == VariableKind::key) {
@@ -173,9 +173,9 @@ Graph* common_graph(const std::vector<Program>& programs) {
     if (program.graph() == nullptr) continue;
     if (first == nullptr) first = &program;
     if (program.graph() != first->graph()) {
-      throw GraphError(
-          fmt::format("program '{}' uses another graph than '{}'; all programs must use one graph",
-                      program.name(), first->name()));
+      throw GraphError(fmt::format(
+          "program '{}' uses a different graph from '{}'; all programs must use the same graph",
+          program.name(), first->name()));
     }
   }
   return first == nullptr ? nullptr : first->graph();

@@ -1,4 +1,4 @@
-// Program: named outputs and variable updates over one graph, the unit that a Session runs.
+// Program: named outputs and variable updates over one graph. A Session runs programs.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-/// New values of variables. All are applied together at the end of a run.
+/// New values of variables. All updates are applied together at the end of a run.
 class Updates {
  public:
   using Entry = std::pair<Variable, Value>;
@@ -57,9 +57,9 @@ class Program {
   Program& precision(std::optional<Precision> precision);
 
   /// Splits the batch into `shards.count` shards. Values before a shard_sum() are computed once per
-  /// shard, values after it once per step. Results depend bitwise on the count, but neither on the
-  /// number of threads nor on which rank computes which shard. Throws ArgumentError unless the
-  /// count is a power of two from 1 (the default: the batch is not split) to 2^20.
+  /// shard, values after it once per step. Results depend bitwise on the count, but not on the
+  /// number of threads or on which rank computes which shard. Throws ArgumentError unless the count
+  /// is a power of two from 1 (the default: the batch is not split) to 2^20.
   Program& shards(Shards shards);
 
   const std::string& name() const { return name_; }
@@ -76,17 +76,18 @@ class Program {
   /// An explicit update replaces an implicit one of the same variable. Throws GraphError if a
   /// variable would get two different values.
   Updates updates() const;
-  /// Returns only the explicit updates. Cheap.
+  /// Returns only the explicit updates, without a search of the graph.
   const Updates& given_updates() const { return updates_; }
   /// Returns the graph, or null while the program is empty.
   Graph* graph() const { return graph_; }
   /// Returns the output values, then the update values.
   std::vector<Value> roots() const;
-  /// Returns every node that the roots depend on, by increasing id, which is a topological order.
+  /// Returns every node that the roots depend on, in order of increasing id, which is a topological
+  /// order.
   std::vector<Node*> nodes() const;
-  /// Returns the inputs that the roots depend on, in order of declaration.
+  /// Returns the inputs that the roots depend on, in declaration order.
   std::vector<Value> inputs() const;
-  /// Returns the variables that are read or updated, in order of declaration.
+  /// Returns the variables that are read or updated, in declaration order.
   std::vector<Variable> variables() const;
 
  private:
@@ -101,12 +102,12 @@ class Program {
   Updates updates_;
 };
 
-/// Returns the graph that all programs share, or null if all programs are empty. Throws GraphError,
-/// which names the programs, if they use different graphs.
+/// Returns the graph that all programs share, or null if all programs are empty. Throws a
+/// GraphError that names the programs if they use different graphs.
 Graph* common_graph(const std::vector<Program>& programs);
 
-/// Returns every node that `roots` depend on, by increasing id. Iterative, so deep graphs do not
-/// exhaust the stack.
+/// Returns every node that `roots` depend on, in order of increasing id. The implementation is
+/// iterative, so deep graphs do not exhaust the stack.
 std::vector<Node*> reachable_nodes(const std::vector<Value>& roots);
 
 }  // namespace weft

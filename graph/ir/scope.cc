@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// The state of one pass, which is one call of the function that builds a model.
+/// The state of one pass over a model. A pass is one call of the function that builds the model.
 struct Scope::Pass {
   Mode mode;
   std::unordered_set<std::string> declared = {};  // names of declared variables
@@ -51,11 +51,12 @@ Variable Scope::variable(std::string_view name, const ValueType& type, VariableO
   const std::string full = join(name);
   if (pass_ == nullptr) return graph_->variable(full, type, options, loc);
   if (!pass_->declared.insert(full).second) {
-    throw GraphError(fmt::format(
-        "variable '{}' is declared twice in one pass over the model: two layers need two scopes; "
-        "to use one layer twice, declare it once (make_...) or begin another pass "
-        "(Scope::training(), Scope::evaluation())\n  {}",
-        full, graph_->describe_source(loc)));
+    throw GraphError(
+        fmt::format("variable '{}' is declared twice in one pass over the model: different layers "
+                    "need different scopes; to use one layer twice, declare it once (make_...) or "
+                    "begin another pass "
+                    "(Scope::training(), Scope::evaluation())\n  {}",
+                    full, graph_->describe_source(loc)));
   }
   if (!graph_->has_variable(full)) return graph_->variable(full, type, options, loc);
   const Variable found = graph_->find_variable(full);

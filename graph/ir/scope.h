@@ -16,7 +16,7 @@ namespace WEFT_API weft {
 /// The mode in which layers such as dropout and batch norm are built.
 enum class Mode : std::uint8_t { training, evaluation };
 
-/// A node in the tree of names: with `Scope net(g, "net")`, `net / "block" / 3` is "net.block.3".
+/// A node in the name tree: with `Scope net(g, "net")`, `net / "block" / 3` is "net.block.3".
 ///
 /// A model is written once, as a function of a scope, and built in both modes by calling the
 /// function twice:
@@ -55,7 +55,7 @@ class Scope {
   Scope in(Mode mode) const;
   /// The mode of the pass; absent outside of passes.
   std::optional<Mode> mode() const;
-  /// Returns true if `layer` is built for training. Throws GraphError, with the remedy, if this
+  /// Returns true if `layer` is built for training. Throws a GraphError with the remedy if this
   /// scope has no mode.
   bool is_training(std::string_view layer, SourceLocation loc = SourceLocation::current()) const;
 
@@ -68,10 +68,10 @@ class Scope {
                     SourceLocation loc = SourceLocation::current()) const;
   Variable variable(std::string_view name, const ValueType& type, VariableOptions options = {},
                     SourceLocation loc = SourceLocation::current()) const;
-  /// Returns the trainable parameters in and below this scope, in order of creation; at the root,
-  /// all of them.
+  /// Returns the trainable parameters in and below this scope, in creation order. At the root,
+  /// returns all trainable parameters.
   std::vector<Variable> parameters() const;
-  /// Names a value below this scope, so that it can be fetched.
+  /// Names a value in this scope, so that it can be fetched by name.
   void set_name(std::string_view name, Value value,
                 SourceLocation loc = SourceLocation::current()) const {
     graph_->set_name(join(name), value, loc);

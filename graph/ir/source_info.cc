@@ -112,7 +112,7 @@ void Graph::copy_source_info(const Node& from, const Node& to) {
     source_infos_[to.id()] = info;
     return;
   }
-  // There are few frames, shared by many nodes, so each frame is copied only once.
+  // Many nodes share a few frames, so each frame is copied only once.
   std::vector<int> chain;
   for (int f = info.frame; f >= 0; f = source.frames_[static_cast<std::size_t>(f)].parent) {
     chain.push_back(f);

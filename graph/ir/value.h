@@ -53,11 +53,11 @@ class Node {
   const ValueType& type(int output) const { return types_[static_cast<std::size_t>(output)]; }
   /// Returns output `i` as a Value.
   Value output(int i) { return Value(this, i); }
-  /// The index of this node: Graph::node(id) is this node. Inputs have smaller ids than the nodes
-  /// that use them, so increasing id is a topological order.
+  /// Returns the index of this node: Graph::node(id) is this node. Inputs have smaller ids than the
+  /// nodes that use them, so sorting by id gives a topological order.
   std::uint32_t id() const { return id_; }
-  /// Rematerialised copies of a node differ from it in this number only, so that they are not
-  /// merged again.
+  /// Returns the instance number. Rematerialised copies of a node differ from it in this number
+  /// only, so that they are not merged again.
   std::uint32_t instance() const { return instance_; }
   Graph& graph() const { return *graph_; }
 

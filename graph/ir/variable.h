@@ -1,4 +1,4 @@
-// Variables: named state that lives in a VariableStore.
+// Variables: named state that is stored in a VariableStore.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// The purpose of a variable. The numbers are stored in files and must not change.
+/// The purpose of a variable. The enumerator values are stored in files and must not change.
 enum class VariableKind : std::uint8_t {
   parameter = 1,  // learned weights, trainable or frozen
   optimizer = 2,  // moments, step counters, accumulators
@@ -25,7 +25,7 @@ VariableKind parse_variable_kind(std::string_view name);
 /// The initial value of a variable. Random values depend only on the session's seed and the
 /// variable's name.
 struct Initializer {
-  /// The numbers are part of the file format.
+  /// The enumerator values are part of the file format.
   enum class Kind : std::uint8_t {
     constant = 1,          // every element `a`
     normal = 2,            // mean a, standard deviation b
@@ -40,7 +40,7 @@ struct Initializer {
   static Initializer zeros() { return {Kind::constant, 0, 0}; }
   static Initializer ones() { return {Kind::constant, 1, 0}; }
   static Initializer constant(double value) { return {Kind::constant, value, 0}; }
-  /// Normal distribution. The truncated one resamples values beyond two standard deviations.
+  /// Normal distribution. truncated_normal() resamples values beyond two standard deviations.
   static Initializer normal(double std, double mean = 0) { return {Kind::normal, mean, std}; }
   static Initializer truncated_normal(double std, double mean = 0) {
     return {Kind::truncated_normal, mean, std};
@@ -65,7 +65,7 @@ struct VariableInfo {
   std::vector<std::string> aliases = {};
 };
 
-/// A handle to a variable of a graph. Converts to the Value that reads the variable, which is its
+/// A handle to a variable of a graph. Converts to the Value that reads the variable, that is, the
 /// value before the updates of the run.
 class Variable {
  public:

@@ -1,12 +1,13 @@
-// Stores activations that only matrix products at precision `medium` read, at least two of them, as
-// bfloat16: the products round these operands anyway. This halves the bytes that are kept for the
-// backward pass and read there. The pass `fuse` then makes the producer write bfloat16 directly.
+// Stores activations as bfloat16 if they are read only by matrix products at precision `medium`,
+// and by at least two of them. The products round these operands anyway. This halves the memory and
+// the memory traffic of activations that are kept for the backward pass. The pass `fuse` then makes
+// the producer write bfloat16 directly.
 //
 //   matmul(x, w), matmul(x, g)   ->   n = cast(x, bf16); matmul(n, w), matmul(n, g)
 //
-// On hardware that multiplies bfloat16, the results are bit-exact. If `medium` runs on fused
-// multiply-adds, the results have the error that `medium` allows. Values with other readers are
-// left unchanged: an additional narrow copy would cost memory instead of saving it.
+// On hardware that multiplies bfloat16, the results are bit-exact. If `medium` is computed with
+// fused multiply-adds, the results have the error that `medium` allows. Values with other readers
+// are left unchanged: an additional narrow copy would cost memory instead of saving it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -16,13 +17,13 @@
 namespace weft {
 namespace {
 
-/// Returns the value below all reshapes of `v`.
+/// Returns the value that `v` is derived from by reshapes, or `v` itself.
 Value base_of(Value v) {
   while (is(v, "reshape")) v = v.node().input(0);
   return v;
 }
 
-/// Applies to `to` the reshapes by which `view` is derived from its base.
+/// Applies the reshapes that derive `view` from its base to `to`.
 Value same_view(const Value& view, const Value& to, Graph& target) {
   std::vector<const Node*> reshapes;
   for (Value v = view; is(v, "reshape"); v = v.node().input(0)) reshapes.push_back(&v.node());
@@ -80,7 +81,7 @@ class Narrowing {
 
   const Precision precision_;
   const Consumers consumers_;
-  std::unordered_map<Value, bool, ValueHash> narrows_;  // by base: cached results
+  std::unordered_map<Value, bool, ValueHash> narrows_;  // cached results, keyed by base
 };
 
 }  // namespace

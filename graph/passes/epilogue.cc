@@ -2,9 +2,9 @@
 // scale, residual and casts are applied to every tile of the product while it is in cache.
 //
 // The steps are a node `fused` (or a single elementwise op) of the product's shape. If other nodes
-// also read the product, it remains a result; these nodes must come later in the program's order,
-// so that no cycle is created. Steps that compute updates of variables are not fused, because they
-// update the variables in place.
+// also read the product, it remains a result of the fused node; these readers must come later in
+// the program's order, so that no cycle is created. Steps that compute updates of variables are not
+// fused, because they update the variables in place.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,7 +20,8 @@ namespace {
 
 using Index = std::size_t;
 
-/// Returns the elementwise steps of a node as a program on its inputs; nullopt for other nodes.
+/// Returns the elementwise steps of a node as a program on the node's inputs, or nullopt for other
+/// nodes.
 std::optional<TileProgram> steps_of(const Node& node) {
   const OpSet& ops = node.graph().ops();
   if (node.instance() != 0 || ops.find(node.op().name) != &node.op()) return std::nullopt;
@@ -81,7 +82,7 @@ class Epilogues {
  private:
   struct Moved {
     Value product;
-    int input = 0;  // the input of the steps that is the product
+    int input = 0;  // which input of the steps is the product
     TileProgram steps;
   };
 
@@ -92,7 +93,8 @@ class Epilogues {
     for (Index k = 0; k < node.inputs().size(); ++k) {
       const Value& v = node.inputs()[k];
       if (!v.defined() || !is_product(v, node)) continue;
-      // Among several products, chooses the last one, so that the other ones need not wait for it.
+      // If there are several products, chooses the last one, because the fused product must run
+      // after the others.
       if (!best.defined() || v.node().id() > best.node().id())
         best = v, input = static_cast<int>(k);
     }
@@ -151,7 +153,7 @@ class Epilogues {
   std::unordered_set<const Node*> updates_;
   mutable std::size_t steps_ = 0;
   std::unordered_set<const Node*> products_;      // products that are fused with their steps
-  std::unordered_map<const Node*, Moved> moved_;  // by the node of the steps
+  std::unordered_map<const Node*, Moved> moved_;  // keyed by the node of the steps
 };
 
 }  // namespace

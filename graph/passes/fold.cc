@@ -25,7 +25,8 @@ std::int64_t elements_or_none(const Sizes& sizes) {
   }
 }
 
-// Returns true for a product below the precision `highest`, at which constants are evaluated.
+// Returns true for a product with a lower precision than `highest`, the precision at which
+// constants are evaluated.
 bool is_narrow_product(const Node& node, Precision precision) {
   const Attribute* own = node.attributes().find("precision");
   if (own == nullptr) return false;

@@ -1,13 +1,13 @@
-// Combines elementwise ops of one shape into nodes `fused`, which run in one pass over memory.
+// Combines elementwise ops with equal shapes into `fused` nodes, which run in one pass over memory.
 //
 // Groups grow along edges between a producer and its user. A merge saves reading the intermediate
 // value, and also writing it unless it has other readers, in which case it becomes a result of the
-// group. Merging a producer's group into a user's group creates a cycle exactly if there is another
-// path from the one to the other through other groups. The search for such a path ends at the
-// user's last member, and after a fixed number of steps. Therefore values with many or distant
-// users are not merged with them (for example an activation and the backward pass, between which
-// another path nearly always exists), and the time of the pass is linear, not quadratic, in the
-// size of the program.
+// group. Merging a producer's group into a user's group creates a cycle if and only if there is
+// another path between them through other groups. The search for such a path ends at the user's
+// last member or after a fixed number of steps. Therefore values with many or distant users are not
+// merged with them (for example an activation and the backward pass, between which another path
+// nearly always exists), and the time of the pass is linear, not quadratic, in the size of the
+// program.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -32,7 +32,7 @@ using Members = std::vector<NodeId>;  // in increasing order
 constexpr int kMaxSearch = 128;
 
 bool fusable(const Node& node) {
-  // Clones for recomputation exist to save memory.
+  // Rematerialised copies are not fused, because they exist to save memory.
   if (node.instance() != 0) return false;
   if (!can_be_step(node.op(), node.attributes(), node.graph().ops())) return false;
   RowRequest row{{}, node.type(0).dtype, 0, node.attributes()};
@@ -83,7 +83,7 @@ class Groups {
   /// Number of nodes, uses and groups that were visited to find the groups.
   std::int64_t steps() const { return steps_; }
   /// Calls fn(members, reduction) for each group in topological order, with the members in program
-  /// order and the reduction in which the group ends, or an undefined id.
+  /// order and the reduction at the end of the group, or an undefined id.
   template <class Fn>
   void for_each(Fn&& fn) const {
     for (const GroupId group : order_) {
@@ -137,8 +137,8 @@ class Groups {
     }
   }
 
-  /// Attaches a reduction to a group whose only result it reads, so that this result is never
-  /// stored.
+  /// Attaches a reduction to a group if the reduction reads the group's only result, so that this
+  /// result is never stored.
   void attach_reductions() {
     ends_in_reduction_.assign(nodes_.size(), 0);
     for (const NodeId i : nodes_.ids()) {
@@ -244,7 +244,7 @@ class Groups {
   IdVector<NodeId, GroupId> group_of_;
   IdVector<GroupId, Members> members_;
   IdVector<GroupId, char> ends_in_reduction_;
-  /// By the group of a reduction: the group that ends in it.
+  /// Maps the group of a reduction to the group that the reduction is attached to.
   std::unordered_map<GroupId, GroupId> reduced_group_;
   std::vector<GroupId> order_;
   IdVector<GroupId, int> seen_;  // the last search that visited the group
@@ -274,8 +274,8 @@ TileProgram make_program(const Groups& groups, const Members& members,
   return program;
 }
 
-/// Replaces the members, and the reduction in which they end (if any), by one node. Returns false
-/// if this would change the types of results.
+/// Replaces the members, and the reduction at their end (if any), with one node. Returns false if
+/// this would change the types of results.
 bool copy_fused(const Groups& groups, const Members& members, NodeId reduction, Cloner& cloner) {
   const std::vector<Value> inputs = groups.inputs(members);
   Members results = groups.results(members);

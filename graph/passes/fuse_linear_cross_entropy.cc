@@ -41,7 +41,7 @@ std::optional<Linear> match_linear(Value logits) {
   l.x = l.product.node().input(0);
   l.weight = l.product.node().input(1);
   if (a.flag("transpose_a") || l.weight.rank() != 2) return std::nullopt;
-  // A narrow weight is used for inference, which needs the logits anyway.
+  // Narrow weights are used for inference, which needs the logits anyway.
   if (l.x.dtype() != l.weight.dtype() || l.x.dtype() != logits.dtype()) return std::nullopt;
   if (l.x.dtype() != DType::f32 && l.x.dtype() != DType::f64) return std::nullopt;
   l.transposed = a.flag("transpose_b");
@@ -200,7 +200,7 @@ class Head {
   std::vector<std::pair<Value, int>> gradients_;  // value, and index of the gradient
 };
 
-// Copies the program and replaces the first value of each pair by the second.
+// Copies the program and replaces the first value of each pair with the second.
 Module copy_with(const Program& program, const std::vector<std::pair<Value, Value>>& replaced) {
   const Graph& source = *program.graph();
   Module copy{std::make_unique<Graph>(source.shared_ops()), Program(program.name())};

@@ -1,4 +1,5 @@
-// Replaces the sum of a value and a small value scattered into zeros by a scatter-add to the first:
+// Replaces the sum of a value and a small value scattered into zeros with a scatter-add to the
+// first value:
 //   index_add(zeros, i, s) + y becomes index_add(y, i, s); unslice(g) + y becomes slice_add(y, g);
 //   ...
 // If a table has other uses as well (an embedding tied to the output layer), its gradients are
@@ -23,7 +24,7 @@ Module fuse_scatter_add(Module module, const PassOptions& pass) {
   if (!any) return module;
   const Consumers consumers(module.program);
 
-  // By sum: the index of the scattered operand, which has no other reader.
+  // Maps each sum to the index of its scattered operand, which has no other reader.
   std::unordered_map<const Node*, std::size_t> sums;
   for (const Node* n : nodes) {
     if (!is(*n, "add") || n->instance() != 0) continue;

@@ -12,7 +12,7 @@ namespace {
 
 using Index = std::size_t;
 
-// The strongest dependence of a value in the body.
+// The strongest dependence of a value in a loop body.
 enum class Dependence : std::uint8_t {
   operands,   // the value is the same in every iteration
   sequences,  // the value can be computed for all iterations at once
@@ -74,8 +74,8 @@ class Hoister {
       }
       dependence_[n] = kind;
       if (kind != Dependence::sequences) continue;
-      // Hoists only products, lookups and the ops that read their results: other ops are just as
-      // fast inside the loop, where they need no memory for all iterations.
+      // Hoists only products, lookups and the ops that read their results: other ops are equally
+      // fast inside the loop, and hoisting them would need memory for all iterations.
       bool heavy = n->op().name == "matmul" || n->op().name == "take";
       for (const Value& v : n->inputs())
         heavy = heavy || (v.defined() && heavy_.contains(v.node_pointer()));
@@ -107,8 +107,8 @@ class Hoister {
                        loop_.body.outputs.end(), [&](const Value& v) { return is_lifted(v); });
   }
 
-  // Returns true if the node is expensive enough to justify an operand of the loop: not a leaf, a
-  // view or a value that is generated from little data.
+  // Returns true if the node is expensive enough to justify an additional operand of the loop.
+  // Leaves, views and values that are generated from little data are not.
   static bool is_worth_hoisting(const Node& n) {
     const OpRecord& op = n.op();
     return !op.has(Trait::leaf) && !op.has(Trait::alias) && op.name != "broadcast_to" &&
@@ -205,7 +205,7 @@ class Hoister {
   Loop& loop_;
   Graph& body_;
   // True if the loop runs at least one iteration. A loop without iterations must not reject data,
-  // even if its body would.
+  // even if the loop body would reject it.
   const bool runs_at_least_once_ = Dim::provably_le(1, loop_.parts.length);
   std::vector<Node*> nodes_;
   std::unordered_map<const Node*, Dependence> dependence_;

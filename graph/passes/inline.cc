@@ -1,4 +1,4 @@
-// Inlining: replaces calls by the bodies of their functions.
+// Inlining: replaces calls with the bodies of their functions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@ class Inliner {
   Inliner(std::uint32_t next_instance, std::int64_t* steps)
       : next_instance_(next_instance), steps_(steps) {}
 
-  // Expands a call. Nested calls recurse: a body owns the functions that it calls, so the recursion
-  // is as deep as the definitions nest, not as deep as the graph. Stream 0 of the call's graph
-  // becomes stream `first` of the target.
+  // Expands a call. Nested calls are expanded recursively. A body owns the functions that it calls,
+  // so the recursion depth is the nesting depth of the definitions, not the depth of the graph.
+  // Stream 0 of the call's graph becomes stream `first` of the target.
   std::vector<Value> expand(const Node& call, const std::vector<Value>& inputs, Graph& target,
                             std::int64_t first) {
     const Function& function = call.graph().function(call.attributes().text("body"));
@@ -28,7 +28,7 @@ class Inliner {
       target.require(bound.apply(e.left) == bound.apply(e.right), call.graph().location(call));
     }
     const std::int64_t inside = first + call.attributes().integer("stream");
-    // Clones for recomputation must not be merged with other nodes, so they get new instance
+    // Rematerialised copies must not be merged with other nodes, so they are given new instance
     // numbers.
     std::map<std::uint32_t, std::uint32_t> instances;
     const auto instance = [&](std::uint32_t own) {

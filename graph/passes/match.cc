@@ -15,8 +15,7 @@ bool may_reject_data(const Node& node) {
 }
 
 Consumers::Consumers(const Program& program) : nodes_(program.nodes()) {
-  // Nodes that the program does not need have no slots, because the graph may contain many other
-  // nodes.
+  // Only nodes that the program needs have slots, because the graph may contain many other nodes.
   if (!nodes_.empty()) first_slot_.assign(nodes_.back()->id() + std::size_t{1}, kNone);
   std::size_t slots = 0;
   for (const Node* node : nodes_) {

@@ -53,10 +53,10 @@ class Consumers {
   std::size_t roots(const Value& value) const;
 
   std::vector<Node*> nodes_;
-  std::vector<std::size_t> first_slot_;  // by node id: the slot of output 0
-  std::vector<std::size_t> first_use_;   // by slot, and the end
-  std::vector<Use> uses_;                // by slot, then in topological order
-  std::vector<std::size_t> roots_;       // by slot: number of outputs and updates
+  std::vector<std::size_t> first_slot_;  // indexed by node id: the slot of output 0
+  std::vector<std::size_t> first_use_;   // indexed by slot; the last entry is the end
+  std::vector<Use> uses_;                // sorted by slot, then topologically
+  std::vector<std::size_t> roots_;       // indexed by slot: number of outputs and updates
 };
 
 }  // namespace weft

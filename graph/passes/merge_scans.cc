@@ -1,6 +1,6 @@
 // Merges loops over the same operands with the same carries into one loop that has the outputs of
-// both. In this way, the values that the derivative of a loop needs become outputs of the loop
-// itself. Also contains the pass that moves computations out of loops (hoist.cc, sink.cc).
+// both. The values that the derivative of a loop needs thus become outputs of the loop itself. This
+// file also contains the pass that moves computations out of loops (hoist.cc, sink.cc).
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -16,9 +16,9 @@ using Index = std::size_t;
 struct Merged {
   std::vector<const Node*> nodes;
   Function body;
-  /// By node and output: the corresponding output of the merged loop.
+  /// Indexed by node and output: the corresponding output of the merged loop.
   std::vector<std::vector<int>> outputs;
-  Node* made = nullptr;  // in the target
+  Node* made = nullptr;  // the merged node in the target
 };
 
 bool same_operands(const Node& a, const Node& b) {

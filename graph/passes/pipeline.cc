@@ -12,7 +12,7 @@ namespace weft {
 
 const std::vector<Pass>& default_passes() {
   static const std::vector<Pass> passes = {
-      {"inline", "replaces calls by the bodies of their functions", inline_calls},
+      {"inline", "replaces calls with the bodies of their functions", inline_calls},
       {"merge_scans", "merges loops over the same operands", merge_scans},
       {"hoist", "moves computations that do not depend on carries out of loops", hoist_from_scans},
       {"fold", "evaluates nodes that have only constant operands", fold_constants},
@@ -23,7 +23,7 @@ const std::vector<Pass>& default_passes() {
        fuse_linear_cross_entropy, "join_head"},
       {"fuse_scatter_add", "scatters rows directly into the other operand of a sum",
        fuse_scatter_add, "accumulate"},
-      {"bf16_activations", "stores activations that only products at medium read as bfloat16",
+      {"bf16_activations", "stores activations as bfloat16 if only products at medium read them",
        bf16_activations, "narrow"},
       {"fuse", "fuses elementwise operations into single passes over memory", fuse},
       {"epilogue", "fuses elementwise operations into the matrix products that they follow",

@@ -17,8 +17,8 @@ namespace WEFT_API weft {
 struct PassReport {
   std::string_view pass;
   std::size_t nodes = 0;  // nodes of the resulting program
-  /// Number of visited nodes, operands, uses and groups, to which the time of the pass is
-  /// proportional.
+  /// Number of visited nodes, operands, uses and groups. The run time of the pass is proportional
+  /// to this number.
   std::int64_t steps = 0;
 };
 
@@ -41,13 +41,13 @@ struct PassOptions {
   /// counter.
   std::int64_t* steps = nullptr;
 
-  /// Adds `more` to the counter, if there is one.
+  /// Adds `more` to the counter, if any.
   void count(std::size_t more) const {
     if (steps != nullptr) *steps += static_cast<std::int64_t>(more);
   }
 };
 
-/// A named rewrite. `run` takes a module and returns a new one.
+/// A named rewrite. `run` maps a module to a new module.
 struct Pass {
   std::string name;
   std::string doc;
@@ -66,43 +66,42 @@ struct Pass {
 /// nodes, because graphs intern nodes.
 const std::vector<Pass>& default_passes();
 
-/// Runs `passes` one after the other, except those that the options disable. Throws ArgumentError
-/// for an unknown name in `disabled`. The result is bit-exact with the original, with these
-/// exceptions:
+/// Runs `passes` in order and skips the passes that the options disable. Throws ArgumentError for
+/// an unknown name in `disabled`. The result is bit-exact with the original, with these exceptions:
 /// - the sign and payload of a NaN may differ;
 /// - products with quantised weights, hoist, fuse_linear_cross_entropy, fuse_scatter_add, and
-///   products into which simplify moves transposes and widening casts add the same terms in a
-///   different order;
+///   products that absorb transposes or widening casts (simplify) add the same terms in a different
+///   order;
 /// - bf16_activations rounds operands of products at `medium`.
 Module run_passes(Module module, const PassOptions& options = {});
 Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options);
 
-/// Replaces every call by the body of its function, including nested calls.
+/// Replaces every call, including nested calls, with the body of its function.
 Module inline_calls(Module module, const PassOptions& options = {});
 /// Merges loops over the same operands with the same carries: see merge_scans.cc.
 Module merge_scans(Module module, const PassOptions& options = {});
 /// Moves computations that do not depend on carries out of loops: see hoist.cc and sink.cc.
 Module hoist_from_scans(Module module, const PassOptions& options = {});
 /// Evaluates nodes that have only constant operands if the result is not larger than the operands
-/// (or has at most 64 elements). Random and opaque ops are not folded. Neither is a node that
-/// rejects its data, so that the error is thrown at run time, with the node's line.
+/// (or has at most 64 elements). Random and opaque ops are not folded. Nodes that reject their data
+/// are not folded either, so that the error is thrown at run time, with the node's line.
 Module fold_constants(Module module, const PassOptions& options = {});
 /// Removes operations that have no effect: see simplify.cc for the list.
 Module simplify(Module module, const PassOptions& options = {});
-/// Makes products with quantised weights, and lookups of their rows, read the quantised data
-/// directly: see fold_dequantize.cc.
+/// Makes products with quantised weights, and lookups of rows of quantised weights, read the
+/// quantised data directly: see fold_dequantize.cc.
 Module fold_dequantize(Module module, const PassOptions& options = {});
 /// Fuses a linear layer with the cross-entropy of its outputs, forward and backward: see
 /// fuse_linear_cross_entropy.cc.
 Module fuse_linear_cross_entropy(Module module, const PassOptions& options = {});
-/// Replaces index_add into zeros plus a value by index_add into that value: see
+/// Replaces index_add into zeros plus a value with index_add into that value: see
 /// fuse_scatter_add.cc.
 Module fuse_scatter_add(Module module, const PassOptions& options = {});
-/// Stores activations that only products at `medium` read as bfloat16: see bf16_activations.cc.
+/// Stores activations as bfloat16 if only products at `medium` read them: see bf16_activations.cc.
 Module bf16_activations(Module module, const PassOptions& options = {});
-/// Combines elementwise ops of one shape into nodes `fused`: see fuse.cc. Runs late, because other
-/// passes do not look into these nodes. Names (Graph::names) of values that become internal to such
-/// a node are lost.
+/// Combines elementwise ops with equal shapes into `fused` nodes: see fuse.cc. Runs late, because
+/// other passes do not look inside `fused` nodes. If a value becomes internal to a `fused` node,
+/// its name (Graph::names) is lost.
 Module fuse(Module module, const PassOptions& options = {});
 /// Fuses elementwise ops into the epilogue of the matrix product that they follow: see epilogue.cc.
 /// Runs after fuse.

@@ -2,19 +2,18 @@
 //
 // Every rule is bit-exact, including signed zeros, except for the sign and payload of a NaN:
 // - x + (-0.0) is x, but x + 0.0 is not (-0.0 + 0.0 = 0.0); x - 0.0 is x, but x - (-0.0) is not;
-// - x * 1 and x / 1 are x; x * 0 stays, since inf * 0 is NaN;
+// - x * 1 and x / 1 are x; x * 0 is unchanged, because inf * 0 is NaN;
 // - neg(neg(x)), x + neg(y), x - neg(y), neg(x) * neg(y): signs are exact in IEEE arithmetic, and
 //   integers wrap around; abs(neg(x)) if the dtype is signed;
 // - lossless casts to another dtype and back; reshapes, permutations and broadcasts that can be
-//   combined or have no effect; slices, pads, flips and concats that change nothing; a broadcast
-//   that the op performs implicitly;
+//   combined or have no effect; slices, pads, flips and concats that have no effect; broadcasts
+//   that the consuming op performs implicitly;
 // - a swap of the last two axes before matmul becomes its transpose flag; a cast from bf16 or f16
-//   before matmul is dropped, since matmul widens narrow operands while it reads them (its kernels
-//   for narrow operands may add the same terms in a different order, for example if there are few
-//   rows);
+//   before matmul is dropped, because matmul widens narrow operands while it reads them (its
+//   kernels for narrow operands may add the same terms in a different order, for example if there
+//   are few rows);
 // - with_update, if the program that is being optimised contains the update, or if the new value
-//   can
-//   be dropped.
+//   can be dropped.
 // A rule applies only if the replacement has exactly the type of the node. It drops only nodes that
 // cannot reject data, so that a run throws the same error with and without passes.
 #include <algorithm>
@@ -35,7 +34,7 @@ constexpr std::int64_t kUniformLimit = 1024;
 
 struct Match {
   const Node& node;                  // op and attributes
-  const std::vector<Value>& inputs;  // in the target
+  const std::vector<Value>& inputs;  // values of the target
   Graph& target;
 
   std::string_view op() const { return node.op().name; }
@@ -104,7 +103,7 @@ Value simplify_arithmetic(const Match& m) {
   if (m.op() == "div" && is_number(b, 1)) return a;
   if (m.op() == "mul" || m.op() == "div") {
     const Value x = neg_of(a), y = neg_of(b);
-    // Floats only: for integers, x / y may overflow although neg(x) / neg(y) does not.
+    // Floating-point only: for integers, x / y may overflow although neg(x) / neg(y) does not.
     if (x.defined() && y.defined() && is_floating(a.dtype())) return m.apply(m.op(), {x, y});
   }
   return {};
@@ -135,7 +134,7 @@ bool can_be_dropped(const Value& v) {
 Value simplify_idempotent(const Match& m) {
   const Value a = m.input(0), b = m.input(1);
   if (is_any(m.op(), {"abs", "relu", "floor", "ceil", "round", "sign"}) && is(a, m.op())) return a;
-  // For an unsigned integer, -x is 2^8 - x, which abs does not undo.
+  // For u8, -x wraps around to 2^8 - x, and abs does not undo this.
   if (m.op() == "abs" && is(a, "neg") && a.dtype() != DType::u8) {
     return m.apply("abs", {a.node().input(0)});
   }
@@ -150,8 +149,8 @@ Value simplify_idempotent(const Match& m) {
   return {};
 }
 
-// Returns true if `through` can represent every value of `from`, so that a cast there and back is
-// exact.
+// Returns true if `through` can represent every value of `from`, so that a cast to `through` and
+// back is exact.
 bool holds_all(DType from, DType through) {
   const auto bits = [](DType d) {  // bits of the integers that the dtype represents exactly
     switch (d) {
@@ -244,8 +243,8 @@ bool swaps_last_two(const Value& v) {
   return true;
 }
 
-// Returns the node with operand `i` replaced if its type, by the op's shape rule, does not change;
-// otherwise an undefined value.
+// Returns the node with operand `i` replaced, or an undefined value if the op's shape rule then
+// infers a different type.
 Value with_operand(const Match& m, std::size_t i, const Value& operand) {
   std::vector<Value> operands = m.inputs;
   operands[i] = operand;
@@ -302,8 +301,8 @@ Value simplify_operands(const Match& m) {
   return {};
 }
 
-// Reduces with_update(x, ...) to x if the program computes the new value anyway, or if it can be
-// dropped.
+// Replaces with_update(x, ...) with x if the program computes the new value anyway, or if the new
+// value can be dropped.
 Value simplify_with_update(const Node& node, const std::vector<Value>& inputs,
                            const std::unordered_set<Value, ValueHash>& roots) {
   if (node.op().name != "with_update" || !can_be_dropped(inputs[1])) return {};
@@ -311,7 +310,7 @@ Value simplify_with_update(const Node& node, const std::vector<Value>& inputs,
 }
 
 Value simplify_once(const Match& m) {
-  // Clones for recomputation exist to save memory, and opaque ops must not be changed.
+  // Rematerialised copies exist to save memory, and opaque ops must not be changed.
   if (m.node.instance() != 0 || m.node.op().has(Trait::opaque) || m.node.output_count() != 1) {
     return {};
   }
@@ -335,7 +334,7 @@ Module simplify(Module module, const PassOptions& pass) {
     if (!value.defined()) value = simplify_once({node, inputs, target});
     if (!value.defined()) return std::vector<Value>();
     // A rule may make another rule applicable. The loop terminates because every rule shortens the
-    // expression or removes a sign or a transpose for good.
+    // expression or permanently removes a sign or a transpose.
     while (!value.node().op().has(Trait::leaf)) {
       const std::vector<Value> operands = value.node().inputs();
       const Value next =

@@ -1,7 +1,7 @@
-// Sinking: replaces sums that a loop accumulates in a carry by one product or sum over all
-// iterations after the loop. Gradients of weights have this form. Products that the loop only
-// outputs are also moved after the loop, if their operands leave the loop for such a sum anyway.
-// Gradients of inputs have this form.
+// Sinking: replaces sums that a loop accumulates in a carry with one product or sum over all
+// iterations after the loop. Weight gradients have this form. Products that the loop only outputs
+// are also moved after the loop, if their operands leave the loop for such a sum anyway. Input
+// gradients have this form.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -18,7 +18,7 @@ namespace {
 
 using Index = std::size_t;
 
-// A carry whose new value is the old value plus `term`, and which has no other readers.
+// A carry that has no other readers and is updated by adding `term` to the old value.
 struct SumCarry {
   Index carry;
   const Node* term;  // matmul of two matrices with transpose_a, or sum; its result may be reshaped
@@ -57,8 +57,8 @@ std::vector<SumCarry> find_sums(const Loop& loop) {
     while (shaped->op().name == "reshape") shaped = shaped->inputs()[0].node_pointer();
     const Node& t = *shaped;
     if (!is_product(t) && t.op().name != "sum") continue;
-    // Excludes terms with an operand that is the same in every iteration: stacking it would be
-    // wasteful.
+    // Excludes terms with an operand that is the same in every iteration: stacking such an operand
+    // would waste memory.
     const auto same = [&](const Value& v) {
       const auto at = std::find(f.inputs.begin(), f.inputs.end(), v);
       return at != f.inputs.end() &&
@@ -76,7 +76,7 @@ class Sinker {
   void run() {
     find_stacks();
     find_products();
-    // The remaining outputs, then the values of every iteration from which the sums are computed.
+    // The remaining outputs, followed by the per-iteration values that the sums are computed from.
     std::vector<Value> outputs;
     for (Index o = 0; o < loop_.body.outputs.size(); ++o) {
       if (!is_sum(o) && products_.count(o) == 0) outputs.push_back(loop_.body.outputs[o]);
@@ -89,7 +89,7 @@ class Sinker {
       made_ = &apply_scan(loop_.target, add_body(loop_.target, std::move(loop_.body), {}),
                           loop_.parts, {});
     }
-    std::vector<Value> results(old_outputs.size());  // by output of the old body
+    std::vector<Value> results(old_outputs.size());  // indexed by output of the old body
     int next = 0;
     for (Index o = 0; o < old_outputs.size(); ++o) {
       if (products_.count(o) != 0) {
@@ -193,7 +193,7 @@ class Sinker {
       for (const std::int64_t axis : term.attributes().integers("axes")) axes.push_back(axis + 1);
       return apply_like(term, {all_steps(term.inputs()[0])}, {{"axes", axes}, {"keepdims", false}});
     }
-    // The sum of A^T B over all iterations is one product of all rows.
+    // The sum of A^T B over all iterations is one product over all rows.
     const auto rows = [&](const Value& v) {
       const Value steps = all_steps(v);
       return reshape(steps, Shape{steps.shape()[0] * steps.shape()[1], steps.shape()[2]});

@@ -26,7 +26,8 @@ void check_symbols(const Node& node, const Dim& dim) {
 }
 
 void check_node(const Graph& graph, const Node& node, std::size_t id) {
-  if (&node.graph() != &graph || node.id() != id) fail(node, "is listed under another id or graph");
+  if (&node.graph() != &graph || node.id() != id)
+    fail(node, "is listed under a different id or graph");
   const OpRecord& op = node.op();
   if (graph.ops().find(op.name, op.version) == nullptr) {
     fail(node, fmt::format("version {} of the op is not in the graph's op set", op.version));
@@ -90,7 +91,7 @@ void verify_graph(const Graph& graph) {
       throw GraphError(fmt::format("the name '{}' refers to a value of another graph", name));
     }
   }
-  // Bodies own their functions, so the recursion is as deep as the definitions nest.
+  // Bodies own their functions, so the recursion depth is the nesting depth of the definitions.
   for (const Function& f : graph.functions()) {
     try {
       verify_graph(*f.body);

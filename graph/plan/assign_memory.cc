@@ -77,9 +77,9 @@ class MemoryAssigner {
     }
   }
 
-  // Returns true if the new value may be written over the variable: all data checks run before the
-  // wave in which `buffer` begins, and no step other than `head` reads the old value in that wave
-  // or a later one.
+  // Returns true if the new value may overwrite the variable, that is, if all data checks run
+  // before the first wave of `buffer` and no step other than `head` reads the old value in that
+  // wave or later.
   bool update_fits(const PlanUpdate& update, const PlanBuffer& buffer, StepId head) const {
     if (buffer.begin < last_check_) return false;
     const ValueId read = reads_[update.variable];
@@ -108,8 +108,8 @@ class MemoryAssigner {
     }
   }
 
-  // In a loop body, a new value that is not written over the variable gets a separate buffer, from
-  // which the next step reads it.
+  // In a loop body, a new value that does not overwrite the variable is stored in a separate
+  // buffer, and the next iteration reads it from there.
   void assign_successors() {
     for (PlanUpdate& update : plan_.updates) {
       const ValueId root = root_of(plan_, update.value);

@@ -91,7 +91,8 @@ void check_axes(const ShapeCheck& s, const Bindings& bindings) {
   }
 }
 
-// Binds symbols that no axis determines but a requirement does: "rows == batch * 4".
+// Binds symbols that are determined by a requirement, such as "rows == batch * 4", but not by an
+// axis.
 void bind_required(const std::vector<DimEquation>& requirements, Bindings& bindings) {
   const auto define = [&](const Dim& symbol, const Dim& value) {
     const SymbolPtr s = symbol.as_symbol();
@@ -99,7 +100,8 @@ void bind_required(const std::vector<DimEquation>& requirements, Bindings& bindi
     bindings.bind(s, value.evaluate(bindings));
     return true;
   };
-  // Repeats until nothing changes: one requirement may bind a symbol that another one needs.
+  // Repeats until nothing changes, because one requirement may bind a symbol that another
+  // requirement needs.
   for (bool any = true; any;) {
     any = false;
     for (const DimEquation& e : requirements)

@@ -19,21 +19,21 @@ struct FeedType {
 /// Explicit values of symbols, by name, for symbols that no input determines.
 using DimValues = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// Binds the symbols of `program`. An axis whose Dim is a plain symbol binds that symbol; then the
-/// graph's requirements bind each symbol that must equal an expression of bound symbols. All other
-/// Dims are checked afterwards, and so are the requirements whose symbols are bound. `existing`
-/// lists the variables that already have sizes (caches also bind symbols). Throws
+/// Binds the symbols of `program`. If the Dim of an axis is a plain symbol, the axis binds this
+/// symbol. Then the graph's requirements bind each symbol that must equal an expression of bound
+/// symbols. Afterwards, all other Dims and all requirements with bound symbols are checked.
+/// `existing` lists the variables that already have sizes (caches also bind symbols). Throws
 /// - ArgumentError for an unknown, repeated or missing input (the message lists the inputs), for an
-///   unknown symbol, or for an invalid value of one,
+///   unknown symbol, or for an invalid symbol value,
 /// - DTypeError if a dtype differs (feeds are not converted),
-/// - ShapeError if a rank or size differs; it names the input, the axis, the expected Dim with its
-///   value, and the actual size.
+/// - ShapeError if a rank or size differs; the message names the input, the axis, the expected Dim
+///   with its value, and the actual size.
 Bindings bind_symbols(const CompiledProgram& program, const std::vector<FeedType>& feeds,
                       const DimValues& dims,
                       const std::vector<std::pair<VariableId, Sizes>>& existing = {});
 
-/// Returns the concrete sizes of a variable. Throws ShapeError, naming the variable and the unbound
-/// symbol, if they cannot be evaluated.
+/// Returns the concrete sizes of a variable. If the sizes cannot be evaluated, throws a ShapeError
+/// that names the variable and the unbound symbol.
 Sizes variable_sizes(const VariableInfo& info, const Bindings& bindings);
 
 }  // namespace weft

@@ -16,7 +16,8 @@ namespace weft {
 namespace {
 
 std::string close_names(const Graph& graph, std::string_view name) {
-  // Finds names that contain the last component of `name`: the usual mistake is a missing scope.
+  // Finds names that contain the last component of `name`, because the usual mistake is a missing
+  // scope.
   const std::string_view leaf = name.substr(name.rfind('.') + 1);
   std::vector<std::string> names, close;
   for (const auto& [known, value] : graph.names()) {
@@ -58,7 +59,7 @@ void number_values(CompiledProgram& c) {
   c.node_inputs.resize(c.nodes.size());
   c.leaves.resize(c.nodes.size());
   const Graph& graph = *c.module.graph;
-  // Returns the number of a value and marks it as needed.
+  // Returns the id of a value and marks the value as needed.
   const auto number = [&](const Value& v) {
     const ValueId id = c.first_value[index.at(v.node_pointer())] + v.output();
     c.values[id].needed = true;

@@ -1,4 +1,4 @@
-// Compilation: the symbolic half of planning, done once per program and list of fetches.
+// Compilation: the symbolic half of planning, which is done once per program and list of fetches.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace WEFT_API weft {
 
-/// A program after passes, in a separate graph, with densely numbered values. Immutable; contains
-/// no concrete sizes.
+/// A program after all passes, in a separate graph, with densely numbered values. Immutable.
+/// Contains no concrete sizes.
 struct CompiledProgram {
   /// An input of the user's graph. Inputs that are not required may still be fed; they only bind
   /// symbols.
@@ -30,14 +30,14 @@ struct CompiledProgram {
   struct ValueUse {
     NodeId node;
     int output = 0;
-    ValueId root;         // owner of the memory: this value, or the value that it aliases
+    ValueId root;         // value that owns the memory: this value, or the value that it aliases
     bool needed = false;  // used by a node, an output or an update
   };
-  /// Kind of a value that no kernel computes.
+  /// The type of a value that no kernel computes.
   enum class LeafKind : std::uint8_t { none, input, variable, constant };
   struct Leaf {
     LeafKind kind = LeafKind::none;
-    int index = -1;  // into inputs, variables or constants
+    int index = -1;  // index into inputs, variables or constants
     /// The variable, or an undefined id if the leaf is not a variable.
     VariableId variable() const { return VariableId(kind == LeafKind::variable ? index : -1); }
   };
@@ -46,10 +46,10 @@ struct CompiledProgram {
   struct Body {
     std::shared_ptr<const CompiledProgram> program;
     std::vector<ValueType> formals;     // types of the function's inputs
-    int first_operand = 0;              // operand of the node that input 0 of the function receives
-    IdVector<InputId, int> operands;    // by input of the program: operand of the node
-    IdVector<VariableId, int> carries;  // by variable of the program: the carry that it holds
-    std::vector<int> outputs;           // by output of the program: output of the function
+    int first_operand = 0;              // operand of the node that is input 0 of the function
+    IdVector<InputId, int> operands;    // indexed by program input: operand of the node
+    IdVector<VariableId, int> carries;  // indexed by program variable: the carry in it
+    std::vector<int> outputs;           // indexed by program output: output of the function
   };
 
   explicit CompiledProgram(Module compiled) : module(std::move(compiled)) {}
@@ -67,7 +67,7 @@ struct CompiledProgram {
   IdVector<NodeId, std::vector<Body>> bodies;            // in the op's order; usually empty
   IdVector<NodeId, std::vector<ValueId>> node_inputs;    // undefined ids for absent inputs
   std::vector<std::pair<std::string, ValueId>> outputs;  // outputs, then fetches
-  std::vector<char> streamed;                            // by output: CompileOptions::streamed
+  std::vector<char> streamed;  // indexed by output: CompileOptions::streamed
   std::vector<std::pair<VariableId, ValueId>> updates;
 
   /// Return an undefined id if there is no input or variable of this name.
@@ -81,12 +81,12 @@ struct CompileOptions {
   /// Precision of matrix products for which neither the program nor the node sets one.
   Precision precision = Precision::highest;
   std::vector<std::string> disabled = {};  // names of passes to skip
-  /// Names of streamed outputs (RunOptions::streamed), which are reported but not kept.
+  /// Names of streamed outputs (RunOptions::streamed), which are passed to a callback but not kept.
   std::vector<std::string> streamed = {};
 };
 
-/// Compiles `program`, with the values named in `fetch` as additional outputs. Throws GraphError
-/// for a fetched name that is neither an output nor a named value of the graph (the message lists
+/// Compiles `program` with the values named in `fetch` as additional outputs. Throws GraphError for
+/// a fetched name that is neither an output nor a named value of the graph (the message lists
 /// similar names), and ArgumentError for a streamed output that does not exist.
 std::shared_ptr<const CompiledProgram> compile(const Program& program,
                                                const std::vector<std::string>& fetch,

@@ -14,13 +14,13 @@ using Index = std::size_t;
 // How a node uses one of its functions.
 struct Role {
   const Function* function;
-  int first_operand = 0;      // operand of the node that input 0 of the function receives
-  int carries = 0;            // the first inputs; the first outputs are their next values
-  std::vector<bool> outputs;  // by output of the function: true if it is needed
+  int first_operand = 0;      // operand of the node that is input 0 of the function
+  int carries = 0;            // number of carries, which are the first inputs and outputs
+  std::vector<bool> outputs;  // indexed by function output: true if needed
 };
 
-// Marks the carries that are needed: those whose final value is used, and those from which a needed
-// output is computed.
+// Marks the carries that are needed because their final value is used or because a needed output is
+// computed from them.
 void mark_needed_carries(Role& role) {
   const Function& f = *role.function;
   const auto carries = static_cast<Index>(role.carries);

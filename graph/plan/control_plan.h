@@ -1,4 +1,4 @@
-// Plans of control flow steps: the plans of their bodies and the memory of their carries.
+// Plans of control-flow steps: plans for their bodies and memory for their carries.
 #pragma once
 
 #include <cstddef>
@@ -35,25 +35,26 @@ struct Ring {
 struct BodyPlan {
   std::shared_ptr<const Plan> plan;
   int first_operand = 0;
-  IdVector<InputId, int> operands;  // by input of the plan's program: operand of the step
-  /// Bytes from one iteration's element of an operand to the next; 0 if all iterations read the
-  /// same memory.
+  IdVector<InputId, int> operands;  // indexed by input of the plan's program: operand of the step
+  /// Distance in bytes between the operand elements of consecutive iterations; 0 if all iterations
+  /// read the same memory.
   IdVector<InputId, std::size_t> strides;
-  std::vector<int> outputs;                 // by output of the plan: output of the step
-  std::vector<std::size_t> output_strides;  // bytes from one iteration's element to the next
+  std::vector<int> outputs;  // indexed by plan output: output of the step
+  std::vector<std::size_t>
+      output_strides;  // distance in bytes between elements of consecutive iterations
   // For loops in segments (segment_loops.h); otherwise empty.
   IdVector<InputId, Ring> input_rings;  // elements that are not read from the step's operand
   std::vector<Ring> output_rings;       // elements that are not written to the step's output
   ScratchRange arena;                   // arena of the plan
-  /// By step of the plan: memory for an operand that is the same in all iterations and is packed
-  /// once for all of them.
+  /// Indexed by step of the plan: memory for an operand that is the same in all iterations and is
+  /// packed once for all iterations.
   IdVector<StepId, ScratchRange> packed;
 };
 
 /// Where successive values of a carry are stored.
 enum class CarryStorage : std::uint8_t {
   kept,       // the carry does not change
-  in_place,   // one buffer: the body writes over it, or copies into it at the end of an iteration
+  in_place,   // one buffer: the body overwrites it, or copies into it at the end of an iteration
   alternate,  // two buffers: the body reads one and writes the other
   output,     // the new value is written to a stacked output, where the next iteration reads it
 };
@@ -67,7 +68,7 @@ struct CarryPlan {
   int output = -1;  // output of the body's plan, for CarryStorage::output
   /// For in_place and alternate: the buffer to use if the step's output is not read.
   ScratchRange first;
-  ScratchRange second;  // for alternate
+  ScratchRange second;  // only for CarryStorage::alternate
 };
 
 /// The plan of a loop or branch. Immutable after construction.
@@ -77,28 +78,29 @@ struct ControlPlan {
   std::vector<CarryPlan> carries;
   std::int64_t length = 0;  // iterations of a scan; maximum iterations of a while loop
   bool reverse = false;
-  /// A kernel in a body checks its data, so no variable may be written before all iterations have
-  /// run.
+  /// True if a kernel in a body checks its data, so that no variable may be written before all
+  /// iterations have run.
   bool checks = false;
-  bool exchanges = false;  // a kernel in a body is a collective of all ranks
-  /// {output, input} pairs of carries whose final value may be written over the initial one.
+  bool exchanges = false;  // true if a kernel in a body is a collective
+  /// {output, input} pairs of carries whose final value may overwrite the initial value.
   std::vector<std::pair<int, int>> inplace;
 
   // Segments (segment_loops.h). The first loop of a pair stores its carries before every
-  // `segment`-th iteration, one checkpoint after the other, in its output number `checkpoints`. The
-  // second loop reads them as its operand number `checkpoints`.
+  // `segment`-th iteration. These checkpoints are concatenated in output number `checkpoints` of
+  // the first loop, which is operand number `checkpoints` of the second loop.
   std::int64_t segment = 0;  // iterations per segment; 0: no segments
   int checkpoints = -1;
-  /// In the second loop: the first loop's node. Its body is bodies[1], which runs again for the
-  /// iterations of a segment before this loop's iterations over that segment.
+  /// In the plan of the second loop: the node of the first loop. The first loop's body is
+  /// bodies[1]. It runs again for the iterations of a segment before this loop processes the
+  /// segment.
   const Node* replayed = nullptr;
   std::vector<CarryPlan> replayed_carries;
-  std::size_t replayed_bytes = 0;  // size of the results that are computed again
+  std::size_t replayed_bytes = 0;  // size of the recomputed results
   double replayed_flops = 0;
 };
 
-/// Returns the size of one checkpoint of `carries` in bytes. `at`, if not null, receives the offset
-/// of every carry in a checkpoint.
+/// Returns the size of one checkpoint of `carries` in bytes. If `at` is not null, stores the offset
+/// of every carry in a checkpoint in it.
 std::size_t checkpoint_bytes(const std::vector<CarryPlan>& carries,
                              std::vector<std::size_t>* at = nullptr);
 

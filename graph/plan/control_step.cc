@@ -14,7 +14,7 @@ namespace {
 
 using Index = std::size_t;
 
-// Packing an operand pays off only if at least this many iterations read it.
+// Minimum number of iterations for which packing an operand is worthwhile.
 constexpr std::int64_t kMinStepsToPack = 4;
 
 class ControlPlanner {
@@ -119,8 +119,8 @@ class ControlPlanner {
     c_.bodies.push_back(std::move(body));
   }
 
-  // Rejects a collective in a branch or while loop: ranks may take different branches or run
-  // different numbers of iterations, and would then wait for one another.
+  // Rejects collectives in branches and while loops. Ranks may take different branches or run
+  // different numbers of iterations, and would then wait for one another forever.
   void reject_collective(const Node& inner) const {
     if (c_.op == ControlOp::scan) return;
     inner.graph().fail(
@@ -162,7 +162,7 @@ class ControlPlanner {
   void estimate() {
     const double steps =
         c_.op == ControlOp::cond ? 1 : static_cast<double>(std::max<std::int64_t>(c_.length, 0));
-    double flops = 0, bytes = 0, ns = 0;  // for a cond: of the larger branch
+    double flops = 0, bytes = 0, ns = 0;  // for a cond: maximum over the branches
     for (const BodyPlan& body : c_.bodies) {
       double own_flops = 0, own_bytes = 0, own_ns = 0;
       for (const PlanStep& s : body.plan->steps) {

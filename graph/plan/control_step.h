@@ -6,8 +6,9 @@
 
 namespace weft {
 
-/// Plans the bodies of `node`, whose operands already have sizes, and fills in all of `step` except
-/// its node and operands. The planning time does not depend on the number of iterations.
+/// Plans the bodies of `node` and sets all members of `step` except its node and operands. The
+/// operands must already have concrete sizes. The planning time does not depend on the number of
+/// iterations.
 void plan_control(const Plan& plan, NodeId node, const PlanOptions& options, PlanStep& step);
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Reorders the steps by schedule(). Returns the new number of every step.
+// Reorders the steps by schedule(). Returns the new id of every step.
 IdVector<StepId, StepId> apply_schedule(Plan& plan, const Liveness& liveness,
                                         const UpdateOrder& updates) {
   ScheduleProblem problem;
@@ -38,8 +38,8 @@ IdVector<StepId, StepId> apply_schedule(Plan& plan, const Liveness& liveness,
 }
 
 // Returns true if, in the order of steps, all other readers of the variable come before the chain's
-// head, and the head reads it through no other operand. (A loop that replays another loop also
-// reads the operands of that loop.)
+// head, and the head does not read the variable through any other operand. (A loop that replays
+// another loop also reads the operands of that loop.)
 bool head_comes_last(const Plan& plan, const Liveness& liveness,
                      const IdVector<VariableId, ValueId>& reads, const UpdateChain& chain,
                      StepId break_at) {
@@ -54,7 +54,8 @@ bool head_comes_last(const Plan& plan, const Liveness& liveness,
   return true;
 }
 
-// Merges the group of the output into the group of the input that step `s` overwrites with it.
+// Step `s` overwrites `input` with `output`: merges the group of the output into the group of the
+// input.
 void merge_groups(Plan& plan, BufferGroups& o, StepId s, int output, int input) {
   PlanStep& step = plan.steps[s];
   const ValueId to = step.output(output), from = root_of(plan, step.input(input));
@@ -69,8 +70,8 @@ void merge_groups(Plan& plan, BufferGroups& o, StepId s, int output, int input) 
   o.overwrites[s].push_back(from);
 }
 
-// Returns true if step `s` may overwrite its input `input`: the value dies there, and no other
-// output of the step overwrites it.
+// Returns true if step `s` may overwrite its input `input`, that is, if `s` is the last reader of
+// the value and no other output of `s` overwrites it.
 bool dies_at(const Plan& plan, const Liveness& liveness, const BufferGroups& o, StepId s,
              int input) {
   const ValueId from = root_of(plan, plan.steps[s].input(input));
@@ -82,7 +83,8 @@ bool dies_at(const Plan& plan, const Liveness& liveness, const BufferGroups& o, 
 
 void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<UpdateChain>& chains,
                     const IdVector<VariableId, ValueId>& reads, StepId break_at, BufferGroups& o) {
-  // Update chains take precedence: outputs of a head are reserved for the memory of variables.
+  // Update chains take precedence: the outputs of a chain's head are reserved for the variables'
+  // memory.
   IdVector<StepId, std::vector<std::pair<int, int>>> wanted(plan.steps.size());
   IdVector<StepId, std::vector<int>> held_outputs(plan.steps.size());
   std::vector<const UpdateChain*> legal;
@@ -102,7 +104,7 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
                          [&](const auto& pair) { return pair.first == output; });
     };
     for (const auto& [output, input] : wanted[s]) {
-      // Two updates may share one value, which can overwrite one operand only.
+      // Two updates may share one value, but a value can overwrite only one operand.
       if (in_place(output) || !may_overwrite(plan, step, output, input)) continue;
       if (dies_at(plan, liveness, o, s, input)) merge_groups(plan, o, s, output, input);
     }

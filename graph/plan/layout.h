@@ -1,4 +1,5 @@
-// Layout: turns steps into a finished plan with order, in-place writes, waves, checks and memory.
+// Layout: completes a plan by choosing the order of steps, in-place writes, waves, data checks and
+// memory.
 #pragma once
 
 #include "weft/graph/plan/liveness.h"
@@ -7,8 +8,8 @@
 
 namespace weft {
 
-/// Completes a plan that has values, steps (in a legal order), outputs and updates. Equivalent to
-/// order_steps followed by lay_out_in_order.
+/// Completes a plan that consists of values, steps (in a legal order), outputs and updates.
+/// Equivalent to order_steps followed by lay_out_in_order.
 void lay_out(Plan& plan);
 
 /// Orders the steps. Returns the updates that can be made in place in this order; their StepIds
@@ -25,24 +26,26 @@ struct BufferGroups {
     std::size_t bytes = 0;
     ValueId first_value;
     StepId begin, end;  // `end` is Plan::steps.end_id() if the group lives until the end of the run
-    UpdateId update;    // if the waves allow it, this update is made in its variable's memory
+    UpdateId update;    // this update is written to the variable's memory if the waves allow it
   };
   IdVector<GroupId, Group> groups;
-  /// By root: the group with which it shares memory; undefined if no step makes the root.
+  /// Indexed by root: the group of the root; undefined if no step produces the root.
   IdVector<ValueId, GroupId> group_of;
-  /// By step: the roots whose memory it overwrites. No other step of its wave may read them.
+  /// Indexed by step: the roots that the step overwrites. No other step in the same wave may read
+  /// these roots.
   IdVector<StepId, std::vector<ValueId>> overwrites;
 };
 
-/// Returns one group per root that a step makes.
+/// Assigns every root that a step produces to a group.
 BufferGroups group_buffers(const Plan& plan, const Liveness& liveness);
 
-/// Forms waves of adjacent independent steps that are too small to use all cores alone, provided
-/// that this needs no more memory than running them one at a time. Fills Plan::waves and
-/// PlanStep::wave. No wave spans `break_at`.
+/// Forms waves of adjacent independent steps that are too small to use all cores alone. A wave must
+/// not need more memory than running its steps one at a time. Fills Plan::waves and PlanStep::wave.
+/// No wave spans `break_at`.
 void form_waves(Plan& plan, const BufferGroups& groups, StepId break_at);
 
-/// Creates every buffer, including scratch: its space, its lifetime in waves, and its arena offset.
+/// Creates all buffers, including scratch, and sets their spaces, lifetimes in waves and arena
+/// offsets.
 void assign_memory(Plan& plan, const Liveness& liveness, const BufferGroups& groups);
 
 }  // namespace weft

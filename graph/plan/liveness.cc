@@ -51,8 +51,8 @@ IdVector<VariableId, ValueId> variable_reads(const Plan& plan) {
 
 bool may_overwrite(const Plan& plan, const PlanStep& step, int output, int input) {
   if (step.node == nullptr) return false;
-  // Checks first that the operands exist: op records with many operands list many pairs, of which a
-  // node has few.
+  // Checks first that the operands exist, because op records with many operands list many pairs,
+  // but a node has only a few of the operands.
   const auto o = static_cast<std::size_t>(output), i = static_cast<std::size_t>(input);
   if (o >= step.outputs.size() || i >= step.inputs.size()) return false;
   if (!step.outputs[o].defined() || !step.inputs[i].defined()) return false;

@@ -7,12 +7,12 @@
 
 namespace weft {
 
-/// Producers and readers by value. Only roots (values that own memory) have entries; a reader of an
-/// alias counts as a reader of its root.
+/// Producers and readers, indexed by value. Only roots (values that own memory) have entries; a
+/// reader of an alias counts as a reader of its root.
 struct Liveness {
   IdVector<ValueId, StepId> producer;              // undefined for leaves
   IdVector<ValueId, std::vector<StepId>> readers;  // unique, in increasing order
-  IdVector<ValueId, char> at_end;  // copied to an output or a variable at the end of the run
+  IdVector<ValueId, char> at_end;                  // copied to an output or a variable at the end
 };
 Liveness find_liveness(const Plan& plan);
 
@@ -20,14 +20,16 @@ Liveness find_liveness(const Plan& plan);
 inline ValueId root_of(const Plan& plan, ValueId id) {
   return id.defined() ? plan.values[id].root : ValueId();
 }
-/// Returns the leaf of the program that the value is; LeafKind::none if it is not a leaf.
+/// Returns the leaf of the program that `value` represents; its kind is LeafKind::none if `value`
+/// is not a leaf.
 CompiledProgram::Leaf leaf_of(const Plan& plan, ValueId value);
-/// Returns, by variable, the value of the node that reads it; undefined if there is no such node.
+/// Returns, for each variable, the value of the node that reads it, or an undefined id if there is
+/// no such node.
 IdVector<VariableId, ValueId> variable_reads(const Plan& plan);
 
-/// Returns true if the kernel may write output `output` over input `input`: the op record allows
-/// it, sizes and element sizes are equal, and the step does not read that memory through another
-/// operand.
+/// Returns true if the kernel may overwrite input `input` with output `output`. This requires that
+/// the op record allows it, that sizes and element sizes are equal, and that the step does not read
+/// the same memory through another operand.
 bool may_overwrite(const Plan& plan, const PlanStep& step, int output, int input);
 
 /// Returns the steps that must run before all data checks are complete: producers of the integer

@@ -20,15 +20,15 @@ constexpr std::size_t kTiny = 4096;  // copying variables of at most this size i
 
 std::string text(std::size_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-// A plan whose steps are ordered but whose memory is not assigned, and the updates that can be made
-// in place in this order.
+// A plan with ordered steps but without assigned memory, and the updates that can be made in place
+// in this order.
 struct Ordered {
   Plan plan;
   std::vector<UpdateChain> chains;
 };
 
-// Describes a plan as a RecomputeProblem whose values are the roots of the plan. `whole` is the
-// plan that was laid out without a budget.
+// Converts a plan to a RecomputeProblem. The values of the problem are the roots of the plan.
+// `whole` is the plan laid out without a budget.
 RecomputeProblem describe(const Plan& whole, const std::vector<UpdateChain>& chains) {
   const Liveness liveness = find_liveness(whole);
   RecomputeProblem problem;
@@ -85,7 +85,7 @@ RecomputeProblem describe(const Plan& whole, const std::vector<UpdateChain>& cha
   return problem;
 }
 
-// Builds the plan with the second runs of steps, and makes later readers use their results.
+// Adds the second runs of steps to the plan and makes later readers use their results.
 class Rematerialiser {
  public:
   Rematerialiser(const Ordered& from, const RecomputeProblem& problem, const Recomputed& recomputed)
@@ -130,8 +130,8 @@ class Rematerialiser {
     return step;
   }
 
-  // Returns the rematerialised counterpart of `id`: a new root with its own memory, or an alias of
-  // one.
+  // Returns the rematerialised counterpart of `id`, which is a new root with its own memory or an
+  // alias of such a root.
   ValueId rematerialised_value(ValueId id) {
     const ValueId root = root_of(from_.plan, id);
     if (root != id && !rematerialised_[root].defined()) add(root, {});
@@ -152,12 +152,12 @@ class Rematerialiser {
   const Recomputed& recomputed_;
   Plan* plan_ = nullptr;
   IdVector<ValueId, StepId> producer_;
-  IdVector<ValueId, ValueId> rematerialised_;  // by value: its rematerialised counterpart
+  IdVector<ValueId, ValueId> rematerialised_;  // indexed by value: rematerialised counterpart
 };
 
-// Searches for the smallest plan. Bisects the target down to the smallest feasible number of live
-// bytes, then tries targets slightly above it, because some of them give a smaller arena. The
-// search does not depend on the budget, so a budget that an error message names can always be met.
+// Searches for the smallest plan. Bisects to find the smallest feasible target (number of live
+// bytes), then tries slightly larger targets, because some of them give a smaller arena. The search
+// does not depend on the budget, so the budget printed in an error message can always be met.
 std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProblem& problem,
                                     std::shared_ptr<Plan> whole) {
   std::shared_ptr<Plan> best = std::move(whole);
@@ -178,7 +178,8 @@ std::shared_ptr<Plan> smallest_plan(const Ordered& ordered, const RecomputeProbl
   return best;
 }
 
-// One variant of the program: with its loops unchanged, or with some of them in segments.
+// One variant of the program, in which all loops are unchanged or some loops are split into
+// segments.
 struct Variant {
   Ordered ordered;
   std::shared_ptr<Plan> whole;  // without rematerialised values
@@ -194,10 +195,11 @@ Variant lay_out_variant(Ordered ordered) {
   return variant;
 }
 
-// Returns a plan within the budget, without or with rematerialised values; null if none was found.
+// Returns a plan within the budget, with or without rematerialised values, or null if none was
+// found.
 std::shared_ptr<Plan> fit(const Variant& variant, std::size_t budget) {
   if (variant.whole->arena_bytes <= budget) return variant.whole;
-  // Guards and fragmentation make the arena larger than the live bytes: lower the target by the
+  // Guards and fragmentation make the arena larger than the live bytes, so lower the target by the
   // excess.
   std::size_t target = budget;
   for (int i = 0; i < kTries; ++i) {
@@ -225,7 +227,7 @@ std::shared_ptr<const Plan> meet_memory_budget(Plan plan, std::size_t budget) {
   ordered.chains = order_steps(ordered.plan);
   const Variant as_built = lay_out_variant(std::move(ordered));
   if (auto plan_as_built = fit(as_built, budget)) return plan_as_built;
-  // Splits one more loop into segments at a time, starting with the largest savings.
+  // Splits one loop at a time into segments, starting with the largest savings.
   Variant segmented = as_built;
   for (;;) {
     const std::vector<LoopPair> pairs = loops_to_segment(segmented.ordered.plan);

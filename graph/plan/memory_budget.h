@@ -8,10 +8,10 @@
 
 namespace weft {
 
-/// Lays out `plan`, in the state that lay_out expects, so that its arena has at most `budget`
-/// bytes. Tries the plan without changes first, then with rematerialised values (recompute.h), and
-/// then also with loops in segments (segment_loops.h). Throws ArgumentError if no such plan is
-/// found; the message names the smallest budget for which a plan was found.
+/// Lays out `plan` so that its arena has at most `budget` bytes. `plan` must be in the state that
+/// lay_out expects. Tries the plan without changes first, then with rematerialised values
+/// (recompute.h), and then also with loops in segments (segment_loops.h). Throws ArgumentError if
+/// no such plan is found; the message names the smallest budget for which a plan was found.
 std::shared_ptr<const Plan> meet_memory_budget(Plan plan, std::size_t budget);
 
 }  // namespace weft

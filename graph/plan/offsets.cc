@@ -26,7 +26,7 @@ std::size_t place_in_order(std::vector<MemoryBlock>& blocks, Before before) {
     std::size_t offset, end;
     int first, last;
   };
-  std::vector<Placed> placed;  // by offset
+  std::vector<Placed> placed;  // sorted by offset
   placed.reserve(blocks.size());
   std::size_t total = 0;
   for (std::size_t i : order) {
@@ -137,7 +137,8 @@ std::size_t assign_offsets(std::vector<MemoryBlock>& blocks) {
     blocks = std::move(other);
   };
   attempt([](const MemoryBlock& a, const MemoryBlock& b) { return a.bytes > b.bytes; });
-  // Long-lived blocks go to the bottom: results of a forward pass that the backward pass reads.
+  // Places long-lived blocks first, at low offsets (for example, forward results that the backward
+  // pass reads).
   attempt(
       [](const MemoryBlock& a, const MemoryBlock& b) { return a.end - a.begin > b.end - b.begin; });
   attempt([](const MemoryBlock& a, const MemoryBlock& b) {

@@ -18,8 +18,8 @@ enum class Space : std::uint8_t {
   feed,       // the caller's tensor
   variable,   // the VariableStore
   constant,   // the graph
-  output,     // the tensor handed to the caller
-  successor,  // in the body of a loop: the memory from which the next step reads the new value
+  output,     // the tensor returned to the caller
+  successor,  // in a loop body: memory from which the next iteration reads the new value
 };
 
 /// A value of the program with concrete sizes.
@@ -27,17 +27,17 @@ struct PlanValue {
   DType dtype = DType::f32;
   Sizes sizes;
   std::size_t bytes = 0;
-  ValueId root;     // owner of the memory: this value, or the value that it aliases
+  ValueId root;     // value that owns the memory: this value, or the value that it aliases
   BufferId buffer;  // set only for roots
-  ValueId source;   // the value of the program that this value is, copies or recomputes
+  ValueId source;   // the program value that this value represents, copies or recomputes
 };
 
-/// A range of memory with a lifetime in waves, both ends inclusive. Values that overwrite one
+/// A range of memory with a lifetime in waves (both ends inclusive). Values that overwrite one
 /// another in place share a buffer.
 struct PlanBuffer {
   Space space = Space::arena;
-  int index = -1;          // into inputs, variables, constants or outputs of the program
-  std::size_t offset = 0;  // in the arena
+  int index = -1;          // index into the program's inputs, variables, constants or outputs
+  std::size_t offset = 0;  // offset in the arena
   std::size_t bytes = 0;
   WaveId begin = WaveId(0);
   WaveId end = WaveId(0);
@@ -55,23 +55,23 @@ struct PlanStep {
   Kernel kernel;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  /// Pairs {output, input}: in this plan, the output is written over the input.
+  /// {output, input} pairs: in this plan, the output overwrites the input.
   std::vector<std::pair<int, int>> inplace;
   double flops = 0;
   double bytes = 0;                            // bytes read and written
   double cost_ns = 0;                          // estimated time on one core
   BufferId scratch;                            // Kernel::shared_scratch
   VariableId packed_variable;                  // source of Kernel::packed
-  InputId packed_input;                        // source of Kernel::packed in the body of a loop
+  InputId packed_input;                        // source of Kernel::packed in a loop body
   std::shared_ptr<const ControlPlan> control;  // for loops and branches, which have no kernel
   WaveId wave = WaveId(0);
-  /// True for a second run, after the results of the first run were dropped.
+  /// True if this is a second run, after the results of the first run have been dropped.
   bool rematerialised = false;
 
-  /// Pairs {output, input} for which the step can write the output over the input; empty for
-  /// copies.
+  /// Returns the {output, input} pairs for which the step can overwrite the input with the output;
+  /// empty for copies.
   const std::vector<std::pair<int, int>>& may_inplace() const;
-  /// The values of operand `i` and output `i`.
+  /// Return the values of operand `i` and output `i`.
   ValueId input(int i) const { return inputs[static_cast<std::size_t>(i)]; }
   ValueId output(int i) const { return outputs[static_cast<std::size_t>(i)]; }
 };
@@ -86,10 +86,11 @@ struct PlanWave {
 struct PlanOutput {
   std::string name;
   ValueId value;
-  /// The value is written directly into the output's memory; otherwise it is copied at the end.
+  /// True if the value is written directly to the output's memory; otherwise it is copied at the
+  /// end of the run.
   bool direct = false;
-  /// Streamed: the value is not materialised as an output. It is read directly from the producing
-  /// step's buffer after that step's wave, and may be overwritten later.
+  /// True if the output is streamed: the value is read directly from the producing step's buffer
+  /// after that step's wave, and may be overwritten later. It is not materialised as an output.
   bool streamed = false;
 };
 
@@ -97,12 +98,12 @@ struct PlanOutput {
 struct PlanUpdate {
   VariableId variable;
   ValueId value;
-  bool direct = false;  // written directly into the variable's memory
-  /// In the body of a loop: the new value is written to a separate buffer (Space::successor), from
-  /// which the next step reads it without a copy.
+  bool direct = false;  // written directly to the variable's memory
+  /// In a loop body: true if the new value is written to a separate buffer (Space::successor), from
+  /// which the next iteration reads it without a copy.
   bool successor = false;
-  /// In the body of a loop: the output of the plan that is the new value and from which the next
-  /// step reads it without a copy; otherwise -1.
+  /// In a loop body: the plan output that contains the new value and from which the next iteration
+  /// reads it without a copy; otherwise -1.
   int output = -1;
 };
 
@@ -116,7 +117,7 @@ struct MemoryReport {
     std::size_t offset = 0;
     WaveId begin, end;
   };
-  /// The steps of one op that run a second time because of the budget.
+  /// The steps with the same op that run a second time because of the budget.
   struct Recomputed {
     std::string op;
     int steps = 0;
@@ -125,7 +126,7 @@ struct MemoryReport {
   };
   std::size_t arena = 0;   // planned bytes
   std::size_t budget = 0;  // limit of the arena's size; 0: no limit
-  /// Peak of live buffer bytes: a lower bound of the arena for this order of steps.
+  /// Peak of live buffer bytes, a lower bound on the arena size for this order of steps.
   std::size_t live_peak = 0;
   std::size_t slot_scratch = 0;  // additional scratch per worker
   std::size_t feeds = 0, variables = 0, constants = 0, outputs = 0;
@@ -133,7 +134,7 @@ struct MemoryReport {
   std::vector<Entry> entries;  // arena buffers, largest first
   std::size_t recomputed_bytes = 0;
   double recomputed_flops = 0;
-  std::vector<Recomputed> recomputed;  // by FLOPs, in decreasing order
+  std::vector<Recomputed> recomputed;  // in order of decreasing FLOPs
   /// Returns a table for the terminal: totals, and the `rows` largest buffers.
   std::string text(std::size_t rows = 20) const;
 };
@@ -156,7 +157,7 @@ class Plan {
  public:
   std::shared_ptr<const CompiledProgram> program;
   Bindings bindings;
-  /// The values of the program, then the values of added copies and of rematerialised results.
+  /// The values of the program, followed by the values of added copies and rematerialised results.
   IdVector<ValueId, PlanValue> values;
   IdVector<BufferId, PlanBuffer> buffers;
   IdVector<StepId, PlanStep> steps;
@@ -166,7 +167,7 @@ class Plan {
   std::size_t arena_bytes = 0;
   std::size_t memory_budget = 0;  // upper bound of arena_bytes; 0: no limit
   std::size_t slot_scratch = 0;   // bytes per worker, 64-byte aligned
-  std::size_t guard = 0;          // guard bytes on both sides of every arena buffer (test mode)
+  std::size_t guard = 0;          // guard bytes on each side of every arena buffer (test mode)
   bool updates_last = false;      // no variable is written before all steps have run
   bool loop_body = false;         // see PlanOptions::loop_body
   /// The first wave that writes into a variable's memory; waves.end_id() if variables are written
@@ -181,10 +182,10 @@ class Plan {
   /// (net.head)" if rematerialised.
   std::string step_name(StepId step) const;
 
-  /// Reports of memory use and cost, available before any run.
+  /// Return reports of memory use and cost. Both are available before any run.
   MemoryReport memory() const;
   CostReport cost() const;
-  /// Returns one line per step: wave, op, and operands with their memory locations.
+  /// Returns text with one line per step: wave, op, and operands with their memory locations.
   std::string text() const;
 };
 

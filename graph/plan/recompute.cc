@@ -10,34 +10,36 @@ namespace {
 
 using Index = std::size_t;
 
-// Maximum number of steps that one move rematerialises. Longer chains cost too much time for the
-// memory that they save.
+// Maximum number of steps that one move rematerialises. Longer chains cost too much time relative
+// to the memory that they save.
 constexpr std::size_t kMaxMoveSteps = 96;
-// An operand that is smaller than its reader's results by this factor is kept alive instead of
-// being rematerialised too: it takes little memory, and rematerialising it would need its operands.
+// An operand that is smaller than its reader's results by this factor is kept alive and not
+// rematerialised, because it needs little memory and rematerialising it would need its operands.
 constexpr std::size_t kSmallOperand = 16;
-// Results that are smaller than the peak by this factor are not candidates: they hardly change the
-// peak, and there may be very many of them.
+// Results that are smaller than the peak by this factor are not candidates, because they hardly
+// change the peak and there may be very many of them.
 constexpr std::size_t kFewBytes = 4096;
-// The excess is summed over a fixed number of intervals of the order, so that estimating a move
-// takes no longer for a program of 100,000 steps than for one of 100.
+// The order is divided into a fixed number of bins, and the excess is summed per bin. Estimating a
+// move therefore takes the same time for a program with 100,000 steps as for a program with 100
+// steps.
 constexpr Index kBins = 96;
-// Passes over all candidates. A pass may make moves possible that were not possible before.
+// Passes over all candidates. A pass may enable moves that were not possible before.
 constexpr int kMaxRounds = 3;
-// Penalty in bytes for a forbidden run: worse than any plan, and far from overflow.
+// Penalty in bytes for a forbidden run. It exceeds the bytes of any plan and is far from overflow.
 constexpr std::size_t kForbidden = std::size_t{1} << 52;
 
-// Scores in the queue become stale, because every move changes the gains of other moves. A move
-// whose current score is below this fraction of the best queued score goes back into the queue. For
-// smaller differences, estimating again would cost more than the better order is worth.
+// Scores in the queue become stale, because every move changes the gains of other moves. If the
+// current score of a move is below this fraction of the best queued score, the move is put back
+// into the queue. For smaller differences, another estimate would cost more than the better order
+// is worth.
 constexpr double kStillBest = 0.8;
-// The gain of a move is an estimate until the order is evaluated with it. On its first attempt, a
-// move must save at least this fraction of the estimate; otherwise better moves would come too
-// late.
+// The gain of a move is only an estimate until the resulting order is evaluated. On the first
+// attempt, a move must save at least this fraction of the estimate; otherwise better moves would be
+// tried too late.
 constexpr double kMinYield = 0.3;
 // A move that saved too little is queued once more with its measured saving, but with at least this
-// fraction of the estimate: some moves save memory only after certain other moves, which then come
-// first.
+// fraction of the estimate: some moves save memory only after certain other moves, which are then
+// made first.
 constexpr double kSecondChance = 0.05;
 
 IdVector<ValueId, StepId> producers_of(const RecomputeProblem& p) {
@@ -117,7 +119,7 @@ class Simulator {
   }
 
  private:
-  // Adds the second runs that step `s` needs when it runs for `before`, operands first.
+  // Adds the second runs that step `s` needs when it runs for `before`. Operands are added first.
   void need_operands(StepId s, StepId before, const Recomputed& recomputed) {
     stack_.emplace_back(s, 0);
     while (!stack_.empty()) {
@@ -141,7 +143,7 @@ class Simulator {
   static constexpr Index kNever = std::numeric_limits<Index>::max();
 
   const IdVector<ValueId, StepId> producer_;
-  IdVector<StepId, int> done_;  // stamp of the last order() that repeated the step
+  IdVector<StepId, int> done_;  // stamp of the last order() that ran the step a second time
   int stamp_ = 0;
   std::vector<StepRun> runs_;
   std::vector<std::pair<StepId, Index>> stack_;  // a step and its number of processed operands
@@ -183,7 +185,7 @@ class Chooser {
   }
 
  private:
-  // A step to rematerialise, with all steps that must be rematerialised for it.
+  // A step to rematerialise, together with all steps that must be rematerialised for it.
   struct Move {
     double gain = 0;  // saved bytes above the target, summed over positions
     double cost_ns = 0;
@@ -193,7 +195,7 @@ class Chooser {
   struct Candidate {
     double score;
     StepId step;
-    bool second_attempt;  // there is no third one
+    bool second_attempt;  // there is no third attempt
     bool operator<(const Candidate& o) const {
       return score != o.score ? score < o.score : step > o.step;
     }
@@ -273,8 +275,9 @@ class Chooser {
     return best;
   }
 
-  // Collects in `move` all steps that must be rematerialised together with `s` before `until`, and
-  // in `extended` the bytes of operands that stay live longer. Returns false if that is impossible.
+  // Adds all steps that must be rematerialised together with `s` before `until` to `move`, and the
+  // bytes of operands that stay live longer to `extended`. Returns false if `s` cannot be
+  // rematerialised.
   bool collect(StepId s, StepId cut, StepId until, double bytes, Move& move, double& extended) {
     ++stamp_;
     move.steps = {{s, cut}};
@@ -347,7 +350,7 @@ class Chooser {
   }
 
   void drop_superfluous() {
-    std::vector<StepId> steps;  // the most expensive first
+    std::vector<StepId> steps;  // most expensive first
     for (const StepId s : chosen_.ids()) {
       if (chosen_[s].defined()) steps.push_back(s);
     }
@@ -377,7 +380,8 @@ class Chooser {
   IdVector<ValueId, StepId> last_read_;
   IdVector<StepId, std::vector<StepId>> uses_;  // the step itself and the readers of its results
   IdVector<StepId, std::size_t> live_;
-  std::vector<double> excess_, width_;  // per bin: excess bytes, and number of steps with excess
+  std::vector<double> excess_,
+      width_;  // indexed by bin: excess bytes, and number of steps with excess
   double area_ = 0;
   IdVector<StepId, int> visited_;
   int stamp_ = 0;

@@ -32,9 +32,9 @@ struct RecomputeProblem {
   IdVector<ValueId, char> live_out;      // true if the value is live until the end
 };
 
-/// By step: undefined, or the step after which all readers use the results of a second run (the
-/// cut). A step runs at most twice; the second run comes directly before the first step that needs
-/// it.
+/// Indexed by step: undefined, or the step after which all readers use the results of a second run
+/// (the cut). A step runs at most twice; the second run comes directly before the first step that
+/// needs it.
 using Recomputed = IdVector<StepId, StepId>;
 
 /// One run of a step in the resulting order.
@@ -55,10 +55,10 @@ inline bool reads_rematerialised(const Recomputed& recomputed, StepId producer, 
 std::size_t peak_bytes(const RecomputeProblem& problem, const Recomputed& recomputed);
 
 /// Chooses the steps to rematerialise so that at most `target` bytes are live at the same time.
-/// Returns nullopt if no such choice is found. The algorithm is greedy: among the results that are
-/// live but unused while too many bytes are live, it first takes the one that saves the most bytes
-/// per nanosecond, together with those operands of its second run that are no longer live by then.
-/// At the end it undoes choices that turned out to be unnecessary, the most expensive first. (A
+/// Returns nullopt if no such choice is found. The algorithm is greedy. It considers the results
+/// that are live but unused while too many bytes are live, and first chooses the result that saves
+/// the most bytes per nanosecond, together with the operands that its second run needs but that are
+/// no longer live. At the end it undoes unnecessary choices, most expensive first. (This is a
 /// covering problem; compare Chen et al., "Training deep nets with sublinear memory cost", 2016,
 /// and rematerialisation in XLA.)
 std::optional<Recomputed> choose_recomputed(const RecomputeProblem& problem, std::size_t target);

@@ -17,7 +17,7 @@ std::string type_text(const PlanValue& v) {
   return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
 }
 
-/// Returns the op's name, for fused ops and products with a summary of the fused steps.
+/// Returns the name of the op, followed by a summary of the fused steps for fused ops and products.
 std::string op_text(const Node& node) {
   const Attribute* program = node.attributes().find("program");
   if (program == nullptr) return node.op().name;

@@ -42,7 +42,7 @@ class ListScheduler {
       const auto [score, negative_number] = queue_.top();
       queue_.pop();
       const StepId s(-negative_number);
-      // A step whose score increased was queued again; its old entry is stale.
+      // If the score of a step increases, the step is queued again and its old entry is stale.
       if (ready_[s] != 1 || score != score_[s]) continue;
       ready_[s] = 2;
       order.push_back(s);
@@ -108,7 +108,8 @@ class ListScheduler {
     for (const ValueId b : p_.steps[s].reads) {
       reader_sum_[b] -= s.number();
       if (--readers_[b] != 1) continue;
-      // One reader remains, so the sum of the remaining step numbers is its number.
+      // Only one reader remains, so the sum of the remaining step numbers is the number of this
+      // reader.
       const StepId last(reader_sum_[b]);
       score_[last] += freed(b);
       if (ready_[last] == 1) make_ready(last);
@@ -120,7 +121,7 @@ class ListScheduler {
   }
 
   const ScheduleProblem& p_;
-  const bool by_bytes_;             // false: pick the ready step with the smallest number
+  const bool by_bytes_;             // if false, picks the ready step with the smallest number
   IdVector<ValueId, int> readers_;  // number of readers that have not run
   IdVector<ValueId, std::int64_t> reader_sum_;  // sum of the step numbers of these readers
   IdVector<StepId, int> missing_;               // number of edges from steps that have not run

@@ -26,10 +26,10 @@ struct ScheduleProblem {
 /// time in this order.
 std::size_t peak_bytes(const ScheduleProblem& problem, const std::vector<StepId>& order);
 
-/// Returns a legal order with a small peak. List scheduling picks, among the ready steps, the one
-/// with the largest difference of freed and allocated bytes (ties: the smallest number). If the
-/// given order, adapted to the edges, has a peak that is no larger, it is returned instead. Throws
-/// GraphError if the edges form a cycle.
+/// Returns a legal order with a small peak. List scheduling repeatedly picks the ready step with
+/// the largest difference between freed and allocated bytes (on ties, the step with the smallest
+/// number). If the given order, adapted to the edges, has a peak that is no larger, it is returned
+/// instead. Throws GraphError if the edges form a cycle.
 std::vector<StepId> schedule(const ScheduleProblem& problem);
 
 }  // namespace weft

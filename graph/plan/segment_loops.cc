@@ -25,8 +25,8 @@ using Index = std::size_t;
 
 constexpr std::int64_t kMinSteps = 4;
 
-// Returns the plan of a scan that is not split into segments yet and is long enough; otherwise
-// null.
+// Returns the plan of the step if it is a scan that is long enough and not yet split into segments;
+// otherwise null.
 const ControlPlan* unsegmented_loop(const PlanStep& step) {
   const ControlPlan* c = step.control.get();
   return c != nullptr && c->op == ControlOp::scan && c->segment == 0 && c->length >= kMinSteps
@@ -118,7 +118,7 @@ class PairFinder {
   const Liveness liveness_;
 };
 
-// Appends memory to the scratch of a step.
+// Reserves memory at the end of a step's scratch.
 class Scratch {
  public:
   explicit Scratch(PlanStep& step) : bytes_(step.kernel.shared_scratch) {}
@@ -139,8 +139,8 @@ class Scratch {
   std::size_t bytes_;
 };
 
-// Returns a ring for an output of a body that is not kept. It has two slots if the next iteration
-// reads a carry from this output.
+// Returns a ring for an output of a body that is not kept. The ring has two slots if the next
+// iteration reads a carry from this output.
 Ring transient_ring(Scratch& scratch, const ControlPlan& loop, Index output) {
   const auto carried = [&](const CarryPlan& carry) {
     return carry.storage == CarryStorage::output && carry.output == static_cast<int>(output);
@@ -153,7 +153,8 @@ bool drops(const LoopPair& pair, int output) {
   return std::find(pair.dropped.begin(), pair.dropped.end(), output) != pair.dropped.end();
 }
 
-// Makes the first loop write checkpoints instead of the dropped results. Returns their value.
+// Makes the first loop write checkpoints instead of the dropped results. Returns the value that
+// holds the checkpoints.
 ValueId keep_checkpoints(Plan& plan, const LoopPair& pair) {
   PlanStep& step = plan.steps[pair.loop];
   ControlPlan control = *step.control;

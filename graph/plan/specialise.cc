@@ -22,7 +22,7 @@ const std::vector<std::pair<int, int>>& PlanStep::may_inplace() const {
 
 namespace {
 
-// Returns the error, with a hint on how to bind a symbol if `shape` has an unbound one.
+// Returns the error. If `shape` contains an unbound symbol, adds a hint on how to bind it.
 ShapeError with_hint(const Error& error, const Shape& shape, const Bindings& bindings) {
   for (const Dim& dim : shape) {
     for (const SymbolPtr& symbol : dim.symbols()) {
@@ -35,8 +35,8 @@ ShapeError with_hint(const Error& error, const Shape& shape, const Bindings& bin
   return ShapeError(error.what());
 }
 
-// Limit that keeps sums of bytes far from overflow: the bytes of all values (counted twice if they
-// are rematerialised) and of the scratch of all steps.
+// Upper bound on the total bytes of all values (counted twice if rematerialised) and of the scratch
+// of all steps. It keeps sums of bytes far from overflow.
 constexpr std::size_t kMaxPlanBytes = std::size_t{1} << 60;
 
 void bound_total(const Plan& plan) {
@@ -51,7 +51,7 @@ void bound_total(const Plan& plan) {
       plan.program->name, plan.bindings.str().empty() ? "no symbols" : plan.bindings.str()));
 }
 
-// Runs the op's shape rule again with concrete sizes. Its error names the sizes that the op
+// Runs the op's shape rule again with concrete sizes. The error names the sizes that the op
 // rejects, whereas the symbolic result only shows that a dimension became negative.
 void rerun_shape_rule(const Node& node, const Bindings& bindings) {
   const OpRecord& op = node.op();
@@ -123,13 +123,14 @@ Cost default_cost(const KernelRequest& request) {
   return cost;
 }
 
-// Returns the precision that the node sets, or else the program's, or else the Session's.
+// Returns the precision that the node sets. Defaults to the precision of the program, then to that
+// of the Session.
 Precision precision_of(const Plan& plan, const Attributes& attributes, Precision session) {
   return precision_for(attributes, plan.program->module.program.precision().value_or(session));
 }
 
-// Returns the parameter that `value` reads, if the program does not update it; otherwise an
-// undefined id.
+// Returns the parameter that `value` reads, or an undefined id if `value` does not read a parameter
+// or if the program updates it.
 VariableId frozen_parameter(const CompiledProgram& c, ValueId value) {
   const ValueId root = c.values[value].root;
   const VariableId variable = c.leaves[c.values[root].node].variable();
@@ -138,8 +139,8 @@ VariableId frozen_parameter(const CompiledProgram& c, ValueId value) {
   return use.info.kind == VariableKind::parameter && !use.updated ? variable : VariableId();
 }
 
-// Returns the input of a loop's body that `value` reads, if it is the same in all iterations;
-// otherwise an undefined id.
+// Returns the input of a loop body that `value` reads, or an undefined id if `value` does not read
+// an input or if the input is not the same in all iterations.
 InputId constant_input(const CompiledProgram& c, ValueId value, const PlanOptions& options) {
   const CompiledProgram::Leaf leaf = c.leaves[c.values[c.values[value].root].node];
   if (leaf.kind != CompiledProgram::LeafKind::input) return {};
@@ -241,8 +242,8 @@ ValueId add_copy(Plan& plan, ValueId from) {
   return to;
 }
 
-// Returns the output that is the same value as `value`, or -1 if there is none or the value is a
-// leaf.
+// Returns the index of the output that is the same value as `value`, or -1 if there is no such
+// output or if `value` is a leaf.
 int same_output(const Plan& plan, ValueId value) {
   const ValueId root = plan.values[value].root;
   if (leaf_of(plan, root).kind != CompiledProgram::LeafKind::none) return -1;

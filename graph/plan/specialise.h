@@ -1,4 +1,4 @@
-// Specialisation: the concrete half of planning, done once per set of sizes.
+// Specialisation: the concrete half of planning, which is done once per set of sizes.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ struct PlanOptions {
   /// Precision of matrix products for which neither the node nor the program sets one.
   Precision precision = Precision::highest;
   /// Maximum size of the arena in bytes; 0: no limit. Values that do not fit are rematerialised:
-  /// dropped after their first uses and recomputed before later uses. The same kernels recompute
-  /// them, so results are bit-exact.
+  /// they are dropped after their first uses and recomputed before later uses. They are recomputed
+  /// by the same kernels, so results are bit-exact.
   std::size_t memory_budget = 0;
   /// Treats weights that the program does not update as constant (OperandSpec::constant), so that
   /// kernels may use packed copies.
   bool prepack = false;
-  /// The plan is the body of a loop: every run reads the variables that the previous run updated,
-  /// wherever that run stored them.
+  /// True if the plan is a loop body: every run reads the variables from wherever the previous run
+  /// stored them.
   bool loop_body = false;
   /// For a loop body: inputs that are the same in every iteration, so that kernels may use packed
   /// copies.
@@ -31,9 +31,9 @@ struct PlanOptions {
 };
 
 /// Evaluates shapes and attributes, creates kernels, orders the steps, forms waves and lays out
-/// memory. All symbols that occur must be bound; otherwise throws ShapeError, naming the unbound
-/// symbol and the user's line. Throws ArgumentError if memory_budget cannot be met, naming the
-/// smallest budget for which a plan was found.
+/// memory. All symbols that occur must be bound; otherwise throws a ShapeError that names the
+/// unbound symbol and the user's line. If memory_budget cannot be met, throws an ArgumentError that
+/// names the smallest budget for which a plan was found.
 std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> program,
                                        const Bindings& bindings, const PlanOptions& options = {});
 

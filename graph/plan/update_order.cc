@@ -21,7 +21,7 @@ class Orderer {
   UpdateOrder run() {
     UpdateOrder result;
     for (const UpdateId u : plan_.updates.ids()) {
-      if (plan_.updates[u].output >= 0) continue;  // is stored in an output; nothing is overwritten
+      if (plan_.updates[u].output >= 0) continue;  // stored in an output; nothing is overwritten
       UpdateChain chain;
       chain.update = u;
       if (!find_chain(chain)) continue;
@@ -45,7 +45,8 @@ class Orderer {
   }
 
  private:
-  // Walks back from the new value, through steps that may overwrite an operand, to the variable.
+  // Follows the chain backwards from the new value to the variable, through steps that may
+  // overwrite an operand.
   bool find_chain(UpdateChain& chain) const {
     const PlanUpdate& update = plan_.updates[chain.update];
     const ValueId root = root_of(plan_, update.value);
@@ -112,7 +113,7 @@ class Orderer {
   const IdVector<VariableId, ValueId> reads_;
   const std::vector<StepId> check_producers_;
   IdVector<StepId, std::vector<StepId>> further_;
-  IdVector<StepId, int> seen_, target_;  // last search that visited the step, or had it as a target
+  IdVector<StepId, int> seen_, target_;  // the last search that visited or targeted the step
   int stamp_ = 0;
 };
 

@@ -1,5 +1,4 @@
-// Orderings of steps that allow the new value of a variable to be written directly over the old
-// one.
+// Orderings of steps that allow the new value of a variable to directly overwrite the old value.
 #pragma once
 
 #include <utility>
@@ -10,8 +9,8 @@
 namespace weft {
 
 /// A chain of steps that can produce the value of one update in its variable's memory. `head` is
-/// the first step that would write there. If `input` >= 0, the head overwrites this operand, the
-/// variable itself, with its output `output`.
+/// the first step that would write to this memory. If `input` >= 0, the variable is operand `input`
+/// of the head, which overwrites it with output `output`.
 struct UpdateChain {
   UpdateId update;
   StepId head;
@@ -24,10 +23,10 @@ struct UpdateChain {
   std::vector<Link> links;
 };
 
-/// Chains for all updates that can be written in place, and the (before, after) edges of steps that
-/// make them legal: all other readers of the variable, and all steps that data checks depend on,
-/// come before the head. A chain whose edges would close a cycle is omitted; its update is copied
-/// at the end.
+/// Chains for all updates that can be written in place, and the (before, after) edges between steps
+/// that make the chains legal: all other readers of the variable, and all steps that data checks
+/// depend on, come before the head. If the edges of a chain would close a cycle, the chain is
+/// omitted and the update is copied at the end of the run.
 struct UpdateOrder {
   std::vector<UpdateChain> chains;
   std::vector<std::pair<StepId, StepId>> edges;

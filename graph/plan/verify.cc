@@ -16,7 +16,7 @@ namespace {
 using Index = std::size_t;
 constexpr ValueId kNothing;
 
-// Tracks which value every byte of one block of memory holds.
+// Tracks which value is stored in every byte of one block of memory.
 class Contents {
  public:
   void write(std::size_t begin, std::size_t end, ValueId tag) {
@@ -26,7 +26,7 @@ class Contents {
     ranges_.erase(ranges_.lower_bound(begin), ranges_.lower_bound(end));
     ranges_.emplace(begin, Range{end, tag});
   }
-  // Returns the value that all bytes of the range hold, or kNothing.
+  // Returns the value that is stored in all bytes of the range, or kNothing.
   ValueId read(std::size_t begin, std::size_t end) const {
     auto it = ranges_.upper_bound(begin);
     if (it == ranges_.begin()) return kNothing;
@@ -116,7 +116,8 @@ class Verifier {
     }
     for (const PlanBuffer& b : plan_.buffers) {
       if (b.space != Space::arena) continue;
-      if (b.offset % 64 != 0) fail(fmt::format("a buffer at offset {} is not aligned", b.offset));
+      if (b.offset % 64 != 0)
+        fail(fmt::format("a buffer at offset {} is not 64-byte aligned", b.offset));
       if (b.offset < plan_.guard || b.offset + b.bytes + plan_.guard > plan_.arena_bytes) {
         fail(fmt::format("a buffer at {} with {} bytes is outside the arena of {} bytes", b.offset,
                          b.bytes, plan_.arena_bytes));
@@ -127,7 +128,7 @@ class Verifier {
   ValueId source(ValueId id) const { return id.defined() ? value(id).source : ValueId(); }
 
   // Checks that every step has the operands and results of its node. A plan may repeat steps, but
-  // not change which kernel runs on which values.
+  // it must not change which kernel runs on which values.
   void check_wiring() {
     std::unordered_map<const Node*, NodeId> numbers;
     for (const NodeId n : c_.nodes.ids()) numbers.emplace(c_.nodes[n], n);
@@ -195,8 +196,8 @@ class Verifier {
                                  [&](int operand) { return operand == static_cast<int>(i); });
   }
 
-  // Checks that a replaying loop has, after its own operands, those of the replayed loop and the
-  // checkpoints.
+  // Checks that the operands of a replaying loop are its own operands, followed by the operands of
+  // the replayed loop and the checkpoints.
   void check_replayed_operands(StepId s, const Numbers& numbers) const {
     const PlanStep& st = plan_.steps[s];
     const Index own = c_.node_inputs[numbers.at(st.node)].size();
@@ -206,13 +207,13 @@ class Verifier {
     }
     const auto& wanted = c_.node_inputs[numbers.at(st.control->replayed)];
     if (st.inputs.size() != own + wanted.size() + 1) {
-      fail(fmt::format("{} lacks operands of the loop that it replays", step(s)));
+      fail(fmt::format("{} has too few operands for the loop that it replays", step(s)));
     }
     for (Index i = 0; i < wanted.size(); ++i) {
       const ValueId id = st.inputs[own + i];
       const bool carry = i < st.control->replayed_carries.size();
       if (carry ? id.defined() : source(id) != wanted[i]) {
-        fail(fmt::format("{} replays its loop with another operand {}", step(s), i));
+        fail(fmt::format("{} replays its loop with a different operand {}", step(s), i));
       }
     }
   }
@@ -264,8 +265,8 @@ class Verifier {
       for (Index o = 0; o < st.outputs.size(); ++o) {
         if (!st.outputs[o].defined()) continue;
         if (value(st.outputs[o]).root != st.outputs[o]) {
-          fail(
-              fmt::format("{} makes value {}, which is an alias", step(s), st.outputs[o].number()));
+          fail(fmt::format("{} produces value {}, which is an alias", step(s),
+                           st.outputs[o].number()));
         }
         accesses.push_back({s, true, static_cast<int>(o), place(st.outputs[o])});
       }
@@ -352,8 +353,8 @@ class Verifier {
 
   static bool is_copied(const PlanUpdate& u) { return !u.direct && !u.successor && u.output < 0; }
 
-  // Verifies the plans of the bodies, and that all their memory is in the step's scratch without
-  // overlaps.
+  // Verifies the plans of the bodies, and checks that their memory is in the step's scratch and
+  // does not overlap.
   void check_control(StepId s) const {
     const PlanStep& st = plan_.steps[s];
     std::vector<ScratchRange> ranges;
@@ -396,7 +397,7 @@ class Verifier {
         fail(fmt::format("output '{}' is not in its own memory", o.name));
       }
       if (source(o.value) != c_.outputs.at(i).second) {
-        fail(fmt::format("output '{}' is another value of the program", o.name));
+        fail(fmt::format("output '{}' is a different value of the program", o.name));
       }
     }
     std::set<VariableId> copied;
@@ -406,7 +407,7 @@ class Verifier {
     for (const PlanUpdate& u : plan_.updates) {
       if (std::find(c_.updates.begin(), c_.updates.end(), std::pair(u.variable, source(u.value))) ==
           c_.updates.end()) {
-        fail(fmt::format("variable '{}' is updated with another value of the program",
+        fail(fmt::format("variable '{}' is updated with a different value of the program",
                          variable_name(u.variable)));
       }
       expect(u.value, fmt::format("the update of '{}'", variable_name(u.variable)));
@@ -415,10 +416,10 @@ class Verifier {
         fail(fmt::format("the new value of '{}' is not in its memory", variable_name(u.variable)));
       }
       if (u.successor && (b.space != Space::successor || b.index != u.variable.number())) {
-        fail(fmt::format("the next '{}' is not in its memory", variable_name(u.variable)));
+        fail(fmt::format("the next value of '{}' is not in its memory", variable_name(u.variable)));
       }
       if (u.output >= 0 && (b.space != Space::output || b.index != u.output)) {
-        fail(fmt::format("the next '{}' is not in its output", variable_name(u.variable)));
+        fail(fmt::format("the next value of '{}' is not in its output", variable_name(u.variable)));
       }
       if (is_copied(u) && copied.contains(b.variable())) {
         fail(fmt::format("the update of '{}' reads '{}', which changes at the same time",
@@ -427,7 +428,7 @@ class Verifier {
       if (u.direct) written_variables_.erase(u.variable);
     }
     if (!written_variables_.empty()) {
-      fail(fmt::format("variable '{}' is written by something that is not its update",
+      fail(fmt::format("variable '{}' is overwritten by a value that is not its update",
                        variable_name(*written_variables_.begin())));
     }
   }

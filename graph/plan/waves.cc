@@ -93,7 +93,7 @@ class WaveFormer {
 
   Plan& plan_;
   const BufferGroups& groups_;
-  IdVector<ValueId, WaveId> written_, read_, overwritten_;  // by root: the last wave that did
+  IdVector<ValueId, WaveId> written_, read_, overwritten_;  // indexed by root: the last such wave
   IdVector<StepId, std::size_t> begins_, ends_;             // bytes that a step allocates and frees
   std::size_t peak_ = 0, live_ = 0, dying_ = 0;
   bool open_ = false;

@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-// Hash of the program without its number of shards, which is compared separately.
+// Returns a hash of the program. The number of shards is not included, because it is compared
+// separately.
 std::uint64_t hash_of(const Program& program) {
   Program uncut = program;
   uncut.shards({.count = 1, .axis = program.shards().axis});

@@ -8,12 +8,13 @@
 
 namespace WEFT_API weft {
 
-/// Returns the facts that must be the same on all ranks that run `program` together, for the same
-/// bits: the protocol and version of Weft, the build of the executable, the instruction set of the
-/// kernels, the Session options that bits depend on, the number of shards and the program itself.
+/// Returns the handshake fields. They must be equal on all ranks that run `program` together, so
+/// that results are bit-identical: the protocol and version of Weft, the build of the executable,
+/// the instruction set of the kernels, the Session options that affect the bits of results, the
+/// number of shards and the program itself.
 Greeting greeting_of(const Program& program, const SessionOptions& options);
 
-/// Collective: calls agree() with greeting_of() if there are several ranks.
+/// Collective. Calls agree() with greeting_of() if there are several ranks.
 void agree_on_program(const World& world, const Program& program, const SessionOptions& options);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The wave after which each output is complete.
+// Determines the wave after which each output is complete.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,10 @@
 
 namespace weft {
 
-/// Returns the numbers of a plan's outputs, by the wave after which they are complete while the
-/// plan runs: streamed outputs as soon as they are made, outputs made in their own memory after the
-/// last write to it. Other outputs are copied at the end of the run and are not included.
+/// Returns, for each wave of a plan, the indices of the outputs that are complete after this wave.
+/// Streamed outputs are complete as soon as they are computed. Outputs that are written directly to
+/// their own memory are complete after the last write to it. Other outputs are copied at the end of
+/// the run and are not included.
 IdVector<WaveId, std::vector<std::size_t>> completions(const Plan& plan);
 
 }  // namespace weft

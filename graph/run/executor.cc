@@ -104,7 +104,8 @@ void Executor::run_waves(Frame& frame, const Run& run) {
     if (w >= plan.first_write && !plan.loop_body) run.guard.begin();
     if (options_.poison) set_guards(frame, w);
     if (plan.steps[wave.steps.front()].control != nullptr) {
-      // A loop or branch is alone in its wave. The steps of its bodies are timed one by one.
+      // A loop or branch is the only step of its wave. The steps of its bodies are timed
+      // individually.
       const StepId s = wave.steps.front();
       if (frame.finite) frame.finite->before(plan, s, frame.run(s));
       run_control(frame, s, run);
@@ -133,8 +134,8 @@ void Executor::run_waves(Frame& frame, const Run& run) {
 void Executor::allocate(const Plan& plan) {
   try {
     if (!arena_ || arena_->bytes() < plan.arena_bytes) {
-      frame_.reset();  // holds pointers into it
-      arena_.reset();  // free before allocating, so that both need not fit at once
+      frame_.reset();  // the frame has pointers into the arena
+      arena_.reset();  // free before allocating the new arena
       arena_ = Buffer::allocate(std::max<std::size_t>(plan.arena_bytes, 64));
     }
     if (!slots_ || slot_stride_ < plan.slot_scratch) {

@@ -31,8 +31,8 @@ struct ExecutorOptions {
 
 /// Callbacks during a run, called between waves on the thread that runs it.
 struct RunListeners {
-  /// Called when an output, identified by its number, is complete. If it is streamed, `streamed` is
-  /// its value, valid until the callback returns; otherwise `streamed` is undefined.
+  /// Called when output number `output` is complete. If the output is streamed, `streamed` is its
+  /// value, which is valid until the callback returns; otherwise `streamed` is undefined.
   std::function<void(std::size_t output, const Tensor& streamed)> on_output = {};
   /// Called before the first step that reads the variable.
   std::function<void(VariableId variable)> before_read = {};
@@ -45,9 +45,9 @@ class Executor {
   Workers& workers() { return workers_; }
   std::size_t arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
 
-  /// Runs `plan`. `guard` begins just before the first byte of a variable is written, and commits
-  /// when all updates are written. `profile` may be null. Errors of kernels name op, operands and
-  /// the user's source line.
+  /// Runs `plan`. `guard` begins just before the first byte of a variable is written and commits
+  /// after all updates are written. `profile` may be null. Kernel errors name the op, the operands
+  /// and the user's source line.
   void run(const std::shared_ptr<const Plan>& plan, RunMemory memory,
            const std::function<bool()>& cancel, Profile* profile, WriteGuard& guard,
            const RunListeners& listeners = {});
@@ -66,10 +66,10 @@ class Executor {
     Profile* profile;
     WriteGuard& guard;
     const RunListeners& listeners;
-    // Outputs, by the wave after which they are complete.
+    // For each wave, the outputs that are complete after it.
     IdVector<WaveId, std::vector<std::size_t>> complete = {};
-    // Variables, by the first wave that reads them. The last entry lists variables that no wave
-    // reads and that are only copied at the end.
+    // For each wave, the variables that it is the first to read. The last entry lists variables
+    // that no wave reads and that are only copied at the end.
     IdVector<WaveId, std::vector<VariableId>> first_reads = {};
     void stop_if_cancelled() const;
     void notify_reads(WaveId wave) const;
@@ -81,7 +81,7 @@ class Executor {
   void run_waves(Frame& frame, const Run& run);
   void run_check(const Frame& frame, StepId step);
   void run_steps(const Frame& frame, const StepId* steps, std::size_t count);
-  /// Runs a step that all ranks execute together.
+  /// Runs a collective step, which all ranks execute together.
   void run_exchange(const Frame& frame, StepId step);
   void run_chunk(const Frame& frame, const Part& part, std::int64_t chunk, int slot);
   /// Copies the outputs or updates that were not made in place.
@@ -99,16 +99,15 @@ class Executor {
   /// Runs steps [begin, end) of a scan.
   void run_scan_steps(Loop& loop, std::int64_t begin, std::int64_t end, const Run& run);
   void run_keeping_checkpoints(Loop& loop, const ControlPlan& control, const Run& run);
-  /// Runs a loop that needs the intermediate values of another one (a gradient), segment by
-  /// segment: replays the steps of the other loop from a checkpoint, then runs the loop's own steps
-  /// over them.
+  /// Runs a loop (a gradient) that needs the intermediate values of another loop, segment by
+  /// segment: replays the iterations of the other loop from a checkpoint, then runs the loop's own
+  /// iterations over their results.
   void run_replaying(Loop& loop, Loop& replayed_loop, const ControlPlan& control, const Run& run);
   void start(std::vector<CarryState>& carries);
   void finish(const std::vector<CarryState>& carries, const KernelRun& operands);
   void run_while(Frame& frame, StepId step, const Run& run);
   void run_body(Frame& body, const Run& run);
-  /// Prepares the frame of a body for a loop or branch: takes the current addresses of its
-  /// operands.
+  /// Prepares the frame of a body for a loop or branch: sets the current addresses of its operands.
   void enter(Frame& frame, StepId step, std::size_t body);
 
   // Poison mode.

@@ -1,5 +1,5 @@
-// Loops and branches: the plan of a body runs in a separate frame, in memory owned by the enclosing
-// step, with operands and results at the addresses of that step.
+// Loops and branches. The plan of a body runs in a separate frame and in memory owned by the
+// enclosing step. It reads operands and writes results at the addresses of the enclosing step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,8 +41,8 @@ std::vector<CarryState> carries_of(const std::vector<CarryPlan>& plans, const Ke
   return states;
 }
 
-// Returns the carries of a loop that another loop replays. The replayed loop does not have the
-// operands and outputs of the running step, and its carries start from checkpoints.
+// Returns the carries of a loop that another loop replays. The operands and outputs of the running
+// step are not those of the replayed loop, and the carries start from checkpoints.
 std::vector<CarryState> replayed_carries(const std::vector<CarryPlan>& plans,
                                          const KernelRun& run) {
   const auto place = [&](const ScratchRange& range) {
@@ -80,7 +80,7 @@ struct Executor::Loop {
   std::size_t index(std::int64_t step) const {
     return static_cast<std::size_t>(reverse ? length - 1 - step : step);
   }
-  // Sets the addresses that the body reads and writes in step `step`, apart from carries.
+  // Sets the addresses that the body reads and writes in step `step`, except for carries.
   void move_to(std::int64_t step) {
     RunMemory& memory = body.memory;
     for (const InputId i : plan.strides.ids()) {
@@ -190,7 +190,7 @@ void Executor::run_scan_steps(Loop& loop, std::int64_t begin, std::int64_t end, 
   try {
     for (; step < end; ++step) {
       loop.move_to(step);
-      // The buffers alternate such that the last step writes to the first one, which may be the
+      // The buffers alternate such that the last step writes to the first buffer, which may be the
       // memory of the result.
       const bool to_first = (loop.length - 1 - step) % 2 == 0;
       for (const CarryState& carry : loop.carries) {
@@ -274,8 +274,8 @@ void Executor::run_replaying(Loop& loop, Loop& replayed_loop, const ControlPlan&
     }
     start(replayed_loop.carries);
     run_scan_steps(replayed_loop, begin, end, run);
-    // The loop runs in the opposite direction: it reaches these elements in steps [length - end,
-    // length - begin).
+    // The loop runs in the opposite direction, so it processes these elements in steps [length -
+    // end, length - begin).
     run_scan_steps(loop, length - end, length - begin, run);
   }
 }

@@ -21,8 +21,8 @@ std::string type_text(const PlanValue& v) {
   return fmt::format("{}{}", dtype_name(v.dtype), to_string(v.sizes));
 }
 
-// "lse" is the log-sum-exp of a row, which is minus infinity by definition if the row is completely
-// masked.
+// "lse" is the log-sum-exp of a row, which is negative infinity by definition if the row is
+// completely masked.
 bool may_be_negative_infinity(const OpRecord& op, Index output) {
   return op.outputs[std::min(output, op.outputs.size() - 1)] == "lse";
 }
@@ -109,7 +109,7 @@ void FiniteCheck::before(const Plan& plan, StepId s, const KernelRun& run) {
     if (leaf.kind == CompiledProgram::LeafKind::none) continue;
     const PlanValue& value = plan.values[root];
     const Range& range = ranges_[root] = scan(value, run.inputs[i]);
-    // A NaN in a constant is intended; values computed from it are not checked.
+    // NaNs in constants are assumed to be intended; values computed from them are not checked.
     if (!outermost_ || range.nan == 0 || leaf.kind == CompiledProgram::LeafKind::constant) continue;
     const bool fed = leaf.kind == CompiledProgram::LeafKind::input;
     const CompiledProgram& c = *plan.program;
@@ -136,7 +136,7 @@ void FiniteCheck::after(const Plan& plan, StepId s, const KernelRun& run) {
     if (!id.defined()) continue;
     const PlanValue& value = plan.values[id];
     const Range& range = ranges_[id] = scan(value, run.outputs[o]);
-    // The value of a node without operands, such as `full`, is intended.
+    // Values of nodes without operands, such as `full`, are assumed to be intended.
     if (step.node == nullptr || !operands_any || range.finite()) continue;
     const OpRecord& op = step.node->op();
     const bool allowed = range.nan == 0 && range.positive == 0 && may_be_negative_infinity(op, o);

@@ -11,12 +11,12 @@
 
 namespace weft {
 
-/// Scans every value once, right after the step that made it, because operands may be freed before
-/// an error is reported. Throws DataError with the node's operands, their ranges, scope and source
-/// line.
+/// Scans every value once, right after the step that computed it, because operands may be freed
+/// before an error is reported. Throws a DataError that describes the node's operands with their
+/// ranges, its scope and its source line.
 class FiniteCheck {
  public:
-  /// `outermost` is false in the bodies of loops and branches, where operands from outside have
+  /// `outermost` is false in the bodies of loops and branches, because operands from outside have
   /// already been checked.
   FiniteCheck(Workers& workers, bool outermost) : workers_(workers), outermost_(outermost) {}
 
@@ -31,7 +31,7 @@ class FiniteCheck {
  private:
   struct Range {
     bool seen = false;
-    double min = 0, max = 0;                                         // of the finite elements
+    double min = 0, max = 0;                                         // over the finite elements
     std::int64_t elements = 0, nan = 0, positive = 0, negative = 0;  // counts; infinities by sign
     std::int64_t first = -1;  // flat index of the first non-finite element
     bool finite() const { return nan == 0 && positive == 0 && negative == 0; }

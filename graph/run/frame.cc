@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// Returns the arena as a placeholder address for zero-sized buffers, which no step allocates.
+// Returns the arena as a placeholder address for zero-sized buffers, which are never allocated.
 template <class Byte>
 Byte* nonnull_placeholder(Byte* data, const PlanBuffer& buffer, std::byte* arena) {
   return data == nullptr && buffer.bytes == 0 ? arena : data;

@@ -1,5 +1,5 @@
-// Frames: the state of a running plan, with the pointers of all its steps. A loop or branch has a
-// frame per body inside the frame that runs it.
+// Frame: the state of a running plan, including the pointers of all its steps. For each body of a
+// loop or branch, the enclosing frame contains another frame.
 #pragma once
 
 #include <memory>
@@ -16,30 +16,30 @@ namespace weft {
 struct RunMemory {
   IdVector<InputId, const std::byte*> feeds;  // null if not fed
   IdVector<VariableId, const std::byte*> variables;
-  IdVector<VariableId, std::byte*> updated;     // as in `variables`; null without an update
+  IdVector<VariableId, std::byte*> updated;     // same as `variables`; null without an update
   IdVector<VariableId, std::byte*> successors;  // bodies of loops: Space::successor
-  std::vector<std::byte*> outputs;              // by output
-  std::vector<char> output_guarded;             // by output: is surrounded by guards of kGuardBytes
+  std::vector<std::byte*> outputs;              // indexed by output
+  std::vector<char> output_guarded;             // indexed by output: true if surrounded by guards
   IdVector<StepId, const std::byte*> packed;    // empty if no step has packed weights
 };
 
 class Frame {
  public:
-  /// Creates a frame for `plan` in `arena`. `arena` must be non-null even for an empty plan:
-  /// kernels may form pointers into zero-sized operands. Pointers to memory outside the arena are
-  /// set by resolve_pointers().
+  /// Creates a frame for `plan` in `arena`. `arena` must be non-null even for an empty plan,
+  /// because kernels may form pointers into zero-sized operands. Pointers to memory outside the
+  /// arena are set by resolve_pointers().
   Frame(std::shared_ptr<const Plan> plan, std::byte* arena);
 
   const Plan& plan() const { return *plan_; }
   const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
   std::byte* arena() const { return arena_; }
   const KernelRun& run(StepId s) const { return runs_[s]; }
-  /// The frame of body `i` of the loop or branch `s`.
+  /// Returns the frame of body `i` of the loop or branch `s`.
   Frame& body(StepId s, std::size_t i) const { return *bodies_[s][i]; }
 
-  /// Enables the check for values that are not finite, also in the bodies of loops and branches.
+  /// Enables the check for non-finite values, also in the bodies of loops and branches.
   void check_finite(Workers& workers, bool outermost = true);
-  /// Sets the pointers of all steps to the addresses that `memory` holds now.
+  /// Sets the pointers of all steps to the current addresses in `memory`.
   void resolve_pointers();
   /// As above, but only for operands whose address changes with each step of a loop.
   void resolve_per_step_pointers();
@@ -72,7 +72,7 @@ class Frame {
 
   std::shared_ptr<const Plan> plan_;
   std::byte* arena_;
-  // Pointers of all steps, one after the other; each KernelRun refers to those of its step.
+  // Pointers of all steps, concatenated; each KernelRun refers to the pointers of its step.
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   IdVector<StepId, KernelRun> runs_;

@@ -22,8 +22,8 @@ T from_double(double x) {
   }
 }
 
-// Elements 4*block .. 4*block+3 of a standard normal sample; `attempt` counts how often rejected
-// elements were drawn again.
+// Elements 4*block .. 4*block+3 of a standard normal sample; `attempt` is the number of times that
+// rejected elements have been drawn again.
 std::array<double, 4> normals(std::uint64_t key, std::uint32_t attempt, std::uint64_t block) {
   const PhiloxBlock w = RandomStream{key, attempt, 0}.block(block);
   const auto a = normal_pair(w[0], w[1]);
@@ -59,15 +59,16 @@ void check(const VariableInfo& info) {
   const bool random =
       init.kind != Initializer::Kind::constant && init.kind != Initializer::Kind::key;
   if (random && !is_floating(info.type.dtype)) {
-    throw ArgumentError(fmt::format(
-        "variable '{}' is {}: only floating variables can start from a random distribution",
-        info.name, info.type.str()));
+    throw ArgumentError(
+        fmt::format("variable '{}' is {}: only floating-point variables can be initialised from a "
+                    "random distribution",
+                    info.name, info.type.str()));
   }
   if (!std::isfinite(init.b) || (init.kind != Initializer::Kind::uniform && init.b < 0) ||
       (random && !std::isfinite(init.a))) {
     throw ArgumentError(
-        fmt::format("variable '{}': the parameters {} and {} of its initializer "
-                    "must be finite, and a standard deviation must not be negative",
+        fmt::format("variable '{}': the initialiser's parameters, {} and {}, must be finite, and a "
+                    "standard deviation must not be negative",
                     info.name, init.a, init.b));
   }
 }

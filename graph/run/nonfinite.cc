@@ -15,7 +15,7 @@ namespace {
 
 bool finite(float x) { return std::fabs(x) <= std::numeric_limits<float>::max(); }
 bool finite(double x) { return std::fabs(x) <= std::numeric_limits<double>::max(); }
-// NaN and infinities are the values whose exponent bits are all ones.
+// A value is NaN or infinite if all exponent bits are ones.
 bool finite(BFloat16 x) { return (x.bits & 0x7f80) != 0x7f80; }
 bool finite(Float16 x) { return (x.bits & 0x7c00) != 0x7c00; }
 
@@ -39,7 +39,7 @@ std::string_view noun(VariableKind kind) {
   return kind == VariableKind::parameter ? "parameter" : "optimizer's variable";
 }
 
-/// Describes a variable of these sizes whose element `index` is `value`.
+/// Describes a variable with these sizes in which element `index` is `value`.
 NonFiniteVariable report(const std::string& name, VariableKind kind, const Sizes& sizes,
                          std::int64_t index, double value) {
   NonFiniteVariable found{name, kind, index, value, {}};

@@ -1,4 +1,4 @@
-// Finds elements of tensors and stores that are NaN or infinite.
+// Finds NaN and infinite elements in tensors and stores.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class OwnedState;
 /// Returns the position of element `index` of a row-major tensor as text: "[3, 5]".
 std::string place_text(const Sizes& sizes, std::int64_t index);
 
-/// Returns the flat index of the first element that is NaN or infinite; nothing if all elements are
-/// finite, as in integer tensors. Limited by memory bandwidth.
+/// Returns the flat index of the first element that is NaN or infinite, or nullopt if all elements
+/// are finite (as they are in integer tensors). The speed is limited by memory bandwidth.
 std::optional<std::int64_t> first_nonfinite(const Tensor& tensor);
 
 /// A variable with an element that is NaN or infinite.
@@ -30,9 +30,9 @@ struct NonFiniteVariable {
   std::string message;
 };
 
-/// Returns the first parameter or optimizer variable with an element that is not finite, in order
-/// of creation. Other kinds are not checked: buffers may hold infinities on purpose (a mask), and
-/// caches and keys hold no learned values. Throws StateError if the store is torn.
+/// Returns the first parameter or optimizer variable, in creation order, with a non-finite element.
+/// Other kinds are not checked, because buffers may contain infinities on purpose (a mask), and
+/// caches and keys contain no learned values. Throws StateError if the store is torn.
 std::optional<NonFiniteVariable> first_nonfinite(const VariableStore& store);
 /// As above, for this rank's part of the optimizer state that is partitioned across ranks.
 std::optional<NonFiniteVariable> first_nonfinite(const OwnedState& owned, int rank);

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Bounds the time of take(), which scans all buffers. Memory is bounded separately, in bytes.
+// Limits the run time of take(), which scans all buffers. Memory is limited separately, in bytes.
 constexpr std::size_t kMaxBuffers = 256;
 
 }  // namespace
@@ -20,7 +20,7 @@ std::shared_ptr<Buffer> OutputPool::take(std::size_t bytes) {
     std::rotate(it, it + 1, buffers_.end());
     return buffers_.back();
   }
-  // Frees before allocating, so that both need not fit at once.
+  // Frees before allocating, so that old and new buffers need not fit in memory together.
   std::size_t gone = 0;
   while (gone < buffers_.size() &&
          (bytes_ + bytes > most_ || buffers_.size() - gone >= kMaxBuffers)) {

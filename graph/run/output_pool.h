@@ -8,12 +8,12 @@
 
 namespace weft {
 
-/// Tracks buffers of at most twice the bytes of the largest run, so that a loop which still holds
-/// the outputs of the previous run allocates nothing. A buffer that is no longer tracked lives as
-/// long as the caller holds it.
+/// Tracks buffers with a total size of at most twice the output bytes of the largest run, so that a
+/// loop that still holds the outputs of the previous run allocates nothing. A buffer that is no
+/// longer tracked is freed when the caller releases it.
 class OutputPool {
  public:
-  /// Announces a run that will take `bytes` bytes in total.
+  /// Call this before a run that will take `bytes` bytes in total.
   void begin_run(std::size_t bytes);
   /// Returns memory of exactly `bytes` bytes without any other owner.
   std::shared_ptr<Buffer> take(std::size_t bytes);
@@ -21,7 +21,7 @@ class OutputPool {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  std::vector<std::shared_ptr<Buffer>> buffers_;  // in use or idle, the least recently taken first
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // in use or idle, least recently taken first
   std::size_t bytes_ = 0;
   std::size_t most_ = 0;  // maximum of bytes_
 };

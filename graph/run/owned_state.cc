@@ -37,7 +37,7 @@ Tensor copy_range(const Tensor& whole, std::int64_t begin, std::int64_t end) {
   return piece;
 }
 
-// Transfers with all other ranks. All of them must be started before one is waited for.
+// Transfers to and from all other ranks. All transfers must be started before any is waited for.
 class Transfers {
  public:
   Transfers(const World& world, int channel) : world_(world), channel_(channel) {}
@@ -121,8 +121,8 @@ void OwnedState::take(const std::string& name, const Partition& cut, int rank, c
   VariableInfo info = graph.find_variable(name).info();
   VariableStore fresh;
   if (!shared.contains(name)) {
-    // All elements of a constant are equal. Those of other initialisers depend on their position in
-    // the whole variable.
+    // A constant initialiser sets all elements to the same value. With other initialisers, elements
+    // depend on their position in the whole variable.
     if (info.initializer.kind == Initializer::Kind::constant) {
       info.type.shape = Shape(sizes);
       StoreAccess(pieces_).ensure({{info, sizes}}, start);

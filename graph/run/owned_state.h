@@ -17,9 +17,9 @@ namespace WEFT_API weft {
 class Graph;
 class Session;
 
-/// Records which elements of which variables this rank holds, and where all others are. A variable
-/// is either whole, in the store that Sessions share, or partitioned, with each rank's piece in a
-/// separate store.
+/// Records which elements of which variables each rank holds. A variable is either whole and in the
+/// shared store, or partitioned. The rank's pieces of partitioned variables are in a separate
+/// store.
 class OwnedState {
  public:
   struct Range {
@@ -28,36 +28,37 @@ class OwnedState {
   };
   struct Partition {
     VariableKind kind = VariableKind::optimizer;
-    ValueType type;             // of the whole variable
+    ValueType type;             // type of the whole variable
     bool flat = false;          // pieces are flat ranges of elements
     std::vector<Range> ranges;  // element range of each rank; may be empty
     friend bool operator==(const Partition&, const Partition&) = default;
   };
   using Partitions = std::map<std::string, Partition, std::less<>>;
 
-  /// `pieces` is the store for this rank's pieces. A piece that is a range is flat; a variable that
-  /// one rank owns alone keeps its sizes.
+  /// `pieces` is the store for this rank's pieces. A piece that is a range of elements is flat. If
+  /// one rank owns the whole variable, the piece has the variable's sizes.
   explicit OwnedState(VariableStore& pieces) : pieces_(pieces) {}
 
   /// Returns true if the variable is partitioned.
   bool contains(std::string_view name) const { return partitions_.find(name) != partitions_.end(); }
-  /// All partitioned variables, by name; the same on all ranks.
+  /// Returns all partitioned variables by name. The result is the same on all ranks.
   const Partitions& partitions() const { return partitions_; }
-  /// Returns this rank's piece of a partitioned variable; undefined if the piece is empty.
+  /// Returns this rank's piece of a partitioned variable, or an undefined Tensor if the piece is
+  /// empty.
   Tensor piece(std::string_view name) const;
-  /// Returns true if the current partitioning conflicts with `step`: one of `variables`, which the
-  /// program of `step` uses, is partitioned differently from what `step` requires.
+  /// Returns true if the current partitioning conflicts with `step`, that is, if one of `variables`
+  /// (the variables of the step's program) is not partitioned as `step` requires.
   bool conflicts_with(const OwnedStep& step, const std::vector<Variable>& variables) const;
 
-  /// Partitions the optimizer state of `step`: moves it from `shared`, initialising missing
+  /// Partitions the optimizer state of `step`: moves it out of `shared` and initialises missing
   /// variables.
   void take(const OwnedStep& step, const World& world, const Graph& graph, VariableStore& shared,
             const StoreAccess::Start& start);
-  /// Moves all partitioned variables back into `shared`, whole, on every rank. Collective. Throws
-  /// WorldError, in which case nothing has changed.
+  /// Reassembles all partitioned variables and moves them back into `shared` on every rank.
+  /// Collective. If it throws a WorldError, nothing has changed.
   void gather(const World& world, VariableStore& shared);
-  /// Copies the whole variables into `shared` on rank 0, until the next take(). They stay
-  /// partitioned. Collective.
+  /// Copies the whole variables into `shared` on rank 0. The copies exist until the next take(),
+  /// and the variables stay partitioned. Collective.
   void copy_to_first(const World& world, VariableStore& shared);
 
  private:
@@ -72,9 +73,9 @@ class OwnedState {
   std::vector<std::string> copies_;  // names of copies in the shared store
 };
 
-/// For savers: returns which part of the optimizer state each rank of a Session holds, and this
-/// rank's pieces, valid until the next run. Initialises all other variables that have no value,
-/// like Session::gather_state(). Does not communicate.
+/// Returns the partitioning of a Session's optimizer state and this rank's pieces, for saving. The
+/// result is valid until the next run. Like Session::gather_state(), initialises all other
+/// variables that have no value. Does not communicate.
 const OwnedState& owned_state(Session& session);
 
 /// Returns the cross-unit scalars of all units. `own` are the results of

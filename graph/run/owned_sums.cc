@@ -16,8 +16,8 @@ namespace {
 
 // In each turn, every rank computes one shard, and the ranks exchange its sums bucket by bucket.
 // The sums are laid out in the order in which a shard completes them, and all ranks send the
-// buckets in that order. So only a few buckets are filled at a time, and waits cannot form a cycle:
-// a rank that waits for a bucket never waits for a rank that waits for a later bucket.
+// buckets in this order. Therefore only a few buckets are filled at a time, and waits cannot form a
+// cycle: a rank that waits for a bucket never waits for a rank that is waiting for a later bucket.
 class OwnedSums final : public SumReduceScatter {
  public:
   explicit OwnedSums(SumRequest wanted)
@@ -62,12 +62,12 @@ class OwnedSums final : public SumReduceScatter {
 
  private:
   struct Bucket {
-    // Set while the bucket is filled, and until it is closed.
+    // Set from the time that the bucket is first filled until it is closed.
     std::shared_ptr<Buffer> bytes = {};
-    std::size_t place = 0;  // offset among the bytes that this rank owns
+    std::size_t place = 0;  // offset within the bytes that this rank owns
   };
 
-  // Returns the offset of a byte that this rank owns among all bytes that it owns.
+  // Returns the offset of a byte within the bytes that this rank owns.
   std::size_t place_of(std::size_t byte) const {
     if (byte == layout().bytes()) return 0;  // a sum without elements
     const std::size_t b = exchange_->bucket_of(byte);
@@ -143,12 +143,12 @@ class OwnedSums final : public SumReduceScatter {
   int turn_ = 0;
   bool begun_ = false;                         // this turn has begun
   bool unfinished_ = false;                    // this turn or the previous one is not finished
-  std::optional<TreeReduceScatter> exchange_;  // of this turn
+  std::optional<TreeReduceScatter> exchange_;  // exchange of this turn
   std::vector<Bucket> buckets_;
-  std::vector<std::size_t> missing_;  // by bucket: number of incomplete sums of this turn
+  std::vector<std::size_t> missing_;  // indexed by bucket: number of incomplete sums in this turn
   std::size_t largest_ = 0;           // bytes of the largest bucket
   std::size_t next_ = 0;              // next bucket to be sent
-  std::optional<SumStack> stack_;     // totals of the turns, for the bytes that this rank owns
+  std::optional<SumStack> stack_;     // totals of the turns for this rank's own bytes
 };
 
 }  // namespace

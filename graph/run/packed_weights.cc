@@ -13,7 +13,7 @@ std::shared_ptr<const Buffer> PackedWeights::get(std::string_view variable, std:
   }
   const std::shared_ptr<Buffer> made = Buffer::allocate(bytes);
   make(made->data());
-  // A run that still reads an older version gets a private copy; the newer copies stay in the
+  // If a run still reads an older version, a private copy is returned; the newer copies stay in the
   // cache.
   if (found != variables_.end() && found->second.version > version) return made;
   Copies& copies = variables_[std::string(variable)];

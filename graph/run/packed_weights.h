@@ -14,18 +14,18 @@
 
 namespace WEFT_API weft {
 
-/// Packed copies by variable, version and layout. Thread-safe. A copy lives as long as it has a
+/// Packed copies by variable, version and layout. Thread-safe. A copy is kept as long as it has a
 /// reader; the cache itself keeps only copies of the newest version of a variable.
 class PackedWeights {
  public:
-  /// Returns the copy of version `version` of a variable in `layout`, of `bytes` bytes. If it does
-  /// not exist yet, `make` fills it while other callers wait.
+  /// Returns the copy of version `version` of a variable in `layout`, with a size of `bytes` bytes.
+  /// If the copy does not exist yet, `make` fills it while other callers wait.
   std::shared_ptr<const Buffer> get(std::string_view variable, std::uint64_t version,
                                     const std::string& layout, std::size_t bytes,
                                     const std::function<void(std::byte*)>& make);
-  /// Drops the copies of a variable, because it has a new value.
+  /// Drops the copies of a variable after its value has changed.
   void drop(std::string_view variable);
-  /// Bytes of the copies of one variable, or of all variables.
+  /// Returns the size in bytes of the copies of one variable, or of all variables.
   std::size_t bytes(std::string_view variable) const;
   std::size_t bytes() const;
 

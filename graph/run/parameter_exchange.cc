@@ -29,7 +29,7 @@ std::shared_ptr<ParameterExchange> ParameterExchange::begin(const OwnedStep& ste
 ParameterExchange::~ParameterExchange() {
   try {
     if (state_ == State::published) wait_for_all();
-  } catch (const std::exception&) {  // the parameters have no readers any more
+  } catch (const std::exception&) {  // the parameters no longer have readers
   }
 }
 
@@ -190,7 +190,7 @@ void ParameterExchange::wait_for_all() {
   state_ = State::done;
   pieces_.clear();
   own_.clear();
-  parameters_.clear();  // handles would keep the next step from writing in place
+  parameters_.clear();  // handles would prevent in-place writes in the next step
 }
 
 bool ParameterExchange::lost() const {

@@ -20,28 +20,29 @@
 
 namespace WEFT_API weft {
 
-/// Distributes the new parameters of a step to all ranks: sends this rank's pieces as soon as they
-/// are computed, and receives the pieces of other ranks into the memory of the shared store,
-/// possibly while this rank already computes the next step. One thread drives it, from begin() to
-/// finish(); any thread may wait.
+/// Distributes the new parameters of a step to all ranks. It sends this rank's pieces as soon as
+/// they are computed, and receives the pieces of other ranks directly into the shared store,
+/// possibly while this rank is already computing the next step. One thread calls the functions from
+/// begin() to finish(); any thread may wait.
 class ParameterExchange final : public PendingUpdates {
  public:
-  /// From now on, readers of `shared` wait for the parameters of `step`, except those that pass
-  /// StoreAccess::Pending::ignore. Nothing is transferred before the first publish().
+  /// Starts an exchange. From now on, readers of `shared` wait for the parameters of `step` unless
+  /// they pass StoreAccess::Pending::ignore. Nothing is transferred before the first publish().
   static std::shared_ptr<ParameterExchange> begin(const OwnedStep& step, const World& world,
                                                   VariableStore& shared);
-  /// Blocks until no transfer uses the memory of the parameters any more.
+  /// Blocks until no transfer uses the memory of the parameters.
   ~ParameterExchange() override;
 
-  /// Returns the value before the step, for computing the new one; undefined for other variables.
+  /// Returns the value of a parameter before the step, from which the new value is computed;
+  /// undefined for other variables.
   Tensor old_value(std::string_view name) const;
-  /// Sends this rank's piece of an updated parameter, once all pieces before it are published.
-  /// `output` is shard_names::updated(name); other names are ignored.
+  /// Sends this rank's piece of an updated parameter as soon as all preceding pieces have been
+  /// published. `output` is shard_names::updated(name); other names are ignored.
   void publish(const std::string& output, const Tensor& piece);
-  /// Returns true if a parameter may have changed, so that the step must run to its end.
+  /// Returns true if a parameter may have changed, so that the step must run to completion.
   bool moving() const;
-  /// Publishes the remaining pieces. `own` are the results of OwnedStep::step. Requires that
-  /// nothing reads the old values any more.
+  /// Publishes the remaining pieces. `own` contains the results of OwnedStep::step. The old values
+  /// must not have any more readers.
   void finish(const Results& own);
   /// Called instead of finish() if the step failed. If nothing was transferred, all variables are
   /// unchanged.
@@ -92,8 +93,8 @@ class ParameterExchange final : public PendingUpdates {
   State state_ = State::begun;
   std::string why_lost_;
   std::map<std::string, Tensor, std::less<>> parameters_;  // in the store's memory
-  std::vector<Piece> pieces_;  // in the order in which each rank sends its own
-  // Index of the next piece to send; those before it are sent or belong to other ranks.
+  std::vector<Piece> pieces_;  // each rank sends its own pieces in this order
+  // Index of the next piece to send. All pieces before it have been sent or belong to other ranks.
   std::size_t next_ = 0;
   // Indices of this rank's pieces, by the name of the step's output.
   std::map<std::string, std::size_t, std::less<>> own_;

@@ -1,4 +1,4 @@
-// Pending updates of variables, which other ranks are still sending.
+// Pending updates: updates of variables that other ranks are still sending.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace WEFT_API weft {
 
-/// Updates of variables that other ranks are still sending, as seen by a VariableStore. The new
+/// A VariableStore's interface to updates of variables that other ranks are still sending. The new
 /// values arrive in the memory of the variables while the receiving rank is already computing. All
 /// functions may be called from any thread.
 class PendingUpdates {
@@ -17,16 +17,17 @@ class PendingUpdates {
   PendingUpdates& operator=(const PendingUpdates&) = delete;
   virtual ~PendingUpdates() = default;
 
-  /// True if no update of the variable is pending: it has arrived, none was expected, or the
-  /// remaining updates are lost().
+  /// Returns true if no update of the variable is pending, because the update has arrived, no
+  /// update was expected, or the remaining updates are lost().
   virtual bool has_arrived(std::string_view name) const = 0;
-  /// True if no update of any variable is pending.
+  /// Returns true if no update of any variable is pending.
   virtual bool have_all_arrived() const = 0;
   /// Blocks until the update of the variable, or of all variables, has arrived. Throws WorldError
   /// if the updates are lost().
   virtual void wait(std::string_view name) = 0;
   virtual void wait_for_all() = 0;
-  /// True if the remaining updates will never arrive: some variables are partly old and partly new.
+  /// Returns true if the remaining updates will never arrive. Some variables are then partly old
+  /// and partly new.
   virtual bool lost() const = 0;
 };
 

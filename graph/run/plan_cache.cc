@@ -6,7 +6,8 @@
 namespace weft {
 namespace {
 
-// Far more than applications need. Bounds the cache if programs are built again for every run.
+// Far more than applications need. Limits the size of the cache if programs are rebuilt for every
+// run.
 constexpr std::size_t kMaxPrograms = 64;
 
 }  // namespace
@@ -39,7 +40,8 @@ PlanCache::ProgramKey PlanCache::key_of(const Program& program,
     key.words.push_back(names->size());
     for (const std::string& name : *names) add_name(name);
   }
-  // Requirements that were added later must be checked too, so such a program is compiled again.
+  // Requirements that were added after compilation must be checked too, so the program is compiled
+  // again.
   if (program.graph() != nullptr) key.words.push_back(program.graph()->requirements().size());
   return key;
 }
@@ -59,7 +61,7 @@ std::shared_ptr<const CompiledProgram> PlanCache::compiled(
   CompileOptions options{
       .passes = options_.passes, .precision = options_.precision, .streamed = streamed};
   if (options_.memory_budget > 0) options.disabled = {"epilogue"};
-  // Without these fusions, every step is one node that the user built.
+  // Without these fusions, every step corresponds to one node that the user built.
   if (options_.check_finite) options.disabled = {"fuse_linear_cross_entropy", "fuse", "epilogue"};
   auto made = compile(program, fetch, options);
   ++compile_count_;

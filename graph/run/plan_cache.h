@@ -40,7 +40,8 @@ class PlanCache {
   std::int64_t specialise_count() const { return specialise_count_; }
 
  private:
-  // The content of a program: names and values. Programs with equal content are compiled once.
+  // The content of a program, that is, names and values. Programs with equal content are compiled
+  // once.
   struct ProgramKey {
     std::vector<std::uint64_t> words;
     std::string names;
@@ -52,7 +53,7 @@ class PlanCache {
     std::shared_ptr<const CompiledProgram> program;
   };
   struct PlanEntry {
-    std::vector<std::int64_t> sizes;  // of the graph's symbols
+    std::vector<std::int64_t> sizes;  // sizes of the graph's symbols
     std::shared_ptr<const Plan> plan;
   };
   static ProgramKey key_of(const Program& program, const std::vector<std::string>& fetch,

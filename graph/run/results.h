@@ -17,7 +17,7 @@ namespace WEFT_API weft {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 /// Tensor sizes by name, for planning without data.
 using NamedSizes = std::vector<std::pair<std::string, Sizes>>;
-/// Returns the sizes of all defined tensors, for the plan of a run that will be fed with them
+/// Returns the sizes of all defined tensors, for planning a run that will be fed these tensors
 /// (Session::plan).
 NamedSizes sizes_of(const NamedTensors& tensors);
 
@@ -26,8 +26,8 @@ NamedSizes sizes_of(const NamedTensors& tensors);
 class Results {
  public:
   explicit Results(NamedTensors tensors) : tensors_(std::move(tensors)) {}
-  /// Returns a result by name. Throws GraphError, which lists the available names, for any other
-  /// name.
+  /// Returns a result by name. Throws a GraphError that lists the available names if there is no
+  /// such result.
   const Tensor& operator[](std::string_view name) const;
   /// Returns true if there is a result of this name.
   bool contains(std::string_view name) const;
@@ -42,25 +42,25 @@ class Results {
 struct RunOptions {
   /// Names of values of the graph to return in addition to the program's outputs.
   std::vector<std::string> fetch = {};
-  /// The caller's tensors to write outputs into: dtype and sizes must match, and they must not
-  /// overlap feeds or one another.
+  /// Caller-provided tensors that outputs are written into. Dtypes and sizes must match, and the
+  /// tensors must not overlap feeds or one another.
   NamedTensors into = {};
   /// Called between waves until the first write to a variable. If it returns true, the run throws
   /// CancelledError and leaves all variables unchanged. It must not use the Session or its store.
   std::function<bool()> cancel = {};
-  /// Called with each output as soon as it is complete, while the rest of the program runs: once
-  /// per output, on the thread that called run(). Programs with shards report the outputs of their
-  /// step. An exception from it ends the run. It must not use the Session.
+  /// Called once for each output as soon as the output is complete, while the rest of the program
+  /// runs, on the thread that called run(). For programs with shards, it is called for the outputs
+  /// of the step. If the callback throws, the run ends with this exception. It must not use the
+  /// Session.
   std::function<void(const std::string& output, const Tensor& value)> on_output = {};
   /// Names of streamed outputs, which are passed to `on_output` only. The tensor is valid during
-  /// the callback, is not part of Results, and its memory is reused afterwards. Use it for programs
-  /// that produce many large values one after the other. It is an ArgumentError to stream an output
-  /// without `on_output`, or one that is also in `into`.
+  /// the callback, is not part of Results, and its memory is reused afterwards. Use streaming for
+  /// programs that produce many large values one after the other. Streaming an output that is also
+  /// in `into`, or without `on_output`, is an ArgumentError.
   std::vector<std::string> streamed = {};
   /// Values of symbols that no input determines.
   DimValues dims = {};
-  /// The larger task that the run belongs to ("step 12"), for messages about ranks that are lost or
-  /// fail.
+  /// The larger task that the run belongs to ("step 12"), for messages about lost or failed ranks.
   std::string part_of = {};
 };
 

@@ -16,7 +16,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
          b.raw() < a.raw() + a.bytes();
 }
 
-// Returns, for error messages, why a program needs the writer role of the store.
+// Returns the reason why a program needs the writer role of the store, for error messages.
 std::string writer_reason(const CompiledProgram& c, const VariableInfo& written) {
   if (written.kind == VariableKind::key) {
     return fmt::format(
@@ -88,7 +88,7 @@ Session::Impl::Outputs Session::Impl::make_outputs(const Plan& plan, const Named
     for (const auto& [feed, fed] : feeds) {
       if (overlap(tensor, fed)) {
         throw ArgumentError(fmt::format(
-            "the tensor to write output '{}' into overlaps the one fed as '{}'", name, feed));
+            "the tensor to write output '{}' into overlaps the tensor fed as '{}'", name, feed));
       }
     }
     for (const auto& [other, written] : into) {
@@ -129,7 +129,8 @@ Results Session::Impl::run(const Program& program, const NamedTensors& feeds, co
     const auto body = [&] { execute(plan, feeds, outputs, o); };
     together ? options.world.poison_on_error(body, o.part_of) : body();
   } catch (...) {
-    // Remove the caches that the failed run created: their sizes would bind the next run.
+    // Remove the caches that the failed run created, because their sizes would bind symbols in the
+    // next run.
     if (!own.torn()) StoreAccess(own).erase(fresh_caches);
     throw;
   }
@@ -193,16 +194,16 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
   }
   const bool writes_shared = written != nullptr;
   if (writes_shared) shared.become_writer(this, writer_reason(c, *written));
-  // A Session that exchanges parameters waits for each one before its first read (below). Any other
-  // Session over the same store waits for all pending updates here.
+  // A Session that exchanges parameters waits for each parameter before it is first read (below).
+  // Any other Session over the same store waits for all pending updates here.
   const bool exchanges_parameters = sending != nullptr || pending != nullptr;
   const auto on_pending =
       exchanges_parameters ? StoreAccess::Pending::ignore : StoreAccess::Pending::wait;
   const auto reads_packed = [](const PlanStep& step) { return step.packed_variable.defined(); };
   if (std::any_of(plan->steps.begin(), plan->steps.end(), reads_packed)) wait_for_parameters();
 
-  // A writer keeps the lock until its updates are written. A reader keeps handles instead: while
-  // they exist, updates are written to fresh memory.
+  // A writer keeps the lock until its updates are written. A reader keeps handles instead; while
+  // handles exist, updates are written to fresh memory.
   std::unique_lock<std::shared_mutex> write_lock;
   std::shared_lock<std::shared_mutex> read_lock;
   if (writes_shared) {
@@ -225,7 +226,7 @@ void Session::Impl::execute(const std::shared_ptr<const Plan>& plan, const Named
       memory.variables.push_back(handles.back().raw());
     }
   }
-  IdVector<VariableId, std::uint64_t> versions;  // of the variables that are read packed
+  IdVector<VariableId, std::uint64_t> versions;  // versions of variables read from packed copies
   for (const PlanStep& step : plan->steps) {
     if (!step.packed_variable.defined()) continue;
     const VariableId v = step.packed_variable;

@@ -1,5 +1,5 @@
-// Implementation of Session. session.cc runs programs without shards, session_shards.cc those with
-// shards.
+// Implementation of Session. session.cc runs programs without shards, and session_shards.cc runs
+// programs with shards.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@
 namespace weft {
 
 /// Marks the Session as in use during the lifetime of this object. Everything that the Session
-/// computes in that time, including constants folded by passes, uses the default floating-point
+/// computes during this time, including constants folded by passes, uses the default floating-point
 /// environment instead of the caller's.
 class Busy {
  public:
@@ -34,7 +34,7 @@ class Busy {
     if (flag_.exchange(true, std::memory_order_acquire)) {
       throw StateError(
           "this Session is in use by another thread, or by the run that invoked this callback; "
-          "make one Session per thread over a shared VariableStore");
+          "create one Session per thread over a shared VariableStore");
     }
   }
   ~Busy() { flag_.store(false, std::memory_order_release); }
@@ -46,7 +46,7 @@ class Busy {
   DefaultFloatingPoint environment_;
 };
 
-/// Returns true if the program runs as a whole, not in shards. That includes programs without
+/// Returns true if the program runs as a whole, not in shards. This includes programs without
 /// outputs and updates, which are rejected when they run.
 inline bool is_unsharded(const Program& program) {
   return program.shards().count == 1 || program.graph() == nullptr;
@@ -92,15 +92,15 @@ struct Session::Impl {
   SplitCache split;
   OutputPool sums;  // memory for sums over shards
   bool running_shards = false;
-  // The parameter exchange of the current run, and that of the previous step until everything has
-  // arrived.
+  // The parameter exchange of the current run, and the exchange of the previous step until
+  // everything has arrived.
   std::shared_ptr<ParameterExchange> sending, pending;
   Executor executor;
   OutputPool pool;
   Profile profile;
   bool profiling;
   std::atomic<bool> busy{false};
-  // Programs whose variables are initialised.
+  // Programs with initialised variables.
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> started;
   // Programs with collective ops on which the ranks have agreed.
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> agreed;
@@ -119,7 +119,7 @@ struct Session::Impl {
             .graph = &graph};
   }
 
-  // Initialises those of `variables` that have no value, except caches.
+  // Initialises all `variables` that have no value, except caches.
   void initialise_variables(const std::vector<VariableInfo>& variables) {
     std::vector<StoreAccess::Wanted> shared, mine;
     for (const VariableInfo& info : variables) {
@@ -142,8 +142,8 @@ struct Session::Impl {
   void initialise_all() {
     std::vector<VariableInfo> variables;
     for (const Variable& v : graph.variables()) {
-      // With several ranks, each one holds only its part of the optimizer state, from the first
-      // step on.
+      // With several ranks, each rank holds only its part of the optimizer state after the first
+      // step.
       const bool later = options.world.size() > 1 && v.info().kind == VariableKind::optimizer;
       if (!later) variables.push_back(v.info());
     }
@@ -154,14 +154,14 @@ struct Session::Impl {
     if (!owned.contains(name)) return;
     throw StateError(fmt::format(
         "variable '{}' is partitioned: each of the {} ranks holds the part that it updates; call "
-        "Session::gather_state() on all ranks to make it whole",
+        "Session::gather_state() on all ranks to restore the complete variable",
         name, options.world.size()));
   }
 
   void check_graph(const Program& program) const {
     if (program.graph() != nullptr && program.graph() != &graph) {
       throw GraphError(
-          fmt::format("program '{}' is over another graph than this Session", program.name()));
+          fmt::format("program '{}' and this Session belong to different graphs", program.name()));
     }
   }
 
@@ -196,21 +196,22 @@ struct Session::Impl {
     return StoreAccess(own).ensure(caches, start());
   }
 
-  // Output tensors: the caller's (RunOptions::into) or pooled ones; undefined for streamed outputs.
+  // Output tensors, which are provided by the caller (RunOptions::into) or taken from a pool;
+  // undefined for streamed outputs.
   struct Outputs {
     NamedTensors tensors;
     std::vector<char> guarded;
   };
   Outputs make_outputs(const Plan& plan, const NamedTensors& feeds, const NamedTensors& into);
 
-  /// Packs the weights for which kernels of the plan expect a packed layout, and points `memory` to
-  /// the copies. The copies live as long as the returned handles.
+  /// Packs the weights for which kernels of the plan expect a packed layout, and makes `memory`
+  /// point to the copies. The copies exist as long as the returned handles.
   std::vector<std::shared_ptr<const Buffer>> pack_weights(
       const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 
   void reject_unsharded_updates(const Program& program, const CompiledProgram& c);
-  /// Returns true if the program has collective ops; the ranks compare such a program before its
-  /// first run. Throws StateError if the ops are for another number of ranks.
+  /// Returns true if the program has collective ops. The ranks compare such a program before its
+  /// first run. Throws StateError if the ops were built for a different number of ranks.
   bool agree_on_collectives(const Program& program,
                             const std::shared_ptr<const CompiledProgram>& c);
   Results run(const Program& program, const NamedTensors& feeds, const RunOptions& o);

@@ -1,4 +1,4 @@
-// How a Session runs programs with shards, on one rank or several.
+// Runs programs with shards in a Session, on one or several ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ class SetForScope {
   bool& flag_;
 };
 
-// Returns true if the program has collective ops. Throws StateError if they are for another number
-// of ranks.
+// Returns true if the program has collective ops. Throws StateError if they were built for a
+// different number of ranks.
 bool check_collectives(const CompiledProgram& c, int ranks) {
   bool any = false;
   for (const Node* node : c.nodes) {
@@ -57,7 +57,7 @@ void reject_fetch(const Program& program, const RunOptions& o) {
   if (o.fetch.empty()) return;
   throw ArgumentError(
       fmt::format("program '{}' has {} shards, so a fetched value would exist once per shard; make "
-                  "it an output, as a sum or mean over the shards",
+                  "a sum or mean over the shards an output instead",
                   program.name(), program.shards().count));
 }
 
@@ -65,7 +65,7 @@ void reject_fetch(const Program& program, const RunOptions& o) {
 
 // Rejects programs without shards that update more of the shared store than random keys: such
 // programs would have to run on all ranks together. Another rank may run this program with shards
-// and wait for this one, so the ranks compare the program first. If the ranks disagree, both sides
+// and wait for this rank, so the ranks compare the program first. If the ranks disagree, both sides
 // report the difference.
 void Session::Impl::reject_unsharded_updates(const Program& program, const CompiledProgram& c) {
   if (options.world.size() == 1 || running_shards) return;
@@ -146,7 +146,7 @@ Results Session::Impl::run_sharded(const Program& program,
     return home(info).tensor(info.name);
   };
   const auto memory = [&](std::size_t bytes) {
-    // One sum per level of the tree, plus the overhead of rounding up.
+    // One block of sums per level of the tree, plus some slack from rounding up.
     sums.begin_run(bytes * static_cast<std::size_t>(
                                std::bit_width(static_cast<unsigned>(program.shards().count))));
     return sums.take(bytes);
@@ -164,7 +164,8 @@ Results Session::Impl::run_sharded(const Program& program,
   if (!entry->agreed) agree_on_program(options.world, program, options);
   entry->agreed = true;
   check_shards(program.shards().count, options.world.size());
-  // Another program, or another number of ranks, may have partitioned the state differently.
+  // A different program, or a different number of ranks, may have partitioned the state
+  // differently.
   if (owned.conflicts_with(entry->owned, program.variables())) gather_state(Gather::all);
   const auto partition_state = [&](const OwnedStep& step) {
     owned.take(step, options.world, graph, *store, start());

@@ -46,7 +46,8 @@ std::vector<StageRows::Counts> StageRows::counts() const {
   const std::vector<std::string> texts =
       world_.gather({reinterpret_cast<const char*>(own.data()), own.size() * sizeof(own[0])});
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const char* next = texts[rank].data();  // same layout on all ranks, which run the same program
+    const char* next =
+        texts[rank].data();  // all ranks run the same program, so the layout is the same
     for (Counts& rows : result) {
       for (const int shard : shards_[rank]) {
         std::memcpy(&rows[static_cast<std::size_t>(shard)], next, sizeof(std::int64_t));
@@ -82,7 +83,7 @@ Tensor StageRows::in_order_of_shards(const Tensor& by_rank, const Counts& rows) 
   Sizes one = by_rank.sizes();
   one[0] = 1;
   const std::size_t row = tensor_bytes(by_rank.dtype(), one);
-  std::vector<std::size_t> begin(rows.size() + 1);  // by shard, in bytes
+  std::vector<std::size_t> begin(rows.size() + 1);  // first byte of each shard
   for (std::size_t s = 0; s < rows.size(); ++s)
     begin[s + 1] = begin[s] + static_cast<std::size_t>(rows[s]) * row;
   const std::byte* next = by_rank.raw();

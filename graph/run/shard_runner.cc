@@ -31,12 +31,12 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns true for inputs that the program's graph does not have; the Session rejects them.
+// Returns true if the program's graph has no such input. The Session rejects these inputs.
 bool unknown(const Program& program, const std::string& name) {
   return !program.graph()->find_input(name).defined();
 }
 
-// Adds the sizes that inputs of the program determine, but those of the stage do not.
+// Adds the sizes that are determined by inputs of the program but not by inputs of the stage.
 void add_dims(const Program& program, const Program& stage, const NamedSizes& fed,
               DimValues& dims) {
   std::vector<std::string> known;
@@ -138,7 +138,7 @@ class StepRun {
       try {
         body(shard, static_cast<std::size_t>(i));
       } catch (const WorldError&) {
-        throw;  // another rank failed while sums were sent
+        throw;  // another rank failed while sums were being sent
       } catch (const Error& e) {
         e.rethrow_as(fmt::format("shard {} of {}: {}", shard, count, e.what()));
       }
@@ -217,7 +217,7 @@ class StepRun {
       options.cancel = [&] { return !exchange.moving() && options_.cancel(); };
     }
     const Results results = run_step(owned_.step.program, options);
-    // Handles to the ranges would keep parameters from being written in place.
+    // Handles to the ranges would prevent in-place updates of the parameters.
     const std::string prefix = shard_names::owned("");
     std::erase_if(extra_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
     set_phase("the exchange of parameters");
@@ -230,8 +230,8 @@ class StepRun {
     return Results(std::move(outputs));
   }
 
-  // Feeds the variables that partitioned units read in addition to their state: the owned ranges,
-  // as views of the whole variables.
+  // Feeds the variables that partitioned units read in addition to their state. The feeds are the
+  // owned ranges, as views of the whole variables.
   void feed_owned_ranges(const ParameterExchange& exchange) {
     for (const OwnedPiece& piece : owned_.pieces[static_cast<std::size_t>(runner_.world.rank())]) {
       for (const std::string& name : owned_.units[piece.unit].reads) {
@@ -274,7 +274,7 @@ class StepRun {
     return results;
   }
 
-  // Returns the statistics of every shard of all ranks, in shard order.
+  // Returns the statistics of all shards of all ranks, in shard order.
   std::vector<NamedTensors> all_statistics() const {
     if (runner_.world.size() == 1) return statistics_;
     std::string own;
@@ -330,12 +330,13 @@ class StepRun {
   std::map<std::string, Tensor> extra_;   // additional inputs of parts, by name
   std::vector<std::string> step_inputs_;  // inputs of the program that the step reads
   std::map<std::string, Tensor> fed_step_inputs_;
-  std::vector<NamedTensors> fed_;         // by shard of this rank; reused by later stages
-  std::vector<NamedTensors> statistics_;  // by shard of this rank
+  std::vector<NamedTensors> fed_;         // indexed by shard of this rank; reused by later stages
+  std::vector<NamedTensors> statistics_;  // indexed by shard of this rank
 };
 
-// Throws ArgumentError if the symbol in Shards::axis appears to be wrong: no input is sliced, so
-// every shard would get the whole batch, although inputs have another symbol as their first axis.
+// Throws ArgumentError if the symbol in Shards::axis appears to be wrong, that is, if no input
+// would be sliced although inputs have another symbol as their first axis. Every shard would then
+// process the whole batch.
 void reject_unsliced_feeds(const Program& program, const NamedTensors& feeds) {
   std::vector<std::string> axes, inputs;
   for (const auto& [name, tensor] : feeds) {
@@ -346,10 +347,11 @@ void reject_unsliced_feeds(const Program& program, const NamedTensors& feeds) {
   }
   if (inputs.empty()) return;
   const std::string& axis = program.shards().axis;
-  throw ArgumentError(fmt::format(
-      "program '{}' splits its batch along '{}', but no fed input has this first axis{}: {}; set "
-      "Shards::axis to the right symbol, or feed each shard separately (Session::run_shards)",
-      program.name(), axis, did_you_mean(axis, axes), list_names(inputs)));
+  throw ArgumentError(
+      fmt::format("program '{}' splits its batch along '{}', but no fed input has this symbol as "
+                  "its first axis{}: {}; set Shards::axis to the right symbol, or feed each shard "
+                  "separately (Session::run_shards)",
+                  program.name(), axis, did_you_mean(axis, axes), list_names(inputs)));
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// Returns the elements of `list` that are in `others`, or those that are not, in the order of
-// `list`.
+// Returns the elements of `list` that are in `others` (or, if `in_others` is false, the elements
+// that are not), in the order of `list`.
 SumNumbers chosen(const SumNumbers& list, const SumNumbers& others, bool in_others) {
   const std::unordered_set<std::size_t> set(others.begin(), others.end());
   SumNumbers result;
@@ -62,7 +62,7 @@ struct StageSums::Impl {
     if (owned_) owned_->end();
   }
   NamedTensors totals() {
-    // Owned sums come first: other ranks may wait for them while their last shard runs.
+    // Owned sums come first, because other ranks may wait for them while running their last shard.
     NamedTensors result;
     if (owned_) result = owned_->totals();
     if (all_.empty()) return result;

@@ -12,10 +12,10 @@
 
 namespace weft {
 
-/// Numbers of sums.
+/// Indices of sums.
 using SumNumbers = std::vector<std::size_t>;
 
-/// A subset of a stage's sums and its layout: the sums are contiguous in memory.
+/// A subset of a stage's sums and its layout. The sums are contiguous in memory.
 class SumPlaces {
  public:
   SumPlaces(const ShardedProgram::Stage& stage, SumNumbers sums);
@@ -23,7 +23,8 @@ class SumPlaces {
   bool empty() const { return sums_.empty(); }
   const SumNumbers& sums() const { return sums_; }
   const SumLayout& layout() const { return layout_; }
-  /// Returns true if sum `i` of the stage is in the subset; place_of() returns its index there.
+  /// has() returns true if sum `i` of the stage is in the subset, and place_of() returns its index
+  /// in the subset.
   bool has(std::size_t i) const { return places_.contains(i); }
   std::size_t place_of(std::size_t i) const { return places_.at(i); }
 
@@ -33,28 +34,28 @@ class SumPlaces {
   SumLayout layout_;
 };
 
-/// Blocks of such sums, folded like a binary counter (TreeFold): a new block is pushed, or is added
-/// to the topmost blocks, which become one.
+/// A stack of blocks of sums, combined like the digits of a binary counter (TreeFold): a new block
+/// is either pushed or added to the topmost blocks, which are merged into one.
 class SumStack {
  public:
   SumStack(const SumLayout& layout, std::size_t bytes, const PartRunner& runner)
       : layout_(layout), bytes_(bytes), runner_(runner) {}
 
-  /// Call it before the next block arrives.
+  /// Must be called before the next block arrives.
   void begin(Subtree next);
-  /// Adds a part of the block. It begins `place` bytes after the beginning of the block and `begin`
-  /// bytes after the beginning of the layout.
+  /// Adds a part of the block. The part begins at byte `place` of the block and at byte `begin` of
+  /// the layout.
   void add(std::size_t place, std::size_t begin, std::span<const std::byte> part);
-  /// Call it after the block has arrived.
+  /// Must be called after the block has arrived.
   void end();
 
-  /// The blocks on the stack; while a block is arriving, those that will be there after it.
+  /// Returns the number of blocks on the stack. While a block is arriving, returns the number after
+  /// its arrival.
   std::size_t size() const { return tree_.stack().size(); }
   const Subtree& subtree(std::size_t i) const { return tree_.stack()[i]; }
   const std::shared_ptr<Buffer>& block(std::size_t i) const { return blocks_[i]; }
   std::span<std::byte> bytes(std::size_t i) const { return {blocks_[i]->data(), bytes_}; }
-  /// The number of topmost blocks to which the arriving block is added, and the block of the `k`-th
-  /// addition.
+  /// The arriving block is added to the topmost merges() blocks, one addition after the other.
   std::size_t merges() const { return merges_; }
   std::span<const std::byte> merged(std::size_t k) const { return bytes(blocks_.size() - 1 - k); }
 

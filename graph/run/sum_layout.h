@@ -12,20 +12,20 @@
 
 namespace WEFT_API weft {
 
-/// Sums that are contiguous in one block of memory, so that they are added and sent together.
+/// Layout of sums in one contiguous block of memory, so that they can be added and sent together.
 class SumLayout {
  public:
   /// `types` are the types of the sums, with constant sizes. `ops` must contain "add".
   SumLayout(const std::vector<ValueType>& types, const OpSet& ops);
 
   std::size_t bytes() const { return bytes_; }
-  /// Offset of a sum in a block, in bytes.
+  /// Returns the offset of a sum in a block, in bytes.
   std::size_t offset(std::size_t i) const { return places_[i].offset; }
   DType dtype(std::size_t i) const { return places_[i].type.dtype; }
   Sizes sizes(std::size_t i) const { return places_[i].type.shape.constant(); }
-  /// Size of one sum in bytes.
+  /// Returns the size of one sum in bytes.
   std::size_t bytes(std::size_t i) const;
-  /// Returns views of the sums in a block of memory, in their order.
+  /// Returns views of the sums in a block of memory, in layout order.
   std::vector<Tensor> tensors(const std::shared_ptr<Buffer>& block) const;
   /// Computes into += x. Both are parts of a block that start at byte `begin`, a multiple of 64.
   void add(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x,
@@ -36,7 +36,7 @@ class SumLayout {
     ValueType type;
     std::size_t offset = 0;
   };
-  /// A range with the sums of one dtype. The padding between them is added too.
+  /// A range that contains the sums of one dtype. The padding between the sums is added too.
   struct Region {
     DType dtype = DType::f32;
     std::size_t begin = 0, end = 0;

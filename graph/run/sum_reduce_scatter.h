@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// Accumulates a stage's sums for the owners of `OwnedStep::sums`.
+/// Accumulates the sums of a stage that only owners need (`OwnedStep::sums`).
 class SumReduceScatter {
  public:
   SumReduceScatter() = default;
@@ -17,17 +17,17 @@ class SumReduceScatter {
   SumReduceScatter& operator=(const SumReduceScatter&) = delete;
   virtual ~SumReduceScatter() = default;
 
-  /// Call it before a shard of this rank runs; `last` is true for the last one. `order` is the
-  /// order in which sums become complete, the same on all ranks.
+  /// Must be called before a shard of this rank runs; `last` is true for the last shard. `order` is
+  /// the order in which sums become complete, the same on all ranks.
   virtual void begin(int shard, const SumNumbers& order, bool last) = 0;
   /// Adds a sum of the running shard as soon as it is complete. `value` is only valid during the
   /// call.
   virtual void take(std::size_t sum, const Tensor& value) = 0;
   /// Passes an early, nearly complete version of a sum of the running shard (early_sums.h).
   virtual void take_early(std::size_t sum, const Tensor& value) = 0;
-  /// Call it after the shard has run.
+  /// Must be called after the shard has run.
   virtual void end() = 0;
-  /// Returns the elements that this rank owns of the sums over all ranks. Call it after all shards
+  /// Returns this rank's owned elements of the sums over all ranks. Must be called after all shards
   /// of this rank. Collective.
   virtual NamedTensors totals() = 0;
 };
@@ -41,12 +41,13 @@ struct SumRequest {
   const PartRunner& runner;
 };
 
-/// GradientSums::whole: sums over all shards of this rank, sent while the last shard is running.
+/// Implements GradientSums::whole: sums over all shards of this rank are sent while the last shard
+/// is running.
 std::unique_ptr<SumReduceScatter> make_whole_sums(SumRequest wanted);
-/// GradientSums::owned: the sums of each shard are sent while the shard is running.
+/// Implements GradientSums::owned: the sums of each shard are sent while the shard is running.
 std::unique_ptr<SumReduceScatter> make_owned_sums(SumRequest wanted);
 
-/// Returns which bytes of the sums each rank owns.
+/// Returns the bytes of the sums that each rank owns.
 Owners owners_of(const OwnedStep& step, const SumPlaces& places);
 /// Returns the buckets in which the sums are sent.
 SumBuckets buckets_of(const SumPlaces& places, const PartRunner& runner);

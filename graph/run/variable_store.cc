@@ -22,9 +22,9 @@ void check_same_type(std::string_view name, const Tensor& old, const Tensor& val
   }
 }
 
-// Returns memory that has no other writer: read-only memory and memory with a single owner are used
-// as they are. Anything else is copied, because the variable could otherwise change without its
-// packed copies and snapshots.
+// Returns a tensor whose memory has no other writer. Read-only memory and memory with a single
+// owner are used directly. Anything else is copied, because the variable could otherwise change
+// without an update of its packed copies and snapshots.
 Tensor take_over(Tensor value) {
   if (!value.buffer()->writable()) return value;
   if (value.buffer()->allocated() && sole_owner(value.buffer())) return value;
@@ -39,8 +39,8 @@ bool is_given(VariableKind kind) {
 
 bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
   if (buffer.use_count() != 1) return false;
-  // use_count() reads without ordering. Taking and dropping one more reference performs a
-  // read-modify-write operation, which acquires what the last other owner released.
+  // use_count() is a relaxed load. Creating and destroying one more reference performs a
+  // read-modify-write operation, which synchronises with the release by the last other owner.
   { const std::shared_ptr<Buffer> touch = buffer; }  // NOLINT(performance-*)
   return true;
 }
@@ -62,10 +62,10 @@ bool VariableStore::given() const {
 
 void VariableStore::check_whole_locked(std::string_view what) const {
   if (!torn_locked()) return;
-  throw StateError(fmt::format(
-      "the variables cannot be {}: an earlier run failed while it wrote them, so that old and new "
-      "values are mixed; load the last checkpoint into a new Session",
-      what));
+  throw StateError(
+      fmt::format("the variables cannot be {}: an earlier run failed while it was writing them, so "
+                  "old and new values are mixed; load the last checkpoint into a new Session",
+                  what));
 }
 
 template <class Lock>
@@ -127,7 +127,7 @@ void VariableStore::insert(std::string_view name, VariableKind kind, Tensor valu
     throw ArgumentError(fmt::format("variable '{}' was given an undefined tensor", name));
   }
   if (!index_.emplace(std::string(name), entries_.size()).second) {
-    throw StateError(fmt::format("the store holds a variable '{}' already", name));
+    throw StateError(fmt::format("the store already contains a variable '{}'", name));
   }
   entries_.push_back({std::string(name), kind, take_over(std::move(value)), 0, true});
 }
@@ -218,7 +218,7 @@ std::unique_lock<std::shared_mutex> StoreAccess::write_lock(Pending pending) {
 
 void StoreAccess::check_given(const std::vector<const Wanted*>& absent, const Start& start) const {
   if (start.missing || !store_.given()) return;
-  // A misnamed weight is most likely one that the graph does not have.
+  // A misnamed weight is most likely one of the variables that are not in the graph.
   std::vector<std::string> others;
   for (const VariableStore::Entry& e : store_.entries_) {
     if (start.graph == nullptr || !start.graph->has_variable(e.name)) others.push_back(e.name);
@@ -284,10 +284,10 @@ void StoreAccess::erase(const std::vector<std::string>& names) {
 void StoreAccess::become_writer(const void* session, std::string_view why) {
   const auto lock = write_lock();
   if (store_.writer_ != nullptr && store_.writer_ != session) {
-    throw StateError(fmt::format(
-        "another Session updates this VariableStore; only one may do so, all others can only run "
-        "programs without updates (a Session releases the role when it is destroyed): {}",
-        why));
+    throw StateError(
+        fmt::format("another Session updates this VariableStore; only one Session may run programs "
+                    "with updates (a Session releases this role when it is destroyed): {}",
+                    why));
   }
   store_.writer_ = session;
 }

@@ -1,4 +1,4 @@
-// VariableStore: the tensors of variables, shared by Sessions. Many Sessions may read while one
+// VariableStore: the tensors of variables, shared by Sessions. Several Sessions may read while one
 // writes.
 #pragma once
 
@@ -27,18 +27,18 @@ namespace WEFT_API weft {
 class Graph;
 
 /// Fills `value` with the initial value of a variable, a function of only its initialiser, dtype,
-/// sizes, name and `seed`. Element i draws from word i of a Philox stream keyed by
-/// stable_hash(name, seed), in double, then rounds to the dtype. A key becomes {stable_hash(name,
-/// seed), 0}. Throws ArgumentError if the initialiser does not suit the dtype or its parameters are
+/// sizes, name and `seed`. Element i is computed in double from word i of a Philox stream keyed by
+/// stable_hash(name, seed) and rounded to the dtype. A key becomes {stable_hash(name, seed), 0}.
+/// Throws ArgumentError if the initialiser does not support the dtype or if its parameters are
 /// invalid.
 void fill_initial_value(const VariableInfo& info, std::uint64_t seed, Workers& workers,
                         Tensor& value);
 
-/// Named tensors with a kind and a version each. Thread-safe. The tensors that it returns are
-/// read-only snapshots: if the tensor of a variable has another owner, or its memory is read-only
-/// (a mapped file), an update writes to fresh memory. Values change only through set(), assign()
-/// and runs. Reading a parameter that other ranks are still sending (SessionOptions::overlap) waits
-/// for it: tensor(), snapshot(), check_whole() and runs can throw a WorldError.
+/// Named tensors, each with a kind and a version. Thread-safe. The returned tensors are read-only
+/// snapshots: if the tensor of a variable has another owner, or its memory is read-only (a mapped
+/// file), an update writes to fresh memory. Values change only through set(), assign() and runs.
+/// Reads wait for parameters that other ranks are still sending (SessionOptions::overlap), so
+/// tensor(), snapshot(), check_whole() and runs can throw a WorldError.
 class VariableStore {
  public:
   VariableStore() = default;
@@ -47,24 +47,24 @@ class VariableStore {
 
   /// Returns true if there is a variable of this name.
   bool contains(std::string_view name) const;
-  /// Returns all names in order of creation.
+  /// Returns all names in creation order.
   std::vector<std::string> names() const;
-  /// Returns the kind of a variable. This and the functions below throw GraphError, which lists the
-  /// existing names, for an unknown name.
+  /// Returns the kind of a variable. For an unknown name, this function and the functions below
+  /// throw a GraphError that lists the existing names.
   VariableKind kind(std::string_view name) const;
-  /// Returns how often the value was set or updated.
+  /// Returns the number of times that the value was set or updated.
   std::uint64_t version(std::string_view name) const;
   /// Returns a snapshot of the value. Throws StateError if the store is torn.
   Tensor tensor(std::string_view name) const;
-  /// Returns all variables as they are between two updates, so that a saver can write them during
-  /// training.
+  /// Returns a consistent snapshot of all variables between two updates, so that they can be saved
+  /// during training.
   std::map<std::string, Tensor, std::less<>> snapshot() const;
-  /// Adds a variable (a loaded one, for example). Read-only memory and tensors without another
-  /// owner (moved in) are used as they are, anything else is copied. Throws StateError if the name
-  /// is taken.
+  /// Adds a variable (for example, one loaded from a file). Read-only memory and tensors without
+  /// another owner (moved in) are used directly; anything else is copied. Throws StateError if the
+  /// name is taken.
   void insert(std::string_view name, VariableKind kind, Tensor value);
-  /// Replaces the value, which is copied under the same conditions as in insert(). Dtype and sizes
-  /// must not change (DTypeError, ShapeError).
+  /// Replaces the value. The new value is copied under the same conditions as in insert(). Throws
+  /// DTypeError or ShapeError if the dtype or sizes would change.
   void set(std::string_view name, Tensor value);
   /// A variable for assign().
   struct NewValue {
@@ -72,23 +72,23 @@ class VariableStore {
     VariableKind kind = {};
     Tensor value = {};
   };
-  /// Inserts the variables that do not exist and sets the others, all at once. If one does not fit
-  /// (see set()), nothing changes. Throws StateError if the store is torn.
+  /// Inserts the variables that do not exist and sets the others, in one atomic operation. If any
+  /// value has the wrong type (see set()), nothing changes. Throws StateError if the store is torn.
   void assign(std::vector<NewValue> values);
-  /// Allows the named parameters to start from their initialisers although other variables were
-  /// inserted: a new head, for example. (SessionOptions::start_missing allows it for all.)
+  /// Allows the named parameters (for example, those of a new head) to be initialised although
+  /// other variables were inserted. SessionOptions::start_missing allows this for all variables.
   void start_anew(const std::vector<std::string>& names);
   /// Removes all variables of a kind. Caches are created again at their next use.
   void erase(VariableKind kind);
 
   /// Returns true if a run failed after it had begun to write variables, so that old and new values
-  /// are mixed. Such a store can be neither run nor read.
+  /// are mixed. Such a store can neither be used by runs nor read.
   bool torn() const;
   /// Throws StateError if the store is torn; `what` is the participle of the attempted operation
   /// ("saved").
   void check_whole(std::string_view what) const;
 
-  /// The memory of one variable. `packed_bytes` are those of the copies that Sessions packed
+  /// The memory of one variable. `packed_bytes` is the size of the packed copies that Sessions made
   /// (SessionOptions::prepack).
   struct MemoryEntry {
     std::string name;
@@ -97,7 +97,7 @@ class VariableStore {
     std::size_t bytes;
     std::size_t packed_bytes = 0;
   };
-  /// Returns the memory of each variable, in order of creation.
+  /// Returns the memory of each variable, in creation order.
   std::vector<MemoryEntry> memory() const;
   /// Returns the bytes of all variables, including packed copies.
   std::size_t bytes() const;
@@ -109,7 +109,7 @@ class VariableStore {
     VariableKind kind = VariableKind::parameter;
     Tensor value;
     std::uint64_t version = 0;
-    bool inserted = false;  // by a user, not initialised by a Session
+    bool inserted = false;  // inserted by a user, not initialised by a Session
   };
   const Entry& at(std::string_view name) const;
   Entry& at(std::string_view name) {
@@ -117,17 +117,17 @@ class VariableStore {
   }
   void check_whole_locked(std::string_view what) const;
   bool torn_locked() const { return torn_ || (pending_ != nullptr && pending_->lost()); }
-  // Locks once the pending update of variable `name`, or of all variables if it is null, has
-  // arrived.
+  // Waits until the pending update of variable `name` (or of all variables, if it is null) has
+  // arrived, then locks.
   template <class Lock>
   Lock lock_when_arrived(const std::string_view* name = nullptr) const;
 
-  // True if a parameter or buffer was inserted. One that is missing was then forgotten, or has
-  // another name.
+  // Returns true if a parameter or buffer was inserted. A missing variable was then forgotten or
+  // has a different name.
   bool given() const;
   void erase_if(const std::function<bool(const Entry&)>& gone);
 
-  // Readers hold it while they take their handles. A run with updates holds it from its first
+  // Readers hold the mutex while they copy handles. A run with updates holds it from the first
   // access to the tensors until all updates are written.
   mutable std::shared_mutex mutex_;
   std::vector<Entry> entries_;
@@ -153,21 +153,23 @@ class StoreAccess {
   struct Start {
     std::uint64_t seed = 0;
     Workers* workers = nullptr;
-    bool missing = false;          // initialise them even if others were inserted into the store
+    bool missing = false;          // initialise variables even if others were inserted
     const Graph* graph = nullptr;  // for the names in messages
   };
-  /// Adds missing variables with their initial values and returns their names. Checks kind, dtype
-  /// and sizes of the others (StateError that names both types). Throws StateError, which lists
-  /// missing parameters and buffers, if other variables were inserted into the store.
+  /// Adds missing variables with their initial values and returns their names. Checks the kinds,
+  /// dtypes and sizes of the other variables (throws a StateError that names both types). If other
+  /// variables were inserted into the store, throws a StateError that lists the missing parameters
+  /// and buffers.
   std::vector<std::string> ensure(const std::vector<Wanted>& variables, const Start& start);
   /// Removes variables by name.
   void erase(const std::vector<std::string>& names);
-  /// Makes `session` the writer. Throws StateError with `why` if another Session is.
+  /// Makes `session` the writer. If another Session is the writer, throws a StateError that
+  /// contains `why`.
   void become_writer(const void* session, std::string_view why);
   /// Releases the writer role of `session`.
   void release_writer(const void* session);
 
-  /// Handling of updates that other ranks are still sending.
+  /// How to handle updates that other ranks are still sending.
   enum class Pending { wait, ignore };
   /// A read lock excludes all writers; a write lock excludes readers as well.
   std::shared_lock<std::shared_mutex> read_lock(Pending pending = Pending::ignore);
@@ -177,8 +179,8 @@ class StoreAccess {
   void check_whole() const { store_.check_whole_locked("run"); }
   /// Returns the tensor, which must not be written.
   Tensor value(std::string_view name) const { return store_.at(name).value; }
-  /// Returns the tensor, in memory without any other owner (copied first if it is shared: copy on
-  /// write).
+  /// Returns the tensor for writing. If its memory has another owner, the tensor is copied first
+  /// (copy on write).
   Tensor& writable(std::string_view name);
   /// version() returns VariableStore::version(); updated() increments it and drops packed copies.
   std::uint64_t version(std::string_view name) const { return store_.at(name).version; }
@@ -188,7 +190,7 @@ class StoreAccess {
   }
   /// Requires no lock.
   PackedWeights& packed() { return store_.packed_; }
-  /// From now on, readers wait for these updates.
+  /// Makes readers wait for these updates from now on.
   void set_pending(std::shared_ptr<PendingUpdates> values) { store_.pending_ = std::move(values); }
   /// Marks the store as torn: old and new values are mixed.
   void tear() { store_.torn_ = true; }
@@ -199,8 +201,8 @@ class StoreAccess {
   VariableStore& store_;
 };
 
-/// Returns true if `buffer` has no other owner any more, and everything that former owners did has
-/// happened before.
+/// Returns true if `buffer` has no other owner. All accesses by former owners then happen before
+/// the return.
 bool sole_owner(const std::shared_ptr<Buffer>& buffer);
 
 }  // namespace weft

@@ -77,8 +77,8 @@ class WholeSums final : public SumReduceScatter {
   }
 
  private:
-  // Returns this rank's sums in a bucket; while its last shard is running, the memory in which they
-  // will be complete.
+  // Returns this rank's sums in a bucket. While the last shard is running, this is the memory in
+  // which the sums will be completed.
   std::vector<std::span<std::byte>> own_in(std::size_t bucket) const {
     std::vector<std::span<std::byte>> own;
     for (std::size_t i = 0; i < stack_.size(); ++i)
@@ -88,8 +88,8 @@ class WholeSums final : public SumReduceScatter {
   }
   void submit(std::size_t bucket) { exchange_->submit(bucket, own_in(bucket)); }
 
-  // Returns the result that SumStack::add() will compute for a part of this shard, in separate
-  // memory.
+  // Computes, in separate memory, the result that SumStack::add() will compute for a part of this
+  // shard.
   std::span<const std::byte> added_to_others(std::size_t bucket, std::span<const std::byte> part) {
     const std::size_t begin = exchange_->begin_of(bucket);
     for (std::size_t k = 0; k < stack_.merges(); ++k) {
@@ -113,7 +113,7 @@ class WholeSums final : public SumReduceScatter {
   std::vector<ByteRange> early_;
   std::vector<std::shared_ptr<Buffer>> kept_;  // buffers of early versions
   std::optional<TreeReduceScatter> exchange_;  // set when the last shard begins
-  std::vector<std::size_t> missing_;           // by bucket: number of incomplete sums
+  std::vector<std::size_t> missing_;           // indexed by bucket: number of incomplete sums
 };
 
 }  // namespace

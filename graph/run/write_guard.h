@@ -5,8 +5,9 @@
 
 namespace weft {
 
-/// Marks the stores of a run as torn if it began to write variables but did not finish: some
-/// variables then have new values and others old ones. Must not outlive the locks of the stores.
+/// Marks the stores of a run as torn if the run began to write variables but did not finish, so
+/// that some variables have new values and others have old values. Must not outlive the locks of
+/// the stores.
 class WriteGuard {
  public:
   /// Either store may be null if the run updates nothing in it.
@@ -19,9 +20,9 @@ class WriteGuard {
   WriteGuard(const WriteGuard&) = delete;
   WriteGuard& operator=(const WriteGuard&) = delete;
 
-  /// To be called right before the first write to a variable.
+  /// Must be called right before the first write to a variable.
   void begin() { writing_ = true; }
-  /// To be called when all updates are written.
+  /// Must be called after all updates are written.
   void commit() { writing_ = false; }
   bool writing() const { return writing_; }
 

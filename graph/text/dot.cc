@@ -46,7 +46,7 @@ std::string to_dot(const Program& program) {
   std::string out = fmt::format("digraph \"{}\" {{\n  rankdir=TB;\n", escape(program.name()));
   const std::vector<Value> roots = program.roots();
   const std::vector<Node*> nodes = reachable_nodes(roots);
-  std::map<std::string, std::string> clusters;  // by scope
+  std::map<std::string, std::string> clusters;  // keyed by scope
   for (const Node* n : nodes)
     clusters[std::string(n->graph().scope_of(*n))] += "    " + node_line(*n);
   std::size_t next = 0;

@@ -26,7 +26,7 @@ std::string nan_text(std::uint64_t bits, std::size_t bytes, DType dtype) {
   return fmt::format("nan(0x{:x})", bits);
 }
 
-// Parses "nan" or "nan(0x...)" and returns its bits; nullopt for any other text.
+// Parses "nan" or "nan(0x...)" and returns the bits, or nullopt for any other text.
 std::optional<std::uint64_t> parse_nan(std::string_view text, std::size_t bytes, DType dtype) {
   if (text == "nan") return canonical_nan(bytes, dtype);
   constexpr std::string_view kStart = "nan(0x";
@@ -57,7 +57,8 @@ std::string_view shortest(char* begin, char* end, float value) {
   return {begin, std::to_chars(begin, end, value).ptr};
 }
 
-// Parses a decimal or hexadecimal number with an optional minus sign. Rounds only once, to T.
+// Parses a decimal or hexadecimal number with an optional minus sign. The value is rounded only
+// once, to T.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   const bool negative = !text.empty() && text[0] == '-';
@@ -74,7 +75,7 @@ std::optional<T> parse_number(std::string_view text) {
   return negative ? -value : value;
 }
 
-// Returns the bits of the 16-bit floating-point number nearest to `value`; nullopt if a finite
+// Returns the bits of the 16-bit floating-point number nearest to `value`, or nullopt if a finite
 // value would overflow to infinity.
 std::optional<std::uint16_t> narrowed(double value, DType dtype) {
   const std::uint16_t bits =
@@ -84,7 +85,7 @@ std::optional<std::uint16_t> narrowed(double value, DType dtype) {
   return bits;
 }
 
-// Formats a number of a 16-bit dtype with the fewest digits that read back as the same number.
+// Formats a number of a 16-bit dtype with the fewest digits that are parsed as the same number.
 std::string narrow_text(double value, DType dtype) {
   char buffer[40];
   constexpr int kMaxDigits = 17;

@@ -1,4 +1,4 @@
-// Numbers, names and strings as text. Shared by printer and parser.
+// Text format of numbers, names and strings, shared by the printer and the parser.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace WEFT_API weft {
 bool is_plain_name(std::string_view name);
 /// Returns true if a plain name may contain `c` after its first character.
 bool continues_plain_name(char c);
-/// Returns the name itself if it is plain, else the quoted name.
+/// Returns the name itself if it is plain, otherwise the quoted name.
 std::string quote_if_needed(std::string_view name);
 /// Returns the text in double quotes, with escapes.
 std::string quote(std::string_view text);
 
-/// Formats the shortest decimal number that reads back as the same double: "0.1", "3", "1e-05",
-/// "-0", "inf", "nan". NaNs other than the canonical one are printed with their bits:
+/// Formats `value` as the shortest decimal number that is parsed as the same double: "0.1", "3",
+/// "1e-05", "-0", "inf", "nan". NaNs other than the canonical one are printed with their bits:
 /// "nan(0x7ff8000000000001)".
 std::string float_text(double value);
-/// Formats element `index` of a tensor. Floating-point elements are formatted as in float_text(),
-/// but with the shortest number for their dtype (0.1 in f32 is "0.1") and the NaN bits of their
-/// dtype. Integers are decimal; bools are "true" or "false".
+/// Formats element `index` of a tensor. Floating-point elements are formatted in the same way as by
+/// float_text(), but with the shortest number for their dtype (0.1 in f32 is "0.1") and the NaN
+/// bits of their dtype. Integers are decimal; bools are "true" or "false".
 std::string element_text(const Tensor& tensor, std::int64_t index);
 
 /// Parses a number: a decimal or hexadecimal float, an integer, inf or nan. Returns nullopt if the

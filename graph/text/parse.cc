@@ -27,9 +27,9 @@ class Parser {
     const std::size_t at = scan_.position();
     const std::string_view version = scan_.number("a version");
     if (version != "1") {
-      scan_.fail_at(
-          at,
-          fmt::format("text version {} is not supported; this program reads version 1", version));
+      scan_.fail_at(at,
+                    fmt::format("text version {} is not supported; the only supported version is 1",
+                                version));
     }
     Module module{std::make_unique<Graph>(options_.ops), Program("")};
     Names names;
@@ -41,7 +41,7 @@ class Parser {
 
  private:
   struct Names {
-    std::unordered_map<std::string, Value> values;  // by "%4", "%tokens", "@net.weight"
+    std::unordered_map<std::string, Value> values;  // keys: "%4", "%tokens", "@net.weight"
   };
 
   SourceLocation here(std::size_t position) const {
@@ -249,7 +249,8 @@ class Parser {
     return made;
   }
 
-  // An operand in parentheses: a value, or a number that takes its dtype from the other operands.
+  // An operand in parentheses: a value, or a number, which is converted to the dtype of the other
+  // operands.
   struct Operand {
     std::size_t at = 0;
     Value value;
@@ -293,11 +294,10 @@ class Parser {
   Value number(Graph& g, const Operand& operand, std::optional<DType> like) {
     const bool truth = operand.number == "true" || operand.number == "false";
     if (!truth && !like) {
-      scan_.fail_at(
-          operand.at,
-          fmt::format("{0} takes the dtype of another operand, but there is none; write the "
-                      "number with its type: f32[] {{{0}}}",
-                      operand.number));
+      scan_.fail_at(operand.at,
+                    fmt::format("the dtype of {0} cannot be inferred from another operand; write "
+                                "the number with its type: f32[] {{{0}}}",
+                                operand.number));
     }
     const DType dtype = truth ? DType::boolean : *like;
     Tensor value = Tensor::empty(dtype, {});

@@ -20,8 +20,8 @@ class Printer {
       : options_(options), all_functions_(all_functions) {}
 
   // Prints the statements of a graph: `nodes` in topological order, and declarations of
-  // `variables`. `kept` are values that are also used outside of nodes, such as outputs of a
-  // program.
+  // `variables`. `kept` contains values that are also used outside of nodes, such as program
+  // outputs.
   void graph(const Graph& g, const std::vector<Node*>& nodes,
              const std::vector<Variable>& variables, const std::vector<Value>& kept,
              const std::string& indent) {
@@ -142,8 +142,8 @@ class Printer {
     out_ += place(v.value().node()) + "\n";
   }
 
-  // Prints a constant as an operand: as a number if the other operands determine its dtype, else
-  // with its type.
+  // Prints a constant operand as a number if the other operands determine its dtype, otherwise with
+  // its type.
   std::string inlined_text(const Value& v, std::optional<DType> numbers) {
     const Tensor& value = v.node().attributes().tensor("value");
     const bool number = v.dtype() == DType::boolean || numbers == v.dtype();
@@ -176,8 +176,8 @@ class Printer {
       out_ += here ? inlined_text(v, numbers) : v.defined() ? names.at(v) : "_";
     }
     out_ += ")";
-    // Attributes with their default value are omitted, so that adding an attribute to an op does
-    // not change existing text.
+    // Attributes with default values are omitted, so that adding an attribute to an op does not
+    // change existing text.
     std::string_view separator = " {";
     for (const auto& [name, value] : n.attributes()) {
       if (is_default(n.op(), name, value)) continue;
@@ -249,7 +249,7 @@ class Printer {
   const PrintOptions& options_;
   bool all_functions_;
   std::string out_;
-  std::unordered_map<Value, std::string, ValueHash> names_;  // of the last printed graph
+  std::unordered_map<Value, std::string, ValueHash> names_;  // for the last printed graph
   std::size_t large_ = 0;
 };
 

@@ -28,7 +28,7 @@ void Scanner::fail_at(std::size_t position, std::string_view message) const {
   const std::size_t line_start = text_.substr(0, position).rfind('\n');
   const std::size_t column =
       line_start == std::string_view::npos ? position : position - line_start - 1;
-  // Limits the message, because a name or a shape may be as long as the text.
+  // Limits the length of the message, because a name or a shape may be as long as the text.
   constexpr std::size_t kMaxBytes = 1000;
   throw FormatError(fmt::format("{}:{}:{}: {}", file_, line_of(position), column + 1,
                                 as_utf8(message, kMaxBytes)));

@@ -8,9 +8,9 @@
 
 namespace WEFT_API weft {
 
-/// Scans text from front to back. Whitespace and "//" comments separate tokens and are otherwise
-/// ignored. All errors are FormatErrors with the message
-/// "file:line:column: expected ..., found ...".
+/// Scans text from beginning to end. Whitespace and "//" comments separate tokens and are otherwise
+/// ignored. All errors are FormatErrors with the message "file:line:column: expected ..., found
+/// ...".
 class Scanner {
  public:
   Scanner(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {}
@@ -19,7 +19,7 @@ class Scanner {
   [[noreturn]] void fail(std::string_view message) const { fail_at(position_, message); }
   /// Throws FormatError with the given position.
   [[noreturn]] void fail_at(std::size_t position, std::string_view message) const;
-  /// Throws FormatError "expected `what`, found ..." for the next token.
+  /// Throws FormatError with the message "expected `what`, found ..." for the next token.
   [[noreturn]] void expected(std::string_view what);
 
   /// Returns the position of the next token.
@@ -37,8 +37,8 @@ class Scanner {
   void expect(std::string_view mark);
   /// Consumes the given word. Returns false if it is not next.
   bool take_word(std::string_view word);
-  // The functions below consume a token and return it. They throw FormatError "expected `what`" if
-  // the next token has another form.
+  // The functions below consume a token and return it. If the next token has a different form, they
+  // throw FormatError with the message "expected `what`, found ...".
 
   /// A word: letters, digits and '_'.
   std::string_view word(std::string_view what);
@@ -58,8 +58,8 @@ class Scanner {
   std::string_view text_;
   std::string file_;
   std::size_t position_ = 0;
-  // Cache of line_of(): the last position and its line. Lines are counted from there, because
-  // line_of() is called for every node.
+  // Cache for line_of(): the last position and its line. line_of() is called for every node, so
+  // lines are counted from this position.
   mutable std::size_t counted_to_ = 0;
   mutable int line_ = 1;
 };

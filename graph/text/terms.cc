@@ -14,7 +14,8 @@ namespace weft {
 
 void Terms::rethrow_at(std::size_t position, const Error& error) const {
   std::string message = error.what();
-  // Remove the source location that the graph appended: it is the position in the text again.
+  // Remove the source location that the graph appended, because it repeats the position in the
+  // text.
   if (const std::size_t end = message.rfind("\n  at "); end != std::string::npos) {
     message.resize(end);
   }
@@ -71,8 +72,8 @@ std::int64_t Terms::whole(std::int64_t low, std::int64_t high) {
   const std::string_view text = scan_.number("a whole number");
   const std::optional<std::int64_t> value = parse_integer(text);
   if (!value || *value < low || *value > high) {
-    scan_.fail_at(at, fmt::format("expected a whole number, at least {} and at most {}, found {}",
-                                  low, high, quote(text)));
+    scan_.fail_at(
+        at, fmt::format("expected an integer from {} to {}, found {}", low, high, quote(text)));
   }
   return *value;
 }
@@ -125,7 +126,7 @@ Tensor Terms::tensor(Graph& g) {
   }
   if (static_cast<std::int64_t>(elements.size()) != count) {
     scan_.fail_at(
-        at, fmt::format("{} has {} elements, but {} are given", t.str(), count, elements.size()));
+        at, fmt::format("{} has {} elements, but {} were given", t.str(), count, elements.size()));
   }
   Tensor result = Tensor::empty(t.dtype, sizes);
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -145,7 +146,7 @@ Attribute Terms::attribute(Graph& g, const Attribute& like, const OpRecord& op,
     return false;
   }
   if (std::holds_alternative<std::int64_t>(like)) {
-    // Streams are 32-bit counters: a larger number would be truncated silently when drawing.
+    // Streams are 32-bit counters. Sampling would silently truncate a larger number.
     return is_stream(op, name) ? whole(0, kMaxStream)
                                : whole(std::numeric_limits<std::int64_t>::min(),
                                        std::numeric_limits<std::int64_t>::max());

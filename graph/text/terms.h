@@ -1,4 +1,4 @@
-// Parser for the terms in statements of graph text: types, sizes, numbers, attributes, tensors.
+// Parser for the terms in graph text statements: types, sizes, numbers, attributes and tensors.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Terms {
   /// `scan` and `options` must outlive this object. Only ParseOptions::constants is used.
   Terms(Scanner& scan, const ParseOptions& options) : scan_(scan), options_(options) {}
 
-  /// Runs `build` and converts errors of the graph to a FormatError at `position`.
+  /// Runs `build` and converts errors thrown by the graph to a FormatError at `position`.
   template <class F>
   auto guard(std::size_t position, F&& build) {
     try {

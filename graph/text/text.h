@@ -10,17 +10,17 @@
 
 namespace WEFT_API weft {
 
-/// Large constants, which are stored separately from the text, by name.
+/// Large constants by name. They are stored separately from the text.
 using TextConstants = std::map<std::string, Tensor, std::less<>>;
 
 struct PrintOptions {
-  /// Prints the scope and source line of every node as a comment. (Comments are not read back.)
+  /// Prints the scope and source line of every node as a comment. (The parser ignores comments.)
   bool source_locations = false;
-  /// Constants of up to this many elements are printed in full, with floats as the shortest decimal
-  /// that reads back as the same bits. Larger constants are printed by name.
+  /// Constants of up to this many elements are printed in full, with each float as the shortest
+  /// decimal that is parsed as the same bits. Larger constants are printed by name.
   std::int64_t inline_elements = 64;
-  /// Receives the larger constants. If null, the text contains their names, but cannot be read
-  /// back.
+  /// Receives the larger constants. If null, the text contains only their names and cannot be
+  /// parsed.
   TextConstants* constants = nullptr;
 };
 
@@ -53,10 +53,10 @@ struct ParseOptions {
   const TextConstants* constants = nullptr;
 };
 
-/// Parses text from to_text() or written by hand. In hand-written text, values may have names
-/// (`%h = ...`), and the types after nodes may be omitted. Text without a program block gives an
-/// empty Program. All errors in the text, including mismatched shapes, are reported as FormatError
-/// with "file:line:column", the text that was found and the text that was expected.
+/// Parses text from to_text() or written by hand. In hand-written text, values may have names (`%h
+/// = ...`), and the types after nodes may be omitted. If the text has no program block, the Program
+/// is empty. All errors in the text, including mismatched shapes, are reported as FormatErrors with
+/// "file:line:column", the text that was found and the text that was expected.
 Module parse_text(std::string_view text, const ParseOptions& options = {});
 
 /// Returns the program as a Graphviz drawing: leaves are labelled by name, other nodes by op and

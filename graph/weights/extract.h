@@ -11,14 +11,14 @@ namespace WEFT_API weft {
 
 /// Copies the programs (all over one graph, before passes) into a new graph: their nodes, inputs,
 /// variables and functions, the graph's requirements on sizes, and the named values that depend on
-/// no other variable or input. Names, source locations and random streams are preserved, so the
-/// same store gives bit-exact results:
+/// no other variable or input. Names, source locations and random streams are preserved, so results
+/// with the same store are bit-exact:
 ///   const auto [graph, programs] = extract({predict});
 ///   Session session(*graph, store);
-/// Saving a file needs no such copy: save_checkpoint() saves only what its programs need, and
-/// extract() in checkpoint.h converts one file into another. Throws GraphError if there is no
-/// program, or if the programs belong to several graphs. Time and memory are linear in the size of
-/// the copy.
+/// Saving a file does not require such a copy: save_checkpoint() saves only the parts that its
+/// programs need, and extract() in checkpoint.h converts one file to another. Throws GraphError if
+/// there is no program, or if the programs belong to several graphs. Time and memory are linear in
+/// the size of the copy.
 std::pair<std::shared_ptr<Graph>, std::vector<Program>> extract(
     const std::vector<Program>& programs);
 

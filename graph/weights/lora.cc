@@ -22,7 +22,7 @@ constexpr const char* kB = ".lora_b";
 struct Pair {
   Variable a, b;
 };
-/// By the node in the source graph that reads the matrix.
+/// Keyed by the node in the source graph that reads the matrix.
 using Pairs = std::unordered_map<const Node*, Pair>;
 
 void check(const LoraOptions& o) {

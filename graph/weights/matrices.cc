@@ -16,8 +16,8 @@
 namespace weft {
 namespace {
 
-// Returns true if this use reads the matrix as [outputs, inputs], false if as [inputs, outputs],
-// and nullopt if it uses the matrix in any other way.
+// Returns true if this node reads the matrix as [outputs, inputs], false if it reads the matrix as
+// [inputs, outputs], and nullopt if it uses the matrix in any other way.
 std::optional<bool> use_as_weight(const Node& node, std::size_t operand, bool embeddings) {
   if (is(node, "matmul") && operand == 1) return node.attributes().flag("transpose_b");
   if (embeddings && is(node, "take") && operand == 0 && node.attributes().integer("axis") == 0) {
@@ -67,7 +67,7 @@ std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Progra
   const auto add = [&](const std::string& name, const Value& value) {
     if (const auto out_in = layout(value)) result.push_back({name, value, *out_in});
   };
-  std::map<std::string, QuantizedRead> quantized;  // by the variable that stores the matrix
+  std::map<std::string, QuantizedRead> quantized;  // keyed by variable that stores the matrix
   if (options.quantized) {
     for (const QuantizedRead& read : quantized_reads(graph)) quantized[read.stored.name()] = read;
   }
@@ -115,7 +115,7 @@ Program copy_program(const Program& program, Cloner& cloner) {
   result.precision(program.precision()).shards(program.shards());
   for (const auto& [name, value] : program.outputs()) result.output(name, cloner.copy(value), {});
   for (const auto& [variable, value] : program.given_updates()) {
-    cloner.copy(variable.value());  // declares it
+    cloner.copy(variable.value());  // declares the variable
     const Variable stored = cloner.target().find_variable(variable.name());
     result.update(stored, as_stored(cloner.copy(value), stored.dtype()), {});
   }

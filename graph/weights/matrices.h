@@ -1,5 +1,5 @@
 // The weight matrices of programs, that is, the parameters that linear layers multiply by, and
-// helpers that the transforms of weights share.
+// helpers shared by the weight transforms.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace WEFT_API weft {
 /// A parameter that the programs use only as a weight matrix.
 struct WeightMatrix {
   std::string name;
-  Value value;          // the f32 matrix: the parameter itself, or the value it is widened to
+  Value value;          // the f32 matrix: the parameter itself or its widened value
   bool out_in = false;  // layout: true for [outputs, inputs], false for [inputs, outputs]
 
   std::int64_t rows() const { return value.shape()[0].constant(); }
@@ -23,18 +23,19 @@ struct WeightMatrix {
   std::int64_t outputs() const { return out_in ? rows() : columns(); }
 };
 
-/// Which parameters count as weight matrices, in addition to f32 parameters used only by products.
+/// Selects parameters that count as weight matrices in addition to f32 parameters that are used
+/// only by products.
 struct WeightMatrixOptions {
   bool embeddings = false;  // matrices whose rows are also looked up
   bool quantized = false;   // quantised matrices (quantized_weights.h)
 };
 
-/// Returns true for an f32 parameter with two axes of constant sizes.
+/// Returns true for an f32 parameter with two axes of constant size.
 bool is_weight_matrix(const VariableInfo& info);
 
 /// Returns the matrices that the programs, all over `graph`, use only as the second operand of
 /// matmul or, depending on the options, also for lookups of rows. All uses of a matrix must agree
-/// on which axis holds the inputs. The result is in order of declaration.
+/// on which axis holds the inputs. The result is in declaration order.
 std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Program>& programs,
                                           const WeightMatrixOptions& options = {});
 
@@ -43,9 +44,9 @@ std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Progra
 bool matches(const std::string& pattern, const std::string& name);
 bool matches_any(const std::vector<std::string>& patterns, const std::string& name);
 
-/// Returns the candidates that match at least one pattern. Throws ArgumentError for a pattern that
-/// matches none, listing all candidates; `what` describes a candidate in the message, as in "matrix
-/// that can be converted".
+/// Returns the candidates that match at least one pattern. If a pattern matches no candidate,
+/// throws an ArgumentError that lists all candidates; `what` describes a candidate in the message,
+/// as in "matrix that can be converted".
 std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candidates,
                                           const std::vector<std::string>& patterns,
                                           std::string_view what);
@@ -56,14 +57,15 @@ std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candi
 Graph& common_graph(const std::vector<Program>& programs, std::string_view what);
 
 /// Returns an empty graph for copies of programs over `source`, with its ops, symbols and
-/// requirements. New random draws in it get other stream numbers than the draws of `source`.
+/// requirements. New random draws in this graph use different stream numbers from the draws of
+/// `source`.
 std::shared_ptr<Graph> empty_graph_like(const Graph& source);
 
-/// Copies a program with its name, precision, shards, outputs and given updates.
+/// Copies a program with its name, precision, shards, outputs and explicit updates.
 Program copy_program(const Program& program, Cloner& cloner);
 /// Copies all programs that are not empty.
 std::vector<Program> copy_programs(const std::vector<Program>& programs, Cloner& cloner);
-/// Gives the copies of named values of `source` the same names.
+/// Copies the names of values in `source` to the copies of these values.
 void copy_names(const Graph& source, Cloner& cloner);
 
 }  // namespace weft

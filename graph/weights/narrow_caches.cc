@@ -9,7 +9,7 @@ bool is_widened(const Value& v) {
          v.node().input(0).dtype() == DType::bf16;
 }
 
-/// Returns true if `v` is a cache, or derives from one by writes and lookups of rows.
+/// Returns true if `v` is a cache or is derived from a cache by row writes and lookups.
 bool derives_from_cache(Value v) {
   while (v.node().op().name == "dynamic_update_slice" || v.node().op().name == "take")
     v = v.node().input(0);

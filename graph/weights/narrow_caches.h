@@ -1,4 +1,4 @@
-// bf16 caches of keys and values: part of the transform in quantize.h.
+// bf16 key/value caches, a part of the transform in quantize.h.
 #pragma once
 
 #include <string>
@@ -13,14 +13,15 @@ namespace WEFT_API weft {
 /// through a cast. Returns the number of caches.
 std::size_t declare_narrow_caches(Graph& source, Cloner& cloner);
 
-/// A rewrite for a Cloner that keeps writes to narrow caches, and lookups of their rows, in bf16:
+/// Rewrite callback for a Cloner that keeps writes to narrow caches, and lookups of their rows, in
+/// bf16:
 ///   dynamic_update_slice(cast(c), x, at) -> cast(dynamic_update_slice(c, cast(x), at))
 ///   take(cast(c), rows)                  -> cast(take(c, rows))
 std::vector<Value> keep_caches_narrow(const Node& node, const std::vector<Value>& inputs,
                                       Graph& target);
 
-/// Returns `value` as a variable of type `dtype` stores it: the value from which it was widened, or
-/// a cast.
+/// Returns `value` in the form in which a variable of type `dtype` stores it: the value that it was
+/// widened from, or a cast.
 Value as_stored(Value value, DType dtype);
 
 }  // namespace weft

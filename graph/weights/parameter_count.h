@@ -7,8 +7,8 @@
 
 namespace WEFT_API weft {
 
-/// Returns the number of distinct trainable and frozen parameters of a graph. Quantised weights
-/// count as the weights before quantisation.
+/// Returns the number of distinct trainable and frozen parameters of a graph. Quantised weights are
+/// counted with their number of elements before quantisation.
 std::int64_t count_parameters(const Graph& graph);
 
 }  // namespace weft

@@ -34,7 +34,7 @@ Tensor transposed(const Tensor& matrix) {
   Tensor result = Tensor::empty(DType::f32, {columns, rows});
   const float* from = matrix.data<float>();
   float* to = result.mutable_data<float>();
-  constexpr std::int64_t kBlock = 16;  // cache lines of both matrices stay in cache
+  constexpr std::int64_t kBlock = 16;  // the cache lines of both matrices stay in cache
   for (std::int64_t j0 = 0; j0 < columns; j0 += kBlock) {
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = j0; j < std::min(j0 + kBlock, columns); ++j)
@@ -72,7 +72,7 @@ std::vector<Tensors> convert(const std::vector<WeightMatrix>& chosen, const Vari
   return result;
 }
 
-// Moves all tensors into one allocation, because they are read one after the other.
+// Moves all tensors into one allocation, because they are read in sequence.
 void gather(std::vector<Tensors>& tensors) {
   std::vector<Tensor*> parts;
   std::vector<std::pair<DType, Sizes>> types;
@@ -90,7 +90,8 @@ void gather(std::vector<Tensors>& tensors) {
   }
 }
 
-/// Shares with the new store all variables of `graph` that it lacks, except caches.
+/// Adds all variables of `graph` that `to` does not contain, except caches, to it. The tensors are
+/// shared with `from`.
 void share_others(const Graph& graph, const VariableStore& from, VariableStore& to) {
   for (const Variable& variable : graph.variables()) {
     const VariableInfo& info = variable.info();

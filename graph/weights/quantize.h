@@ -1,5 +1,5 @@
-// Quantisation of weights: a transform of programs and their variables, for inference and for
-// training adapters (lora.h).
+// Weight quantisation: a transform of programs and their variables, for inference and for training
+// adapters (lora.h).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct QuantizeOptions {
   WeightFormat weights = WeightFormat::int8;
   /// Name patterns of the matrices to convert, with shell wildcards * and ?.
   std::vector<std::string> patterns = {"*"};
-  /// Stores f32 caches (keys and values of decoding) as bf16. This halves the bytes that are read
+  /// Stores f32 caches (keys and values for decoding) as bf16. This halves the bytes that are read
   /// per token; every cached number is rounded once.
   bool narrow_caches = false;
 };
@@ -25,7 +25,7 @@ struct QuantizeOptions {
 /// A converted matrix, for reports.
 struct ConvertedWeight {
   std::string name;
-  std::string type;  // before the conversion: "f32[768, 2304]"
+  std::string type;  // original type, such as "f32[768, 2304]"
   std::size_t bytes_before = 0, bytes_after = 0;
 };
 
@@ -34,30 +34,30 @@ struct QuantizedModel {
   std::shared_ptr<Graph> graph;
   std::vector<Program> programs;
   std::shared_ptr<VariableStore> store;
-  std::vector<ConvertedWeight> weights;  // in order of declaration
-  std::size_t narrow_caches = 0;         // number of caches that became bf16
+  std::vector<ConvertedWeight> weights;  // in declaration order
+  std::size_t narrow_caches = 0;         // number of caches converted to bf16
 };
 
 /// Copies `programs` (all over one graph, before passes) into a new graph and their variables into
 /// a new store, and converts weight matrices to another format. Weight matrices are f32 parameters
 /// with two axes that the programs use only as the second operand of matmul or for lookups of rows
 /// (embeddings); all uses must agree on which axis holds the inputs. All other variables, including
-/// norms and biases, are unchanged and share their memory.
+/// norms and biases, are unchanged and share memory with the originals.
 ///
-/// quantized_weights.h describes what the programs read instead of a matrix.
+/// quantized_weights.h describes the variables and expressions that replace a matrix.
 ///
 /// Throws
 /// - ArgumentError if a program updates a matrix to be converted (quantised weights cannot be
-///   trained), if a pattern matches no matrix that can be converted (the message lists those that
-///   can), or if there are no programs;
+///   trained), if a pattern matches no matrix that can be converted (the message lists the matrices
+///   that can be converted), or if there are no programs;
 /// - GraphError if the programs belong to several graphs;
-/// - DataError, naming the matrix, for weights that the format cannot represent;
+/// - DataError, naming the matrix, if the format cannot represent the weights;
 /// - StateError if the store is torn.
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,
                         const QuantizeOptions& options = {});
 
-/// The inverse: converts the matrices back to f32 parameters, with the values to which they were
-/// rounded. Narrow caches remain narrow. Throws ArgumentError if there are no programs or no
+/// The inverse of quantize(): converts the matrices back to f32 parameters, which have the rounded
+/// values. Narrow caches remain narrow. Throws ArgumentError if there are no programs or no
 /// quantised matrices.
 QuantizedModel dequantize(const std::vector<Program>& programs, const VariableStore& store);
 

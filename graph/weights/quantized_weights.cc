@@ -100,8 +100,8 @@ Value declare_quantized(Graph& graph, const VariableInfo& info, const QuantizedW
       .output(0);
 }
 
-/// Replaces `from` in the copy by the value that `declare` builds in the cloner's target. The new
-/// nodes get the source location of `from`.
+/// Replaces `from` in the copy with the value that `declare` builds in the cloner's target. The new
+/// nodes have the source location of `from`.
 template <class Declare>
 void replace(Cloner& cloner, const Value& from, const Declare& declare) {
   Graph& target = cloner.target();
@@ -140,7 +140,7 @@ WeightFormat parse_weight_format(std::string_view name) {
 
 std::vector<QuantizedRead> quantized_reads(const Graph& graph) {
   std::vector<QuantizedRead> reads;
-  std::unordered_map<Value, std::size_t, ValueHash> widened;  // by cast: index into `reads`
+  std::unordered_map<Value, std::size_t, ValueHash> widened;  // maps casts to indices into `reads`
   for (std::size_t id = 0; id < graph.node_count(); ++id) {
     Node& node = graph.node(id);
     std::optional<QuantizedRead> read;

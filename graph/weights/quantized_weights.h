@@ -1,4 +1,5 @@
-// Quantised weight matrices: the parameters that replace a matrix W, and how programs read them.
+// Quantised weight matrices: the parameters that replace a matrix W, and how programs read these
+// parameters.
 //
 //   bf16         the frozen parameter W, always [outputs, inputs] (products with one row are twice
 //                as fast in this layout); programs read cast(W), with axes swapped back if needed
@@ -25,14 +26,15 @@ namespace WEFT_API weft {
 enum class WeightFormat { bf16, int8, int4 };
 /// Returns "bf16", "int8" or "int4".
 std::string_view weight_format_name(WeightFormat format);
-/// The inverse. Throws ArgumentError, listing the names, for an unknown name.
+/// The inverse of weight_format_name(). For an unknown name, throws an ArgumentError that lists the
+/// valid names.
 WeightFormat parse_weight_format(std::string_view name);
 
 /// Format and sizes of a quantised matrix.
 struct QuantizedWeight {
   WeightFormat format = WeightFormat::int8;
   std::int64_t inputs = 0, outputs = 0;
-  bool out_in = false;  // programs read it as [outputs, inputs]
+  bool out_in = false;  // true if programs read it as [outputs, inputs]
 
   /// Shape of the matrix as programs read it.
   Shape shape() const { return out_in ? Shape{outputs, inputs} : Shape{inputs, outputs}; }
@@ -47,10 +49,10 @@ struct QuantizedRead {
   Value value;             // the f32 matrix
   Variable stored, scale;  // W and undefined (bf16), or W.q and W.scale (int8, int4)
 };
-/// Returns all quantised matrices in a graph made by quantize() or with_quantized(), in order of
-/// declaration.
+/// Returns all quantised matrices in a graph made by quantize() or with_quantized(), in declaration
+/// order.
 std::vector<QuantizedRead> quantized_reads(const Graph& graph);
-/// As above, but only their names, formats and sizes.
+/// As above, but returns only the names, formats and sizes.
 QuantizedWeights quantized_weights(const Graph& graph);
 
 /// Returns the names of the variables that store a matrix: {"W.q", "W.scale"}, or {"W"} for bf16.
@@ -60,17 +62,18 @@ std::vector<std::string> stored_names(std::string_view name, WeightFormat format
 struct RewrittenPrograms {
   std::shared_ptr<Graph> graph;
   std::vector<Program> programs;
-  std::size_t narrow_caches = 0;  // number of caches that became bf16
+  std::size_t narrow_caches = 0;  // number of caches converted to bf16
 };
 
 /// Copies `programs` (all over one graph, before passes) so that they read the quantised matrices
 /// `weights` instead of the f32 parameters of the same names. The new variables have no values yet.
-/// If `narrow_caches` is true, f32 caches become bf16. Throws ArgumentError, naming the parameter,
-/// if it does not exist or has a different shape.
+/// If `narrow_caches` is true, f32 caches become bf16. If a parameter does not exist or has a
+/// different shape, throws an ArgumentError that names it.
 RewrittenPrograms with_quantized(const std::vector<Program>& programs,
                                  const QuantizedWeights& weights, bool narrow_caches = false);
 
-/// The inverse: returns copies that read f32 parameters again. Narrow caches remain narrow.
+/// The inverse of with_quantized(): returns copies that read f32 parameters. Narrow caches remain
+/// narrow.
 RewrittenPrograms without_quantized(const std::vector<Program>& programs);
 
 }  // namespace weft

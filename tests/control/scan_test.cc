@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_reason) {
                              {"scan 'scan' has no sequences: set its length"});
   check_error<ArgumentError>(
       [&] { scan(g, {h}, {x}, {}, [](Graph&, const ScanElements&) { return ScanStep{}; }); },
-      {"the body returns 0 carries, but there are 1"});
+      {"the body returns 0 carries, but the loop has 1"});
   check_error<ArgumentError>([&] { scan(g, {h}, {x}, {}, same, {.segment = -1}); },
                              {"segment must not be negative, but is -1"});
   // The failed calls leave no functions in the graph.

@@ -73,10 +73,9 @@ BOOST_AUTO_TEST_CASE(custom_gradients_with_equal_names_and_different_constants_a
   };
   add(0);
   add(0);
-  BOOST_CHECK_EXCEPTION(
-      add(1), GraphError,
-      testing::says("the graph has another function of this name ("
-                    "constant: they differ in value); give this one another name"));
+  BOOST_CHECK_EXCEPTION(add(1), GraphError,
+                        testing::says("the graph already has a different function with this name ("
+                                      "constant: they differ in value); choose another name"));
 }
 
 BOOST_AUTO_TEST_CASE(functions_with_equal_names_from_two_graphs_keep_their_constants) {

@@ -186,9 +186,9 @@ BOOST_AUTO_TEST_CASE(errors_name_the_bounds) {
                              {"rate must be positive, but is 0", "distributions_test.cc"});
   check_error<ArgumentError>(
       [&] { uniform(key, Shape{2}, 1, 0.5); },
-      {"uniform: low must be at most high", "they are 1 and 0.5", "distributions_test.cc"});
+      {"uniform: low must be at most high", "low and high are 1 and 0.5", "distributions_test.cc"});
   check_error<ArgumentError>([&] { uniform(key, Shape{2}, -1e308, 1e308, DType::f64); },
-                             {"their difference finite"});
+                             {"high - low must be finite"});
   check_error<ArgumentError>([&] { gumbel(key, Shape{2}, 0, -1); },
                              {"scale must be positive, but is -1"});
   check_error<ArgumentError>([&] { random_integers(key, Shape{2}, 3, 3); }, {"[3, 3) is empty"});

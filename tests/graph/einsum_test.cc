@@ -176,13 +176,13 @@ BOOST_AUTO_TEST_CASE(errors_state_the_reason) {
       [&] {
         einsum("ij->i", {a, b});
       },
-      {"is for 1 operands, but 2 are given"});
+      {"has subscripts for 1 operands, but 2 operands were passed"});
   check_error<ArgumentError>([&] { einsum("i1->i", {a}); }, {"illegal '1' at position 1"});
   check_error<ArgumentError>([&] { einsum("..ij->i", {a}); }, {"illegal '.' at position 0"});
   check_error<ArgumentError>([&] { einsum("......->", {a}); }, {"two \"...\" in one term"});
   check_error<ArgumentError>([&] { einsum("ij->ii", {a}); }, {"label i twice in its output"});
   check_error<ArgumentError>([&] { einsum("ij->ik", {a}); },
-                             {"label k in its output, but in no operand"});
+                             {"label k in its output but not in any operand"});
   check_error<ArgumentError>([&] { einsum("ij->", {}); }, {"needs at least one operand"});
 }
 

@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
   refuses([&] { embedding_bag(flat, at, {.offsets = at}); },
           "weight must be [vocabulary, width], but is i32[4]");
   refuses([&] { embedding_bag(flat, w, {.lengths = at, .offsets = at}); },
-          "lengths cannot be combined with offsets: they are for ids [bags, n]");
+          "lengths cannot be combined with offsets: they require ids [bags, n]");
   refuses(
       [&] {
         embedding_bag(ids, w, {.factors = g.input("f", DType::f32, {4, 2})});

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(inputs_have_named_dims) {
   BOOST_TEST((x.size(-1) == Dim(3)));
   BOOST_TEST((g.find_input("x") == x));
   BOOST_CHECK_EXCEPTION(g.input("x", DType::i32, {1}), GraphError,
-                        contains("input 'x'", "exists already", "graph_test.cc"));
+                        contains("input 'x'", "already exists", "graph_test.cc"));
   BOOST_CHECK_EXCEPTION(g.input("y", DType::i32, {-1}), ShapeError, contains("negative size"));
 }
 
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(variables_and_aliases) {
   g.set_trainable(w, false);
   BOOST_TEST(g.parameters().empty());
   BOOST_CHECK_EXCEPTION(net.variable("block.3.weight", DType::f32, {1}), GraphError,
-                        contains("exists already", "graph_test.cc"));
+                        contains("already exists", "graph_test.cc"));
   BOOST_CHECK_EXCEPTION(g.variable("v", DType::f32, {"n"}), ShapeError,
                         contains("only variables of kind cache"));
   BOOST_CHECK_EXCEPTION(g.find_variable("nope"), GraphError, contains("no variable 'nope'"));

@@ -155,8 +155,8 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_declarations) {
   first.variable("w", DType::f32, {2});
   BOOST_CHECK_EXCEPTION(
       first.variable("w", DType::f32, {2}), GraphError,
-      message_contains({"variable 'net.w' is declared twice in one pass over the model: two layers "
-                        "need two scopes",
+      message_contains({"variable 'net.w' is declared twice in one pass over the model: "
+                        "different layers need different scopes",
                         "with_update_test.cc"}));
   BOOST_CHECK_EXCEPTION(second.variable("w", DType::f32, {3}), ShapeError,
                         message_contains({"variable 'net.w' is f32[2], but f32[3] in this pass"}));

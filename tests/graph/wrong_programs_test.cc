@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(graphs) {
   const Value foreign = other.input("x", DType::f32, {64});
   WRONG(GraphError, x + foreign, "add: ", "another graph", "f32[64]");
   WRONG(GraphError, exp(Value()), "exp", "undefined");
-  WRONG(GraphError, g.input("x", DType::f32, {1}), "input 'x'", "exists already");
-  WRONG(GraphError, g.variable("p", DType::f32, {1}), "variable 'p'", "exists already");
+  WRONG(GraphError, g.input("x", DType::f32, {1}), "input 'x'", "already exists");
+  WRONG(GraphError, g.variable("p", DType::f32, {1}), "variable 'p'", "already exists");
   WRONG(GraphError, g.set_name("a", x);
         g.set_name("a", y), "the name 'a' already belongs to another value", "f32[batch, seq, 64]");
   WRONG(GraphError, Program("t").output("o", x).output("o", y), "already has an output 'o'");

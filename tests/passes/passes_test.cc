@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(custom_gradients_are_functions) {
           g, "square", {x},
           [](Graph&, const std::vector<Value>& in) { return std::vector<Value>{in[0] + in[0]}; },
           gradient),
-      GraphError, says("the graph has another function of this name"));
+      GraphError, says("the graph already has a different function with this name"));
   BOOST_CHECK_EXCEPTION(
       custom_gradient(g, "f", {x}, forward,
                       [](Graph&, const std::vector<Value>&) { return std::vector<Value>(); }),

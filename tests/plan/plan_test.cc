@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(the_verifier_detects_broken_plans) {
           if (b.space == Space::arena) b.offset += 4;
         }
       },
-      "is not aligned");
+      "is not 64-byte aligned");
   check_broken([](Plan& p) { p.arena_bytes -= 64; }, "outside the arena");
   check_broken(
       [](Plan& p) {
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(the_verifier_detects_broken_plans) {
   check_broken([](Plan& p) { p.outputs[0].value = p.outputs[1].value; },
                "is not in its own memory");
   check_broken([](Plan& p) { p.updates.clear(); },
-               "is written by something that is not its update");
+               "is overwritten by a value that is not its update");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(the_verifier_detects_wrong_recomputation) {
     v.source = v.source > ValueId(4) ? v.source - 2 : v.source + 2;
   });
   check_broken("occurs twice", [&](Plan& p) { first_again(p)->rematerialised = false; });
-  check_broken("output 's' is another value of the program", [](Plan& p) {
+  check_broken("output 's' is a different value of the program", [](Plan& p) {
     const auto feed = std::find_if(p.buffers.begin(), p.buffers.end(),
                                    [](const PlanBuffer& b) { return b.space == Space::feed; });
     p.outputs[0] = {"s", feed->first_value, false};

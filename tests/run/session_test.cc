@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(outputs_are_written_into_tensors_of_the_caller) {
       [&] {
         s.run(p, {{"x", x}}, {.into = {{"y", x}}});
       },
-      {"overlaps the one fed as 'x'"});
+      {"overlaps the tensor fed as 'x'"});
 }
 
 BOOST_AUTO_TEST_CASE(output_memory_is_reused) {

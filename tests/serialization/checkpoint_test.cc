@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_failing_save_keeps_the_old_file) {
   BOOST_CHECK_EXCEPTION(
       write_checkpoint(path, {programs[0], Program("b").output("x", other.scalar(DType::f32, 1))},
                        value_of),
-      GraphError, says("program 'b' uses another graph than 'train'"));
+      GraphError, says("program 'b' uses a different graph from 'train'"));
   BOOST_CHECK_EXCEPTION(
       write_checkpoint(path, programs, value_of, {.attachments = {{"a", "", ""}, {"a", "", ""}}}),
       ArgumentError, says("two attachments called 'a'"));

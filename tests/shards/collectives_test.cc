@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(errors_name_a_wrong_number_of_ranks) {
         shards.run(Program("q").output("z", shard_sum(sum(all_reduce(x, 1)))).shards({.count = 2}),
                    {{"x", fed}});
       },
-      {"all_reduce is for programs without shards", "collectives_test.cc"});
+      {"all_reduce exchanges values between ranks explicitly", "collectives_test.cc"});
   const ScanBody body = [](Graph&, const ScanElements& in) {
     return ScanStep{{all_reduce(in.carries[0], 1)}};
   };
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(errors_name_a_wrong_number_of_ranks) {
       [&] {
         shards.run(Program("r").output("z", shard_sum(looped)).shards({.count = 2}), {{"x", fed}});
       },
-      {"all_reduce is for programs without shards", "collectives_test.cc"});
+      {"all_reduce exchanges values between ranks explicitly", "collectives_test.cc"});
 }
 
 BOOST_AUTO_TEST_CASE(different_programs_are_reported_before_they_run) {

@@ -363,8 +363,9 @@ BOOST_AUTO_TEST_CASE(a_rank_lost_during_the_parameter_exchange_makes_the_store_i
           torn += session.store()->torn() ? 1 : 0;
           BOOST_TEST((session.store()->torn() || !fails));
           if (session.store()->torn()) {
-            check_error<StateError>([&] { session.store()->snapshot(); },
-                                    {"cannot be read: an earlier run failed while it wrote them"});
+            check_error<StateError>(
+                [&] { session.store()->snapshot(); },
+                {"cannot be read: an earlier run failed while it was writing them"});
             throw;
           }
           // A rank that had not begun the exchange keeps its old values.

@@ -279,7 +279,8 @@ BOOST_AUTO_TEST_CASE(reading_partitioned_state_is_an_error_that_names_it) {
     session.run(train, Network::batch(0));
     const std::string line =
         "variable 'optimizer.net.table.weight.m' is partitioned: each of the 2 ranks holds the "
-        "part that it updates; call Session::gather_state() on all ranks to make it whole";
+        "part that it updates; call Session::gather_state() on all ranks to restore the "
+        "complete variable";
     {
       const std::lock_guard lock(one_at_a_time);
       check_error<StateError>([&] { session.value("optimizer.net.table.weight.m"); }, {line});

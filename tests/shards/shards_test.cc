@@ -538,7 +538,8 @@ BOOST_AUTO_TEST_CASE(errors_name_empty_programs_and_unknown_axes) {
   const NamedTensors feeds = {{"x", Tensor::full(DType::f32, {4}, 1)}};
   check_error<ArgumentError>(
       [&] { session.run(Program(program).shards({.count = 2, .axis = "bach"}), feeds); },
-      {"program 'p' splits its batch along 'bach', but no fed input has this first axis "
+      {"program 'p' splits its batch along 'bach', but no fed input has this symbol as its first "
+       "axis "
        "(did you mean 'batch'?): 'x' f32[batch]; set Shards::axis to the right symbol"});
   // Shards that are fed separately need no axis.
   const Results results = session.run_shards(Program(program).shards({.count = 2, .axis = "bach"}),

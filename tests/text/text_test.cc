@@ -353,12 +353,12 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
   bad("%0 = mul(%x, 1e99)",
       "4:14: expected a number of dtype f32 like the other operands, found \"1e99\"");
   bad("%0 = mul(1, 2)",
-      "4:10: 1 takes the dtype of another operand, but there is none; write the "
+      "4:10: the dtype of 1 cannot be inferred from another operand; write the "
       "number with its type: f32[] {1}");
   bad("%0 = mul(%x, )",
       "4:14: expected a value (%...), a variable (@...) or a number, found \")\"");
   bad("%0 = mul(%x, i64[] {2})", "4:6: mul: ");
-  bad("%0 = mul(%x, f32[2] {2})", "4:14: f32[2] has 2 elements, but 1 are given");
+  bad("%0 = mul(%x, f32[2] {2})", "4:14: f32[2] has 2 elements, but 1 were given");
   bad("%x = exp(%x)", "4:1: %x is defined twice");
   bad("%0, %1 = f32[] {1}", "4:10: a constant has 1 outputs, but 2 are named");
   bad("%0 = sum(%x) {axis = 1}", "4:15: op sum has no attribute axis; it has: axes");
@@ -366,21 +366,21 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
   bad("%0 = sum(%x) {axes = [7], keepdims = false} : f32[]", "4:6: sum: ");
   bad("%0 = sum(%x) {axes = [0], keepdims = false} : f32[5]",
       "4:47: sum returns f32[4], but the text declares f32[5]");
-  bad("%0 = sum(%x) {axes = [zero]}", "4:23: expected a whole number");
+  bad("%0 = sum(%x) {axes = [zero]}", "4:23: expected an integer");
   bad("%0, %1 = sum(%x) {axes = [0], keepdims = false} : f32[4]",
       "4:10: sum has 1 outputs, but 2 are named");
   bad("%0 = sum!9(%x)", "4:6: unknown op sum version 9 (pass custom ops in ParseOptions::ops)");
   bad("%0 = variable()", "4:6: variable cannot be applied like an op");
   bad("%0 = call(%x) {body = \"f\"} : f32[4]", "4:6: function @f is not defined");
   bad("%0 = constant() {value = f32[3] {1, 2}} : f32[3]",
-      "4:26: f32[3] has 3 elements, but 2 are given");
+      "4:26: f32[3] has 3 elements, but 2 were given");
   bad("%0 = constant() {value = f32[1] {one}} : f32[1]",
       "4:34: \"one\" is not a value of dtype f32");
   bad("%0 = constant() {value = i8[1] {128}} : i8[1]", "\"128\" is not a value of dtype i8");
   bad("%0 = constant() {value = f32[100] constant big} : f32[100]",
       "4:44: constant big is not in ParseOptions::constants");
   bad("%0 = constant() {value = f32[4611686018427387904, 4] {}} : f32[0]", "4:26: ");
-  bad("input %x: f32[2]", "4:1: input 'x': an input of this name exists already");
+  bad("input %x: f32[2]", "4:1: input 'x': an input of this name already exists");
   bad("input %y: f31[2]", "4:11: ");
   bad("input %y: f32[m]", "4:15: dim \"m\" is not declared; write \"dim m\" first");
   bad("input %y: f32[2 +]", "4:15: ");
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
   bad("program p { result y = %x }", "4:13: expected precision, shards, output, update or \"}\"");
   bad("program p { shards 3 along n }", "4:13: shards must be a power of two in [1, 1048576]");
   bad("program p { shards 4 n }", "4:22: expected \"along\" and the symbol of an axis");
-  bad("program p { shards 0 along n }", "4:20: expected a whole number, at least 1");
+  bad("program p { shards 0 along n }", "4:20: expected an integer from 1");
   bad("program p { output \"y = %x }", "4:20: the string is not terminated");
   bad("program p { } more", "4:15: expected the end of the text, found \"more\"");
 }
