@@ -39,7 +39,7 @@ Model build_albert(Request& request) {
                    {"embeddings.token_types", "embeddings.token_type_embeddings"},
                    {"embeddings.norm", "embeddings.LayerNorm"},
                    {"embeddings.projection", "encoder.embedding_hidden_mapping_in"}};
-  // Check both factors before their product is used.
+  // Check both factors before computing their product, which could overflow otherwise.
   check::at_most({{"layer_groups", c.layer_groups, size_limits::kLayers},
                   {"group_layers", c.group_layers, size_limits::kLayers}});
   add_layers(style.encoder, c.distinct_layers(),
