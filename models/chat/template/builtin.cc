@@ -36,7 +36,7 @@ std::string argument_mismatch(const Builtin& builtin, std::size_t positional,
   }
   for (std::size_t i = 0; i < builtin.required; ++i) {
     if (!given[i])
-      return fmt::format("'{}' lacks its argument '{}'", builtin.name, builtin.parameters[i]);
+      return fmt::format("'{}' lacks the argument '{}'", builtin.name, builtin.parameters[i]);
   }
   return "";
 }
