@@ -34,7 +34,7 @@ CharacterTokenizer CharacterTokenizer::with_ends() const {
 }
 
 CharacterTokenizer CharacterTokenizer::from_text(std::string_view text) {
-  if (text.empty()) throw ArgumentError("an empty text has no vocabulary");
+  if (text.empty()) throw ArgumentError("cannot build a vocabulary from an empty text");
   std::set<char32_t> characters;
   for (std::size_t offset = 0; offset < text.size();)
     characters.insert(next_code_point(text, offset));

@@ -28,7 +28,8 @@ struct Truncation {
   TextEnd direction = TextEnd::right;
   std::uint64_t max_length = 512;  // total number of ids, including special tokens
   TruncationStrategy strategy = TruncationStrategy::longest_first;
-  std::uint64_t stride = 0;  // ids shared by adjacent windows
+  /// Number of ids that adjacent windows share.
+  std::uint64_t stride = 0;
 
   template <class Fields>
   void describe(Fields& fields) {
@@ -39,12 +40,11 @@ struct Truncation {
   }
 };
 
-/// Truncates `encoding` to `most` ids. The ids removed become overflow windows of at most `most`
-/// ids, in which adjacent windows share `stride` ids. Throws ArgumentError if `stride` is not less
-/// than `most`.
+/// Truncates `encoding` to `most` ids. The removed ids form overflow windows of at most `most` ids.
+/// Adjacent windows share `stride` ids. Throws ArgumentError if `stride` is not less than `most`.
 void truncate(Encoding& encoding, std::size_t most, std::size_t stride, TextEnd direction);
-/// Truncates one text or a pair so that it fits `truncation` together with `added` special tokens.
-/// Throws ArgumentError if nothing would be left of the text to be truncated.
+/// Truncates one text or a pair of texts so that it satisfies `truncation` together with `added`
+/// special tokens. Throws ArgumentError if nothing would be left of the text that is truncated.
 void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation& truncation,
               std::size_t added);
 

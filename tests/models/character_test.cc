@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {
   BOOST_CHECK_EXCEPTION(tokenizer.decode(wrong), DataError,
                         says("token id 4 is outside the vocabulary [0, 4)"));
   BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_text(""), ArgumentError,
-                        says("an empty text has no vocabulary"));
+                        says("cannot build a vocabulary from an empty text"));
 }
 
 BOOST_AUTO_TEST_CASE(invalid_utf8_is_rejected_with_its_offset) {

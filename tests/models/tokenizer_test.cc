@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(folders_yield_their_tokenizer_or_list_their_files) {
   };
   files.write("none/config.json", "{}");
   missing("none",
-          "none has no tokenizer: it holds none of tokenizer.json, vocab.json with merges.txt");
+          "none has no tokenizer: it contains none of tokenizer.json, vocab.json with merges.txt");
   files.write("json/tokenizer.json", R"({"model": {"type": "BPE"}})");
   files.write("json/vocab.txt", "[UNK]\n");
   missing("json", "json: tokenizer.json.model lacks 'vocab'");
