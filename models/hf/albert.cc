@@ -1,4 +1,5 @@
-// ALBERT: factorised embeddings, layers that share weights, sentence-order prediction.
+// ALBERT: a BERT variant with factorised embeddings, shared layer weights and sentence-order
+// prediction.
 #include <fmt/format.h>
 
 #include "weft/models/families/size_limits.h"

@@ -79,7 +79,8 @@ ConfigReader::ConfigReader(std::string_view text, std::string file)
   fixed("is_decoder", false, "an encoder used as a decoder is not supported");
   fixed("add_cross_attention", false, "cross attention in this model is not supported");
   fixed("cross_attention_hidden_size", nullptr, "cross attention is not supported");
-  fixed("tie_encoder_decoder", false, "sharing encoder and decoder is not supported");
+  fixed("tie_encoder_decoder", false,
+        "sharing weights between encoder and decoder is not supported");
   fixed("torchscript", false, "models with weights untied for TorchScript are not supported");
   fixed("pruned_heads", json::object(), "pruned models are not supported");
   fixed("quantization_config", nullptr, "quantized weights are not supported");

@@ -198,8 +198,8 @@ void read_positions(const std::string& name, EncoderConfig& c) {
     return;
   }
   throw ArgumentError(
-      fmt::format("config.json: position_embedding_type \"{}\" is not supported: absolute, "
-                  "relative_key and relative_key_query are",
+      fmt::format("config.json: position_embedding_type \"{}\" is not supported; use absolute, "
+                  "relative_key or relative_key_query",
                   name));
 }
 

@@ -14,8 +14,8 @@ void read_feed_forward(const std::string& projection, EncoderDecoderConfig& c) {
   c.gated = dash != std::string::npos && projection.substr(0, dash) == "gated";
   if (dash != std::string::npos && !c.gated) {
     throw ArgumentError(fmt::format(
-        "config.json: feed_forward_proj \"{}\" is not supported: \"gated-<activation>\" and "
-        "\"<activation>\" are",
+        "config.json: feed_forward_proj \"{}\" is not supported; use \"gated-<activation>\" or "
+        "\"<activation>\"",
         projection));
   }
   const std::string activation = c.gated ? projection.substr(dash + 1) : projection;

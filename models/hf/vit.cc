@@ -52,7 +52,7 @@ class Task {
     if (masked) mask_ = request_.input("bool_masked_pos", {"batch", ""});
     if (mask_.defined() && mask_.size(1) != Dim(patches)) {
       throw ShapeError(
-          fmt::format("bool_masked_pos must be [batch, {}], one number per patch, not "
+          fmt::format("bool_masked_pos must be [batch, {}] (one number per patch), not "
                       "[batch, {}]",
                       patches, mask_.size(1).str()));
     }

@@ -18,7 +18,7 @@
 
 namespace WEFT_API weft {
 
-/// How invalid UTF-8 is handled.
+/// Specifies how invalid UTF-8 is handled.
 enum class InvalidBytes : std::uint8_t {
   replaced,  // one U+FFFD for each ill-formed subsequence, see examine_character()
   kept       // kept as bytes if the ids are byte-level; otherwise as `replaced`

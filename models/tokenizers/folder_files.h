@@ -18,7 +18,7 @@ struct TokenizerFiles {
   std::string note = {};
 };
 
-/// Which settings files from a tokenizer's original folder are kept.
+/// Specifies which settings files from a tokenizer's original folder are kept.
 enum class KeptSettings {
   as_they_are,
   with_names,  // kept, but the names of all special tokens are updated

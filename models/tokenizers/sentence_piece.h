@@ -3,9 +3,9 @@
 // word), so decoding requires no rules. Models are stored in SentencePiece's own format and can be
 // read by its tools.
 //
-// The SentencePiece library itself is not used: Debian's build bundles an old protobuf whose
-// symbols collide with those of the protobuf that Weft needs. The process crashes, whichever of the
-// two comes first.
+// The SentencePiece library itself is not used, because Debian's build bundles an old version of
+// protobuf. Its symbols collide with those of the protobuf version that Weft needs, and the process
+// crashes regardless of which of the two comes first.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,7 @@ struct SentencePieceOptions {
 ///
 /// Models trained by Weft collapse each run of whitespace (including tabs and line breaks) to one
 /// space and strip whitespace at the ends of a text, unless they keep whitespace. Their input must
-/// be UTF-8. All other models reproduce the SentencePiece library: the same ids for the same bytes,
-/// for any bytes.
+/// be UTF-8. All other models return the same ids as the SentencePiece library for arbitrary bytes.
 class SentencePieceTokenizer : public NoSpecialTokens {
  public:
   static constexpr const char* kType = "weft.tokenizer.sentence_piece";
@@ -74,8 +73,9 @@ class SentencePieceTokenizer : public NoSpecialTokens {
   /// ids than the piece indices of their SentencePiece model.
   SentencePieceTokenizer with_layout(SentencePieceModel::Layout layout) const;
   const SentencePieceModel& model() const;
-  /// Returns the tokenizer for the target texts of an encoder-decoder, which uses the same ids. For
-  /// all models except Marian's, which have two tokenizers, it is this tokenizer.
+  /// Returns the tokenizer for the target texts of an encoder-decoder. It uses the same ids as this
+  /// tokenizer. For Marian models, which have two tokenizers, it is the second one; for all other
+  /// models, it is this tokenizer.
   SentencePieceTokenizer targets() const;
 
   /// Returns the number of ids.

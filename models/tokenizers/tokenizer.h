@@ -134,9 +134,9 @@ class Tokenizer {
 
   // Functions for texts that end with eos_id(), as encoder-decoder models read and generate them.
 
-  /// Returns the tokenizer for the target texts of a model, which uses the same ids. It is usually
-  /// this tokenizer, but some published translation models have a separate SentencePiece model for
-  /// each language.
+  /// Returns the tokenizer for the target texts of a model. It uses the same ids as this tokenizer
+  /// and is usually the same tokenizer, but some published translation models have a separate
+  /// SentencePiece model for each language.
   Tokenizer targets() const;
   /// Returns this tokenizer with ids for padding and end of sequence, which a CharacterTokenizer
   /// does not have by default. Throws ArgumentError if a tokenizer of another type lacks one of

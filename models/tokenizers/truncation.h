@@ -16,7 +16,7 @@ enum class TextEnd : std::uint8_t { left, right };
 inline constexpr std::array<std::string_view, 2> kTextEndNames = {"Left", "Right"};
 inline ChoiceNames choice_names(TextEnd) { return {"direction", kTextEndNames}; }
 
-/// Which text of a pair is truncated.
+/// Specifies which text of a pair is truncated.
 enum class TruncationStrategy : std::uint8_t { longest_first, only_first, only_second };
 inline constexpr std::array<std::string_view, 3> kTruncationStrategyNames = {
     "LongestFirst", "OnlyFirst", "OnlySecond"};

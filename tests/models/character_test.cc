@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(json_round_trips) {
                         says("not a character tokenizer"));
   BOOST_CHECK_EXCEPTION(
       CharacterTokenizer::from_bytes(R"({"type": "character", "characters": "ba"})"), FormatError,
-      says("ascending and distinct"));
+      says("distinct and in ascending order"));
 }
 
 BOOST_AUTO_TEST_CASE(unknown_characters_and_ids_are_named) {

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(invalid_compiled_maps_are_rejected) {
       return found;
     });
   };
-  check_rejected("", "it has 0 bytes");
+  check_rejected("", "it has only 0 bytes");
   check_rejected(std::string("\xFF\xFF\xFF\x7F abc", 8),
                  "the size of its double array is 2147483647 bytes, but 4 bytes follow");
   check_rejected(std::string(4, '\0') + "abcd", "the size of its double array is 0 bytes");

@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(unknown_components_are_rejected_by_name_and_location) {
       return says;
     });
   };
-  check_rejected("/version", "2.0", "has the version '2.0'; 1.0 is supported");
+  check_rejected("/version", "2.0", "has the version '2.0', but only 1.0 is supported");
   check_rejected(
       "/normalizer", {{"type", "Magic"}},
       "the tokenizer.normalizer has the unknown type 'Magic'; known types are BertNormalizer, ");
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(unknown_components_are_rejected_by_name_and_location) {
   check_rejected("/model/merges", 7, "model.merges must be an array of merges");
   check_rejected("/model/vocab/he", "x",
                  "'model.vocab' must contain integers, but 'he' is not one");
-  check_rejected("/model/vocab", 7, "model.vocab must be an object of ids");
+  check_rejected("/model/vocab", 7, "model.vocab must be an object that maps pieces to ids");
   check_rejected("/model/vocab/he", 1ULL << 63,
                  "'model.vocab' must contain integers, but 'he' is not one");
   check_rejected("/model/vocab/he", -1, "ids are 0 to");

@@ -139,7 +139,7 @@ Value item_of(Run& run, const Value& value, const Value& key) {
     const std::int64_t index = slice_number(run, key);
     if (const Sequence* sequence = as_sequence(value)) {
       if (sequence->kind == Sequence::Kind::iterator || sequence->kind == Sequence::Kind::view)
-        run.fail(fmt::format("{} cannot be indexed by number", kind_of(value)));
+        run.fail(fmt::format("{} cannot be indexed with an integer", kind_of(value)));
       const auto size = static_cast<std::int64_t>(sequence->items.size());
       const std::int64_t at = index < 0 ? index + size : index;
       if (at >= 0 && at < size) return sequence->items[static_cast<std::size_t>(at)];

@@ -525,7 +525,8 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr subject) {
   if (sees("(")) {
     given = arguments();
   } else if (begins_value && !sees_name("else") && !sees_name("or") && !sees_name("and")) {
-    if (sees_name("is")) fail("has a test of a test; put the first in parentheses");
+    if (sees_name("is"))
+      fail("applies a test to the result of a test; put the first test in parentheses");
     given.positional.push_back(postfix(primary()));
   }
   check_fit(*found, given, place);

@@ -47,7 +47,7 @@ Value range(Run& run, const Value&, const CallArguments& arguments) {
   std::vector<Value> items;
   for (std::int64_t i = begin; step > 0 ? i < end : i > end;) {
     if (static_cast<std::int64_t>(items.size()) >= kMaxRange)
-      run.fail(fmt::format("'range' yields at most {} numbers", kMaxRange));
+      run.fail(fmt::format("'range' must not yield more than {} numbers", kMaxRange));
     run.step();
     items.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;

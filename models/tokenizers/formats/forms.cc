@@ -22,7 +22,7 @@ std::pair<std::string, const nlohmann::json*> only_member(const nlohmann::json& 
 void FieldReader::vocabulary(const char* key, Vocabulary& value) {
   if (find(key) == nullptr) throw FormatError(fmt::format("{} lacks '{}'", where_, key));
   if (lists_ == nullptr || !lists_->table_found)
-    throw FormatError(fmt::format("{} must be an object of ids", place(key)));
+    throw FormatError(fmt::format("{} must be an object that maps pieces to ids", place(key)));
   value = vocabulary_of(*lists_, place(key));
 }
 
@@ -155,7 +155,8 @@ Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where) {
   pieces.reserve(lists.table.size());
   for (const auto& [piece, id] : lists.table) {
     if (!std::in_range<std::int32_t>(id)) {
-      throw FormatError(fmt::format("{}: the piece '{}' has the id {}", where, excerpt(piece), id));
+      throw FormatError(
+          fmt::format("{}: the piece '{}' has the invalid id {}", where, excerpt(piece), id));
     }
     pieces.emplace_back(piece, static_cast<std::int32_t>(id));
   }

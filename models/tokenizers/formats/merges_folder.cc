@@ -98,8 +98,8 @@ enum class TemplateKind {
 
 /// A group of tokenizer classes that behave identically.
 struct MergesClass {
-  std::vector<std::string_view> names;        // without "Fast"
-  std::vector<std::string_view> model_types;  // in config.json
+  std::vector<std::string_view> names;        // class names without the suffix "Fast"
+  std::vector<std::string_view> model_types;  // values of model_type in config.json
   Description (*describe)(const FolderSettings&);
   TemplateKind template_kind;
   SpecialNames special;  // defaults, overridden by the folder

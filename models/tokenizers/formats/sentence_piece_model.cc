@@ -81,7 +81,7 @@ void read_pieces(const sentence_piece::Model& model, SentencePieceModel& result)
     if (const auto [first, added] = seen.emplace(piece.piece(), id); !added)
       fail(fmt::format("pieces {} and {} are both '{}'", first->second, id, piece.piece()));
     if (!std::isfinite(piece.score()))
-      fail(fmt::format("piece {} has the score {}", id, piece.score()));
+      fail(fmt::format("piece {} has the score {}, which is not finite", id, piece.score()));
     if (kind == Kind::byte) {
       const auto byte = byte_of_piece(piece.piece());
       if (!byte || piece.piece() != byte_piece(*byte))

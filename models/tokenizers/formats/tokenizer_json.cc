@@ -53,8 +53,8 @@ SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
   std::string version = kVersion;
   fields.optional("version", version);
   if (version != kVersion) {
-    throw FormatError(
-        fmt::format("{} has the version '{}'; {} is supported", what, excerpt(version), kVersion));
+    throw FormatError(fmt::format("{} has the version '{}', but only {} is supported", what,
+                                  excerpt(version), kVersion));
   }
   SubwordParts parts;
   SpecialFields special;

@@ -36,7 +36,7 @@ PrecompiledMap::PrecompiledMap() { keeps_.fill(true); }
 
 PrecompiledMap PrecompiledMap::parse(std::string_view blob) {
   constexpr std::size_t kUnit = sizeof(std::uint32_t);
-  if (blob.size() < kUnit) fail(fmt::format("it has {} bytes", blob.size()));
+  if (blob.size() < kUnit) fail(fmt::format("it has only {} bytes", blob.size()));
   const auto number = [&](std::size_t at) {
     std::uint32_t result = 0;
     for (std::size_t i = 0; i < kUnit; ++i)

@@ -13,7 +13,7 @@
 namespace WEFT_API weft {
 namespace pre_tokenizers {
 
-/// How delimiters are handled.
+/// Specifies how delimiters are handled.
 enum class Delimiter : std::uint8_t {
   removed,          // dropped
   isolated,         // a separate part

@@ -54,7 +54,7 @@ UnigramModel::UnigramModel(std::vector<std::pair<std::string, double>> pieces,
 void UnigramModel::prepare(bool) {
   if (unknown_ && (*unknown_ < 0 || *unknown_ >= static_cast<std::int64_t>(pieces_.size()))) {
     throw FormatError(
-        fmt::format("'unk_id' is {}, but there are {} pieces", *unknown_, pieces_.size()));
+        fmt::format("'unk_id' is {}, but there are only {} pieces", *unknown_, pieces_.size()));
   }
   std::vector<std::pair<std::string_view, std::int32_t>> ids;
   ids.reserve(pieces_.size());

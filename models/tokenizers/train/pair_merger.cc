@@ -17,7 +17,7 @@ std::int64_t count_of(const std::uint32_t* word) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(word[2]) << 32 | word[1]);
 }
 
-/// Appends `word` unless it is the last element.
+/// Appends `word` unless it is already the last element.
 void note(std::vector<std::uint32_t>& words, std::uint32_t word) {
   if (words.empty() || words.back() != word) words.push_back(word);
 }

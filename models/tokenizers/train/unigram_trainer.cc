@@ -38,7 +38,8 @@ double digamma(double x) {
          y * (1.0 / 24 - y * (7.0 / 960 - y * (31.0 / 8064 - y * (127.0 / 30720))));
 }
 
-/// Returns a word without the character that follows it.
+/// Returns `word` without its last character, which is the character that follows the word in the
+/// text.
 std::u32string_view within(std::u32string_view word) { return word.substr(0, word.size() - 1); }
 
 CountedWords characters_of(const WordTable& words) {

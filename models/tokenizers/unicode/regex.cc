@@ -73,7 +73,7 @@ class Translation {
         escape(true);
       } else if (rest.starts_with("[:")) {
         const std::size_t end = rest.find(":]");
-        if (end == std::string_view::npos) refuse(pattern_, "has an unterminated [:");
+        if (end == std::string_view::npos) refuse(pattern_, "has an unterminated '[:'");
         result_ += rest.substr(0, end + 2);
         at_ += end + 2;
       } else if (rest.starts_with("[^")) {
@@ -98,7 +98,8 @@ class Translation {
     at_ += 2;
     const auto put = [&](std::string_view members, bool negated) {
       if (in_class && negated)
-        refuse(pattern_, fmt::format("has \\{} inside a character class", c));
+        refuse(pattern_,
+               fmt::format("has \\{} inside a character class, which is not supported", c));
       if (in_class) {
         result_ += members;
       } else {
@@ -112,7 +113,8 @@ class Translation {
       case 'W': return put(kWord, true);
       case 'h': return put(kHexDigits, false);
       case 'H': return put(kHexDigits, true);
-      case 'C': refuse(pattern_, "has \\C, which would split characters");
+      case 'C':
+        refuse(pattern_, "has \\C, which is not supported because it would split characters");
       default: result_ += '\\'; result_ += c;
     }
   }
