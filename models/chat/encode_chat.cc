@@ -115,8 +115,8 @@ bool is_end(const Tokenizer& tokenizer, const ChatFormat& format, std::int32_t i
 }
 
 /// Returns the size in bytes of the end mark that the format writes after an answer, including
-/// preceding whitespace, or 0 if there is none. This is for tokenizers that have no id for the
-/// mark: the model then learns to generate the text of the mark.
+/// preceding whitespace, or 0 if there is none. This function is used if the tokenizer has no id
+/// for the mark, so that a model learns to generate the text of the mark.
 std::size_t spelled_end(const ChatFormat& format, const std::vector<Span>& own, Span answer,
                         std::string_view text) {
   const auto run = std::find_if(own.begin(), own.end(), [&](const Span& span) {

@@ -102,8 +102,8 @@ std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph
                                                        const TensorMap& tensors,
                                                        std::string_view source);
 
-/// Returns the parameters and buffers in a store by their Hugging Face names, in the form in which
-/// files contain them.
+/// Returns the parameters and buffers in a store as files contain them, keyed by their Hugging Face
+/// names.
 TensorMap export_weights(const Model& model, const Graph& graph, const VariableStore& store);
 
 }  // namespace hf

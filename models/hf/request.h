@@ -51,7 +51,7 @@ struct ModelType {
   std::string prefix;  // prefix of its class names, for example "Bert"
   /// Builds the requested model.
   Model (*build)(Request&);
-  /// Writes the config keys for this type, in the form in which `build` reads them.
+  /// Writes the config keys for this type so that `build` can read them.
   void (*write)(ConfigWriter&, const std::string& type, const FamilyConfig&, const HeadFacts&);
 };
 /// Returns the model type with this name, or null if it is not supported.

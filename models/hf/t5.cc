@@ -1,4 +1,4 @@
-// T5 (versions 1.0 and 1.1, also UL2) and mT5.
+// T5 (versions 1.0 and 1.1), UL2 and mT5.
 #include <fmt/format.h>
 
 #include "weft/core/error.h"

@@ -133,7 +133,7 @@ class Lexer {
     const std::size_t end = text_.find("#}", at_);
     if (end == std::string_view::npos)
       fail_template(place_of(begin), "has an unterminated comment");
-    // The "-" before the end of the comment, unless it is the "-" of "{#-".
+    // The "-" or "+" before the end of the comment, unless it belongs to the start "{#-" or "{#+".
     const char sign = end > at_ ? text_[end - 1] : '\0';
     at_ = end + 2;
     finish_tag(sign == '-', sign != '+');

@@ -120,7 +120,8 @@ Value split(Run& run, const Value& subject, const CallArguments& arguments) {
 }
 
 Value split_lines(Run& run, const Value& subject, const CallArguments& arguments) {
-  if (arguments.has(0) && truth(arguments[0])) run.fail("'splitlines' does not support keepends");
+  if (arguments.has(0) && truth(arguments[0]))
+    run.fail("'splitlines' does not support the argument 'keepends'");
   std::vector<Value> lines;
   for (TracedText& line : lines_of(run, self(subject)))
     lines.emplace_back(std::make_shared<const TracedText>(std::move(line)));

@@ -15,7 +15,7 @@
 namespace weft::chat {
 namespace {
 
-/// Returns the value of an integer. Booleans count as integers.
+/// Returns the value as an integer, or std::nullopt if it is neither an integer nor a boolean.
 std::optional<std::int64_t> as_integer(const Value& value) {
   if (const auto* flag = as<bool>(value)) return *flag ? 1 : 0;
   if (const auto* number = as<std::int64_t>(value)) return *number;

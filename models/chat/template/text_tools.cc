@@ -16,7 +16,7 @@
 namespace weft::chat {
 namespace {
 
-/// Parses a text that is a number with optional whitespace around it.
+/// Parses a number with optional surrounding whitespace.
 template <class Number>
 std::optional<Number> read_number(std::string_view text) {
   const Stripped left = strip(text, Ends::both);

@@ -6,7 +6,7 @@
 namespace weft::normalizers {
 namespace {
 
-/// The only character with a lower-case form of two characters.
+/// The only character whose lower-case form consists of two characters.
 constexpr char32_t kDottedI = 0x130;
 constexpr char32_t kDotAbove = 0x307;
 

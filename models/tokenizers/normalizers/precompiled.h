@@ -1,5 +1,5 @@
-// SentencePiece's compiled character map: byte replacement rules in the format that SentencePiece
-// models and tokenizer.json ("Precompiled") contain.
+// SentencePiece's compiled character map: byte replacement rules in the format used by
+// SentencePiece models and by the normaliser "Precompiled" in tokenizer.json.
 #pragma once
 
 #include <array>

@@ -12,7 +12,7 @@
 namespace WEFT_API weft {
 namespace post_processors {
 
-/// A piece and its id, in the form in which files store them.
+/// A piece and its id, as they are stored in files.
 using NamedId = std::pair<std::string, std::int32_t>;
 
 /// BERT's template: [CLS] first [SEP] second [SEP].

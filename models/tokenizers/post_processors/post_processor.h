@@ -12,7 +12,7 @@
 
 namespace WEFT_API weft {
 
-/// Returns the piece of an id, in the form in which files spell it.
+/// Returns the piece of an id as it is spelled in files.
 using PieceOf = FunctionRef<std::string_view(std::int32_t)>;
 
 /// A method of adding special tokens around a text or a pair of texts. Immutable. Each

@@ -50,7 +50,7 @@ class Bpe : public VocabularyModel {
   }
   /// Builds the tables that segment() uses. If `takes_bytes` is true, words are raw bytes instead
   /// of characters in GPT-2's byte alphabet; pieces are still spelled in that alphabet. Throws
-  /// FormatError if the pieces of a merge or the unknown token are not in the vocabulary, and if
+  /// FormatError if the pieces of a merge or the unknown token are not in the vocabulary, or if
   /// dropout is enabled.
   void prepare(bool takes_bytes);
   /// Returns false if the model can never accept raw bytes because it has byte fallback, a prefix

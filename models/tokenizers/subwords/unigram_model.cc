@@ -12,10 +12,10 @@
 namespace weft::subwords {
 namespace {
 
-/// Returns `value` in the form in which Hugging Face's tokenizers library parses its decimal
-/// digits: the digits are rounded to a 53-bit integer, and the result of multiplying or dividing it
-/// by a power of ten is rounded again. The difference matters if the scores of two segmentations
-/// have the same decimal sum, for example for a row of dashes.
+/// Rounds `value` in the same way as Hugging Face's tokenizers library when it parses decimal
+/// numbers: the digits are rounded to a 53-bit integer, and the result of multiplying or dividing
+/// this integer by a power of ten is rounded again. The difference matters if the scores of two
+/// segmentations have the same decimal sum, for example for a row of dashes.
 double as_read(double value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::abs(value),

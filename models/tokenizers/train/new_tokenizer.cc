@@ -121,9 +121,10 @@ std::vector<AddedToken> added_tokens(const Names& special) {
   return added;
 }
 
-/// Returns the template that adds the tokens `front` and `back`: [CLS] A [SEP] and [CLS] A [SEP] B
-/// [SEP], or A </s> and A </s> B </s>, or <s> A and <s> A <s> B. Each of the tokens may be null.
-/// Returns null if a token is not one of the special tokens.
+/// Returns the templates for single texts and pairs that add the tokens `front` and `back`, for
+/// example "[CLS] A [SEP]" and "[CLS] A [SEP] B [SEP]". Each of the tokens may be null: the
+/// templates are then "A </s>" and "A </s> B </s>", or "<s> A" and "<s> A <s> B". Returns null if a
+/// token is not one of the special tokens.
 PostProcessorPtr make_template(const Names& special, const char* front, const char* back) {
   for (const char* name : {front, back})
     if (name != nullptr && !place_in(special, name)) return nullptr;

@@ -69,7 +69,7 @@ std::vector<std::string> default_special_tokens(LearnedKind kind);
 /// for character_bpe, and </s> after a text for unigram.
 ///
 /// Throws ArgumentError if an option is out of range or is not supported by the kind, if the kind
-/// requires an unknown token ("<unk>" or "[UNK]") that is not among the special tokens, and if the
+/// requires an unknown token ("<unk>" or "[UNK]") that is not among the special tokens, or if the
 /// vocabulary is too small for the special tokens and characters. Exceptions thrown by `texts` are
 /// propagated.
 SubwordTokenizer train_tokenizer(TextSource& texts, const TokenizerTrainerOptions& options,

@@ -1,5 +1,5 @@
-// Trains WordPiece vocabularies in the same way as Hugging Face's tokenizers library: with BPE in
-// which pieces that continue a word have a prefix.
+// Trains WordPiece vocabularies in the same way as Hugging Face's tokenizers library, which uses
+// BPE with a prefix for pieces that continue a word.
 #pragma once
 
 #include <cstdint>
