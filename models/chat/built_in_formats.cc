@@ -1,4 +1,4 @@
-// Built-in chat formats, with the templates of the published models.
+// Built-in chat formats. Their templates are those of the published models.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,19 +15,19 @@ namespace {
 
 struct BuiltIn {
   std::string_view name, source;
-  /// Default bos_token and eos_token; empty if the format has none.
+  /// Default bos_token and eos_token. An entry is empty if the format does not use that token.
   std::array<std::string_view, 2> ends;
 };
 
-// OpenAI's ChatML, in the form that Qwen and many other models use.
+// OpenAI's ChatML, in the form used by Qwen and many other models.
 constexpr std::string_view kChatMl =
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}"
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-// Touvron et al. 2023: pairs of user and assistant turns. The system message is part of the first
-// user turn.
+// LLaMA 2 (Touvron et al. 2023): pairs of user and assistant turns. The system message is part of
+// the first user turn.
 constexpr std::string_view kLlama2 =
     "{% if messages[0]['role'] == 'system' %}"
     "{% set loop_messages = messages[1:] %}{% set system_message = messages[0]['content'] %}"
@@ -56,8 +56,8 @@ constexpr std::string_view kLlama3 =
     "{% if add_generation_prompt %}"
     "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}";
 
-// Taori et al. 2023, extended to several turns: further turns have the same form, and each answer
-// ends with eos_token.
+// Alpaca (Taori et al. 2023), extended to several turns: later turns have the same form, and each
+// answer ends with eos_token.
 constexpr std::string_view kAlpaca =
     "{% if messages[0]['role'] == 'system' %}"
     "{{ messages[0]['content'] + '\\n\\n' }}{% set turns = messages[1:] %}"

@@ -20,11 +20,12 @@ namespace {
 using chat::Mapping;
 using chat::Value;
 
-/// Returns a text of a message as a template value. Throws FormatError if it is not UTF-8.
+/// Returns the text of a message field as a template value. Throws FormatError if the text is not
+/// valid UTF-8.
 Value message_text(const std::string& text, std::string_view field, Origin origin) {
   if (const std::size_t broken = find_invalid_utf8(text); broken < text.size()) {
-    throw FormatError(
-        fmt::format("messages[{}].{} is not UTF-8 at byte {}", origin.message, field, broken));
+    throw FormatError(fmt::format("messages[{}].{} is not valid UTF-8 at byte {}", origin.message,
+                                  field, broken));
   }
   return chat::text_value(text, origin);
 }
@@ -47,7 +48,7 @@ Value setting_value(const std::string& name, const ChatVariable& variable) {
       [&](const auto& value) -> Value {
         if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
           if (find_invalid_utf8(value) < value.size())
-            throw FormatError(fmt::format("the variable '{}' is not UTF-8", name));
+            throw FormatError(fmt::format("the variable '{}' is not valid UTF-8", name));
           return chat::text_value(value, {Writer::setting});
         } else {
           return value;
@@ -80,7 +81,7 @@ ChatFormat::ChatFormat(std::shared_ptr<const State> state) : state_(std::move(st
 ChatFormat ChatFormat::from_template(std::string_view source, SpecialTexts specials) {
   for (const auto& [name, text] : specials) {
     if (find_invalid_utf8(text) < text.size())
-      throw FormatError(fmt::format("the special token '{}' is not UTF-8", name));
+      throw FormatError(fmt::format("the special token '{}' is not valid UTF-8", name));
   }
   return ChatFormat(std::make_shared<const State>(
       State{std::string(source), std::move(specials), chat::Template::parse(source)}));
@@ -127,7 +128,7 @@ ChatFormat ChatFormat::from_json(std::string_view text) {
       continue;
     }
     const bool known = key == "specials" && value.is_object();
-    if (!known) throw FormatError(fmt::format("{} has an invalid field '{}'", kWhat, excerpt(key)));
+    if (!known) throw FormatError(fmt::format("{} has an unknown field '{}'", kWhat, excerpt(key)));
     for (const auto& [name, special] : value.items()) {
       if (!special.is_string())
         throw FormatError(fmt::format("{}: '{}' must be a string", kWhat, excerpt(name)));

@@ -11,22 +11,24 @@
 namespace WEFT_API weft {
 
 struct Message {
-  /// "system", "user", "assistant", or another role that the chat format supports.
+  /// "system", "user", "assistant", or any other role that the chat format supports.
   std::string role;
   std::string content;
-  /// Additional fields that some formats read ("name", "reasoning_content"), in input order.
+  /// Additional fields that some formats read ("name", "reasoning_content"), in their order in the
+  /// input.
   std::vector<std::pair<std::string, std::string>> more = {};
 
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-/// The messages in order. All strings are UTF-8.
+/// A list of messages in chronological order. All strings are UTF-8.
 using Conversation = std::vector<Message>;
 
-/// Reads [{"role": "user", "content": "..."}, ...], or an object with such a list under "messages"
-/// (its other keys are ignored). `what` names the text in error messages. Throws FormatError if the
-/// text is not JSON, or if a message lacks a role or content or has a field that is not a string
-/// (null counts as missing). Tool calls and content lists are not supported.
+/// Parses [{"role": "user", "content": "..."}, ...], or an object that contains such a list under
+/// "messages"; the other keys of the object are ignored. `what` names the input in error messages.
+/// Throws FormatError if the input is not valid JSON, if a message has no role or no content, or if
+/// a field of a message is not a string (null counts as missing). Tool calls and content lists are
+/// not supported.
 Conversation read_conversation(std::string_view json, std::string_view what);
 
 }  // namespace weft

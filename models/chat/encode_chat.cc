@@ -14,12 +14,13 @@
 namespace weft {
 namespace {
 
-/// Returns the span of bytes [begin, end).
+/// Returns the span that covers bytes [begin, end).
 Span span_of(std::size_t begin, std::size_t end) {
   return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
 }
 
-/// Returns the spans of the runs for which takes(origin) is true. Adjacent runs become one span.
+/// Returns the spans of the runs for which takes(origin) is true. Adjacent runs are merged into one
+/// span.
 template <class Takes>
 std::vector<Span> spans_where(const RenderedChat& chat, const Takes& takes) {
   std::vector<Span> spans;
@@ -37,7 +38,7 @@ std::vector<Span> spans_where(const RenderedChat& chat, const Takes& takes) {
   return spans;
 }
 
-/// Returns true if `span` overlaps one of `spans`, which are in ascending order.
+/// Returns true if `span` overlaps any of `spans`, which must be in ascending order.
 bool overlaps(const std::vector<Span>& spans, Span span) {
   const auto found =
       std::upper_bound(spans.begin(), spans.end(), span.begin,
@@ -45,8 +46,8 @@ bool overlaps(const std::vector<Span>& spans, Span span) {
   return span.begin < span.end && found != spans.end() && found->begin < span.end;
 }
 
-/// Encodes a rendered conversation. Unless `special_in_messages`, special tokens are recognised
-/// only in text that the format wrote.
+/// Encodes a rendered conversation. Special tokens are recognised only in text that the format
+/// wrote, unless `special_in_messages` is set.
 Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
                          bool special_in_messages) {
   EncodeOptions options = {.add_special = false};
@@ -54,8 +55,8 @@ Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
   if (special_in_messages) return encoding;
   const std::vector<Span> others =
       spans_where(chat, [](const Origin& origin) { return origin.writer != Writer::format; });
-  // Tokens that the format writes are its marks, whether they are special tokens or not. Tokens of
-  // whitespace only do not count.
+  // Tokens that the format writes are marks, even if they are not special tokens. Tokens that
+  // consist of whitespace only are not marks.
   std::vector<std::int32_t> marks;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     const Span span = encoding.spans[i];
@@ -77,8 +78,8 @@ Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
   return tokenizer.encode_text(chat.text, options);
 }
 
-/// Returns the spans of the answers. A span reaches from the first to the last byte of the contents
-/// of an answer; text of another message in between ends it.
+/// Returns the spans of the answers. A span starts at the first and ends at the last byte of the
+/// contents of an answer. Text from another message in between ends the span.
 std::vector<Span> answer_spans(const RenderedChat& chat, const Conversation& conversation,
                                const std::vector<std::string>& roles) {
   const auto answers = [&](std::int32_t message) {
@@ -86,7 +87,7 @@ std::vector<Span> answer_spans(const RenderedChat& chat, const Conversation& con
     return std::find(roles.begin(), roles.end(), role) != roles.end();
   };
   std::vector<Span> spans;
-  std::int32_t open = -1;  // the answer whose span may be extended
+  std::int32_t open = -1;  // the message whose span may still be extended, or -1
   std::size_t begin = 0;
   for (const TextRun& run : chat.runs) {
     const Origin& origin = run.origin;
@@ -114,8 +115,8 @@ bool is_end(const Tokenizer& tokenizer, const ChatFormat& format, std::int32_t i
 }
 
 /// Returns the size in bytes of the end mark that the format writes after an answer, including
-/// preceding whitespace, or 0 if there is none. If the tokenizer has no id for such a mark, it is
-/// learned as text.
+/// preceding whitespace, or 0 if there is none. This function is used if the tokenizer has no id
+/// for the mark, so that a model learns to generate the text of the mark.
 std::size_t spelled_end(const ChatFormat& format, const std::vector<Span>& own, Span answer,
                         std::string_view text) {
   const auto run = std::find_if(own.begin(), own.end(), [&](const Span& span) {
@@ -128,14 +129,15 @@ std::size_t spelled_end(const ChatFormat& format, const std::vector<Span>& own, 
   return mark == 0 ? 0 : blank + mark;
 }
 
-/// Extends each answer by its end: the token that follows it, or the ids that spell its end mark.
+/// Extends the answer mask after each answer by the token that ends it, or by the ids that spell
+/// the end mark.
 void add_ends(const Tokenizer& tokenizer, const ChatFormat& format, const std::vector<Span>& spans,
               const RenderedChat& chat, EncodedChat& encoded) {
   const std::vector<Span> own =
       spans_where(chat, [](const Origin& origin) { return origin.writer == Writer::format; });
   for (std::size_t i = 0, next = 0; i < spans.size(); ++i) {
     while (next < encoded.size() && encoded.spans[next].end <= spans[i].end) ++next;
-    // An id may contain bytes of the answer and of the text after it.
+    // An id may span the end of the answer and the text after it.
     while (next < encoded.size() && encoded.spans[next].begin < spans[i].end) ++next;
     bool found = false;
     for (std::size_t at = next; at < encoded.size() && overlaps(own, encoded.spans[at]); ++at) {
@@ -163,7 +165,7 @@ EncodedChat encode_chat(const Tokenizer& tokenizer, const ChatFormat& format,
                         const Conversation& conversation, const EncodeChatOptions& options) {
   RenderedChat chat = format.render(conversation, options.chat);
   if (chat.text.size() > std::numeric_limits<std::uint32_t>::max())
-    throw DataError("the text of the conversation exceeds 4 GiB");
+    throw DataError("the rendered conversation exceeds 4 GiB");
   Encoding encoding = encode_rendered(tokenizer, chat, options.special_in_messages);
   EncodedChat encoded;
   encoded.ids = std::move(encoding.ids);

@@ -14,23 +14,23 @@ namespace WEFT_API weft {
 
 struct EncodeChatOptions {
   ChatOptions chat = {};
-  /// Encode the text of a special token as that token also within messages and variables. By
-  /// default, only the format can write special tokens, so "<|im_end|>" in a message does not end
-  /// the turn.
+  /// If true, the text of a special token within a message or variable is also encoded as that
+  /// token. By default, only the format can produce special tokens, so "<|im_end|>" in a message
+  /// does not end the turn.
   bool special_in_messages = false;
-  /// Messages with these roles are answers.
+  /// Messages with these roles count as answers.
   std::vector<std::string> answer_roles = {"assistant"};
 };
 
-/// A conversation as token ids. `ids`, `answer` and `spans` have the same length.
+/// A conversation as token ids. `ids`, `answer` and `spans` have the same size.
 struct EncodedChat {
   std::vector<std::int32_t> ids;
-  /// 1 for ids that belong to an answer, which a model learns to generate; 0 for others. If the
-  /// template has {% generation %} blocks, these are the ids within the blocks. Otherwise they are
-  /// the ids of the contents of an answer, of text that the format inserts between parts of the
-  /// contents, and of the token that ends the answer, if only whitespace separates it from the
-  /// contents. If the tokenizer has no single id for that end mark ("<|im_end|>"), all ids that
-  /// spell the mark are included.
+  /// 1 for ids that are part of an answer, which a model learns to generate, and 0 for all other
+  /// ids. If the template has {% generation %} blocks, the answer ids are the ids within these
+  /// blocks. Otherwise, they are the ids of an answer's contents, of text that the format inserts
+  /// between parts of the contents, and of the token that ends the answer (if only whitespace
+  /// separates the token from the contents). If the tokenizer has no single id for this end mark
+  /// ("<|im_end|>"), all ids that spell the mark are included.
   std::vector<std::uint8_t> answer;
   /// The bytes of `text` that each id represents.
   std::vector<Span> spans;
@@ -39,9 +39,10 @@ struct EncodedChat {
   std::size_t size() const { return ids.size(); }
 };
 
-/// Renders `conversation` with `format` and encodes the text. No special tokens are added: the
-/// format itself writes the beginning and end of the text. Throws as ChatFormat::render() and
-/// Tokenizer::encode_text(), and DataError if the text exceeds 4 GiB.
+/// Renders `conversation` with `format` and encodes the resulting text. No special tokens are
+/// added, because the format itself writes the beginning and the end of the text. Throws the same
+/// exceptions as ChatFormat::render() and Tokenizer::encode_text(), and DataError if the text
+/// exceeds 4 GiB.
 EncodedChat encode_chat(const Tokenizer& tokenizer, const ChatFormat& format,
                         const Conversation& conversation, const EncodeChatOptions& options = {});
 

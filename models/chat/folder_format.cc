@@ -1,4 +1,4 @@
-// Reads the chat format of a folder in Hugging Face layout.
+// Reads the chat format of a Hugging Face model folder.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ struct NamedTemplate {
   std::string name, source;
 };
 
-/// The value of "chat_template": a string, or a list of named templates.
+/// The value of "chat_template", which is a string or a list of named templates.
 struct TemplateField {
   std::vector<NamedTemplate> templates;
 };
@@ -55,7 +55,7 @@ constexpr const char* kTextFile = "chat_template.jinja";
 constexpr const char* kJsonFile = "chat_template.json";
 constexpr const char* kFurther = "additional_chat_templates";
 
-/// A template and the file that contains it.
+/// A template and the name of the file that contains it.
 struct FoundTemplate {
   std::string source, file;
 };

@@ -1,4 +1,4 @@
-// The marks that a chat format writes around messages, such as "<|im_end|>" and "</s>".
+// Marks that a chat format writes around messages, for example "<|im_end|>" and "</s>".
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,18 @@ namespace WEFT_API weft {
 std::size_t mark_size(std::string_view text, const SpecialTexts& specials);
 
 /// Returns all distinct marks that the format writes around messages, in order of their first
-/// occurrence. A new tokenizer should have an id for each. Empty if the format rejects a
-/// conversation of a question and an answer.
+/// occurrence. A new tokenizer should have an id for each mark. The result is empty if the format
+/// rejects a conversation that consists of one question and one answer.
 std::vector<std::string> marks_of(const ChatFormat& format);
 
-/// The end mark of an answer.
+/// The mark that ends an answer.
 struct AnswerEnd {
-  /// The special id of the mark; -1 if the mark is spelled with several ids, or if there is no
-  /// mark.
+  /// The special id of the mark, or -1 if several ids spell the mark or if there is no mark.
   std::int32_t id = -1;
   std::string text = {};
 };
-/// Returns the mark with which `format` ends answers. Empty if it writes no mark, or if it rejects
-/// a conversation of a question and an answer.
+/// Returns the mark that `format` writes at the end of answers. The result is empty if the format
+/// writes no mark, or if it rejects a conversation that consists of one question and one answer.
 AnswerEnd answer_end(const Tokenizer& tokenizer, const ChatFormat& format);
 
 }  // namespace weft

@@ -10,7 +10,7 @@ namespace WEFT_API weft {
 
 /// The source of a part of a rendered conversation.
 enum class Writer : std::uint8_t {
-  // The template itself, and its special tokens.
+  // The template itself, including its special tokens.
   format,
   header,    // the role or name of a message
   contents,  // any other field of a message
@@ -19,15 +19,15 @@ enum class Writer : std::uint8_t {
 
 struct Origin {
   Writer writer = Writer::format;
-  /// The index of the message, for header and contents.
+  /// The index of the message if the writer is `header` or `contents`.
   std::int32_t message = -1;
-  /// True within {% generation %}: text that the model generates.
+  /// True for text within {% generation %}, which the model generates.
   bool generated = false;
 
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
-/// Bytes with one origin: from the end of the previous run to `end`.
+/// A run of bytes with the same origin. It starts at the end of the previous run and ends at `end`.
 struct TextRun {
   std::size_t end = 0;
   Origin origin = {};

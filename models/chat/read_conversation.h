@@ -1,4 +1,5 @@
-// Reads conversations from parsed JSON. Internal: keeps the JSON parser out of public headers.
+// Reads conversations from parsed JSON. Internal: this header keeps the JSON parser out of public
+// headers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,8 +9,9 @@
 
 namespace weft {
 
-/// Reads a list of messages, or an object with one, as read_conversation() does. `where` is the
-/// location in the file, for error messages. Throws FormatError.
+/// Reads a list of messages, or an object that contains such a list, in the same format as
+/// read_conversation(). `where` is the location in the file, for error messages. Throws
+/// FormatError.
 Conversation conversation_from_json(const nlohmann::json& json, std::string_view where);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// ALBERT: factorised embeddings, layers that share weights, sentence-order prediction.
+// ALBERT: a BERT variant with factorised embeddings, shared layer weights and sentence-order
+// prediction.
 #include <fmt/format.h>
 
 #include "weft/models/families/size_limits.h"
@@ -39,7 +40,7 @@ Model build_albert(Request& request) {
                    {"embeddings.token_types", "embeddings.token_type_embeddings"},
                    {"embeddings.norm", "embeddings.LayerNorm"},
                    {"embeddings.projection", "encoder.embedding_hidden_mapping_in"}};
-  // Check both factors before their product is used.
+  // Check both factors before computing their product, which could overflow otherwise.
   check::at_most({{"layer_groups", c.layer_groups, size_limits::kLayers},
                   {"group_layers", c.group_layers, size_limits::kLayers}});
   add_layers(style.encoder, c.distinct_layers(),

@@ -7,7 +7,7 @@
 namespace weft::hf {
 namespace {
 
-/// Keys that these families share.
+/// Config keys that these families share.
 template <class Config>
 void bart_keys(Config& config, EncoderDecoderConfig& c) {
   config.field("vocab_size", c.vocab)
@@ -32,14 +32,14 @@ void bart_keys(Config& config, EncoderDecoderConfig& c) {
       .optional_id("pad_token_id", c.padding_id)
       .fixed_and_written("is_encoder_decoder", true,
                          "a decoder without its encoder is not supported")
-      // num_hidden_layers repeats encoder_layers. Classifiers have no dropout outside training. The
-      // logits have biases regardless of add_bias_logits. force_bos_token_to_be_generated concerns
-      // generation only.
+      // num_hidden_layers repeats encoder_layers. classifier_dropout has no effect outside
+      // training. The logits have biases regardless of add_bias_logits.
+      // force_bos_token_to_be_generated affects generation only.
       .ignore({"num_hidden_layers", "classifier_dropout", "classif_dropout", "add_bias_logits",
                "force_bos_token_to_be_generated", "save_step"});
 }
 
-/// In Marian models, source and target language may have separate embedding tables.
+/// In Marian models, the source and target languages may have separate embedding tables.
 void vocabulary_keys(ConfigReader& config, EncoderDecoderConfig& c) {
   bool shared = true;
   std::int64_t decoder_vocab = c.vocab;
@@ -54,7 +54,7 @@ void vocabulary_keys(ConfigWriter& config, const EncoderDecoderConfig& c) {
 
 void read_bart(ConfigReader& config, EncoderDecoderConfig& c) {
   bart_keys(config, c);
-  // If there is a padding id, the embedding tables freeze its row (padding_idx).
+  // If there is a padding id, its row of the embedding tables is frozen (PyTorch's padding_idx).
   c.frozen_padding = c.padding_id >= 0;
 }
 
@@ -91,7 +91,7 @@ Model build(Request& request, const EncoderDecoderConfig& c, const std::string& 
                             .default_labels = request.config.model_type() == "bart" ? 3 : 2,
                             .decodes_inputs = decodes_inputs};
   if (c.positions == Seq2SeqPositions::sinusoidal) {
-    // Sinusoidal positions are computed, so the tables of a file are not used.
+    // Sinusoidal positions are computed, so position tables in a file are ignored.
     style.unused_buffers.insert("encoder.embed_positions.weight");
     style.unused_buffers.insert("decoder.embed_positions.weight");
   }
@@ -103,12 +103,12 @@ Model build(Request& request, const EncoderDecoderConfig& c, const std::string& 
 Model build_bart(Request& request) {
   EncoderDecoderConfig c = EncoderDecoderConfig::bart();
   read_bart(request.config, c);
-  // Keys of the first version of the format. Published models always have these values.
-  request.config.fixed("normalize_before", false, "BART normalises after its blocks")
-      .fixed("add_final_layer_norm", false, "BART has no norm at the end of its stacks")
-      .fixed("normalize_embedding", true, "BART normalises its embeddings")
-      .fixed("static_position_embeddings", false, "BART learns its positions")
-      .fixed("extra_pos_embeddings", 2, "BART's table of positions has 2 extra rows at the front");
+  // Config keys from the first version of the format. Published models always have these values.
+  request.config.fixed("normalize_before", false, "BART is a post-norm model")
+      .fixed("add_final_layer_norm", false, "BART has no final layer norm")
+      .fixed("normalize_embedding", true, "BART has a layer norm after the embeddings")
+      .fixed("static_position_embeddings", false, "BART has learned position embeddings")
+      .fixed("extra_pos_embeddings", 2, "BART's position table starts with 2 extra rows");
   return build(request, c, "ForConditionalGeneration", true);
 }
 
@@ -117,11 +117,11 @@ Model build_mbart(Request& request) {
   c.norm = Seq2SeqNorm::pre_norm;
   c.decoder_start = DecoderStart::last_label;
   read_bart(request.config, c);
-  request.config.fixed("normalize_before", true, "mBART normalises before its blocks")
-      .fixed("add_final_layer_norm", true, "mBART has a norm at the end of its stacks")
-      .fixed("normalize_embedding", true, "mBART normalises its embeddings")
-      .fixed("static_position_embeddings", false, "mBART learns its positions")
-      .fixed("extra_pos_embeddings", 2, "mBART's table of positions has 2 extra rows at the front");
+  request.config.fixed("normalize_before", true, "mBART is a pre-norm model")
+      .fixed("add_final_layer_norm", true, "mBART has a final layer norm")
+      .fixed("normalize_embedding", true, "mBART has a layer norm after the embeddings")
+      .fixed("static_position_embeddings", false, "mBART has learned position embeddings")
+      .fixed("extra_pos_embeddings", 2, "mBART's position table starts with 2 extra rows");
   return build(request, c, "ForConditionalGeneration", true);
 }
 
@@ -132,11 +132,11 @@ Model build_pegasus(Request& request) {
   c.embedding_norm = false;
   c.start_id = c.padding_id = 0;
   read_bart(request.config, c);
-  request.config.fixed("normalize_before", true, "PEGASUS normalises before its blocks")
-      .fixed("add_final_layer_norm", true, "PEGASUS has a norm at the end of its stacks")
-      .fixed("normalize_embedding", false, "PEGASUS does not normalise its embeddings")
-      .fixed("static_position_embeddings", true, "PEGASUS computes its positions")
-      .fixed("extra_pos_embeddings", 1, "PEGASUS computes its positions");
+  request.config.fixed("normalize_before", true, "PEGASUS is a pre-norm model")
+      .fixed("add_final_layer_norm", true, "PEGASUS has a final layer norm")
+      .fixed("normalize_embedding", false, "PEGASUS has no layer norm after the embeddings")
+      .fixed("static_position_embeddings", true, "PEGASUS has sinusoidal positions")
+      .fixed("extra_pos_embeddings", 1, "PEGASUS has sinusoidal positions");
   return build(request, c, "ForConditionalGeneration", false);
 }
 
@@ -148,10 +148,10 @@ Model build_marian(Request& request) {
   c.start_id = c.padding_id = 58100;
   read_bart(request.config, c);
   vocabulary_keys(request.config, c);
-  request.config.fixed("normalize_before", false, "Marian normalises after its blocks")
-      .fixed("add_final_layer_norm", false, "Marian has no norm at the end of its stacks")
-      .fixed("normalize_embedding", false, "Marian does not normalise its embeddings")
-      .fixed("static_position_embeddings", true, "Marian computes its positions");
+  request.config.fixed("normalize_before", false, "Marian is a post-norm model")
+      .fixed("add_final_layer_norm", false, "Marian has no final layer norm")
+      .fixed("normalize_embedding", false, "Marian has no layer norm after the embeddings")
+      .fixed("static_position_embeddings", true, "Marian has sinusoidal positions");
   return build(request, c, "MTModel", false);
 }
 

@@ -1,10 +1,11 @@
-// BERT and the families with the same encoder: RoBERTa (also XLM-RoBERTa and CamemBERT), ELECTRA.
+// BERT and the families that use the same encoder: RoBERTa (also XLM-RoBERTa and CamemBERT) and
+// ELECTRA.
 #include "weft/models/hf/encoder_keys.h"
 
 namespace weft::hf {
 namespace {
 
-/// Keys that these families share.
+/// Config keys that these families share.
 template <class Config>
 void bert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   encoder_keys(config, c);
@@ -111,7 +112,7 @@ Model build_electra(Request& request) {
   style.masked_lm.activation = Activation::gelu_erf;
   style.masked_lm.layer_norm_eps = c.layer_norm_eps;
   style.replaced_tokens = true;
-  // The summary is used by the multiple-choice class only, which is not supported.
+  // Only the multiple-choice class uses the summary, and that class is not supported.
   request.config.ignore({"summary_type", "summary_use_proj", "summary_activation",
                          "summary_last_dropout", "summary_first_dropout",
                          "summary_proj_to_labels"});

@@ -8,7 +8,7 @@
 namespace weft::hf {
 namespace {
 
-/// Keys of any config that do not affect values and gradients: bookkeeping, special ids and
+/// Keys that do not affect values or gradients in any config: bookkeeping, special ids and
 /// generation defaults.
 constexpr const char* kHarmless[] = {
     "_name_or_path",
@@ -75,12 +75,13 @@ ConfigReader::ConfigReader(std::string_view text, std::string file)
     : file_(std::move(file)),
       object_(parse_json_object(text, file_)),
       known_(std::begin(kHarmless), std::end(kHarmless)) {
-  // Features that any config can enable, and that are not supported.
-  fixed("is_decoder", false, "an encoder that is used as a decoder is not supported");
+  // Unsupported features that any config can enable.
+  fixed("is_decoder", false, "an encoder used as a decoder is not supported");
   fixed("add_cross_attention", false, "cross attention in this model is not supported");
   fixed("cross_attention_hidden_size", nullptr, "cross attention is not supported");
-  fixed("tie_encoder_decoder", false, "sharing encoder and decoder is not supported");
-  fixed("torchscript", false, "it unties weights, which is not supported");
+  fixed("tie_encoder_decoder", false,
+        "sharing weights between encoder and decoder is not supported");
+  fixed("torchscript", false, "models with weights untied for TorchScript are not supported");
   fixed("pruned_heads", json::object(), "pruned models are not supported");
   fixed("quantization_config", nullptr, "quantized weights are not supported");
 }
@@ -166,16 +167,17 @@ std::int64_t ConfigReader::labels() {
   field("_num_labels", count);
   if (const json* names = find("id2label")) count = static_cast<std::int64_t>(names->size());
   ignore({"label2id"});
-  if (count < 1) throw FormatError("config.json: id2label is empty: a classifier needs a label");
+  if (count < 1)
+    throw FormatError("config.json: id2label is empty, but a classifier needs at least one label");
   return count;
 }
 
 void ConfigReader::finish() const {
   for (const auto& [key, value] : object_.items()) {
-    // Encoder-decoder families read this key; for all others it is false.
+    // Encoder-decoder families read this key. In all other families its value is false.
     if (known_.contains(key) || (key == "is_encoder_decoder" && value == false)) continue;
     throw ArgumentError(fmt::format(
-        "config.json: {} = {} is not known for model_type \"{}\" and might change its results",
+        "config.json: unknown key {} = {} for model_type \"{}\", which might change the results",
         excerpt(key), json_excerpt(value), model_type()));
   }
 }
@@ -183,7 +185,7 @@ void ConfigReader::finish() const {
 void ConfigReader::finish(std::string_view what) const {
   for (const auto& [key, value] : object_.items()) {
     if (!known_.contains(key)) {
-      throw ArgumentError(fmt::format("{}: {} = {} is not known and might change {}", file_,
+      throw ArgumentError(fmt::format("{}: unknown key {} = {}, which might change {}", file_,
                                       excerpt(key), json_excerpt(value), what));
     }
   }

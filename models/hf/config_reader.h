@@ -1,5 +1,5 @@
-// Reading of Hugging Face's config.json. Every key is read, restricted to a supported value, or
-// known not to change results. Any other key is an error that names it.
+// Reads Hugging Face's config.json. Each key is read, restricted to a supported value, or known not
+// to affect results. Any other key is an error that names the key.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,8 @@ using nlohmann::json;
 
 class ConfigReader {
  public:
-  /// Throws FormatError if `text` is not a JSON object. `file` is the name in error messages.
+  /// Throws FormatError if `text` is not a JSON object. `file` is the file name to use in error
+  /// messages.
   explicit ConfigReader(std::string_view text, std::string file = "config.json");
 
   const json& object() const { return object_; }
@@ -24,15 +25,16 @@ class ConfigReader {
   /// Returns a string, or "" if the key is absent, null or not a string.
   std::string text(const char* key) const;
 
-  /// Reads a key into `value`. If the key is absent or null, `value` keeps its default (that of
-  /// Hugging Face transformers). Throws FormatError for another type.
+  /// Reads a key into `value`. If the key is absent or null, `value` keeps its default, which is
+  /// the default of Hugging Face transformers. Throws FormatError if the value has the wrong type.
   template <class T>
   ConfigReader& field(const char* key, T& value) {
     if (const json* found = find(key)) read_json(*found, key, value);
     return *this;
   }
-  /// These do the same as field(). They differ in ConfigWriter, which uses the same descriptions of
-  /// keys: it changes a repeated key only if the file has it, and never writes an old key.
+  /// repeated() and legacy() are equivalent to field(). They exist because ConfigWriter uses the
+  /// same descriptions of keys: it changes a repeated key only if the file contains that key, and
+  /// never writes a legacy key.
   template <class T>
   ConfigReader& repeated(const char* key, T& value) {
     return field(key, value);
@@ -41,40 +43,41 @@ class ConfigReader {
   ConfigReader& legacy(const char* key, T& value) {
     return field(key, value);
   }
-  /// As field(), for a size that is 0 if it follows from other keys.
+  /// Like field(), for a size that is 0 if it is derived from other keys.
   ConfigReader& optional_size(const char* key, std::int64_t& value) { return field(key, value); }
-  /// A key that JSON represents in another way than the field. `read` is called with the JSON value
-  /// if there is one; `write`, used by ConfigWriter, returns the JSON value.
+  /// Reads a key whose JSON value has a different form than the field. Calls `read` with the JSON
+  /// value if the key is present. `write` is used by ConfigWriter only and returns the JSON value.
   template <class Read, class Write>
   ConfigReader& converted(const char* key, const Read& read, const Write&) {
     if (const json* found = find(key)) read(*found);
     return *this;
   }
-  /// As field(), for an id. Null means -1, no id.
+  /// Like field(), for an id. Null means -1 (no id).
   ConfigReader& optional_id(const char* key, std::int64_t& value);
-  /// Reads a size in pixels: one number, or [height, width]. Throws FormatError for anything else.
+  /// Reads a size in pixels, which is either one number or [height, width]. Throws FormatError for
+  /// any other value.
   ConfigReader& size(const char* key, std::int64_t& height, std::int64_t& width);
-  /// Returns the strings of a list, or the parts of one string that is separated by '|'.
+  /// Returns the strings of a list, or the parts of a single string with the separator '|'.
   std::vector<std::string> list(const char* key);
   /// Requires the key to be absent, null or `allowed`. Otherwise throws ArgumentError with the
   /// reason `why`.
   ConfigReader& fixed(const char* key, const json& allowed, std::string_view why);
-  /// As fixed(), but a ConfigWriter writes the key.
+  /// Like fixed(), except that ConfigWriter writes the key.
   ConfigReader& fixed_and_written(const char* key, const json& allowed, std::string_view why) {
     return fixed(key, allowed, why);
   }
-  /// Accepts keys that do not change results.
+  /// Accepts any values for keys that do not affect results.
   ConfigReader& ignore(std::initializer_list<const char*> keys);
   /// Returns the value of a key, or null if it is absent or null. Marks the key as read.
   const json* find(const char* key);
-  /// Returns the number of labels of a classifier: the entries of id2label, or num_labels; 2 by
-  /// default.
+  /// Returns the number of labels of a classifier: the number of entries of id2label, else the
+  /// value of num_labels, else 2.
   std::int64_t labels();
 
-  /// Throws an ArgumentError that names a key that was not read.
+  /// Throws an ArgumentError that names the first key that was not read.
   void finish() const;
-  /// As above, for files that do not describe a model. `what` completes the error: the key "might
-  /// change" it.
+  /// As above, for files that do not describe a model. `what` names the thing that the key might
+  /// change, for the error message.
   void finish(std::string_view what) const;
 
  private:

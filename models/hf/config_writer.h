@@ -1,5 +1,5 @@
-// Writing of Hugging Face's config.json. ConfigReader and ConfigWriter use the same descriptions of
-// keys:
+// Writes Hugging Face's config.json. ConfigReader and ConfigWriter use the same descriptions of
+// keys, for example:
 //
 //   template <class Config>
 //   void describe(Config& config, EncoderConfig& c) {
@@ -20,17 +20,17 @@ namespace weft::hf {
 
 using nlohmann::json;
 
-/// Returns the name of an activation in Hugging Face transformers, for example "gelu_new".
+/// Returns the name of `activation` in Hugging Face transformers, for example "gelu_new".
 std::string_view library_name(Activation activation);
 
 class ConfigWriter {
  public:
   /// Returns all keys that were written.
   const json& object() const { return object_; }
-  /// Returns true if a key only repeats another one, so that a file may omit it.
+  /// Returns true if a key only repeats the value of another key, so that a file may omit it.
   bool is_repeated(const std::string& key) const { return repeated_.contains(key); }
 
-  // The following functions are described in ConfigReader.
+  // The following functions are documented in ConfigReader.
   template <class T>
   ConfigWriter& field(const char* key, const T& value) {
     object_[key] = form(value);
@@ -57,7 +57,7 @@ class ConfigWriter {
     object_[key] = value;
     return *this;
   }
-  /// Writes nothing, since the value is constant.
+  /// Writes nothing, because the value is constant.
   ConfigWriter& fixed(const char*, const json&, std::string_view) { return *this; }
   ConfigWriter& ignore(std::initializer_list<const char*>) { return *this; }
 

@@ -1,4 +1,4 @@
-// DeBERTa: version 1, and version 2, of which version 3 is a configuration.
+// DeBERTa version 1 and version 2. Version 3 is a configuration of version 2.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ void term_key(ConfigReader& config, EncoderConfig& c) {
     } else if (term == "p2c") {
       c.position_to_content = true;
     } else {
-      throw ArgumentError(
-          fmt::format("config.json: pos_att_type has \"{}\": c2p and p2c are supported", term));
+      throw ArgumentError(fmt::format(
+          "config.json: pos_att_type contains \"{}\"; supported are c2p and p2c", term));
     }
   }
 }
@@ -75,7 +75,7 @@ void relative_norm_key(ConfigReader& config, EncoderConfig& c) {
       c.relative_norm = true;
     } else if (norm != "none") {
       throw ArgumentError(fmt::format(
-          "config.json: norm_rel_ebd has \"{}\": layer_norm and none are supported", norm));
+          "config.json: norm_rel_ebd contains \"{}\"; supported are layer_norm and none", norm));
     }
   }
 }
@@ -83,7 +83,7 @@ void relative_norm_key(ConfigWriter& config, const EncoderConfig& c) {
   config.field("norm_rel_ebd", std::string(c.relative_norm ? "layer_norm" : "none"));
 }
 
-/// Keys of version 2.
+/// Config keys of version 2.
 template <class Config>
 void deberta_v2_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   deberta_keys(config, c, style);
@@ -103,7 +103,7 @@ void deberta_v2_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   relative_norm_key(config, c);
 }
 
-/// Derives settings that follow from the keys.
+/// Sets the fields that are derived from other config keys.
 void derive(EncoderConfig& c, EncoderStyle& style) {
   if (c.max_relative < 1) c.max_relative = c.context;
   if (c.embeddings() != c.width) c.embedding_projection = EmbeddingProjection::before_norm;
@@ -124,8 +124,8 @@ EncoderStyle deberta_style() {
   return style;
 }
 
-/// Adds the names of all modules. `attention` contains the parts of the attention that differ
-/// between versions.
+/// Adds the names of all modules. `attention` contains the names of the attention modules that
+/// differ between the versions.
 void add_names(EncoderStyle& style, const EncoderConfig& c, const ModuleNames& attention) {
   style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
                    {"embeddings.positions", "embeddings.position_embeddings"},

@@ -1,4 +1,4 @@
-// DistilBERT: BERT without token types and pooler, with different names.
+// DistilBERT: BERT without token types and without a pooler, with different parameter names.
 #include <fmt/format.h>
 
 #include "weft/models/hf/encoder_keys.h"
@@ -10,7 +10,7 @@ template <class Config>
 void distilbert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   config.field("vocab_size", c.vocab)
       .field("max_position_embeddings", c.context)
-      // The file contains the table of positions in either case; a sinusoidal one is not trained.
+      // The file always contains the position table. A sinusoidal table is not trained.
       .converted(
           "sinusoidal_pos_embds",
           [&](const json& value) {

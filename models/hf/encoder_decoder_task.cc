@@ -11,7 +11,8 @@
 namespace weft::hf {
 namespace {
 
-/// Returns the decoder's input: the given one, or the labels or input ids shifted to the right.
+/// Returns the decoder input: decoder_input_ids if present, else the labels or the input ids,
+/// shifted to the right.
 Value decoder_ids(Request& request, const EncoderDecoder& net, const EncoderDecoderStyle& style,
                   Value ids, Value labels) {
   const Value given = request.input("decoder_input_ids", {"batch", "target"});
@@ -19,7 +20,7 @@ Value decoder_ids(Request& request, const EncoderDecoder& net, const EncoderDeco
   if (labels.defined()) return net.shift_right(labels);
   if (style.decodes_inputs) return net.shift_right(ids);
   throw ArgumentError(
-      fmt::format("{} needs the input decoder_input_ids, or labels", request.architecture));
+      fmt::format("{} requires the input decoder_input_ids or labels", request.architecture));
 }
 
 Model build_encoder_class(Request& request, const EncoderDecoderConfig& config, Model model) {
@@ -31,21 +32,21 @@ Model build_encoder_class(Request& request, const EncoderDecoderConfig& config, 
   return model;
 }
 
-/// Classifiers over the decoder's last hidden state.
+/// Classification heads on the decoder's last hidden state.
 class Classifier {
  public:
   Classifier(Request& request, const EncoderDecoderConfig& config, Model& model)
       : request_(request), config_(config), model_(model) {}
 
-  /// Classifies the last end-of-text token of each row with a hidden layer. The Hugging Face class
-  /// requires the same number of end-of-text tokens in every row; for inputs that it accepts, the
-  /// result is the same.
+  /// Classifies each row by the hidden state of its last end-of-text token, with a head that has
+  /// one hidden layer. The Hugging Face class requires the same number of end-of-text tokens in
+  /// every row. For inputs that it accepts, the result is the same.
   void sequence(Value h, Value ids, std::int64_t labels) {
     std::int64_t end_id = 2;
     request_.config.field("eos_token_id", end_id);
     const Value ends = equal(ids, end_id);
     const Value place = iota(request_.graph, {ids.size(1)}, 0, DType::i64);
-    // For a row without an end-of-text token the index is out of range: the run throws DataError.
+    // If a row has no end-of-text token, the index is out of range, and the run throws DataError.
     const Value last = where(any(ends, {1}, true), max(where(ends, place, 0), {1}, true),
                              dim_value(request_.graph, ids.size(1), DType::i64));
     const Value index = broadcast_to(unsqueeze(last, 2), {h.size(0), Dim(1), h.size(2)});
@@ -65,8 +66,9 @@ class Classifier {
     const Value start = request_.input("start_positions", {"batch"});
     const Value end = request_.input("end_positions", {"batch"});
     if (start.defined() != end.defined()) {
-      throw ArgumentError(fmt::format(
-          "{} has a loss only with both start_positions and end_positions", request_.architecture));
+      throw ArgumentError(
+          fmt::format("{} requires both start_positions and end_positions to compute a loss",
+                      request_.architecture));
     }
     if (start.defined()) model_.outputs["loss"] = span_loss(logits, start, end);
   }

@@ -1,4 +1,4 @@
-// Encoder-decoders in the form of the Hugging Face classes. Internal to hf.
+// Builds the Hugging Face encoder-decoder classes. Internal to hf.
 #pragma once
 
 #include <string>
@@ -8,19 +8,21 @@
 
 namespace weft::hf {
 
-/// Module names of a family, and the classes that it has.
+/// Module names of a family, and the classes that the family has.
 struct EncoderDecoderStyle {
-  std::string lm_class;  // the class with a language-model head, without the prefix of the family
-  /// Prefix of all names except those of heads, in classes with a head ("model." in BART).
+  /// Name of the class with a language-model head, without the prefix of the family.
+  std::string lm_class;
+  /// Prefix of all names in classes with a head, except the names of the heads themselves ("model."
+  /// in BART).
   std::string base = {};
   ModuleNames modules = {};
   bool has_encoder_class = false;
-  /// True if there are classifiers of sequences and of spans (BART, mBART).
+  /// True if the family has classes for sequence and span classification (BART, mBART).
   bool has_classifiers = false;
-  /// Number of labels if the config does not state it.
+  /// Number of labels if the config does not specify it.
   std::int64_t default_labels = 2;
-  /// True if the decoder reads the shifted input ids when decoder_input_ids and labels are missing
-  /// (BART).
+  /// True if the decoder reads the shifted input ids when both decoder_input_ids and labels are
+  /// missing (BART).
   bool decodes_inputs = false;
   std::set<std::string> unused_buffers = {};
 };
@@ -30,7 +32,7 @@ struct EncoderDecoderStyle {
 void add_stack(ModuleNames& names, const std::string& stack, std::int64_t layers,
                const std::string& prefix, const ModuleNames& parts);
 
-/// Builds the model and its loss for the class of the request.
+/// Builds the model, including its loss, for the class that `request` names.
 Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config,
                             const EncoderDecoderStyle& style);
 

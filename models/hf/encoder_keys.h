@@ -12,7 +12,7 @@
 
 namespace weft::hf {
 
-/// Keys that most encoders share.
+/// Config keys that most encoders share.
 template <class Config>
 void encoder_keys(Config& config, EncoderConfig& c) {
   config.field("vocab_size", c.vocab)
@@ -33,7 +33,7 @@ void encoder_keys(Config& config, EncoderConfig& c) {
 /// Sets c.positions from a value of position_embedding_type. Throws ArgumentError if the value is
 /// not supported.
 void read_positions(const std::string& name, EncoderConfig& c);
-/// The key position_embedding_type.
+/// Reads or writes the key position_embedding_type.
 template <class Config>
 void position_key(Config& config, EncoderConfig& c) {
   config.converted(
@@ -46,7 +46,7 @@ void position_key(Config& config, EncoderConfig& c) {
       [&]() -> json { return std::string(choice_name(c.positions)); });
 }
 
-/// Writes the keys of an encoder that `keys` describes.
+/// Writes the config keys of an encoder, as described by `keys`.
 template <class Keys>
 void write_encoder(ConfigWriter& config, const FamilyConfig& family, const HeadFacts& heads,
                    const Keys& keys) {

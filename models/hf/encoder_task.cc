@@ -12,7 +12,7 @@
 namespace weft::hf {
 namespace {
 
-/// Builds one class of an encoder family.
+/// Builds a class of an encoder family.
 class Task {
  public:
   Task(Request& request, const EncoderConfig& config, const EncoderStyle& style)
@@ -63,7 +63,8 @@ class Task {
   }
 
  private:
-  /// Returns the pooler of sequence classifiers. BERT and ALBERT use that of the base model.
+  /// Returns the pooler for sequence classification. BERT and ALBERT use the pooler of the base
+  /// model.
   const PoolerStyle& classifier_pooler() const {
     return style_.classifier_dense.name.empty() ? style_.pooler : style_.classifier_dense;
   }
@@ -89,7 +90,7 @@ class Task {
   Value pooled(const PoolerStyle& style) const {
     return make_pooler(root_ / "pooler", config_, style.activation)(h_);
   }
-  /// Returns the logits of all tokens, or of those that the input "picks" selects.
+  /// Returns the logits of all tokens, or only of the tokens selected by the input "picks".
   Value masked_lm_logits() {
     const Value picks = request_.input("picks", {"picks"});
     const Value h = picks.defined() ? take(flatten(h_, 0, 1), picks) : h_;
@@ -117,7 +118,7 @@ class Task {
     const Value labels = request_.input("labels", {"batch", "seq"});
     const Value pair_labels = request_.input(style_.pair_labels, {"batch"});
     if (labels.defined() != pair_labels.defined()) {
-      throw ArgumentError(fmt::format("{} has a loss only with both labels and {}",
+      throw ArgumentError(fmt::format("{} requires both labels and {} to compute a loss",
                                       request_.architecture, style_.pair_labels));
     }
     if (labels.defined())
@@ -160,7 +161,7 @@ class Task {
   void question_answering() {
     const std::int64_t columns = request_.config.labels();
     if (columns != 2) {
-      throw ArgumentError(fmt::format("config.json: {} needs 2 labels, start and end, not {}",
+      throw ArgumentError(fmt::format("config.json: {} requires 2 labels (start and end), not {}",
                                       request_.architecture, columns));
     }
     const SpanLogits logits = split_span(head("span", 2)(h_));
@@ -170,8 +171,8 @@ class Task {
     const Value end = request_.input("end_positions", {"batch"});
     if (start.defined() != end.defined())
       throw ArgumentError(
-          fmt::format("{} has a loss only with both start_positions and "
-                      "end_positions",
+          fmt::format("{} requires both start_positions and "
+                      "end_positions to compute a loss",
                       request_.architecture));
     if (start.defined()) model_.outputs["loss"] = span_loss(logits, start, end);
   }
@@ -197,8 +198,8 @@ void read_positions(const std::string& name, EncoderConfig& c) {
     return;
   }
   throw ArgumentError(
-      fmt::format("config.json: position_embedding_type \"{}\" is not supported: absolute, "
-                  "relative_key and relative_key_query are",
+      fmt::format("config.json: position_embedding_type \"{}\" is not supported; use absolute, "
+                  "relative_key or relative_key_query",
                   name));
 }
 
@@ -238,7 +239,7 @@ Problem label_problem(const Request& request, std::int64_t labels) {
 }
 
 Model build_encoder(Request& request, const EncoderConfig& config, const EncoderStyle& style) {
-  request.config.labels();  // the key is valid for every class
+  request.config.labels();  // all classes accept this key
   return Task(request, config, style).build();
 }
 

@@ -18,8 +18,8 @@
 namespace weft::hf {
 namespace {
 
-/// Returns the model types of a family, in the order in which they are tried for a model that did
-/// not come from a folder.
+/// Returns the model types of a family, in the order in which they are tried if the model did not
+/// originate from a Hugging Face folder.
 std::vector<std::string> types_of(const FamilyConfig& family) {
   static const std::array<std::vector<std::string>, 4> types = {
       {{"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"},
@@ -30,7 +30,7 @@ std::vector<std::string> types_of(const FamilyConfig& family) {
 }
 
 /// Returns true for fields that affect training but not the outputs of a model. Some Hugging Face
-/// configs have no keys for them.
+/// configs have no corresponding keys.
 bool is_training_only(std::string_view field) {
   static const std::set<std::string_view> names = {"embedding_dropout",
                                                    "attention_dropout",
@@ -49,13 +49,13 @@ bool is_training_only(std::string_view field) {
   return names.contains(field);
 }
 
-// Prepares configs for comparison: sets fields that are implied by others, and resets fields that
-// have no effect.
+// Normalises configs for comparison: sets fields that are derived from other fields, and resets
+// fields that have no effect.
 void make_explicit(GptConfig& c) {
   c.inner = c.inner_width();
   c.kv_heads = c.key_heads();
   c.head_dim = c.head_size();
-  // Affects gradients only.
+  // padding_id affects gradients only.
   c.padding_id = -1;
   const GptConfig usual;
   if (c.positions != GptPositions::rotary) {
@@ -102,10 +102,10 @@ json fields_of(FamilyConfig family) {
       family);
 }
 
-/// Differences between a class and the model, with one entry each.
+/// Differences between a Hugging Face class and the model to export. Each difference has one entry.
 struct Differences {
-  std::vector<std::string> problems;  // differences that change results
-  std::vector<std::string> left_out;  // training settings that the class has no key for
+  std::vector<std::string> problems;  // differences that affect results
+  std::vector<std::string> left_out;  // training settings for which the class has no key
 };
 
 void compare_configs(const FamilyConfig& wanted, const Model& built, Differences& found) {
@@ -116,17 +116,18 @@ void compare_configs(const FamilyConfig& wanted, const Model& built, Differences
       found.left_out.push_back(fmt::format("{} = {}", field, value.dump()));
       continue;
     }
-    found.problems.push_back(fmt::format(
-        "no Hugging Face model type supports {} = {} with the rest of this config: the nearest, "
-        "\"{}\", has {}",
-        field, value.dump(), built.model_type, got.at(field).dump()));
+    found.problems.push_back(
+        fmt::format("no Hugging Face model type supports {} = {} in combination with the rest of "
+                    "this config: the "
+                    "closest type, \"{}\", has {}",
+                    field, value.dump(), built.model_type, got.at(field).dump()));
   }
 }
 
 void compare_heads(const ModelToExport& model, const Model& built, Differences& found) {
   const auto differs = [&](const char* what, const auto& wanted, const auto& got) {
     if (wanted == got) return;
-    found.problems.push_back(fmt::format("{} has {} in its head, the model has {}",
+    found.problems.push_back(fmt::format("the head of {} has {}, but the head of the model has {}",
                                          built.architecture, fmt::format("{} {}", what, got),
                                          fmt::format("{} {}", what, wanted)));
   };
@@ -138,14 +139,14 @@ void compare_heads(const ModelToExport& model, const Model& built, Differences& 
   differs("layer_norm_eps", model.masked_lm->layer_norm_eps, built.heads.masked_lm.layer_norm_eps);
 }
 
-/// Returns the config keys of the model, with those that only repeat others marked.
+/// Returns the config keys of the model. Keys that only repeat other keys are marked.
 ConfigWriter keys_of(const std::string& type, const FamilyConfig& family, const HeadFacts& heads) {
   ConfigWriter writer;
   find_model_type(type)->write(writer, type, family, heads);
   return writer;
 }
 
-/// Changes the keys of `config` that differ between two writers.
+/// Updates the keys of `config` whose values differ between the writers `before` and `after`.
 void patch(json& config, const ConfigWriter& before, const ConfigWriter& after) {
   for (const auto& [key, value] : after.object().items()) {
     const auto old = before.object().find(key);
@@ -162,7 +163,7 @@ void put_labels(json& config, const std::string& architecture, const ModelToExpo
     for (const char* key : {"id2label", "label2id", "num_labels", "_num_labels"}) config.erase(key);
   };
   if (model.labels.empty()) {
-    // These classes have two labels, regardless of the class of the original folder.
+    // These classes always have two labels, regardless of the class in the original folder.
     const bool two =
         architecture.ends_with("ForQuestionAnswering") || architecture.ends_with("ForPreTraining");
     if (two && ConfigReader(config.dump()).labels() != 2) forget();
@@ -178,7 +179,7 @@ void put_labels(json& config, const std::string& architecture, const ModelToExpo
     const auto found = ids.find(std::to_string(i));
     same = found != ids.end() && *found == model.labels[i];
   }
-  // The names that Hugging Face transformers uses by default.
+  // Hugging Face transformers uses these names by default.
   bool usual = ids.empty() && ConfigReader(config.dump()).labels() == std::ssize(model.labels);
   for (std::size_t i = 0; usual && i < model.labels.size(); ++i)
     usual = model.labels[i] == fmt::format("LABEL_{}", i);
@@ -190,7 +191,7 @@ void put_labels(json& config, const std::string& architecture, const ModelToExpo
   }
 }
 
-/// Sets the dtype to float32, the dtype in which weights are written.
+/// Sets the dtype to float32, because weights are written in float32.
 void put_dtype(json& config, bool is_new) {
   for (const char* key : {"torch_dtype", "dtype"}) {
     if (config.contains(key) && config[key] != "float32") config[key] = "float32";
@@ -229,9 +230,9 @@ std::string write_config(const ModelToExport& model, const std::string& type,
   return !base.empty() && config == json::parse(base) ? base : config.dump(2) + "\n";
 }
 
-/// Returns the weights, with zeros for missing tensors that a class has but never reads (BERT's
-/// table of absolute positions next to relative ones), which programs drop, and for missing
-/// untrained tensors.
+/// Returns the weights with zeros for missing tensors that do not affect the outputs: untrained
+/// tensors, and tensors that a class has but never reads, which programs therefore drop (for
+/// example, BERT's absolute position table if positions are relative).
 TensorMap add_unread_weights(const ModelToExport& model, const Model& built, const Graph& graph) {
   Program outputs("outputs");
   for (const auto& [name, value] : built.outputs) outputs.output(name, value);
@@ -251,7 +252,7 @@ TensorMap add_unread_weights(const ModelToExport& model, const Model& built, con
   return weights;
 }
 
-/// A class that the model may be exported as, and its differences from the model.
+/// A class to which the model could be exported, and its differences from the model.
 struct Candidate {
   ExportedModel exported;
   Differences differences;
@@ -281,7 +282,7 @@ Candidate try_class(const ModelToExport& model, const std::string& type, const s
   return candidate;
 }
 
-/// Moves the class of the original folder to the front, if it is one of the candidates.
+/// Moves the class that the original folder names to the front if it is one of the candidates.
 std::vector<std::string> in_order(std::vector<std::string> endings, const std::string& prefix,
                                   const std::string& base) {
   const std::string named = base.empty() ? std::string() : architecture_of(base);
@@ -304,7 +305,7 @@ ExportedModel export_model(const ModelToExport& model, const std::string& base) 
       try {
         candidate = try_class(model, type, ending, base);
       } catch (const ArgumentError& e) {
-        // The model type has no such class, or none with these sizes.
+        // The model type has no such class or does not allow these sizes.
         if (refused.empty()) refused = e.what();
         continue;
       }

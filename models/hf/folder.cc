@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far above the size of any config.
+// This limit is far larger than any config file.
 constexpr ReadOptions kJsonFile = {.most_bytes = std::uint64_t{64} << 20};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Folders of Hugging Face transformers: config.json and model.safetensors (or its shards with
-// model.safetensors.index.json).
+// Reads and writes Hugging Face transformers model folders: config.json and model.safetensors (or
+// its shards, with model.safetensors.index.json).
 #pragma once
 
 #include <memory>
@@ -12,27 +12,28 @@
 namespace WEFT_API weft {
 namespace hf {
 
-/// Contents of a folder. Tensors are views of mapped files.
+/// The contents of a model folder. The tensors are views of memory-mapped files.
 struct Folder {
   std::string path;
-  std::string config;  // the text of config.json
+  std::string config;  // the contents of config.json
   TensorMap weights;
 };
 
-/// Reads a folder. Throws IoError if a file is missing or the weights are in PyTorch's own format,
-/// and FormatError if a file is invalid.
+/// Reads a folder. Throws IoError if a file is missing or if the weights are in PyTorch's native
+/// format, and FormatError if a file is invalid.
 Folder read_folder(const std::string& path);
 
-/// Returns the names of the classes of a classifier (of texts, words or images) from its
-/// config.json, in order of their ids. Returns nothing if not all classes have names, or if the
-/// model is not a classifier.
+/// Returns the label names of a text, token or image classifier from its config.json, in order of
+/// their ids. Returns an empty list if some labels have no names or if the model is not a
+/// classifier.
 std::vector<std::string> class_names(const std::string& config);
 
-/// Returns a store with the weights of the folder for the variables of the model. Strict like
-/// match_weights; also throws if a weight is not finite.
+/// Returns a store that holds the weights from the folder for the model's variables. Throws in the
+/// same cases as match_weights(), and also if a weight is not finite.
 std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph, const Folder& folder);
 
-/// Writes config.json and model.safetensors, each atomically. Creates the folder if necessary.
+/// Writes config.json and model.safetensors, each of them atomically. Creates the folder if
+/// necessary.
 void write_folder(const std::string& path, const Model& model, const Graph& graph,
                   const VariableStore& store);
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns true if Hugging Face transformers or weft writes files of this name to model folders.
+/// Returns true if Hugging Face transformers or weft writes files with this name to model folders.
 bool is_model_file(const std::string& name) {
   constexpr std::array<std::string_view, 22> kNames = {"1_Pooling",
                                                        "added_tokens.json",

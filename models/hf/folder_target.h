@@ -1,4 +1,4 @@
-// Check before a model is written to a Hugging Face folder.
+// Checks the target path before a model is written to a Hugging Face folder.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 namespace WEFT_API weft {
 namespace hf {
 
-/// Throws IoError if a model folder must not be written to `path`: the path exists and is not a
-/// folder, or it is a folder that is neither empty nor a model folder (it lacks config.json). A
-/// model folder that also contains other files, which would be lost, is replaced only with `force`.
+/// Throws IoError if a model folder must not be written to `path`. This is the case if the path
+/// exists and is not a folder, or if it is a folder that is neither empty nor a model folder (a
+/// folder with a config.json). If a model folder also contains other files, which would be lost, it
+/// is replaced only if `force` is set.
 void check_folder_target(const std::string& path, bool force = false);
 
 }  // namespace hf

@@ -22,7 +22,7 @@ std::int64_t id_of(const char* key, const json& value) {
   return id;
 }
 
-/// Reads an id, a list of ids, or nothing.
+/// Reads an id or a list of ids. Returns an empty list if the key is absent.
 TokenIds ids_of(ConfigReader& config, const char* key) {
   const json* found = config.find(key);
   TokenIds ids;
@@ -38,13 +38,13 @@ void read_ends(ConfigReader& config, GenerationOptions& o) {
     o.eos_id = ends.front();
     o.stop_ids.assign(ends.begin() + 1, ends.end());
   }
-  // Without a padding id, sequences are padded with the end id.
+  // If there is no padding id, sequences are padded with the end id.
   o.pad_id = std::max<std::int64_t>(o.eos_id, 0);
   config.field("pad_token_id", o.pad_id);
   o.pad_id = std::max<std::int64_t>(o.pad_id, 0);
   const TokenIds forced = ids_of(config, "forced_eos_token_id");
   if (forced.size() > 1)
-    throw ArgumentError("forced_eos_token_id has several ids: only one is supported");
+    throw ArgumentError("forced_eos_token_id contains several ids, but only one is supported");
   if (!forced.empty()) o.forced_eos_id = forced.front();
 }
 
@@ -58,7 +58,7 @@ void read_forbidden(ConfigReader& config, GenerationOptions& o) {
         throw FormatError(
             fmt::format("'bad_words_ids' must contain lists of ids, not {}", json_excerpt(word)));
       for (const json& id : word) ids.push_back(id_of("bad_words_ids", id));
-      // As in Hugging Face transformers, this does not prevent a sequence from ending.
+      // As in Hugging Face transformers, bad words cannot prevent a sequence from ending.
       if (ids.size() > 1) {
         o.bad_token_sequences.push_back(ids);
       } else if (!o.is_end(ids.front())) {
@@ -110,7 +110,7 @@ void read_sampling(ConfigReader& config, GenerationOptions& o) {
     config.fixed("penalty_alpha", nullptr, why);
     return;
   }
-  const std::string why = "sampling with it is not supported";
+  const std::string why = "sampling with this setting is not supported";
   config.fixed("typical_p", 1.0, why)
       .fixed("epsilon_cutoff", 0.0, why)
       .fixed("eta_cutoff", 0.0, why)
@@ -119,7 +119,7 @@ void read_sampling(ConfigReader& config, GenerationOptions& o) {
   o.sampling = sampling;
 }
 
-/// Keys that correspond directly to fields.
+/// Config keys that correspond directly to fields of GenerationOptions.
 template <class Config>
 void plain_keys(Config& config, GenerationOptions& o) {
   config.optional_id("forced_bos_token_id", o.forced_bos_id)
@@ -133,7 +133,7 @@ void plain_keys(Config& config, GenerationOptions& o) {
 }
 
 void reject_unsupported_keys(ConfigReader& config) {
-  const std::string why = "generation with it is not supported";
+  const std::string why = "generation with this setting is not supported";
   config.fixed("diversity_penalty", 0.0, why)
       .fixed("num_beam_groups", 1, why)
       .fixed("encoder_no_repeat_ngram_size", 0, why)
@@ -146,14 +146,14 @@ void reject_unsupported_keys(ConfigReader& config) {
       .fixed("guidance_scale", nullptr, why)
       .fixed("watermarking_config", nullptr, why)
       .fixed("stop_strings", nullptr,
-             "stop texts in this file are not supported, since they need a tokenizer")
+             "stop strings in this file are not supported because they require a tokenizer")
       .fixed("max_time", nullptr, why)
       .fixed("dola_layers", nullptr, why)
       .fixed("token_healing", false, why)
       .fixed("low_memory", nullptr, why);
 }
 
-/// Reads all generation keys for one use of a model.
+/// Reads all generation keys of one configuration.
 void read_all(ConfigReader& config, GenerationConfig& result) {
   GenerationOptions& o = result.options;
   config.field("decoder_start_token_id", result.start_id);
@@ -168,13 +168,14 @@ void read_all(ConfigReader& config, GenerationConfig& result) {
   reject_unsupported_keys(config);
 }
 
-/// Beam search of Marian excludes padding before the softmax; greedy search does not, as in Hugging
-/// Face transformers.
+/// As in Hugging Face transformers, Marian's beam search excludes padding before the softmax, and
+/// its greedy search does not.
 void suppress_padding(bool is_marian, GenerationOptions& o) {
   if (is_marian) o.suppressed.push_back(o.pad_id);
 }
 
-/// Throws if a file with generation settings has other keys. Keys that are null are accepted.
+/// Throws ArgumentError if a generation settings file contains unknown keys. Keys with the value
+/// null are accepted.
 void finish(ConfigReader& config) {
   for (const auto& [key, value] : config.object().items()) {
     if (value.is_null()) config.find(key.c_str());
@@ -182,7 +183,7 @@ void finish(ConfigReader& config) {
   config.finish("the generated output");
 }
 
-/// Reads the settings of a task: `base` with the changes in `params`.
+/// Reads the settings of a task: `base` overridden by `params`.
 TaskGeneration read_task(const json& base, const json& params, const std::string& where,
                          const std::string& prefix, bool is_marian) {
   TaskGeneration task{.prefix = prefix};
@@ -213,7 +214,7 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
                                            : ConfigReader(generation, "generation_config.json");
   GenerationConfig result;
   read_all(config, result);
-  // Other keys of config.json belong to the model and are read by its builder.
+  // In config.json, the other keys describe the model and are read by its builder.
   if (!generation.empty()) {
     config.ignore({"_from_model_config", "cache_config", "cache_implementation", "compile_config",
                    "assistant_confidence_threshold", "assistant_early_exit", "assistant_lookbehind",
@@ -236,7 +237,7 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
     TaskGeneration& task = result.tasks[name];
     try {
       task = read_task(config.object(), params, where, model.text("prefix"), is_marian);
-    } catch (const Error& e) {  // reported when the task is used
+    } catch (const Error& e) {  // reported if the task is used
       task.unsupported_reason = e.what();
     }
   }
@@ -256,8 +257,8 @@ std::string generation_config_json(GenerationConfig config, std::int64_t bos_id)
   }
   out.field("pad_token_id", o.pad_id).optional_id("forced_eos_token_id", o.forced_eos_id);
   plain_keys(out, o);
-  // max_length and max_new_tokens are written only if they are stated, because each has its own
-  // meaning when stated.
+  // max_length and max_new_tokens are written only if the original files specify them, because the
+  // presence of each key has a meaning.
   if (config.states_length && o.max_new >= 0) out.field("max_new_tokens", o.max_new);
   if (config.states_length && (o.max_new < 0 || o.max_length != GenerationOptions().max_length))
     out.field("max_length", o.max_length);

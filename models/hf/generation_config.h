@@ -1,4 +1,4 @@
-// Generation settings of Hugging Face folders.
+// Generation settings in Hugging Face model folders.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,29 @@ namespace WEFT_API weft {
 namespace hf {
 
 struct GenerationConfig {
-  std::int64_t start_id = -1;  // first id of an encoder-decoder's output; -1 = not stated
-  bool states_length = false;  // true if max_length or max_new_tokens is stated
+  /// First output id of an encoder-decoder; -1 if not specified.
+  std::int64_t start_id = -1;
+  bool states_length = false;  // true if max_length or max_new_tokens is specified
   GenerationOptions options;
-  /// Settings of tasks, from "task_specific_params" in config.json: `options` with the changes of
-  /// the task. A task that is not supported contains the reason.
+  /// Task settings from "task_specific_params" in config.json: `options` with the overrides of each
+  /// task. For an unsupported task, the entry holds the reason instead.
   std::map<std::string, TaskGeneration, std::less<>> tasks;
 };
 
 /// Reads generation_config.json, or the generation keys of config.json if there is no such file.
-/// Missing keys have the defaults of Hugging Face transformers. Every key that changes the
-/// generated output is honoured or an error that names it (ArgumentError); sampling keys apply only
-/// if do_sample is true. Tasks are read as in the pipelines of Hugging Face transformers: their
-/// values override those of both files, and a task without a prefix uses that of config.json.
+/// Missing keys have the defaults of Hugging Face transformers. Keys that affect the generated
+/// output are either honoured or rejected with an ArgumentError that names the key; sampling keys
+/// apply only if do_sample is true. Tasks are read in the same way as in Hugging Face pipelines:
+/// task values override those of both files, and a task without a prefix uses the prefix in
+/// config.json.
 GenerationConfig read_generation_config(const Folder& folder);
-/// As above, from the texts of the files. `generation` is empty if there is no
+/// As above, but takes the contents of the files. `generation` is empty if there is no
 /// generation_config.json.
 GenerationConfig generation_config(const std::string& config, const std::string& generation);
 
-/// The inverse: returns the text of a generation_config.json. `bos_id` is the id at the start of
-/// texts, or -1; only this file contains it. Settings that the file has no key for are left out
-/// (GenerationOptions::suppressed, which is implied for Marian).
+/// Returns the contents of a generation_config.json; the inverse of generation_config(). `bos_id`
+/// is the id at the start of texts, or -1; no other file contains it. Settings for which the file
+/// has no key are left out (GenerationOptions::suppressed, which is implied for Marian).
 std::string generation_config_json(GenerationConfig config, std::int64_t bos_id = -1);
 
 }  // namespace hf

@@ -1,4 +1,4 @@
-// The GPT family: GPT-1, GPT-2, GPT-NeoX, LLaMA, Mistral.
+// The GPT family: GPT-1, GPT-2, GPT-NeoX, LLaMA and Mistral.
 #include "weft/models/hf/gpt.h"
 
 #include <fmt/format.h>
@@ -16,30 +16,31 @@
 namespace weft::hf {
 namespace {
 
-/// Pairs of module names: Weft's and Hugging Face's. The names of the parts of a block are relative
-/// to the block.
+/// Pairs of module names: the name in Weft and the name in Hugging Face transformers. The names of
+/// modules within a block are relative to the block.
 using Names = std::vector<std::pair<std::string, std::string>>;
 
-/// Reads the settings of rotary positions: rope_scaling, or rope_parameters in newer files, which
-/// also contain the base. c.context must be set before.
+/// Reads the settings of rotary positions from rope_scaling or, in newer files, from
+/// rope_parameters, which also contains the base. c.context must be set before the call.
 void rotary_keys(ConfigReader& config, GptConfig& c, bool partial) {
   const char* key = "rope_parameters";
   const json* found = config.find(key);
   if (const json* scaling = config.find("rope_scaling")) {
     if (found != nullptr && *found != *scaling)
-      throw ArgumentError("config.json: rope_scaling and rope_parameters differ: state one");
+      throw ArgumentError("config.json: rope_scaling and rope_parameters differ: specify only one");
     key = "rope_scaling";
     found = scaling;
   }
   if (found == nullptr) return;
   ConfigReader rotary(found->dump(), fmt::format("config.json: {}", key));
-  // "type" is the older name of "rope_type", which takes precedence.
+  // "type" is the older name of "rope_type". If a file has both, "rope_type" takes precedence.
   std::string type = "default";
   rotary.field("type", type).field("rope_type", type).field("rope_theta", c.rotary_base);
   if (partial) rotary.field("partial_rotary_factor", c.rotary_share);
   const auto number = [&](const char* name, auto& value) {
     if (rotary.find(name) == nullptr)
-      throw ArgumentError(fmt::format("config.json: {} of type \"{}\" needs {}", key, type, name));
+      throw ArgumentError(
+          fmt::format("config.json: {} of type \"{}\" requires {}", key, type, name));
     rotary.field(name, value);
   };
   if (type == "linear" || type == "dynamic" || type == "llama3") {
@@ -53,7 +54,7 @@ void rotary_keys(ConfigReader& config, GptConfig& c, bool partial) {
     }
   } else if (type != "default") {
     throw ArgumentError(fmt::format(
-        "config.json: {} has the type \"{}\": default, linear, dynamic and llama3 are supported",
+        "config.json: {} has the type \"{}\"; supported are default, linear, dynamic and llama3",
         key, type));
   }
   rotary.finish("rotary positions");
@@ -80,7 +81,7 @@ GptConfig gpt2_defaults() {
 
 template <class Config>
 void gpt2_keys(Config& config, GptConfig& c) {
-  // n_ctx is the older name of n_positions, which takes precedence.
+  // "n_ctx" is the older name of "n_positions". If a file has both, "n_positions" takes precedence.
   config.legacy("n_ctx", c.context).field("n_positions", c.context);
   config.field("vocab_size", c.vocab)
       .field("n_embd", c.width)
@@ -96,7 +97,7 @@ void gpt2_keys(Config& config, GptConfig& c) {
       .field("scale_attn_weights", c.scale_attention)
       .field("scale_attn_by_inverse_layer_idx", c.scale_attention_by_inverse_layer)
       .field("tie_word_embeddings", c.tied_head)
-      // In float32, the upcast changes only the position of a multiplication.
+      // In float32, this upcast only changes the position of a multiplication.
       .ignore({"reorder_and_upcast_attn", "pad_token_id"});
 }
 
@@ -108,8 +109,8 @@ GptConfig gpt1_defaults() {
   return c;
 }
 
-/// Reads the activation of GPT-1. Its "gelu" is the tanh approximation, unlike in other Hugging
-/// Face models.
+/// Reads the activation of GPT-1. In GPT-1, unlike in other Hugging Face models, "gelu" is the tanh
+/// approximation.
 Activation gpt1_activation(const json& value) {
   std::string name;
   read_json(value, "afn", name);
@@ -185,7 +186,7 @@ void gpt_neox_keys(Config& config, GptConfig& c) {
       .field("attention_dropout", c.attention_dropout)
       .field("hidden_dropout", c.residual_dropout)
       .fixed("attention_bias", true, "attention without biases is not supported")
-      // Newer files repeat rotary_emb_base and rotary_pct under these names.
+      // Newer files store rotary_emb_base and rotary_pct under these names, too.
       .repeated("rope_theta", c.rotary_base)
       .repeated("partial_rotary_factor", c.rotary_share)
       .ignore({"pad_token_id", "classifier_dropout"});
@@ -211,7 +212,7 @@ GptConfig mistral_defaults() {
   return c;
 }
 
-/// Keys that LLaMA and Mistral share.
+/// Config keys that LLaMA and Mistral share.
 template <class Config>
 void llama_family_keys(Config& config, GptConfig& c) {
   config.field("vocab_size", c.vocab)
@@ -230,7 +231,8 @@ void llama_family_keys(Config& config, GptConfig& c) {
       .field("attention_dropout", c.attention_dropout)
       .optional_id("pad_token_id", c.padding_id)
       .fixed("partial_rotary_factor", 1, "rotary positions must cover all features of a head")
-      // It splits products into slices, which changes only the order of summation.
+      // pretraining_tp splits matrix products into slices, which only changes the order of
+      // summation.
       .ignore({"pretraining_tp"});
   rotary_keys(config, c, false);
 }
@@ -241,8 +243,8 @@ void llama_keys(Config& config, GptConfig& c) {
   config.field("attention_bias", c.attention_bias).field("mlp_bias", c.mlp_bias);
 }
 
-/// In Hugging Face transformers a query attends to the window and to itself, so c.window is larger
-/// by one.
+/// In Hugging Face transformers, sliding_window does not count the query's own position, so
+/// c.window is larger by one.
 void window_key(ConfigReader& config, GptConfig& c) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max() - 1;
   std::int64_t window = c.window - 1;
@@ -261,7 +263,7 @@ void mistral_keys(Config& config, GptConfig& c) {
   window_key(config, c);
 }
 
-/// Reads or writes the keys of a decoder of this type.
+/// Reads or writes the config keys of a decoder of this type.
 template <class Config>
 void gpt_keys(Config& config, const std::string& type, GptConfig& c) {
   if (type == "gpt2") return gpt2_keys(config, c);
@@ -287,7 +289,7 @@ void add_names(NameMap& map, const GptConfig& c, const Names& top, const std::st
   }
 }
 
-/// Returns the prefix of the base model's names in classes with a head.
+/// Returns the prefix of the base model's names in classes that have a head.
 const std::string& base_of(const std::string& model_type) {
   static const std::map<std::string, std::string> table = {{"gpt2", "transformer."},
                                                            {"openai-gpt", "transformer."},
@@ -297,8 +299,8 @@ const std::string& base_of(const std::string& model_type) {
   return table.at(model_type);
 }
 
-/// Accepts the summary settings that GPT-1 and GPT-2 may have. Their language models do not use
-/// them.
+/// Ignores the `summary_*` and label keys in configs of GPT-1 and GPT-2, because their language
+/// models do not use them.
 void ignore_summary(ConfigReader& config) {
   config.labels();
   config.ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_first_dropout",
@@ -316,7 +318,7 @@ GptConfig gpt_config(const std::string& config_json) {
   }
   GptConfig c = gpt_defaults(type);
   gpt_keys(config, type, c);
-  // An explicit null means the number of heads.
+  // An explicit null means that there are as many key-value heads as attention heads.
   const json& object = config.object();
   if (const auto kv_heads = object.find("num_key_value_heads");
       kv_heads != object.end() && kv_heads->is_null())
@@ -331,7 +333,7 @@ GptConfig gpt_config(const std::string& config_json) {
 void write_gpt(ConfigWriter& config, const std::string& type, const FamilyConfig& family,
                const HeadFacts&) {
   GptConfig c = std::get<GptConfig>(family);
-  // Configs of these types must state the inner width.
+  // Configs of these types must specify the inner width.
   if (type == "gpt_neox" || type == "llama" || type == "mistral") c.inner = c.inner_width();
   c.kv_heads = c.key_heads();
   gpt_keys(config, type, c);

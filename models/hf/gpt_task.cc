@@ -1,4 +1,4 @@
-// Classes of the GPT family: the base model, the language model and the sequence classifier.
+// Builds the classes of the GPT family: base model, language model and sequence classifier.
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
@@ -9,9 +9,9 @@
 namespace weft::hf {
 namespace {
 
-/// Selects from scores [batch, seq, classes] those of the last token of each row that is not
-/// padding, as [batch, classes]. If all tokens are padding, the first token is used. If
-/// `padding_id` is -1, the last position is used.
+/// Selects the scores of the last non-padding token of each row from scores [batch, seq, classes]
+/// and returns them as [batch, classes]. If a row consists of padding only, its first token is
+/// used. If `padding_id` is -1, the last position is used.
 Value last_token_scores(Value scores, Value ids, std::int64_t padding_id) {
   if (padding_id < 0) return select(scores, 1, scores.size(1) - 1);
   Graph& graph = scores.graph();
@@ -39,7 +39,8 @@ void classify(Request& request, Model& model, const GptConfig& config, Value ids
 Model build_gpt(Request& request) {
   auto [gpt, model] =
       build_gpt_model(request.graph, request.config.object().dump(), request.architecture);
-  // build_gpt_model has read the whole config and rejected unknown keys: mark all keys as read.
+  // build_gpt_model() has already read the whole config and rejected unknown keys, so mark all keys
+  // as read.
   for (const auto& [key, value] : request.config.object().items()) request.config.find(key.c_str());
   const bool classifies = request.architecture.ends_with("ForSequenceClassification");
   const std::string& type = model.model_type;
@@ -50,7 +51,7 @@ Model build_gpt(Request& request) {
   }
   std::int64_t padding_id = -1;
   request.config.optional_id("pad_token_id", padding_id);
-  // Without a padding id, the end of a row is known only if there is a single row.
+  // If there is no padding id, the end of a row is known only if the batch has a single row.
   const std::string_view batch = classifies && padding_id < 0 ? "" : "batch";
   GptInputs inputs{.ids = request.required("input_ids", {batch, "seq"})};
   if (batch.empty() && inputs.ids.size(0) != Dim(1)) {

@@ -36,8 +36,8 @@ const std::map<std::string, ModelType>& model_types() {
   return table;
 }
 
-/// Converts names of files from before version 2 of Hugging Face transformers: "LayerNorm.gamma" ->
-/// "LayerNorm.weight".
+/// Converts parameter names in files that were written before version 2 of Hugging Face
+/// transformers, for example "LayerNorm.gamma" to "LayerNorm.weight".
 std::string modern_name(const std::string& name) {
   for (const auto& [old, now] : {std::pair{"LayerNorm.gamma", "LayerNorm.weight"},
                                  std::pair{"LayerNorm.beta", "LayerNorm.bias"}}) {
@@ -65,9 +65,9 @@ Model build(Request& request, SourceLocation loc) {
   return model;
 }
 
-/// Returns the tensors of a file under the current names. The published files of GPT-1 and GPT-2
-/// were written by the base class, so their names lack the prefix "transformer." of classes with a
-/// head.
+/// Returns the tensors of a file under their current names. The published files of GPT-1 and GPT-2
+/// were written by the base class, so their names lack the prefix "transformer." that classes with
+/// a head use.
 TensorMap modern_names(const Model& model, const TensorMap& tensors) {
   constexpr std::string_view kBase = "transformer.";
   bool lacks = (model.model_type == "gpt2" || model.model_type == "openai-gpt") &&

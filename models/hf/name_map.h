@@ -1,4 +1,4 @@
-// Translation of parameter names between Weft and Hugging Face, in both directions.
+// Translates parameter names between Weft and Hugging Face, in both directions.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 namespace WEFT_API weft {
 namespace hf {
 
-/// A dictionary of module names ("layers.0.attention.query" <->
-/// "bert.encoder.layer.0.attention.self.query") and of complete names. A name is translated by the
-/// longest entry that is the name itself or a module that contains it. A name without such an entry
-/// is the same in both.
+/// A bidirectional dictionary of module names (for example, "layers.0.attention.query" and
+/// "bert.encoder.layer.0.attention.self.query") and of full parameter names. A name is translated
+/// by the longest entry that equals the name or is a module that contains it. A name without such
+/// an entry is left unchanged.
 class NameMap {
  public:
   /// Adds an entry. Throws ArgumentError if either name already has a different translation.

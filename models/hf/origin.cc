@@ -17,7 +17,7 @@
 namespace weft::hf {
 namespace {
 
-constexpr std::string_view kWhat = "the folder that the model came from";
+constexpr std::string_view kWhat = "the original model folder";
 
 /// Files that are kept in addition to config.json.
 constexpr std::array kSmallFiles = {
@@ -54,8 +54,8 @@ FolderOrigin read_origin(const Folder& folder) {
   origin.files["config.json"] = folder.config;
   for (const char* name : kSmallFiles) {
     const std::filesystem::path file = std::filesystem::path(folder.path) / name;
-    // Missing and oversized files are skipped. Errors are reported by the code that uses their
-    // contents.
+    // Missing and oversized files are skipped here. The code that uses their contents reports the
+    // errors.
     std::error_code error;
     if (!std::filesystem::is_regular_file(file, error) ||
         std::filesystem::file_size(file, error) > kMostBytes || error)

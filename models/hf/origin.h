@@ -1,4 +1,4 @@
-// The files that a model keeps from its original folder.
+// Files from a model's original Hugging Face folder that are kept with the model.
 #pragma once
 
 #include <map>
@@ -12,22 +12,22 @@ namespace hf {
 
 struct Folder;
 
-/// Unchanged copies of the small files of a Hugging Face folder: config.json, and the settings of
-/// tokenizer, generation and images. They preserve settings that Weft has no field for, so that
-/// these can be written when the model is exported to a folder again.
+/// Unchanged copies of the small files in a Hugging Face folder: config.json, and the settings for
+/// tokenization, generation and image processing. They preserve settings that have no corresponding
+/// Weft field, so that these can be written when the model is exported to a folder again.
 struct FolderOrigin {
-  std::map<std::string, std::string> files = {};  // texts by file name
+  std::map<std::string, std::string> files = {};  // file contents by file name
 
-  /// Returns the text of a file, or "" if the folder does not have it.
+  /// Returns the contents of a file, or "" if the folder did not contain it.
   const std::string& text(const std::string& name) const;
-  /// Returns {"config.json": "...", ...}.
+  /// Returns a JSON object such as {"config.json": "...", ...}.
   std::string to_json() const;
-  /// Throws FormatError.
+  /// Inverse of to_json(). Throws FormatError if `json` is invalid.
   static FolderOrigin from_json(std::string_view json);
   friend bool operator==(const FolderOrigin&, const FolderOrigin&) = default;
 };
 
-/// Reads the small files of a folder. Throws IoError.
+/// Reads the small files in a folder. Throws IoError if a file cannot be read.
 FolderOrigin read_origin(const Folder& folder);
 
 }  // namespace hf

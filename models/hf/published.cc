@@ -63,7 +63,7 @@ PublishedModel bart(const char* name, std::int64_t layers, std::int64_t width, s
           .width = width};
 }
 
-// A ViT for 224 x 224 images with a head for 1000 classes.
+// A ViT for 224 x 224 images with a classification head for 1000 classes.
 PublishedModel vit(const char* name, std::int64_t patch, std::int64_t layers, std::int64_t width,
                    std::int64_t heads, std::int64_t parameters) {
   constexpr std::int64_t kSide = 224;

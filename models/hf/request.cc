@@ -7,7 +7,7 @@
 namespace weft::hf {
 namespace {
 
-/// Returns the dtypes and ranks of values. Sizes are set to 1, since only the rank is used.
+/// Returns the dtypes and ranks of values. All sizes are 1, because only the ranks are used.
 InputTypes types_of(const InputValues& values) {
   InputTypes types;
   for (const auto& [name, value] : values)
@@ -22,9 +22,10 @@ Request::Request(Graph& g, const std::string& text, InputTypes inputs, const std
   if (!architecture.empty()) return;
   const std::vector<std::string> names = config.list("architectures");
   if (names.size() != 1) {
-    throw ArgumentError(fmt::format(
-        "config.json: architectures must name one class, but names {}; specify the class to build",
-        names.size()));
+    throw ArgumentError(
+        fmt::format("config.json: architectures must name exactly one class, but names {}; specify "
+                    "the class to build",
+                    names.size()));
   }
   architecture = names.front();
 }
@@ -57,7 +58,7 @@ Value Request::input(const std::string& name, std::initializer_list<std::string_
 Value Request::required(const std::string& name, std::initializer_list<std::string_view> axes) {
   const Value value = input(name, axes);
   if (!value.defined())
-    throw ArgumentError(fmt::format("{} needs the input {}", architecture, name));
+    throw ArgumentError(fmt::format("{} requires the input {}", architecture, name));
   return value;
 }
 

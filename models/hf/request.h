@@ -1,4 +1,4 @@
-// Request: the arguments of a family's builder. Internal to hf.
+// Arguments of the model builders. Internal to hf.
 #pragma once
 
 #include "weft/models/hf/config_reader.h"
@@ -7,7 +7,7 @@
 
 namespace weft::hf {
 
-/// The graph, config, class and inputs of a model to build.
+/// The graph, config, class and inputs for building a model.
 class Request {
  public:
   Request(Graph& graph, const std::string& config, InputTypes inputs,
@@ -20,38 +20,38 @@ class Request {
   std::string architecture;
 
   /// Returns the input with this name as a value of the graph, or an undefined value if the request
-  /// does not have it. An input that is declared here has symbolic axes named by `axes`; "" keeps
-  /// the size of an axis. Throws ShapeError for another rank.
+  /// does not include it. If the input is declared here, `axes` are the names of its symbolic axes;
+  /// "" keeps the concrete size of an axis. Throws ShapeError if the input has a different rank.
   Value input(const std::string& name, std::initializer_list<std::string_view> axes);
-  /// As input(), but throws ArgumentError if the request does not have the input.
+  /// Like input(), but throws ArgumentError if the request does not include the input.
   Value required(const std::string& name, std::initializer_list<std::string_view> axes);
-  /// Returns the rank of an input, or -1 if the request does not have it.
+  /// Returns the rank of an input, or -1 if the request does not include it.
   int rank(const std::string& name) const;
   DType dtype(const std::string& name) const { return inputs_.at(name).first; }
-  /// Throws an ArgumentError that names an input that was not used.
+  /// Throws an ArgumentError that names the first input that was not used.
   void finish() const;
 
   /// Returns the architecture without the prefix of the model type ("BertForMaskedLM" ->
   /// "ForMaskedLM"). Throws ArgumentError if it has a different prefix.
   std::string task() const;
-  /// Throws the error for a class that is not supported.
+  /// Throws the ArgumentError for an unsupported class.
   [[noreturn]] void unsupported_architecture() const;
 
  private:
   InputTypes inputs_;
-  InputValues values_;  // inputs that are existing values of the graph
+  InputValues values_;  // inputs that are already values of the graph
   std::set<std::string> used_;
 };
 
-/// Adds hidden states to the outputs as <prefix><i>.
+/// Adds the hidden states to the outputs under the names <prefix><i>.
 void put_hidden(Model& model, const std::string& prefix, const std::vector<Value>& hidden);
 
-/// A model type of config.json.
+/// A supported model_type of config.json.
 struct ModelType {
-  std::string prefix;  // prefix of its classes: "Bert"
+  std::string prefix;  // prefix of its class names, for example "Bert"
   /// Builds the requested model.
   Model (*build)(Request&);
-  /// Writes the keys of a config of this type, which `build` reads.
+  /// Writes the config keys for this type so that `build` can read them.
   void (*write)(ConfigWriter&, const std::string& type, const FamilyConfig&, const HeadFacts&);
 };
 /// Returns the model type with this name, or null if it is not supported.

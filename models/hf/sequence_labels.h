@@ -1,4 +1,4 @@
-// The loss of sequence classifiers, as in the Hugging Face classes. Internal to hf.
+// Losses of sequence classifiers, equal to those of the Hugging Face classes. Internal to hf.
 #pragma once
 
 #include <string_view>
@@ -7,9 +7,9 @@
 
 namespace weft::hf {
 
-/// Returns the loss of logits [batch, classes] for the input "labels", which is [batch] or [batch,
-/// n]. The kind of loss is that of label_problem(). Returns an undefined value if there is no such
-/// input. `batch` is the symbol of the batch axis, or "" to keep its size.
+/// Returns the loss for logits [batch, classes] and the input "labels", which is [batch] or [batch,
+/// n]. label_problem() determines the loss function. Returns an undefined value if there is no such
+/// input. `batch` is the symbol of the batch axis, or "" to keep its concrete size.
 Value sequence_label_loss(Request& request, Value logits, std::int64_t classes,
                           std::string_view batch = "batch");
 

@@ -1,4 +1,4 @@
-// T5 (versions 1.0 and 1.1, also UL2) and mT5.
+// T5 (versions 1.0 and 1.1), UL2 and mT5.
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
@@ -7,15 +7,15 @@
 namespace weft::hf {
 namespace {
 
-/// Reads "relu", "gated-gelu", ... In the published models, "gated-gelu" means the tanh
-/// approximation of GELU.
+/// Reads "relu", "gated-gelu" and similar values. In the published models, "gated-gelu" stands for
+/// the tanh approximation of GELU.
 void read_feed_forward(const std::string& projection, EncoderDecoderConfig& c) {
   const std::size_t dash = projection.find('-');
   c.gated = dash != std::string::npos && projection.substr(0, dash) == "gated";
   if (dash != std::string::npos && !c.gated) {
     throw ArgumentError(fmt::format(
-        "config.json: feed_forward_proj \"{}\" is not supported: \"gated-<activation>\" and "
-        "\"<activation>\" are",
+        "config.json: feed_forward_proj \"{}\" is not supported; use \"gated-<activation>\" or "
+        "\"<activation>\"",
         projection));
   }
   const std::string activation = c.gated ? projection.substr(dash + 1) : projection;
@@ -52,20 +52,20 @@ void t5_keys(Config& config, EncoderDecoderConfig& c) {
             read_feed_forward(projection, c);
           },
           [&]() -> json { return feed_forward(c); })
-      // Hugging Face transformers derives these keys from feed_forward_proj and also writes them.
+      // Hugging Face transformers derives these keys from feed_forward_proj, but also writes them.
       .repeated("dense_act_fn", c.activation)
       .repeated("is_gated_act", c.gated)
       .ignore({"n_positions", "classifier_dropout"});
 }
 
-/// The default number of decoder layers is that of the encoder.
+/// By default, the decoder has the same number of layers as the encoder.
 void decoder_layers_key(ConfigReader& config, EncoderDecoderConfig& c) {
   c.decoder_layers = c.encoder_layers;
   config.field("num_decoder_layers", c.decoder_layers);
 }
 void decoder_layers_key(ConfigWriter& config, const EncoderDecoderConfig& c) {
   config.field("num_decoder_layers", c.decoder_layers)
-      .fixed_and_written("is_encoder_decoder", true, "the class has both stacks");
+      .fixed_and_written("is_encoder_decoder", true, "the class has an encoder and a decoder");
 }
 
 ModuleNames t5_names(const EncoderDecoderConfig& c) {
@@ -130,7 +130,7 @@ Model build_t5(Request& request) {
 
   EncoderDecoderStyle style{
       .lm_class = "ForConditionalGeneration", .modules = t5_names(c), .has_encoder_class = true};
-  // Files of the first models contain a bias of the cross-attention that is never read.
+  // Files of the first published models contain a bias for cross-attention that is never used.
   style.unused_buffers = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
   return build_encoder_decoder(request, c, style);
 }

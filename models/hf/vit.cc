@@ -9,7 +9,7 @@
 namespace weft::hf {
 namespace {
 
-/// Builds one class of ViT or DeiT.
+/// Builds a ViT or DeiT class.
 class Task {
  public:
   Task(Request& request, const VitConfig& config, const std::string& base)
@@ -52,7 +52,7 @@ class Task {
     if (masked) mask_ = request_.input("bool_masked_pos", {"batch", ""});
     if (mask_.defined() && mask_.size(1) != Dim(patches)) {
       throw ShapeError(
-          fmt::format("bool_masked_pos must be [batch, {}], one number per patch, not "
+          fmt::format("bool_masked_pos must be [batch, {}] (one number per patch), not "
                       "[batch, {}]",
                       patches, mask_.size(1).str()));
     }
@@ -78,7 +78,8 @@ class Task {
   }
 
  private:
-  /// Applies a linear layer to one of the tokens before the patches.
+  /// Applies a linear layer to the special token with the index `token`; special tokens precede the
+  /// patches.
   Value head(const std::string& name, std::int64_t outputs, std::int64_t token) const {
     const LinearOptions options{.initializer = Initializer::normal(config_.initializer_range)};
     return make_linear(root_ / name, DType::f32, config_.width, outputs,
@@ -92,13 +93,13 @@ class Task {
 
   void pixels(std::int64_t stride) {
     if (config_.rows() != config_.columns())
-      throw ArgumentError("masked image modelling needs a square grid of patches");
+      throw ArgumentError("masked image modelling requires a square grid of patches");
     if (stride != config_.patch_height || stride != config_.patch_width)
       throw ArgumentError(
-          fmt::format("config.json: encoder_stride {} must be the patch_size, {} x {}", stride,
+          fmt::format("config.json: encoder_stride {} must equal the patch_size, {} x {}", stride,
                       config_.patch_height, config_.patch_width));
-    // As in Hugging Face transformers, DeiT's class drops the first and the last token, not the two
-    // tokens before the patches.
+    // As in Hugging Face transformers, DeiT's class drops the first and the last token instead of
+    // the two tokens before the patches.
     const std::int64_t end = config_.tokens() - (config_.distillation ? 1 : 0);
     const Value h = slice(h_, 1, {.begin = Dim(1), .end = Dim(end)});
     const Value pixels =
@@ -114,8 +115,8 @@ class Task {
     model_.outputs["cls_logits"] = class_logits;
     model_.outputs["distillation_logits"] = teacher_logits;
     model_.outputs["logits"] = (class_logits + teacher_logits) / 2;
-    // The Hugging Face class has no loss. This is the loss of the paper with the labels as the hard
-    // teacher.
+    // The Hugging Face class has no loss. This loss is the one in the paper; the labels serve as
+    // the hard teacher.
     if (const Value labels = request_.input("labels", {"batch"}); labels.defined())
       model_.outputs["loss"] =
           0.5 * label_loss(class_logits, labels) + 0.5 * label_loss(teacher_logits, labels);

@@ -29,7 +29,8 @@ bool is_whole_word(std::string_view text, std::size_t begin, std::size_t end) {
          (end == text.size() || !is_word_character(character_at(text, end)));
 }
 
-/// Returns the start of the run of whitespace that ends at `end`, but at least `least`.
+/// Returns the start of the whitespace run that ends at `end`, or `least` if the run starts before
+/// `least`.
 std::size_t whitespace_begin(std::string_view text, std::size_t end, std::size_t least) {
   while (end > least && is_white_space(character_before(text, end))) {
     do --end;
@@ -38,7 +39,7 @@ std::size_t whitespace_begin(std::string_view text, std::size_t end, std::size_t
   return end;
 }
 
-/// Returns the end of the run of whitespace that starts at `begin`.
+/// Returns the end of the whitespace run that starts at `begin`.
 std::size_t whitespace_end(std::string_view text, std::size_t begin) {
   while (begin < text.size() && is_white_space(character_at(text, begin)))
     begin += character_size(text[begin]);
@@ -54,7 +55,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const NormalizerPtr& no
   for (const AddedToken& token : tokens_) {
     if (token.content.empty()) throw FormatError("an added token is empty");
     if (token.id < 0 || token.id > Vocabulary::kHighestId) {
-      throw FormatError(fmt::format("the added token '{}' has the id {}; ids are 0 to {}",
+      throw FormatError(fmt::format("the added token '{}' has the id {}; valid ids are 0 to {}",
                                     excerpt(token.content), token.id, Vocabulary::kHighestId));
     }
     if (!by_id_.emplace(token.id, seen_.size()).second)
@@ -109,7 +110,7 @@ void AddedTokens::cut(SplitText& parts, bool after_normaliser, bool special,
       continue;
     }
     const std::string_view text = parts.view(part);
-    std::size_t given = 0;  // end of the text that is already in `parts.spare`
+    std::size_t given = 0;  // end of the text that has already been added to `parts.spare`
     const auto give = [&](std::size_t begin, std::size_t end, std::int32_t id) {
       if (begin < end) {
         parts.spare.push_back({part.begin + static_cast<std::uint32_t>(begin),

@@ -1,4 +1,5 @@
-// Tokens added to a model's vocabulary. They are matched in a text before any other processing.
+// Tokens that are added to a model's vocabulary. They are matched in a text before any other
+// processing.
 #pragma once
 
 #include <bitset>
@@ -21,7 +22,7 @@ struct AddedToken {
   bool single_word = false;  // matches whole words only
   bool lstrip = false;       // absorbs preceding whitespace
   bool rstrip = false;       // absorbs following whitespace
-  bool normalized = true;    // is normalised and matched in normalised text
+  bool normalized = true;    // the token is normalised, and then matched in normalised text
   bool special = false;      // omitted from decoded text
 
   template <class Fields>
@@ -42,24 +43,23 @@ struct AddedToken {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// `normaliser` may be null. Throws FormatError for an empty token, an id below 0 or above
-  /// Vocabulary::kHighestId, or two tokens with the same id or content.
+  /// `normaliser` may be null. Throws FormatError if a token is empty, if an id is below 0 or above
+  /// Vocabulary::kHighestId, or if two tokens have the same id or content.
   AddedTokens(std::vector<AddedToken> tokens, const NormalizerPtr& normaliser);
 
-  /// All tokens, in order of id.
+  /// Returns all tokens in order of id.
   const std::vector<AddedToken>& all() const { return tokens_; }
-  /// Returns the token with this id, or null.
+  /// Returns the token with this id, or null if there is none.
   const AddedToken* find(std::int32_t id) const;
-  /// Returns the id of the token with this content, or -1.
+  /// Returns the id of the token with this content, or -1 if there is none.
   std::int32_t find(std::string_view content) const;
-  /// Returns the text that decoders receive for an added token: its form in normalised text. Empty
-  /// for an id that is not an added token.
+  /// Returns the text that decoders receive for an added token, which is its form in normalised
+  /// text. Returns an empty text if `id` is not an added token.
   std::string_view seen(std::int32_t id) const;
 
-  /// Splits every part of the text at the added tokens found in it. A call handles either the
-  /// tokens that are matched before the normaliser or those that are matched after it. Special
-  /// tokens are treated as plain text if `special` is false, and so is everything that `plain`
-  /// covers.
+  /// Splits each part of the text at the added tokens that it contains. A call handles either the
+  /// tokens that are matched before the normaliser or the tokens that are matched after it. Special
+  /// tokens are treated as plain text if `special` is false or if `plain` covers them.
   void cut(SplitText& parts, bool after_normaliser, bool special,
            const PlainParts& plain = {}) const;
 
@@ -67,7 +67,7 @@ class AddedTokens {
   struct Finder {
     PieceTrie trie;
     std::bitset<256> first_bytes;
-    char first = 0;  // the common first byte if `single`
+    char first = 0;  // the first byte of all tokens, if `single`
     bool any = false, single = true;
   };
   Finder finder(bool normalized) const;

@@ -34,7 +34,7 @@ CharacterTokenizer CharacterTokenizer::with_ends() const {
 }
 
 CharacterTokenizer CharacterTokenizer::from_text(std::string_view text) {
-  if (text.empty()) throw ArgumentError("an empty text has no vocabulary");
+  if (text.empty()) throw ArgumentError("cannot build a vocabulary from an empty text");
   std::set<char32_t> characters;
   for (std::size_t offset = 0; offset < text.size();)
     characters.insert(next_code_point(text, offset));
@@ -60,7 +60,8 @@ CharacterTokenizer CharacterTokenizer::from_bytes(std::string_view json) {
     characters.push_back(next_code_point(text, offset));
   if (characters.empty() || std::adjacent_find(characters.begin(), characters.end(),
                                                std::greater_equal<>()) != characters.end())
-    throw FormatError("not a character tokenizer: its characters must be ascending and distinct");
+    throw FormatError(
+        "not a character tokenizer: its characters must be distinct and in ascending order");
   const nlohmann::json ends = parsed.value("ends", nlohmann::json(false));
   if (!ends.is_boolean())
     throw FormatError("not a character tokenizer: \"ends\" must be true or false");

@@ -18,21 +18,21 @@
 
 namespace WEFT_API weft {
 
-/// How invalid UTF-8 is encoded.
+/// Specifies how invalid UTF-8 is handled.
 enum class InvalidBytes : std::uint8_t {
   replaced,  // one U+FFFD for each ill-formed subsequence, see examine_character()
   kept       // kept as bytes if the ids are byte-level; otherwise as `replaced`
 };
 
-/// Parts of a text in which special tokens are not recognised, while they are in the rest.
-/// Typically user input inside a prompt that a program has built.
+/// Parts of a text in which special tokens are not recognised, although they are recognised in the
+/// rest. Typically, such a part is user input in a prompt that a program has assembled.
 struct PlainParts {
   /// Byte ranges of the text, sorted and disjoint.
   std::span<const Span> spans = {};
-  /// Sorted ids of further tokens that are not recognised there, in addition to all special ones.
+  /// Sorted ids of non-special tokens that are not recognised in these parts either.
   std::span<const std::int32_t> ids = {};
 
-  /// True if a token found at these bytes must be treated as plain text.
+  /// Returns true if a token that was found at these bytes must be treated as plain text.
   bool cover(Span found, std::int32_t id, bool special) const {
     if (spans.empty() || !(special || std::binary_search(ids.begin(), ids.end(), id))) return false;
     const auto part =
@@ -43,13 +43,13 @@ struct PlainParts {
 };
 
 struct EncodeOptions {
-  /// Adds special tokens around texts, as the tokenizer's template defines.
+  /// If true, adds special tokens around texts according to the tokenizer's template.
   bool add_special = true;
-  /// If true, "[SEP]" in a text becomes the special token of that name; if false, it is encoded as
-  /// plain text.
+  /// If true, the name of a special token in a text ("[SEP]") is encoded as that token; if false,
+  /// as plain text.
   bool special_in_text = true;
-  /// Parts that are plain text even if `special_in_text` is set. For a pair of texts, they refer to
-  /// the first.
+  /// Parts that are treated as plain text even if `special_in_text` is true. For a pair of texts,
+  /// the spans refer to the first text.
   PlainParts plain = {};
   InvalidBytes broken = InvalidBytes::replaced;
   TextPlace place = TextPlace::beginning;
@@ -57,10 +57,11 @@ struct EncodeOptions {
   std::optional<Padding> padding = {};
 };
 
-/// A hint for a text that will be truncated anyway: encoding may stop after the word that reaches
-/// `most` ids, counted from the end of the text that is kept. Tokenizers that work word by word
-/// stop there, so overflow windows do not cover the rest of the text. Hugging Face's tokenizers
-/// library, the reference implementation, does the same. Other kinds may encode the whole text.
+/// A hint for encoding a text that will be truncated: encoding may stop after the word at which
+/// `most` ids are reached, counted from the end of the text that is kept. Tokenizers that encode
+/// word by word do so; their overflow windows therefore do not cover the rest of the text. Hugging
+/// Face's tokenizers library, the reference implementation, behaves in the same way. Other
+/// tokenizers may encode the whole text.
 struct TokenLimit {
   std::size_t most = std::numeric_limits<std::size_t>::max();
   TextEnd cut = TextEnd::right;  // the end that will be truncated
@@ -73,17 +74,17 @@ struct DecodeOptions {
   bool keep_bytes = false;
 };
 
-/// Base of tokenizers that add no special tokens around texts.
+/// Base class of tokenizers that add no special tokens around texts.
 struct NoSpecialTokens {
-  /// The number of special tokens added: always 0.
+  /// Returns the number of special tokens added, which is always 0.
   std::size_t added(bool) const { return 0; }
-  /// Joins `texts` without adding tokens.
+  /// Joins `texts` without adding any tokens.
   Encoding add_special_tokens(std::vector<Encoding> texts, bool) const {
     return joined(std::move(texts));
   }
 };
 
-/// A text or a pair of texts. The views must stay valid while the input is in use.
+/// A text or a pair of texts. The viewed strings must outlive the input.
 struct TokenizerInput {
   std::string_view first;
   std::optional<std::string_view> second = {};

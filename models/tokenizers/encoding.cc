@@ -21,7 +21,7 @@ std::size_t ascii_prefix(std::string_view text) {
   return at;
 }
 
-/// Maps each byte offset of a text to the number of characters that precede it.
+/// Maps each byte offset in a text to the number of characters before it.
 class CodePoints {
  public:
   explicit CodePoints(std::string_view text) : ascii_(ascii_prefix(text)) {
@@ -48,7 +48,7 @@ class CodePoints {
   }
 
   std::size_t ascii_;                  // length of the ASCII prefix
-  std::vector<std::uint32_t> counts_;  // for every byte after the ASCII prefix, and for the end
+  std::vector<std::uint32_t> counts_;  // for the end and for each byte after the ASCII prefix
 };
 
 template <class T>

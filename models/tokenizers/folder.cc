@@ -24,7 +24,7 @@
 namespace weft {
 namespace {
 
-/// Adds the folder's added tokens that `parts` does not have yet.
+/// Adds those tokens from the folder's settings that `parts` does not contain yet.
 SubwordParts with_added(SubwordParts parts, const FolderSettings& folder) {
   const std::size_t before = parts.added.size();
   for (const AddedToken& token : folder.added()) {
@@ -40,7 +40,7 @@ SubwordParts read_merges(const FolderSettings& folder) {
   return with_added(read_merges_folder(folder), folder);
 }
 
-/// Tokenizer classes that process text as BertTokenizer does.
+/// Tokenizer classes that process text in the same way as BertTokenizer.
 constexpr std::array<std::string_view, 13> kBertClasses = {"BertTokenizer",
                                                            "DistilBertTokenizer",
                                                            "ElectraTokenizer",
@@ -76,7 +76,7 @@ SubwordParts read_json_file(const FolderSettings& folder) {
   return read_tokenizer_json(folder.read("tokenizer.json"), "tokenizer.json");
 }
 
-/// Reads a tokenizer with `kRead` and sets the special ids that the folder's settings name.
+/// Reads a tokenizer with `kRead` and sets the special ids according to the folder's settings.
 template <SubwordParts (*kRead)(const FolderSettings&)>
 Tokenizer read_subwords(const FolderSettings& folder, const char*) {
   SubwordParts parts = kRead(folder);
@@ -94,7 +94,7 @@ Tokenizer read_pieces(const FolderSettings& folder, const char* file) {
   return read_sentence_piece_folder(folder, file);
 }
 
-/// A set of files that together define a tokenizer, and the function that reads them.
+/// A set of files that together define a tokenizer, and the function that reads these files.
 struct Layout {
   std::vector<const char*> files;
   Tokenizer (*read)(const FolderSettings& folder, const char* first);
@@ -104,7 +104,8 @@ const std::array<Layout, 8>& layouts() {
       Layout{{"tokenizer.json"}, read_subwords<read_json_file>},
       Layout{{"vocab.json", "merges.txt"}, read_subwords<read_merges>},
       Layout{{"vocab.txt"}, read_subwords<read_bert>},
-      // File names of SentencePiece models in Hugging Face's transformers library, by model family.
+      // File names that Hugging Face's transformers library uses for SentencePiece models, which
+      // depend on the model family.
       Layout{{"spiece.model"}, read_pieces}, Layout{{"spm.model"}, read_pieces},
       Layout{{"sentencepiece.bpe.model"}, read_pieces}, Layout{{"tokenizer.model"}, read_pieces},
       Layout{{"source.spm"}, read_pieces}};
@@ -121,15 +122,15 @@ FolderTokenizer read_tokenizer_folder(const std::string& folder) {
       return std::filesystem::exists(std::filesystem::path(folder) / name);
     });
     if (!all) continue;
-    // The first layout that is complete wins, since another one may define different ids.
+    // Use the first complete layout only, because other layouts may define different ids.
     try {
       return {layout.read(FolderSettings(folder), layout.files.front())};
     } catch (const FormatError& e) {
       return {std::nullopt, fmt::format("{}: {}", folder, e.what())};
     }
   }
-  return {std::nullopt,
-          fmt::format("{} has no tokenizer: it holds none of {}", folder, fmt::join(known, ", "))};
+  return {std::nullopt, fmt::format("{} has no tokenizer: it contains none of {}", folder,
+                                    fmt::join(known, ", "))};
 }
 
 }  // namespace weft

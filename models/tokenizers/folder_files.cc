@@ -30,7 +30,7 @@ OrderedJson special_names(const Tokenizer& tokenizer) {
   return names;
 }
 
-/// Sets the names of all special tokens in a settings file.
+/// Sets the names of all special tokens in the contents of a settings file.
 std::string with_names(const std::string& text, const Tokenizer& tokenizer) {
   OrderedJson settings = OrderedJson::parse(text);
   const OrderedJson names = special_names(tokenizer);
@@ -38,7 +38,7 @@ std::string with_names(const std::string& text, const Tokenizer& tokenizer) {
   return text_of(settings);
 }
 
-/// Returns the tokenizer class named in `origin`, or "".
+/// Returns the tokenizer class named in `origin`, or "" if there is none.
 std::string class_of(const FolderTexts& origin) {
   const auto found = origin.find(kConfig);
   if (found == origin.end()) return {};
@@ -47,7 +47,7 @@ std::string class_of(const FolderTexts& origin) {
   return name != config.end() && name->is_string() ? name->get<std::string>() : std::string();
 }
 
-/// Returns a tokenizer.json that splits a text into characters and looks each one up.
+/// Returns a tokenizer.json that splits texts into characters and looks up each character.
 std::string characters_json(const CharacterTokenizer& tokenizer) {
   OrderedJson file, vocab = OrderedJson::object(), added = OrderedJson::array();
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
@@ -75,7 +75,7 @@ std::string characters_json(const CharacterTokenizer& tokenizer) {
   return file.dump();
 }
 
-/// Returns the SentencePiece model file without Weft's layout of ids.
+/// Returns the SentencePiece model file without Weft's id layout.
 std::string model_file(SentencePieceModel model) {
   model.layout = {};
   return model.to_bytes();
@@ -116,9 +116,11 @@ TokenizerFiles tokenizer_files(const Tokenizer& tokenizer, const FolderTexts& or
       add_pieces(kind, sentence_piece_file(class_of(origin), model_type), made);
       if (is_new) {
         made.note =
-            "no tokenizer class of Hugging Face's library is known to tokenize as this "
-            "SentencePiece model does in weft: the folder names no class, so the library will use "
-            "the default of the model type";
+            "no tokenizer class of Hugging Face's library is known to tokenize in the same way as "
+            "this "
+            "SentencePiece model in weft. The folder therefore names no class, and the library "
+            "will use "
+            "the default class of the model type";
       }
     } else if constexpr (std::is_same_v<Kind, SubwordTokenizer>) {
       made.files["tokenizer.json"] = kind.to_hugging_face_json();

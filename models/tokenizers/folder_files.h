@@ -1,4 +1,4 @@
-// Writes a tokenizer as the files of a Hugging Face model folder.
+// Writes a tokenizer in the form of the files in a Hugging Face model folder.
 #pragma once
 
 #include <map>
@@ -9,29 +9,29 @@
 
 namespace WEFT_API weft {
 
-/// File contents by file name.
+/// File contents, keyed by file name.
 using FolderTexts = std::map<std::string, std::string>;
 
 struct TokenizerFiles {
   FolderTexts files;
-  /// A note for the user about limitations; usually empty.
+  /// A message for the user about limitations; usually empty.
   std::string note = {};
 };
 
-/// Which settings files of the folder that a tokenizer came from are kept.
+/// Specifies which settings files from a tokenizer's original folder are kept.
 enum class KeptSettings {
   as_they_are,
-  with_names,  // kept, and the names of all special tokens are set
+  with_names,  // kept, but the names of all special tokens are updated
   none,
 };
 
-/// Returns the tokenizer's files: tokenizer.json, or for a SentencePiece model the file that the
+/// Returns the tokenizer's files: tokenizer.json or, for a SentencePiece model, the file that the
 /// tokenizer class of Hugging Face's transformers library reads (for Marian: source.spm, target.spm
-/// and vocab.json). Depending on `kept`, tokenizer_config.json, special_tokens_map.json and
-/// added_tokens.json are copied from `origin`, the files of the folder that the tokenizer came
-/// from. If none is copied, the first two are generated from the special ids. `longest` is the
-/// maximum number of ids in a text (model_max_length). The caller must check that the folder reads
-/// back as the same tokenizer.
+/// and vocab.json). `origin` contains the files of the tokenizer's original folder. Depending on
+/// `kept`, tokenizer_config.json, special_tokens_map.json and added_tokens.json are copied from
+/// `origin`. If none of them is copied, the first two are generated from the special ids. `longest`
+/// is the maximum number of ids in a text (model_max_length). The caller must check that reading
+/// the folder yields the same tokenizer.
 TokenizerFiles tokenizer_files(const Tokenizer& tokenizer, const FolderTexts& origin,
                                KeptSettings kept, std::string_view model_type,
                                std::int64_t longest);

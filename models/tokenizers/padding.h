@@ -12,12 +12,13 @@
 namespace WEFT_API weft {
 
 struct Padding {
-  std::optional<std::uint64_t> length = {};  // none: the longest encoding of the batch
+  std::optional<std::uint64_t> length = {};  // if not set, the longest encoding of the batch
   TextEnd direction = TextEnd::right;
-  std::optional<std::uint64_t> multiple = {};  // the length is rounded up to a multiple of this
+  /// if set, the length is rounded up to a multiple of this
+  std::optional<std::uint64_t> multiple = {};
   std::int32_t pad_id = 0;
   std::int32_t pad_type_id = 0;
-  std::string pad_token = "[PAD]";  // unused; kept so that files are written unchanged
+  std::string pad_token = "[PAD]";  // not used; stored so that files are written back unchanged
 
   template <class Fields>
   void describe(Fields& fields) {
@@ -30,7 +31,7 @@ struct Padding {
   }
 };
 
-/// Pads every encoding and its overflow windows.
+/// Pads every encoding in the batch and its overflow windows.
 void pad(std::span<Encoding> batch, const Padding& padding);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Search patterns of normalisers, pre-tokenizers and decoders.
+// Search patterns for normalisers, pre-tokenizers and decoders.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// A literal string or a regular expression. In files: {"String": "..."} or {"Regex": "..."}.
+/// A literal string or a regular expression. JSON form: {"String": "..."} or {"Regex": "..."}.
 struct Pattern {
   std::string text;
   bool is_regex = false;
@@ -18,8 +18,8 @@ struct Pattern {
   std::string regex() const { return is_regex ? text : quoted_for_regex(text); }
 };
 
-/// Replaces every match of a pattern by a fixed text: the common part of the normaliser and the
-/// decoder "Replace".
+/// Replaces each match of a pattern with a fixed text. Base class of the normaliser "Replace" and
+/// the decoder "Replace".
 class Replacement {
  public:
   static constexpr const char* kName = "Replace";

@@ -21,7 +21,7 @@ Tokenizer read_checkpoint(const std::string& path) {
     if (attachment.type.starts_with(kTypes))
       return Tokenizer::from_bytes(attachment.type, attachment.bytes);
   }
-  throw FormatError("the file contains no tokenizer: its model does not read text");
+  throw FormatError("the file contains no tokenizer because its model does not process text");
 }
 
 }  // namespace
@@ -36,15 +36,16 @@ Tokenizer read_tokenizer(const std::string& path) {
   const std::string bytes = checkpoint ? std::string() : read_whole_file(path);
   try {
     if (checkpoint) return read_checkpoint(path);
-    // A SentencePiece model also starts with a line feed, but '{' never follows it.
+    // A SentencePiece model also starts with a line feed, but the line feed is never followed by
+    // '{'.
     const std::size_t first = bytes.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && bytes[first] == '{')
       return SubwordTokenizer::from_bytes(bytes);
     return SentencePieceTokenizer::from_bytes(bytes);
   } catch (const FormatError& e) {
     throw FormatError(
-        fmt::format("{}: {} (a tokenizer is a tokenizer.json, a SentencePiece model, a .weft file "
-                    "of a text model, or a folder with one of these)",
+        fmt::format("{}: {} (supported are a tokenizer.json, a SentencePiece model, a .weft file "
+                    "with a text model, and a folder with one of these)",
                     path, e.what()));
   }
 }

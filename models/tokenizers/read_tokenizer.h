@@ -1,4 +1,4 @@
-// Reads a tokenizer from any supported file or folder.
+// Reads a tokenizer from a file or folder in any supported format.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace WEFT_API weft {
 
-/// Reads the tokenizer of a tokenizer.json, a SentencePiece model, a .weft file, or a folder as
-/// read_tokenizer_folder() does. Throws IoError, or FormatError that names the path.
+/// Reads a tokenizer from a tokenizer.json, a SentencePiece model, a .weft file or a folder (see
+/// read_tokenizer_folder()). Throws IoError, or a FormatError that names the path.
 Tokenizer read_tokenizer(const std::string& path);
 
 }  // namespace weft

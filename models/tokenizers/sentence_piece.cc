@@ -55,7 +55,8 @@ void append_with_blanks(std::string& text, std::string_view piece) {
   }
 }
 
-/// Appends `bytes` to `text`; each byte that is not part of a valid character becomes U+FFFD.
+/// Appends `bytes` to `text`. Each byte that is not part of a valid character is replaced by
+/// U+FFFD.
 void append_characters(std::string& text, std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
     const int size = examine_character(bytes, at);
@@ -66,22 +67,22 @@ void append_characters(std::string& text, std::string_view bytes) {
 
 }  // namespace
 
-/// A model and everything derived from it, built once and shared by all copies of the tokenizer.
+/// A model and all data derived from it. Built once and shared by all copies of the tokenizer.
 struct SentencePieceTokenizer::State {
   SentencePieceModel model;
   SentencePieceNormalizer normalizer = {};
   std::optional<SentencePieceNormalizer> denormalizer = {};
   PieceSegmenter cutter = {};
-  std::unordered_map<std::string_view, std::int32_t> ids = {};  // by the text of the piece
-  std::vector<std::int32_t> outer = {};                         // by piece: its id in the layout
+  std::unordered_map<std::string_view, std::int32_t> ids = {};  // keyed by the text of the piece
+  std::vector<std::int32_t> outer = {};  // for each piece, its id in the layout
   SpecialIds special = {};
-  PieceTrie named = {};   // special ids and added pieces, which a text may contain by name
-  bool prepares = false;  // the layout asks for text preparation or re-segmentation of pieces
-  std::shared_ptr<const State> target = {};  // null: the same as this one
+  PieceTrie named = {};   // special ids and added pieces by their names, which texts may contain
+  bool prepares = false;  // true if the layout has text changes or re-segments pieces
+  std::shared_ptr<const State> target = {};  // null if the target tokenizer is this one
 
   State() = default;
   explicit State(SentencePieceModel made);
-  State(const State&) = delete;  // `ids` holds views into `model`
+  State(const State&) = delete;  // `ids` contains views of `model`
   State& operator=(const State&) = delete;
   void find_special();
 
@@ -89,13 +90,13 @@ struct SentencePieceTokenizer::State {
     return static_cast<std::int64_t>(model.layout.ids.empty() ? model.pieces.size()
                                                               : model.layout.ids.size());
   }
-  /// Returns the model's piece for `id`, or -1 - n for the layout's added[n].
+  /// Returns the index of the model's piece for `id`, or -1 - n for the layout's added[n].
   std::int32_t inner(std::int32_t id) const {
     if (id < 0 || id >= count())
       throw DataError(fmt::format("token id {} is outside the vocabulary [0, {})", id, count()));
     return model.layout.ids.empty() ? id : model.layout.ids[static_cast<std::size_t>(id)];
   }
-  /// Returns the model's piece for `id`; null if the layout added it.
+  /// Returns the model's piece for `id`, or null if the piece was added by the layout.
   const SentencePieceModel::Piece* piece(std::int32_t id) const {
     const std::int32_t place = inner(id);
     return place < 0 ? nullptr : &model.pieces[static_cast<std::size_t>(place)];
@@ -128,7 +129,7 @@ SentencePieceTokenizer::State::State(SentencePieceModel made)
   if (model.denormalizer) denormalizer = normalizer_of(*model.denormalizer, nullptr);
   prepares = model.layout.preparation != TextPreparation();
   if (model.layout.target != nullptr) target = std::make_shared<const State>(*model.layout.target);
-  // Pieces without an id in the layout get the unknown id.
+  // Pieces that have no id in the layout are mapped to the unknown id.
   if (!model.layout.ids.empty()) {
     outer.assign(model.pieces.size(), -1);
     for (std::int32_t id = 0; id < count(); ++id) {
@@ -142,7 +143,8 @@ SentencePieceTokenizer::State::State(SentencePieceModel made)
     const SentencePieceModel::Piece* known = piece(id);
     const bool reserved = known == nullptr || known->kind == Kind::control ||
                           known->kind == Kind::unknown || known->kind == Kind::byte;
-    // If a reserved and an ordinary piece have the same text, the text maps to the reserved one.
+    // If a reserved piece and an ordinary piece have the same text, the text is mapped to the
+    // reserved piece.
     if (const auto [it, fresh] = ids.emplace(text_of(id), id); !fresh && reserved) it->second = id;
   }
   find_special();
@@ -183,7 +185,7 @@ std::string SentencePieceTokenizer::State::normalised(std::string_view text, Tex
              : sentence_piece::with_all_whitespace(text, place, origins);
 }
 
-/// Returns the pieces of a text from normalised(), with the ids of the layout.
+/// Segments a text that normalised() returned. The resulting ids are those of the layout.
 std::vector<SubwordSpan> SentencePieceTokenizer::State::cut(std::string_view text) const {
   std::vector<SubwordSpan> parts = cutter.cut(text);
   if (!outer.empty())
@@ -203,7 +205,7 @@ std::vector<SubwordSpan> SentencePieceTokenizer::State::cut(std::string_view tex
 }
 
 /// Re-segments a piece that ends in a digit and a comma. The text before the comma is segmented
-/// separately, without spaces, and a space that normalisation inserts in front is removed again.
+/// separately and without spaces. If normalisation inserts a space before it, the space is removed.
 void SentencePieceTokenizer::State::cut_number(std::string_view piece, std::uint32_t at,
                                                std::vector<SubwordSpan>& out) const {
   const auto id_of = [&](std::string_view text) {
@@ -213,7 +215,7 @@ void SentencePieceTokenizer::State::cut_number(std::string_view piece, std::uint
   const auto end = at + static_cast<std::uint32_t>(piece.size());
   const bool is_inside = !piece.starts_with(kBlank);
   std::string number;
-  std::vector<std::uint32_t> places;  // offsets of its bytes and of its end
+  std::vector<std::uint32_t> places;  // offsets of the bytes of `number` and of its end
   for (std::size_t i = 0; i + 1 < piece.size();) {
     const bool blank = piece.substr(i).starts_with(kBlank);
     const std::size_t size = blank ? kBlank.size() : 1;
@@ -236,7 +238,7 @@ void SentencePieceTokenizer::State::cut_number(std::string_view piece, std::uint
       if (text.empty()) continue;
       id = id_of(text);
     }
-    // The space in front of a word belongs to its first piece.
+    // The space before a word belongs to the word's first piece.
     const bool begins_word = !is_inside && found.begin == 0;
     out.push_back(
         {id, begins_word ? at : places[origins[found.begin]], places[origins[found.end]]});
@@ -244,8 +246,8 @@ void SentencePieceTokenizer::State::cut_number(std::string_view piece, std::uint
   out.push_back({id_of(","), end - 1, end});
 }
 
-/// Calls visit(normalised, pieces, source) for every part of `text` that is segmented separately.
-/// source(piece) returns the bytes of `text` that a piece came from.
+/// Calls visit(normalised, pieces, source) for each part of `text` that is segmented separately.
+/// source(piece) returns the bytes of `text` from which a piece originated.
 template <class Visit>
 void SentencePieceTokenizer::State::visit_parts(std::string_view text, TextPlace place,
                                                 const Visit& visit) const {
@@ -304,7 +306,7 @@ std::string SentencePieceTokenizer::State::decode_own(std::span<const std::int32
   std::string result;
   for (std::size_t i = 0; i < text.size();) {
     if (std::string_view(text).substr(i).starts_with(kBlank)) {
-      // A leading U+2581 marks the beginning of the text; all others are spaces.
+      // A leading U+2581 marks the beginning of the text. All others represent spaces.
       if (!model.normalizer.remove_extra_whitespace ? i > 0 : !result.empty()) result += ' ';
       i += kBlank.size();
     } else {
@@ -320,12 +322,13 @@ std::string SentencePieceTokenizer::State::decode(std::span<const std::int32_t> 
   std::string text, bytes;
   const bool drops_blank =
       model.normalizer.dummy_prefix || model.normalizer.remove_extra_whitespace;
-  bool begins = true;       // still at the beginning: a space here is the inserted one
-  bool seen_blank = false;  // the inserted space has been omitted
+  /// True at the beginning of the text. A space at this position is the inserted one.
+  bool begins = true;
+  bool seen_blank = false;  // the inserted space has already been omitted
   const auto append_piece = [&](std::string_view part) {
     if (begins && drops_blank && part.starts_with(kBlank)) {
       part.remove_prefix(kBlank.size());
-      // If extra whitespace is removed, all spaces at the beginning are omitted.
+      // If the normalizer removes extra whitespace, all spaces at the beginning are omitted.
       seen_blank = !model.normalizer.remove_extra_whitespace;
     }
     append_with_blanks(text, part);
@@ -362,7 +365,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceModel model)
 SentencePieceTokenizer SentencePieceTokenizer::from_bytes(std::string_view bytes) {
   try {
     return SentencePieceTokenizer(SentencePieceModel::parse(bytes));
-  } catch (const DataError& e) {  // more pieces than a trie can hold
+  } catch (const DataError& e) {  // the trie would have too many nodes
     throw FormatError(fmt::format("unsupported SentencePiece model: {}", e.what()));
   }
 }
@@ -465,7 +468,7 @@ std::vector<std::string> SentencePieceTokenizer::pieces(std::string_view text) c
 std::vector<SentencePieceTokenizer::Segmentation> SentencePieceTokenizer::best(
     std::string_view text, std::size_t count) const {
   const Unigram* model = state_->cutter.unigram();
-  if (model == nullptr) throw ArgumentError("n-best segmentation needs a unigram model");
+  if (model == nullptr) throw ArgumentError("n-best segmentation requires a unigram model");
   const std::string whole = state_->normalised(text, TextPlace::beginning);
   std::vector<Segmentation> cuts;
   for (const Unigram::Segmentation& found : model->best(whole, count)) {

@@ -1,11 +1,11 @@
 // Subword tokenization compatible with SentencePiece (Kudo and Richardson 2018): BPE (Sennrich et
-// al. 2016), unigram, word and character models. Spaces are part of the pieces, as U+2581 in front
-// of a word, so decoding needs no rules. Models are stored in SentencePiece's own format and can be
+// al. 2016), unigram, word and character models. Spaces are part of the pieces (U+2581 before a
+// word), so decoding requires no rules. Models are stored in SentencePiece's own format and can be
 // read by its tools.
 //
-// The SentencePiece library itself is not used: Debian's build bundles an old protobuf whose
-// symbols collide with those of the protobuf that Weft needs. The process crashes, whichever of the
-// two comes first.
+// The SentencePiece library itself is not used, because Debian's build bundles an old version of
+// protobuf. Its symbols collide with those of the protobuf version that Weft needs, and the process
+// crashes regardless of which of the two comes first.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@
 namespace WEFT_API weft {
 
 struct SentencePieceOptions {
-  /// Maximum vocabulary size, including special tokens. The result is smaller if the text does not
-  /// yield enough pieces.
+  /// Maximum vocabulary size, including special tokens. The vocabulary is smaller if the text does
+  /// not yield enough pieces.
   std::int64_t vocab = 8000;
-  /// User-defined symbols ("<en>"): each is always one id, wherever it occurs in a text, and takes
-  /// precedence over all other pieces.
+  /// User-defined symbols, for example "<en>". Each symbol always has a single id, wherever it
+  /// occurs in a text, and takes precedence over all other pieces.
   std::vector<std::string> symbols = {};
-  /// Fraction of the text's characters that the vocabulary must cover, in (0, 1]. The rarest
-  /// characters beyond that are unknown.
+  /// Fraction of the characters in the text that the vocabulary must cover, in (0, 1]. The
+  /// remaining characters, which are the rarest ones, become unknown.
   double character_coverage = 0.9995;
-  /// If true, decoding restores the text exactly, with line breaks, tabs and every space.
+  /// If true, decoding restores the text exactly, including line breaks, tabs and all spaces.
   bool keep_whitespace = false;
 };
 
@@ -42,8 +42,7 @@ struct SentencePieceOptions {
 ///
 /// Models trained by Weft collapse each run of whitespace (including tabs and line breaks) to one
 /// space and strip whitespace at the ends of a text, unless they keep whitespace. Their input must
-/// be UTF-8. All other models reproduce the SentencePiece library: the same ids for the same bytes,
-/// for any bytes.
+/// be UTF-8. All other models return the same ids as the SentencePiece library for arbitrary bytes.
 class SentencePieceTokenizer : public NoSpecialTokens {
  public:
   static constexpr const char* kType = "weft.tokenizer.sentence_piece";
@@ -52,69 +51,70 @@ class SentencePieceTokenizer : public NoSpecialTokens {
   /// One of the n best segmentations of a text.
   struct Segmentation {
     std::vector<std::int32_t> ids;
-    double score = 0;  // the sum of log-probabilities
+    double score = 0;  // sum of log-probabilities
   };
 
-  SentencePieceTokenizer();  // without any pieces
-  /// Throws ArgumentError if the parts of the model are inconsistent, FormatError for an invalid
-  /// compiled character map.
+  SentencePieceTokenizer();  // creates a tokenizer without pieces
+  /// Throws ArgumentError if the parts of the model are inconsistent, and FormatError if its
+  /// compiled character map is invalid.
   explicit SentencePieceTokenizer(SentencePieceModel model);
-  /// Trains a BPE model on `texts` (UTF-8). The result depends on `texts` and `options` only.
+  /// Trains a BPE model on `texts` (UTF-8). The result depends only on `texts` and `options`.
   /// Pieces contain no space except at the start, do not mix letters, digits and punctuation, and
-  /// have at most 16 characters. Throws ArgumentError for options out of range or a vocabulary that
-  /// is too small for the characters, FormatError for invalid UTF-8.
+  /// have at most 16 characters. Throws ArgumentError if an option is out of range or the
+  /// vocabulary is too small for the characters, and FormatError for invalid UTF-8.
   static SentencePieceTokenizer train(std::span<const std::string> texts,
                                       const SentencePieceOptions& options);
-  /// Inverse of to_bytes(); also reads SentencePiece's own models. Throws FormatError with the
-  /// reason for invalid or unsupported models.
+  /// Inverse of to_bytes(). Also reads models trained by SentencePiece. Throws a FormatError with
+  /// the reason if the model is invalid or unsupported.
   static SentencePieceTokenizer from_bytes(std::string_view bytes);
-  /// Serialises the model for a checkpoint attachment of type kType.
+  /// Serialises the model as a checkpoint attachment of type kType.
   std::string to_bytes() const;
-  /// Returns the same model with the ids of `layout`. Published models often renumber the pieces of
-  /// their SentencePiece model.
+  /// Returns a copy of this tokenizer whose ids follow `layout`. Many published models use other
+  /// ids than the piece indices of their SentencePiece model.
   SentencePieceTokenizer with_layout(SentencePieceModel::Layout layout) const;
   const SentencePieceModel& model() const;
-  /// Returns the tokenizer for the target texts of an encoder-decoder, which has the same ids. It
-  /// is this tokenizer except for Marian models, which have two.
+  /// Returns the tokenizer for the target texts of an encoder-decoder. It uses the same ids as this
+  /// tokenizer. For Marian models, which have two tokenizers, it is the second one; for all other
+  /// models, it is this tokenizer.
   SentencePieceTokenizer targets() const;
 
-  /// Number of ids.
+  /// Returns the number of ids.
   std::int64_t vocab_size() const;
   /// Returns the ids of `text`. No special tokens are added or recognised: "</s>" is plain text.
-  /// Adjacent unknown characters become one unk_id(), or their bytes. Models trained by Weft throw
-  /// FormatError for invalid UTF-8. Throws DataError for a word of more than 16 MiB (for models
-  /// with spaces inside pieces, a text of more than 16 MiB).
+  /// Adjacent unknown characters become a single unk_id(), or the ids of their bytes. For models
+  /// trained by Weft, throws FormatError for invalid UTF-8. Throws DataError if a word exceeds 16
+  /// MiB, or if a text exceeds 16 MiB and the model has spaces inside pieces.
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
-  /// As encode(), with the bytes of `text` that each id came from. A space that was inserted in
-  /// front of the text has an empty span. If an unknown character is encoded as several byte
-  /// pieces, the last one has the whole span. If `special_in_text`, the names of special ids and of
-  /// added pieces ("</s>") become those ids, except in `plain`.
+  /// Like encode(), but also returns the bytes of `text` that each id represents. A space that was
+  /// inserted before the text has an empty span. If an unknown character is encoded as several byte
+  /// pieces, the last one has the whole span. If `special_in_text` is true, the names of special
+  /// ids and of added pieces ("</s>") are encoded as those ids, except in `plain`.
   std::vector<SubwordSpan> encode_spans(std::string_view text,
                                         TextPlace place = TextPlace::beginning,
                                         bool special_in_text = false,
                                         const PlainParts& plain = {}) const;
-  /// As encode_spans(), but returns an Encoding. `limit` is ignored, and so are the options for
-  /// special tokens around a text, truncation and padding.
+  /// Like encode_spans(), but returns an Encoding. Ignores `limit` and the options for special
+  /// tokens around a text, truncation and padding.
   Encoding encode_alone(std::string_view text, const EncodeOptions& options,
                         const TokenLimit& limit) const;
-  /// Returns the piece of each id of `text`; unknown characters are returned unchanged.
+  /// Returns the piece for each id of `text`. Unknown characters are returned unchanged.
   std::vector<std::string> pieces(std::string_view text) const;
-  /// Returns up to `count` segmentations of `text`, the best first. Throws ArgumentError unless the
-  /// model is a unigram model, DataError as Unigram::best() does.
+  /// Returns up to `count` segmentations of `text`, the best first. Throws ArgumentError if the
+  /// model is not a unigram model, and DataError under the same conditions as Unigram::best().
   std::vector<Segmentation> best(std::string_view text, std::size_t count) const;
   /// Returns the text of `ids`. Special ids are omitted unless `options` keeps their names. The
-  /// unknown id becomes U+2047. Throws DataError for an id outside the vocabulary.
+  /// unknown id is decoded to U+2047. Throws DataError if an id is outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options = {}) const;
 
-  /// Returns the piece of an id, for example "\u2581the". Throws DataError for an id outside the
+  /// Returns the piece of an id, for example "\u2581the". Throws DataError if `id` is outside the
   /// vocabulary.
   const std::string& piece(std::int32_t id) const;
-  /// Returns the id of exactly `piece`, or -1.
+  /// Returns the id whose piece is exactly `piece`, or -1 if there is none.
   std::int32_t find(std::string_view piece) const;
 
-  /// The special ids. Of these, encode() returns only unk_id(). In models made by train(), they are
-  /// ids 0 to 6.
+  /// Returns the special ids. encode() returns only unk_id() of them. In models created by train(),
+  /// they are ids 0 to 6.
   const SpecialIds& special() const;
   std::int32_t pad_id() const { return special().pad; }
   std::int32_t unk_id() const { return special().unk; }
@@ -123,11 +123,11 @@ class SentencePieceTokenizer : public NoSpecialTokens {
   std::int32_t cls_id() const { return special().cls; }
   std::int32_t sep_id() const { return special().sep; }
   std::int32_t mask_id() const { return special().mask; }
-  /// True for these and for other control ids of the model. Throws DataError for an id outside the
-  /// vocabulary.
+  /// Returns true for the special ids above and for other control ids of the model. Throws
+  /// DataError if `id` is outside the vocabulary.
   bool is_special(std::int32_t id) const;
-  /// True if a word starts with this id: its piece starts with U+2581, or it is a special id or a
-  /// user-defined symbol. Throws DataError for an id outside the vocabulary.
+  /// Returns true if a word starts with this id, that is, if its piece starts with U+2581 or if it
+  /// is a special id or a user-defined symbol. Throws DataError if `id` is outside the vocabulary.
   bool is_word_start(std::int32_t id) const;
 
  private:

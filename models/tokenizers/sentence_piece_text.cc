@@ -5,7 +5,7 @@
 namespace weft::sentence_piece {
 namespace {
 
-/// A text under construction, with the offsets in the input that its bytes came from.
+/// A text under construction, and for each of its bytes the corresponding offset in the input.
 struct Made {
   std::string text = {};
   std::vector<std::uint32_t>* origins;
@@ -26,8 +26,8 @@ struct Made {
 std::string normalise(std::string_view text, TextPlace place, std::vector<std::uint32_t>* origins) {
   if (origins != nullptr) origins->clear();
   Made result{.origins = origins};
-  bool between = place == TextPlace::beginning;  // between words
-  std::size_t blank = 0;                         // start of the last run of whitespace
+  bool between = place == TextPlace::beginning;  // true between words
+  std::size_t blank = 0;                         // start of the last whitespace run
   std::size_t end = 0;                           // end of the last word
   for (std::size_t offset = 0; offset < text.size();) {
     const std::size_t begin = offset;

@@ -1,4 +1,4 @@
-// Whitespace normalisation of Weft's own SentencePiece models.
+// Whitespace normalisation for SentencePiece models trained by Weft.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ inline constexpr std::string_view kBlank = "\xE2\x96\x81";
 inline constexpr char32_t kBlankCharacter = 0x2581;
 
 /// Returns the words of `text`, each preceded by kBlank and without separators: "a  b " -> "_a_b"
-/// (with "_" for kBlank). For TextPlace::middle, a word at the start of `text` gets no kBlank. If
-/// `origins` is not null, it is set to the offset in `text` of each byte of the result and of its
-/// end. Throws FormatError for invalid UTF-8.
+/// (with "_" for kBlank). For TextPlace::middle, no kBlank is inserted before a word at the start
+/// of `text`. If `origins` is not null, it is set to the offsets in `text` that correspond to each
+/// byte of the result and to its end. Throws FormatError for invalid UTF-8.
 std::string normalise(std::string_view text, TextPlace place = TextPlace::beginning,
                       std::vector<std::uint32_t>* origins = nullptr);
 
-/// Returns `text` with every space (U+0020 only, no tabs) replaced by kBlank, and one kBlank in
-/// front for TextPlace::beginning: "a  b " -> "_a__b_". The mapping is lossless. `origins` and
-/// errors as above.
+/// Returns `text` with each space (U+0020 only, no tabs) replaced by kBlank and, for
+/// TextPlace::beginning, preceded by one kBlank: "a  b " -> "_a__b_". The mapping is lossless.
+/// `origins` is set, and exceptions are thrown, in the same way as by normalise().
 std::string with_all_whitespace(std::string_view text, TextPlace place = TextPlace::beginning,
                                 std::vector<std::uint32_t>* origins = nullptr);
 

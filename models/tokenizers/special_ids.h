@@ -1,4 +1,4 @@
-// Special token ids and the position of a text, common to all tokenizers.
+// Types shared by all tokenizers: the ids of special tokens, and the position of a text.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// The ids of special tokens; -1 if a tokenizer has no such token.
+/// The ids of special tokens. An id is -1 if the tokenizer has no such token.
 struct SpecialIds {
   std::int32_t pad = -1;   // pads shorter rows of a batch
   std::int32_t unk = -1;   // replaces text that is not in the vocabulary
@@ -22,12 +22,13 @@ struct SpecialIds {
   friend bool operator==(const SpecialIds&, const SpecialIds&) = default;
 };
 
-/// A special id and its name. Files use these names, or names such as "pad_token".
+/// The name of a special id and the corresponding member of SpecialIds. Files use these names or
+/// derived names such as "pad_token".
 struct SpecialIdName {
   const char* name;
   std::int32_t SpecialIds::*id;
 };
-/// All special ids, in the order in which files store them.
+/// All special ids in the order in which files store them.
 inline constexpr std::array<SpecialIdName, 7> kSpecialIds = {{{"pad", &SpecialIds::pad},
                                                               {"unk", &SpecialIds::unk},
                                                               {"bos", &SpecialIds::bos},
@@ -36,12 +37,13 @@ inline constexpr std::array<SpecialIdName, 7> kSpecialIds = {{{"pad", &SpecialId
                                                               {"sep", &SpecialIds::sep},
                                                               {"mask", &SpecialIds::mask}}};
 
-/// The texts of the special tokens in the order of kSpecialIds; "" if there is no such token.
+/// The texts of the special tokens in the order of kSpecialIds. A text is "" if there is no such
+/// token.
 using SpecialNames = std::array<std::string, kSpecialIds.size()>;
 
-/// The position of an encoded text: the beginning of a document, or a continuation in the middle of
-/// one. Some tokenizers treat the beginning of a text as the beginning of a word and mark it with a
-/// space in front. A continuation must not get that space.
+/// The position of an encoded text: at the beginning of a document, or in the middle of one as a
+/// continuation. Some tokenizers treat the beginning of a text as the beginning of a word and
+/// insert a space before it. They must not insert this space before a continuation.
 enum class TextPlace : std::uint8_t { beginning, middle };
 
 }  // namespace weft

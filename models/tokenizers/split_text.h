@@ -1,4 +1,4 @@
-// A text on its way through the tokenization pipeline, split into parts.
+// A text that is split into parts while it passes through the tokenization pipeline.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@ namespace WEFT_API weft {
 /// A part of a SplitText: bytes [begin, end).
 struct TextPart {
   std::uint32_t begin = 0, end = 0;
-  std::int32_t id = -1;  // the added token that this part is, or -1; such a part is final
+  std::int32_t id = -1;  // id of the added token if the part is one, else -1
 };
 
-/// A text and its parts, in order. Normalisers rewrite the parts, pre-tokenizers split them.
+/// A text and its parts, in order. Normalisers rewrite the parts, and pre-tokenizers split them.
 struct SplitText {
   AlignedText text;
   std::vector<TextPart> parts, spare;
   TextPlace place = TextPlace::beginning;
-  /// `takes_bytes`: the model accepts raw bytes. In that case, a byte-level pre-tokenizer in last
-  /// position skips the mapping of bytes to characters and sets `bytes`.
+  /// `takes_bytes` is true if the model accepts raw bytes. In this case, a byte-level pre-tokenizer
+  /// in the last position does not map bytes to characters, and sets `bytes` to true.
   bool takes_bytes = false, bytes = false;
 
   std::string_view view(const TextPart& part) const {
     return text.text().substr(part.begin, part.end - part.begin);
   }
 
-  /// Rewrites every part without an id for which `changes(view)` is true, by calling `write(edit)`.
-  /// Parts that become empty are removed.
+  /// Rewrites each part that has no id and for which `changes(view)` returns true, by calling
+  /// `write(edit)`. Parts that become empty are removed.
   template <class Changes, class Write>
   void rewrite(const Changes& changes, const Write& write) {
     bool any = false;
@@ -54,8 +54,9 @@ struct SplitText {
     std::swap(parts, spare);
   }
 
-  /// Replaces every part without an id by smaller parts. `split(view, emit)` reports them in order
-  /// as byte ranges of the view, by calling emit(begin, end). Empty parts are dropped.
+  /// Replaces each part that has no id with smaller parts. `split(view, emit)` must call
+  /// emit(begin, end) for the byte range of each smaller part in the view, in order. Empty parts
+  /// are dropped.
   template <class Split>
   void split(const Split& split) {
     spare.clear();

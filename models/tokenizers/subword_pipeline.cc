@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// A workspace borrowed while one text is encoded.
+/// A workspace that is borrowed for the encoding of one text.
 class SubwordPipeline::Lease {
  public:
   explicit Lease(const SubwordPipeline& owner) : owner_(owner) {
@@ -112,13 +112,13 @@ std::span<const SubwordSpan> SubwordPipeline::segment(std::string_view word,
   return work.found;
 }
 
-// Emits the ids of a word that contains invalid UTF-8 bytes, which are kept.
+// Emits the ids of a word that contains invalid UTF-8 and whose bytes are kept.
 template <class Give>
 void SubwordPipeline::emit_invalid_bytes(std::string_view text, const TextPart& part,
                                          Workspace& work, const Give& give) const {
   const std::string_view word = work.parts.view(part);
   std::string bytes;
-  std::vector<Span> spans;  // of each byte
+  std::vector<Span> spans;  // the source span of each byte
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t size = character_size(word[at]);
     const auto begin = part.begin + static_cast<std::uint32_t>(at);
@@ -138,7 +138,8 @@ void SubwordPipeline::emit_invalid_bytes(std::string_view text, const TextPart& 
     give(piece.id, Span{spans[piece.begin].begin, spans[piece.end - 1].end});
 }
 
-// Drops leading words and keeps the fewest trailing words that have at least `most` ids together.
+// Drops leading words. Keeps the smallest number of trailing words that have at least `most` ids in
+// total.
 void SubwordPipeline::drop_front_words(Workspace& work, std::size_t most) const {
   std::vector<TextPart>& parts = work.parts.parts;
   std::size_t count = 0, first = parts.size();

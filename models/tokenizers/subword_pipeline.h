@@ -23,7 +23,7 @@
 
 namespace WEFT_API weft {
 
-/// The components of a SubwordTokenizer. All except the model are optional.
+/// The components of a SubwordTokenizer. All components except the model are optional.
 struct SubwordParts {
   std::vector<AddedToken> added;
   NormalizerPtr normalizer = {};
@@ -33,14 +33,14 @@ struct SubwordParts {
   DecoderPtr decoder = {};
   std::optional<Truncation> truncation = {};
   std::optional<Padding> padding = {};
-  /// Special ids that are known. Ids of -1 are looked up under their customary names.
+  /// Known special ids. If an id is -1, it is looked up under the usual names of the token.
   SpecialIds special = {};
 };
 
-/// Encodes texts with the components of a SubwordTokenizer. Immutable; may be shared by threads.
+/// Encodes texts with the components of a SubwordTokenizer. Immutable and thread-safe.
 class SubwordPipeline {
  public:
-  /// Throws FormatError for conflicting added tokens.
+  /// Throws FormatError if added tokens conflict.
   explicit SubwordPipeline(SubwordParts parts);
 
   const SubwordParts& parts() const { return parts_; }
@@ -48,7 +48,7 @@ class SubwordPipeline {
   const SpecialIds& special() const { return special_; }
   std::int64_t vocab_size() const { return vocab_size_; }
 
-  /// Appends the ids of `text` to `ids`, without spans.
+  /// Appends the ids of `text` to `ids`, without computing spans.
   void encode(std::string_view text, const EncodeOptions& options,
               std::vector<std::int32_t>& ids) const;
   Encoding encode(std::string_view text, const EncodeOptions& options,
@@ -60,7 +60,7 @@ class SubwordPipeline {
   void check(std::int32_t id) const;
 
  private:
-  /// The working memory of one thread, reused for the next text.
+  /// The working memory of one thread, which is reused for later texts.
   struct Workspace {
     SplitText parts;
     WordCache words;

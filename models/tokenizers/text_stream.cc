@@ -9,10 +9,11 @@
 namespace weft {
 namespace {
 
-// Number of preceding ids that are kept as context. The text of an id depends on few of them.
+// Number of preceding ids that are kept as context. The text of an id depends on only a few of
+// them.
 constexpr std::size_t kContext = 4;
 
-/// False if `text` ends in an incomplete character or in U+FFFD.
+/// Returns false if `text` ends in an incomplete character or in U+FFFD.
 bool is_certain(std::string_view text) {
   return unfinished_bytes(text) == 0 && !text.ends_with(kReplacementCharacter);
 }
@@ -41,8 +42,8 @@ std::string TextStream::fresh(bool all) {
   if (now.size() <= before.size() || (!all && !is_certain(now))) return {};
   std::string text = now.substr(before.size());
   emitted_ = ids_.size();
-  // Special ids have no text, so a context of special ids alone would say nothing about the text
-  // before them.
+  // Special ids have no text. A context that consists only of special ids would contain no
+  // information about the preceding text.
   if (emitted_ > kContext && !decode_(std::span(ids_).last(kContext)).empty()) {
     ids_.erase(ids_.begin(), ids_.end() - static_cast<std::ptrdiff_t>(kContext));
     emitted_ = kContext;

@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-/// Reads a tokenizer of the kind whose kType is `type`; none if there is no such kind.
+/// Reads a tokenizer of the class whose kType is `type`. Returns std::nullopt if there is no such
+/// class.
 template <class... Kinds>
 std::optional<Tokenizer> read(std::string_view type, std::string_view bytes,
                               const std::variant<Kinds...>&) {
@@ -138,7 +139,8 @@ std::vector<Encoding> Tokenizer::encode_batch(std::span<const TokenizerInput> ba
   EncodeOptions alone = options;
   alone.padding.reset();
   std::vector<Encoding> result(batch.size());
-  // Short texts are grouped into chunks: one at a time, dispatch would cost as much as encoding.
+  // Group short texts into chunks, because dispatching them individually would cost as much as
+  // encoding them.
   std::size_t bytes = 0;
   for (const TokenizerInput& texts : batch)
     bytes += texts.first.size() + texts.second.value_or("").size();
@@ -193,7 +195,7 @@ std::vector<std::int32_t> Tokenizer::start_ids() const {
   constexpr std::string_view kLineBreak = "\n";
   try {
     if (auto ids = encode(kLineBreak); decode(ids) == kLineBreak) return ids;
-  } catch (const DataError&) {  // not in the vocabulary
+  } catch (const DataError&) {  // a line break is not in the vocabulary
   }
   if (bos_id() >= 0) return {bos_id()};
   for (std::int32_t id = 0; id < vocab_size(); ++id) {
@@ -207,8 +209,9 @@ Tokenizer Tokenizer::with_ends() const {
     return characters->with_ends();
   if (pad_id() < 0 || eos_id() < 0) {
     throw ArgumentError(
-        "the tokenizer has no id for padding, or none for the end of a text: models that read and "
-        "generate whole texts need both");
+        "the tokenizer has no id for padding or no id for the end of a text, but models that read "
+        "and "
+        "generate whole texts require both");
   }
   return *this;
 }

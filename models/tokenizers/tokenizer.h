@@ -1,4 +1,4 @@
-// Converts text to ids and back. All text models use this class.
+// Converts text to ids and ids to text. All text models use this class.
 #pragma once
 
 #include <concepts>
@@ -20,21 +20,23 @@
 
 namespace WEFT_API weft {
 
-/// The interface of a kind of tokenizer. The members are documented in Tokenizer.
+/// The interface of a tokenizer class. The members are documented in Tokenizer.
 template <class T>
 concept TokenizerKind = requires(const T& t, std::string_view text, std::int32_t id,
                                  std::span<const std::int32_t> ids, TextPlace place,
                                  std::vector<Encoding> texts, bool yes) {
   { T::kType } -> std::convertible_to<std::string_view>;  // the attachment type in files
-  { T::kUnit } -> std::convertible_to<std::string_view>;  // the name of its ids, such as "pieces"
+  /// the name of its ids, for example "pieces"
+  { T::kUnit } -> std::convertible_to<std::string_view>;
   { T::from_bytes(text) } -> std::same_as<T>;
   { t.to_bytes() } -> std::same_as<std::string>;
   { t.vocab_size() } -> std::same_as<std::int64_t>;
   { t.special() } -> std::convertible_to<SpecialIds>;
   { t.encode(text, place) } -> std::same_as<std::vector<std::int32_t>>;
-  // Encodes a single text without special tokens around it, truncation or padding.
+  // Encodes a single text without adding special tokens, truncation or padding.
   { t.encode_alone(text, EncodeOptions(), TokenLimit()) } -> std::same_as<Encoding>;
-  { t.added(yes) } -> std::same_as<std::size_t>;  // special tokens added to a text or a pair
+  /// number of special tokens added to a text or a pair
+  { t.added(yes) } -> std::same_as<std::size_t>;
   { t.add_special_tokens(texts, yes) } -> std::same_as<Encoding>;
   { t.pieces(text) } -> std::same_as<std::vector<std::string>>;
   { t.decode(ids, DecodeOptions()) } -> std::same_as<std::string>;
@@ -44,7 +46,7 @@ concept TokenizerKind = requires(const T& t, std::string_view text, std::int32_t
   { t.is_word_start(id) } -> std::same_as<bool>;
 };
 
-/// A tokenizer of any kind. Immutable. To add a kind, write a class that satisfies TokenizerKind
+/// A tokenizer of any type. Immutable. To add a type, write a class that satisfies TokenizerKind
 /// and add it to `Kinds`; files, folders, tasks and commands then support it.
 class Tokenizer {
  public:
@@ -55,15 +57,15 @@ class Tokenizer {
   requires std::is_constructible_v<Kinds, std::in_place_type_t<Kind>, Kind> Tokenizer(Kind kind)
       : kinds_(std::in_place_type<Kind>, std::move(kind)) {}
 
-  /// Inverse of type() and bytes(). Throws FormatError for invalid bytes or an unknown type.
+  /// Inverse of type() and bytes(). Throws FormatError if `type` is unknown or `bytes` are invalid.
   static Tokenizer from_bytes(std::string_view type, std::string_view bytes);
-  /// The type of the checkpoint attachment that stores the tokenizer, such as
+  /// Returns the type of the checkpoint attachment that stores the tokenizer, for example
   /// "weft.tokenizer.character".
   std::string type() const;
-  /// The contents of that attachment.
+  /// Returns the contents of that attachment.
   std::string bytes() const;
 
-  /// Number of ids.
+  /// Returns the number of ids.
   std::int64_t vocab_size() const;
   const SpecialIds& special() const;
   std::int32_t pad_id() const { return special().pad; }
@@ -73,75 +75,78 @@ class Tokenizer {
   std::int32_t cls_id() const { return special().cls; }
   std::int32_t sep_id() const { return special().sep; }
   std::int32_t mask_id() const { return special().mask; }
-  /// True for these and for other ids that do not represent text. Throws DataError for an id
-  /// outside the vocabulary.
+  /// Returns true for the special ids above and for other ids that do not represent text. Throws
+  /// DataError if `id` is outside the vocabulary.
   bool is_special(std::int32_t id) const;
-  /// True if a word may start with this id. Throws DataError for an id outside the vocabulary.
+  /// Returns true if a word may start with this id. Throws DataError if `id` is outside the
+  /// vocabulary.
   bool is_word_start(std::int32_t id) const;
 
-  /// Returns the ids of `text` without special tokens around it. Character and SentencePiece
-  /// tokenizers treat the name of a special token in `text` as plain text; a tokenizer.json
-  /// tokenizer recognises its added tokens. Throws DataError for a character outside the vocabulary
-  /// if there is no unk_id(), FormatError for invalid UTF-8.
+  /// Returns the ids of `text` without adding special tokens. Character and SentencePiece
+  /// tokenizers treat the name of a special token in `text` as plain text; a tokenizer defined by a
+  /// tokenizer.json recognises its added tokens. Throws DataError if a character is outside the
+  /// vocabulary and there is no unk_id(), and FormatError for invalid UTF-8.
   std::vector<std::int32_t> encode(std::string_view text,
                                    TextPlace place = TextPlace::beginning) const;
-  /// Returns the piece of each id of `text`; unknown characters are returned unchanged.
+  /// Returns the piece for each id of `text`. Unknown characters are returned unchanged.
   std::vector<std::string> pieces(std::string_view text) const;
   /// Returns the text of `ids` without special ids. Byte-level tokenizers return the raw bytes,
-  /// even if they end inside a character (TextStream waits for the rest). Throws DataError for an
-  /// id outside the vocabulary.
+  /// even if these end inside a character; TextStream can be used to wait for the rest of the
+  /// character. Throws DataError if an id is outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
   std::string decode(std::span<const std::int64_t> ids) const;
 
-  // Encoding with special tokens, spans, type ids and masks.
+  // Functions for encoding with special tokens, spans, type ids and masks.
 
-  /// Encodes a text or a pair of texts. The name of a special token in a text becomes its id, also
-  /// for SentencePiece tokenizers, unless `options` treats it as plain text. Throws as encode(),
-  /// and ArgumentError if the truncation settings cannot be satisfied.
+  /// Encodes a text or a pair of texts. The name of a special token in a text is encoded as its id,
+  /// also by SentencePiece tokenizers, unless `options` specifies that it is plain text. Throws the
+  /// same exceptions as encode(), and ArgumentError if the truncation settings cannot be satisfied.
   Encoding encode_text(std::string_view text, const EncodeOptions& options = {}) const;
   Encoding encode_pair(const TokenizerInput& texts, const EncodeOptions& options = {}) const;
-  /// Encodes a batch on all threads and pads it to a common length if `options` has padding. Throws
-  /// the exception of the first input that fails, see encode_pair().
+  /// Encodes a batch on all threads. Pads the batch to a common length if `options` enables
+  /// padding. Throws the exception of the first input that fails; see encode_pair().
   std::vector<Encoding> encode_batch(std::span<const TokenizerInput> batch,
                                      const EncodeOptions& options = {}) const;
-  /// Default options with the truncation and padding settings of the tokenizer's file.
+  /// Returns the default options, with the truncation and padding settings in the tokenizer's file.
   EncodeOptions default_options() const;
-  /// Returns the text of `ids`, with special ids if `options` keeps them.
+  /// Returns the text of `ids`. Special ids are included if `options` keeps them.
   std::string decode(std::span<const std::int32_t> ids, const DecodeOptions& options) const;
 
-  /// Returns the text of an id for display: "e", "\u2581the", "</s>". Throws DataError for an id
-  /// outside the vocabulary.
+  /// Returns the text of an id for display, for example "e", "\u2581the" or "</s>". Throws
+  /// DataError if `id` is outside the vocabulary.
   std::string piece(std::int64_t id) const;
-  /// Returns the id of exactly `piece`, or -1.
+  /// Returns the id whose piece is exactly `piece`, or -1 if there is none.
   std::int32_t find(std::string_view piece) const;
-  /// The name of the ids for display: "characters", "pieces" or "tokens".
+  /// Returns the name of the ids for display: "characters", "pieces" or "tokens".
   std::string_view unit() const;
   bool reads_characters() const;
-  /// Returns visit(kind) for the concrete tokenizer, to access members that only one kind has.
+  /// Calls visit(kind) with the concrete tokenizer and returns the result. This gives access to
+  /// members that only one class has.
   template <class Visit>
   decltype(auto) visit(Visit&& visit) const {
     return std::visit(std::forward<Visit>(visit), kinds_);
   }
 
   /// Returns the ids with which generation starts by default: a line break if it can be encoded,
-  /// else bos_id(), else the first id that is not special. Throws ArgumentError if there is none of
-  /// these.
+  /// else bos_id(), else the first id that is not special. Throws ArgumentError if none of these
+  /// exists.
   std::vector<std::int32_t> start_ids() const;
 
-  // Texts terminated by eos_id(), as encoder-decoder models read and generate them.
+  // Functions for texts that end with eos_id(), as encoder-decoder models read and generate them.
 
-  /// Returns the tokenizer for the target texts of a model, which has the same ids. It is usually
-  /// this tokenizer; some published translation models have a separate SentencePiece model for each
-  /// language.
+  /// Returns the tokenizer for the target texts of a model. It uses the same ids as this tokenizer
+  /// and is usually the same tokenizer, but some published translation models have a separate
+  /// SentencePiece model for each language.
   Tokenizer targets() const;
-  /// Returns the tokenizer with ids for padding and end of sequence, which a CharacterTokenizer
-  /// does not have by default. Throws ArgumentError if a tokenizer of another kind lacks one of
+  /// Returns this tokenizer with ids for padding and end of sequence, which a CharacterTokenizer
+  /// does not have by default. Throws ArgumentError if a tokenizer of another type lacks one of
   /// them.
   Tokenizer with_ends() const;
-  /// Returns the ids of `text` followed by eos_id(). Throws as encode(), and ArgumentError if there
-  /// is no eos_id().
+  /// Returns the ids of `text` followed by eos_id(). Throws the same exceptions as encode(), and
+  /// ArgumentError if there is no eos_id().
   std::vector<std::int32_t> encode_to_end(std::string_view text) const;
-  /// Returns the text of `ids` up to the first eos_id(), always valid UTF-8. Throws as decode().
+  /// Returns the text of `ids` before the first eos_id(). The result is always valid UTF-8. Throws
+  /// the same exceptions as decode().
   std::string decode_to_end(std::span<const std::int64_t> ids) const;
 
  private:

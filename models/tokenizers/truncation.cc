@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Returns the number of ids that each text keeps if the longer one is truncated first.
+/// Returns the number of ids that each text keeps if the longer text is truncated first.
 std::pair<std::size_t, std::size_t> longest_first(std::size_t first, std::size_t second,
                                                   std::size_t most) {
   const bool swapped = first > second;
@@ -36,7 +36,7 @@ void truncate(Encoding& encoding, std::size_t most, std::size_t stride, TextEnd 
   }
   if (stride >= most) {
     throw ArgumentError(fmt::format(
-        "truncation to {} ids with a stride of {}: the stride must be smaller", most, stride));
+        "cannot truncate to {} ids with a stride of {}: the stride must be smaller", most, stride));
   }
   const std::size_t step = most - stride;
   bool first = true;
@@ -65,7 +65,7 @@ void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation
               std::size_t added) {
   if (truncation.max_length < added) {
     throw ArgumentError(
-        fmt::format("truncation to {} ids, but {} special tokens are added around the text",
+        fmt::format("cannot truncate to {} ids because {} special tokens are added around the text",
                     truncation.max_length, added));
   }
   const std::size_t most = truncation.max_length - added;
@@ -87,7 +87,7 @@ void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation
   const bool cuts_first = truncation.strategy == TruncationStrategy::only_first;
   if (!cuts_first && !second) {
     throw ArgumentError(
-        "truncation of the second text only, but there is just one text: use OnlyFirst or "
+        "cannot truncate only the second text because there is only one text; use OnlyFirst or "
         "LongestFirst");
   }
   Encoding& cut = cuts_first ? first : *second;

@@ -16,7 +16,7 @@ enum class TextEnd : std::uint8_t { left, right };
 inline constexpr std::array<std::string_view, 2> kTextEndNames = {"Left", "Right"};
 inline ChoiceNames choice_names(TextEnd) { return {"direction", kTextEndNames}; }
 
-/// Which text of a pair is truncated.
+/// Specifies which text of a pair is truncated.
 enum class TruncationStrategy : std::uint8_t { longest_first, only_first, only_second };
 inline constexpr std::array<std::string_view, 3> kTruncationStrategyNames = {
     "LongestFirst", "OnlyFirst", "OnlySecond"};
@@ -28,7 +28,8 @@ struct Truncation {
   TextEnd direction = TextEnd::right;
   std::uint64_t max_length = 512;  // total number of ids, including special tokens
   TruncationStrategy strategy = TruncationStrategy::longest_first;
-  std::uint64_t stride = 0;  // ids shared by adjacent windows
+  /// Number of ids that adjacent windows share.
+  std::uint64_t stride = 0;
 
   template <class Fields>
   void describe(Fields& fields) {
@@ -44,8 +45,8 @@ struct Truncation {
 /// window. Throws ArgumentError if ids must be removed and `stride` is not less than a positive
 /// `most`.
 void truncate(Encoding& encoding, std::size_t most, std::size_t stride, TextEnd direction);
-/// Truncates one text or a pair so that it fits `truncation` together with `added` special tokens.
-/// Throws ArgumentError if nothing would be left of the text to be truncated.
+/// Truncates one text or a pair of texts so that it satisfies `truncation` together with `added`
+/// special tokens. Throws ArgumentError if nothing would be left of the text that is truncated.
 void truncate(Encoding& first, std::optional<Encoding>& second, const Truncation& truncation,
               std::size_t added);
 

@@ -42,7 +42,7 @@ int examine_character(std::string_view text, std::size_t at) {
   if (first < 0x80) return 1;
   if (first < 0xC2 || first > 0xF4) return -1;
   const auto size = static_cast<int>(character_size(text[at]));
-  // The range of the second byte excludes overlong forms, surrogates and values beyond U+10FFFF.
+  // The range of the second byte excludes overlong encodings, surrogates and values above U+10FFFF.
   unsigned char low = 0x80, high = 0xBF;
   if (first == 0xE0) low = 0xA0;
   if (first == 0xED) high = 0x9F;

@@ -58,9 +58,9 @@ BOOST_AUTO_TEST_CASE(variables_and_the_time_are_available_to_templates) {
 BOOST_AUTO_TEST_CASE(errors_name_the_position_of_invalid_utf8) {
   const ChatFormat format = ChatFormat::built_in("chatml");
   BOOST_CHECK_EXCEPTION(format.render({{"user", "a"}, {"user", "a\xFF"}}), FormatError,
-                        says_exactly("messages[1].content is not UTF-8 at byte 1"));
+                        says_exactly("messages[1].content is not valid UTF-8 at byte 1"));
   BOOST_CHECK_EXCEPTION(format.render({{"\xFF", "a"}}), FormatError,
-                        says_exactly("messages[0].role is not UTF-8 at byte 0"));
+                        says_exactly("messages[0].role is not valid UTF-8 at byte 0"));
 }
 
 BOOST_AUTO_TEST_CASE(templates_are_read_from_several_files_of_a_folder) {

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(unsupported_features_are_rejected_with_line_and_column) {
       "the chat template calls the method 'format', which is not supported (line 1, column 6)");
   check_rejected(
       "{{ lipsum() }}",
-      "the chat template calls 'lipsum', which is neither a function of chat templates nor a "
+      "the chat template calls 'lipsum', which is neither a chat template function nor a "
       "macro (line 1, column 4)");
   check_rejected(
       "{{ 2 ** 3 }}",
@@ -107,13 +107,13 @@ BOOST_AUTO_TEST_CASE(unsupported_features_are_rejected_with_line_and_column) {
                  "the chat template has 'break' outside of a loop (line 1, column 1)");
   check_rejected(
       "{{ '\\N{DASH}' }}",
-      "the chat template has '\\N' (a character by name), which is not supported (line 1, "
+      "the chat template has the escape '\\N' (a named character), which is not supported (line 1, "
       "column 5)");
   check_rejected("{{ 0x10 }}",
                  "the chat template has '0x', which is not a decimal number (line 1, column 4)");
   check_rejected(
       "{{ x | replace('a') }}",
-      "the chat template has an invalid call: 'replace' lacks its argument 'new' (line 1, "
+      "the chat template has an invalid call: 'replace' lacks the argument 'new' (line 1, "
       "column 8)");
   check_rejected(
       "{{ x | upper(1) }}",

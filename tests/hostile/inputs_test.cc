@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(long_texts_are_segmented_word_by_word) {
   BOOST_TEST(ids.size() >= line.size() / 8);
   BOOST_TEST(peak_bytes() - before < std::int64_t{100} << 20);
   BOOST_CHECK_EXCEPTION(tokenizer.encode(std::string(17 * kMebi, 'a')), DataError,
-                        says("at most 16777216 bytes can be tokenized at a time"));
+                        says("at most 16777216 bytes are supported"));
   const PackedTexts rows(tokenizer, std::vector<std::string>{line, "a cat"}, 16);
   BOOST_TEST(rows.row(0).size() == 16u);
   BOOST_TEST(rows.row(1).size() == 16u);

@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(character_tokenizers_round_trip_through_json) {
                         says("not a character tokenizer"));
   BOOST_CHECK_EXCEPTION(
       CharacterTokenizer::from_bytes(R"({"type": "character", "characters": "ba"})"), FormatError,
-      says("ascending and distinct"));
+      says("distinct and in ascending order"));
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_unknown_characters_and_ids) {
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(errors_name_unknown_characters_and_ids) {
   BOOST_CHECK_EXCEPTION(tokenizer.decode(wrong), DataError,
                         says("token id 4 is outside the vocabulary [0, 4)"));
   BOOST_CHECK_EXCEPTION(CharacterTokenizer::from_text(""), ArgumentError,
-                        says("an empty text has no vocabulary"));
+                        says("cannot build a vocabulary from an empty text"));
 }
 
 BOOST_AUTO_TEST_CASE(errors_state_the_offset_of_invalid_utf8) {

@@ -110,14 +110,14 @@ BOOST_AUTO_TEST_CASE(hugging_face_keys_are_applied_or_rejected_by_name) {
   rejects(R"({"model_type": "gpt2", "pruned_heads": {"0": [1]}})", "pruned models are not");
   rejects(R"({"model_type": "gpt2", "activation_function": "softsign"})",
           "unknown activation 'softsign'");
-  rejects(R"({"model_type": "gpt2", "n_inner_layers": 3})", "n_inner_layers = 3 is not known");
+  rejects(R"({"model_type": "gpt2", "n_inner_layers": 3})", "unknown key n_inner_layers = 3");
   rejects(R"({"model_type": "openai-gpt", "afn": "gelu_new"})", "afn is \"gelu_new\"");
   rejects(R"({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}})",
-          "rope_scaling has the type \"yarn\": default, linear, dynamic and llama3 are supported");
+          "rope_scaling has the type \"yarn\"; supported are default, linear, dynamic and llama3");
   rejects(R"({"model_type": "llama", "rope_scaling": {"type": "linear"}})",
-          "rope_scaling of type \"linear\" needs factor");
+          "rope_scaling of type \"linear\" requires factor");
   rejects(R"({"model_type": "llama", "rope_parameters": {"rope_type": "default", "beta_fast": 3}})",
-          "config.json: rope_parameters: beta_fast = 3 is not known");
+          "config.json: rope_parameters: unknown key beta_fast = 3");
   rejects(R"({"model_type": "llama", "rope_parameters": {"rope_theta": 10},
               "rope_scaling": {"rope_theta": 20}})",
           "rope_scaling and rope_parameters differ");

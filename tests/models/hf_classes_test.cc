@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_predict_answer_spans) {
   BOOST_TEST(out.contains("loss"));
   inputs.erase("end_positions");
   BOOST_CHECK_EXCEPTION(run(spans, "MBartForQuestionAnswering", inputs), ArgumentError,
-                        says("has a loss only with both start_positions and end_positions"));
+                        says("requires both start_positions and end_positions to compute a loss"));
 }
 
 BOOST_AUTO_TEST_CASE(bart_has_three_labels_by_default) {

@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(errors_for_unreadable_tokenizers_list_the_files_of_the_fold
   const auto fails = [&](const std::string& part) {
     check_error_message<FormatError>([&] { encoder_tokenizer(load_pretrained(path)); }, part);
   };
-  fails(path + " has no tokenizer: it holds none of tokenizer.json, vocab.json with merges.txt");
+  fails(path + " has no tokenizer: it contains none of tokenizer.json, vocab.json with merges.txt");
   files.write("bert/spiece.model", "nonsense");
   fails("bert: spiece.model: ");
   files.write("bert/vocab.txt", "[PAD]\n");
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(weft_train_accepts_model_folders) {
   write_folder(weft.path("bert"), bert("BertForMaskedLM"));
   const std::string classify = "train encoder --task classify --steps 4 --warmup 1 --data " +
                                weft.path("sms") + out + " --from " + weft.path("bert");
-  check_error(weft(classify), 1, "has no tokenizer: it holds none of tokenizer.json");
+  check_error(weft(classify), 1, "has no tokenizer: it contains none of tokenizer.json");
   weft.write("bert/spiece.model", tokenizer().to_bytes());
   const Outcome text = weft(classify);
   BOOST_TEST(text.code == 0, text.err);

@@ -77,19 +77,20 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_for_models_in_folders) {
     check_error(generate(copy + " --prompt-ids 1 --ids"), 1, message);
   };
   rejects(R"("diversity_penalty": 1.5)",
-          "generation_config.json: diversity_penalty is 1.5: generation with it is not supported");
+          "generation_config.json: diversity_penalty is 1.5: generation with this setting is not "
+          "supported");
   rejects(R"("penalty_alpha": 0.6)", "contrastive search is not supported");
   rejects(R"("do_sample": true, "typical_p": 0.9)",
-          "typical_p is 0.9: sampling with it is not supported");
-  rejects(R"("stop_strings": ["."])", "stop texts in this file are not supported");
+          "typical_p is 0.9: sampling with this setting is not supported");
+  rejects(R"("stop_strings": ["."])", "stop strings in this file are not supported");
   rejects(
       R"("surprise": 1)",
-      "generation_config.json: surprise = 1 is not known and might change the generated output");
+      "generation_config.json: unknown key surprise = 1, which might change the generated output");
   rejects(R"("early_stopping": "soon")", "'early_stopping' must be true, false or \"never\"");
   rejects(R"("bad_words_ids": [[]])", "'bad_words_ids' must contain lists of ids, not []");
   rejects(R"("eos_token_id": ["a"])", "'eos_token_id' must contain ids, not \"a\"");
   rejects(R"("forced_decoder_ids": [[1]])", "must contain pairs of position and id, not [1]");
-  rejects(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id has several ids");
+  rejects(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id contains several ids");
   weft.write("penalised/generation_config.json", "{}");
   check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "sets no decoder_start_token_id");
   check_error(

@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(tokenizers_are_read_from_folders_and_errors_list_the_files)
   };
   files.write("none/config.json", "{}");
   missing("none",
-          "none has no tokenizer: it holds none of tokenizer.json, vocab.json with merges.txt");
+          "none has no tokenizer: it contains none of tokenizer.json, vocab.json with merges.txt");
   files.write("json/tokenizer.json", R"({"model": {"type": "BPE"}})");
   files.write("json/vocab.txt", "[UNK]\n");
   missing("json", "json: tokenizer.json.model lacks 'vocab'");

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(inspect_accepts_all_files_with_tokenizers) {
   BOOST_TEST(succeeds("tokenizer encode of_bytes 'no play'") ==
              succeeds("tokenizer encode b.json 'no play'"));
   weft.check_rejected("tokenizer inspect text.txt", "text.txt: ");
-  weft.check_rejected("tokenizer inspect documents.txt", "a tokenizer is a tokenizer.json");
+  weft.check_rejected("tokenizer inspect documents.txt", "supported are a tokenizer.json");
   weft.check_rejected("tokenizer inspect digits", "digits has no tokenizer");
   weft.check_rejected("tokenizer inspect missing", "missing");
   weft.write("empty", "");

@@ -87,9 +87,9 @@ BOOST_AUTO_TEST_CASE(errors_name_file_and_key) {
       folders.gpt2, added, R"({"<x>": 4294967299})",
       "'added_tokens.json.<x>' must be an integer in [-2147483648, 2147483647], not 4294967299");
   check_rejected(folders.gpt2, added, R"({"<x>": 2000000000})",
-                 "added_tokens.json gives '<x>' the id 2000000000; ids are 0 to 16777215");
+                 "added_tokens.json maps '<x>' to the id 2000000000; valid ids are 0 to 16777215");
   check_rejected(folders.gpt2, added, R"({"": 3})",
-                 "added_tokens.json has an added token without text");
+                 "added_tokens.json has an added token with an empty text");
   check_rejected(folders.bert, config, R"({"added_tokens_decoder": {"x4": {"content": "<x>"}}})",
                  "tokenizer_config.json.added_tokens_decoder has the key 'x4', which is not an id");
   check_rejected(folders.bert, config, R"({"added_tokens_decoder": {"4": {"special": true}}})",

@@ -55,17 +55,17 @@ BOOST_AUTO_TEST_CASE(invalid_compiled_maps_are_rejected) {
       return found;
     });
   };
-  check_rejected("", "it has 0 bytes");
+  check_rejected("", "it has only 0 bytes");
   check_rejected(std::string("\xFF\xFF\xFF\x7F abc", 8),
-                 "its double array has 2147483647 bytes; 4 follow");
-  check_rejected(std::string(4, '\0') + "abcd", "its double array has 0 bytes");
+                 "the size of its double array is 2147483647 bytes, but 4 bytes follow");
+  check_rejected(std::string(4, '\0') + "abcd", "the size of its double array is 0 bytes");
   std::string far;  // a leaf beyond the array
   append_number(far, 4);
   append_number(far, 1U << 8 | 77U << 10);
   check_rejected(far + "abc", "unit 0 of its double array has no leaf");
   std::string lost = compiled_map({{"a", "b"}});
   lost.resize(lost.size() - 2);  // no replacement
-  check_rejected(lost, "the rule of unit 353 names the replacement at byte 0");
+  check_rejected(lost, "the rule of unit 353 refers to a replacement at byte 0");
   check_rejected(compiled_map({{"a", "\xC3"}}), "its replacements are not UTF-8");
 }
 

@@ -178,10 +178,10 @@ BOOST_AUTO_TEST_CASE(unknown_components_are_rejected_by_name_and_location) {
       return says;
     });
   };
-  check_rejected("/version", "2.0", "has the version '2.0'; 1.0 is supported");
+  check_rejected("/version", "2.0", "has the version '2.0', but only 1.0 is supported");
   check_rejected(
       "/normalizer", {{"type", "Magic"}},
-      "the tokenizer.normalizer has the unknown type 'Magic'; known are BertNormalizer, ");
+      "the tokenizer.normalizer has the unknown type 'Magic'; known types are BertNormalizer, ");
   check_rejected("/normalizer",
                  {{"type", "Sequence"}, {"normalizers", json::array({json{{"type", "Magic"}}})}},
                  "the tokenizer.normalizer.normalizers[0] has the unknown type 'Magic'");
@@ -200,13 +200,13 @@ BOOST_AUTO_TEST_CASE(unknown_components_are_rejected_by_name_and_location) {
                   {"invert", false}},
                  "the pattern '(' does not compile with PCRE2");
   check_rejected("/post_processor", {{"type", "Magic"}},
-                 "known are TemplateProcessing, BertProcessing");
-  check_rejected("/decoder", {{"type", "Magic"}}, "known are ByteLevel, WordPiece");
-  check_rejected("/model/type", "Magic", "known are BPE, WordPiece, WordLevel, Unigram");
+                 "known types are TemplateProcessing, BertProcessing");
+  check_rejected("/decoder", {{"type", "Magic"}}, "known types are ByteLevel, WordPiece");
+  check_rejected("/model/type", "Magic", "known types are BPE, WordPiece, WordLevel, Unigram");
   check_rejected("/model/dropout", 0.1, "'dropout' is 0.1");
   check_rejected("/model/unk_token", "<unk>",
                  "'unk_token' is '<unk>', which is not in the vocabulary");
-  check_rejected("/model/merges/0", "h ee", "needs 'ee', which is not in the vocabulary");
+  check_rejected("/model/merges/0", "h ee", "requires 'ee', which is not in the vocabulary");
   check_rejected("/model/merges/0", "hee", "must be two pieces separated by a space");
   check_rejected(
       "/model/merges/0", {"h", "e", "l"},
@@ -215,13 +215,13 @@ BOOST_AUTO_TEST_CASE(unknown_components_are_rejected_by_name_and_location) {
   check_rejected("/model/merges", 7, "model.merges must be an array of merges");
   check_rejected("/model/vocab/he", "x",
                  "'model.vocab' must contain integers, but 'he' is not one");
-  check_rejected("/model/vocab", 7, "model.vocab must be an object of ids");
+  check_rejected("/model/vocab", 7, "model.vocab must be an object that maps pieces to ids");
   check_rejected("/model/vocab/he", 1ULL << 63,
                  "'model.vocab' must contain integers, but 'he' is not one");
   check_rejected("/model/vocab/he", -1, "ids are 0 to");
   check_rejected("/model/vocab/he", 257, "have the same id, 257");
   check_rejected("/added_tokens/0/content", "", "an added token is empty");
-  check_rejected("/added_tokens/0/id", 1 << 24, "has the id 16777216; ids are 0 to 16777215");
+  check_rejected("/added_tokens/0/id", 1 << 24, "has the id 16777216; valid ids are 0 to 16777215");
 }
 
 BOOST_AUTO_TEST_CASE(the_size_of_replacements_is_limited) {

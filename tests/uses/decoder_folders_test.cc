@@ -241,17 +241,18 @@ BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_as_hugging_face_classes
       "the model is of the task 'painting', which this program does not support");
   const auto pieces = trained(" --bias --tokenizer bpe:60");
   BOOST_TEST_REQUIRE(save_folder(weft.path("pieces"), *pieces.model).notes.size() == 1U);
-  BOOST_TEST(contains(save_folder(weft.path("pieces"), *pieces.model).notes[0],
-                      "no tokenizer class of Hugging Face's library is known to tokenize as this"));
+  BOOST_TEST(contains(
+      save_folder(weft.path("pieces"), *pieces.model).notes[0],
+      "no tokenizer class of Hugging Face's library is known to tokenize in the same way as this"));
   BOOST_TEST(
       bitwise_equal(losses(*pieces.model), losses(*load_any_model(weft.path("pieces")).model)));
   // The error names settings that no Hugging Face class supports.
   const auto unsupported = trained(" --bias --positions linear_bias");
   check_error_message<ArgumentError>(
       [&] { save_folder(weft.path("odd"), *unsupported.model); },
-      "no Hugging Face model type supports positions = \"linear_bias\" with the "
-      "rest of this config: the "
-      "nearest, \"gpt2\", has \"learned\"");
+      "no Hugging Face model type supports positions = \"linear_bias\" in "
+      "combination with the rest of this config: the "
+      "closest type, \"gpt2\", has \"learned\"");
   BOOST_TEST(!fs::exists(weft.path("odd")));
 }
 

@@ -313,8 +313,8 @@ BOOST_AUTO_TEST_CASE(encoders_trained_by_weft_are_exported_as_bert) {
   head.pooler = Activation::sigmoid;
   check_error_message<ArgumentError>(
       [&] { save_folder(weft.path("no"), *other.model); },
-      "BertForSequenceClassification has the activation tanh in its head, "
-      "the model has the activation sigmoid");
+      "the head of BertForSequenceClassification has the activation tanh, "
+      "but the head of the model has the activation sigmoid");
   head.pooler = Activation::relu;  // heads of another model type have this activation
   BOOST_TEST(save_folder(weft.path("relu"), *other.model).architecture ==
              "DistilBertForSequenceClassification");
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(export_errors_name_the_mismatched_settings) {
   model.masked_lm = MaskedLmOptions{.activation = Activation::gelu_erf, .layer_norm_eps = 0.5};
   check_error_message<ArgumentError>(
       [&] { hf::export_model(model); },
-      "BertForMaskedLM has layer_norm_eps 1e-12 in its head, the model has "
+      "the head of BertForMaskedLM has layer_norm_eps 1e-12, but the head of the model has "
       "layer_norm_eps 0.5");
   model.masked_lm.reset();
   model.weights["embeddings.tokens.weight"] = Tensor::zeros(DType::f32, {20, 8});
@@ -381,9 +381,8 @@ BOOST_AUTO_TEST_CASE(export_errors_name_the_mismatched_settings) {
   check_error_message<ArgumentError>(
       [&] { hf::export_model(model); },
       "the class BertForPainting of model_type \"bert\" is not supported");
-  check_error_message<FormatError>(
-      [] { hf::FolderOrigin::from_json(R"({"config.json": 3})"); },
-      "the folder that the model came from: 'config.json' is not a string");
+  check_error_message<FormatError>([] { hf::FolderOrigin::from_json(R"({"config.json": 3})"); },
+                                   "the original model folder: 'config.json' is not a string");
 }
 
 BOOST_AUTO_TEST_CASE(pooling_is_exported_and_files_of_unknown_origin_are_rejected) {

@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(mismatched_and_missing_tokenizers_are_errors) {
                     "they do not belong together"},
                {name + " " + without_tokenizer.path() + rest, 1,
                 "weft: " + without_tokenizer.path() +
-                    " has no tokenizer: it holds none of tokenizer.json, vocab.json with"}});
+                    " has no tokenizer: it contains none of tokenizer.json, vocab.json with"}});
   }
   std::vector<std::string> many;
   for (int i = 0; i < 90; ++i) many.push_back("<" + std::to_string(i) + ">");

@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_problem_and_the_supported_commands) {
   const TinyFolder without_tokenizer(tiny_config("bert", "BertForSequenceClassification"), false);
   check_error_message<FormatError>(
       [&] { load_any_model(without_tokenizer.path()); },
-      without_tokenizer.path() + " has no tokenizer: it holds none of tokenizer.json");
+      without_tokenizer.path() + " has no tokenizer: it contains none of tokenizer.json");
   const TinyFolder small("bert", "ForMaskedLM");
   std::string words;
   for (int i = 0; i < 60; ++i) words += "word" + std::to_string(i) + "\n";

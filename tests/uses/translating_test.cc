@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(tasks_override_the_generation_settings) {
   BOOST_TEST(said.task("translation_en_to_de").options.length_penalty == 1.0);
   BOOST_CHECK_EXCEPTION(said.task("drawing"), ArgumentError,
                         says("task_specific_params.drawing: num_beam_groups is 2: generation with "
-                             "it is not supported"));
+                             "this setting is not supported"));
   BOOST_CHECK_EXCEPTION(said.task("translation_en_to_fr"), ArgumentError,
                         says("unknown task 'translation_en_to_fr' (did you mean "
                              "'translation_en_to_de'?); available: drawing, summarization"));

@@ -20,7 +20,7 @@
 namespace weft::chat {
 namespace {
 
-/// The name of a value's type in Jinja's messages.
+/// Returns the name of a value's type as used in Jinja's messages.
 std::string_view type_name(const Value& value) {
   if (is<None>(value)) return "None";
   if (is<bool>(value)) return "bool object";
@@ -38,7 +38,7 @@ Value missing(const Value& value, std::string_view name) {
   return undefined(fmt::format("'{}' has no attribute '{}'", type_name(value), excerpt(name)));
 }
 
-/// The bounds of a slice over `size` items, with Python's semantics.
+/// The bounds of a slice of `size` items, with the semantics of Python.
 struct Range {
   std::int64_t begin, end, step;
 };
@@ -72,7 +72,8 @@ Range slice_range(Run& run, std::int64_t size, const Value& begin, const Value& 
 /// Calls visit(i) for each index of the range.
 template <class Visit>
 void for_each_index(const Range& range, const Visit& visit) {
-  // Computes the number of iterations first: an index beyond the last one could overflow.
+  // Compute the number of iterations first, because incrementing past the last index could
+  // overflow.
   const std::int64_t way = range.step > 0 ? range.end - range.begin : range.begin - range.end;
   if (way <= 0) return;
   const std::int64_t stride = range.step > 0 ? range.step : -range.step;
@@ -138,7 +139,7 @@ Value item_of(Run& run, const Value& value, const Value& key) {
     const std::int64_t index = slice_number(run, key);
     if (const Sequence* sequence = as_sequence(value)) {
       if (sequence->kind == Sequence::Kind::iterator || sequence->kind == Sequence::Kind::view)
-        run.fail(fmt::format("{} cannot be indexed by number", kind_of(value)));
+        run.fail(fmt::format("{} cannot be indexed with an integer", kind_of(value)));
       const auto size = static_cast<std::int64_t>(sequence->items.size());
       const std::int64_t at = index < 0 ? index + size : index;
       if (at >= 0 && at < size) return sequence->items[static_cast<std::size_t>(at)];

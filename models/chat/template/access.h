@@ -1,4 +1,4 @@
-// Attributes, items and slices.
+// Access to attributes, items and slices of values.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,18 @@
 
 namespace weft::chat {
 
-/// Returns value.name; undefined if there is no such attribute. Throws DataError for an undefined
-/// value.
+/// Returns value.name, or undefined if there is no such attribute. Throws DataError if `value` is
+/// undefined.
 Value attribute_of(Run& run, const Value& value, std::string_view name);
-/// Returns value[key]; undefined if there is no such item. Throws DataError for an undefined value.
+/// Returns value[key], or undefined if there is no such item. Throws DataError if `value` is
+/// undefined.
 Value item_of(Run& run, const Value& value, const Value& key);
-/// Returns value[begin:end:step], where None stands for an omitted bound. Throws DataError for a
-/// value that cannot be sliced.
+/// Returns value[begin:end:step], where None represents an omitted bound. Throws DataError if the
+/// value cannot be sliced.
 Value slice_of(Run& run, const Value& value, const Value& begin, const Value& end,
                const Value& step);
-/// Returns the value at a path as in map(attribute=...): names and numbers separated by dots.
+/// Returns the value at a path in the syntax of map(attribute=...): names and numbers separated by
+/// dots.
 Value path_of(Run& run, const Value& value, const Value& path);
 
 }  // namespace weft::chat

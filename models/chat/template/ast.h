@@ -51,7 +51,8 @@ struct Item {
 struct Slice {
   ExpressionPtr object, begin, end, step;  // null for omitted parts
 };
-/// The fields of a loop, such as loop.index. The loop itself is not a value.
+/// The supported attributes of the loop object, such as loop.index. The loop object itself is not a
+/// value.
 enum class LoopField : std::uint8_t {
   index,
   index0,
@@ -72,7 +73,8 @@ struct LoopAttribute {
 struct LoopCall {
   bool cycle = true;
   Arguments arguments;
-  /// For changed(): the index of its previous value among those that the loop keeps.
+  /// For changed(): the index of this call's previous value among the previous values that the loop
+  /// stores.
   std::size_t place = 0;
 };
 struct Not {
@@ -83,7 +85,7 @@ struct Signed {
   ExpressionPtr operand;
 };
 struct Logic {
-  /// True for "and", false for "or".
+  /// True for "and"; false for "or".
   bool both = false;
   ExpressionPtr left, right;
 };
@@ -91,7 +93,7 @@ struct Calculation {
   Arithmetic operation = Arithmetic::add;
   ExpressionPtr left, right;
 };
-/// A concatenation a ~ b ~ c.
+/// A string concatenation: a ~ b ~ c.
 struct Concatenation {
   std::vector<ExpressionPtr> parts;
 };
@@ -105,7 +107,7 @@ enum class Comparison : std::uint8_t {
   in,
   not_in
 };
-/// A chain of comparisons a < b <= c.
+/// A chain of comparisons, for example a < b <= c.
 struct ComparisonChain {
   ExpressionPtr first;
   std::vector<std::pair<Comparison, ExpressionPtr>> rest;
@@ -114,7 +116,7 @@ struct Conditional {
   // `otherwise` is null if there is no "else".
   ExpressionPtr condition, value, otherwise;
 };
-/// A call of a filter, test or function. Functions have no subject.
+/// A call of a filter, a test or a function. A function call has no subject.
 struct BuiltinCall {
   const Builtin* builtin = nullptr;
   ExpressionPtr subject;
@@ -137,7 +139,7 @@ struct Expression {
                             ComparisonChain, Conditional, BuiltinCall, MethodCall, MacroCall>;
   Place place;
   Node node;
-  int depth = 1;  // of the subtree, including this node
+  int depth = 1;  // depth of the subtree, including this node
 };
 
 // Statements.
@@ -153,10 +155,10 @@ struct If {
   Body otherwise;
 };
 struct For {
-  std::vector<std::string> targets;  // several names unpack each item
+  std::vector<std::string> targets;  // if there are several names, each item is unpacked
   ExpressionPtr items, condition;    // `condition` may be null
   Body body, otherwise;
-  /// The number of calls of loop.changed(), each of which keeps its previous value.
+  /// The number of calls of loop.changed(). Each call stores its previous value.
   std::size_t kept = 0;
 };
 struct Set {
@@ -169,14 +171,14 @@ struct SetField {
 };
 /// A block assignment: {% set name | filter %}text{% endset %}.
 struct SetBlock {
-  /// If `field` is not empty, it is a field of the namespace `target`.
+  /// If `field` is not empty, the assignment is to that field of the namespace `target`.
   std::string target, field;
   std::vector<BuiltinCall> filters;
   Body body;
 };
 struct Macro {
   std::string name;
-  /// Names with default values, which may be null.
+  /// Parameter names and default values. A default value may be null.
   std::vector<std::pair<std::string, ExpressionPtr>> parameters;
   Body body;
 };

@@ -26,17 +26,18 @@ std::string argument_mismatch(const Builtin& builtin, std::size_t positional,
         std::find(builtin.parameters.begin(), builtin.parameters.end(), name) -
         builtin.parameters.begin());
     if (place < count) {
-      if (given[place]) return fmt::format("'{}' receives '{}' twice", builtin.name, name);
+      if (given[place])
+        return fmt::format("'{}' receives the argument '{}' twice", builtin.name, name);
       given[place] = true;
     } else if (!builtin.takes_named) {
       return fmt::format("'{}' has no parameter '{}'", builtin.name, excerpt(name));
     } else if (std::count(names.begin(), names.end(), name) > 1) {
-      return fmt::format("'{}' receives '{}' twice", builtin.name, excerpt(name));
+      return fmt::format("'{}' receives the argument '{}' twice", builtin.name, excerpt(name));
     }
   }
   for (std::size_t i = 0; i < builtin.required; ++i) {
     if (!given[i])
-      return fmt::format("'{}' lacks its argument '{}'", builtin.name, builtin.parameters[i]);
+      return fmt::format("'{}' lacks the argument '{}'", builtin.name, builtin.parameters[i]);
   }
   return "";
 }

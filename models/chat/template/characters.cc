@@ -17,7 +17,7 @@ namespace {
 
 enum class Case : std::uint8_t { upper, lower, title };
 
-/// Appends the case mapping of one character, ignoring its context.
+/// Appends the case mapping of one character, independently of its context.
 void append_case(std::string& out, char32_t c, Case wanted) {
   if (c < 0x80) {
     const auto byte = static_cast<char>(c);
@@ -58,7 +58,7 @@ bool is_ignorable(char32_t c) {
   return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_CASE_IGNORABLE) != 0;
 }
 
-/// True for a capital sigma that ends a word, whose lower case is a different letter.
+/// Returns true for a capital sigma at the end of a word, which has a different lower-case form.
 bool is_final_sigma(std::string_view text, std::size_t begin) {
   bool cased_before = false;
   for (std::size_t end = begin; end > 0;) {

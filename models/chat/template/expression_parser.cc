@@ -16,8 +16,10 @@
 namespace weft::chat {
 namespace {
 
-constexpr int kMaxNesting = 100;  // maximum nesting of brackets and statements
-// Maximum depth of an expression tree: operators, filters and attributes in a chain.
+/// Maximum nesting depth of brackets and statements.
+constexpr int kMaxNesting = 100;
+// Maximum depth of an expression tree, which grows with chains of operators, filters and
+// attributes.
 constexpr int kMaxExpressionDepth = 200;
 
 int depth_of(const ExpressionPtr& expression) {
@@ -118,7 +120,7 @@ void ExpressionParser::check_fit(const Builtin& builtin, const Arguments& argume
 void ExpressionParser::check_calls() const {
   for (const auto& [name, place] : called_) {
     if (std::find(macros_.begin(), macros_.end(), name) == macros_.end()) {
-      fail_template(place, fmt::format("calls '{}', which is neither a function of chat templates "
+      fail_template(place, fmt::format("calls '{}', which is neither a chat template function "
                                        "nor a macro",
                                        excerpt(name)));
     }
@@ -377,9 +379,8 @@ ExpressionPtr ExpressionParser::loop_attribute(const Expression& loop) {
   if (token.text == "cycle" || token.text == "changed") {
     LoopCall called = {token.text == "cycle", arguments(), 0};
     if (!called.arguments.named.empty() || (called.cycle && called.arguments.positional.empty()))
-      fail_template(
-          token.place,
-          fmt::format("calls loop.{} with named arguments, or without values", token.text));
+      fail_template(token.place, fmt::format("calls loop.{} with named arguments or without values",
+                                             token.text));
     if (!called.cycle) called.place = (*enclosing_.kept.back())++;
     const int depth = depth_of(called.arguments);
     return make(loop.place, std::move(called), depth);
@@ -404,7 +405,7 @@ ExpressionPtr ExpressionParser::attribute(ExpressionPtr object) {
   if (is_loop(*object)) return loop_attribute(*object);
   const Token name = take();
   if (!sees("(")) return make(place, Attribute{std::move(object), name.text}, depth);
-  // A method cannot be used without calling it.
+  // Methods cannot be used without calling them.
   if (!is_method(name.text)) {
     fail_template(name.place,
                   fmt::format("calls the method '{}', which is not supported", excerpt(name.text)));
@@ -420,7 +421,7 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr object) {
   take();
   if (is_loop(*object)) {
     if (now().kind != Kind::text)
-      fail("subscripts 'loop' with something other than the name of a field");
+      fail("indexes 'loop' with something other than the name of a field");
     ExpressionPtr found = loop_attribute(*object);
     expect("]");
     return found;
@@ -524,7 +525,8 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr subject) {
   if (sees("(")) {
     given = arguments();
   } else if (begins_value && !sees_name("else") && !sees_name("or") && !sees_name("and")) {
-    if (sees_name("is")) fail("has a test of a test; put the first in parentheses");
+    if (sees_name("is"))
+      fail("applies a test to the result of a test; put the first test in parentheses");
     given.positional.push_back(postfix(primary()));
   }
   check_fit(*found, given, place);

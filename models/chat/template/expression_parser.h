@@ -35,26 +35,28 @@ class ExpressionParser {
   /// Parses an expression, or a tuple "a, b, c" if there is a comma.
   ExpressionPtr tuple();
   ExpressionPtr expression();
-  /// Parses an expression without an inline "if", which belongs to the enclosing construct.
+  /// Parses an expression without an inline "if", because the "if" belongs to the enclosing
+  /// construct.
   ExpressionPtr disjunction();
   Arguments arguments();
   /// Parses one filter "name(...)" after "|".
   BuiltinCall filter();
 
-  /// Declares a macro, so that it may be called.
+  /// Declares a macro so that it may be called.
   void define_macro(const std::string& name) { macros_.push_back(name); }
   /// Throws FormatError for the first call of a name that is neither a function nor a macro.
   void check_calls() const;
 
-  /// The loops that enclose the current position, within the current macro.
+  /// The loops that enclose the current position within the current macro.
   struct Enclosing {
     std::size_t loops = 0;
-    /// The number of loop.changed() calls of each loop.
+    /// The number of loop.changed() calls in each loop.
     std::vector<std::size_t*> kept;
   };
   Enclosing enclosing_;
 
-  /// Counts a level of nesting of expressions or statements. Throws FormatError beyond the limit.
+  /// Counts one level of nested expressions or statements. Throws FormatError if the limit is
+  /// exceeded.
   class Level {
    public:
     explicit Level(ExpressionParser& parser);

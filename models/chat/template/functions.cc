@@ -16,7 +16,7 @@
 namespace weft::chat {
 namespace {
 
-constexpr std::int64_t kMaxRange = 100'000;  // as in Jinja's sandbox
+constexpr std::int64_t kMaxRange = 100'000;  // same limit as in Jinja's sandbox
 constexpr std::size_t kMaxDateBytes = 1000;
 
 Value raise_exception(Run& run, const Value&, const CallArguments& arguments) {
@@ -28,7 +28,8 @@ Value strftime_now(Run& run, const Value&, const CallArguments& arguments) {
   if (format.empty()) return text_value("");
   if (format.find('\0') != std::string::npos) run.fail("a date format must not contain zero bytes");
   std::array<char, kMaxDateBytes> date = {};
-  // The trailing space distinguishes an empty date from one that is too long.
+  // The trailing space distinguishes an empty result from a result that does not fit into the
+  // buffer.
   const std::size_t size =
       std::strftime(date.data(), date.size(), (format + " ").c_str(), &run.now());
   if (size == 0) run.fail(fmt::format("a date must have at most {} bytes", kMaxDateBytes - 2));
@@ -46,7 +47,7 @@ Value range(Run& run, const Value&, const CallArguments& arguments) {
   std::vector<Value> items;
   for (std::int64_t i = begin; step > 0 ? i < end : i > end;) {
     if (static_cast<std::int64_t>(items.size()) >= kMaxRange)
-      run.fail(fmt::format("'range' yields at most {} numbers", kMaxRange));
+      run.fail(fmt::format("'range' must not yield more than {} numbers", kMaxRange));
     run.step();
     items.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;
@@ -54,13 +55,14 @@ Value range(Run& run, const Value&, const CallArguments& arguments) {
   return run.sequence(Sequence::Kind::range, std::move(items));
 }
 
-/// Returns a dict of the named arguments, added to the dict in the first argument if there is one.
+/// Returns a dict with the named arguments, added to the dict in the first argument if there is
+/// one.
 Mapping mapping_of(Run& run, const CallArguments& arguments, std::string_view what) {
   Mapping mapping;
   if (arguments.has(0)) {
     const Mapping* given = as_mapping(arguments[0]);
     if (given == nullptr)
-      run.fail(fmt::format("'{}' takes a dict and named arguments, not {}", what,
+      run.fail(fmt::format("'{}' accepts a dict and named arguments, not {}", what,
                            kind_of(arguments[0])));
     run.step(given->entries.size());
     mapping.entries = given->entries;
@@ -85,7 +87,7 @@ Value make_namespace(Run& run, const Value&, const CallArguments& arguments) {
 }  // namespace
 
 const Builtin* find_function(std::string_view name) {
-  // The first parameter of dict() and namespace() is positional only: its name cannot occur in a
+  // The first parameter of dict() and namespace() is positional-only: its name cannot occur in a
   // template.
   static constexpr Builtin kFunctions[] = {
       {.name = "dict", .parameters = {" "}, .takes_named = true, .call = make_dict},

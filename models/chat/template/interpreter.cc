@@ -24,13 +24,13 @@ namespace {
 
 struct Scope;
 
-/// A macro and the scope in which it was defined, whose variables it can read.
+/// A macro and the scope in which it was defined. The macro can read the variables of that scope.
 struct Definition {
   const Macro* macro;
   Scope* scope;
 };
 
-/// The variables of a loop iteration, of a macro call, or of the template.
+/// The variables of a loop iteration, a macro call or the whole template.
 struct Scope {
   explicit Scope(Scope* around) : parent(around) {}
 
@@ -69,7 +69,7 @@ class Interpreter {
   }
 
  private:
-  /// A running loop. Items are filtered lazily, when they are needed.
+  /// The state of an active loop. Items are filtered lazily.
   class Loop {
    public:
     Loop(Interpreter& interpreter, const For& node, std::vector<Value> items, Scope& scope)
@@ -84,7 +84,7 @@ class Interpreter {
       ++index;
       return has(index);
     }
-    /// Returns true if there is an iteration `turn`.
+    /// Returns true if the loop has an iteration with the index `turn`.
     bool has(std::size_t turn) {
       while (turn >= turns_.size()) {
         if (!fetch()) return false;
@@ -101,7 +101,7 @@ class Interpreter {
     Loop* outer() const { return outer_; }
 
     std::size_t index = static_cast<std::size_t>(-1);
-    // Previous values, one per call of loop.changed().
+    // Previous values; one entry per call of loop.changed().
     std::vector<std::optional<std::vector<Value>>> kept;
 
    private:
@@ -127,7 +127,7 @@ class Interpreter {
     const For& node_;
     const std::vector<Value> items_;
     std::size_t next_ = 0;
-    std::vector<Value> turns_;  // items that pass the condition
+    std::vector<Value> turns_;  // items that satisfy the condition
     Scope& scope_;
     Loop* const outer_;
   };
@@ -447,7 +447,7 @@ class Interpreter {
     const Scope::Binding* binding = find(node.name, scope);
     const auto* definition = binding == nullptr ? nullptr : std::get_if<Definition>(binding);
     if (definition == nullptr)
-      run_.fail(fmt::format("'{}' is not a macro here", excerpt(node.name)));
+      run_.fail(fmt::format("'{}' is not a macro in this scope", excerpt(node.name)));
     return call_macro(*definition->macro, *definition->scope, std::move(given), place);
   }
 
@@ -463,7 +463,7 @@ class Interpreter {
                        [&](const auto& parameter) { return parameter.first == argument.first; });
       if (known == macro.parameters.end() ||
           static_cast<std::size_t>(known - macro.parameters.begin()) < positional.size()) {
-        run_.fail(fmt::format("the macro '{}' does not accept an argument '{}' here",
+        run_.fail(fmt::format("the macro '{}' does not accept the argument '{}' in this call",
                               excerpt(macro.name), excerpt(argument.first)));
       }
     }

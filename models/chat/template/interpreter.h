@@ -6,8 +6,8 @@
 
 namespace weft::chat {
 
-/// Returns the text of `parsed` for `variables`. Throws DataError if the template raises an
-/// exception, applies an operation to values that do not support it, or exceeds its limits.
+/// Renders `parsed` with `variables` and returns the text. Throws DataError if the template raises
+/// an exception, applies an operation to values that do not support it, or exceeds its limits.
 TracedText interpret(const ParsedTemplate& parsed, const Mapping& variables, Run& run);
 
 }  // namespace weft::chat

@@ -22,7 +22,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 
-/// Converts all line ends to "\n" and removes the one at the end of the template.
+/// Converts all line breaks to "\n" and removes the line break at the end of the template.
 std::string with_normalised_line_ends(std::string_view source) {
   std::string text;
   text.reserve(source.size());
@@ -52,7 +52,7 @@ class Lexer {
  private:
   using Kind = Token::Kind;
 
-  // Must be called with ascending offsets.
+  // Returns the line and column of the offset `at`. Offsets must be passed in ascending order.
   Place place(std::size_t at) {
     for (; placed_ < at; ++placed_) {
       if (text_[placed_] == '\n') {
@@ -75,7 +75,7 @@ class Lexer {
   std::string_view rest() const { return text_.substr(at_); }
   void skip_spaces() { at_ += strip(rest(), Ends::left).begin; }
 
-  /// Reads the text up to the next tag, and the tag.
+  /// Reads the text before the next tag, and then the tag itself.
   void data() {
     std::size_t tag = text_.find('{', at_);
     while (tag != std::string_view::npos &&
@@ -96,7 +96,8 @@ class Lexer {
     if (sign == '-') {
       before = before.substr(0, strip(before, Ends::right).end);
     } else if (sign != '+' && type != '{') {
-      const std::size_t line = before.rfind('\n') + 1;  // 0 if there is none
+      // start of the last line; 0 if there is no line break
+      const std::size_t line = before.rfind('\n') + 1;
       if ((line > 0 || line_starts_) &&
           strip(before.substr(line), Ends::left).begin == before.size() - line)
         before = before.substr(0, line);
@@ -117,7 +118,7 @@ class Lexer {
     }
   }
 
-  /// Skips the whitespace after a tag that the tag removes.
+  /// Skips the whitespace that a tag removes from the text after it.
   void finish_tag(bool strips, bool trims_line) {
     const std::size_t end = at_;
     if (strips) {
@@ -132,14 +133,14 @@ class Lexer {
     const std::size_t end = text_.find("#}", at_);
     if (end == std::string_view::npos)
       fail_template(place_of(begin), "has an unterminated comment");
-    // A "-" before the end of the comment, unless it is the one of "{#-".
+    // The "-" or "+" before the end of the comment, unless it belongs to the start "{#-" or "{#+".
     const char sign = end > at_ ? text_[end - 1] : '\0';
     at_ = end + 2;
     finish_tag(sign == '-', sign != '+');
   }
 
   void tag(bool variable, std::size_t begin) {
-    std::string open;  // brackets
+    std::string open;  // open brackets
     const std::string_view ending = variable ? "}}" : "%}";
     while (true) {
       skip_spaces();
@@ -149,7 +150,8 @@ class Lexer {
     }
   }
 
-  /// "-}}", "}}", "-%}", "+%}", "%}".
+  /// Reads one of "-}}", "}}", "-%}", "+%}" and "%}". Returns false if there is no such end of a
+  /// tag.
   bool ends_tag(std::string_view ending, bool variable) {
     const std::size_t begin = at_;
     const char sign = text_[at_] == '-' || (text_[at_] == '+' && !variable) ? text_[at_] : '\0';
@@ -175,8 +177,8 @@ class Lexer {
     }
   }
 
-  /// Returns the number of characters of the digits at `at`, with single "_" allowed between
-  /// digits.
+  /// Returns the number of characters in the run of digits at `at`. Single "_" characters are
+  /// allowed between digits.
   std::size_t digits(std::size_t at) const {
     const std::size_t begin = at;
     while (at < text_.size() &&
@@ -235,7 +237,7 @@ class Lexer {
     add(Kind::text, std::move(text), begin);
   }
 
-  /// Resolves the escape sequence after a backslash, as Python does.
+  /// Resolves the escape sequence after a backslash in the same way as Python.
   void escape(std::string& text) {
     if (at_ >= text_.size()) return;  // literal() reports the missing end
     constexpr std::string_view kLetters = "\\'\"abfnrtv", kMeanings = "\\'\"\a\b\f\n\r\t\v";
@@ -254,8 +256,9 @@ class Lexer {
       --at_;
       append_code(text, begin, text_.substr(at_, size), size, 8);
     } else if (c == 'N') {
-      fail_template(place_of(begin), "has '\\N' (a character by name), which is not supported");
-    } else if (c != '\n') {  // a backslash at the end of a line continues it
+      fail_template(place_of(begin),
+                    "has the escape '\\N' (a named character), which is not supported");
+    } else if (c != '\n') {  // a backslash at the end of a line is a line continuation
       text += '\\';
       text += c;
     }

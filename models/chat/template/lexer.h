@@ -1,4 +1,4 @@
-// Splits the source of a template into tokens. Whitespace control is applied here, with the
+// Splits the source of a template into tokens. The lexer applies whitespace control with the
 // settings of Hugging Face transformers (trim_blocks, lstrip_blocks).
 #pragma once
 
@@ -19,9 +19,9 @@ struct Token {
     block_begin,     // {%
     block_end,       // %}
     name,
-    text,      // a string literal, without quotes and with escapes resolved
-    integer,   // a number in decimal digits, without "_"
-    floating,  // a decimal fraction or power of ten, without "_"
+    text,      // a string literal, without quotes and with its escapes resolved
+    integer,   // a decimal integer, without "_"
+    floating,  // a decimal fraction or a number with an exponent, without "_"
     symbol,    // an operator or bracket
     end        // end of the template
   };
@@ -32,7 +32,8 @@ struct Token {
   bool is(Kind wanted, std::string_view what) const { return kind == wanted && text == what; }
 };
 
-/// Throws FormatError with the place for a lexical error, and for a template that is too long.
+/// Splits `source` into tokens. Throws FormatError, with the line and column, for a lexical error,
+/// and for a template that is too long.
 std::vector<Token> tokenize(std::string_view source);
 
 /// Throws FormatError with a message of the form "the chat template {what} (line 1, column 5)".

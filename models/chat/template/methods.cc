@@ -1,5 +1,6 @@
-// Methods of strings, dicts and lists. Methods that modify a value are not supported: values are
-// immutable, as in the sandbox of Hugging Face transformers, whose output is the reference.
+// Methods of strings, dicts and lists. Methods that modify a value are not supported. Values are
+// immutable, as in the template sandbox of Hugging Face transformers, which is the reference
+// implementation for all output.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ Value stripped(Run& run, const Value& subject, const CallArguments& arguments) {
   return run.text(text.part(left.begin, left.end));
 }
 
-/// Splits a string into parts without the separators.
+/// Splits a string at separators, which are not part of the results.
 class Splitter {
  public:
   Splitter(Run& run, const TracedText& text, std::int64_t most)
@@ -65,13 +66,13 @@ class Splitter {
     return result(from_right);
   }
 
-  /// Splits at whitespace. No part is empty.
+  /// Splits at runs of whitespace. No part is empty.
   Value at_spaces(bool from_right) {
     const std::string_view all = text_.text();
     const Ends side = from_right ? Ends::right : Ends::left;
     Stripped left = strip(all, side);
     while (left.begin < left.end) {
-      if (full()) {  // the rest, including whitespace at its far end
+      if (full()) {  // the remaining text, including the whitespace at its other end
         add(left.begin, left.end);
         break;
       }
@@ -119,14 +120,15 @@ Value split(Run& run, const Value& subject, const CallArguments& arguments) {
 }
 
 Value split_lines(Run& run, const Value& subject, const CallArguments& arguments) {
-  if (arguments.has(0) && truth(arguments[0])) run.fail("'splitlines' does not support keepends");
+  if (arguments.has(0) && truth(arguments[0]))
+    run.fail("'splitlines' does not support the argument 'keepends'");
   std::vector<Value> lines;
   for (TracedText& line : lines_of(run, self(subject)))
     lines.emplace_back(std::make_shared<const TracedText>(std::move(line)));
   return run.list(std::move(lines));
 }
 
-/// The part of a string that find() and similar methods search: text[start:end].
+/// The part text[start:end] of a string, to which find() and similar methods are restricted.
 struct Window {
   std::string_view text;
   std::size_t begin = 0;  // byte offset in the whole text
@@ -239,7 +241,7 @@ Value index_of(Run& run, const Value& subject, const CallArguments& arguments) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (equal(run, items[i], arguments[0])) return static_cast<std::int64_t>(i);
   }
-  run.fail("'index' found no such item");
+  run.fail("'index' did not find the item");
 }
 
 constexpr Builtin searches(std::string_view name, Builtin::Call call) {

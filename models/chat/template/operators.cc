@@ -15,7 +15,7 @@
 namespace weft::chat {
 namespace {
 
-/// A boolean counts as an integer.
+/// Returns the value as an integer, or std::nullopt if it is neither an integer nor a boolean.
 std::optional<std::int64_t> as_integer(const Value& value) {
   if (const auto* flag = as<bool>(value)) return *flag ? 1 : 0;
   if (const auto* number = as<std::int64_t>(value)) return *number;
@@ -56,7 +56,7 @@ Value integers(const Run& run, Arithmetic operation, std::int64_t a, std::int64_
       overflows = a == std::numeric_limits<std::int64_t>::min() && b == -1;
       if (overflows) break;
       result = operation == Arithmetic::modulo ? a % b : a / b;
-      // Python rounds the quotient down, and a remainder has the sign of the divisor.
+      // Python rounds the quotient down, and the remainder has the sign of the divisor.
       if (a % b != 0 && (a < 0) != (b < 0)) result += operation == Arithmetic::modulo ? b : -1;
   }
   if (overflows) fail_overflow(run, symbol(operation));
@@ -253,7 +253,7 @@ int compare(Run& run, const Value& a, const Value& b, std::string_view operation
   const TracedText* right_text = as_text(b);
   if (left_text != nullptr && right_text != nullptr) {
     run.step(std::min(left_text->size(), right_text->size()) / 256);
-    // The byte order of UTF-8 is the order of code points.
+    // Comparing UTF-8 by bytes gives the same order as comparing by code points.
     const int order = left_text->text().compare(right_text->text());
     return order < 0 ? -1 : order > 0 ? 1 : 0;
   }
@@ -303,7 +303,7 @@ Value calculate(Run& run, Arithmetic operation, const Value& a, const Value& b) 
     if (repeatable(b) && left_integer) return repeated(run, b, *left_integer);
   }
   if (operation == Arithmetic::modulo && is<TextPtr>(a))
-    run.fail("'%' does not format strings in chat templates; use '~' to join them");
+    run.fail("'%' cannot format strings in chat templates; use '~' to concatenate strings");
   fail_operands(run, symbol(operation), a, b);
 }
 

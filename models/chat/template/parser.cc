@@ -17,8 +17,8 @@
 namespace weft::chat {
 namespace {
 
-/// Statements of Jinja that are not supported: no published chat format needs them, or they would
-/// read files.
+/// Jinja statements that are not supported, because no published chat format needs them or because
+/// they would read files.
 constexpr std::array<std::string_view, 13> kUnsupported = {
     "autoescape", "block",  "call",    "debug",     "do",    "extends", "filter",
     "from",       "import", "include", "pluralize", "trans", "with"};
@@ -38,8 +38,8 @@ class StatementParser : public ExpressionParser {
  private:
   using Ends = std::initializer_list<std::string_view>;
 
-  /// Parses statements up to a tag whose name is in `ends`, and stops at that name. If `ends` is
-  /// empty, parses up to the end of the template.
+  /// Parses statements until the next tag whose name is in `ends`, and stops at that name. If
+  /// `ends` is empty, parses until the end of the template.
   Body body(Ends ends) {
     const Level level(*this);
     Body statements;
@@ -103,7 +103,7 @@ class StatementParser : public ExpressionParser {
 
   void end_tag() { expect(Kind::block_end); }
 
-  /// Parses statements up to and including the tag `end`.
+  /// Parses statements until the tag `end`, and the tag itself.
   Body closed_body(std::string_view end) {
     Body statements = body({end});
     take();
@@ -165,7 +165,7 @@ class StatementParser : public ExpressionParser {
     if (end == "else") node.otherwise = closed_body("endfor");
     return node;
   }
-  /// Parses the iterable of a loop. An "if" after it belongs to the loop.
+  /// Parses the iterable of a loop. An "if" after the iterable belongs to the loop.
   ExpressionPtr items() {
     const Place place = now().place;
     ExpressionPtr first = disjunction();
@@ -220,8 +220,9 @@ class StatementParser : public ExpressionParser {
       ExpressionPtr otherwise = take_symbol("=") ? expression() : nullptr;
       if (otherwise == nullptr && !node.parameters.empty() &&
           node.parameters.back().second != nullptr)
-        fail(fmt::format("has the parameter '{}' without a default after one with a default",
-                         excerpt(name)));
+        fail(
+            fmt::format("has the parameter '{}' without a default after a parameter with a default",
+                        excerpt(name)));
       node.parameters.emplace_back(std::move(name), std::move(otherwise));
       if (!take_symbol(",")) break;
     }

@@ -1,5 +1,5 @@
-// Parses the tokens of a template into a tree. Unsupported constructs are rejected here, with name
-// and place.
+// Parses the tokens of a template into a syntax tree. The parser rejects unsupported constructs
+// with an error that contains their name and location.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@ namespace weft::chat {
 
 struct ParsedTemplate {
   Body body;
-  /// True if the template has {% generation %}.
+  /// True if the template contains {% generation %}.
   bool marks_generation = false;
 };
 
-/// Throws FormatError that names the syntax error or the unsupported construct, with line and
+/// Throws a FormatError that names the syntax error or the unsupported construct, with its line and
 /// column.
 ParsedTemplate parse_template(std::string_view source);
 

@@ -16,7 +16,7 @@
 namespace weft::chat {
 namespace {
 
-/// Appends a quoted string, preserving its origins.
+/// Appends a quoted string and preserves the origins of its bytes.
 void print_quoted(Run& run, const TracedText& text, TracedText& out) {
   run.step(text.size() / 16 + 1);
   const bool has_single = text.text().find('\'') != std::string::npos;
@@ -66,7 +66,7 @@ void print_sequence(Run& run, const Sequence& sequence, TracedText& out) {
   }
 }
 
-/// Writes JSON. The recursion depth is bounded by the nesting limit of values.
+/// Writes JSON. The nesting limit for values bounds the recursion depth.
 class JsonPrinter {
  public:
   JsonPrinter(Run& run, const JsonStyle& style, TracedText& out)

@@ -11,9 +11,9 @@ namespace weft::chat {
 namespace {
 
 constexpr int kMaxCallDepth = 500;
-// Maximum nesting of values, such as lists of lists.
+// Maximum nesting depth of values, such as lists of lists.
 constexpr int kMaxValueDepth = 50;
-// Every new value takes memory, so it counts as several steps.
+// Creating a value counts as several steps, because every value requires memory.
 constexpr std::size_t kStepsOfObject = 8;
 
 int depth_in(const Value& value) {

@@ -1,4 +1,4 @@
-// The state of one rendering of a template: its limits and its current place.
+// The state of one template rendering: its limits and its current source location.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace weft::chat {
 
-/// A place in a template, counted from 1. Columns count bytes.
+/// A location in a template. Lines and columns are counted from 1; columns count bytes.
 struct Place {
   std::uint32_t line = 1, column = 1;
 };
@@ -27,28 +27,28 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// The place of the construct that is being evaluated.
+  /// The location of the construct that is being evaluated.
   Place place;
 
   const std::tm& now() const { return now_; }
 
-  /// Throws DataError with `what` and the current place.
+  /// Throws a DataError with the message `what` and the current location.
   [[noreturn]] void fail(std::string_view what) const;
-  /// Counts `count` steps. Throws DataError beyond the limit.
+  /// Counts `count` steps. Throws DataError if the limit is exceeded.
   void step(std::size_t count = 1);
-  /// Counts bytes of text that is created, including intermediate results. Throws DataError beyond
-  /// the limit.
+  /// Counts bytes of newly created text, including intermediate results. Throws DataError if the
+  /// limit is exceeded.
   void make_bytes(std::size_t count);
 
-  /// Makes a string value and counts its bytes.
+  /// Creates a string value and counts its bytes.
   Value text(TracedText text);
   Value sequence(Sequence::Kind kind, std::vector<Value> items);
   Value list(std::vector<Value> items) { return sequence(Sequence::Kind::list, std::move(items)); }
   Value mapping(Mapping mapping);
-  /// Returns a new namespace, which the Run owns.
+  /// Returns a new namespace, which this Run owns.
   Namespace* make_namespace();
 
-  /// Counts a level of nested calls and expressions. Throws DataError beyond the limit.
+  /// Counts one level of nested calls and expressions. Throws DataError if the limit is exceeded.
   class Level {
    public:
     explicit Level(Run& run);

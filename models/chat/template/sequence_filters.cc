@@ -32,7 +32,7 @@ Value first(Run& run, const Value& subject, const CallArguments&) {
 }
 
 Value last(Run& run, const Value& subject, const CallArguments&) {
-  length_of(run, subject);  // fails for values without a length, as in Jinja
+  length_of(run, subject);  // throws for values without a length, as in Jinja
   std::vector<Value> items = items_of(run, subject);
   return items.empty() ? undefined("No last item, sequence was empty.") : std::move(items.back());
 }
@@ -66,7 +66,7 @@ Value pairs(Run& run, const Value& subject, const CallArguments&) {
   std::vector<Value> items;
   const Mapping* mapping = as_mapping(subject);
   if (mapping == nullptr && !is<Undefined>(subject))
-    run.fail(fmt::format("'items' takes a dict, not {}", kind_of(subject)));
+    run.fail(fmt::format("'items' requires a dict, not {}", kind_of(subject)));
   if (mapping != nullptr) {
     for (const auto& [key, value] : mapping->entries) {
       run.step();
@@ -81,11 +81,11 @@ const Builtin& named(Run& run, const Value& name, const Builtin* (*find)(std::st
   const std::string& text = text_argument(run, name, what).text();
   const Builtin* found = find(text);
   if (found == nullptr)
-    run.fail(fmt::format("'{}' is not a {} of chat templates", excerpt(text), what));
+    run.fail(fmt::format("'{}' is not a chat template {}", excerpt(text), what));
   return *found;
 }
 
-/// Returns all arguments except the first `left_out`.
+/// Returns all arguments except the first `left_out` arguments.
 std::vector<Value> arguments_after(const CallArguments& arguments, std::size_t left_out) {
   return {arguments.rest.begin() + static_cast<std::ptrdiff_t>(left_out), arguments.rest.end()};
 }
@@ -110,7 +110,8 @@ Value map(Run& run, const Value& subject, const CallArguments& arguments) {
       run.fail(fmt::format("'map' has no parameter '{}'", excerpt(name)));
     }
   }
-  if (attribute == nullptr) run.fail("'map' needs the name of a filter, or 'attribute'");
+  if (attribute == nullptr)
+    run.fail("'map' requires the name of a filter or the argument 'attribute'");
   for (Value& item : items) {
     item = path_of(run, item, *attribute);
     if (otherwise != nullptr && !is<None>(*otherwise) && is<Undefined>(item)) item = *otherwise;
@@ -118,13 +119,13 @@ Value map(Run& run, const Value& subject, const CallArguments& arguments) {
   return run.sequence(Kind::iterator, std::move(items));
 }
 
-/// select, reject, selectattr and rejectattr: filter items by a test of each item, or of one of its
-/// attributes.
+/// Implements select, reject, selectattr and rejectattr, which filter items by a test of each item
+/// or of one of its attributes.
 template <bool Wanted, bool OfAttribute>
 Value choose(Run& run, const Value& subject, const CallArguments& arguments) {
   if (!truth(subject)) return run.sequence(Kind::iterator, {});
   constexpr std::size_t kTestAt = OfAttribute ? 1 : 0;
-  if (arguments.rest.size() < kTestAt) run.fail("the filter needs the name of an attribute");
+  if (arguments.rest.size() < kTestAt) run.fail("the filter requires the name of an attribute");
   const Builtin* test = arguments.rest.size() > kTestAt
                             ? &named(run, arguments.rest[kTestAt], find_test, "test")
                             : nullptr;

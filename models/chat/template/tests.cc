@@ -1,4 +1,4 @@
-// Tests: the predicates after "is".
+// Jinja tests: predicates after "is".
 #include <unicode/uchar.h>
 
 #include <string_view>
@@ -13,7 +13,7 @@ namespace {
 
 Value defined(Run&, const Value& subject, const CallArguments&) { return !is<Undefined>(subject); }
 
-/// Returns true for values of one of the types.
+/// Returns true if the value has one of the types.
 template <class... Types>
 Value has_type(Run&, const Value& subject, const CallArguments&) {
   return (is<Types>(subject) || ...);
@@ -57,8 +57,8 @@ Value is_in(Run& run, const Value& subject, const CallArguments& arguments) {
   return contains(run, arguments[0], subject);
 }
 
-/// Returns true if two values are identical: the same object for strings, sequences and dicts,
-/// equal for other types.
+/// Returns true if two values are identical. Strings, sequences and dicts must be the same object;
+/// values of other types must be equal.
 Value same_as(Run& run, const Value& subject, const CallArguments& arguments) {
   const Value& other = arguments[0];
   if (subject.index() != other.index()) return false;
@@ -81,7 +81,8 @@ Value odd(Run& run, const Value& subject, const CallArguments&) {
   return has_rest(run, subject, std::int64_t{2}, 1);
 }
 
-/// str.islower() and str.isupper(): true if some letter has the case, and no letter another one.
+/// str.islower() and str.isupper(): returns true if at least one letter has the case and no letter
+/// has a different case.
 template <bool Lower>
 Value has_case(Run& run, const Value& subject, const CallArguments&) {
   const TextPtr text = printed(run, subject);

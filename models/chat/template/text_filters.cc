@@ -1,4 +1,4 @@
-// Filters that convert values to strings and numbers.
+// Filters that convert values to strings or numbers.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kMaxIndent = 1000;
 
-/// Makes a filter of a function on strings. Other values are printed first.
+/// Converts a function on strings to a filter. Values that are not strings are printed first.
 template <TracedText (*Change)(const TracedText&)>
 Value change_text(Run& run, const Value& subject, const CallArguments&) {
   const TextPtr text = printed(run, subject);
@@ -30,8 +30,8 @@ Value change_text(Run& run, const Value& subject, const CallArguments&) {
   return run.text(Change(*text));
 }
 
-/// Jinja's title(), whose word boundaries differ from those of str.title(): "the-big cat" becomes
-/// "The-Big Cat".
+/// Implements Jinja's title(), whose word boundaries differ from those of str.title(): "the-big
+/// cat" becomes "The-Big Cat".
 TracedText word_title(const TracedText& text) {
   const auto separates = [](char32_t c) {
     return is_space(c) || c == U'-' || c == U'(' || c == U'{' || c == U'[' || c == U'<';
@@ -81,7 +81,7 @@ Value indent(Run& run, const Value& subject, const CallArguments& arguments) {
   }
   const bool first = arguments.has(1) && truth(arguments[1]);
   const bool blank = arguments.has(2) && truth(arguments[2]);
-  text.append("\n");  // keeps a final line end
+  text.append("\n");  // preserves a line break at the end
   TracedText result;
   bool begins = true;
   for (const TracedText& line : lines_of(run, text)) {
@@ -123,7 +123,7 @@ Value to_text(Run& run, const Value& subject, const CallArguments&) {
 
 std::optional<std::int64_t> truncated(Run& run, double number) {
   if (!std::isfinite(number)) return std::nullopt;
-  // 2^63, the smallest power of two that does not fit.
+  // 2^63, the smallest power of two that does not fit into 64 bits.
   constexpr double kEnd = 9223372036854775808.0;
   if (number < -kEnd || number >= kEnd) run.fail("the result of 'int' exceeds 64 bits");
   return static_cast<std::int64_t>(number);
@@ -177,7 +177,7 @@ std::span<const Builtin> text_filters() {
       {.name = "int", .parameters = {"default", "base"}, .call = to_integer},
       {.name = "lower", .call = change_text<lower>},
       {.name = "replace", .parameters = {"old", "new", "count"}, .required = 2, .call = replace},
-      // Chat formats do not escape text.
+      // Text is not escaped in chat templates, so "safe" has no effect.
       {.name = "safe", .call = to_text},
       {.name = "string", .call = to_text},
       {.name = "title", .call = change_text<word_title>},

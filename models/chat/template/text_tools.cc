@@ -16,7 +16,7 @@
 namespace weft::chat {
 namespace {
 
-/// Parses a text that is a number, apart from whitespace around it.
+/// Parses a number with optional surrounding whitespace.
 template <class Number>
 std::optional<Number> read_number(std::string_view text) {
   const Stripped left = strip(text, Ends::both);
@@ -53,7 +53,7 @@ Value replaced(Run& run, const TracedText& text, const TracedText& from, const T
     --left;
   };
   std::size_t given = 0;
-  if (from.empty()) {  // before each character, and after the last
+  if (from.empty()) {  // insert before each character and after the last one
     while (left > 0 && given < all.size()) {
       put();
       const std::size_t end = given + character_size(all[given]);
@@ -81,7 +81,7 @@ std::vector<TracedText> lines_of(Run& run, const TracedText& text) {
     const std::size_t end = at;
     const char32_t c = take_character(text.text(), at);
     if (!ends_line(c)) continue;
-    run.step(8);  // each line is a new value
+    run.step(8);  // because each line becomes a new value
     lines.push_back(text.part(begin, end));
     if (c == U'\r' && at < text.size() && text.text()[at] == '\n') ++at;
     begin = at;
@@ -98,7 +98,7 @@ Value joined_texts(Run& run, const std::vector<Value>& items, const TracedText& 
     run.step();
     if (texts_only && !is<TextPtr>(items[i])) {
       require_defined(run, items[i]);
-      run.fail(fmt::format("'join' joins strings, but item {} is {}", i, kind_of(items[i])));
+      run.fail(fmt::format("'join' requires strings, but item {} is {}", i, kind_of(items[i])));
     }
     const TextPtr part = printed(run, items[i]);
     run.make_bytes(part->footprint() + between.footprint());

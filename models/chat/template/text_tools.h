@@ -1,4 +1,4 @@
-// Functions shared by the filters and methods of strings.
+// Functions that the string filters and string methods share.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,18 @@
 
 namespace weft::chat {
 
-/// str.replace(): replaces the first `most` occurrences, or all if `most` is negative.
+/// Implements str.replace(): replaces the first `most` occurrences, or all occurrences if `most` is
+/// negative.
 Value replaced(Run& run, const TracedText& text, const TracedText& from, const TracedText& to,
                std::int64_t most);
-/// str.splitlines().
+/// Implements str.splitlines().
 std::vector<TracedText> lines_of(Run& run, const TracedText& text);
-/// Returns the printed `items`, separated by `between`. If `texts_only`, throws DataError for an
-/// item that is not a string.
+/// Returns the printed `items`, separated by `between`. If `texts_only` is true, throws DataError
+/// for an item that is not a string.
 Value joined_texts(Run& run, const std::vector<Value>& items, const TracedText& between,
                    bool texts_only);
-/// Return int(text, 10) and float(text); nothing if the text is not a number.
+/// Equivalents of int(text, 10) and float(text). They return std::nullopt if the text is not a
+/// number.
 std::optional<std::int64_t> read_integer(const TracedText& text);
 std::optional<double> read_float(const TracedText& text);
 

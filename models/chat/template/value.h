@@ -1,4 +1,4 @@
-// Values of template expressions: the types of Python that templates need.
+// Values of template expressions: the Python types that templates need.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct Sequence;
 struct Mapping;
 struct Namespace;
 
-/// The value of an undefined name or attribute. It prints as nothing, is false and empty; any other
-/// use is an error.
+/// The value of an undefined name or attribute. It is printed as an empty string, and it is false
+/// and empty. Any other use is an error.
 struct Undefined {
   std::shared_ptr<const std::string> what;  // "'name' is undefined"
 };
@@ -29,8 +29,8 @@ using TextPtr = std::shared_ptr<const TracedText>;
 using SequencePtr = std::shared_ptr<const Sequence>;
 using MappingPtr = std::shared_ptr<const Mapping>;
 
-/// All values except namespaces are immutable, as in the sandbox of Hugging Face transformers,
-/// whose output is the reference. Namespaces are owned by a Run.
+/// A template value. All values except namespaces are immutable, as in the sandbox of Hugging Face
+/// transformers, which is the reference for all output. Namespaces are owned by a Run.
 using Value = std::variant<Undefined, None, bool, std::int64_t, double, TextPtr, SequencePtr,
                            MappingPtr, Namespace*, const Builtin*>;
 
@@ -39,9 +39,9 @@ struct Sequence {
     list,
     tuple,
     range,
-    // A view of a dict: keys(), values(), items().
+    // A view of a dict: the result of keys(), values() or items().
     view,
-    // The result of map() and similar filters: has no length, and can be iterated once.
+    // The result of map() and similar filters, which has no length and can be iterated once.
     iterator
   };
   Kind kind = Kind::list;
@@ -50,17 +50,17 @@ struct Sequence {
   mutable bool spent = false;
 };
 
-/// A dict with strings as keys, in insertion order.
+/// A dict with string keys, in insertion order.
 struct Mapping {
   std::vector<std::pair<TextPtr, Value>> entries;
   int depth = 1;
 
   const Value* find(std::string_view key) const;
-  /// Sets the value of `key`. If the key exists, its value is replaced.
+  /// Sets the value of `key`. An existing value is replaced.
   void set(TextPtr key, Value value);
 };
 
-/// The result of namespace(): the only mutable value of a template.
+/// The result of namespace(), the only mutable value in a template.
 struct Namespace {
   Mapping fields;
 };
@@ -73,16 +73,16 @@ template <class T>
 const T* as(const Value& value) {
   return std::get_if<T>(&value);
 }
-/// Returns the text of a string value; null for other values.
+/// Returns the text of a string value, or null for other values.
 const TracedText* as_text(const Value& value);
-/// Returns the sequence or the dict of a value; null for other values.
+/// Return the sequence or dict in a value, or null for other values.
 const Sequence* as_sequence(const Value& value);
 const Mapping* as_mapping(const Value& value);
 
-/// Makes a string value. By default, its origin is the template.
+/// Creates a string value. By default, its origin is the template.
 Value text_value(std::string text, Origin origin = {});
 Value undefined(std::string what);
-/// The type of a value for error messages: "a string", "a list", "none".
+/// Returns the type of a value for error messages, for example "a string", "a list" or "none".
 std::string_view kind_of(const Value& value);
 
 }  // namespace weft::chat

@@ -1,4 +1,4 @@
-// Interface of decoders, which convert pieces to text.
+// The interface of decoders, which convert pieces to text.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace WEFT_API weft {
 
-/// A step in the conversion of pieces to text. Immutable. Each implementation has a name and
-/// describes its fields; formats/components.cc lists all of them.
+/// One step of the conversion from pieces to text. Immutable. Each implementation has a name and
+/// describes its fields; formats/components.cc lists all implementations.
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  /// Transforms the pieces, which are concatenated after the last step. If `keep_bytes`, invalid
-  /// UTF-8 is kept; otherwise it becomes U+FFFD.
+  /// Transforms the pieces, which are concatenated after the last step. If `keep_bytes` is true,
+  /// invalid UTF-8 is kept; otherwise it is replaced by U+FFFD.
   virtual void decode(std::vector<std::string>& pieces, bool keep_bytes) const = 0;
 };
 

@@ -14,7 +14,7 @@
 namespace weft::decoders {
 namespace {
 
-/// Replaces every `from` in `text` with `to`.
+/// Replaces every occurrence of `from` in `text` with `to`.
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   if (from.empty() || text.find(from) == std::string::npos) return;
   std::string result;
@@ -26,7 +26,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   text = result.append(text, last);
 }
 
-/// Limits the growth of a piece: chained replacements could expand a few bytes without bound.
+/// Limits the growth of a piece, because chained replacements could expand a few bytes without
+/// bound.
 void check_growth(std::size_t made, std::size_t of) {
   constexpr std::size_t kMost = std::size_t{64} << 20;
   if (made > kMost && made > of)
@@ -128,7 +129,7 @@ void Strip::decode(Pieces& pieces, bool) const {
 void Replace::decode(Pieces& pieces, bool) const {
   Regex::Matches match(*regex_);
   for (std::string& piece : pieces) {
-    if (find_invalid_utf8(piece) < piece.size()) continue;  // kept bytes that are not UTF-8
+    if (find_invalid_utf8(piece) < piece.size()) continue;  // kept bytes that are not valid UTF-8
     std::string result;
     std::size_t last = 0;
     for (match.restart(piece); match.next(); last = match.end()) {

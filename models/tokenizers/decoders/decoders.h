@@ -1,4 +1,4 @@
-// The decoders of tokenizer.json.
+// Decoders in the format of tokenizer.json.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace decoders {
 
 using Pieces = std::vector<std::string>;
 
-/// Maps GPT-2's byte alphabet back to bytes.
+/// Converts characters of GPT-2's byte alphabet back to bytes.
 class ByteLevel : public Decoder {
  public:
   static constexpr const char* kName = "ByteLevel";
@@ -26,11 +26,12 @@ class ByteLevel : public Decoder {
   void decode(Pieces& pieces, bool keep_bytes) const override;
 
  private:
-  // Unused; kept so that files are written unchanged.
+  // Not used; stored so that files are written back unchanged.
   pre_tokenizers::ByteLevel::Settings settings_;
 };
 
-/// Removes the prefix of pieces that continue a word, and puts a space in front of all others.
+/// Removes the prefix from pieces that continue a word, and inserts a space before all other
+/// pieces.
 class WordPiece : public Decoder {
  public:
   static constexpr const char* kName = "WordPiece";
@@ -92,7 +93,8 @@ class Fuse : public Decoder {
   void decode(Pieces& pieces, bool keep_bytes) const override;
 };
 
-/// Strips up to `start` leading and `stop` trailing occurrences of a character from each piece.
+/// Strips up to `start` leading and up to `stop` trailing occurrences of a character from each
+/// piece.
 class Strip : public Decoder {
  public:
   static constexpr const char* kName = "Strip";
@@ -109,13 +111,14 @@ class Strip : public Decoder {
   std::uint64_t start_ = 0, stop_ = 0;
 };
 
-/// Replaces every match of a pattern in each piece.
+/// Replaces every match of a pattern within each piece.
 class Replace : public Decoder, public Replacement {
  public:
   void decode(Pieces& pieces, bool keep_bytes) const override;
 };
 
-/// Connectionist temporal classification: collapses equal neighbours and removes padding.
+/// Decodes connectionist temporal classification (CTC) output: collapses equal adjacent pieces and
+/// removes padding.
 class Ctc : public Decoder {
  public:
   static constexpr const char* kName = "CTC";

@@ -27,7 +27,7 @@
 namespace weft {
 namespace {
 
-/// The implementations of one interface.
+/// The classes that implement one interface.
 template <class... Parts>
 struct Kinds {};
 
@@ -75,7 +75,7 @@ void read_kind(Kinds<Parts...>, const std::string& type, FieldReader& fields,
   if (known) return;
   std::string names;
   ((names += fmt::format("{}{}", names.empty() ? "" : ", ", Parts::kName)), ...);
-  throw FormatError(fmt::format("{} has the unknown type '{}'; known are {}", fields.where(),
+  throw FormatError(fmt::format("{} has the unknown type '{}'; known types are {}", fields.where(),
                                 excerpt(type), names));
 }
 
@@ -93,7 +93,7 @@ bool write_part(OrderedJson& json, const Interface& value) {
 template <class Interface, class... Parts>
 void write_kind(Kinds<Parts...>, OrderedJson& json, const Interface& value) {
   if (!(write_part<Parts>(json, value) || ...))
-    throw StateError("a component of the tokenizer has no name in files");
+    throw StateError("a component of the tokenizer has no name in the file format");
 }
 
 template <class All, class Interface>
@@ -115,8 +115,8 @@ void write_component(OrderedJson& json, const std::shared_ptr<const Interface>& 
   }
 }
 
-/// Deduces the type of a model from its fields, for files of early versions of Hugging Face's
-/// tokenizers library, which lack "type".
+/// Infers the type of a model from its fields. Files written by early versions of Hugging Face's
+/// tokenizers library lack "type".
 std::string model_type(const nlohmann::json& json) {
   if (json.contains("merges")) return subwords::Bpe::kName;
   if (json.contains("max_input_chars_per_word")) return subwords::WordPiece::kName;

@@ -1,4 +1,4 @@
-// Reads and writes the components of a tokenizer.json, which are selected by name.
+// Reads and writes the components of a tokenizer.json. Component classes are selected by name.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-// The readers throw FormatError for an unknown type, with its location and the known types, and for
-// missing, unknown or invalid fields.
+// The read functions throw a FormatError with the location and the known types for an unknown type,
+// and a FormatError for a missing, unknown or invalid field.
 template <>
 struct JsonForm<NormalizerPtr> {
   static void read(const nlohmann::json& json, const std::string& where, NormalizerPtr& value);
@@ -36,8 +36,8 @@ struct JsonForm<DecoderPtr> {
   static void write(OrderedJson& json, const DecoderPtr& value);
 };
 
-/// Reads a model. Its vocabulary and merges are in `lists`, since they are parsed separately.
-/// `takes_bytes`: the pre-tokenizer passes raw bytes if the model accepts them.
+/// Reads a model. Its vocabulary and merges are in `lists`, because they are parsed separately. If
+/// `takes_bytes` is true, the pre-tokenizer passes raw bytes to models that accept them.
 SubwordModelPtr read_model(const nlohmann::json& json, const std::string& where, JsonLists& lists,
                            bool takes_bytes);
 OrderedJson write_model(const SubwordModel& model);

@@ -29,16 +29,17 @@ class Vocabulary;
 
 using OrderedJson = nlohmann::ordered_json;  // keeps the insertion order of keys
 
-/// Reads and writes a value of type T as JSON. Specialised for types that are not single values.
+/// Reads and writes values of type T as JSON. Specialised for types that are not represented by a
+/// single JSON value.
 template <class T>
 struct JsonForm;
 
 /// Reads the fields of a JSON object into the members of a component.
 class FieldReader {
  public:
-  /// `where` is the location of `object` in its file, for messages: "pre_tokenizer". `lists` holds
-  /// the long lists that were parsed separately; reading moves them out. Throws FormatError if
-  /// `object` is not a JSON object.
+  /// `where` is the location of `object` in its file, for error messages, for example
+  /// "pre_tokenizer". `lists` contains the long lists that were parsed separately; reading them
+  /// moves their contents. Throws FormatError if `object` is not a JSON object.
   FieldReader(const nlohmann::json& object, std::string where, JsonLists* lists = nullptr)
       : object_(object), where_(std::move(where)), lists_(lists) {
     if (!object.is_object())
@@ -61,11 +62,12 @@ class FieldReader {
   }
   /// Reads {"piece": id, ...} from the separately parsed lists.
   void vocabulary(const char* key, Vocabulary& value);
-  /// Reads pairs of pieces, given as pairs or as "left right", from the separately parsed lists.
+  /// Reads pairs of pieces from the separately parsed lists. In files, a merge is a pair or a
+  /// string "left right".
   void merges(const char* key, std::vector<std::pair<std::string, std::string>>& value);
   /// Reads pieces with their scores from the separately parsed lists.
   void scores(const char* key, std::vector<std::pair<std::string, double>>& value);
-  /// Reads "BatchLongest" (no length) or {"Fixed": 10}.
+  /// Reads "BatchLongest" (no length) or {"Fixed": 10} (length 10).
   void padding_strategy(const char* key, std::optional<std::uint64_t>& length);
 
   /// Returns the "type" of the object. Throws FormatError if it has none.
@@ -74,7 +76,7 @@ class FieldReader {
     required("type", name);
     return name;
   }
-  /// Throws FormatError if the object has a key that the description did not read.
+  /// Throws FormatError if the object has a key that the component did not read.
   void finish() const {
     for (const auto& [key, value] : object_.items()) {
       if (!known_.contains(key))
@@ -121,7 +123,7 @@ class FieldWriter {
   OrderedJson& object_;
 };
 
-/// A type that describes its fields.
+/// A type with a describe() function for its fields.
 template <class T>
 concept Described = requires(T& value, FieldReader& fields) {
   value.describe(fields);
@@ -140,7 +142,7 @@ void write_described(OrderedJson& json, const T& value) {
   T(value).describe(fields);
 }
 
-// Single values and types that describe their fields.
+// Single values, and types with a describe() function.
 template <class T>
 struct JsonForm {
   static void read(const nlohmann::json& json, const std::string& where, T& value) {
@@ -149,7 +151,7 @@ struct JsonForm {
     } else {
       try {
         read_json(json, where, value);
-      } catch (const ArgumentError& e) {  // an invalid choice
+      } catch (const ArgumentError& e) {  // the name of a choice is invalid
         throw FormatError(fmt::format("{}: {}", where, e.what()));
       }
     }
@@ -165,7 +167,7 @@ struct JsonForm {
   }
 };
 
-/// An optional value; null in JSON if it is empty.
+/// An optional value. In JSON, an empty value is null.
 template <class T>
 struct JsonForm<std::optional<T>> {
   static void read(const nlohmann::json& json, const std::string& where, std::optional<T>& value) {

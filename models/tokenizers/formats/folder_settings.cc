@@ -17,13 +17,13 @@ using nlohmann::json;
 
 namespace {
 
-/// The text of a special token. In files, a string or an object with the member "content".
+/// The text of a special token. In files, this is a string or an object with the member "content".
 struct TokenName {
   std::string text;
 };
 
-/// A token of "added_tokens_decoder". Files may omit fields that are false and may have further
-/// ones.
+/// A token in "added_tokens_decoder". Files may omit fields that are false, and may contain other
+/// fields.
 struct DescribedToken {
   AddedToken token;
 };
@@ -86,9 +86,9 @@ std::vector<AddedToken> FolderSettings::added() const {
   std::vector<AddedToken> tokens;
   std::set<std::string> known;
   const auto add = [&](const AddedToken& token, const std::string& where) {
-    if (token.content.empty()) throw FormatError(where + " has an added token without text");
+    if (token.content.empty()) throw FormatError(where + " has an added token with an empty text");
     if (token.id < 0 || token.id > Vocabulary::kHighestId) {
-      throw FormatError(fmt::format("{} gives '{}' the id {}; ids are 0 to {}", where,
+      throw FormatError(fmt::format("{} maps '{}' to the id {}; valid ids are 0 to {}", where,
                                     excerpt(token.content), token.id, Vocabulary::kHighestId));
     }
     tokens.push_back(token);

@@ -1,4 +1,4 @@
-// The tokenizer settings of a Hugging Face model folder, apart from the vocabulary.
+// The tokenizer settings in a Hugging Face model folder, except the vocabulary.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,33 +11,36 @@
 
 namespace weft {
 
-/// The contents of tokenizer_config.json, special_tokens_map.json and added_tokens.json of a
-/// folder. Each file may be missing. Invalid contents throw a FormatError that names file and key.
+/// The contents of tokenizer_config.json, special_tokens_map.json and added_tokens.json in a
+/// folder. Each of the files may be missing. Member functions throw a FormatError that names the
+/// file and the key if the contents are invalid.
 class FolderSettings {
  public:
-  /// Throws IoError, FormatError.
+  /// Throws IoError if a file cannot be read, and FormatError if a file is invalid.
   explicit FolderSettings(std::string folder);
 
-  /// True if the folder has such a file.
+  /// Returns true if the folder contains the file.
   bool has(const char* file) const;
-  /// Returns the contents of a file of the folder. Throws IoError, or FormatError if it is missing.
+  /// Returns the contents of a file in the folder. Throws IoError if it cannot be read, and
+  /// FormatError if it is missing.
   std::string read(const char* file) const;
 
-  /// Returns a value of tokenizer_config.json; none if it is missing or null.
+  /// Returns a value of tokenizer_config.json, or std::nullopt if it is missing or null.
   template <class T>
   std::optional<T> value(const char* key) const {
     std::optional<T> found;
     FieldReader(config_, kConfigFile).optional(key, found);
     return found;
   }
-  /// Returns the tokenizer class named in tokenizer_config.json, without the suffix "Fast", so that
-  /// fast and slow classes are treated alike. Empty if there is none.
+  /// Returns the tokenizer class named in tokenizer_config.json, or "" if there is none. The suffix
+  /// "Fast" is removed, so that fast and slow classes are handled in the same way.
   std::string tokenizer_class() const;
-  /// Returns the text of a special token ("pad_token"). special_tokens_map.json takes precedence
-  /// over tokenizer_config.json.
+  /// Returns the text of a special token, for example of "pad_token". special_tokens_map.json takes
+  /// precedence over tokenizer_config.json.
   std::optional<std::string> token(const std::string& key) const;
-  /// Returns the tokens of "added_tokens_decoder" in tokenizer_config.json and of
-  /// added_tokens.json, in order of id. The former takes precedence for tokens that are in both.
+  /// Returns the tokens in "added_tokens_decoder" of tokenizer_config.json and in
+  /// added_tokens.json, in order of id. For a token that occurs in both, tokenizer_config.json
+  /// takes precedence.
   std::vector<AddedToken> added() const;
 
  private:
@@ -45,7 +48,7 @@ class FolderSettings {
   static constexpr const char* kSpecialFile = "special_tokens_map.json";
   static constexpr const char* kAddedFile = "added_tokens.json";
 
-  /// Parses a file; returns an empty object if the file is missing.
+  /// Parses a file. Returns an empty object if the file is missing.
   nlohmann::json object(const char* file) const;
 
   std::string folder_;

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Returns the key and the value of an object that has exactly one member.
+/// Returns the key and the value of an object that must have exactly one member.
 std::pair<std::string, const nlohmann::json*> only_member(const nlohmann::json& json,
                                                           const std::string& where) {
   if (!json.is_object() || json.size() != 1)
@@ -22,7 +22,7 @@ std::pair<std::string, const nlohmann::json*> only_member(const nlohmann::json& 
 void FieldReader::vocabulary(const char* key, Vocabulary& value) {
   if (find(key) == nullptr) throw FormatError(fmt::format("{} lacks '{}'", where_, key));
   if (lists_ == nullptr || !lists_->table_found)
-    throw FormatError(fmt::format("{} must be an object of ids", place(key)));
+    throw FormatError(fmt::format("{} must be an object that maps pieces to ids", place(key)));
   value = vocabulary_of(*lists_, place(key));
 }
 
@@ -84,7 +84,8 @@ void JsonForm<char32_t>::read(const nlohmann::json& json, const std::string& whe
 void JsonForm<Pattern>::read(const nlohmann::json& json, const std::string& where, Pattern& value) {
   const auto [key, text] = only_member(json, where);
   if (key != "String" && key != "Regex")
-    throw FormatError(fmt::format("{} is a '{}'; valid are String and Regex", where, excerpt(key)));
+    throw FormatError(
+        fmt::format("{} has the key '{}'; valid keys are String and Regex", where, excerpt(key)));
   value.is_regex = key == "Regex";
   read_json(*text, where, value.text);
 }
@@ -94,8 +95,8 @@ void JsonForm<post_processors::TemplatePiece>::read(const nlohmann::json& json,
                                                     post_processors::TemplatePiece& value) {
   const auto [key, inner] = only_member(json, where);
   if (key != "Sequence" && key != "SpecialToken")
-    throw FormatError(
-        fmt::format("{} is a '{}'; valid are Sequence and SpecialToken", where, excerpt(key)));
+    throw FormatError(fmt::format("{} has the key '{}'; valid keys are Sequence and SpecialToken",
+                                  where, excerpt(key)));
   value.is_text = key == "Sequence";
   FieldReader fields(*inner, fmt::format("{}.{}", where, key));
   fields.required("id", value.id);
@@ -154,7 +155,8 @@ Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where) {
   pieces.reserve(lists.table.size());
   for (const auto& [piece, id] : lists.table) {
     if (!std::in_range<std::int32_t>(id)) {
-      throw FormatError(fmt::format("{}: the piece '{}' has the id {}", where, excerpt(piece), id));
+      throw FormatError(
+          fmt::format("{}: the piece '{}' has the invalid id {}", where, excerpt(piece), id));
     }
     pieces.emplace_back(piece, static_cast<std::int32_t>(id));
   }
@@ -179,8 +181,8 @@ Vocabulary read_vocabulary(std::string_view json, const std::string& what) {
 
 void FieldWriter::vocabulary(const char* key, const Vocabulary& value) {
   OrderedJson& json = object_[key] = OrderedJson::object();
-  // Appends directly to the underlying vector: operator[] of an ordered object searches linearly
-  // for each key.
+  // Append to the underlying vector, because operator[] of an ordered object performs a linear
+  // search for each key.
   auto& object = json.get_ref<OrderedJson::object_t&>();
   for (std::int32_t id = 0; id < value.size(); ++id) {
     if (value.has(id)) {

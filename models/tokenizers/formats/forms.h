@@ -1,4 +1,4 @@
-// JSON forms of the values in a tokenizer's components.
+// JSON forms of the values in tokenizer components.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@
 
 namespace weft {
 
-/// A character. In JSON: a string of one character.
+/// A character. JSON form: a string with one character.
 template <>
 struct JsonForm<char32_t> {
   static void read(const nlohmann::json& json, const std::string& where, char32_t& value);
   static void write(OrderedJson& json, const char32_t& value) { json = utf8(value); }
 };
 
-/// A pattern. In JSON: {"String": "..."} or {"Regex": "..."}.
+/// A pattern. JSON form: {"String": "..."} or {"Regex": "..."}.
 template <>
 struct JsonForm<Pattern> {
   static void read(const nlohmann::json& json, const std::string& where, Pattern& value);
@@ -32,7 +32,7 @@ struct JsonForm<Pattern> {
   }
 };
 
-/// A piece of a template. In JSON: {"Sequence": {...}} or {"SpecialToken": {...}}.
+/// A template piece. JSON form: {"Sequence": {...}} or {"SpecialToken": {...}}.
 template <>
 struct JsonForm<post_processors::TemplatePiece> {
   static void read(const nlohmann::json& json, const std::string& where,
@@ -40,7 +40,7 @@ struct JsonForm<post_processors::TemplatePiece> {
   static void write(OrderedJson& json, const post_processors::TemplatePiece& value);
 };
 
-/// Bytes. In JSON: a base64 string.
+/// Bytes. JSON form: a base64 string.
 template <>
 struct JsonForm<normalizers::Base64> {
   static void read(const nlohmann::json& json, const std::string& where,
@@ -48,15 +48,15 @@ struct JsonForm<normalizers::Base64> {
   static void write(OrderedJson& json, const normalizers::Base64& value);
 };
 
-/// Builds the vocabulary of a separately parsed object. Throws FormatError if it is empty or has
+/// Builds a vocabulary from a separately parsed object. Throws FormatError if it is empty or has
 /// invalid ids.
 Vocabulary vocabulary_of(const JsonLists& lists, const std::string& where);
-/// Splits "left right" into two pieces. `place` returns the location for messages. Throws
-/// FormatError.
+/// Splits a merge "left right" into its two pieces. `place` returns the location for error
+/// messages. Throws FormatError if `text` is invalid.
 std::pair<std::string, std::string> split_merge(std::string_view text,
                                                 FunctionRef<std::string()> place);
-/// Reads the pieces of a vocab.json: {"piece": id, ...}. `what` names the file in messages. Throws
-/// FormatError.
+/// Reads the pieces of a vocab.json: {"piece": id, ...}. `what` names the file in error messages.
+/// Throws FormatError if the file is invalid.
 Vocabulary read_vocabulary(std::string_view json, const std::string& what);
 
 }  // namespace weft

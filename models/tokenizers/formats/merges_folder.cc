@@ -32,12 +32,12 @@ json byte_level(bool add_prefix_space, bool use_regex = true) {
           {"use_regex", use_regex}};
 }
 
-/// The result of Hugging Face's converter from a tokenizer class to a tokenizer.json, in terms of
-/// the components of that file.
+/// The components that Hugging Face's converter creates when it converts a tokenizer class to a
+/// tokenizer.json.
 struct Description {
   json normalizer = nullptr, pre_tokenizer, decoder = byte_level(true);
-  std::optional<std::string> suffix = {};  // of pieces at the end of a word
-  bool unknown = false;                    // unknown text becomes the unknown token
+  std::optional<std::string> suffix = {};  // suffix of pieces at the end of a word
+  bool unknown = false;                    // unknown text is encoded as the unknown token
   bool bytes = true;                       // byte-level BPE
 };
 
@@ -88,18 +88,18 @@ Description gpt1(const FolderSettings&) {
           .bytes = false};
 }
 
-/// The template of special tokens around texts.
+/// The template for special tokens around texts.
 enum class TemplateKind {
   nothing,
-  first,    // a special token in front of the first text
+  first,    // a special token before the first text
   roberta,  // <s> A </s> and <s> A </s> </s> B </s>
   types     // [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with type ids 0 and 1
 };
 
-/// A family of tokenizer classes with the same behaviour.
+/// A group of tokenizer classes that behave identically.
 struct MergesClass {
-  std::vector<std::string_view> names;        // without "Fast"
-  std::vector<std::string_view> model_types;  // in config.json
+  std::vector<std::string_view> names;        // class names without the suffix "Fast"
+  std::vector<std::string_view> model_types;  // values of model_type in config.json
   Description (*describe)(const FolderSettings&);
   TemplateKind template_kind;
   SpecialNames special;  // defaults, overridden by the folder
@@ -140,7 +140,7 @@ const std::vector<MergesClass>& merges_classes() {
 constexpr std::array<std::string_view, 3> kGpt2 = {"GPT2Tokenizer", "CodeGenTokenizer",
                                                    "GPTNeoXTokenizer"};
 
-/// Returns the model_type in config.json, or "".
+/// Returns the model_type in config.json, or "" if there is none.
 std::string model_type(const FolderSettings& folder) {
   if (!folder.has("config.json")) return {};
   const json config = parse_json_object(folder.read("config.json"), "config.json");
@@ -148,7 +148,8 @@ std::string model_type(const FolderSettings& folder) {
   return found != config.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Returns the folder's class; null for GPT-2's. Throws FormatError for an unknown class.
+/// Returns the entry for the folder's tokenizer class, or null for GPT-2's class. Throws
+/// FormatError if the class is unknown.
 const MergesClass* merges_class_of(const FolderSettings& folder) {
   const auto has = [](const std::vector<std::string_view>& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -179,14 +180,14 @@ Part part_of(const json& described) {
   return part;
 }
 
-/// A special token and its id; -1 if it is not in the vocabulary.
+/// A special token and its id. The id is -1 if the token is not in the vocabulary.
 struct Special {
   std::string name;
   std::int32_t id = -1;
 };
 
-/// Describes a TemplateProcessing. In the lists, an id of -1 marks the place of a text ("A" or
-/// "B").
+/// Returns the JSON of a TemplateProcessing. In the lists, an entry with the id -1 stands for a
+/// text ("A" or "B").
 json template_of(const std::vector<std::pair<Special, int>>& single,
                  const std::vector<std::pair<Special, int>>& pair) {
   json tokens = json::object();
@@ -274,7 +275,7 @@ SubwordParts read_gpt2(const FolderSettings& folder) {
   SubwordParts parts =
       read_gpt2_files(folder.read("vocab.json"), folder.read("merges.txt"),
                       {.add_prefix_space = folder.value<bool>("add_prefix_space").value_or(false)});
-  // With "add_bos_token", texts start with a special token, for example those of OPT.
+  // If "add_bos_token" is set, texts start with a special token (for example, in OPT models).
   if (!folder.value<bool>("add_bos_token").value_or(false)) return parts;
   const Special first{folder.token("bos_token").value_or("<|endoftext|>"),
                       parts.model->find(folder.token("bos_token").value_or("<|endoftext|>"))};

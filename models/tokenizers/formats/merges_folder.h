@@ -1,4 +1,4 @@
-// Hugging Face model folders with a vocab.json and a merges.txt.
+// Reads Hugging Face model folders that contain a vocab.json and a merges.txt.
 #pragma once
 
 #include "weft/models/tokenizers/formats/folder_settings.h"
@@ -6,10 +6,10 @@
 
 namespace weft {
 
-/// Reads a BPE tokenizer with the behaviour of the tokenizer class that the folder names: GPT-2's,
-/// RoBERTa's (and BART's), DeBERTa's, Qwen2's, CLIP's or GPT-1's. If the folder names no class, the
-/// one for the model_type in config.json is used, or else GPT-2's. Throws IoError, or FormatError
-/// for invalid files or an unknown class.
+/// Reads a BPE tokenizer that behaves like the tokenizer class named in the folder: GPT-2's,
+/// RoBERTa's (and BART's), DeBERTa's, Qwen2's, CLIP's or GPT-1's. If no class is named, the
+/// model_type in config.json determines the class; the default is GPT-2's. Throws IoError if a file
+/// cannot be read, and FormatError if a file is invalid or the class is unknown.
 SubwordParts read_merges_folder(const FolderSettings& folder);
 
 }  // namespace weft

@@ -57,8 +57,8 @@ Layout deberta(const SentencePieceModel& model, const FolderSettings& settings) 
   return layout;
 }
 
-/// A tokenizer class: its layout of ids, the texts of its special tokens, the name of its model
-/// file, and the model types that use it.
+/// A tokenizer class: its id layout, the texts of its special tokens, the file name of its
+/// SentencePiece model, and the model types that use the class.
 struct Class {
   const char* name;
   Layout (*layout)(const SentencePieceModel&, const FolderSettings&);
@@ -126,14 +126,14 @@ const std::array<Class, 9>& classes() {
   return all;
 }
 
-/// Returns the class with this name, or null.
+/// Returns the class with this name, or null if there is none.
 const Class* class_of(std::string_view name) {
   const auto found = std::find_if(classes().begin(), classes().end(),
                                   [&](const Class& c) { return name == c.name; });
   return found == classes().end() ? nullptr : &*found;
 }
 
-/// Returns the layout of a model for a class, with the settings of its folder applied.
+/// Returns the id layout that a class uses for a model. The settings in the folder are applied.
 Layout layout_of(const SentencePieceModel& model, const Class& known,
                  const FolderSettings& settings) {
   Layout layout = known.layout(model, settings);
@@ -154,7 +154,8 @@ SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings
   const SentencePieceModel& model = tokenizer.model();
   if (known == nullptr || !model.layout.ids.empty()) return tokenizer;
   Layout layout = layout_of(model, *known, settings);
-  // Target texts of a translation model have a separate SentencePiece model.
+  // If target.spm exists, the target texts of the translation model use this separate SentencePiece
+  // model.
   if (constexpr const char* kTarget = "target.spm";
       std::string_view(file) == "source.spm" && settings.has(kTarget)) {
     SentencePieceModel target = read_model(settings, kTarget).model();

@@ -14,7 +14,7 @@ namespace {
 using Layout = SentencePieceModel::Layout;
 using Added = SentencePieceModel::Added;
 
-constexpr std::int64_t kMaxExtra = std::int64_t{1} << 16;  // limit for extra_ids and offset
+constexpr std::int64_t kMaxExtra = std::int64_t{1} << 16;  // upper limit for extra_ids and offset
 
 std::int32_t place_of(const SentencePieceModel& model, std::string_view text) {
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {
@@ -28,7 +28,7 @@ void append(Layout& layout, const Added& token) {
   layout.ids.push_back(-static_cast<std::int32_t>(layout.added.size()));
 }
 
-/// Appends the model's piece with this text, or a new one.
+/// Appends the piece of the model that has this text, or a new piece if there is none.
 void append_named(const SentencePieceModel& model, Layout& layout, const std::string& text) {
   const std::int32_t place = place_of(model, text);
   if (place >= 0)
@@ -119,7 +119,7 @@ Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab) {
     } else if (it != places.end() && it->second != model.unknown()) {
       layout.ids.push_back(it->second);
     } else {
-      // A piece of the other language's model, or a padding token.
+      // This is a piece from the model of the other language, or the padding token.
       const bool special = text == "<pad>" || text == "</s>" || text == "<s>" ||
                            (text.starts_with(">>") && text.ends_with("<<"));
       append(layout, {.text = text, .special = special});
@@ -130,7 +130,8 @@ Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab) {
 
 void add_tokens(const SentencePieceModel& model, Layout& layout, std::span<const AddedToken> tokens,
                 const SpecialNames& names) {
-  layout.added.reserve(layout.added.size() + tokens.size());  // `ids` holds views into it
+  // avoids reallocation: `ids` stores views of the texts
+  layout.added.reserve(layout.added.size() + tokens.size());
   std::unordered_map<std::string_view, std::int32_t> ids;
   for (std::size_t id = 0; id < layout.ids.size(); ++id) {
     const std::int32_t place = layout.ids[id];

@@ -1,5 +1,5 @@
-// Layouts of ids in published models whose ids differ from the piece indices of their SentencePiece
-// model: shifted, or with tokens added.
+// Id layouts of published models whose ids differ from the piece indices in their SentencePiece
+// model because ids are shifted or tokens are added.
 #pragma once
 
 #include <array>
@@ -14,27 +14,29 @@
 
 namespace WEFT_API weft {
 
-/// The identity layout: ids are the piece indices.
+/// Returns the identity layout: ids equal piece indices.
 SentencePieceModel::Layout plain_layout(const SentencePieceModel& model);
-/// T5's layout: the sentinels "<extra_id_0>" and so on follow the pieces in reverse order.
+/// Returns T5's layout: the sentinels ("<extra_id_0>" and so on) follow the pieces, in reverse
+/// order.
 SentencePieceModel::Layout t5_layout(const SentencePieceModel& model, std::int64_t extra_ids);
-/// XLM-R's layout: "<s>", "<pad>", "</s>", "<unk>", the pieces, "<mask>". mBART's layout also has
-/// `languages` before "<mask>".
+/// Returns XLM-R's layout: "<s>", "<pad>", "</s>", "<unk>", the pieces, "<mask>". mBART's layout
+/// also has `languages` before "<mask>".
 SentencePieceModel::Layout fairseq_layout(const SentencePieceModel& model,
                                           std::span<const std::string_view> languages = {});
-/// The language codes of mBART-25, or of mBART-50 if `fifty`.
+/// Returns the language codes of mBART-50 if `fifty` is true, else those of mBART-25.
 std::span<const std::string_view> mbart_languages(bool fifty);
-/// PEGASUS's layout: "<pad>", "</s>", `offset` ids for its pre-training tokens, then the other
-/// pieces.
+/// Returns PEGASUS's layout: "<pad>", "</s>", `offset` ids for its pre-training tokens, and then
+/// the other pieces.
 SentencePieceModel::Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset);
-/// DeBERTa's layout: "[MASK]" follows the pieces if it is not one of them.
+/// Returns DeBERTa's layout: "[MASK]" follows the pieces unless it is one of the pieces.
 SentencePieceModel::Layout deberta_layout(const SentencePieceModel& model);
-/// Marian's layout: vocab.json maps the texts of pieces to ids. Throws FormatError if an id is
-/// missing or there is no piece "<unk>".
+/// Returns Marian's layout: vocab.json maps the texts of pieces to ids. Throws FormatError if an id
+/// is missing or if there is no piece "<unk>".
 SentencePieceModel::Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab);
 
-/// Adds `tokens` to `layout` unless they are in it, and looks up the special ids by `names`. Throws
-/// FormatError if a token already has another id, or if its id would leave a gap.
+/// Adds those `tokens` to `layout` that it does not contain yet, and looks up the special ids by
+/// `names`. Throws FormatError if a token already has a different id, or if adding its id would
+/// leave a gap.
 void add_tokens(const SentencePieceModel& model, SentencePieceModel::Layout& layout,
                 std::span<const AddedToken> tokens, const SpecialNames& names);
 

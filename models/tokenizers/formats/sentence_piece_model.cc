@@ -62,7 +62,8 @@ SentencePieceModel::Normalizer normalizer_of(const sentence_piece::NormalizerSpe
           .escape_whitespace = spec.escape_whitespaces()};
 }
 
-/// True for pieces that represent text. Their texts may coincide with those of other pieces.
+/// Returns true for kinds of pieces that represent text. Their texts may be equal to the texts of
+/// other pieces.
 bool stands_for_text(Kind kind) {
   return kind == Kind::normal || kind == Kind::symbol || kind == Kind::unused;
 }
@@ -80,7 +81,7 @@ void read_pieces(const sentence_piece::Model& model, SentencePieceModel& result)
     if (const auto [first, added] = seen.emplace(piece.piece(), id); !added)
       fail(fmt::format("pieces {} and {} are both '{}'", first->second, id, piece.piece()));
     if (!std::isfinite(piece.score()))
-      fail(fmt::format("piece {} has the score {}", id, piece.score()));
+      fail(fmt::format("piece {} has the score {}, which is not finite", id, piece.score()));
     if (kind == Kind::byte) {
       const auto byte = byte_of_piece(piece.piece());
       if (!byte || piece.piece() != byte_piece(*byte))
@@ -128,7 +129,7 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model,
                         .split_punctuation = preparation.split_punctuation(),
                         .commas_apart = preparation.commas_apart()};
   if (!proto.has_target()) return;
-  if (is_target) fail("the model for target texts has a target model itself");
+  if (is_target) fail("the model for target texts has its own target model");
   auto target = std::make_shared<const SentencePieceModel>(parse_model(proto.target(), true));
   if (target->layout.ids.size() != layout.ids.size()) {
     fail(fmt::format("it has {} ids, but the model for target texts has {}", layout.ids.size(),
@@ -207,7 +208,8 @@ std::string file_of(const SentencePieceModel& model) {
   trainer.set_eos_id(eos);
   trainer.set_pad_id(pad);
   trainer.set_unk_piece(unk < 0 ? "" : model.pieces[static_cast<std::size_t>(unk)].text);
-  // This field distinguishes SentencePiece's BPE models from Weft's own, which do not set it.
+  // This field distinguishes SentencePiece's BPE models from models trained by Weft, which do not
+  // set it.
   if (model.algorithm == Algorithm::byte_pairs && !model.own)
     trainer.set_max_sentencepiece_length(trainer.max_sentencepiece_length());
   if (model.byte_fallback) trainer.set_byte_fallback(true);
@@ -226,7 +228,7 @@ SentencePieceModel parse_model(std::string_view bytes, bool is_target) {
   sentence_piece::Model proto;
   if (bytes.size() > 0x7FFFFFFF ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    fail("the bytes cannot be parsed as its protobuf message");
+    fail("the bytes cannot be parsed as the protobuf message of such a model");
   if (proto.pieces_size() == 0) fail("it has no pieces");
   SentencePieceModel model;
   const TrainerSpec& trainer = proto.trainer_spec();
@@ -247,7 +249,8 @@ SentencePieceModel parse_model(std::string_view bytes, bool is_target) {
   } else {
     model.file = bytes;
   }
-  // SentencePiece's trainer writes many more fields than Weft's, such as its input files.
+  // SentencePiece's trainer writes many more fields than Weft's trainer, for example the names of
+  // its input files.
   model.own = proto.has_trainer_spec() && trainer.unknown_fields().empty() &&
               proto.unknown_fields().empty() && trainer.model_type() == TrainerSpec::BPE &&
               !trainer.has_max_sentencepiece_length() && !model.byte_fallback &&

@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view kEndOfText = "<|endoftext|>";
 constexpr const char* kUnknown = "[UNK]";
 
-/// Calls `visit` with every line, without its line break.
+/// Calls `visit` for every line, without its line break.
 template <class Visit>
 void for_each_line(std::string_view text, const Visit& visit) {
   while (!text.empty()) {

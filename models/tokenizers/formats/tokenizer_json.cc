@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kVersion = "1.0";
-// Weft's extension: the ids of the special tokens, for which the format has no field.
+// Weft's extension of the format: the ids of special tokens, for which the format has no field.
 constexpr const char* kSpecialKey = "weft_special_ids";
 
 /// The JSON form of SpecialIds.
@@ -21,7 +21,8 @@ struct SpecialFields {
   }
 };
 
-/// Describes all components except the model, whose reader depends on the others.
+/// Describes all components except the model, because the reader of the model depends on the other
+/// components.
 template <class Fields>
 void describe(Fields& fields, SubwordParts& parts, SpecialFields& special) {
   fields.optional("truncation", parts.truncation);
@@ -34,8 +35,8 @@ void describe(Fields& fields, SubwordParts& parts, SpecialFields& special) {
   fields.optional(kSpecialKey, special);
 }
 
-/// Sets the ids of added tokens that are in the model's vocabulary to the ids there, which take
-/// precedence. Hugging Face's tokenizers library does the same.
+/// For added tokens that are also in the model's vocabulary, sets the id to the id in the
+/// vocabulary, which takes precedence. Hugging Face's tokenizers library behaves in the same way.
 void prefer_model_ids(SubwordParts& parts) {
   for (AddedToken& token : parts.added) {
     if (const std::int32_t id = parts.model->find(token.content); id >= 0) token.id = id;
@@ -52,8 +53,8 @@ SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
   std::string version = kVersion;
   fields.optional("version", version);
   if (version != kVersion) {
-    throw FormatError(
-        fmt::format("{} has the version '{}'; {} is supported", what, excerpt(version), kVersion));
+    throw FormatError(fmt::format("{} has the version '{}', but only {} is supported", what,
+                                  excerpt(version), kVersion));
   }
   SubwordParts parts;
   SpecialFields special;

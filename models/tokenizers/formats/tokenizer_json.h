@@ -8,12 +8,12 @@
 
 namespace WEFT_API weft {
 
-/// Parses a tokenizer.json. `what` names the text in messages. Throws FormatError for malformed
-/// input and for unknown components, with their names and locations.
+/// Parses a tokenizer.json. `what` names the input in error messages. Throws FormatError for
+/// malformed input, and for unknown components, with their names and locations.
 SubwordParts read_tokenizer_json(std::string_view text, std::string_view what);
-/// Serialises a tokenizer.json. Without `own_keys`, Weft's extension for special ids is omitted,
-/// because not all other programs ignore unknown keys. The special ids must then be stored in other
-/// files.
+/// Serialises a tokenizer.json. If `own_keys` is false, Weft's extension for special ids is
+/// omitted, because some programs reject unknown keys. In this case, the special ids must be stored
+/// in other files.
 std::string write_tokenizer_json(const SubwordPipeline& pipeline, bool own_keys = true);
 
 }  // namespace weft

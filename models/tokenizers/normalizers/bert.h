@@ -1,4 +1,4 @@
-// BERT's text clean-up (Devlin et al. 2018).
+// BERT's text cleaning (Devlin et al. 2018).
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// Cleans up texts as BERT's tokenizer does.
+/// Cleans texts in the same way as BERT's tokenizer.
 class Bert : public Normalizer {
  public:
   static constexpr const char* kName = "BertNormalizer";
 
   struct Settings {
     bool clean_text = true;               // drop control characters, convert whitespace to spaces
-    bool handle_chinese_chars = true;     // put spaces around ideographs
-    std::optional<bool> strip_accents{};  // none: as `lowercase`
+    bool handle_chinese_chars = true;     // insert spaces around ideographs
+    std::optional<bool> strip_accents{};  // if not set, same as `lowercase`
     bool lowercase = true;
   };
 

@@ -43,7 +43,7 @@ std::u32string in_form(const icu::Normalizer2& form, const std::u32string& text)
 
 using Origins = std::map<char32_t, std::vector<char32_t>>;
 
-/// Returns all texts that become `text` if each character is decomposed separately.
+/// Returns all texts that are converted to `text` if each character is decomposed separately.
 std::vector<std::u32string> unnormalised(const std::u32string& text, const Origins& origins) {
   std::vector<std::u32string> results = {U""};
   for (const char32_t c : text) {
@@ -59,7 +59,8 @@ std::vector<std::u32string> unnormalised(const std::u32string& text, const Origi
   return results;
 }
 
-/// Applies `rules` to `text`, the longest match first. `longest` is the maximum size of a match.
+/// Applies `rules` to `text`; the longest match takes precedence. `longest` is the maximum size of
+/// a match.
 std::u32string applied(const CharacterRules& rules, const std::u32string& text,
                        std::size_t longest) {
   std::u32string result;
@@ -73,7 +74,7 @@ std::u32string applied(const CharacterRules& rules, const std::u32string& text,
   return result;
 }
 
-/// Removes rules whose result follows from shorter rules.
+/// Removes rules that are implied by shorter rules.
 void remove_redundant(CharacterRules& rules) {
   std::size_t longest = 0;
   for (const auto& [from, to] : rules) longest = std::max(longest, from.size());
@@ -107,7 +108,7 @@ CharacterRules nfkc() {
     if (parts.size() == 1 && parts != one) origins[parts[0]].push_back(c);
     if (parts.size() > 1) decompositions[parts] = true;
   }
-  // Character sequences that are equivalent to a composed character.
+  // Add rules for character sequences that are equivalent to a composed character.
   for (const auto& [parts, _] : decompositions) {
     const std::u32string to = in_form(composed, parts);
     if (to == parts) continue;
@@ -120,7 +121,8 @@ CharacterRules nfkc() {
 }
 
 void add_nmt(CharacterRules& rules) {
-  constexpr char32_t kJoiner = 0x200D;  // SentencePiece's models keep it
+  /// ZERO WIDTH JOINER, which SentencePiece's models keep.
+  constexpr char32_t kJoiner = 0x200D;
   for (char32_t c = 1; c <= 0xFFFF; ++c) {
     const std::optional<char32_t> mapped = normalizers::nmt(c);
     if (mapped != c && c != kJoiner) rules[{c}] = mapped ? U" " : U"";
@@ -162,7 +164,7 @@ CharacterRules character_rules(std::string_view name) {
 std::string compile(const CharacterRules& rules) {
   if (rules.empty()) return {};
   std::string replacements;
-  std::map<std::string, std::int32_t> places;  // equal replacements are stored once
+  std::map<std::string, std::int32_t> places;  // equal replacements share one entry
   std::vector<std::pair<std::string, std::int32_t>> keys;
   for (const auto& [from, to] : rules) {
     if (from.empty() || (from + to).find(U'\0') != std::u32string::npos)
@@ -172,8 +174,9 @@ std::string compile(const CharacterRules& rules) {
     if (added) replacements += text + '\0';
     keys.emplace_back(utf8(from), it->second);
   }
-  // The format of a unit: a value has the highest bit set. A node has its label in bits 0 to 7, bit
-  // 8 if it has a leaf, and the offset of its children from bit 10 on, times 256 if bit 9 is set.
+  // The format of a unit: the highest bit is set in value units. In a node unit, bits 0 to 7 are
+  // its label, bit 8 is set if it has a leaf, and the bits from 10 on are the offset of its
+  // children, multiplied by 256 if bit 9 is set.
   constexpr std::size_t kMaxUnits = std::size_t{1} << 21;
   const auto nodes = double_array({keys.begin(), keys.end()}, true, kMaxUnits);
   std::string blob;
@@ -187,7 +190,7 @@ std::string compile(const CharacterRules& rules) {
     if (node.label == DoubleArrayNode::kLeaf) {
       unit = std::uint32_t{1} << 31 | static_cast<std::uint32_t>(node.value);
     } else if (node.label == DoubleArrayNode::kFree) {
-      unit = std::uint32_t{1} << 31;  // a label that matches no byte
+      unit = std::uint32_t{1} << 31;  // this label does not match any byte
     } else if (node.base != 0) {
       const bool leaf = nodes[node.base].label == DoubleArrayNode::kLeaf;
       unit |= (static_cast<std::uint32_t>(i) ^ node.base) << 10 | (leaf ? 1U << 8 : 0U);

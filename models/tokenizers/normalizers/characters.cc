@@ -6,7 +6,8 @@
 namespace weft::normalizers {
 namespace {
 
-constexpr char32_t kDottedI = 0x130;  // the only character whose lower-case form is two characters
+/// The only character whose lower-case form consists of two characters.
+constexpr char32_t kDottedI = 0x130;
 constexpr char32_t kDotAbove = 0x307;
 
 }  // namespace

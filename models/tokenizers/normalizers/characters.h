@@ -1,4 +1,4 @@
-// Normalisers that examine one character at a time.
+// Normalisers that process one character at a time.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// Converts to lower case character by character, without special treatment of the final sigma.
+/// Converts texts to lower case character by character, without special handling of the final
+/// sigma.
 class Lowercase : public Normalizer {
  public:
   static constexpr const char* kName = "Lowercase";
@@ -18,7 +19,7 @@ class Lowercase : public Normalizer {
   void normalise(SplitText& parts) const override;
 };
 
-/// Drops all combining marks. After NFD or NFKD, this removes accents.
+/// Removes all combining marks. After NFD or NFKD, this strips accents.
 class StripAccents : public Normalizer {
  public:
   static constexpr const char* kName = "StripAccents";
@@ -27,7 +28,7 @@ class StripAccents : public Normalizer {
   void normalise(SplitText& parts) const override;
 };
 
-/// Drops whitespace at the ends of each part.
+/// Strips whitespace at the ends of each part.
 class Strip : public Normalizer {
  public:
   static constexpr const char* kName = "Strip";
@@ -42,10 +43,11 @@ class Strip : public Normalizer {
   bool left_ = true, right_ = true;
 };
 
-/// Applies SentencePiece's "nmt" rules to a character. Returns none if the character is dropped.
+/// Applies SentencePiece's "nmt" rules to a character. Returns std::nullopt if the character is
+/// removed.
 std::optional<char32_t> nmt(char32_t c);
 
-/// Applies the "nmt" rules: drops control characters and converts unusual spaces to spaces.
+/// Applies the "nmt" rules: removes control characters and converts unusual spaces to U+0020.
 class Nmt : public Normalizer {
  public:
   static constexpr const char* kName = "Nmt";

@@ -1,4 +1,4 @@
-// Edits shared by several normalisers.
+// Editing functions that several normalisers share.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// Returns the offset of the first character in `text` for which `changes` is true, or the size of
-/// `text`.
+/// Returns the offset of the first character in `text` for which `changes` returns true, or the
+/// size of `text` if there is none.
 template <class ChangesCharacter>
 std::size_t find_character(std::string_view text, const ChangesCharacter& changes) {
   std::size_t at = 0;
@@ -24,7 +24,7 @@ std::size_t find_character(std::string_view text, const ChangesCharacter& change
   return at;
 }
 
-/// Calls `write(edit, c)` for every character of every part for which `changes` is true; other
+/// Calls `write(edit, c)` for each character of each part for which `changes` returns true. Other
 /// characters are kept. `write` must consume the character.
 template <class ChangesCharacter, class Write>
 void change_characters(SplitText& parts, const ChangesCharacter& changes, const Write& write) {
@@ -37,7 +37,7 @@ void change_characters(SplitText& parts, const ChangesCharacter& changes, const 
                 });
 }
 
-/// Replaces every character with map(c), or drops it if the result is none.
+/// Replaces each character with map(c), or removes it if the result is std::nullopt.
 template <class Map>
 void map_characters(SplitText& parts, const Map& map) {
   change_characters(

@@ -1,4 +1,5 @@
-// Interface of normalisers, the first step of encoding: they map equivalent characters to one form.
+// The interface of normalisers, which form the first step of encoding: they map equivalent texts to
+// the same form.
 #pragma once
 
 #include <memory>
@@ -10,11 +11,11 @@
 namespace WEFT_API weft {
 
 /// A text normalisation. Immutable. Each implementation has a name and describes its fields;
-/// formats/components.cc lists all of them.
+/// formats/components.cc lists all implementations.
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  /// Normalises every part of the text.
+  /// Normalises each part of the text.
   virtual void normalise(SplitText& parts) const = 0;
 };
 

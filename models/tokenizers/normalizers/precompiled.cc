@@ -9,8 +9,8 @@ namespace weft {
 namespace {
 
 // A unit of the double array is a node or a value. A node has a label (the byte that leads to it),
-// the offset of its children, and a flag if it has a leaf. The leaf is its child for byte 0 and
-// holds a value.
+// the offset of its children, and a flag that is set if it has a leaf. The leaf is the node's child
+// for byte 0 and contains a value.
 constexpr std::uint32_t kLeaf = std::uint32_t{1} << 31;
 
 std::uint32_t label(std::uint32_t unit) { return unit & (kLeaf | 0xFF); }
@@ -36,7 +36,7 @@ PrecompiledMap::PrecompiledMap() { keeps_.fill(true); }
 
 PrecompiledMap PrecompiledMap::parse(std::string_view blob) {
   constexpr std::size_t kUnit = sizeof(std::uint32_t);
-  if (blob.size() < kUnit) fail(fmt::format("it has {} bytes", blob.size()));
+  if (blob.size() < kUnit) fail(fmt::format("it has only {} bytes", blob.size()));
   const auto number = [&](std::size_t at) {
     std::uint32_t result = 0;
     for (std::size_t i = 0; i < kUnit; ++i)
@@ -45,8 +45,9 @@ PrecompiledMap PrecompiledMap::parse(std::string_view blob) {
   };
   const std::size_t size = number(0);
   if (size == 0 || size % kUnit != 0 || size > blob.size() - kUnit) {
-    fail(fmt::format("its double array has {} bytes; {} follow, and a unit has {}", size,
-                     blob.size() - kUnit, kUnit));
+    fail(fmt::format(
+        "the size of its double array is {} bytes, but {} bytes follow, and a unit has {} bytes",
+        size, blob.size() - kUnit, kUnit));
   }
   PrecompiledMap map;
   map.units_.resize(size / kUnit);
@@ -62,8 +63,9 @@ PrecompiledMap PrecompiledMap::parse(std::string_view blob) {
     const std::size_t begin = value(map.units_[leaf]);
     if (begin >= map.replacements_.size() ||
         (static_cast<unsigned char>(map.replacements_[begin]) & 0xC0) == 0x80) {
-      fail(fmt::format("the rule of unit {} names the replacement at byte {}, where none starts", i,
-                       begin));
+      fail(fmt::format(
+          "the rule of unit {} refers to a replacement at byte {}, but no replacement starts there",
+          i, begin));
     }
   }
   for (std::size_t c = 0; c < map.keeps_.size(); ++c) map.keeps_[c] = map.stays(c);
@@ -82,7 +84,7 @@ bool PrecompiledMap::stays(std::size_t c) const {
 }
 
 std::string_view PrecompiledMap::replacement(std::uint32_t offset) const {
-  return std::string_view(replacements_.data() + offset);  // std::string is zero-terminated
+  return std::string_view(replacements_.data() + offset);  // replacements are zero-terminated
 }
 
 template <class Visit>

@@ -8,11 +8,12 @@
 namespace weft::normalizers {
 namespace {
 
-// Rules apply to whole graphemes of fewer bytes than this, and to single characters of longer ones.
+// Rules are applied to grapheme clusters with fewer bytes than this as a whole. In longer clusters,
+// they are applied to single characters.
 constexpr std::size_t kLongGrapheme = 6;
 
-/// Replaces the next `count` characters with `text`. Additional characters of `text` get the source
-/// span of the last replaced one.
+/// Replaces the next `count` characters with `text`. If `text` has more characters, the additional
+/// ones have the source span of the last replaced character.
 void write(TextEdit& edit, std::string_view text, std::size_t count) {
   const bool first = edit.at_part_begin();
   std::size_t replaced = 0;
@@ -26,7 +27,8 @@ void write(TextEdit& edit, std::string_view text, std::size_t count) {
     }
   }
   // Hugging Face's tokenizers library, the reference implementation for offsets, ignores removals
-  // at the very start of a part: the following text takes over the spans of the removed characters.
+  // at the very start of a part. The following text therefore takes over the spans of the removed
+  // characters.
   if (text.empty() && first) return;
   for (; replaced < count && !edit.at_end(); ++replaced)
     edit.drop(character_size(edit.rest().front()));
@@ -62,15 +64,15 @@ void Precompiled::normalise(SplitText& parts) const {
       write(edit, map_.shortest(character).value_or(character), 1);
     }
   };
-  // Most characters are a grapheme of their own and have no rule. Only the remaining ones are
-  // passed to ICU, with the neighbours that may belong to the same grapheme.
+  // Most characters form a grapheme cluster on their own and have no rule. Only the other
+  // characters are passed to ICU, together with neighbours that may belong to the same cluster.
   const auto rewrite = [&](TextEdit& edit) {
     const std::string_view text = edit.part();
     const auto alone = [&](std::size_t at) {
       return at == text.size() || stands_alone(character_at(text, at));
     };
     const auto keep = [&](std::string_view part) {
-      // After an ignored removal, the edit's position differs from that in `text`.
+      // After an ignored removal, the position of the edit differs from the position in `text`.
       if (edit.rest().data() == part.data()) return edit.keep(part.size());
       for (std::size_t at = 0; at < part.size();) {
         const std::string_view character = part.substr(at, character_size(part[at]));
@@ -79,7 +81,7 @@ void Precompiled::normalise(SplitText& parts) const {
       }
     };
     for (std::size_t done = 0; done < text.size();) {
-      std::size_t last = done, at = done;  // the previous and the current character
+      std::size_t last = done, at = done;  // offsets of the previous and current character
       while (at < text.size() && stays(character_at(text, at))) {
         last = at;
         at += character_size(text[at]);

@@ -10,12 +10,12 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// Bytes that files store in base64.
+/// Bytes that are stored as base64 in files.
 struct Base64 {
   std::string bytes;
 };
 
-/// Applies a PrecompiledMap as Hugging Face's tokenizers library does.
+/// Applies a PrecompiledMap in the same way as Hugging Face's tokenizers library.
 class Precompiled : public Normalizer {
  public:
   static constexpr const char* kName = "Precompiled";
@@ -31,8 +31,9 @@ class Precompiled : public Normalizer {
 
   Base64 blob_;
   PrecompiledMap map_;
-  // By character of the Basic Multilingual Plane: true if the character is a grapheme of its own
-  // and no rule starts with it, so that it is unchanged among such characters.
+  // For each character of the Basic Multilingual Plane: true if the character forms a grapheme
+  // cluster on its own and no rule starts with it. In a run of such characters, every character is
+  // unchanged.
   std::vector<bool> stays_;
 };
 

@@ -1,4 +1,4 @@
-// Normalisers that insert text.
+// Normalisers that insert or replace text.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// Replaces every match of a pattern. The replacement has the source span of the match's last
-/// character.
+/// Replaces every match of a pattern. The replacement has the source span of the last character of
+/// the match.
 class Replace : public Normalizer, public Replacement {
  public:
   void normalise(SplitText& parts) const override;
 };
 
-/// Inserts a text in front of every part.
+/// Inserts a text before each part.
 class Prepend : public Normalizer {
  public:
   static constexpr const char* kName = "Prepend";
@@ -30,7 +30,7 @@ class Prepend : public Normalizer {
   std::string text_;
 };
 
-/// Replaces every byte with its character in GPT-2's byte alphabet.
+/// Replaces each byte with its character in GPT-2's byte alphabet.
 class ByteLevel : public Normalizer {
  public:
   static constexpr const char* kName = "ByteLevel";

@@ -48,8 +48,8 @@ SentencePieceNormalizer::Part SentencePieceNormalizer::next_part(std::string_vie
 std::string SentencePieceNormalizer::normalise(std::string_view text, TextPlace place,
                                                std::vector<std::uint32_t>* origins) const {
   if (text.size() >= std::numeric_limits<std::uint32_t>::max())
-    throw DataError(
-        fmt::format("a text of {} bytes: less than 4 GiB can be tokenized at a time", text.size()));
+    throw DataError(fmt::format("cannot tokenize a text of {} bytes: it must be smaller than 4 GiB",
+                                text.size()));
   const bool begins = place == TextPlace::beginning;
   const std::string_view blank = rules_.escape_whitespace ? sentence_piece::kBlank : " ";
   std::string result;

@@ -1,5 +1,5 @@
-// SentencePiece's normalisation before segmentation: characters by a compiled map, whitespace by
-// rules.
+// SentencePiece's normalisation before segmentation: a compiled map for characters and rules for
+// whitespace.
 #pragma once
 
 #include <array>
@@ -14,25 +14,25 @@
 
 namespace WEFT_API weft {
 
-/// Normalises a text as the SentencePiece library does. Accepts any bytes; each byte that is not
-/// part of a valid character becomes U+FFFD. Immutable.
+/// Normalises a text in the same way as the SentencePiece library. Accepts arbitrary bytes; each
+/// byte that is not part of a valid character is replaced by U+FFFD. Immutable.
 class SentencePieceNormalizer {
  public:
   struct Rules {
-    bool dummy_prefix = true;             // insert a space in front of every text
-    bool remove_extra_whitespace = true;  // collapse runs of spaces and strip those at the ends
+    bool dummy_prefix = true;             // insert a space before every text
+    bool remove_extra_whitespace = true;  // collapse runs of spaces and strip spaces at the ends
     bool escape_whitespace = true;        // replace spaces with U+2581
-    bool whitespace_as_suffix = false;    // append the dummy_prefix space instead of prepending it
+    bool whitespace_as_suffix = false;    // insert the space of dummy_prefix after the text instead
   };
 
   SentencePieceNormalizer() : SentencePieceNormalizer(Rules(), PrecompiledMap(), {}) {}
-  /// `symbols` are never changed.
+  /// `symbols` are left unchanged by normalisation.
   SentencePieceNormalizer(const Rules& rules, PrecompiledMap map,
                           const std::vector<std::string_view>& symbols);
 
-  /// Returns the normalised text. If `origins` is not null, it is set to the offset in `text` of
-  /// each byte of the result and of its end. For TextPlace::middle, no space is inserted, and a
-  /// leading space is kept. Throws DataError for a text of 4 GiB or more.
+  /// Returns the normalised text. If `origins` is not null, it is set to the offsets in `text` that
+  /// correspond to each byte of the result and to its end. For TextPlace::middle, no space is
+  /// inserted, and a leading space is kept. Throws DataError if the text has 4 GiB or more.
   std::string normalise(std::string_view text, TextPlace place = TextPlace::beginning,
                         std::vector<std::uint32_t>* origins = nullptr) const;
 
@@ -47,7 +47,7 @@ class SentencePieceNormalizer {
   PrecompiledMap map_;
   PieceTrie symbols_;
   bool has_symbols_ = false;
-  std::array<bool, 256> stays_{};  // unchanged if ASCII or the end follows; ASCII characters only
+  std::array<bool, 256> stays_{};  // ASCII characters that are unchanged before ASCII or the end
 };
 
 }  // namespace weft

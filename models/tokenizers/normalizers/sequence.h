@@ -8,7 +8,7 @@
 namespace WEFT_API weft {
 namespace normalizers {
 
-/// Applies its steps in order.
+/// Applies a list of normalisers in order.
 class Sequence : public Normalizer {
  public:
   static constexpr const char* kName = "Sequence";

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// True for whitespace as defined by Python's str.split().
+/// Returns true for whitespace as defined by Python's str.split().
 bool is_blank(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
 
 void single_blanks(SplitText& text) {
@@ -33,7 +33,7 @@ void single_blanks(SplitText& text) {
       });
 }
 
-/// Returns the size of a pair of quotes at the start of `text`, or 0.
+/// Returns the size of a pair of quote characters at the start of `text`, or 0 if there is none.
 std::size_t quotes_at(std::string_view text) {
   return text.starts_with("``") || text.starts_with("''") ? 2 : 0;
 }
@@ -62,8 +62,8 @@ void strip_accents(SplitText& text) {
   });
 }
 
-/// Returns true if the sigma at `at` ends a word (Unicode's Final_Sigma): a cased letter precedes
-/// it and none follows it, ignoring case-ignorable characters in between.
+/// Returns true if the sigma at `at` ends a word (Unicode's Final_Sigma). This is the case if it is
+/// preceded but not followed by a cased letter; case-ignorable characters in between are skipped.
 bool is_final_sigma(std::string_view text, std::size_t at) {
   bool behind_letter = false;
   for (std::size_t end = at; end > 0;) {

@@ -1,4 +1,4 @@
-// Normalisers for the Unicode normalisation forms.
+// Normalisers for Unicode normalisation forms.
 #pragma once
 
 #include "weft/models/tokenizers/normalizers/normalizer.h"

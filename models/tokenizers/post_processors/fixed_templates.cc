@@ -9,13 +9,13 @@
 namespace weft::post_processors {
 namespace {
 
-constexpr char32_t kSpelledBlank = 0x120;  // a space in GPT-2's byte alphabet
+constexpr char32_t kSpelledBlank = 0x120;  // represents a space in GPT-2's byte alphabet
 
 bool is_blank(char32_t c) { return c == kSpelledBlank || is_white_space(c); }
 
-/// Excludes leading and trailing whitespace of pieces from their spans. If `add_prefix_space`, a
-/// single space at the start of the text was inserted by the pre-tokenizer. It is not in the span,
-/// so nothing is trimmed for it.
+/// Removes leading and trailing whitespace of pieces from their spans. If `add_prefix_space` is
+/// true, a single space at the start of the text was inserted by the pre-tokenizer. Spans do not
+/// include this space, so nothing is trimmed for it.
 void trim(Encoding& encoding, bool add_prefix_space, const PieceOf& piece) {
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     const std::string_view text = piece(encoding.ids[i]);
@@ -40,7 +40,8 @@ void trim_all(std::vector<Encoding>& encodings, bool add_prefix_space, const Pie
   }
 }
 
-/// Adds a special token after `encoding` and each of its windows, and optionally one before.
+/// Adds a special token after `encoding` and after each of its windows, and optionally another one
+/// before them.
 void wrap(Encoding& encoding, std::optional<std::int32_t> front, std::int32_t back,
           std::int32_t type_id) {
   const auto wrapped = [&](const Encoding& inner) {

@@ -1,4 +1,4 @@
-// Post-processors with a fixed template of special tokens: BERT's, RoBERTa's and GPT-2's.
+// Post-processors with a fixed template for special tokens: BERT's, RoBERTa's and GPT-2's.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace WEFT_API weft {
 namespace post_processors {
 
-/// A piece and its id, as stored in files.
+/// A piece and its id, as they are stored in files.
 using NamedId = std::pair<std::string, std::int32_t>;
 
 /// BERT's template: [CLS] first [SEP] second [SEP].
@@ -52,7 +52,7 @@ class Roberta : public PostProcessor {
   bool trim_offsets_ = true, add_prefix_space_ = true;
 };
 
-/// Adds no special tokens, but can trim whitespace at the ends of spans.
+/// Adds no special tokens, but optionally trims whitespace at the ends of spans.
 class ByteLevel : public PostProcessor {
  public:
   static constexpr const char* kName = "ByteLevel";
@@ -72,7 +72,7 @@ class ByteLevel : public PostProcessor {
   Settings settings_;
 };
 
-/// Applies several post-processors in order.
+/// Applies a list of post-processors in order.
 class Sequence : public PostProcessor {
  public:
   static constexpr const char* kName = "Sequence";

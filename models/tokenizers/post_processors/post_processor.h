@@ -1,4 +1,5 @@
-// Interface of post-processors, the last step of encoding: they add special tokens around texts.
+// The interface of post-processors, which form the last step of encoding: they add special tokens
+// around texts.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +12,20 @@
 
 namespace WEFT_API weft {
 
-/// Returns the piece of an id, as files spell it.
+/// Returns the piece of an id as it is spelled in files.
 using PieceOf = FunctionRef<std::string_view(std::int32_t)>;
 
-/// A way to add special tokens around a text or a pair of texts. Immutable. Each implementation has
-/// a name and describes its fields; formats/components.cc lists all of them.
+/// A method of adding special tokens around a text or a pair of texts. Immutable. Each
+/// implementation has a name and describes its fields; formats/components.cc lists all
+/// implementations.
 class PostProcessor {
  public:
   virtual ~PostProcessor() = default;
-  /// Returns the number of special tokens that are added to one text, or to a pair.
+  /// Returns the number of special tokens that are added to a single text, or to a pair of texts if
+  /// `pair` is true.
   virtual std::size_t added(bool pair) const = 0;
-  /// Processes `encodings`, one per text. The results will be joined in order; they may include
-  /// further encodings for special tokens.
+  /// Processes `encodings`, which contains one encoding per text. The results are joined in order
+  /// by the caller; they may include additional encodings for special tokens.
   virtual void process(std::vector<Encoding>& encodings, bool add_special,
                        const PieceOf& piece) const = 0;
 };

@@ -19,12 +19,14 @@ void Template::prepare() const {
     for (const TemplatePiece& piece : pieces) {
       if (piece.is_text) {
         if (piece.id != "A" && !(has_second && piece.id == "B")) {
-          throw FormatError(fmt::format("the template '{}' has the text '{}'; valid is A{}", what,
-                                        excerpt(piece.id), has_second ? " or B" : " only"));
+          throw FormatError(
+              fmt::format("the template '{}' refers to the text '{}'; valid texts are A{}", what,
+                          excerpt(piece.id), has_second ? " or B" : " only"));
         }
       } else if (!tokens_.contains(piece.id)) {
-        throw FormatError(fmt::format("the template '{}' has '{}', which 'special_tokens' lacks",
-                                      what, excerpt(piece.id)));
+        throw FormatError(
+            fmt::format("the template '{}' uses '{}', which is not in 'special_tokens'", what,
+                        excerpt(piece.id)));
       }
     }
   };

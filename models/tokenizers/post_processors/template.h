@@ -12,7 +12,7 @@
 namespace WEFT_API weft {
 namespace post_processors {
 
-/// A text or a special token of a template. In files: {"Sequence": {"id": "A", "type_id": 0}} or
+/// A text or a special token in a template. JSON form: {"Sequence": {"id": "A", "type_id": 0}} or
 /// {"SpecialToken": {"id": "[SEP]", "type_id": 0}}.
 struct TemplatePiece {
   bool is_text = false;
@@ -20,7 +20,7 @@ struct TemplatePiece {
   std::int32_t type_id = 0;
 };
 
-/// The definition of a template's special token, which may expand to several ids.
+/// The definition of a special token in a template. The token may expand to several ids.
 struct TemplateToken {
   std::string id;
   std::vector<std::int32_t> ids;
@@ -34,7 +34,7 @@ struct TemplateToken {
   }
 };
 
-/// Adds special tokens according to one template for a single text and one for a pair.
+/// Adds special tokens according to two templates: one for single texts and one for pairs.
 class Template : public PostProcessor {
  public:
   static constexpr const char* kName = "TemplateProcessing";
@@ -42,7 +42,7 @@ class Template : public PostProcessor {
   using Tokens = std::map<std::string, TemplateToken>;
 
   Template() = default;
-  /// Throws FormatError as prepare() does.
+  /// Throws FormatError under the same conditions as prepare().
   Template(Pieces single, Pieces pair, Tokens tokens);
   template <class Fields>
   void describe(Fields& fields) {
@@ -50,8 +50,8 @@ class Template : public PostProcessor {
     fields.required("pair", pair_);
     fields.required("special_tokens", tokens_);
   }
-  /// Throws FormatError if a template uses a special token that "special_tokens" lacks, or a text
-  /// that does not exist.
+  /// Throws FormatError if a template uses a special token that is not in "special_tokens", or a
+  /// text that does not exist.
   void prepare() const;
 
   std::size_t added(bool pair) const override;

@@ -1,4 +1,4 @@
-// GPT-2's pre-tokenizer and its mapping of bytes to printable characters.
+// GPT-2's pre-tokenizer and its mapping from bytes to printable characters.
 #pragma once
 
 #include <array>
@@ -10,22 +10,23 @@
 
 namespace WEFT_API weft {
 
-/// GPT-2's byte alphabet: a printable character for each byte.
+/// Returns GPT-2's byte alphabet, which contains a printable character for each byte.
 const std::array<char32_t, 256>& byte_characters();
-/// Returns the byte that `c` represents; none if `c` is not in the alphabet.
+/// Returns the byte that `c` represents, or std::nullopt if `c` is not in the alphabet.
 std::optional<unsigned char> byte_of_character(char32_t c);
-/// Returns the bytes that `text` represents; none if a character is not in the alphabet.
+/// Returns the bytes that `text` represents, or std::nullopt if a character is not in the alphabet.
 std::optional<std::string> spelled_bytes(std::string_view text);
 
 namespace pre_tokenizers {
 
-/// Splits with GPT-2's pattern and maps the bytes to GPT-2's alphabet.
+/// Splits text with GPT-2's pattern and maps its bytes to GPT-2's alphabet.
 class ByteLevel : public PreTokenizer {
  public:
   static constexpr const char* kName = "ByteLevel";
 
-  /// Files have the same settings for the pre-tokenizer, the post-processor and the decoder. Each
-  /// of them keeps the settings that it does not use, so that files are written unchanged.
+  /// Files contain the same settings for the pre-tokenizer, the post-processor and the decoder.
+  /// Each of them also stores the settings that it does not use, so that files are written back
+  /// unchanged.
   struct Settings {
     bool add_prefix_space = true;
     bool trim_offsets = true;  // used by post-processors
@@ -53,7 +54,7 @@ class ByteLevel : public PreTokenizer {
 
 }  // namespace pre_tokenizers
 
-/// Writes the rest of the edit's part with each byte replaced by its byte_characters().
+/// Replaces each byte in the rest of the edit's part with its character in byte_characters().
 void write_byte_characters(TextEdit& edit);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// The character classes of the well-known split patterns: letters, numbers, whitespace, others.
+// The character classes used by well-known split patterns: letters, numbers, whitespace and all
+// other characters.
 #pragma once
 
 #include <array>
@@ -15,10 +16,10 @@ namespace pre_tokenizers {
 
 enum class CharacterClass : std::uint8_t { other, letter, number, blank };
 
-/// A table of the classes of all characters, in pages of 256. Identical pages are stored once.
+/// A table with the classes of all characters, in pages of 256. Identical pages are stored once.
 class CharacterClasses {
  public:
-  /// Returns the table for the program's Unicode data.
+  /// Returns the table that is based on the Unicode data of the ICU library.
   static const CharacterClasses& get();
 
   CharacterClass operator[](char32_t c) const {
@@ -32,7 +33,7 @@ class CharacterClasses {
   std::vector<std::uint8_t> classes_;
 };
 
-/// Returns the class of the character at byte `at` of valid UTF-8.
+/// Returns the class of the character at byte `at`. `text` must be valid UTF-8.
 inline CharacterClass class_at(std::string_view text, std::size_t at) {
   return CharacterClasses::get()[character_at(text, at)];
 }

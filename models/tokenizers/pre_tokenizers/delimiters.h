@@ -1,4 +1,4 @@
-// Splitting at delimiters: whitespace, punctuation or matches of a pattern.
+// Functions for splitting texts at delimiters: whitespace, punctuation or matches of a pattern.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace WEFT_API weft {
 namespace pre_tokenizers {
 
-/// How delimiters are handled.
+/// Specifies how delimiters are handled.
 enum class Delimiter : std::uint8_t {
   removed,          // dropped
   isolated,         // a separate part
@@ -25,8 +25,8 @@ inline constexpr std::array<std::string_view, 5> kDelimiterNames = {
     "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"};
 inline ChoiceNames choice_names(Delimiter) { return {"behavior", kDelimiterNames}; }
 
-/// Receives the delimiters of a text and the ranges between them from left to right, and passes the
-/// resulting parts to `emit(begin, end)`.
+/// Forms parts from the delimiters of a text and the ranges between them, which must be added from
+/// left to right, and calls `emit(begin, end)` for each part.
 template <class Emit>
 class DelimiterParts {
  public:
@@ -69,7 +69,7 @@ class DelimiterParts {
   bool open_ = false, was_delimiter_ = false;
 };
 
-/// Splits `text` at every character for which `is_delimiter` is true.
+/// Splits `text` at each character for which `is_delimiter` returns true.
 template <class IsDelimiter, class Emit>
 void split_at_characters(std::string_view text, Delimiter behaviour,
                          const IsDelimiter& is_delimiter, const Emit& emit) {
@@ -86,7 +86,8 @@ void split_at_characters(std::string_view text, Delimiter behaviour,
   parts.finish();
 }
 
-/// Splits `text` at every match. If `invert`, the ranges between the matches are the delimiters.
+/// Splits `text` at each match. If `invert` is true, the ranges between the matches are the
+/// delimiters.
 template <class Emit>
 void split_at_matches(std::string_view text, Delimiter behaviour, Regex::Matches& match,
                       bool invert, const Emit& emit) {

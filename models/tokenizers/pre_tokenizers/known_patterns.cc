@@ -13,9 +13,10 @@ using pre_tokenizers::CharacterClass;
 using pre_tokenizers::class_at;
 using pre_tokenizers::end_of_run;
 
-constexpr char32_t kLongS = 0x17F;  // matches "s" when case is ignored
+constexpr char32_t kLongS = 0x17F;  // matches "s" in case-insensitive comparison
 
-/// Returns the size in bytes of the contraction at the start of `text` ("'s", "'re"), or 0.
+/// Returns the size in bytes of the contraction ("'s", "'re", ...) at the start of `text`, or 0 if
+/// there is none.
 std::size_t contraction(std::string_view text) {
   if (text.size() < 2) return 0;
   switch (text[1]) {
@@ -30,7 +31,7 @@ std::size_t contraction(std::string_view text) {
   }
 }
 
-/// As contraction(), ignoring case.
+/// Like contraction(), but ignores case.
 std::size_t contraction_of_any_case(std::string_view text) {
   if (text.size() < 2) return 0;
   const auto lower = [&](std::size_t at) {
@@ -58,8 +59,8 @@ std::size_t previous(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Returns where the first part of the whitespace run [begin, end) ends. If text follows, the last
-/// whitespace character is left for the next part, unless it is the only one.
+/// Returns the end of the first part of the whitespace run [begin, end). If the run is followed by
+/// text, its last whitespace character belongs to the next part unless it is the only one.
 std::size_t end_of_blanks(std::string_view text, std::size_t begin, std::size_t end) {
   if (end == text.size()) return end;
   const std::size_t last = previous(text, end);
@@ -125,7 +126,7 @@ void split_as_gpt2(std::string_view text, EmitPart emit) {
         continue;
       }
     }
-    std::size_t word = at;  // after a space that belongs to the word
+    std::size_t word = at;  // start of the word; a preceding space belongs to the same part
     if (text[at] == ' ' && at + 1 < text.size() && class_at(text, at + 1) != CharacterClass::blank)
       ++word;
     const CharacterClass kind = class_at(text, word);

@@ -32,7 +32,7 @@ void Metaspace::split(SplitText& parts) const {
   parts.split([&](std::string_view text, const auto& emit) {
     std::size_t begin = 0;
     for (;;) {
-      // Every mark starts a new part.
+      // Each replacement character starts a new part.
       const std::size_t next = text.find(
           mark, begin == 0 ? (text.starts_with(mark) ? mark.size() : 0) : begin + mark.size());
       if (next == std::string_view::npos) break;

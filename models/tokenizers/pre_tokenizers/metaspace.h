@@ -1,4 +1,5 @@
-// Replaces spaces with a visible character that is attached to the following word.
+// A pre-tokenizer that replaces spaces with a visible character, which is attached to the following
+// word.
 #pragma once
 
 #include <array>
@@ -12,12 +13,12 @@
 
 namespace WEFT_API weft {
 
-/// Which parts of a text get a space in front if they do not start with one.
+/// Specifies the parts of a text before which a space is inserted if they do not start with one.
 enum class PrependScheme : std::uint8_t { first, never, always };
 inline constexpr std::array<std::string_view, 3> kPrependSchemeNames = {"first", "never", "always"};
 inline ChoiceNames choice_names(PrependScheme) { return {"prepend_scheme", kPrependSchemeNames}; }
 
-/// The settings shared by the pre-tokenizer and the decoder.
+/// Settings that the pre-tokenizer and the decoder share.
 struct MetaspaceSettings {
   char32_t replacement = 0x2581;
   PrependScheme prepend_scheme = PrependScheme::always;
@@ -28,7 +29,7 @@ struct MetaspaceSettings {
     fields.required("replacement", replacement);
     fields.optional("prepend_scheme", prepend_scheme);
     fields.optional("split", split);
-    // Fields of older files.
+    // Fields in older files.
     std::optional<bool> add_prefix_space;
     std::optional<std::string> str_rep;
     fields.old("add_prefix_space", add_prefix_space);
@@ -39,7 +40,7 @@ struct MetaspaceSettings {
 
 namespace pre_tokenizers {
 
-/// Replaces spaces with `replacement` and splits in front of each.
+/// Replaces spaces with `replacement` and splits the text before each of them.
 class Metaspace : public PreTokenizer {
  public:
   static constexpr const char* kName = "Metaspace";

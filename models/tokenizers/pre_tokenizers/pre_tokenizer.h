@@ -1,5 +1,5 @@
-// Interface of pre-tokenizers, the second step of encoding: they split a text into words, which are
-// then encoded one by one.
+// The interface of pre-tokenizers, which form the second step of encoding: they split a text into
+// words, which are then encoded separately.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,15 @@
 
 namespace WEFT_API weft {
 
-/// A way to split a text into words. Immutable. Each implementation has a name and describes its
-/// fields; formats/components.cc lists all of them.
+/// A method of splitting a text into words. Immutable. Each implementation has a name and describes
+/// its fields; formats/components.cc lists all implementations.
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  /// Splits every part of the text.
+  /// Splits each part of the text.
   virtual void split(SplitText& parts) const = 0;
-  /// True if it is byte-level, so that in last position it can leave the bytes unmapped.
+  /// Returns true if the pre-tokenizer is byte-level, so that it can leave bytes unmapped if it is
+  /// the last step.
   virtual bool is_byte_level() const { return false; }
 };
 

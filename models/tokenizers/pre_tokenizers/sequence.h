@@ -8,7 +8,7 @@
 namespace WEFT_API weft {
 namespace pre_tokenizers {
 
-/// Applies its steps in order. Only the last step may leave bytes unmapped.
+/// Applies a list of pre-tokenizers in order. Only the last step may leave bytes unmapped.
 class Sequence : public PreTokenizer {
  public:
   static constexpr const char* kName = "Sequence";

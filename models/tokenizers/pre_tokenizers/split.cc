@@ -4,7 +4,7 @@ namespace weft::pre_tokenizers {
 
 void Split::prepare() {
   regex_ = std::make_shared<const Regex>(pattern_.regex());
-  // The matches of a known pattern cover the whole text. With these settings, each match becomes a
+  // The matches of a known pattern cover the whole text. With these settings, each match forms a
   // part.
   const bool keeps_matches =
       invert_ ? behaviour_ == Delimiter::removed : behaviour_ == Delimiter::isolated;

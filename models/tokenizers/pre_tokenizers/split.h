@@ -1,4 +1,4 @@
-// Splits at a string or a regular expression.
+// A pre-tokenizer that splits at a string or at matches of a regular expression.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace WEFT_API weft {
 namespace pre_tokenizers {
 
-/// Splits at the matches of a pattern, or at everything else if "invert" is set.
+/// Splits at the matches of a pattern, or at the text between the matches if "invert" is set.
 class Split : public PreTokenizer {
  public:
   static constexpr const char* kName = "Split";
@@ -30,7 +30,7 @@ class Split : public PreTokenizer {
   Delimiter behaviour_ = Delimiter::removed;
   bool invert_ = false;
   std::shared_ptr<const Regex> regex_;
-  SplitFunction known_ = nullptr;  // a faster equivalent of the pattern
+  SplitFunction known_ = nullptr;  // an equivalent but faster function, if there is one
 };
 
 }  // namespace pre_tokenizers

@@ -78,7 +78,7 @@ void UnicodeScripts::split(SplitText& parts) const {
   parts.split([](std::string_view text, const auto& emit) {
     constexpr int kNone = -2;
     int last = kNone;
-    std::size_t begin = text.size();  // start of the part; leading spaces are dropped
+    std::size_t begin = text.size();  // start of the part; leading spaces are skipped
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t here = at;
       const int script = joined_script(take_character(text, at));

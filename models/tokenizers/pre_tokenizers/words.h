@@ -1,4 +1,4 @@
-// Pre-tokenizers that examine one character at a time.
+// Pre-tokenizers that process one character at a time.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class Punctuation : public PreTokenizer {
   Delimiter behaviour_ = Delimiter::isolated;
 };
 
-/// Separates numbers from other text, as runs or each digit separately.
+/// Separates numbers from other text, either as runs of digits or as individual digits.
 class Digits : public PreTokenizer {
  public:
   static constexpr const char* kName = "Digits";
@@ -78,8 +78,8 @@ class CharDelimiterSplit : public PreTokenizer {
   char32_t delimiter_ = U' ';
 };
 
-/// Splits where the script changes. Han, Hiragana and Katakana count as one script. Spaces and
-/// characters of unknown script take the script of the preceding text.
+/// Splits texts at changes of script. Han, Hiragana and Katakana count as one script. Spaces and
+/// characters of unknown script belong to the script of the preceding text.
 class UnicodeScripts : public PreTokenizer {
  public:
   static constexpr const char* kName = "UnicodeScripts";
@@ -88,7 +88,7 @@ class UnicodeScripts : public PreTokenizer {
   void split(SplitText& parts) const override;
 };
 
-/// Splits into parts of `length` characters.
+/// Splits texts into parts of `length` characters each.
 class FixedLength : public PreTokenizer {
  public:
   static constexpr const char* kName = "FixedLength";

@@ -18,8 +18,8 @@ namespace weft::subwords {
 namespace {
 
 constexpr std::uint64_t kMixer = 0x9E3779B97F4A7C15U;
-// Words of at most this many symbols are merged with a scan of all pairs per merge; longer ones
-// with a priority queue.
+// In words of at most this many symbols, each merge is found by scanning all pairs. Longer words
+// use a priority queue.
 constexpr std::size_t kFew = 24;
 
 std::uint64_t key_of(std::int32_t left, std::int32_t right) {
@@ -41,8 +41,9 @@ Bpe::Bpe(Vocabulary vocabulary, Merges merges, Settings settings, bool takes_byt
 
 void Bpe::prepare(bool takes_bytes) {
   if (settings_.dropout.value_or(0) != 0) {
-    throw FormatError(fmt::format("'dropout' is {}: BPE dropout is not supported, only null or 0",
-                                  *settings_.dropout));
+    throw FormatError(
+        fmt::format("'dropout' is {}, but BPE dropout is not supported; it must be null or 0",
+                    *settings_.dropout));
   }
   drop_empty(settings_.unknown_token);
   drop_empty(settings_.prefix);
@@ -90,7 +91,7 @@ void Bpe::add_merges() {
       const std::int32_t id = vocabulary_.find(piece);
       if (id < 0) {
         throw FormatError(
-            fmt::format("merge {} ('{}' and '{}') needs '{}', which is not in the "
+            fmt::format("merge {} ('{}' and '{}') requires '{}', which is not in the "
                         "vocabulary",
                         rank, excerpt(left), excerpt(right), excerpt(piece)));
       }
@@ -103,7 +104,8 @@ void Bpe::add_merges() {
     while (found_[slot].rank != kNoRank && pairs_[slot] != key)
       slot = (slot + 1) & (pairs_.size() - 1);
     pairs_[slot] = key;
-    found_[slot] = {static_cast<std::uint32_t>(rank), id_of(joined)};  // the last duplicate wins
+    // the last duplicate takes precedence
+    found_[slot] = {static_cast<std::uint32_t>(rank), id_of(joined)};
   }
 }
 
@@ -141,7 +143,7 @@ bool Bpe::add_bytes(std::string_view character, std::uint32_t at,
 }
 
 void Bpe::split(std::string_view word, std::vector<SubwordSpan>& out) const {
-  bool open_unknown = false;  // the last symbol is unknown and may be fused with the next
+  bool open_unknown = false;  // the last symbol is unknown and may be fused with the next one
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t size = takes_bytes_ ? 1 : character_size(word, at);
     const std::string_view character = word.substr(at, size);

@@ -1,5 +1,5 @@
-// Byte-pair encoding (Sennrich et al. 2016): among all adjacent pairs, the one whose merge is first
-// in the list is joined, the leftmost occurrence first, until no merge applies.
+// Byte-pair encoding (Sennrich et al. 2016): repeatedly merges the adjacent pair whose merge is
+// first in the list, at its leftmost occurrence first, until no merge applies.
 #pragma once
 
 #include <array>
@@ -24,17 +24,17 @@ class Bpe : public VocabularyModel {
   using Merges = std::vector<std::pair<std::string, std::string>>;
 
   struct Settings {
-    std::optional<double> dropout = {};  // unsupported: values other than 0 are rejected
+    std::optional<double> dropout = {};  // not supported: values other than 0 are rejected
     std::optional<std::string> unknown_token = {};
-    std::optional<std::string> prefix = {};  // of pieces that continue a word
-    std::optional<std::string> suffix = {};  // of pieces at the end of a word
-    bool fuse_unknown = false;               // adjacent unknown characters become one id
-    bool byte_fallback = false;              // unknown characters become byte pieces, "<0x0A>"
-    bool ignore_merges = false;              // a word that is in the vocabulary is not split
+    std::optional<std::string> prefix = {};  // prefix of pieces that continue a word
+    std::optional<std::string> suffix = {};  // suffix of pieces at the end of a word
+    bool fuse_unknown = false;               // adjacent unknown characters are encoded as one id
+    bool byte_fallback = false;  // unknown characters are encoded as byte pieces ("<0x0A>")
+    bool ignore_merges = false;  // words in the vocabulary are not split
   };
 
   Bpe() = default;
-  /// Throws FormatError as prepare() does.
+  /// Throws FormatError under the same conditions as prepare().
   Bpe(Vocabulary vocabulary, Merges merges, Settings settings, bool takes_bytes);
   template <class Fields>
   void describe(Fields& fields) {
@@ -48,11 +48,13 @@ class Bpe : public VocabularyModel {
     fields.vocabulary("vocab", vocabulary_);
     fields.merges("merges", merges_);
   }
-  /// Builds the tables of segment(). If `takes_bytes`, words are raw bytes instead of characters of
-  /// GPT-2's byte alphabet, in which the pieces are spelled. Throws FormatError for merges whose
-  /// pieces are not in the vocabulary, for an unknown token that is not, and for dropout.
+  /// Builds the tables that segment() uses. If `takes_bytes` is true, words are raw bytes instead
+  /// of characters in GPT-2's byte alphabet; pieces are still spelled in that alphabet. Throws
+  /// FormatError if the pieces of a merge or the unknown token are not in the vocabulary, or if
+  /// dropout is enabled.
   void prepare(bool takes_bytes);
-  /// False if the model never accepts raw bytes: with byte fallback, a prefix or a suffix.
+  /// Returns false if the model can never accept raw bytes because it has byte fallback, a prefix
+  /// or a suffix.
   bool can_take_bytes() const {
     return !settings_.byte_fallback && !settings_.prefix && !settings_.suffix;
   }
@@ -82,10 +84,10 @@ class Bpe : public VocabularyModel {
 
   bool takes_bytes_ = false;
   std::int32_t unknown_ = -1;
-  Vocabulary by_bytes_;                           // the pieces as raw bytes
-  std::array<std::int32_t, 256> byte_ids_{};      // ids of one-byte or one-ASCII-character pieces
+  Vocabulary by_bytes_;                       // the pieces as raw bytes
+  std::array<std::int32_t, 256> byte_ids_{};  // ids of pieces with a single byte or ASCII character
   std::array<std::int32_t, 256> fallback_ids_{};  // ids of byte pieces such as "<0x0A>"
-  // A hash table from pairs of ids to merges; a free slot has rank kNoRank.
+  // A hash table that maps pairs of ids to merges. A free slot has the rank kNoRank.
   std::vector<std::uint64_t> pairs_;
   std::vector<Merge> found_;
 };

@@ -1,4 +1,4 @@
-// Pieces that represent single bytes, such as "<0x0A>".
+// Pieces that represent single bytes, for example "<0x0A>".
 #pragma once
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@ namespace WEFT_API weft {
 
 inline std::string byte_piece(unsigned char byte) { return fmt::format("<0x{:02X}>", byte); }
 
-/// Returns the byte that `piece` represents; none if it is not a byte piece. Hexadecimal digits may
-/// have either case.
+/// Returns the byte that `piece` represents, or std::nullopt if it is not a byte piece. Hexadecimal
+/// digits may be upper or lower case.
 inline std::optional<unsigned char> byte_of_piece(std::string_view piece) {
   if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return std::nullopt;
   int byte = 0;

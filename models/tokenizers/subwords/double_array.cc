@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Places the nodes in depth-first order. The children of a node share a block: the first recent
-/// one that has room for them.
+/// Places the nodes in depth-first order. The children of a node are placed in the same block, the
+/// first of the recent blocks that has room for them.
 class Builder {
  public:
   using Strings = std::vector<std::pair<std::string_view, std::int32_t>>;
@@ -20,7 +20,7 @@ class Builder {
       : strings_(strings), leaves_(leaves), most_(most) {
     add_block();
     take(0, DoubleArrayNode::kRoot);
-    base_taken_[0] = true;  // means "no children"
+    base_taken_[0] = true;  // base 0 means "no children"
     std::vector<Part> parts = {{0, strings.size(), 0, 0}};
     while (!parts.empty()) {
       const Part part = parts.back();
@@ -36,7 +36,7 @@ class Builder {
   // Only the last blocks are searched for free elements; older ones are nearly full.
   static constexpr std::size_t kOpenBlocks = 16;
 
-  // Strings with a common prefix of `depth` bytes, which leads to `node`.
+  // Strings that have a common prefix of `depth` bytes, which leads to `node`.
   struct Part {
     std::size_t begin, end, depth;
     std::uint32_t node;
@@ -52,7 +52,7 @@ class Builder {
     base_taken_.resize(nodes_.size(), false);
     next_free_.resize(nodes_.size() + 1);
     previous_free_.resize(nodes_.size() + 1);
-    // The index after all nodes stays the last element of the list.
+    // The index after the last node is always the last element of the list.
     for (std::size_t node = begin; node < nodes_.size(); ++node) {
       next_free_[node] = static_cast<std::uint32_t>(node + 1);
       previous_free_[node + 1] = static_cast<std::uint32_t>(node);
@@ -65,13 +65,13 @@ class Builder {
       first_free_ = next;
       return;
     }
-    if (node < first_free_) return;  // in a closed block, no longer in the list
+    if (node < first_free_) return;  // in a closed block, which is no longer part of the list
     next_free_[previous_free_[node]] = next;
     previous_free_[next] = previous_free_[node];
   }
   bool is_free(std::size_t node) const { return nodes_[node].label == DoubleArrayNode::kFree; }
 
-  /// Returns an unused base for which the elements of all `labels` are free.
+  /// Returns an unused base for which the elements at all `labels` are free.
   std::uint32_t find_base(const unsigned char* labels, std::size_t count) {
     const std::size_t first =
         nodes_.size() > kOpenBlocks * kBlock ? nodes_.size() - kOpenBlocks * kBlock : 0;
@@ -103,7 +103,7 @@ class Builder {
     std::array<unsigned char, kBlock + 1> labels;
     std::size_t count = 0;
     if (leaf) labels[count++] = 0;
-    const std::size_t children = count;  // index of the first child other than the leaf
+    const std::size_t children = count;  // index of the first child that is not the leaf
     for (std::size_t i = begin; i < part.end; ++i) {
       if (count == children || byte(i) != labels[count - 1]) labels[count++] = byte(i);
     }
@@ -128,7 +128,7 @@ class Builder {
   std::size_t most_;
   std::vector<DoubleArrayNode> nodes_;
   std::vector<bool> base_taken_;
-  // A doubly linked list of the free nodes, starting at first_free_.
+  // A doubly linked list of the free nodes. It starts at first_free_.
   std::vector<std::uint32_t> next_free_, previous_free_;
   std::size_t first_free_ = 0;
 };

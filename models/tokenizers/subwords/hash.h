@@ -1,4 +1,4 @@
-// A hash of short byte strings.
+// A hash function for short byte strings.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace WEFT_API weft {
 
-/// Mixes two words into one: the exclusive or of the two halves of their product.
+/// Mixes two 64-bit words into one by combining the two halves of their product with exclusive or.
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-/// Hashes `bytes`, eight at a time.
+/// Hashes `bytes` in steps of eight bytes.
 inline std::uint64_t hash_bytes(std::string_view bytes) {
   constexpr std::uint64_t kFirst = 0x9E3779B97F4A7C15U, kSecond = 0xD6E8FEB86659FD93U;
   std::uint64_t hash = kFirst ^ bytes.size();

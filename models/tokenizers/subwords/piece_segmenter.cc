@@ -15,7 +15,7 @@ using Kind = SentencePieceModel::Kind;
 using Algorithm = SentencePieceModel::Algorithm;
 using sentence_piece::kBlank;
 
-// The maximum size of an indivisible part. BPE needs about 1.5 GB of memory for one of that size.
+// Maximum size of an indivisible part. BPE requires about 1.5 GB of memory for a part of this size.
 constexpr std::size_t kLongestPart = std::size_t{16} << 20;
 
 bool has_two_blanks(std::string_view text) {
@@ -61,7 +61,7 @@ PieceSegmenter::PieceSegmenter(const SentencePieceModel& model) : unknown_(model
     crosses_words_ = crosses_words_ || has_inner_blank(text);
     joins_blanks_ = joins_blanks_ || has_two_blanks(text);
   }
-  // The names of byte pieces sort in the order of their byte values.
+  // The alphabetical order of the byte pieces' names is the order of their byte values.
   std::sort(bytes_.begin(), bytes_.end(), [&](std::int32_t a, std::int32_t b) {
     return model.pieces[static_cast<std::size_t>(a)].text <
            model.pieces[static_cast<std::size_t>(b)].text;
@@ -145,8 +145,8 @@ std::vector<SubwordSpan> PieceSegmenter::cut(std::string_view text) const {
     const std::size_t end = part_end(text, begin);
     if (end - begin > kLongestPart) {
       throw DataError(
-          fmt::format("a {} of {} bytes at byte {} of a text: at most {} bytes can be tokenized at "
-                      "a time; break it up",
+          fmt::format("cannot tokenize a {} of {} bytes at byte {} of a text: at most {} bytes are "
+                      "supported; break it up",
                       crosses_words_ ? "line" : "word", end - begin, begin, kLongestPart));
     }
     const std::string_view word = text.substr(begin, end - begin);

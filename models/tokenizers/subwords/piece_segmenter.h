@@ -1,4 +1,4 @@
-// Segmentation of a text with a SentencePiece model of any algorithm.
+// Segments texts with a SentencePiece model, for any of its algorithms.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace WEFT_API weft {
 
-/// Segments normalised texts. Works word by word if no piece of the model spans several words.
-/// Immutable.
+/// Segments normalised texts. Processes a text word by word if no piece of the model spans several
+/// words. Immutable.
 class PieceSegmenter {
  public:
-  PieceSegmenter() = default;  // without pieces
+  PieceSegmenter() = default;  // creates a segmenter without pieces
   explicit PieceSegmenter(const SentencePieceModel& model);
 
-  /// Returns the pieces of `text`. Adjacent unknown characters are joined into one piece, or each
-  /// becomes byte pieces, of which only the last has a non-empty span. Throws DataError for an
-  /// indivisible part (a word, or the whole text if pieces span words) of more than 16 MiB.
+  /// Returns the pieces of `text`. Adjacent unknown characters are joined into a single piece, or
+  /// each of them is replaced by byte pieces, of which only the last has a non-empty span. Throws
+  /// DataError if an indivisible part (a word, or the whole text if pieces span words) exceeds 16
+  /// MiB.
   std::vector<SubwordSpan> cut(std::string_view text) const;
-  /// Returns the unigram model, for n-best segmentation; null for other algorithms.
+  /// Returns the unigram model for n-best segmentation, or null for other algorithms.
   const Unigram* unigram() const { return std::get_if<Unigram>(&algorithm_); }
-  /// Joins adjacent unknown characters, or replaces them by byte pieces.
+  /// Joins adjacent unknown characters, or replaces them with byte pieces.
   std::vector<SubwordSpan> with_unknown(std::string_view text,
                                         const std::vector<SubwordSpan>& parts) const;
 
  private:
-  // The algorithms that look up whole words or single characters.
+  // Algorithms that look up whole words or single characters.
   struct Words {
     PieceTrie pieces, symbols;
     bool whole_words, blank_is_suffix;
@@ -43,8 +44,8 @@ class PieceSegmenter {
   std::variant<ScoredBpe, Unigram, Words> algorithm_;
   std::vector<std::int32_t> bytes_;  // ids of the 256 byte pieces, or empty
   std::int32_t unknown_ = -1;
-  bool crosses_words_ = false;  // some piece has U+2581 after another character
-  bool joins_blanks_ = false;   // some piece has two adjacent U+2581
+  bool crosses_words_ = false;  // some pieces contain U+2581 after another character
+  bool joins_blanks_ = false;   // some pieces contain two adjacent U+2581
 };
 
 }  // namespace weft

@@ -7,9 +7,9 @@
 
 namespace weft {
 
-/// A symbol: a part of the text that may still be joined with its neighbours.
+/// A symbol: a part of the text that may still be merged with its neighbours.
 struct ScoredBpe::Part {
-  std::uint32_t begin, size;  // size 0: joined to the preceding symbol
+  std::uint32_t begin, size;  // size is 0 after merging into the preceding symbol
   std::uint32_t before, after;
   std::int32_t id;
   bool frozen;
@@ -21,7 +21,7 @@ struct ScoredBpe::Work {
   struct Candidate {
     float score;
     std::uint32_t left, right;
-    std::uint32_t size;  // total size of both; the candidate is stale if it has changed
+    std::uint32_t size;  // total size of both symbols; if it changed, the candidate is stale
     std::int32_t id;
     bool operator<(const Candidate& other) const {
       return score != other.score ? score < other.score : left > other.left;
@@ -30,8 +30,9 @@ struct ScoredBpe::Work {
 
   std::string_view text;
   std::vector<Part> parts = {};
-  std::vector<Candidate> queue = {};                               // a heap
-  std::unordered_map<std::string_view, std::uint32_t> steps = {};  // size of the left half
+  std::vector<Candidate> queue = {};  // a heap
+  // for each intermediate merge, the size of its left half
+  std::unordered_map<std::string_view, std::uint32_t> steps = {};
 };
 
 ScoredBpe::ScoredBpe(const std::vector<Entry>& entries) {
@@ -63,7 +64,8 @@ void ScoredBpe::consider(Work& work, std::size_t left, std::size_t right) const 
   if (is_step_[static_cast<std::size_t>(id)]) work.steps[whole] = a.size;
 }
 
-// Appends a symbol to `out`. A step that was not joined further is split into its halves again.
+// Appends a symbol to `out`. An intermediate merge that was not merged further is split into its
+// halves again.
 void ScoredBpe::put(const Work& work, const SubwordSpan& part,
                     std::vector<SubwordSpan>& out) const {
   if (work.steps.empty()) return out.push_back(part);
@@ -101,7 +103,7 @@ void ScoredBpe::segment(std::string_view text, std::vector<SubwordSpan>& out) co
                      index + 1, id, frozen});
     begin += size;
   }
-  parts.back().after = Work::kNone;  // parts.front().before already is: 0 - 1 wraps to kNone
+  parts.back().after = Work::kNone;  // parts.front().before is already kNone: 0 - 1 wraps
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) consider(work, i, i + 1);
   while (!work.queue.empty()) {
     const Work::Candidate best = work.queue.front();

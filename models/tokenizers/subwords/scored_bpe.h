@@ -1,5 +1,5 @@
-// BPE as in SentencePiece: among all adjacent symbols that together are a piece, those of the piece
-// with the best score are joined, the leftmost first, until there are none.
+// BPE as in SentencePiece: among all adjacent symbols that together form a piece, the pair whose
+// piece has the best score is merged, the leftmost pair first, until no pair forms a piece.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace WEFT_API weft {
 
-/// A BPE model that orders merges by the scores of pieces. Immutable.
+/// A BPE model in which the scores of pieces determine the order of merges. Immutable.
 class ScoredBpe {
  public:
   using Use = PieceUse;
   using Entry = ScoredPiece;
 
   ScoredBpe() = default;
-  /// Ids are indices in `entries`; scores are rounded to `float`. Forced pieces are matched before
-  /// anything else, the longest first, and are never joined with neighbours.
+  /// Ids are indices in `entries`. Scores are rounded to `float`. Forced pieces are matched before
+  /// all other pieces, the longest first, and are never merged with neighbours.
   explicit ScoredBpe(const std::vector<Entry>& entries);
 
-  /// Appends the pieces of `text` to `out`; unknown characters have the id -1. Needs about a
+  /// Appends the pieces of `text` to `out`. Unknown characters have the id -1. Requires about a
   /// hundred bytes of memory per byte of `text`.
   void segment(std::string_view text, std::vector<SubwordSpan>& out) const;
 

@@ -1,4 +1,4 @@
-// A piece of a model with scores.
+// A piece of a model that assigns scores to its pieces.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace WEFT_API weft {
 
-/// How a piece is used in segmentation.
+/// The role of a piece in segmentation.
 enum class PieceUse : std::uint8_t {
   normal,
   forced,  // a user-defined symbol: takes precedence over all pieces that overlap it
-  step,    // BPE only: an intermediate merge, split again if it is not merged further
+  step,    // BPE only: an intermediate merge, split again unless it is merged further
   none     // never matched in a text: control and byte pieces
 };
 

@@ -1,5 +1,5 @@
-// Interface of subword models, the third step of encoding: they split a word into pieces of a
-// vocabulary.
+// The interface of subword models, which form the third step of encoding: they segment a word into
+// pieces of a vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,31 @@
 
 namespace WEFT_API weft {
 
-/// A way to segment words into pieces. Immutable; may be shared by threads. Each implementation has
-/// a name and describes its fields; formats/components.cc lists all of them.
+/// A method of segmenting words into pieces. Immutable and thread-safe. Each implementation has a
+/// name and describes its fields; formats/components.cc lists all implementations.
 class SubwordModel {
  public:
   virtual ~SubwordModel() = default;
 
-  /// Appends the pieces of `word` to `out`, with offsets relative to the word. `word` must not be
-  /// empty and must be valid UTF-8, or may be any bytes if takes_bytes(). Throws DataError for text
-  /// outside the vocabulary if there is no unknown id.
+  /// Appends the pieces of `word` to `out`. Their offsets are relative to the word. `word` must not
+  /// be empty. It must be valid UTF-8 unless takes_bytes() is true, in which case it may contain
+  /// arbitrary bytes. Throws DataError if text is outside the vocabulary and there is no unknown
+  /// id.
   virtual void segment(std::string_view word, std::vector<SubwordSpan>& out) const = 0;
 
-  /// True if words are raw bytes, while pieces are spelled in GPT-2's byte alphabet.
+  /// Returns true if words are raw bytes and pieces are spelled in GPT-2's byte alphabet.
   virtual bool takes_bytes() const { return false; }
 
-  /// One more than the highest id.
+  /// Returns the highest id plus one.
   virtual std::int64_t size() const = 0;
-  /// Returns the id of exactly `piece`, spelled as in files, or -1.
+  /// Returns the id whose piece, as spelled in files, is exactly `piece`, or -1 if there is none.
   virtual std::int32_t find(std::string_view piece) const = 0;
-  /// Returns the piece of an id in [0, size()), spelled as in files; empty if it has none.
+  /// Returns the piece of an id in [0, size()), as spelled in files, or an empty view if there is
+  /// none.
   virtual std::string_view piece(std::int32_t id) const = 0;
-  /// Returns the unknown id, or -1.
+  /// Returns the unknown id, or -1 if there is none.
   virtual std::int32_t unknown() const = 0;
-  /// True if a word may start with `piece`.
+  /// Returns true if a word may start with `piece`.
   virtual bool begins_word(std::string_view piece) const = 0;
 };
 

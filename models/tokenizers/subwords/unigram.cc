@@ -14,7 +14,8 @@
 namespace weft {
 namespace {
 
-constexpr double kUnknownPenalty = 10;  // how far unknown characters score below the worst piece
+/// Difference between the score of the worst piece and the score of unknown characters.
+constexpr double kUnknownPenalty = 10;
 constexpr std::size_t kMaxCandidates = std::size_t{1} << 28;
 
 }  // namespace
@@ -22,8 +23,9 @@ constexpr std::size_t kMaxCandidates = std::size_t{1} << 28;
 Unigram::Unigram(const std::vector<Entry>& entries, const Options& options) : options_(options) {
   if (options.unknown &&
       (*options.unknown < 0 || static_cast<std::size_t>(*options.unknown) >= entries.size())) {
-    throw ArgumentError(fmt::format("the unknown piece of a unigram model is {}; it has {} pieces",
-                                    *options.unknown, entries.size()));
+    throw ArgumentError(
+        fmt::format("the unknown id of a unigram model is {}, but the model has only {} pieces",
+                    *options.unknown, entries.size()));
   }
   std::vector<std::pair<std::string_view, std::int32_t>> found;
   found.reserve(entries.size());
@@ -32,8 +34,8 @@ Unigram::Unigram(const std::vector<Entry>& entries, const Options& options) : op
   for (std::size_t id = 0; id < entries.size(); ++id) {
     const Entry& entry = entries[id];
     if (!std::isfinite(entry.score)) {
-      throw ArgumentError(
-          fmt::format("piece {} of a unigram model has the score {}", id, entry.score));
+      throw ArgumentError(fmt::format(
+          "piece {} of a unigram model has the score {}, which is not finite", id, entry.score));
     }
     scores_.push_back(entry.use == Use::forced ? std::numeric_limits<double>::quiet_NaN()
                                                : entry.score);
@@ -55,8 +57,8 @@ Unigram::Unigram(const std::vector<Entry>& entries, const Options& options) : op
 
 void Unigram::check(std::string_view text) const {
   if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
-    throw DataError(
-        fmt::format("a text of {} bytes: less than 4 GiB can be tokenized at a time", text.size()));
+    throw DataError(fmt::format("cannot tokenize a text of {} bytes: it must be smaller than 4 GiB",
+                                text.size()));
   }
 }
 
@@ -67,8 +69,8 @@ std::int32_t Unigram::unknown_id(std::string_view text, std::size_t at) const {
       excerpt(text.substr(at, character_size(text, at))), at));
 }
 
-// Calls visit(end, id, score) for every piece that starts at `begin`, the shortest first. If none
-// covers exactly the first character, also visits that character as unknown, with id -1.
+// Calls visit(end, id, score) for each piece that starts at `begin`, the shortest first. If no
+// piece covers exactly the first character, also visits that character as unknown, with the id -1.
 template <class Visit>
 void Unigram::visit_edges(std::string_view text, std::size_t begin, const Visit& visit) const {
   const std::size_t one = character_size(text, begin);
@@ -90,12 +92,12 @@ void Unigram::visit_edges(std::string_view text, std::size_t begin, const Visit&
 template <class Sum>
 void Unigram::viterbi(std::string_view text, std::vector<Piece>& out, double* sum) const {
   constexpr std::uint32_t kUnreached = std::numeric_limits<std::uint32_t>::max();
-  struct Best {  // the best segmentation that ends here
+  struct Best {  // the best segmentation that ends at this position
     Sum score = 0;
     std::uint32_t begin = kUnreached;  // start of its last piece
     std::int32_t id = -1;
   };
-  // Most texts are single words, which avoid heap allocation.
+  // Most texts are single words, for which this array avoids heap allocation.
   std::array<Best, 128> few;
   std::vector<Best> many;
   if (text.size() >= few.size()) many.resize(text.size() + 1);
@@ -106,8 +108,8 @@ void Unigram::viterbi(std::string_view text, std::vector<Piece>& out, double* su
     visit_edges(text, begin, [&](std::size_t end, std::int32_t id, double score) {
       Best& best = ends[end];
       double whole = score + static_cast<double>(before);
-      // SentencePiece adds the score of an unknown character in `float`, but compares the sums of
-      // pieces before rounding.
+      // When SentencePiece adds the score of an unknown character, it rounds the sum to `float`
+      // before comparing. For pieces, it compares the sums before rounding.
       if (id < 0) whole = static_cast<Sum>(static_cast<Sum>(score) + before);
       if (best.begin == kUnreached || whole > static_cast<double>(best.score))
         best = {static_cast<Sum>(whole), static_cast<std::uint32_t>(begin), id};
@@ -168,11 +170,11 @@ std::vector<Unigram::Segmentation> Unigram::best(std::string_view text, std::siz
         fmt::format("the {} best segmentations of a text of {} bytes need more than {} candidates",
                     count, text.size(), kMaxCandidates));
   }
-  // The best segmentations of every prefix of the text. Each extends a segmentation of a shorter
-  // prefix by one piece.
+  // The best segmentations of each prefix of the text. Each of them extends a segmentation of a
+  // shorter prefix by one piece.
   struct Way {
     double score;
-    std::uint32_t begin, rank;  // the segmentation that it extends
+    std::uint32_t begin, rank;  // the segmentation that this one extends
     std::int32_t id;
   };
   const auto better = [](const Way& a, const Way& b) { return a.score > b.score; };

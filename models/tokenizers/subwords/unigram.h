@@ -16,8 +16,8 @@
 
 namespace WEFT_API weft {
 
-/// A unigram model. Immutable; may be shared by threads. Texts must be normalised beforehand. They
-/// may hold any bytes; invalid UTF-8 is unknown.
+/// A unigram model. Immutable and thread-safe. Texts must already be normalised. They may contain
+/// arbitrary bytes; invalid UTF-8 counts as unknown characters.
 class Unigram {
  public:
   using Piece = SubwordSpan;
@@ -25,41 +25,42 @@ class Unigram {
   using Use = PieceUse;
   using Entry = ScoredPiece;
   struct Options {
-    /// The id of characters that no piece covers.
+    /// The id for characters that no piece covers.
     std::optional<std::int32_t> unknown = {};
-    /// Round sums to `float` as SentencePiece does, so that near ties are resolved in the same way.
-    /// Otherwise sums are `double`, as in Hugging Face's tokenizers library.
+    /// If true, sums are rounded to `float`, as in SentencePiece, so that near ties are resolved in
+    /// the same way. If false, sums are `double`, as in Hugging Face's tokenizers library.
     bool single_precision = false;
-    /// A run of unknown characters becomes the ids of its byte pieces ("<0x0A>") if the vocabulary
-    /// has all of them.
+    /// If true, and if the vocabulary contains byte pieces ("<0x0A>") for all bytes in a run of
+    /// unknown characters, the run is encoded as these byte pieces.
     bool byte_fallback = false;
   };
   /// A segmentation of a text.
   struct Segmentation {
     std::vector<Piece> pieces;
-    double score = 0;  // the sum of log-probabilities
+    double score = 0;  // sum of log-probabilities
   };
 
-  /// Ids are indices in `entries`. Of equal texts, the first counts; an empty text is ignored.
-  /// Throws ArgumentError if a score is not finite or `unknown` is not a valid index.
+  /// Ids are indices in `entries`. If texts are equal, the first one counts; an empty text is
+  /// ignored. Throws ArgumentError if a score is not finite or if `unknown` is not a valid index.
   Unigram(const std::vector<Entry>& entries, const Options& options);
 
-  /// Appends the best segmentation of `text` to `out`. Adjacent unknown characters become one id,
-  /// or byte pieces. Throws DataError for a text of 4 GiB or more, or for unknown characters if
-  /// there is no unknown id.
+  /// Appends the best segmentation of `text` to `out`. Adjacent unknown characters are encoded as
+  /// one id or as byte pieces. Throws DataError if the text has 4 GiB or more, or if it has unknown
+  /// characters and there is no unknown id.
   void segment(std::string_view text, std::vector<Piece>& out) const;
-  /// As segment(), with one id for each unknown character, and never byte pieces. If `sum` is not
-  /// null, it holds the sum of the preceding pieces and is set to the new total. A text can thus be
-  /// processed in sections whose boundaries no piece crosses, with the same rounding of sums as for
-  /// the whole text.
+  /// Like segment(), but each unknown character has its own id, and byte pieces are never used. If
+  /// `sum` is not null, it must be the sum of the scores of the preceding pieces, and is set to the
+  /// new sum. This allows a text to be processed in sections whose boundaries no piece crosses,
+  /// with the same rounding of sums as if the whole text were processed at once.
   void segment_characters(std::string_view text, std::vector<Piece>& out,
                           double* sum = nullptr) const;
   /// Returns up to `count` segmentations of `text`, the best first, in the form of
-  /// segment_characters(). Throws as segment(), and for more than 2^28 candidates (bytes of `text`
-  /// times `count`).
+  /// segment_characters(). Throws DataError under the same conditions as segment(), and if there
+  /// would be more than 2^28 candidates (bytes of `text` times `count`).
   std::vector<Segmentation> best(std::string_view text, std::size_t count) const;
-  /// Adds to `expected`, by id, the expected number of occurrences of each piece in a segmentation
-  /// that is sampled by its probability, times `weight`.
+  /// Computes the expected number of occurrences of each piece in a segmentation that is sampled
+  /// according to its probability, multiplies it by `weight`, and adds it to `expected`, which is
+  /// indexed by id.
   void add_expected(std::string_view text, double weight, std::vector<double>& expected) const;
 
  private:
@@ -72,8 +73,9 @@ class Unigram {
   std::int32_t unknown_id(std::string_view text, std::size_t at) const;
 
   PieceTrie trie_;
-  std::vector<double> scores_;  // by id; NaN for forced pieces
-  double best_score_ = 0;       // best score of the normal pieces, or 0, as in SentencePiece
+  std::vector<double> scores_;  // indexed by id; NaN for forced pieces
+  /// The best score of the normal pieces, but at least 0, as in SentencePiece.
+  double best_score_ = 0;
   double unknown_score_ = 0;
   Options options_;
   std::optional<std::array<std::int32_t, 256>> bytes_;

@@ -12,10 +12,10 @@
 namespace weft::subwords {
 namespace {
 
-/// Returns `value` as Hugging Face's tokenizers library parses it from decimal digits: the digits
-/// are rounded to a 53-bit integer, and the quotient or product with a power of ten is rounded
-/// again. The difference decides between segmentations whose sums are equal in decimal, such as
-/// those of a row of dashes.
+/// Rounds `value` in the same way as Hugging Face's tokenizers library when it parses decimal
+/// numbers: the digits are rounded to a 53-bit integer, and the result of multiplying or dividing
+/// this integer by a power of ten is rounded again. The difference matters if the scores of two
+/// segmentations have the same decimal sum, for example for a row of dashes.
 double as_read(double value) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::abs(value),
@@ -31,8 +31,9 @@ double as_read(double value) {
   for (const char c : text.substr(0, e)) {
     if (c != '.') all = 10 * all + static_cast<std::uint64_t>(c - '0');
   }
-  exponent -= e == 1 ? 0 : static_cast<int>(e) - 2;  // digits after the decimal point
-  // The powers that are exact in `double`. Scores are never larger, and smaller ones do not matter.
+  exponent -= e == 1 ? 0 : static_cast<int>(e) - 2;  // number of digits after the decimal point
+  // The powers of ten that are exact in `double`. Scores are never larger, and smaller scores do
+  // not matter.
   static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -53,7 +54,7 @@ UnigramModel::UnigramModel(std::vector<std::pair<std::string, double>> pieces,
 void UnigramModel::prepare(bool) {
   if (unknown_ && (*unknown_ < 0 || *unknown_ >= static_cast<std::int64_t>(pieces_.size()))) {
     throw FormatError(
-        fmt::format("'unk_id' is {}, but there are {} pieces", *unknown_, pieces_.size()));
+        fmt::format("'unk_id' is {}, but there are only {} pieces", *unknown_, pieces_.size()));
   }
   std::vector<std::pair<std::string_view, std::int32_t>> ids;
   ids.reserve(pieces_.size());

@@ -1,4 +1,4 @@
-// The unigram model of a tokenizer.json.
+// The unigram model in the format of tokenizer.json.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@
 namespace WEFT_API weft {
 namespace subwords {
 
-/// A unigram model whose vocabulary and scores are read from a file.
+/// A unigram model that reads its vocabulary and scores from a file.
 class UnigramModel : public VocabularyModel {
  public:
   static constexpr const char* kName = "Unigram";
 
   UnigramModel() = default;
-  /// `pieces` are in order of id, with log-probabilities. Throws FormatError as prepare() does.
+  /// `pieces` are in order of id, with their log-probabilities. Throws FormatError under the same
+  /// conditions as prepare().
   UnigramModel(std::vector<std::pair<std::string, double>> pieces,
                std::optional<std::int32_t> unknown, bool byte_fallback);
   template <class Fields>

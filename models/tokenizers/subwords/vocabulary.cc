@@ -16,13 +16,15 @@ Vocabulary::Vocabulary(const std::vector<std::pair<std::string_view, std::int32_
   std::int32_t highest = -1;
   for (const auto& [piece, id] : pieces) {
     if (id < 0 || id > kHighestId) {
-      throw FormatError(fmt::format("the piece '{}' has the id {}; ids are 0 to {}", excerpt(piece),
-                                    id, kHighestId));
+      throw FormatError(fmt::format("the piece '{}' has the id {}; valid ids are 0 to {}",
+                                    excerpt(piece), id, kHighestId));
     }
     highest = std::max(highest, id);
     bytes += piece.size();
   }
-  if (bytes >= kNone) throw FormatError("a vocabulary of 4 GiB or more");
+  if (bytes >= kNone)
+    throw FormatError(
+        "the pieces of a vocabulary have 4 GiB or more in total, which is not supported");
   text_.reserve(bytes);
   const std::size_t ids = static_cast<std::size_t>(highest) + 1;
   begins_.assign(ids, kNone);

@@ -1,4 +1,4 @@
-// A two-way mapping between the pieces of a model and their ids.
+// A bidirectional map between the pieces of a model and their ids.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace WEFT_API weft {
 
-/// Strings with ids. The ids may have gaps, which have no piece. Immutable.
+/// Strings with ids. Ids need not be contiguous; ids without a string have no piece. Immutable.
 class Vocabulary {
  public:
   Vocabulary() = default;
-  /// Throws FormatError for ids outside [0, kHighestId], for a duplicate id or piece, and for 4 GiB
-  /// of pieces or more.
+  /// Throws FormatError if an id is outside [0, kHighestId], if an id or a piece occurs twice, or
+  /// if the pieces have 4 GiB or more in total.
   explicit Vocabulary(const std::vector<std::pair<std::string_view, std::int32_t>>& pieces);
 
   static constexpr std::int32_t kHighestId = (1 << 24) - 1;
 
-  /// One more than the highest id.
+  /// Returns the highest id plus one.
   std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()); }
-  /// Returns the id of exactly `piece`, or -1.
+  /// Returns the id whose piece is exactly `piece`, or -1 if there is none.
   std::int32_t find(std::string_view piece) const;
-  /// Returns the piece of an id in [0, size()); empty if it has none.
+  /// Returns the piece of an id in [0, size()), or an empty view if the id has no piece.
   std::string_view piece(std::int32_t id) const {
     const auto i = static_cast<std::size_t>(id);
     if (sizes_[i] == 0) return {};
@@ -38,9 +38,9 @@ class Vocabulary {
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
 
-  std::string text_;                           // all pieces, concatenated
-  std::vector<std::uint32_t> begins_, sizes_;  // by id
-  std::vector<std::int32_t> slots_;            // a hash table of ids; -1 = free
+  std::string text_;                           // the concatenation of all pieces
+  std::vector<std::uint32_t> begins_, sizes_;  // indexed by id
+  std::vector<std::int32_t> slots_;            // a hash table of ids; -1 marks a free slot
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// A cache of segmented words.
+// A cache for the segmentation of words.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace WEFT_API weft {
 
-/// Maps words to their pieces, for one thread. Words of more than kLongestWord bytes must not be
-/// cached. A full cache is cleared.
+/// Maps words to their pieces, for use by a single thread. Words with more than kLongestWord bytes
+/// must not be cached. When the cache is full, it is cleared.
 class WordCache {
  public:
   static constexpr std::size_t kLongestWord = 64;
 
   WordCache();
-  /// Sets `pieces` to the pieces of `word`; returns false if it is not cached.
+  /// Sets `pieces` to the pieces of `word`. Returns false if the word is not in the cache.
   bool find(std::string_view word, std::span<const SubwordSpan>& pieces);
-  /// Stores the pieces of `word`, which must be the argument of the last find().
+  /// Stores the pieces of `word`. The preceding call of find() must have been for the same word.
   void keep(std::string_view word, std::span<const SubwordSpan> pieces);
 
  private:
   struct Entry {
     std::uint64_t hash = 0;
     std::uint32_t word = 0, first = 0;  // indices in words_ and pieces_
-    std::uint16_t size = 0, count = 0;  // number of bytes and pieces; size 0 = free
+    std::uint16_t size = 0, count = 0;  // number of bytes and pieces; size 0 marks a free slot
   };
   void clear();
 

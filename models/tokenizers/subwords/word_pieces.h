@@ -1,5 +1,5 @@
-// Models that look words up in a vocabulary: whole words (WordLevel), or longest prefixes
-// (WordPiece).
+// Models that look up words in a vocabulary, either as a whole (WordLevel) or by their longest
+// prefixes (WordPiece).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace WEFT_API weft {
 namespace subwords {
 
-/// Base of models with a vocabulary.
+/// Base class of models that have a vocabulary.
 class VocabularyModel : public SubwordModel {
  public:
   std::int64_t size() const override { return vocabulary_.size(); }
@@ -24,7 +24,7 @@ class VocabularyModel : public SubwordModel {
   Vocabulary vocabulary_;
 };
 
-/// Looks up whole words; a word is one piece or unknown.
+/// Looks up whole words. A word is a single piece or unknown.
 class WordLevel : public VocabularyModel {
  public:
   static constexpr const char* kName = "WordLevel";
@@ -46,8 +46,8 @@ class WordLevel : public VocabularyModel {
   std::int32_t unknown_ = -1;
 };
 
-/// Greedy longest-match segmentation from left to right (Wu et al. 2016). If any part of a word has
-/// no match, the whole word is unknown.
+/// Greedy longest-match-first segmentation from left to right (Wu et al. 2016). If any part of a
+/// word has no match, the whole word is unknown.
 class WordPiece : public VocabularyModel {
  public:
   static constexpr const char* kName = "WordPiece";
@@ -70,8 +70,8 @@ class WordPiece : public VocabularyModel {
 
  private:
   std::string unknown_token_ = "[UNK]";
-  std::string prefix_ = "##";         // of pieces that continue a word
-  std::uint64_t longest_word_ = 100;  // in characters; longer words are unknown
+  std::string prefix_ = "##";         // prefix of pieces that continue a word
+  std::uint64_t longest_word_ = 100;  // number of characters; longer words are unknown
   PieceTrie first_, next_;            // pieces that start a word, and pieces that continue it
   std::int32_t unknown_ = -1;
 };

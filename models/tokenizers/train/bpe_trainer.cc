@@ -20,19 +20,20 @@ constexpr Symbol kLeftOut = -1;
 constexpr std::int64_t kMaxPieces = 1 << 24;
 constexpr char32_t kCharacters = 0x110000;
 
-// Bit flags for the position of a character in a word.
+// Bit flags that describe the position of a character in a word.
 constexpr unsigned kInside = 1;  // not the first character
 constexpr unsigned kLast = 2;
 constexpr unsigned kPlaces = 4;
 
-/// Prevents merges to `longest` characters or more. Each initial symbol counts as one character.
+/// Prevents merges whose result has `longest` characters or more. Each initial symbol counts as one
+/// character.
 class LengthRules : public PairMerger::Rules {
  public:
   LengthRules(std::int64_t longest, std::size_t symbols)
       : longest_(longest), lengths_(symbols, 1) {}
 
   bool may_merge(Symbol left, Symbol right) const override { return sum(left, right) < longest_; }
-  /// Registers the next symbol as the merge of the two.
+  /// Registers the next symbol as the result of merging `left` and `right`.
   void add(Symbol left, Symbol right) { lengths_.push_back(sum(left, right)); }
 
  private:
@@ -44,7 +45,7 @@ class LengthRules : public PairMerger::Rules {
   std::vector<std::int64_t> lengths_;
 };
 
-/// Assigns ids to special tokens first, then to characters, then to merged pairs.
+/// Assigns ids to special tokens first, then to characters, and then to merged pairs.
 class BpeTrainer {
  public:
   BpeTrainer(const WordTable& words, const BpeTrainerOptions& options)
@@ -103,7 +104,7 @@ class BpeTrainer {
 
   void find_characters() {
     std::vector<std::int64_t> counts(kCharacters);
-    std::vector<std::uint8_t> places(kCharacters);  // a bit for each place
+    std::vector<std::uint8_t> places(kCharacters);  // a bit mask of positions for each character
     for (std::size_t i = 0; i < words_.size(); ++i) {
       for_characters(words_.word(i), [&, count = words_.count(i)](char32_t c, unsigned place) {
         counts[c] += count;
@@ -143,7 +144,8 @@ class BpeTrainer {
     return pieces_[static_cast<std::size_t>(left)] + std::string(behind);
   }
 
-  /// Returns the merges in order. If a pair was merged more than once, only the last time counts.
+  /// Returns the merges in order. If a pair was merged more than once, only the last merge is
+  /// included.
   std::vector<std::pair<std::string, std::string>> merges(
       const std::vector<PairMerger::Candidate>& merged) const {
     std::unordered_map<std::uint32_t, std::size_t> last;
@@ -159,7 +161,7 @@ class BpeTrainer {
 
   const WordTable& words_;
   const BpeTrainerOptions& options_;
-  std::vector<AtPlaces> symbols_;  // by character
+  std::vector<AtPlaces> symbols_;  // indexed by character
   std::vector<std::string> pieces_;
   std::unordered_map<std::string, Symbol> ids_;
 };
@@ -179,7 +181,7 @@ void check(const BpeTrainerOptions& options) {
   }
   for (const char32_t c : options.initial_alphabet) {
     require(c < kCharacters && (c < 0xD800 || c > 0xDFFF), "a character of initial_alphabet", c,
-            "a code point of Unicode");
+            "a Unicode code point");
   }
   for (const std::string& token : options.special_tokens)
     if (token.empty()) throw ArgumentError("a special token is empty");

@@ -21,8 +21,8 @@ using sentence_piece::kBlank;
 using sentence_piece::kBlankCharacter;
 using Kind = SentencePieceModel::Kind;
 
-/// Adds the pieces learned from `words` to the model. Scores decrease in order of merging; single
-/// characters have the lowest.
+/// Adds the pieces learned from `words` to the model. The scores decrease in the order of merging;
+/// single characters have the lowest scores.
 SentencePieceTokenizer with_pairs(SentencePieceModel model, const WordTable& words, double coverage,
                                   std::int64_t vocab, const CharacterPairRules& rules) {
   CharacterCounts counts;
@@ -38,20 +38,20 @@ SentencePieceTokenizer with_pairs(SentencePieceModel model, const WordTable& wor
   return SentencePieceTokenizer(std::move(model));
 }
 
-/// Character classes, which are not mixed within a piece of Weft's own models.
+/// Character classes. A piece of a model trained by Weft contains only characters of one class.
 enum class Class { letter, digit, other };
 
 Class class_of(char32_t c) {
   if (c >= '0' && c <= '9') return Class::digit;
   if (c < 0x80) return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? Class::letter : Class::other;
-  // Latin-1 symbols, general punctuation to symbols, CJK punctuation, full-width punctuation,
+  // Latin-1 symbols, general punctuation to symbols, CJK punctuation, full-width punctuation and
   // emoji.
   const bool sign = c < 0xC0 || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c < 0x2C00) ||
                     (c >= 0x3000 && c < 0x3040) || (c >= 0xFF00 && c < 0xFF10) || c >= 0x1F000;
   return sign ? Class::other : Class::letter;
 }
 
-/// Counts the runs of characters that may become one piece.
+/// Counts the character runs that may become a single piece.
 WordTable count_runs(TextSource& texts, const SentencePieceOptions& options, Workers& workers) {
   const PieceTrie symbols = symbol_trie(options.symbols);
   return count_parts(texts, workers, [&](std::string_view text, WordTable& runs, int) {
@@ -68,7 +68,7 @@ WordTable count_runs(TextSource& texts, const SentencePieceOptions& options, Wor
 
 bool is_short(std::u32string_view text) { return text.size() <= 16; }
 
-/// A source of texts in memory, each as a single part.
+/// A source of texts in memory that returns each text as a single part.
 class WholeTexts : public TextSource {
  public:
   explicit WholeTexts(std::span<const std::string> texts) : texts_(texts) {}

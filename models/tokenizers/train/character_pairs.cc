@@ -13,12 +13,12 @@ namespace {
 using Symbol = PairMerger::Symbol;
 using Candidate = PairMerger::Candidate;
 
-/// The texts of symbols, and the merge rules that depend on them.
+/// The texts of all symbols, and the merge rules that depend on these texts.
 class Texts : public PairMerger::Rules {
  public:
   explicit Texts(const CharacterPairRules& rules) : rules_(rules) {}
 
-  /// Returns the symbol of `text`, and true if it is new.
+  /// Returns the symbol of `text`, and true if the symbol is new.
   std::pair<Symbol, bool> intern(const std::u32string& text) {
     const auto [it, added] = ids_.emplace(text, static_cast<Symbol>(texts_.size()));
     if (added) texts_.push_back(&it->first);
@@ -52,10 +52,10 @@ class Texts : public PairMerger::Rules {
 
   const CharacterPairRules& rules_;
   std::unordered_map<std::u32string, Symbol> ids_;
-  std::vector<const std::u32string*> texts_;  // by symbol; pointers to the keys of ids_
+  std::vector<const std::u32string*> texts_;  // indexed by symbol; pointers to the keys of ids_
 };
 
-/// Adds `words` to the merger, split where no piece can cross.
+/// Adds `words` to the merger after splitting them at boundaries that no piece can cross.
 void add_words(PairMerger& merger, const WordTable& words, const CountedCharacters& characters,
                const CharacterPairRules& rules) {
   std::unordered_map<char32_t, Symbol> symbols;

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Number of bytes per thread that are read before they are counted.
+// Number of bytes per thread that are read before their words are counted.
 constexpr std::size_t kBytesPerThread = 4 * kTextPartBytes;
 constexpr double kNanosecondsPerByte = 20;
 
@@ -36,7 +36,7 @@ WordTable count_parts(TextSource& texts, Workers& workers, CountPart count) {
   WordTable words = std::move(tables.front());
   for (std::size_t i = 1; i < tables.size(); ++i) {
     words.add(tables[i]);
-    tables[i] = WordTable();  // frees its memory
+    tables[i] = WordTable();  // frees memory early
   }
   return words;
 }

@@ -36,10 +36,12 @@ using Names = std::vector<std::string>;
 
 constexpr const char *kUnknown = "<unk>", *kBertUnknown = "[UNK]";
 constexpr const char *kCls = "[CLS]", *kSep = "[SEP]", *kBegin = "<s>", *kEnd = "</s>";
-constexpr std::int64_t kDefaultMinFrequency = 2;      // default min_frequency of pairs
-constexpr std::int64_t kDefaultAlphabetLimit = 1000;  // default limit_alphabet of WordPiece
+/// Default min_frequency for pairs.
+constexpr std::int64_t kDefaultMinFrequency = 2;
+/// Default limit_alphabet for WordPiece.
+constexpr std::int64_t kDefaultAlphabetLimit = 1000;
 
-/// Creates a component from its description in tokenizer.json.
+/// Creates a component from its description in the format of tokenizer.json.
 template <class Part>
 Part part(const json& described) {
   Part result;
@@ -47,7 +49,7 @@ Part part(const json& described) {
   return result;
 }
 
-/// An option that only some kinds support.
+/// An option that is supported by some kinds of tokenizers only.
 struct OptionUse {
   const char* name;
   bool is_set;
@@ -80,12 +82,12 @@ void check_kind(const TokenizerTrainerOptions& o) {
   }
 }
 
-/// Returns the special tokens in order, without duplicates.
+/// Returns the special tokens in order and without duplicates.
 Names special_tokens(const TokenizerTrainerOptions& options) {
   Names tokens;
   for (const std::string& token :
        options.special_tokens ? *options.special_tokens : default_special_tokens(options.kind)) {
-    if (token.empty()) throw ArgumentError("special_tokens: one of them is empty");
+    if (token.empty()) throw ArgumentError("special_tokens contains an empty token");
     if (find_invalid_utf8(token) < token.size())
       throw ArgumentError(fmt::format("special_tokens: '{}' is not UTF-8", excerpt(token)));
     if (std::find(tokens.begin(), tokens.end(), token) == tokens.end()) tokens.push_back(token);
@@ -103,7 +105,7 @@ std::string unknown_token(const Names& special, LearnedKind kind) {
   for (const char* name : {kUnknown, kBertUnknown})
     if (place_in(special, name)) return name;
   throw ArgumentError(fmt::format(
-      "a tokenizer of kind {} needs an unknown token among its special tokens: {} or {}",
+      "a tokenizer of kind {} requires {} or {} among its special tokens as the unknown token",
       choice_name(kind), kUnknown, kBertUnknown));
 }
 
@@ -119,9 +121,10 @@ std::vector<AddedToken> added_tokens(const Names& special) {
   return added;
 }
 
-/// Returns the template with the tokens `front` and `back`, each of which may be null: [CLS] A
-/// [SEP] and [CLS] A [SEP] B [SEP], or A </s> and A </s> B </s>, or <s> A and <s> A <s> B. Returns
-/// null if a token is not among the special tokens.
+/// Returns the templates for single texts and pairs that add the tokens `front` and `back`, for
+/// example "[CLS] A [SEP]" and "[CLS] A [SEP] B [SEP]". Each of the tokens may be null: the
+/// templates are then "A </s>" and "A </s> B </s>", or "<s> A" and "<s> A <s> B". Returns null if a
+/// token is not one of the special tokens.
 PostProcessorPtr make_template(const Names& special, const char* front, const char* back) {
   for (const char* name : {front, back})
     if (name != nullptr && !place_in(special, name)) return nullptr;
@@ -147,7 +150,7 @@ PostProcessorPtr make_template(const Names& special, const char* front, const ch
     use(back);
   }
   json pair = single;
-  // Both texts of a pair have type id 0 for T5. For LLaMA and BERT, the second one has type id 1.
+  // For T5, both texts of a pair have type id 0. For LLaMA and BERT, the second text has type id 1.
   const int second = front != nullptr ? 1 : 0;
   if (back == nullptr) pair.push_back(token(front, second));
   pair.push_back(text("B", second));
@@ -169,7 +172,7 @@ Vocabulary vocabulary_of(const Names& pieces) {
 void check_size(std::size_t found, const TokenizerTrainerOptions& options, const Names& special) {
   if (static_cast<std::int64_t>(found) <= options.vocab) return;
   throw ArgumentError(
-      fmt::format("vocab {} is too small: {} characters and {} special tokens have an id each",
+      fmt::format("vocab {} is too small: {} characters and {} special tokens each require an id",
                   options.vocab, found - special.size(), special.size()));
 }
 
@@ -186,7 +189,8 @@ SubwordParts learn_byte_bpe(TextSource& texts, const TokenizerTrainerOptions& op
                      .post_processor = make_template(special, kCls, kSep),
                      .decoder = part<DecoderPtr>(bytes)};
   if (parts.post_processor == nullptr) parts.post_processor = part<PostProcessorPtr>(bytes);
-  // No text is unknown to a byte-level model, but word masking with the unknown id needs one.
+  // To a byte-level model, no text is unknown, but masking of words with the unknown id requires
+  // that id.
   for (const char* name : {kUnknown, kBertUnknown})
     if (const auto id = place_in(special, name)) parts.special.unk = static_cast<std::int32_t>(*id);
   const std::u32string alphabet(byte_characters().begin(), byte_characters().end());
@@ -234,7 +238,7 @@ SubwordParts learn_word_piece(TextSource& texts, const TokenizerTrainerOptions& 
   return parts;
 }
 
-/// Trains a tokenizer of whole words.
+/// Trains a tokenizer whose pieces are whole words.
 SubwordParts learn_word_level(TextSource& texts, const TokenizerTrainerOptions& options,
                               const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);
@@ -254,8 +258,8 @@ SubwordParts learn_word_level(TextSource& texts, const TokenizerTrainerOptions& 
   return parts;
 }
 
-/// Returns the options for SentencePiece's trainers, whose vocabulary size includes their own three
-/// special pieces.
+/// Returns the options for SentencePiece's trainers. Their vocabulary size includes three special
+/// pieces of their own.
 SentencePieceTraining training_of(const TokenizerTrainerOptions& options, const Names& special) {
   constexpr std::int64_t kOwn = 3;
   const bool bytes = options.byte_fallback.value_or(false);
@@ -269,7 +273,7 @@ SentencePieceTraining training_of(const TokenizerTrainerOptions& options, const 
   return training;
 }
 
-/// Returns the pieces of a trained model that represent text, in order.
+/// Returns those pieces of a trained model that represent text, in order.
 std::vector<const SentencePieceModel::Piece*> text_pieces(const SentencePieceModel& model,
                                                           const Names& special) {
   using Kind = SentencePieceModel::Kind;
@@ -281,7 +285,7 @@ std::vector<const SentencePieceModel::Piece*> text_pieces(const SentencePieceMod
   return pieces;
 }
 
-/// Returns the components of T5's tokenizer.json for a trained model, except model and
+/// Returns the components of T5's tokenizer.json for a trained model, except the model and the
 /// post-processor.
 SubwordParts sentence_piece_parts(const SentencePieceModel& model, const Names& special) {
   json normalizers = json::array();
@@ -291,7 +295,7 @@ SubwordParts sentence_piece_parts(const SentencePieceModel& model, const Names& 
     normalizers.push_back(
         {{"type", "Precompiled"}, {"precompiled_charsmap", spelled.get<std::string>()}});
   }
-  // As in SentencePiece, collapse runs of spaces to one and strip spaces at the ends.
+  // As in SentencePiece, collapse runs of spaces to one space and strip spaces at the ends.
   normalizers.push_back({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}});
   normalizers.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}});
   const json metaspace = {{"type", "Metaspace"},
@@ -329,9 +333,9 @@ SubwordParts learn_unigram(TextSource& texts, const TokenizerTrainerOptions& opt
   return parts;
 }
 
-/// Returns the merges that produce `pieces`, the best piece first. For each piece, these are all
-/// pairs of pieces that spell it, since SentencePiece joins any of them, with the smallest ids
-/// first.
+/// Returns the merges that produce `pieces`, those of the best piece first. Each piece has a merge
+/// for each pair of pieces that spells it, because SentencePiece joins any of these pairs. The
+/// pairs with the smallest ids are first.
 subwords::Bpe::Merges merges_of(const std::vector<const SentencePieceModel::Piece*>& pieces) {
   std::unordered_map<std::string_view, std::size_t> places;
   for (const auto* piece : pieces)
@@ -353,7 +357,7 @@ subwords::Bpe::Merges merges_of(const std::vector<const SentencePieceModel::Piec
 }
 
 /// Trains character-level BPE with the components of LLaMA's tokenizer, except that runs of spaces
-/// are collapsed to one.
+/// are collapsed to one space.
 SubwordParts learn_character_bpe(TextSource& texts, const TokenizerTrainerOptions& options,
                                  const Names& special, Workers& workers) {
   const std::string unknown = unknown_token(special, options.kind);

@@ -17,7 +17,7 @@ std::int64_t count_of(const std::uint32_t* word) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(word[2]) << 32 | word[1]);
 }
 
-/// Appends `word` unless it is the last element.
+/// Appends `word` unless it is already the last element.
 void note(std::vector<std::uint32_t>& words, std::uint32_t word) {
   if (words.empty() || words.back() != word) words.push_back(word);
 }
@@ -90,9 +90,9 @@ std::optional<PairMerger::Candidate> PairMerger::best() {
     const Candidate top = queue_.top();
     queue_.pop();
     const Pair& pair = pairs_[top.pair];
-    if (pair.words.empty()) continue;  // merged already
+    if (pair.words.empty()) continue;  // already merged
     if (pair.count == top.count) return top;
-    push(top.pair);  // the entry is outdated: decreased counts are not pushed immediately
+    push(top.pair);  // the entry was outdated: decreases are not pushed immediately
   }
   return std::nullopt;
 }
@@ -138,7 +138,7 @@ void PairMerger::merge_in(std::uint32_t at, const Candidate& pair, Symbol merged
     i += 2;
   }
   word[0] = static_cast<std::uint32_t>(kept);
-  // The gap after the shortened word remains, because other words are referred to by their offsets.
+  // The gap after the shortened word remains, because words are identified by their offsets.
 }
 
 void PairMerger::take_lost(Symbol left, Symbol right, std::int64_t count) {
@@ -164,12 +164,12 @@ void PairMerger::merge(const Candidate& pair, Symbol merged) {
   const std::vector<std::uint32_t> words = std::move(pairs_[pair.pair].words);
   pairs_[pair.pair].words.clear();
   for (std::size_t i = 0; i < words.size(); ++i) {
-    // Words are accessed in random order. Without prefetching, memory latency dominates.
+    // Words are accessed in random order. Without prefetching, memory latency would dominate.
     constexpr std::size_t kAhead = 8;
     if (i + kAhead < words.size()) __builtin_prefetch(words_.data() + words[i + kAhead]);
     merge_in(words[i], pair, merged);
   }
-  // Update all counts before the queue, since both sides may change the same pair.
+  // Update all counts before updating the queue, because both sides may change the same pair.
   for (const Symbol symbol : touched_before_) {
     Change& change = before_[static_cast<std::size_t>(symbol)];
     take_lost(symbol, pair.left, change.lost);

@@ -12,8 +12,8 @@
 
 namespace WEFT_API weft {
 
-/// Words as sequences of symbols, with an index of pairs: the number of occurrences of each pair
-/// and the words that contain it. A merge visits only the words that contain the pair.
+/// Words as sequences of symbols, with an index of their pairs. For each pair, the index stores its
+/// number of occurrences and the words that contain it, so that a merge visits only those words.
 class PairMerger {
  public:
   using Symbol = std::int32_t;
@@ -22,32 +22,30 @@ class PairMerger {
     Symbol left = 0, right = 0;
     std::uint32_t pair = 0;
   };
-  /// Orders candidates by their left id, then by their right id.
+  /// Orders candidates by their left ids, and then by their right ids.
   static bool has_smaller_ids(const Candidate& a, const Candidate& b) {
     return a.left != b.left ? a.left < b.left : a.right < b.right;
   }
 
-  /// The merge rules apart from frequency. The defaults are those of Hugging Face's tokenizers
-  /// library.
+  /// Merge rules other than frequency. The defaults are those of Hugging Face's tokenizers library.
   class Rules {
    public:
     virtual ~Rules() = default;
-    /// Returns true if two symbols may be merged. It is not called for the pairs in words that are
-    /// added.
+    /// Returns true if two symbols may be merged. It is not called for pairs in the initial words.
     virtual bool may_merge(Symbol /*left*/, Symbol /*right*/) const { return true; }
-    /// Returns true if `a` is merged before the equally frequent `b`.
+    /// Returns true if `a` is merged before `b`, which has the same frequency.
     virtual bool goes_first(const Candidate& a, const Candidate& b) const {
       return has_smaller_ids(a, b);
     }
   };
   struct Settings {
-    /// Rarer pairs are never merged.
+    /// Pairs that are less frequent are never merged.
     std::int64_t least = 1;
-    /// The merge rules; null for the defaults. They must outlive the merger.
+    /// The merge rules, or null for the default rules. They must outlive the merger.
     const Rules* rules = nullptr;
     /// Applies to a merged pair that reappears because a later merge produces one of its halves
-    /// again. If true, it is counted from zero. If false, its old count remains, so that it is
-    /// merged at once, as in Hugging Face's tokenizers library.
+    /// again. If true, its count restarts from zero. If false, its old count is kept, so that it is
+    /// merged immediately, as in Hugging Face's tokenizers library.
     bool recounts_remade_pairs = false;
   };
 
@@ -56,25 +54,25 @@ class PairMerger {
   /// Adds a word that occurs `count` times. Throws DataError if the words have more than about 2^32
   /// symbols in total.
   void add_word(std::span<const Symbol> symbols, std::int64_t count);
-  /// Counts the pairs. To be called once, after all words have been added. `symbols` is the number
-  /// of symbols.
+  /// Counts the pairs. Must be called once, after all words have been added. `symbols` is the
+  /// number of symbols.
   void begin(std::size_t symbols);
-  /// Returns the next pair to merge; none if no pair is frequent enough.
+  /// Returns the next pair to merge, or std::nullopt if no pair is frequent enough.
   std::optional<Candidate> best();
-  /// Merges `pair`, the result of best(), into `merged`: a new symbol (the next number) or an
-  /// existing one.
+  /// Merges `pair`, which must be the result of best(), into `merged`, which must be an existing
+  /// symbol or a new one (the next number).
   void merge(const Candidate& pair, Symbol merged);
 
  private:
   struct Pair {
     std::uint64_t key = 0;
     std::int64_t count = 0;
-    std::vector<std::uint32_t> words;  // words that contain the pair or contained it earlier
+    std::vector<std::uint32_t> words;  // words that contain or contained the pair
   };
   /// The effect of a merge on the pairs of a neighbouring symbol.
   struct Change {
-    std::int64_t made = 0;  // new pairs with the merged symbol
-    std::int64_t lost = 0;  // lost pairs with one of its two halves
+    std::int64_t made = 0;  // number of new pairs with the merged symbol
+    std::int64_t lost = 0;  // number of lost pairs with one of its two halves
     std::vector<std::uint32_t> words;
     bool touched = false;
   };
@@ -95,7 +93,7 @@ class PairMerger {
     return settings_.rules == nullptr || settings_.rules->may_merge(left, right);
   }
 
-  /// Orders a queue so that its top is the most frequent pair, with ties resolved by the rules.
+  /// Orders a queue so that its top is the most frequent pair. The rules resolve ties.
   struct GoesLater {
     const Rules* rules;
     bool operator()(const Candidate& a, const Candidate& b) const {
@@ -105,13 +103,13 @@ class PairMerger {
   };
 
   Settings settings_;
-  // For every word: its size, its count in two 32-bit halves, its symbols.
+  // For each word: its size, its count (as two 32-bit halves) and its symbols.
   std::vector<std::uint32_t> words_;
   std::vector<Pair> pairs_;
-  std::vector<std::uint32_t> slots_;  // a hash table: 1 + index in pairs_, 0 = free
+  std::vector<std::uint32_t> slots_;  // a hash table: 1 + index in pairs_; 0 marks a free slot
   std::priority_queue<Candidate, std::vector<Candidate>, GoesLater> queue_;
 
-  Changes before_, after_;  // for the symbol before the merged pair, and for the one after it
+  Changes before_, after_;  // for symbols before and after the merged pair
   std::vector<Symbol> touched_before_, touched_after_;
 };
 

@@ -43,7 +43,7 @@ void add_symbols(std::vector<Piece>& pieces, std::span<const std::string> symbol
   std::unordered_set<std::string> known;
   for (const Piece& piece : pieces) known.insert(piece.text);
   for (const std::string& symbol : symbols) {
-    if (symbol.empty()) throw ArgumentError("symbols: one of them is empty");
+    if (symbol.empty()) throw ArgumentError("'symbols' contains an empty symbol");
     if (!known.insert(symbol).second)
       throw ArgumentError(fmt::format("symbols: '{}' is already a piece", symbol));
     pieces.push_back({symbol, 0, Kind::symbol});

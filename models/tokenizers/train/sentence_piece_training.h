@@ -1,4 +1,4 @@
-// Common parts of the trainers for SentencePiece models.
+// Functions and options that the trainers for SentencePiece models share.
 #pragma once
 
 #include <cstddef>
@@ -16,42 +16,42 @@ namespace WEFT_API weft {
 
 /// Options of the SentencePiece trainers.
 struct SentencePieceTraining {
-  /// Maximum vocabulary size, including "<unk>", "<s>" and "</s>". The result is smaller if the
+  /// Maximum vocabulary size, including "<unk>", "<s>" and "</s>". The vocabulary is smaller if the
   /// text does not yield enough pieces.
   std::int64_t vocab = 8000;
-  /// User-defined symbols: each is always one id, wherever it occurs in a text.
+  /// User-defined symbols. Each symbol always has a single id, wherever it occurs in a text.
   std::vector<std::string> symbols = {};
-  /// Fraction of the text's characters that the vocabulary must cover, in (0, 1]. The rarest
-  /// characters beyond that are unknown.
+  /// Fraction of the characters in the text that the vocabulary must cover, in (0, 1]. The
+  /// remaining characters, which are the rarest ones, become unknown.
   double character_coverage = 0.9995;
-  /// The normalisation of texts: a name that character_rules() accepts.
+  /// The name of the normalisation rules for texts. See character_rules().
   std::string normalization = "nmt_nfkc";
-  /// Unknown characters become the ids of their bytes, which adds 256 byte pieces.
+  /// If true, unknown characters are encoded as the ids of their bytes, which adds 256 byte pieces.
   bool byte_fallback = false;
-  /// BPE only: rarer pairs do not become a piece.
+  /// BPE only: pairs that are less frequent do not become pieces.
   std::int64_t min_frequency = 2;
   /// Unigram only: the number of frequent substrings with which training starts.
   std::int64_t seed_pieces = 1000000;
 };
 
-/// Throws ArgumentError for options out of range.
+/// Throws ArgumentError if an option is out of range.
 void check_training(std::int64_t vocab, double character_coverage);
 void check_training(const SentencePieceTraining& options);
 
-/// Appends `symbols` to `pieces`. Throws ArgumentError for an empty or duplicate symbol.
+/// Appends `symbols` to `pieces`. Throws ArgumentError if a symbol is empty or occurs twice.
 void add_symbols(std::vector<SentencePieceModel::Piece>& pieces,
                  std::span<const std::string> symbols);
-/// Returns a model with the special pieces, symbols and byte pieces, and its normalizer. Throws as
-/// check_training(), add_symbols() and character_rules().
+/// Returns a model that contains the special pieces, the symbols, the byte pieces and the
+/// normalizer. Throws the same exceptions as check_training(), add_symbols() and character_rules().
 SentencePieceModel begin_model(const SentencePieceTraining& options);
 /// Returns the normalizer of `model`.
 SentencePieceNormalizer training_normalizer(const SentencePieceModel& model);
 /// Returns a trie that finds `symbols` in texts.
 PieceTrie symbol_trie(std::span<const std::string> symbols);
 
-/// Removes those `characters` that are symbols, which already have an id. Returns the number of
-/// pieces that may be added to those of the model and the characters. Throws ArgumentError if
-/// `vocab` is too small.
+/// Removes those `characters` that are also symbols, because symbols already have an id. Returns
+/// the number of pieces that may be added to the pieces of the model and the characters. Throws
+/// ArgumentError if `vocab` is too small.
 std::size_t pieces_to_learn(std::int64_t vocab, const SentencePieceModel& model,
                             CountedCharacters& characters);
 

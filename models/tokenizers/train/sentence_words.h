@@ -1,5 +1,5 @@
-// The words on which SentencePiece models are trained, and the characters that the models must
-// have.
+// Counts the words on which SentencePiece models are trained, and the characters that the models
+// must contain.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace WEFT_API weft {
 
-/// Calls give(word, next) for every word of a normalised text. `next` is the character after the
-/// word, or 0 at the end of the text and before a symbol. A word ends before `c` if ends(word so
-/// far, c) is true, and at each of `symbols`, which are not part of any word. Throws FormatError
-/// for invalid UTF-8.
+/// Calls give(word, next) for each word of a normalised text. `next` is the character after the
+/// word, or 0 at the end of the text and before a symbol. A word ends before the character `c` if
+/// ends(word, c) returns true for the word so far. It also ends at each of `symbols`, which are not
+/// part of any word. Throws FormatError for invalid UTF-8.
 template <class Ends, class Give>
 void for_each_word(std::string_view text, const PieceTrie& symbols, const Ends& ends,
                    const Give& give) {
@@ -43,22 +43,22 @@ void for_each_word(std::string_view text, const PieceTrie& symbols, const Ends& 
   end(text.size(), 0);
 }
 
-/// Counts the words of all lines of `texts`, each with its leading U+2581. If `followed`, the
-/// character after the word is appended: the U+2581 of the next word, or U+0000.
+/// Counts the words in all lines of `texts`. Words include their leading U+2581. If `followed` is
+/// true, the character after the word is appended: the U+2581 of the next word, or U+0000.
 WordTable count_sentence_words(TextSource& texts, const SentencePieceNormalizer& normalizer,
                                const PieceTrie& symbols, bool followed, Workers& workers);
 
-/// Characters and their numbers of occurrences.
+/// Characters with their numbers of occurrences.
 using CountedCharacters = std::vector<std::pair<char32_t, std::int64_t>>;
 
-/// Counts characters to determine which of them a vocabulary must have.
+/// Counts characters to determine which of them a vocabulary must contain.
 class CharacterCounts {
  public:
   /// Adds the characters of a text that occurs `count` times.
   void add(std::u32string_view text, std::int64_t count);
-  /// Returns the most frequent characters that make up the fraction `coverage` of all, the most
-  /// frequent first, with ties in code point order. If `blank_first`, the result starts with
-  /// U+2581, however rare it is.
+  /// Returns the most frequent characters that together make up the fraction `coverage` of all
+  /// characters, in order of frequency, with ties in code point order. If `blank_first` is true,
+  /// U+2581 is always the first character of the result, even if it is rare.
   CountedCharacters required(double coverage, bool blank_first = false) const;
 
  private:

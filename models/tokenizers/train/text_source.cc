@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-/// True if a whitespace character starts at `at`. Invalid UTF-8 is not whitespace.
+/// Returns true if a whitespace character starts at `at`. Invalid UTF-8 is not whitespace.
 bool is_white_at(std::string_view text, std::size_t at) {
   return examine_character(text, at) > 0 && is_white_space(next_code_point(text, at));
 }

@@ -12,13 +12,13 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kLongestPiece = 16;  // characters
+constexpr std::size_t kLongestPiece = 16;  // number of characters
 
 }  // namespace
 
 bool is_possible_piece(std::u32string_view text) {
   if (text.empty() || text.size() > kLongestPiece) return false;
-  int before = USCRIPT_INVALID_CODE;  // any
+  int before = USCRIPT_INVALID_CODE;  // no script yet
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == 0 || text[i] == U' ') return false;
     if (text[i] == sentence_piece::kBlankCharacter) {
@@ -36,7 +36,7 @@ bool is_possible_piece(std::u32string_view text) {
 std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const CountedWords& words,
                                                                     std::size_t most) {
   std::u32string all;
-  std::vector<std::uint32_t> ends;  // by character: the end of its word
+  std::vector<std::uint32_t> ends;  // ends[i] is the end of the word that contains character i
   std::vector<std::int64_t> counts;
   for (const auto& [word, count] : words) {
     all += word;
@@ -45,7 +45,7 @@ std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const Counte
   }
   if (all.size() > std::numeric_limits<std::uint32_t>::max())
     throw DataError("the distinct words have more than 2^32 characters");
-  // A suffix array: all start positions sorted by the text that follows. Common prefixes of
+  // A suffix array: all start positions, sorted by the text that follows them. Common prefixes of
   // adjacent suffixes are the repeated substrings.
   const auto from = [&](std::size_t begin) {
     return std::u32string_view(all).substr(begin, std::min(kLongestPiece + 1, ends[begin] - begin));
@@ -58,16 +58,16 @@ std::vector<std::pair<std::u32string, std::int64_t>> frequent_parts(const Counte
     const auto left = from(a), right = from(b);
     return left != right ? left < right : a < b;
   });
-  std::vector<std::int64_t> before = {0};  // prefix sums of the occurrences of suffixes
+  std::vector<std::int64_t> before = {0};  // prefix sums of the counts of suffixes
   for (const std::uint32_t begin : begins) before.push_back(before.back() + counts[begin]);
-  // Returns the length of the common prefix of suffix i and the preceding one.
+  // Returns the length of the common prefix of suffix i and the suffix before it.
   const auto shared = [&](std::size_t i) {
     if (i == 0 || i == begins.size()) return std::size_t{0};
     const auto left = from(begins[i - 1]), right = from(begins[i]);
     const auto [a, b] = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
     return static_cast<std::size_t>(a - left.begin());
   };
-  struct Run {  // adjacent suffixes that share a prefix of `size` characters
+  struct Run {  // adjacent suffixes that have a common prefix of `size` characters
     std::size_t size, first;
   };
   std::vector<Run> open;

@@ -17,11 +17,11 @@
 namespace weft {
 namespace {
 
-using Pieces = std::vector<std::pair<std::string, double>>;  // with log-probabilities
+using Pieces = std::vector<std::pair<std::string, double>>;  // texts with log-probabilities
 using Counts = std::vector<std::pair<std::string, std::int64_t>>;
 using Kind = SentencePieceModel::Kind;
 
-// Sorts by value, the largest first, with ties in order of keys.
+// Sorts by value in descending order, with ties in order of keys.
 template <class List>
 void sort_by_value(List& list) {
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
@@ -38,7 +38,8 @@ double digamma(double x) {
          y * (1.0 / 24 - y * (7.0 / 960 - y * (31.0 / 8064 - y * (127.0 / 30720))));
 }
 
-/// Returns a word without the character that follows it.
+/// Returns `word` without its last character, which is the character that follows the word in the
+/// text.
 std::u32string_view within(std::u32string_view word) { return word.substr(0, word.size() - 1); }
 
 CountedWords characters_of(const WordTable& words) {
@@ -48,10 +49,10 @@ CountedWords characters_of(const WordTable& words) {
   return result;
 }
 
-/// Trains the pieces by expectation maximisation with pruning.
+/// Trains the pieces by expectation maximisation (EM) with pruning.
 class Trainer {
  public:
-  /// Words are split at characters that are not in `required`.
+  /// Splits words at characters that are not in `required`.
   Trainer(const CountedWords& words, const CountedCharacters& required, std::size_t seed_pieces) {
     std::map<char32_t, std::int64_t> known(required.begin(), required.end());
     CountedWords parts;
@@ -92,13 +93,15 @@ class Trainer {
       if (pieces_.size() <= wanted) return std::move(pieces_);
       const std::size_t before = pieces_.size();
       prune(wanted);
-      if (pieces_.size() == before) return std::move(pieces_);  // no piece can be pruned
+      if (pieces_.size() == before) return std::move(pieces_);  // no more pieces can be pruned
     }
   }
 
  private:
-  static constexpr double kLeastCount = 0.5;  // minimum expected count of a piece that is kept
-  static constexpr double kShare = 0.75;      // fraction of pieces that a pruning step keeps
+  /// Minimum expected count of a piece that is kept.
+  static constexpr double kLeastCount = 0.5;
+  /// Fraction of the pieces that a pruning step keeps.
+  static constexpr double kShare = 0.75;
 
   // Returns the current model, in which piece i has the id i + 1.
   Unigram model() const {
@@ -107,7 +110,8 @@ class Trainer {
     return Unigram(entries, {.unknown = 0});
   }
 
-  /// Performs an EM step with a prior that favours few pieces (digamma instead of the logarithm).
+  /// Performs an EM step with a prior that favours a small number of pieces (digamma instead of the
+  /// logarithm).
   void estimate() {
     const Unigram model = this->model();
     std::vector<double> expected(pieces_.size() + 1);
@@ -124,7 +128,7 @@ class Trainer {
     pieces_ = std::move(kept);
   }
 
-  /// Drops the pieces whose removal reduces the likelihood least.
+  /// Removes the pieces whose removal reduces the likelihood least.
   void prune(std::size_t wanted) {
     const Unigram model = this->model();
     std::vector<double> counts(pieces_.size() + 1);
@@ -144,11 +148,11 @@ class Trainer {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       const auto ways = model.best(pieces_[i].first, 2);
       const double count = counts[i + 1];
-      if (ways.size() == 1) {  // there is no alternative to the piece
+      if (ways.size() == 1) {  // the piece has no alternative segmentation
         if (count > 0) kept.push_back(pieces_[i]);
         continue;
       }
-      // Dropped: the piece is unused, or the best segmentation of its own text has several pieces.
+      // Drop the piece if it is unused or if the best segmentation of its text has several pieces.
       if (count == 0 || ways[0].pieces.size() > 1) continue;
       const auto& instead = ways[1].pieces;
       const double now = std::log(count) - std::log(total);
@@ -174,7 +178,7 @@ class Trainer {
   Pieces pieces_;
 };
 
-/// Returns the required characters and the best of the other pieces, `wanted` in total.
+/// Returns the required characters and the best of the other pieces, `wanted` pieces in total.
 Pieces finished(const Pieces& learned, const CountedCharacters& required, std::size_t wanted) {
   std::unordered_map<std::string, double> scores(learned.begin(), learned.end());
   double worst = 0;
@@ -212,7 +216,7 @@ SentencePieceTokenizer train_unigram(TextSource& texts, const SentencePieceTrain
   const std::size_t others = pieces_to_learn(options.vocab, model, required);
   const auto vocab = static_cast<std::size_t>(options.vocab);
   Trainer trainer(words, required, static_cast<std::size_t>(options.seed_pieces));
-  // Train 10% more pieces than wanted, of which the best are kept.
+  // Train 10% more pieces than requested, and keep the best of them.
   const Pieces learned = trainer.run(vocab + vocab / 10);
   for (const auto& [text, score] : finished(learned, required, required.size() + others))
     model.pieces.push_back({text, static_cast<float>(score), Kind::normal});

@@ -1,4 +1,4 @@
-// Trains unigram models (Kudo 2018) as SentencePiece does.
+// Trains unigram models (Kudo 2018) in the same way as SentencePiece.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@
 
 namespace WEFT_API weft {
 
-/// Trains a model on the lines of `texts`. The result depends on texts and options only, not on the
-/// number of threads. Memory grows with the number of distinct words, not with the size of the
-/// texts. Pieces contain no space except at the start, have characters of one script only, and have
-/// at most 16 characters. Throws ArgumentError for options out of range or a vocabulary that is too
-/// small for the characters.
+/// Trains a model on the lines of `texts`. The result depends only on the texts and options, not on
+/// the number of threads. Memory usage grows with the number of distinct words, not with the size
+/// of the texts. Pieces contain no space except at the start, have characters of one script only,
+/// and have at most 16 characters. Throws ArgumentError if an option is out of range or the
+/// vocabulary is too small for the characters.
 SentencePieceTokenizer train_unigram(TextSource& texts, const SentencePieceTraining& options,
                                      Workers& workers);
-/// As above, for texts in memory, on all threads.
+/// As above, for texts in memory. Uses all threads.
 SentencePieceTokenizer train_unigram(std::span<const std::string> texts,
                                      const SentencePieceTraining& options = {});
 

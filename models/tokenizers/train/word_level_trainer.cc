@@ -22,8 +22,8 @@ std::vector<std::string> train_word_level(const WordTable& words,
   std::vector<std::size_t> order(words.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::erase_if(order, [&](std::size_t i) { return words.count(i) < options.min_frequency; });
-  // Byte order of UTF-8 is code point order. Enough words are sorted even if some of them are
-  // special tokens, which are skipped below.
+  // The byte order of UTF-8 equals code point order. The sorted range is large enough even if some
+  // of its words are special tokens, which are skipped below.
   const auto wanted = order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), most));
   std::partial_sort(order.begin(), wanted, order.end(), [&](std::size_t a, std::size_t b) {
     return words.count(a) != words.count(b) ? words.count(a) > words.count(b)

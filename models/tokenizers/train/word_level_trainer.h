@@ -1,4 +1,4 @@
-// Trains vocabularies of whole words.
+// Trains vocabularies that consist of whole words.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace WEFT_API weft {
 struct WordLevelTrainerOptions {
   /// Maximum number of ids, including special tokens.
   std::int64_t vocab = 30000;
-  /// Rarer words have no id.
+  /// Words that are less frequent have no id.
   std::int64_t min_frequency = 0;
-  /// Special tokens, which get the first ids. Duplicates are ignored.
+  /// Special tokens. They have the first ids. Duplicates are ignored.
   std::vector<std::string> special_tokens = {};
 };
 
-/// Returns the special tokens followed by the most frequent words, the most frequent first, with
-/// ties in code point order. Throws ArgumentError for options out of range.
+/// Returns the special tokens, followed by the most frequent words in order of frequency, with ties
+/// in code point order. Throws ArgumentError if an option is out of range.
 std::vector<std::string> train_word_level(const WordTable& words,
                                           const WordLevelTrainerOptions& options);
 

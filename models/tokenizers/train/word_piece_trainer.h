@@ -1,5 +1,5 @@
-// Trains WordPiece vocabularies as Hugging Face's tokenizers library does: by BPE in which pieces
-// that continue a word have a prefix.
+// Trains WordPiece vocabularies in the same way as Hugging Face's tokenizers library, which uses
+// BPE with a prefix for pieces that continue a word.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace WEFT_API weft {
 
-/// See BpeTrainerOptions for the meaning of the fields.
+/// Options for WordPiece training. The fields are documented in BpeTrainerOptions.
 struct WordPieceTrainerOptions {
   std::int64_t vocab = 30000;
   std::int64_t min_frequency = 0;
@@ -24,8 +24,8 @@ struct WordPieceTrainerOptions {
 };
 
 /// Returns the pieces in order of id. Hugging Face's tokenizers library resolves ties between
-/// equally frequent pairs arbitrarily; here, characters have ids in code point order, and smaller
-/// ids go first. Throws as train_bpe() does.
+/// equally frequent pairs arbitrarily. In this implementation, characters have ids in code point
+/// order, and pairs with smaller ids are merged first. Throws the same exceptions as train_bpe().
 std::vector<std::string> train_word_pieces(const WordTable& words,
                                            const WordPieceTrainerOptions& options);
 

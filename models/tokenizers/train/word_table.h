@@ -1,4 +1,5 @@
-// Words and their frequencies, which is all that trainers keep of a corpus.
+// A table of words and their frequencies, which are the only information about a corpus that
+// trainers keep.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace WEFT_API weft {
 
-/// A hash table of words and their counts. Its memory grows with the number of distinct words, not
-/// with the counts.
+/// A hash table of words and their counts. Its memory usage grows with the number of distinct
+/// words, not with the counts.
 class WordTable {
  public:
   WordTable();
@@ -26,15 +27,15 @@ class WordTable {
 
  private:
   struct Entry {
-    std::uint64_t begin = 0;  // in bytes_
+    std::uint64_t begin = 0;  // offset in bytes_
     std::uint32_t size = 0;
-    std::uint32_t hash = 0;  // distinguishes most words without comparing bytes
+    std::uint32_t hash = 0;  // distinguishes most words without comparing their bytes
     std::int64_t count = 0;
   };
   void grow();
 
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> slots_;  // 1 + index in entries_, 0 = free
+  std::vector<std::uint32_t> slots_;  // 1 + index in entries_; 0 marks a free slot
   std::string bytes_;
 };
 

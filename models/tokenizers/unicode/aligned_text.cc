@@ -14,14 +14,14 @@ namespace {
 void check_size(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::uint32_t>::max())
     throw DataError(
-        fmt::format("a text of {} bytes: at most 4 GiB can be tokenized at a time", bytes));
+        fmt::format("cannot tokenize a text of {} bytes: at most 4 GiB are supported", bytes));
 }
 
 std::uint32_t end_of(std::string_view text) { return static_cast<std::uint32_t>(text.size()); }
 
-/// Limits the growth of a text: chained replacements could expand a few bytes without bound. The
-/// limit is far above what real text needs. U+FDFA expands to 18 letters, each of which becomes two
-/// characters in byte-level models.
+/// Limits the growth of a text, because chained replacements could expand a few bytes without
+/// bound. The limit is far higher than real text requires: U+FDFA expands to 18 letters, each of
+/// which becomes two characters in byte-level models.
 void check_growth(std::size_t written, std::size_t input) {
   constexpr std::size_t kMostTimes = 64, kAlways = std::size_t{1} << 20;
   if (written <= kMostTimes * input + kAlways) return;
@@ -85,7 +85,7 @@ bool TextEdit::at_input_begin() const {
 }
 
 void TextEdit::record_spans() {
-  // Everything written so far is at its original offset.
+  // So far, all written bytes are at their original offsets.
   const std::string_view written = written_;
   spans_.resize(written.size());
   for (std::size_t at = 0; at < written.size();) {

@@ -1,4 +1,4 @@
-// Iteration over UTF-8 that is known to be valid.
+// Functions for iterating over UTF-8 that is known to be valid.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace WEFT_API weft {
 
-/// Returns the size of `c` in UTF-8, in bytes.
+/// Returns the number of bytes of `c` in UTF-8.
 constexpr std::size_t encoded_size(char32_t c) {
   return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
 
-/// Returns the character at byte `at` of valid UTF-8.
+/// Returns the character at byte `at`. `text` must be valid UTF-8.
 inline char32_t character_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
@@ -28,7 +28,7 @@ inline char32_t character_at(std::string_view text, std::size_t at) {
   return (first & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
 }
 
-/// As character_at(), and advances `at` past the character.
+/// Like character_at(), but also advances `at` past the character.
 inline char32_t take_character(std::string_view text, std::size_t& at) {
   const char32_t c = character_at(text, at);
   at += character_size(text[at]);
@@ -42,7 +42,7 @@ inline char32_t character_before(std::string_view text, std::size_t end) {
   return character_at(text, at);
 }
 
-/// Returns the number of code points in valid UTF-8.
+/// Returns the number of code points in `text`, which must be valid UTF-8.
 inline std::size_t count_characters(std::string_view text) {
   std::size_t count = 0;
   for (const char byte : text) count += is_continuation(byte) ? 0 : 1;
@@ -57,7 +57,7 @@ inline std::u32string utf32(std::string_view text) {
 }
 
 constexpr bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
-/// True if all bytes are ASCII.
+/// Returns true if all bytes are ASCII.
 inline bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char byte) { return is_ascii(byte); });
 }

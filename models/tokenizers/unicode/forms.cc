@@ -30,9 +30,9 @@ const UNormalizer2* instance(UnicodeForm form) {
 
 bool composes(UnicodeForm form) { return form == UnicodeForm::nfc || form == UnicodeForm::nfkc; }
 
-/// True for characters of Unicode 12.0. Hugging Face's tokenizers library, the reference
-/// implementation, uses that version: later characters have neither a decomposition nor a combining
-/// class there.
+/// Returns true for characters that exist in Unicode 12.0, the version that Hugging Face's
+/// tokenizers library, the reference implementation, uses. In this version, newer characters have
+/// neither a decomposition nor a combining class.
 bool is_known(char32_t c) {
   if (c < 0x300) return true;
   UVersionInfo age;
@@ -45,7 +45,7 @@ std::uint8_t combining_class(char32_t c) {
 }
 
 /// An output character and its relation to the input: 0 if it replaces one character, 1 if it is
-/// inserted, -n if it replaces a character and the n after it.
+/// inserted, and -n if it replaces a character and the n characters after it.
 struct Changed {
   char32_t c;
   int change;
@@ -59,7 +59,7 @@ class Decomposer {
         data_(instance(form == UnicodeForm::nfc || form == UnicodeForm::nfd ? UnicodeForm::nfd
                                                                             : UnicodeForm::nfkd)) {}
 
-  /// Returns the next character, or none at the end.
+  /// Returns the next character, or std::nullopt at the end.
   std::optional<Changed> next() {
     while (ready_ == given_) {
       if (given_ > 0) {
@@ -119,13 +119,13 @@ class Decomposer {
   std::size_t ready_ = 0, given_ = 0;
 };
 
-/// Canonical composition (UAX 15) of the output of a Decomposer.
+/// Performs canonical composition (UAX 15) of the output of a Decomposer.
 class Composer {
  public:
   Composer(std::string_view text, UnicodeForm form)
       : parts_(text, form), data_(instance(UnicodeForm::nfc)) {}
 
-  /// Passes every character to `write`.
+  /// Calls `write` for each character.
   template <class Write>
   void run(const Write& write) {
     while (const std::optional<Changed> next = parts_.next()) {
@@ -171,13 +171,13 @@ class Composer {
   Decomposer parts_;
   const UNormalizer2* data_;
   std::optional<Changed> starter_;
-  std::vector<Changed> marks_;        // marks after the starter that were not composed
-  std::optional<std::uint8_t> last_;  // combining class of the last of these marks
+  std::vector<Changed> marks_;        // marks after the starter that have not been composed with it
+  std::optional<std::uint8_t> last_;  // combining class of the last such mark
 };
 
 void write_changed(TextEdit& edit, const Changed& changed) {
   if (changed.change > 0) return edit.add(changed.c);
-  // Because of reordered marks, the old text may end before all replacements are made.
+  // Because marks may be reordered, the old text may end before all replacements have been written.
   if (edit.at_end()) return edit.add(changed.c);
   edit.replace(changed.c);
   for (int i = changed.change; i < 0 && !edit.at_end(); ++i)

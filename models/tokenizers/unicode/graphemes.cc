@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr char32_t kBmp = 0x10000;  // size of the Basic Multilingual Plane
+constexpr char32_t kBmp = 0x10000;  // number of characters in the Basic Multilingual Plane
 
 bool find_alone(char32_t c) {
   const auto breaks = u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_GRAPHEME_CLUSTER_BREAK);

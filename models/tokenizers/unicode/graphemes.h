@@ -17,7 +17,7 @@ class Graphemes {
   Graphemes(const Graphemes&) = delete;
   Graphemes& operator=(const Graphemes&) = delete;
 
-  /// Calls `visit` with every grapheme cluster of `text`, which must be valid UTF-8.
+  /// Calls `visit` for each grapheme cluster of `text`, which must be valid UTF-8.
   void visit(std::string_view text, FunctionRef<void(std::string_view)> visit);
 
  private:
@@ -25,8 +25,8 @@ class Graphemes {
   std::unique_ptr<Iterator> iterator_;
 };
 
-/// True for most characters: there is always a grapheme boundary between two characters for which
-/// it is true, whatever surrounds them.
+/// Returns true for most characters. There is always a grapheme boundary between two characters for
+/// which the result is true, regardless of the surrounding characters.
 bool stands_alone(char32_t c);
 
 }  // namespace weft

@@ -83,7 +83,8 @@ char32_t lower_case(char32_t c) {
 int script_of(char32_t c) {
   UErrorCode status = U_ZERO_ERROR;
   const UScriptCode script = uscript_getScript(static_cast<UChar32>(c), &status);
-  constexpr char32_t kProlonged = 0x30FC;  // prolonged sound mark, shared by both kana
+  // prolonged sound mark, used in both Hiragana and Katakana
+  constexpr char32_t kProlonged = 0x30FC;
   const bool kana = script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA || c == kProlonged;
   return kana ? USCRIPT_HAN : script;
 }

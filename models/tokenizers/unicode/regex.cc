@@ -15,11 +15,12 @@ namespace {
 
 constexpr std::size_t kLongestPattern = 65536;
 constexpr int kDeepestClass = 100;
-// "^" and "$" match at every line, as in Oniguruma.
+// "^" and "$" match at each line, as in Oniguruma.
 constexpr std::uint32_t kOptions =
     PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-// The meaning of escapes in the syntax of tokenizer.json, as members of a character class. PCRE2's
-// own escapes differ: \s includes U+180E, and \w only has letters, numbers and "_".
+// The meanings of escape sequences in the syntax of tokenizer.json, written as members of a
+// character class. The escape sequences of PCRE2 differ: \s includes U+180E, and \w includes only
+// letters, numbers and "_".
 constexpr std::string_view kBlanks = "\\p{White_Space}", kNoBlanks = "\\P{White_Space}";
 constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 constexpr std::string_view kHexDigits = "0-9A-Fa-f";
@@ -28,7 +29,7 @@ constexpr std::string_view kHexDigits = "0-9A-Fa-f";
   throw FormatError(fmt::format("the pattern '{}' {}", excerpt(pattern), why));
 }
 
-/// Translates a pattern to PCRE2's syntax.
+/// Translates a pattern to the syntax of PCRE2.
 class Translation {
  public:
   explicit Translation(std::string_view pattern) : pattern_(pattern) {}
@@ -52,7 +53,7 @@ class Translation {
   }
 
  private:
-  // Translates the members of a class: from after its '[' to after its ']'.
+  // Translates the members of a character class, from the text after its '[' to its ']'.
   void members(int depth) {
     if (depth > kDeepestClass) refuse(pattern_, "has character classes nested too deeply");
     bool first = true;
@@ -72,12 +73,12 @@ class Translation {
         escape(true);
       } else if (rest.starts_with("[:")) {
         const std::size_t end = rest.find(":]");
-        if (end == std::string_view::npos) refuse(pattern_, "has an unterminated [:");
+        if (end == std::string_view::npos) refuse(pattern_, "has an unterminated '[:'");
         result_ += rest.substr(0, end + 2);
         at_ += end + 2;
       } else if (rest.starts_with("[^")) {
         refuse(pattern_, "has a negated class inside a character class, which is not supported");
-      } else if (rest.front() == '[') {  // a nested class: its members are added
+      } else if (rest.front() == '[') {  // a nested class: its members are added to the outer class
         ++at_;
         members(depth + 1);
       } else if (rest.front() == ']') {
@@ -97,7 +98,8 @@ class Translation {
     at_ += 2;
     const auto put = [&](std::string_view members, bool negated) {
       if (in_class && negated)
-        refuse(pattern_, fmt::format("has \\{} inside a character class", c));
+        refuse(pattern_,
+               fmt::format("has \\{} inside a character class, which is not supported", c));
       if (in_class) {
         result_ += members;
       } else {
@@ -111,7 +113,8 @@ class Translation {
       case 'W': return put(kWord, true);
       case 'h': return put(kHexDigits, false);
       case 'H': return put(kHexDigits, true);
-      case 'C': refuse(pattern_, "has \\C, which would split characters");
+      case 'C':
+        refuse(pattern_, "has \\C, which is not supported because it would split characters");
       default: result_ += '\\'; result_ += c;
     }
   }
@@ -142,7 +145,8 @@ Regex::Regex(const std::string& pattern) : pattern_(pattern) {
     refuse(pattern, fmt::format("does not compile with PCRE2: {} (at byte {} of '{}')",
                                 message(error), at, excerpt(translated)));
   }
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without a JIT, PCRE2 interprets the pattern
+  // if there is no JIT compiler, PCRE2 interprets the pattern
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
   code_ = std::shared_ptr<const void>(
       code, [](const void* p) { pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(p))); });
 }
@@ -166,10 +170,10 @@ void Regex::Matches::restart(std::string_view text) {
 bool Regex::Matches::next() {
   const auto* code = static_cast<const pcre2_code*>(regex_.code_.get());
   auto* data = static_cast<pcre2_match_data*>(data_);
-  // An empty match right after the previous match does not count.
+  // An empty match directly after the previous match does not count.
   const std::uint32_t options = PCRE2_NO_UTF_CHECK | (matched_ ? PCRE2_NOTEMPTY_ATSTART : 0U);
   int found = pcre2_match(code, units(text_), text_.size(), end_, options, data, nullptr);
-  // The JIT has a small stack; the interpreter allocates from the heap.
+  // The JIT uses a small stack, whereas the interpreter allocates memory on the heap.
   if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
     found =
         pcre2_match(code, units(text_), text_.size(), end_, options | PCRE2_NO_JIT, data, nullptr);
@@ -181,7 +185,8 @@ bool Regex::Matches::next() {
   }
   const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data);
   if (ends[0] > ends[1] || ends[0] < end_)
-    throw DataError(fmt::format("the pattern '{}' matches backwards", excerpt(regex_.pattern_)));
+    throw DataError(
+        fmt::format("a match of the pattern '{}' ends before its start", excerpt(regex_.pattern_)));
   begin_ = ends[0];
   end_ = ends[1];
   matched_ = true;

@@ -1,4 +1,4 @@
-// Regular expressions over UTF-8, based on PCRE2 with its JIT compiler.
+// Regular expressions for UTF-8, based on PCRE2 and its JIT compiler.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace WEFT_API weft {
 
-/// A compiled pattern. Immutable; may be shared by threads. Patterns have the syntax of
-/// tokenizer.json (Oniguruma's, where it agrees with PCRE2's): \s is White_Space, \w is a letter,
-/// mark, digit or connector, and a nested character class is the union with the outer one.
+/// A compiled pattern. Immutable and thread-safe. Patterns have the syntax of tokenizer.json, which
+/// is Oniguruma's as far as it agrees with PCRE2's: \s is White_Space, \w is a letter, mark, digit
+/// or connector, and a nested character class forms a union with the outer class.
 class Regex {
  public:
-  /// Throws FormatError for an invalid pattern, or for one whose meaning differs in PCRE2.
+  /// Throws FormatError if the pattern is invalid or has a different meaning in PCRE2.
   explicit Regex(const std::string& pattern);
 
-  /// Iterates over the matches in a text from left to right. Matches do not overlap.
+  /// Iterates from left to right over the matches in a text. Matches do not overlap.
   class Matches {
    public:
     /// `text` must be valid UTF-8.
@@ -26,10 +26,10 @@ class Regex {
     ~Matches();
     Matches(const Matches&) = delete;
     Matches& operator=(const Matches&) = delete;
-    /// Starts over with another text. Match data is allocated once and reused for all texts.
+    /// Restarts with a different text. Match data is allocated once and reused for all texts.
     void restart(std::string_view text);
-    /// Finds the next match; returns false if there is none. Throws DataError if matching exceeds
-    /// PCRE2's limits, or if the pattern matches backwards.
+    /// Finds the next match. Returns false if there is none. Throws DataError if matching exceeds
+    /// the limits of PCRE2, or if a match ends before its start.
     bool next();
     std::size_t begin() const { return begin_; }
     std::size_t end() const { return end_; }
@@ -39,7 +39,7 @@ class Regex {
     std::string_view text_;
     void* data_;
     std::size_t begin_ = 0, end_ = 0;  // the last match
-    bool matched_ = false;             // there has been a match
+    bool matched_ = false;             // true after the first match
   };
 
  private:
@@ -47,7 +47,7 @@ class Regex {
   std::string pattern_;
 };
 
-/// Returns a pattern that matches exactly `text`.
+/// Returns a pattern that matches only `text`.
 std::string quoted_for_regex(std::string_view text);
 
 }  // namespace weft

@@ -11,21 +11,22 @@
 
 namespace WEFT_API weft {
 
-/// Returns the offset of the first invalid byte sequence in `text`, or its size if it is valid
-/// UTF-8.
+/// Returns the offset of the first invalid byte sequence in `text`, or the size of `text` if it is
+/// valid UTF-8.
 std::size_t find_invalid_utf8(std::string_view text);
 
-/// Throws FormatError with the offset of the first invalid byte sequence, if there is one.
+/// If `text` is not valid UTF-8, throws a FormatError with the offset of the first invalid byte
+/// sequence.
 void require_utf8(std::string_view text);
 
 /// A copy of a text in which each ill-formed subsequence (see examine_character()) is replaced by
 /// U+FFFD.
 struct RepairedText {
   std::string text;
-  std::vector<Span> spans;  // the source of each byte
+  std::vector<Span> spans;  // the source span of each byte
 };
 RepairedText repair(std::string_view text);
-/// As repair(), without spans.
+/// Like repair(), but without spans.
 std::string repaired(std::string_view text);
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 
 namespace WEFT_API weft {
 
-/// Bytes [begin, end) of a text.
+/// The bytes [begin, end) of a text.
 struct Span {
   std::uint32_t begin = 0, end = 0;
 
