@@ -1,4 +1,4 @@
-// Tests of the checks of graphs and plans and of their messages.
+// Tests of graph and plan checks and their messages.
 #include "weft/testing/graph_checks.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-// A kernel that uses Highway only: it is compiled once per SIMD target, and the best target of the
+// A kernel that uses only Highway. It is compiled once per SIMD target, and the best target for the
 // CPU is selected at run time.
 #include "weft/tests/testing_kit/signed_square.h"
 
@@ -20,7 +20,8 @@ void rows(const T* x, T* y, std::size_t n) {
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) hn::StoreU(formula(hn::LoadU(d, x + i)), d, y + i);
-  // The remainder uses the same arithmetic: an element's bits must not depend on chunk boundaries.
+  // The remainder uses the same arithmetic, because the bits of an element must not depend on chunk
+  // boundaries.
   for (; i < n; ++i) hn::StoreU(formula(hn::LoadU(one, x + i)), one, y + i);
 }
 void floats(const float* x, float* y, std::size_t n) { rows(x, y, n); }
