@@ -1,5 +1,5 @@
-// Unit tests of a user's graph: gradients checked in double, the graph compared with its text, an
-// error message.
+// Unit tests of a user's graph: gradients are checked in double, the graph is compared with its
+// text, and an error message is tested.
 #define BOOST_TEST_MODULE users_graph
 #include <boost/test/unit_test.hpp>
 
