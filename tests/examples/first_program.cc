@@ -27,7 +27,7 @@ int main() {
     const float now = session.run(train, {{"x", batch}})["loss"].item<float>();
     if (step % 200 == 0) std::printf("step %4u  loss %.6f\n", step, now);
   }
-  save_checkpoint("product.weft", session, {train, predict});  // includes the optimizer state
+  save_checkpoint("product.weft", session, {train, predict});  // optimizer state included
 
   const Checkpoint file = load_checkpoint("product.weft");  // needs none of the code above
   Session loaded(file.graph(), file.store());

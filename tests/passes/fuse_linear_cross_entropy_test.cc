@@ -1,4 +1,4 @@
-// Fuses the last layer with its loss, and sums with values that are inserted into zeros.
+// Fuses the last layer with its loss, and fuses sums with values that are inserted into zeros.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -32,7 +32,7 @@ struct Head {
   Module passed(const Program& program) {
     return run_passes(clone_program(program), {.verify = true});
   }
-  // Compares results with and without passes, up to rounding.
+  // Compares the results with and without passes, up to rounding errors.
   void check_values(const Program& program) {
     Session fused(g, {.seed = 3, .threads = 1, .verify = true, .poison = true});
     Session plain(g, {.seed = 3, .threads = 1, .passes = false});
@@ -128,7 +128,7 @@ BOOST_FIXTURE_TEST_CASE(two_heads, Head) {
   check_values(p);
 }
 
-// Only values inserted into zeros may be added to the other operand instead.
+// Only values that are inserted into zeros may be added directly to the other operand.
 BOOST_FIXTURE_TEST_CASE(values_inserted_into_nonzero_tensors_stay_separate_sums, Head) {
   const Value ids = g.input("ids", DType::i64, {"batch"});
   feeds.emplace_back("ids", sample_indices({2}, 5, 2));
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(a_tied_embedding_adds_to_the_gradient_of_the_head, Head)
     BOOST_TEST(n->input(0).node().op().name == "linear_cross_entropy_with_grad");
   }
   check_values(p);
-  // No buffer of the table's size in the arena.
+  // The arena has no buffer of the table's size.
   Session session(g, {.threads = 1});
   const auto plan = session.plan(p, {{"x", {2, 3, 8}}, {"targets", {2, 3}}, {"ids", {2, 3}}});
   for (const PlanBuffer& b : plan->buffers) {

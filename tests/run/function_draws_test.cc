@@ -1,5 +1,5 @@
-// Random draws inside functions: every call draws its own numbers, and everything that is derived
-// from one call repeats its draws.
+// Random numbers in functions. Every call draws its own random numbers, and everything derived from
+// one call reuses the same numbers.
 #include <boost/test/unit_test.hpp>
 #include <set>
 
@@ -23,7 +23,7 @@ std::vector<FormalInput> x_and_key() {
   return {{"x", DType::f32, {"n"}}, {"key", DType::i64, {2}}};
 }
 
-// drop(x, key): one dropout. nested(x, key): two calls of drop and a dropout between them.
+// drop(x, key) is one dropout. nested(x, key) calls drop twice, with a dropout in between.
 struct Functions {
   Graph g;
   Value x = g.input("x", DType::f32, {kElements});
@@ -41,7 +41,7 @@ struct Functions {
   }
   std::vector<Value> call_of(std::string_view name) { return call(g, name, {x, key}); }
 
-  /// The outputs of a first run.
+  /// Returns the outputs of a first run.
   static std::vector<Mask> run(Graph& g, const Program& p, SessionOptions options = {}) {
     options.threads = 1, options.seed = 3;
     Session session(g, options);
@@ -151,8 +151,8 @@ BOOST_FIXTURE_TEST_CASE(a_custom_gradient_can_repeat_the_draws_of_the_call, Func
   check_all_different({masks[0], masks[2]});
 }
 
-BOOST_AUTO_TEST_CASE(a_call_without_a_stream_number_draws_like_its_body) {
-  // Calls in earlier files have no stream number and behave like this.
+BOOST_AUTO_TEST_CASE(a_call_without_a_stream_number_draws_the_same_numbers_as_its_body) {
+  // Calls in files from earlier versions have no stream number and behave in this way.
   const Module m = parse_text(R"(weft text 1
 input %x: f32[256]
 variable @dropout: key i64[2] = key()

@@ -20,8 +20,7 @@ void rows(const T* x, T* y, std::size_t n) {
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) hn::StoreU(formula(hn::LoadU(d, x + i)), d, y + i);
-  // The remainder uses the same arithmetic, because the bits of an element must not depend on chunk
-  // boundaries.
+  // The remainder uses the same arithmetic: an element's bits must not depend on chunk boundaries.
   for (; i < n; ++i) hn::StoreU(formula(hn::LoadU(one, x + i)), one, y + i);
 }
 void floats(const float* x, float* y, std::size_t n) { rows(x, y, n); }
