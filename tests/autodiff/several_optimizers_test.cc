@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(every_optimizer_supports_custom_rules_and_unreachable_param
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_custom_lion_equals_the_built_in_one) {
+BOOST_AUTO_TEST_CASE(a_custom_lion_optimizer_equals_the_built_in_one) {
   const auto after = [](auto&& optimizer) {
     Gan gan;
     Program train("train");

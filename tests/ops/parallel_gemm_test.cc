@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(every_tiling_matches_one_thread_bit_for_bit) {
       {250, 530, 900},   // a grid of tiles, packed for all threads
       {100, 1800, 400},  // strips of columns
       {1800, 60, 800},   // strips of rows
-      {700, 900, 3000},  // the depth split into ranges
+      {700, 900, 3000},  // depth is split into ranges
       {24, 2000, 7900},
   };
   for (const Sizes& s : sizes) {

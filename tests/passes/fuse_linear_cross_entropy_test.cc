@@ -60,7 +60,7 @@ BOOST_FIXTURE_TEST_CASE(a_training_step_computes_logits_once, Head) {
   check_values(p);
 }
 
-BOOST_FIXTURE_TEST_CASE(either_layout_and_no_bias, Head) {
+BOOST_FIXTURE_TEST_CASE(both_weight_layouts_and_layers_without_bias_are_fused, Head) {
   const Variable other =
       g.variable("other", DType::f32, {8, 11}, {.initializer = Initializer::normal(0.5)});
   const Value loss = cross_entropy(matmul(x, other), targets, {.ignore_index = 4});
@@ -115,7 +115,7 @@ BOOST_FIXTURE_TEST_CASE(other_readers_of_logits_prevent_fusion, Head) {
   BOOST_TEST(count(passed(Program("q").output("l", turned)).program, "cross_entropy") == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(two_heads, Head) {
+BOOST_FIXTURE_TEST_CASE(two_heads_are_fused_separately, Head) {
   const Variable second =
       g.variable("second", DType::f32, {11, 8}, {.initializer = Initializer::normal(0.5)});
   const Value loss = cross_entropy(linear(x, weight, bias), targets) +
@@ -129,7 +129,7 @@ BOOST_FIXTURE_TEST_CASE(two_heads, Head) {
 }
 
 // Only values that are inserted into zeros may be added directly to the other operand.
-BOOST_FIXTURE_TEST_CASE(values_inserted_into_nonzero_tensors_stay_separate_sums, Head) {
+BOOST_FIXTURE_TEST_CASE(values_inserted_into_nonzero_tensors_remain_separate_sums, Head) {
   const Value ids = g.input("ids", DType::i64, {"batch"});
   feeds.emplace_back("ids", sample_indices({2}, 5, 2));
   const Value ones = full(g, DType::f32, x.shape(), 1.0);

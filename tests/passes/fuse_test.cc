@@ -131,7 +131,7 @@ struct Leaves {
   Value row = g.input("row", DType::f32, {4});
 };
 
-BOOST_FIXTURE_TEST_CASE(a_chain_is_one_node, Leaves) {
+BOOST_FIXTURE_TEST_CASE(a_chain_becomes_one_node, Leaves) {
   const Module m = fused(Program("p").output("z", tanh(x * row + y)));
   const auto programs = programs_of(m.program);
   BOOST_REQUIRE_EQUAL(programs.size(), 1u);
@@ -151,7 +151,7 @@ BOOST_FIXTURE_TEST_CASE(values_with_other_readers_are_results, Leaves) {
   BOOST_TEST(programs[0] == "%2 = mul(%0, %1); %3 = tanh(%2); return %2, %3");
 }
 
-BOOST_FIXTURE_TEST_CASE(no_group_closes_a_cycle, Leaves) {
+BOOST_FIXTURE_TEST_CASE(fused_groups_do_not_create_cycles, Leaves) {
   // a and b could form a group with c, but c depends on a sum of a.
   const Value a = x * y;
   const Value b = a - sum(a, {1}, true);
@@ -179,7 +179,7 @@ BOOST_FIXTURE_TEST_CASE(integer_division_keeps_its_check, Leaves) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(source_locations_and_reports_survive, Leaves) {
+BOOST_FIXTURE_TEST_CASE(fusion_preserves_source_locations_and_reports, Leaves) {
   Graph::Frame frame(g, "layer", SourceLocation::current(), "net.layer");
   const Program p = Program("p").output("z", sum(tanh(x * row + y)));
   Session session(g, {.threads = 1});
@@ -193,7 +193,7 @@ BOOST_FIXTURE_TEST_CASE(source_locations_and_reports_survive, Leaves) {
 }
 
 // A chain that is only read by a sum over the last axes is never stored.
-BOOST_FIXTURE_TEST_CASE(reductions_end_chains, Leaves) {
+BOOST_FIXTURE_TEST_CASE(reductions_are_fused_at_the_end_of_chains, Leaves) {
   const auto ops_of = [](const Program& p) {
     std::vector<std::string> names;
     const Module m = fused(p);

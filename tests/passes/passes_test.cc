@@ -78,7 +78,7 @@ BOOST_FIXTURE_TEST_CASE(zeros_and_ones_are_removed_only_if_no_bit_changes, Leave
   BOOST_TEST(after_passes(row + broadcast_to(f(-0.0), x.shape())) != "row");
 }
 
-BOOST_FIXTURE_TEST_CASE(signs, Leaves) {
+BOOST_FIXTURE_TEST_CASE(negations_are_simplified, Leaves) {
   BOOST_TEST(after_passes(-(-x)) == "x");
   BOOST_TEST(after_passes(-(-(-x))) == "neg(x)");
   BOOST_TEST(after_passes(x + (-y)) == "sub(x, y)");
@@ -89,7 +89,7 @@ BOOST_FIXTURE_TEST_CASE(signs, Leaves) {
   BOOST_TEST(after_passes(abs(-x)) == "abs(x)");
 }
 
-BOOST_FIXTURE_TEST_CASE(repetition, Leaves) {
+BOOST_FIXTURE_TEST_CASE(repeated_ops_are_simplified, Leaves) {
   BOOST_TEST(after_passes(relu(relu(x))) == "relu(x)");
   BOOST_TEST(after_passes(floor(floor(x))) == "floor(x)");
   BOOST_TEST(after_passes(maximum(x, x)) == "x");
@@ -110,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(ops_that_check_their_data_are_not_removed, Leaves) {
   BOOST_TEST(after_passes(where(none, x / y, y)) == "y");
 }
 
-BOOST_FIXTURE_TEST_CASE(casts, Leaves) {
+BOOST_FIXTURE_TEST_CASE(casts_are_removed_only_if_no_information_is_lost, Leaves) {
   BOOST_TEST(after_passes(apply("cast", {x}, {{"dtype", DType::f32}})) == "x");
   const auto there_and_back = [&](Value v, DType d) {
     return after_passes(cast(cast(v, d), v.dtype()));
@@ -124,7 +124,7 @@ BOOST_FIXTURE_TEST_CASE(casts, Leaves) {
   BOOST_TEST(there_and_back(b, DType::i8) == "b");
 }
 
-BOOST_FIXTURE_TEST_CASE(movement, Leaves) {
+BOOST_FIXTURE_TEST_CASE(movement_ops_are_merged, Leaves) {
   const Value z = g.input("z", DType::f32, {2, 3, 4});
   BOOST_TEST(after_passes(apply("reshape", {z}, {{"shape", z.shape()}})) == "z");
   BOOST_TEST(after_passes(reshape(reshape(z, {24}), {4, 6})) == "reshape(z)");
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(movement, Leaves) {
   BOOST_TEST(after_passes(apply("concat", {z}, {{"axis", std::int64_t{1}}})) == "z");
 }
 
-BOOST_FIXTURE_TEST_CASE(transposes_move_into_matmul, Leaves) {
+BOOST_FIXTURE_TEST_CASE(transposes_are_moved_into_matmul, Leaves) {
   const Value a = g.input("a", DType::f32, {2, 3, 5}), c = g.input("c", DType::f32, {2, 7, 5});
   BOOST_TEST(after_passes(matmul(a, transpose(c))) == "matmul(a, c)");
   BOOST_TEST(after_passes(matmul(transpose(transpose(a)), transpose(c))) == "matmul(a, c)");
@@ -174,7 +174,7 @@ BOOST_FIXTURE_TEST_CASE(matmul_reads_narrow_operands, Leaves) {
              "matmul(w, cast(h))");
 }
 
-BOOST_FIXTURE_TEST_CASE(barriers_and_clones_stay, Leaves) {
+BOOST_FIXTURE_TEST_CASE(barriers_and_clones_are_kept, Leaves) {
   BOOST_TEST(after_passes(-optimization_barrier(-x)) == "neg(optimization_barrier(neg(x)))");
   BOOST_TEST(after_passes(optimization_barrier(f(1))) == "optimization_barrier({1})");
   const OpRecord& mul = g.ops().at("mul");
@@ -183,7 +183,7 @@ BOOST_FIXTURE_TEST_CASE(barriers_and_clones_stay, Leaves) {
   BOOST_TEST(after_passes(again) == "mul(x, {1})");
 }
 
-BOOST_FIXTURE_TEST_CASE(constants_fold, Leaves) {
+BOOST_FIXTURE_TEST_CASE(constants_are_folded, Leaves) {
   BOOST_TEST(after_passes(x * (f(2) + f(3))) == "mul(x, {5})");
   BOOST_TEST(after_passes(x * (f(2) - f(1))) == "x");
   BOOST_TEST(after_passes(apply("dim_value", {}, {{"dim", Dim(7)}, {"dtype", DType::i64}})) ==

@@ -130,8 +130,8 @@ class Generator {
     if (b.pool().empty()) b.leaf(DType::f32, {3, 4});
   }
 
-  /// Adds gradients of the sum of a value, as outputs whose names declare what they are gradients
-  /// of. Some of the gradients become updates.
+  /// Adds gradients of the sum of a value as outputs. Their names contain the differentiated output
+  /// and the variable. Some of the gradients become updates.
   void differentiate(Builder& b, Program& p, const std::string& loss_name) {
     std::vector<Value> losses, wrt;
     for (const Builder::Entry& e : b.pool()) {

@@ -11,13 +11,13 @@ namespace weft::testing {
 
 /// Passes that change the order of sums or round the operands of products change the bits of
 /// results. This class measures the allowed difference. It runs the program several times with its
-/// scalar models and moves every value up or down, at random, by a multiple of the tolerance of its
-/// model and of one rounding error.
+/// scalar models and perturbs every value upwards or downwards, at random, by a multiple of the
+/// tolerance of its model and of one rounding error.
 ///
-/// A sum in a different order equals the exact sum of terms that are moved by their rounding
-/// errors, so its result is within the range of such moves. The moves here are several times
-/// larger. They come in pairs with opposite signs, so that one run of each pair crosses any
-/// discontinuity of the program that is within reach.
+/// A sum in a different order equals the exact sum of terms that are perturbed by their rounding
+/// errors, so its result is within the range of such perturbations. The perturbations here are
+/// several times larger. They come in pairs with opposite signs, so that one run of each pair
+/// crosses any discontinuity of the program that is within reach.
 class RoundingSpread {
  public:
   /// Perturbs the runs in `base`, a trace of `program` (without calls) that includes the initial
@@ -35,7 +35,7 @@ class RoundingSpread {
     std::vector<char> any;
     /// The allowed difference for all other elements.
     double distance = 0;
-    /// For each element, its move in the first run of a pair.
+    /// For each element, the change of the result in the first run of a pair.
     std::vector<double> moves = {};
   };
   bool run_moved(const Program& program, const Case& c, const Trace& base, std::uint64_t seed,

@@ -117,7 +117,7 @@ class Shrinker {
     return any;
   }
 
-  /// Keeps only the outputs and updates for whose numbers `keep` returns true.
+  /// Keeps only the outputs and updates for which `keep(number)` returns true.
   static Case with_roots(const Case& c, const std::function<bool(std::size_t)>& keep) {
     Program p(c.module.program.name());
     p.precision(c.module.program.precision());

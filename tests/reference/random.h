@@ -1,4 +1,4 @@
-// Random numbers, one element at a time.
+// Scalar models of random numbers, computed one element at a time.
 #pragma once
 
 #include <cstdint>

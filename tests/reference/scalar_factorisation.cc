@@ -13,7 +13,7 @@ namespace {
 
 // The kernels for both dtypes compute in double.
 const Real kUnit = epsilon(DType::f64);
-// Results whose relative error bound is larger than this are not checked.
+// Results with a relative error bound larger than this are not checked.
 constexpr Real kMaxCheckedError = 1e-3L;
 
 /// One matrix of a batch.
