@@ -60,8 +60,8 @@ double farthest(const Tensor& a, const Tensor& b) {
 
 std::optional<std::string> difference(const Tensor& got, const Tensor& want, double allowed) {
   if (got.sizes() != want.sizes()) {
-    return fmt::format("it has sizes {}, but {} by its definition", to_string(got.sizes()),
-                       to_string(want.sizes()));
+    return fmt::format("its sizes are {}, but {} according to its definition",
+                       to_string(got.sizes()), to_string(want.sizes()));
   }
   for (std::int64_t i = 0; i < want.numel(); ++i) {
     const double g = got.at(i), w = want.at(i);

@@ -170,7 +170,7 @@ Outcome expect_no_value_above(const Plan& plan, std::size_t bytes) {
     }
   }
   if (list.empty()) return Outcome::pass();
-  return Outcome::fail(fmt::format("values have more than {} bytes:{}", bytes, list));
+  return Outcome::fail(fmt::format("these values are larger than {} bytes:{}", bytes, list));
 }
 
 Outcome expect_arena_within(const Plan& plan, std::size_t bytes) {

@@ -142,7 +142,7 @@ std::vector<RunResult> run_session(Session& session, const Program& program,
   return results_of_run;
 }
 
-// How far rounding errors move the results of a run, and whether they change integer results.
+// How much rounding errors change the results of a run, and whether they change integer results.
 class Spread {
  public:
   void add(const std::vector<Tensor>& expected, const std::vector<Tensor>& moved) {
@@ -197,11 +197,11 @@ class Runs {
       if (!is_floating(expected[r].dtype()) && spread->changes(r)) continue;
       found = compare(results_of_run[r].actual, expected[r], tolerance, spread->farthest(r));
       if (found) continue;
-      return Outcome::fail(fmt::format(
-          "{} of a Session at precision {} differs from the results of its nodes one by one: {}\n"
-          "  (rounding errors move it by {:.2g})\nnodes that write in place{}",
-          results_of_run[r].what, precision_name(precision), found.message(), spread->farthest(r),
-          in_place(session, at)));
+      return Outcome::fail(
+          fmt::format("{} of a Session at precision {} differs from the node-by-node results: {}\n"
+                      "  (rounding errors change it by {:.2g})\nnodes that write in place{}",
+                      results_of_run[r].what, precision_name(precision), found.message(),
+                      spread->farthest(r), in_place(session, at)));
     }
     return Outcome::pass();
   }

@@ -97,8 +97,8 @@ std::string first_difference(Graph& graph, const Program& program, const RunSetu
   } catch (const Error& e) {
     return fmt::format("\n  a run that keeps all values fails: {}", e.what());
   }
-  return "\n  no node differs when all values are kept: this hides faults of fused steps, and of "
-         "kernels that overwrite an operand which they or others still read";
+  return "\n  no node differs when all values are kept, which hides faults of fused steps and of "
+         "kernels that overwrite an operand before it has been read completely";
 }
 
 // Turns an exception into a failed outcome, because the program has already run without one.

@@ -101,7 +101,8 @@ std::string check_complete(const OpRecord& op) {
       return "it has no definition to derive its gradient from (OpRecord::definition)";
     case Gradient::none:
       if (!op.no_gradient_reason.empty()) break;
-      return "it declares no gradient without a reason (OpRecord::no_gradient_reason)";
+      return "it declares that it has no gradient, but states no reason "
+             "(OpRecord::no_gradient_reason)";
   }
   for (const auto& [output, input] : op.inplace) {
     const bool there = output >= 0 && output < static_cast<int>(op.outputs.size()) && input >= 0 &&
