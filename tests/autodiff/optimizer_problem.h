@@ -1,4 +1,4 @@
-// A test problem for optimizers, and the state of the scalar models of their updates.
+// A test problem for optimizers, and scalar models of their updates with the models' state.
 #pragma once
 
 #include <functional>

@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_several_outputs_are_summed) {
       losses.push_back(sum(out * b.graph.constant(weights)));
     }
     if (losses.size() < 2) return;
-    // The gradient of every single output, and of every set of outputs.
+    // Checks the gradient of every single output and of every set of outputs.
     const unsigned sets = 1U << losses.size();
     Program program("sets");
     for (unsigned set = 1; set < sets; ++set) {

@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(a_rank_lost_during_the_parameter_exchange_makes_the_store_i
 }
 
 // The parameters have 8.5 MB, which is more than one section.
-BOOST_AUTO_TEST_CASE(every_rank_owns_a_range_of_each_section_and_an_equal_share_in_total) {
+BOOST_AUTO_TEST_CASE(every_rank_owns_a_range_of_each_section_and_an_equal_part_in_total) {
   constexpr std::int64_t kWidth = 13000, kBlock = 65536;
   for (const int ranks : {2, 3}) {
     Network network(kWidth);

@@ -318,8 +318,8 @@ BOOST_AUTO_TEST_CASE(gradients_with_respect_to_per_shard_values_are_computed_per
   const Variable w = g.variable("w", DType::f64, {2});
   const Value loss = shard_mean(mean(square(x * w)));
   const std::vector<Value> found = gradients(loss, {x, w.value()});
-  // The gradient with respect to x is 2 x w^2 / (rows of a shard * 2) / shards; the gradient with
-  // respect to w is the sum over all rows.
+  // The gradient with respect to x is 2 x w^2, divided by (rows per shard * 2) and by the number of
+  // shards. The gradient with respect to w is the sum over all rows.
   const Program program = Program("p")
                               .output("squares", shard_sum(sum(square(found[0]))))
                               .output("dw", found[1])

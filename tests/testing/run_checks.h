@@ -44,8 +44,8 @@ void set_variables(Session& session, const RunSetup& setup);
 Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& setup = {},
                           const Tolerance& passes = {.absolute = 1e-5, .relative = 1e-4});
 
-/// Checks that printing and parsing the program gives the same graph and the same bits, and that
-/// saving and loading it does, too.
+/// Checks that the program has the same graph and gives the same bits after it has been printed and
+/// parsed, and after it has been saved and loaded.
 Outcome check_round_trip(Graph& graph, const Program& program, const RunSetup& setup = {});
 
 /// Checks that an interruption does not change any bits. The program is run `setup.runs` times,

@@ -1,4 +1,4 @@
-// Training BPE, WordPiece and word-level tokenizers, compared with Hugging Face's tokenizers
+// Trains BPE, WordPiece and word-level tokenizers and compares them with Hugging Face's tokenizers
 // library.
 #include "weft/models/tokenizers/train/bpe_trainer.h"
 

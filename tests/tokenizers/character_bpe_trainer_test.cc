@@ -1,4 +1,4 @@
-// Training character BPE, compared with SentencePiece on the same text.
+// Trains character BPE and compares the result with SentencePiece on the same text.
 #include "weft/models/tokenizers/train/character_bpe_trainer.h"
 
 #include <algorithm>

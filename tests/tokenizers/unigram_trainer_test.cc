@@ -1,4 +1,4 @@
-// Training unigram models, compared with SentencePiece on the same text.
+// Trains unigram models and compares them with SentencePiece on the same text.
 #include "weft/models/tokenizers/train/unigram_trainer.h"
 
 #include <boost/test/unit_test.hpp>

@@ -55,8 +55,8 @@ std::string check_neighbours(const std::shared_ptr<const OpSet>& ops, const OpRe
 std::string check_gradient_run_variants(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                                         const OpSample& sample, Draw& draw);
 
-/// Checks that parsing the program's text gives the same program and, in some cases, that loading a
-/// file in `folder` does, too.
+/// Checks that parsing the program's text gives the same program. In some cases, also checks that
+/// loading it from a file in `folder` gives the same program.
 std::string check_round_trip_of(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                                 const OpSample& sample, Draw& draw, const std::string& folder);
 
