@@ -1,4 +1,4 @@
-// Gradients through calls of functions, and custom gradients.
+// Gradients through function calls, and custom gradients.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -17,7 +17,7 @@ using testing::kPoint;
 
 BOOST_AUTO_TEST_SUITE(call_gradients)
 
-BOOST_AUTO_TEST_CASE(gradients_through_a_call_equal_those_through_its_body) {
+BOOST_AUTO_TEST_CASE(gradients_through_a_call_equal_gradients_through_the_function_body) {
   Graph g;
   define_function(g, "product_of_exp", {{"a", DType::f64, {"n"}}, {"b", DType::f64, {"n"}}},
                   [](Graph&, const std::vector<Value>& in) {
@@ -53,8 +53,8 @@ BOOST_AUTO_TEST_CASE(a_nested_call_may_use_one_operand_twice) {
              boost::test_tools::per_element());
 }
 
-// Each graph has its own function names, so a function in a body may have the name of any function
-// of the caller.
+// Each graph has its own function names, so a function inside a body may have the same name as any
+// function of the caller.
 BOOST_AUTO_TEST_CASE(a_nested_function_may_have_any_name) {
   for (const char* inside : {"f", "g", "inner"}) {
     Graph g;
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_custom_gradient_is_used) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});
   // Straight-through rounding: the gradient passes as if the values were not rounded. It is
-  // multiplied by 10 to make the custom gradient visible.
+  // multiplied by 10 to make the effect of the custom gradient visible.
   const auto forward = [](Graph&, const std::vector<Value>& in) {
     return std::vector<Value>{round(in[0])};
   };

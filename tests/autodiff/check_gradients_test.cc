@@ -1,4 +1,4 @@
-// Errors that check_gradients finds without a tolerance, and cases that it accepts.
+// Errors that check_gradients detects without a tolerance, and cases that it accepts.
 #include "weft/autodiff/check_gradients.h"
 
 #include <boost/test/unit_test.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::normal_tensor;
 
-// x^3 with a gradient that is wrong by `factor` in one element.
+// Returns x^3 with a gradient that is wrong by `factor` in one element.
 Value cube(Graph& g, Value x, double factor) {
   return custom_gradient(
       g, "cube", {x},
@@ -36,7 +36,7 @@ GradientReport report_of(double factor, int directions) {
 
 BOOST_AUTO_TEST_SUITE(gradient_checks)
 
-BOOST_AUTO_TEST_CASE(an_error_of_one_thousandth_is_found_without_a_tolerance) {
+BOOST_AUTO_TEST_CASE(relative_errors_of_one_thousandth_are_detected_without_a_tolerance) {
   BOOST_TEST(report_of(1, 0));
   for (const double factor : {1.001, 0.999, 1.00001}) {
     const GradientReport found = report_of(factor, 0);
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_thousandth_is_found_without_a_tolerance) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(directional_derivatives_find_the_error_and_name_the_operand) {
+BOOST_AUTO_TEST_CASE(directional_derivatives_detect_the_error_and_name_the_operand) {
   const GradientReport sound = report_of(1, 3);
   BOOST_TEST(sound);
   BOOST_TEST(sound.elements_checked == 3);
@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(kinks_are_accepted_and_jumps_are_errors) {
   Graph g;
   const Value x = g.input("x", DType::f64, {4});
   const Tensor at = Tensor::of<double>({4}, {0, 1e-5, -1e-5, 2});
-  // At 0, any slope between those of both sides is correct. Next to 0, smaller steps must be used.
+  // At 0, any slope between the left and right derivatives is correct. Near 0, smaller steps must
+  // be used.
   BOOST_TEST(check_gradients(relu(x), {x}, {.feeds = {{"x", at}}}));
   // A jump at the point itself has no slope.
   const Value jump = x + cast(less(x, 0.0), DType::f64);

@@ -27,7 +27,7 @@ const double kX[] = {0.5, -1, 2};
 BOOST_AUTO_TEST_SUITE(derivatives)
 
 // y_i = x_i^2 x_(i+1), so J = diag(2 x_i x_(i+1)) + x_i^2 at (i, i + 1), cyclic.
-BOOST_AUTO_TEST_CASE(derivatives_of_a_function_with_a_known_jacobian) {
+BOOST_AUTO_TEST_CASE(products_match_a_known_jacobian) {
   for (const bool symbolic : {false, true}) {
     Graph g;
     const Value x = symbolic ? g.input("x", DType::f64, {"n"}) : g.input("x", DType::f64, {3});
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(derivatives_of_a_function_with_a_known_jacobian) {
 }
 
 // f = sum x_i^3 + x_0 x_1.
-BOOST_AUTO_TEST_CASE(second_derivatives) {
+BOOST_AUTO_TEST_CASE(second_derivatives_match_known_values) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), v = g.input("v", DType::f64, {3});
   const Value f = sum(x * x * x) + sum(slice(x, 0, {.begin = Dim(0), .end = Dim(1)}) *
@@ -90,10 +90,10 @@ BOOST_AUTO_TEST_CASE(second_derivatives) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(jacobians_with_respect_to_intermediate_values) {
+BOOST_AUTO_TEST_CASE(jacobians_can_be_taken_with_respect_to_intermediate_values) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), a = g.input("a", DType::f64, {3});
-  const Value h = exp(x), y = h * a + x;  // a function of h
+  const Value h = exp(x), y = h * a + x;  // y as a function of h
   check_near(evaluate(g, jacobian(y, h), {{"x", kPoint}, {"a", kPoint}}),
              {0.5, 0, 0, 0, -1, 0, 0, 0, 2});
   // The Jacobian of a Jacobian.
@@ -102,8 +102,8 @@ BOOST_AUTO_TEST_CASE(jacobians_with_respect_to_intermediate_values) {
   for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(std::abs(third[i * 13] - 6 * kX[i]) < 1e-12);
 }
 
-// All rows are derivatives of the same output, computed from the same random draw.
-BOOST_AUTO_TEST_CASE(a_jacobian_of_dropout_uses_a_single_draw) {
+// All rows are derivatives of the same output, so they must use the same random numbers.
+BOOST_AUTO_TEST_CASE(all_rows_of_a_jacobian_of_dropout_use_the_same_mask) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"n"}), key = g.key("drops");
   const Value q = reshape(x, Shape{Dim(1), Dim(1), g.dim("n"), Dim(1)});
@@ -126,9 +126,9 @@ BOOST_AUTO_TEST_CASE(a_jacobian_of_dropout_uses_a_single_draw) {
   }
 }
 
-// Apart from the result, the memory of the loop is proportional to one gradient, not to the square
-// of the number of elements.
-BOOST_AUTO_TEST_CASE(a_jacobian_needs_the_memory_of_one_gradient) {
+// Apart from the result, the memory of the loop is proportional to the size of one gradient, not to
+// the square of the number of elements.
+BOOST_AUTO_TEST_CASE(a_jacobian_needs_only_the_memory_of_one_gradient) {
   constexpr std::int64_t kElements = 4096;
   Graph g;
   const Value x = g.input("x", DType::f32, {});
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_jacobian_needs_the_memory_of_one_gradient) {
 }
 
 // If the direction is the gradient g, the product is H g. The dependence of g on x must not be
-// differentiated as well.
+// differentiated.
 BOOST_AUTO_TEST_CASE(a_direction_computed_from_the_values_is_treated_as_constant) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {3});
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(errors_name_mismatched_arguments) {
                           {"jvp: tangent 0 is f64[4], but the value is f64[3]"});
   check_error<ShapeError>([&] { hessian_vector_product(sum(square(x)), {x}, {y}); },
                           {"hessian_vector_product: direction 0 is f64[4]"});
-  // The advice must be applicable for users of these functions.
+  // Users of these functions must be able to follow the advice in the message.
   const std::string unreachable =
       "does not depend on input 'y' (f64[4]) through differentiable ops; leave it out: the "
       "derivative with respect to it is 0";

@@ -1,4 +1,4 @@
-// Evaluates a value of a graph in tests of gradients.
+// Evaluates a value of a graph in gradient tests.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace weft::testing {
 
-/// The elements of `v` (f64) for these feeds.
+/// Returns the elements of `v` (f64) for these feeds.
 inline std::vector<double> evaluate(Graph& graph, Value v, const NamedTensors& feeds) {
   Session session(graph, {.threads = 1});
   return session.run(Program("evaluate").output("v", v), feeds)["v"].to_vector<double>();

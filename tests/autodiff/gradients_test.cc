@@ -18,7 +18,7 @@ using testing::kPoint;
 
 BOOST_AUTO_TEST_SUITE(gradients_of_graphs)
 
-BOOST_AUTO_TEST_CASE(a_value_used_twice_gets_the_sum) {
+BOOST_AUTO_TEST_CASE(the_gradient_of_a_value_used_twice_is_a_sum) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});
   const Value loss = sum(x * x + x * 3.0);
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(a_value_used_twice_gets_the_sum) {
   BOOST_TEST(d == (std::vector<double>{4, 1, 7}), boost::test_tools::per_element());
 }
 
-// x^0 is constant, and 0^-1 in the formula of its derivative must have no effect.
+// x^0 is constant, so the factor 0^-1 in the formula of its derivative must have no effect.
 BOOST_AUTO_TEST_CASE(powers_of_zero_have_derivatives_of_all_orders) {
   Graph g;
   const Value x = g.input("x", DType::f64, {5});
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(powers_of_zero_have_derivatives_of_all_orders) {
   }
 }
 
-// The products in their formulas overflow, and 0 * inf is NaN.
+// The products in the derivative formulas overflow, and 0 * inf is NaN.
 BOOST_AUTO_TEST_CASE(gated_functions_have_derivatives_everywhere) {
   const std::vector<float> points = {1e10f,  1e13f,  1e20f,  3.4e38f,  INFINITY,
                                      -1e10f, -1e13f, -1e20f, -3.4e38f, -INFINITY};
@@ -64,13 +64,13 @@ BOOST_AUTO_TEST_CASE(gated_functions_have_derivatives_everywhere) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_narrow_value_used_often_gets_the_sum_rounded_once) {
+BOOST_AUTO_TEST_CASE(gradients_of_a_narrow_value_used_often_are_rounded_once) {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     Graph g;
     const Value x = g.input("x", DType::f32, {1, 1});
     const Value w = g.input("w", dtype, {1, 1});
-    // The gradients of the three products are 1, tiny and tiny; each tiny one alone would be lost
-    // in a sum with 1.
+    // The gradients of the three products are 1, tiny and tiny. Each tiny gradient alone would be
+    // lost in a sum with 1.
     const double tiny = dtype == DType::bf16 ? 0x1p-9 : 0x1p-12;
     const Value loss = sum(matmul(x, w) + matmul(x * tiny, w) + matmul(x * (tiny * 1.5), w));
     const Value d = gradient(loss, w);
@@ -84,9 +84,9 @@ BOOST_AUTO_TEST_CASE(a_narrow_value_used_often_gets_the_sum_rounded_once) {
   }
 }
 
-// In bf16, where 258 follows 256, a sum of ones stops at 256; and the sum of 301, 1 and 309 is 608
-// instead of 612 if each addition is rounded.
-BOOST_AUTO_TEST_CASE(a_row_read_often_from_a_16_bit_table_gets_the_exact_sum) {
+// In bf16, 258 follows 256, so a sum of ones stops at 256. The sum of 301, 1 and 309 is 608 instead
+// of 612 if each addition is rounded.
+BOOST_AUTO_TEST_CASE(gradients_of_a_row_read_often_from_a_16_bit_table_are_exact) {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     Graph g;
     const Value table = g.input("table", dtype, {2, 3});
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(gradients_can_be_differentiated_again) {
   BOOST_TEST(d3 == (std::vector<double>{6, 6, 6}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(broadcast_operands_get_sums) {
+BOOST_AUTO_TEST_CASE(gradients_of_broadcast_operands_are_sums) {
   Graph g;
   const Value row = g.input("row", DType::f64, {3}), column = g.input("column", DType::f64, {2, 1});
   const Value scalar = g.input("scalar", DType::f64, {});
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(broadcast_operands_get_sums) {
   BOOST_TEST(evaluate(g, grads[2], feeds)[0] == 10.5);
 }
 
-BOOST_AUTO_TEST_CASE(intermediate_values_and_the_output_itself) {
+BOOST_AUTO_TEST_CASE(gradients_exist_for_intermediate_values_and_the_output_itself) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3});
   const Value y = exp(x);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
   BOOST_CHECK_EXCEPTION(gradient(Value(), x), GradientError, message_contains({"undefined"}));
 }
 
-BOOST_AUTO_TEST_CASE(an_op_without_a_rule_is_named_with_its_line) {
+BOOST_AUTO_TEST_CASE(errors_name_an_op_without_a_gradient_rule_and_its_source_line) {
   auto ops = std::make_shared<OpSet>(*builtin_ops());
   OpRecord twice = builtin_ops()->at("neg");
   twice.name = "home_made";
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(an_op_without_a_rule_is_named_with_its_line) {
           {"the gradient rule of op structural returns f32[] for operand 0", "user.cc:9"}));
 }
 
-BOOST_AUTO_TEST_CASE(gradient_nodes_name_their_forward_op_and_line) {
+BOOST_AUTO_TEST_CASE(gradient_nodes_name_their_forward_op_and_source_line) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3});
   const Value y = g.apply("exp", {x}, {}, {"user.cc", 5}).output(0);
@@ -240,8 +240,8 @@ BOOST_AUTO_TEST_CASE(a_deep_chain_is_differentiated_without_recursion) {
   BOOST_TEST(gradient(y, x).defined());
 }
 
-// Operands that tie share the gradient equally, as documented.
-BOOST_AUTO_TEST_CASE(ties_share_the_gradient) {
+// Operands with equal values share the gradient equally, as documented.
+BOOST_AUTO_TEST_CASE(tied_operands_share_the_gradient) {
   Graph g;
   const Value x = g.input("x", DType::f64, {3}), y = g.input("y", DType::f64, {3});
   const NamedTensors feeds = {{"x", kPoint}, {"y", kPoint}};

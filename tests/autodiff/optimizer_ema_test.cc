@@ -1,4 +1,4 @@
-// Moving averages of weights, and resuming optimizers from a file.
+// Moving averages of weights, and optimizers that are resumed from a file.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ using testing::message_contains;
 using testing::Problem;
 using testing::ScalarParameter;
 
-// A training step with averages.
+// The problem with a training step that maintains averages.
 struct Averaged : Problem {
   explicit Averaged(DType type, const EmaOptions& options = {}, bool skip = false)
       : Problem(type),
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(averages_do_not_change_training) {
 BOOST_AUTO_TEST_CASE(a_skipped_step_does_not_change_the_averages) {
   Averaged problem(DType::f32, {}, true);
   Session session(problem.g, problem.store, {.threads = 1});
-  // If the first steps are skipped, there is nothing to average, and the weights themselves are
+  // If the first steps are skipped, there is nothing to average, so the weights themselves are
   // returned.
   session.run(problem.train, problem.feeds(0, kInfinity));
   BOOST_TEST(session.value("ema.steps").item<std::int64_t>() == 0);
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_skipped_step_does_not_change_the_averages) {
   BOOST_TEST(session.value("ema.steps").item<std::int64_t>() == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_parameter_that_the_step_does_not_update_is_its_own_average) {
+BOOST_AUTO_TEST_CASE(the_average_of_a_parameter_without_updates_is_the_parameter) {
   Problem problem(DType::f32);
   const TrainingStep step = adamw(problem.loss, {problem.parameters[2]}, {.lr = 0.1});
   const Ema ema(problem.parameters, {.decay = 0.9});
@@ -136,16 +136,16 @@ BOOST_AUTO_TEST_CASE(a_store_of_averages_can_be_evaluated_and_saved) {
   Session averaged(problem.g, store, {.threads = 1});
   const Results results = averaged.run(evaluate, problem.feeds(3));
   BOOST_TEST(bitwise_equal(results["k"], session.value("ema.k.average")));
-  // Training continues with its own weights.
+  // Training continues with the current weights, not with the averages.
   BOOST_TEST(bitwise_equal(problem.store->tensor("k"), last));
   save_checkpoint(folder / "averaged.weft", *store, {evaluate});
   const Checkpoint file = load_checkpoint(folder / "averaged.weft");
   BOOST_TEST(bitwise_equal(file.tensors().at("k"), session.value("ema.k.average")));
-  // A file cannot contain variables that the store does not hold.
+  // A file cannot contain variables that are not in the store.
   BOOST_CHECK_THROW(save_checkpoint(folder / "train.weft", *store, {problem.train}), StateError);
 }
 
-BOOST_AUTO_TEST_CASE(training_is_resumed_bit_for_bit_with_every_optimizer) {
+BOOST_AUTO_TEST_CASE(training_can_be_resumed_bit_for_bit_with_every_optimizer) {
   const testing::TemporaryFolder folder;
   using Build = std::function<TrainingStep(Value, const std::vector<Variable>&)>;
   const std::vector<Build> all = {
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(training_is_resumed_bit_for_bit_with_every_optimizer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_averages_name_the_problem) {
+BOOST_AUTO_TEST_CASE(errors_for_averages_name_the_problem) {
   Problem problem(DType::f32);
   Graph& g = problem.g;
   const auto& p = problem.parameters;
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(errors_of_averages_name_the_problem) {
   Problem other(DType::f32);
   BOOST_CHECK_THROW(Ema({p[0], other.parameters[1]}), GraphError);
   BOOST_TEST(g.variables().size() == variables);
-  // The name is taken after some averages have been added; these are removed again.
+  // This name is already used when some averages have been added; these averages are removed again.
   g.variable("ema.k.average", DType::f32, {1});
   BOOST_CHECK_EXCEPTION(Ema{p}, GraphError,
                         message_contains({"Ema: variable 'ema.k.average' already exists",
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(errors_of_averages_name_the_problem) {
                                           "no variable 'ema.steps'", "with Ema"}));
   BOOST_TEST(!has_averages(*problem.store));
   BOOST_TEST(!has_averages(*problem.store, "slow"));
-  // Two averages of one training run, in different scopes.
+  // Two sets of averages for one training run, in different scopes.
   const TrainingStep step = sgd(problem.loss, p);
   const Ema fast(p, {.decay = 0, .scope = "fast"});
   Program train("train");

@@ -1,4 +1,4 @@
-// A test problem for optimizers, and scalar models of their updates.
+// A test problem for optimizers, and scalar models of their updates with the models' state.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace weft::testing {
 
-/// A parameter of the problem, with the state of a scalar model.
+/// A parameter of the problem, with the optimizer state of a scalar model.
 struct ScalarParameter {
   std::string name;
   Sizes sizes;
@@ -22,17 +22,18 @@ struct ScalarParameter {
   double weight_decay = 0;
 
   bool is_matrix() const { return sizes.size() >= 2; }
-  /// Returns the state `which`, initially zeros.
+  /// Returns the state named `which`, which is initially zero.
   std::vector<double>& zeros(const std::string& which, std::size_t size) {
     return state.try_emplace(which, size, 0.0).first->second;
   }
 };
 
-/// Parameters with 0, 1, 2 and 3 axes. tests/fixtures/optimizers/README.md has the formulas.
+/// Returns parameters with 0, 1, 2 and 3 axes. tests/fixtures/optimizers/README.md lists the
+/// formulas.
 std::vector<ScalarParameter> start_of_problem();
-/// The targets t of one parameter (by its index in start_of_problem()) at a step.
+/// Returns the targets t of one parameter (by its index in start_of_problem()) at a step.
 std::vector<double> targets(std::size_t parameter, int step);
-/// The gradient c (p - t).
+/// Returns the gradient c (p - t).
 std::vector<double> gradient_of(const std::vector<ScalarParameter>& all, std::size_t parameter,
                                 int step);
 
@@ -45,15 +46,16 @@ struct Problem {
   DType dtype;
   Graph g;
   std::vector<Variable> parameters;
-  /// Multiplied by the input "scale", which is set to infinity in a step that should be skipped.
+  /// The loss is multiplied by the input "scale", which is set to infinity in a step that should be
+  /// skipped.
   Value loss;
-  /// Holds the initial values.
+  /// Contains the initial values.
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
 
   NamedTensors feeds(int step, double scale = 1) const;
 };
 
-/// The update of one parameter in step t (from 1) with learning rate `rate`, which includes the
+/// Updates one parameter in step t (counted from 1) with learning rate `rate`, which includes the
 /// scale of the parameter's group.
 using ScalarRule = std::function<void(ScalarParameter& parameter, const std::vector<double>& g,
                                       double rate, double t)>;

@@ -1,4 +1,4 @@
-// Compares every optimizer with a scalar model in double, and with well-known libraries.
+// Compares every optimizer with a scalar model in double and with well-known libraries.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <fstream>
@@ -25,11 +25,11 @@ namespace tt = boost::test_tools;
 
 constexpr int kSteps = 40;
 
-// A scenario of a training run, independent of the optimizer.
+// The settings of a training run that do not depend on the optimizer.
 struct Scenario {
   const char* name;
-  std::vector<double> scales = {1, 1, 1, 1};  // of the learning rate
-  // If empty, only matrices are decayed, according to the options.
+  std::vector<double> scales = {1, 1, 1, 1};  // scales of the learning rate
+  // If empty, weight decay is applied to matrices only, as configured by the options.
   std::vector<double> decays = {};
   double clip_norm = 0;
   std::vector<int> skipped = {};
@@ -158,7 +158,7 @@ void check_scenario(const Optimizer& optimizer, const Scenario& scenario, DType 
 
 BOOST_AUTO_TEST_SUITE(optimizer_rules)
 
-BOOST_AUTO_TEST_CASE(every_optimizer_agrees_with_its_scalar_model) {
+BOOST_AUTO_TEST_CASE(every_optimizer_matches_its_scalar_model) {
   for (const Optimizer& optimizer : all_optimizers()) {
     for (const Scenario& scenario : scenarios()) {
       for (const DType dtype : {DType::f64, DType::f32}) check_scenario(optimizer, scenario, dtype);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(every_optimizer_agrees_with_its_scalar_model) {
   }
 }
 
-// Reads the options of reference.json into one of our structs.
+// Converts the options in reference.json to one of our structs.
 template <class Options>
 Options read_options(const json& options, Options result) {
   const auto set = [&](const char* name, auto& value) {
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(optimizers_match_pytorch_transformers_and_the_lion_authors)
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_state_of_every_optimizer_has_the_names_of_saved_files) {
+BOOST_AUTO_TEST_CASE(optimizer_state_has_the_names_used_in_saved_files) {
   const auto names = [](auto build, auto options) {
     Graph g;
     const Variable b = g.variable("b", DType::f32, {4}),
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(the_state_of_every_optimizer_has_the_names_of_saved_files) 
   BOOST_TEST(names(adamw, AdamWOptions{}) == moments, tt::per_element());
   BOOST_TEST(names(lion, LionOptions{}) == (Names{step, w + "m" + wide, b + "m" + narrow}),
              tt::per_element());
-  // One row and one column per matrix.
+  // Each matrix has one row factor and one column factor.
   BOOST_TEST(names(adafactor, AdafactorOptions{}) ==
                  (Names{step, w + "row f32[2, 3, 1]", w + "column f32[2, 1, 4]", b + "v" + narrow}),
              tt::per_element());
@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(errors_name_gradients_that_do_not_match_their_parameters) {
                         message_contains({"gradient 3 is f64[2, 3, 2]", "'k' is f32[2, 3, 2]"}));
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_non_differentiable_losses_suggest_a_remedy) {
+BOOST_AUTO_TEST_CASE(errors_for_non_differentiable_losses_suggest_a_fix) {
   auto ops = std::make_shared<OpSet>(*builtin_ops());
   OpRecord negative = builtin_ops()->at("neg");
   negative.name = "home_made";

@@ -14,7 +14,7 @@ namespace {
 using testing::message_contains;
 namespace tt = boost::test_tools;
 
-// loss = sum((w - target)^2) + b * 3 for a 2x2 matrix w and a vector b of one element.
+// loss = sum((w - target)^2) + b * 3, for a 2x2 matrix w and a vector b with one element.
 struct TwoVariables {
   Graph g;
   Variable w = g.variable("w", DType::f64, {2, 2}, {.initializer = Initializer::constant(0.5)});
@@ -22,7 +22,7 @@ struct TwoVariables {
   Value target = g.constant(Tensor::of<double>({2, 2}, {1, -2, 3, 0.25}));
   Value loss = sum(square(w - target)) + sum(b * 3.0);
 
-  // Gradients at the values w, b.
+  // Returns the gradients at w and b.
   static std::vector<double> gradient(const std::vector<double>& p) {
     const double t[] = {1, -2, 3, 0.25};
     std::vector<double> g;
@@ -51,7 +51,7 @@ void check_close(const std::vector<double>& actual, const std::vector<double>& e
 
 BOOST_AUTO_TEST_SUITE(optimizers)
 
-BOOST_AUTO_TEST_CASE(sgd_with_momentum_and_nesterov) {
+BOOST_AUTO_TEST_CASE(sgd_supports_momentum_and_nesterov_momentum) {
   for (const bool nesterov : {false, true}) {
     TwoVariables problem;
     Program train("train");
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(sgd_with_momentum_and_nesterov) {
     for (int step = 0; step < 4; ++step) {
       auto g = TwoVariables::gradient(p);
       for (int i = 0; i < 5; ++i) {
-        if (i < 4) g[i] += 0.01 * p[i];  // matrices only
+        if (i < 4) g[i] += 0.01 * p[i];  // weight decay applies to matrices only
         v[i] = 0.9 * v[i] + g[i];
         p[i] -= 0.1 * (nesterov ? g[i] + 0.9 * v[i] : v[i]);
       }
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(sgd_with_momentum_and_nesterov) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(adam_and_adamw) {
+BOOST_AUTO_TEST_CASE(adam_and_adamw_match_their_formulas) {
   for (const bool decoupled : {false, true}) {
     TwoVariables problem;
     const AdamOptions l2{.lr = 0.05, .beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1};
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(adam_and_adamw) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(groups_scale_rates_and_set_decay) {
+BOOST_AUTO_TEST_CASE(parameter_groups_scale_learning_rates_and_set_weight_decay) {
   TwoVariables problem;
   const std::vector<ParameterGroup> groups = {
       {.parameters = {problem.w}, .learning_rate_scale = 0.5, .weight_decay = 0.0},
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(groups_scale_rates_and_set_decay) {
   check_close(run_steps(problem, train, 1), p);
 }
 
-BOOST_AUTO_TEST_CASE(clipping_scales_by_the_global_norm) {
+BOOST_AUTO_TEST_CASE(clipping_scales_gradients_by_the_global_norm) {
   TwoVariables problem;
   const TrainingStep step =
       sgd(problem.loss, problem.g.parameters(), {.lr = 1, .step = {.clip_norm = 1.5}});
@@ -126,8 +126,8 @@ BOOST_AUTO_TEST_CASE(clipping_scales_by_the_global_norm) {
   BOOST_TEST(session.value("b").item<double>() == 2 - scale * 3, tt::tolerance(1e-13));
 }
 
-// Squares of 1e20 overflow float32: the norm is infinite, and min(1, clip / norm) is 0. This must
-// not produce NaN, and skip_nonfinite must skip the step.
+// The squares of numbers near 1e20 overflow float32, so the norm is infinite and min(1, clip /
+// norm) is 0. This must not produce NaN, and skip_nonfinite must skip the step.
 BOOST_AUTO_TEST_CASE(finite_gradients_with_an_infinite_norm_change_no_parameters) {
   for (const bool skip : {false, true}) {
     Graph g;
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(finite_gradients_with_an_infinite_norm_change_no_parameters
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_can_be_skipped) {
+BOOST_AUTO_TEST_CASE(a_step_with_nonfinite_gradients_can_be_skipped) {
   TwoVariables problem;
   const Value scale = problem.g.input("scale", DType::f64, {});
   Program train("train");
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_can_be_skipped) {
   BOOST_TEST(session.value("optimizer.step").item<std::int64_t>() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(schedules) {
+BOOST_AUTO_TEST_CASE(schedules_match_their_formulas) {
   Graph g;
   const Value step = g.input("step", DType::f64, {});
   const auto at = [&](const Schedule& schedule, double s) {
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_failed_optimizer_leaves_the_graph_unchanged) {
   TwoVariables problem;
   Graph& g = problem.g;
   const auto all = g.parameters();
-  // The name is taken after the moments of w have been created.
+  // This name is already used when the moments of w have been created.
   g.variable("optimizer.b.v", DType::f64, {1});
   const Schedule broken([](Value) -> Value { throw ArgumentError("no such rate"); });
   const Value rounded = sum(round(problem.w)), part = sum(problem.w);
@@ -261,11 +261,11 @@ BOOST_AUTO_TEST_CASE(a_failed_optimizer_leaves_the_graph_unchanged) {
   unchanged();
   BOOST_CHECK_THROW(adamw(part, all), GradientError);
   unchanged();
-  // A key that is created now must have its own next value.
+  // A key that is created now must have a key_advance node of its own.
   const Variable key = g.key("dropout");
   BOOST_REQUIRE(g.advanced_key(key).defined());
   BOOST_TEST(g.advanced_key(key).node().op().name == "key_advance");
-  // After the failure, another scope works, and the graph is intact.
+  // After the failure, the graph is intact, and another scope works.
   Program train("train");
   train.update(adam(problem.loss, all, {.step = {.scope = "second"}}));
   run_steps(problem, train, 1);

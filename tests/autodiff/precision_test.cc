@@ -1,4 +1,4 @@
-// The precision of products is inherited by gradients and passed to the kernels.
+// Gradients inherit the precision of products and pass it to the kernels.
 #include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -18,7 +18,8 @@ namespace {
 using kernels::Bf16Unit;
 using kernels::ForcedBf16Unit;
 
-// C = X W^T and the products for the gradient of sum(C G): all three products of a linear layer.
+// C = X W^T and the products in the gradient of sum(C G), that is, all three products of a linear
+// layer.
 struct Layer {
   Graph graph;
   Tensor x = sample_uniform({2, 40, 50}, 1), w = sample_uniform({60, 50}, 2),
@@ -34,7 +35,7 @@ struct Layer {
     program.output("c", c).output("dx", grads[0]).output("dw", grads[1]);
   }
 
-  // The largest relative errors of c, dx and dw compared with double.
+  // Returns the largest relative errors of c, dx and dw compared with double.
   std::array<double, 3> errors(SessionOptions options) {
     Session session(graph, options);
     const Results results = session.run(program, {{"x", x}, {"w", w}, {"g", g}});
@@ -56,7 +57,8 @@ struct Layer {
   }
 };
 
-// Checks the range of the largest error at each precision, relative to the largest element.
+// Checks that the largest error at each precision, relative to the largest element, is in the
+// expected range.
 void check_errors(const std::array<double, 3>& errors, Precision precision) {
   for (const double e : errors) {
     switch (precision) {
@@ -81,15 +83,15 @@ BOOST_AUTO_TEST_CASE(gradients_inherit_the_precision_of_the_product) {
       BOOST_TEST(node->attributes().text("precision") == precision_name(precision));
     }
     BOOST_TEST(products == 3);
-    // The precision of the product overrides those of the program and of the session.
+    // The precision of the product overrides the precisions of the program and the session.
     const ForcedBf16Unit forced(Bf16Unit::emulated_amx);
     layer.program.precision(Precision::highest);
     check_errors(layer.errors({.threads = 1, .precision = Precision::medium}), precision);
   }
 }
 
-// For every op with a precision, with any other attributes, including gradients of gradients.
-BOOST_AUTO_TEST_CASE(gradients_of_every_op_state_its_precision_to_second_order) {
+// Checks every op with a precision, with any other attributes, including second-order gradients.
+BOOST_AUTO_TEST_CASE(first_and_second_order_gradients_keep_the_precision_of_every_op) {
   int nodes = 0;
   const auto takes_one = [](const OpRecord& op) {
     return std::any_of(op.attributes.begin(), op.attributes.end(),
@@ -157,7 +159,7 @@ BOOST_AUTO_TEST_CASE(the_precision_of_the_program_applies_to_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_a_unit_every_precision_is_float32) {
+BOOST_AUTO_TEST_CASE(without_a_matrix_unit_every_precision_computes_in_float32) {
   const ForcedBf16Unit forced(std::nullopt);
   for (const Precision precision : kPrecisions) {
     Layer layer(precision);

@@ -1,6 +1,6 @@
-// Checks for every sample of every differentiable op: gradients against finite differences in
-// double, for first and second order and for several outputs together; and definitions in terms of
-// primitive ops against the kernels.
+// Checks every sample of every differentiable op. Gradients are compared with finite differences in
+// double, for first and second order and for several outputs together. Definitions (compositions of
+// primitive ops) are compared with the kernels.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// Builds a sample as a graph with floating-point inputs of another dtype. In double, literals keep
-// all their digits.
+// Builds a sample as a graph whose floating-point inputs have another dtype. In double, literals
+// keep all their digits.
 struct Built {
   Graph graph;
   std::vector<Value> inputs;  // undefined if absent in the sample
@@ -50,8 +50,8 @@ struct Built {
   }
 };
 
-/// Calls `use` for every sample of every op that has a gradient and inputs to differentiate with
-/// respect to.
+/// Calls `use` for every sample of every op that has a gradient and at least one differentiable
+/// input.
 void for_each_sample(
     const std::function<void(const OpRecord& op, std::size_t sample, Built& built)>& use) {
   for (const OpRecord* op : builtin_ops()->all()) {
@@ -66,7 +66,7 @@ void for_each_sample(
 
 BOOST_AUTO_TEST_SUITE(sample_gradients)
 
-BOOST_AUTO_TEST_CASE(first_and_second_order_match_finite_differences) {
+BOOST_AUTO_TEST_CASE(first_and_second_order_gradients_match_finite_differences) {
   int checked = 0;
   for_each_sample([&](const OpRecord& op, std::size_t sample, Built& b) {
     for (int o = 0; o < b.node->output_count(); ++o) {
@@ -87,9 +87,9 @@ BOOST_AUTO_TEST_CASE(first_and_second_order_match_finite_differences) {
   BOOST_TEST(checked > 100);
 }
 
-// Ops that support 16-bit operands have gradients for them. Sums are computed in f32 and rounded
+// Ops that support 16-bit operands have gradients in 16 bits. Sums are computed in f32 and rounded
 // once.
-BOOST_AUTO_TEST_CASE(ops_with_16_bit_operands_have_gradients_for_them) {
+BOOST_AUTO_TEST_CASE(ops_with_16_bit_operands_have_16_bit_gradients) {
   std::set<std::string> checked;
   for (const DType narrow : {DType::bf16, DType::f16}) {
     const double unit = narrow == DType::bf16 ? 0x1p-8 : 0x1p-11;
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_several_outputs_are_summed) {
       losses.push_back(sum(out * b.graph.constant(weights)));
     }
     if (losses.size() < 2) return;
-    // The gradient of every output alone, and of every set of outputs.
+    // Checks the gradient of every single output and of every set of outputs.
     const unsigned sets = 1U << losses.size();
     Program program("sets");
     for (unsigned set = 1; set < sets; ++set) {
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_several_outputs_are_summed) {
   BOOST_TEST(checked > 30);
 }
 
-BOOST_AUTO_TEST_CASE(decompositions_equal_the_kernels) {
+BOOST_AUTO_TEST_CASE(decompositions_match_the_kernels) {
   for (const OpRecord* op : builtin_ops()->all()) {
     const Decomposition define = builtin_decompositions().find(op->name);
     if (define == nullptr || op->samples == nullptr) continue;

@@ -1,5 +1,5 @@
-// Several optimizers, losses and groups in one graph; options for gradients; a custom optimizer and
-// a custom schedule.
+// Several optimizers, losses and groups in one graph; gradient options; a custom optimizer and a
+// custom schedule.
 #include <boost/test/unit_test.hpp>
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@
 namespace weft::testing {
 namespace {
 
-// A custom optimizer as described in step_builder.h.
+// A custom optimizer, written as described in step_builder.h.
 struct MyLionOptions {
   Schedule lr = 1e-4;
   double beta1 = 0.9, beta2 = 0.99;
@@ -41,14 +41,14 @@ TrainingStep my_lion(const Loss& loss, const ParameterGroups& groups, const MyLi
   return b.finish();
 }
 
-// A layer with a matrix and a bias.
+// Returns the output of a layer with a matrix and a bias.
 Value layer(const Scope& at, Value x, int in, int out) {
   const Variable w =
       at.variable("weight", DType::f32, {in, out}, {.initializer = Initializer::normal(0.5)});
   return matmul(x, w) + at.variable("bias", DType::f32, {out});
 }
 
-// A GAN: the generator learns to produce points with the distribution of the data.
+// A GAN whose generator learns to produce points with the distribution of the data.
 struct Gan {
   Graph g;
   Scope generator = Scope(g, "generator"), discriminator = Scope(g, "discriminator");
@@ -83,7 +83,7 @@ void check_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b)
 
 BOOST_AUTO_TEST_SUITE(several_optimizers)
 
-BOOST_AUTO_TEST_CASE(two_optimizers_of_a_graph_have_distinct_names) {
+BOOST_AUTO_TEST_CASE(two_optimizers_in_one_graph_have_distinct_names) {
   Gan gan;
   Program train_d("discriminator"), train_g("generator");
   train_d.output("loss", gan.d_loss)
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(two_optimizers_of_a_graph_have_distinct_names) {
   BOOST_TEST(session.value("optimizer.2.step").item<std::int64_t>() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(one_graph_trains_like_two_graphs) {
+BOOST_AUTO_TEST_CASE(training_in_one_graph_equals_training_in_two_graphs) {
   const auto trained = [](bool together) {
     Gan a, b;
     Gan& other = together ? a : b;
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(one_graph_trains_like_two_graphs) {
   check_same_bits(trained(true), trained(false));
 }
 
-BOOST_AUTO_TEST_CASE(two_optimizers_may_update_in_one_program) {
+BOOST_AUTO_TEST_CASE(one_program_may_contain_updates_of_two_optimizers) {
   Gan gan;
   Program both("both");
   both.update(adam(gan.d_loss, gan.discriminator.parameters()))
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(two_optimizers_may_update_in_one_program) {
   BOOST_TEST(session.value("optimizer.2.step").item<std::int64_t>() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(training_with_two_optimizers_is_resumed_bit_for_bit) {
+BOOST_AUTO_TEST_CASE(training_with_two_optimizers_can_be_resumed_bit_for_bit) {
   const TemporaryFolder folder;
   const auto trained = [&](bool stopped) {
     Gan gan;
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(averaged_weights_can_be_used_for_inference) {
                             session.run(sample, {Gan::feeds(0)[0]})["points"]));
 }
 
-BOOST_AUTO_TEST_CASE(groups_by_name_and_by_predicate_in_one_call) {
+BOOST_AUTO_TEST_CASE(one_call_may_define_groups_by_name_and_by_predicate) {
   const auto after = [](auto&& groups_of) {
     Gan gan;
     Program train("train");
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(every_optimizer_supports_custom_rules_and_unreachable_param
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_custom_lion_equals_the_built_in_one) {
+BOOST_AUTO_TEST_CASE(a_custom_lion_optimizer_equals_the_built_in_one) {
   const auto after = [](auto&& optimizer) {
     Gan gan;
     Program train("train");

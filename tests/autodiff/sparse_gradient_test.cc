@@ -1,4 +1,4 @@
-// Sparse training steps, which only update the rows that the loss reads.
+// Sparse training steps, which update only the rows that the loss reads.
 #include "weft/autodiff/optimizers/sparse_gradient.h"
 
 #include <boost/test/unit_test.hpp>
@@ -57,14 +57,14 @@ TrainingStep build_step(Kind kind, const Loss& loss, const std::vector<Variable>
   return adamw(loss, parameters, {.lr = 0.1, .weight_decay = weight_decay, .step = step});
 }
 
-// Token ids below `bound` for step `step`; some occur more than once.
+// Returns token IDs below `bound` for step `step`; some IDs occur more than once.
 Tensor tokens_of(int step, std::int64_t bound, std::int64_t batch = 3) {
   return sample_indices({batch, 4}, static_cast<std::uint64_t>(step) + 1, bound).to(DType::i32);
 }
 
 struct Trained {
   std::map<std::string, Tensor> values;
-  double norm = 0;  // of the last step
+  double norm = 0;  // norm in the last step
 };
 
 Trained train(Kind kind, const Names& sparse, DType dtype, std::int64_t count, int steps,
@@ -108,9 +108,9 @@ const Names kTable = {"net.table"};
 
 BOOST_AUTO_TEST_SUITE(sparse_gradients)
 
-BOOST_AUTO_TEST_CASE(values_of_one_row_are_summed_in_order) {
+BOOST_AUTO_TEST_CASE(gradients_of_one_row_are_summed_in_order) {
   Graph g;
-  // In another order, the sums of row 7 would be 0 and 1.
+  // If the values were added in another order, the sums of row 7 would be 0 and 1.
   const Value rows = g.constant(Tensor::of<std::int32_t>({6}, {7, 2, 7, 0, 7, 2}));
   const Value values = g.constant(Tensor::of<float>({6, 1}, {1e8f, 1, -1e8f, 5, 1, 10}));
   const SparseGradient found = sparse_gradient(rows, values);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(values_of_one_row_are_summed_in_order) {
              tt::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_sparse_gradient_equals_the_dense_one_bit_for_bit) {
+BOOST_AUTO_TEST_CASE(sparse_gradients_equal_dense_gradients_bit_for_bit) {
   for (const DType dtype : {DType::i32, DType::i64}) {
     for (const Sizes& sizes : {Sizes{}, Sizes{1}, Sizes{40}, Sizes{3, 5, 2}, Sizes{4, 0}}) {
       Graph g;
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_sparse_gradient_equals_the_dense_one_bit_for_bit) {
 BOOST_AUTO_TEST_CASE(sparse_sgd_and_adagrad_match_dense_steps_bit_for_bit) {
   for (const Kind kind : {Kind::sgd, Kind::adagrad}) {
     check_same_bits(train(kind, kTable, DType::f32, 30, 12), train(kind, {}, DType::f32, 30, 12));
-    // The norm is summed in another order.
+    // The norm is summed in a different order.
     const StepOptions clipped{.clip_norm = 0.05};
     const Trained sparse = train(kind, kTable, DType::f64, 30, 12, clipped);
     const Trained dense = train(kind, {}, DType::f64, 30, 12, clipped);
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(sparse_adam_equals_adam_if_all_rows_are_read) {
                      {.clip_norm = 0.3, .sparse = p == &a ? kTable : Names{}}, 0.1);
       Session session(p->g, {.seed = 1});
       for (int s = 0; s < 8; ++s) {
-        // Every token, and the last ones twice.
+        // Every token occurs, and the last tokens occur twice.
         std::vector<std::int32_t> all = {0, 1, 2, 3, 4, 4, 3, s % 5};
         session.run(Program("train").update(step),
                     {{"tokens", Tensor::of<std::int32_t>({2, 4}, all)}});
@@ -183,8 +183,9 @@ BOOST_AUTO_TEST_CASE(sparse_adam_equals_adam_if_all_rows_are_read) {
   }
 }
 
-// The rule computed by hand: rows that are not read keep their moments, and t counts all steps.
-BOOST_AUTO_TEST_CASE(lazy_adam_does_not_change_moments_of_other_rows) {
+// The update rule is computed by hand. Rows that are not read keep their moments, and t counts all
+// steps.
+BOOST_AUTO_TEST_CASE(lazy_adam_does_not_change_the_moments_of_unread_rows) {
   Graph g;
   const Variable table =
       g.variable("table", DType::f64, {4, 1}, {.initializer = Initializer::constant(1)});
@@ -225,7 +226,7 @@ BOOST_AUTO_TEST_CASE(lazy_adam_does_not_change_moments_of_other_rows) {
   BOOST_TEST(session.value("table").at(3) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(rows_that_are_not_read_keep_their_bits_despite_weight_decay) {
+BOOST_AUTO_TEST_CASE(unread_rows_keep_their_bits_despite_weight_decay) {
   for (const Kind kind : kKinds) {
     TokenProblem p(40);
     const TrainingStep step =
@@ -246,7 +247,7 @@ BOOST_AUTO_TEST_CASE(rows_that_are_not_read_keep_their_bits_despite_weight_decay
   }
 }
 
-BOOST_AUTO_TEST_CASE(negative_zeros_of_rows_that_are_not_read_stay_negative) {
+BOOST_AUTO_TEST_CASE(negative_zeros_in_unread_rows_stay_negative) {
   Graph g;
   const Variable table =
       g.variable("table", DType::f32, {3, 2}, {.initializer = Initializer::constant(-0.0)});
@@ -307,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_nonfinite_step_does_not_change_any_row_or_state) {
   }
 }
 
-// Memory other than that of the variables does not grow with the table.
+// Memory that is not used for variables does not grow with the table.
 BOOST_AUTO_TEST_CASE(the_memory_of_a_step_does_not_grow_with_the_table) {
   for (const Kind kind : kKinds) {
     std::vector<MemoryReport> reports;
@@ -322,7 +323,7 @@ BOOST_AUTO_TEST_CASE(the_memory_of_a_step_does_not_grow_with_the_table) {
               .plan(Program("train").update(step).output("loss", p.loss), {{"tokens", Sizes{8, 4}}})
               ->memory());
     }
-    // A few buffers of 32 rows with 24 bytes each, compared with a table of 24 MB.
+    // A few buffers of 32 rows with 24 bytes each suffice, although the table has 24 MB.
     BOOST_TEST(reports[1].arena <= 16U << 10);
     BOOST_TEST(reports[1].arena <= reports[0].arena + 1024);
     BOOST_TEST(reports[1].packed == 0U);
@@ -331,7 +332,7 @@ BOOST_AUTO_TEST_CASE(the_memory_of_a_step_does_not_grow_with_the_table) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_same_bits_for_any_number_of_threads) {
+BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_the_number_of_threads) {
   const MoreThreads more(5);
   for (const Kind kind : kKinds) {
     const StepOptions options{.clip_norm = 0.1};
@@ -341,7 +342,7 @@ BOOST_AUTO_TEST_CASE(the_same_bits_for_any_number_of_threads) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(saved_training_is_resumed_bit_for_bit) {
+BOOST_AUTO_TEST_CASE(saved_training_can_be_resumed_bit_for_bit) {
   const std::string path =
       (std::filesystem::temp_directory_path() / "weft_sparse_step_test.weft").string();
   for (const Kind kind : kKinds) {

@@ -20,7 +20,7 @@ void bias(benchmark::State& state, std::int64_t rows, std::int64_t width, int th
 }  // namespace
 
 void add_elementwise_benchmarks() {
-  // Sizes that fit in the first-level cache, in the second-level cache, and only in memory.
+  // Sizes that fit in the first-level cache, in the second-level cache, or only in memory.
   constexpr std::int64_t kElements[] = {2048, 65536, 8388608};
   for (const int threads : thread_counts()) {
     for (const std::int64_t n : kElements) {

@@ -1,5 +1,5 @@
-// Benchmarks of a fused elementwise chain, compared in the same run with a copy of the same bytes
-// that bypasses the caches.
+// Benchmarks of a fused elementwise chain. The same run also measures a cache-bypassing copy of the
+// same number of bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,7 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-/// Copies a tensor to another one with streaming stores, which bypass the caches, on `threads`
-/// threads.
+/// Copies one tensor to another on `threads` threads, with streaming stores that bypass the caches.
 class StreamCopy {
  public:
   StreamCopy(Tensor from, int threads)
@@ -55,8 +54,8 @@ class StreamCopy {
   Workers workers_;
 };
 
-/// Runs the chain and the copy alternately. "of_copy" is the median time of the copy divided by
-/// that of the chain.
+/// Runs the chain and the copy alternately. "of_copy" is the median time of the copy divided by the
+/// median time of the chain.
 void chain(benchmark::State& state, std::int64_t elements, int threads) {
   constexpr std::int64_t kRow = 4096;
   const Tensor x = random_tensor({elements / kRow, kRow});

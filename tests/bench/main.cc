@@ -1,4 +1,4 @@
-// weft_bench: kernel benchmarks at the shapes of transformers.
+// weft_bench: kernel benchmarks at shapes that occur in transformers.
 #include <benchmark/benchmark.h>
 
 #include "weft/tests/bench/families.h"

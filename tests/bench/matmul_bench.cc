@@ -24,7 +24,7 @@ struct Product {
 };
 
 // Square products; the layers of GPT-2 small with 1024 and 256 tokens, transposed as in the forward
-// and backward passes; its tied last layer; products with few rows or an unusual depth; and
+// and backward passes; its tied output layer; products with few rows or an unusual depth; and
 // decoding of one to eight tokens.
 constexpr Product kProducts[] = {
     {"square", 1024, 1024, 1024, false, false},
@@ -69,10 +69,11 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Returns the peak rate of fused multiply-adds of one thread in FLOP/s. Measured once per process,
-// before the first product.
+// Returns the peak FMA rate of one thread in FLOP/s. It is measured once per process, before the
+// first product.
 double fma_peak() {
-  // The best of ten tries in CPU time, which excludes the time taken by other programs.
+  // The best of ten attempts, measured in CPU time, which excludes the time that other programs
+  // use.
   static const double peak = [] {
     double best = 0;
     for (int i = 0; i < 10; ++i) {
@@ -91,7 +92,7 @@ void measure_product(benchmark::State& state, const Product& p, int threads) {
   const Tensor &a = given.a, &b = given.b;  // clang 14 cannot capture structured bindings
   PreparedOp weft("matmul", {a, b},
                   {{"transpose_a", p.transpose_a}, {"transpose_b", p.transpose_b}}, threads);
-  weft.run();  // warm-up: touches all memory
+  weft.run();  // warm-up, which also touches all memory
 #ifdef WEFT_OPENBLAS
   Tensor c = Tensor::empty(DType::f32, {p.m, p.n});
   openblas_set_num_threads(threads);

@@ -1,4 +1,4 @@
-// Benchmarks of softmax, norms, cross-entropy and attention at the shapes of GPT-2.
+// Benchmarks of softmax, norms, cross-entropy and attention at GPT-2 shapes.
 #include <fmt/format.h>
 
 #include "weft/tests/bench/families.h"

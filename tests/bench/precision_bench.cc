@@ -1,4 +1,4 @@
-// Benchmarks of the kernels for each precision, compared with those of fused multiply-adds.
+// Benchmarks of the kernels for each precision, compared with FMA kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct Case {
   Attributes attributes;
 };
 
-// A square product, products of GPT-2 small with 1024 tokens, one with few rows, and the attention
-// of one of its layers.
+// Returns a square product, products of GPT-2 small with 1024 tokens, a product with few rows, and
+// the attention of one GPT-2 layer.
 std::vector<Case> cases() {
   const Attributes nn{{"transpose_a", false}, {"transpose_b", false}};
   const Attributes nt{{"transpose_a", false}, {"transpose_b", true}};
@@ -48,15 +48,15 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Alternates between the kernel that the dispatch table chooses for a precision and the kernel of
-// fused multiply-adds, on the same operands.
+// Alternates between the kernel that the dispatch table chooses for a precision and the FMA kernel,
+// on the same operands.
 void measure_precision(benchmark::State& state, const Case& c, Precision precision, int threads) {
   std::vector<Tensor> inputs;
   for (const Sizes& sizes : c.inputs) inputs.push_back(random_tensor(sizes));
   PreparedOp chosen(c.op, inputs, c.attributes, threads, precision);
   const kernels::ForcedBf16Unit forced(std::nullopt);
   PreparedOp fma(c.op, inputs, c.attributes, threads, precision);
-  chosen.run();  // warm-up: touches all memory
+  chosen.run();  // warm-up, which also touches all memory
   fma.run();
   std::vector<double> ours, theirs;
   for (auto _ : state) {

@@ -5,8 +5,8 @@
 namespace weft::bench {
 namespace {
 
-/// The cost of ops without a cost function: one FLOP per output element and the bytes of all
-/// operands.
+/// Returns the cost of ops without a cost function: one FLOP per output element, and the bytes of
+/// all operands.
 Cost default_cost(const KernelRequest& request) {
   Cost cost;
   const auto bytes = [](const OperandSpec& spec) {
@@ -99,7 +99,7 @@ void report(benchmark::State& state, const Cost& cost) {
 void measure(benchmark::State& state, std::string_view op, std::vector<Tensor> inputs,
              const Attributes& attributes, int threads) {
   PreparedOp prepared(op, std::move(inputs), attributes, threads);
-  prepared.run();  // warm-up: touches all memory
+  prepared.run();  // warm-up, which also touches all memory
   for (auto _ : state) prepared.run();
   report(state, prepared.cost());
 }

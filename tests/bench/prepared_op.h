@@ -1,5 +1,5 @@
-// One op on concrete operands, prepared once and run many times, as a Session does for each node,
-// but without the overhead of a Session.
+// One op with concrete operands that is prepared once and run many times. A Session does the same
+// for each node, but has additional overhead.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -15,18 +15,19 @@
 
 namespace weft::bench {
 
-/// Runs the phases of the kernel of an op on `threads` workers, or on a single one for small
-/// phases, as a Session does.
+/// Runs the kernel phases of an op on `threads` workers. Small phases run on a single worker, as in
+/// a Session.
 class PreparedOp {
  public:
-  /// Throws the errors of the op's shape rule. If `threads` is 0, one per hardware thread is used.
+  /// Propagates the errors of the op's shape rule. If `threads` is 0, one thread per hardware
+  /// thread is used.
   PreparedOp(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes,
              int threads, Precision precision = Precision::highest);
 
   /// Runs the kernel once on the operands.
   void run();
-  /// The cost of one run according to the cost function of the op or, without one, one FLOP per
-  /// output element and the bytes of all operands.
+  /// The cost of one run according to the op's cost function. For ops without one, the cost is one
+  /// FLOP per output element, and the bytes of all operands.
   const Cost& cost() const { return cost_; }
   const Tensor& output(std::size_t i) const { return outputs_[i]; }
 
@@ -53,8 +54,8 @@ void report(benchmark::State& state, const Cost& cost);
 void measure(benchmark::State& state, std::string_view op, std::vector<Tensor> inputs,
              const Attributes& attributes, int threads);
 
-/// Returns the thread counts of every benchmark: 1 and, if there are several hardware threads, all
-/// of them.
+/// Returns the thread counts for every benchmark: 1 and, if there are several hardware threads,
+/// their number.
 std::vector<int> thread_counts();
 
 }  // namespace weft::bench

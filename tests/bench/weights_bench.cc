@@ -23,12 +23,13 @@ constexpr std::pair<Format, const char*> kFormats[] = {
 struct Shape {
   std::int64_t rows, outputs, inputs;
 };
-// Layers of GPT-2 small: the projection of attention, the feed-forward layers, the tied head.
+// Layers of GPT-2 small: the attention projection, the feed-forward layers, and the tied output
+// layer.
 constexpr Shape kShapes[] = {{1, 768, 768},   {1, 3072, 768}, {1, 768, 3072},
                              {1, 50257, 768}, {4, 3072, 768}, {8, 3072, 768}};
 
-// Weight matrices of one shape, together larger than the caches, in one block of memory. The input
-// is multiplied by each of them in turn.
+// Weight matrices of one shape in one block of memory. Together they are larger than the caches.
+// The input is multiplied with each of them in turn.
 class Stream {
  public:
   Stream(const Shape& shape, Format format, int threads) : workers_({.threads = threads}) {
@@ -75,8 +76,8 @@ class Stream {
     slots_ = Buffer::allocate(kernel_.slot_scratch * static_cast<std::size_t>(workers_.slots()));
   }
 
-  // Multiplies by every matrix and keeps the best time of each, because other programs slow down
-  // some runs but not all.
+  // Multiplies with every matrix and keeps the best time for each matrix, because other programs
+  // slow down some runs but not all.
   void run() {
     void* out[] = {y_.mutable_raw()};
     best_.resize(inputs_.size(), 1e9);
@@ -93,10 +94,11 @@ class Stream {
       best_[c] = std::min(best_[c], std::chrono::duration<double>(Clock::now() - begin).count());
     }
   }
-  // Bytes of weights per second, from the best time of every matrix.
+  // Returns the bytes of weights per second, computed from the best time of every matrix.
   double best_rate() const { return bytes_ / std::accumulate(best_.begin(), best_.end(), 0.0); }
 
-  // Only reads the same memory, with all threads, and keeps the best rate of every MiB.
+  // Reads the same memory with all threads, without computing anything else, and keeps the best
+  // rate of every MiB.
   void read() {
     constexpr std::size_t kPart = std::size_t{1} << 20;
     const std::size_t parts = block_->bytes() / kPart;
@@ -109,7 +111,8 @@ class Stream {
       read_[i] = std::max(read_[i], static_cast<double>(kPart) / elapsed.count());
     });
   }
-  // Bytes per second of only reading the memory with all threads, from the best rate of every MiB.
+  // Returns the bytes per second of reading the memory with all threads, computed from the best
+  // rate of every MiB.
   double read_rate() const {
     double seconds_per_byte = 0;
     for (const double rate : read_)

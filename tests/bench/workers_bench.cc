@@ -1,4 +1,4 @@
-// Benchmarks of the overhead of sharing a phase between two threads, after pauses of the caller
+// Benchmarks of the overhead of splitting a phase between two threads, after pauses of the caller
 // during which the helper threads poll or go to sleep.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ void phase(benchmark::State& state, std::chrono::microseconds pause) {
   std::vector<double> first, extra;
   for (auto _ : state) {
     spin_for(pause);
-    double second_began = -1;  // written only by the chunk that slot 1 runs, if it runs one
+    double second_began = -1;  // written only by the chunk that runs in slot 1, if any
     const auto begin = Clock::now();
     workers.for_chunks(2, [&](std::int64_t, int slot) {
       if (slot == 1) second_began = microseconds_since(begin);

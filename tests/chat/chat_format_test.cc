@@ -1,4 +1,4 @@
-// Chat formats, built in or read from folders, and conversations in JSON.
+// Chat formats that are built in or read from folders, and conversations in JSON.
 #include "weft/models/chat/chat_format.h"
 
 #include <boost/test/unit_test.hpp>
@@ -18,7 +18,7 @@ using testing::says_exactly;
 
 const Conversation kShort = {{"user", "Hi"}, {"assistant", "Hello"}};
 
-BOOST_AUTO_TEST_CASE(alpaca_formats_instructions_inputs_and_responses) {
+BOOST_AUTO_TEST_CASE(the_alpaca_format_renders_instructions_inputs_and_responses) {
   const ChatFormat format = ChatFormat::built_in("alpaca");
   BOOST_TEST(
       format.render({{"user", "Add."}, {"input", "1 2"}}, {.add_generation_prompt = true}).text ==
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_position_of_invalid_utf8) {
                         says_exactly("messages[0].role is not valid UTF-8 at byte 0"));
 }
 
-BOOST_AUTO_TEST_CASE(templates_are_read_from_several_files_of_a_folder) {
+BOOST_AUTO_TEST_CASE(templates_are_read_from_several_files_in_a_folder) {
   const testing::TemporaryFolder folder("chat");
   const auto text = [&](std::string_view name = "default") {
     const FolderChatFormat found = read_chat_format(folder.path(), name);

@@ -24,8 +24,8 @@ ChatOptions options_of(const ChatJson& line) {
   return options;
 }
 
-/// Checks that text runs attributed to messages occur in them; all others must belong to the
-/// format.
+/// Checks that text runs attributed to a message occur in the message, and that all other runs
+/// belong to the format.
 void check_runs(const RenderedChat& chat, const Conversation& conversation) {
   std::size_t begin = 0;
   for (const TextRun& run : chat.runs) {
@@ -51,7 +51,7 @@ void check_runs(const RenderedChat& chat, const Conversation& conversation) {
   BOOST_TEST(begin == chat.text.size());
 }
 
-BOOST_AUTO_TEST_CASE(published_templates_give_the_texts_and_errors_of_the_reference) {
+BOOST_AUTO_TEST_CASE(published_templates_give_the_reference_texts_and_errors) {
   std::map<std::string, int> given;
   for (const ChatJson& line : testing::chat_fixture_lines("published.jsonl")) {
     const std::string name = line["format"];

@@ -1,5 +1,4 @@
-// The template engine agrees with Jinja (tests/fixtures/chat) and rejects unsupported features by
-// name.
+// The template engine matches Jinja (tests/fixtures/chat). Its errors name unsupported features.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -22,7 +21,7 @@ std::string render(const std::string& source, const chat::Mapping& variables = {
   return Template::parse(source).render(variables, limits, testing::chat_time()).text();
 }
 
-BOOST_AUTO_TEST_CASE(every_construct_agrees_with_jinja) {
+BOOST_AUTO_TEST_CASE(every_construct_matches_jinja) {
   const chat::Mapping variables =
       testing::chat_mapping(testing::ChatJson::parse(testing::chat_fixture("variables.json")));
   const auto cases = testing::chat_fixture_lines("cases.jsonl");
@@ -173,7 +172,7 @@ BOOST_AUTO_TEST_CASE(rendering_steps_and_output_are_bounded) {
   BOOST_CHECK_EXCEPTION(render(doubled), DataError, says("bytes of text"));
   BOOST_CHECK_EXCEPTION(render("{{ 'x' * 9223372036854775807 }}"), DataError, says("rendering"));
   BOOST_CHECK_EXCEPTION(render("{{ [1] * 9223372036854775807 }}"), DataError, says("steps"));
-  // Nested lists that contain the same list twice: there are 2^40 items to compare or print.
+  // Each nested list contains the previous list twice, so there are 2^40 items to compare or print.
   const std::string shared =
       "{% set ns = namespace(s=[1], t=[1]) %}{% for i in range(40) %}"
       "{% set ns.s = [ns.s, ns.s] %}{% set ns.t = [ns.t, ns.t] %}{% endfor %}";
@@ -200,7 +199,7 @@ BOOST_AUTO_TEST_CASE(nesting_is_bounded) {
     const std::string source = "{{ x" + repeated(link, 10000) + " }}";
     BOOST_CHECK_EXCEPTION(Template::parse(source), FormatError, says("more than"));
   }
-  // Chains of many operands are fine if they are not a deep tree.
+  // Chains with many operands are accepted because they are not deep trees.
   BOOST_TEST(render("{{ 1" + repeated("~1", 5000) + " }}").size() == 5001);
   fails("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
         "calls are nested more than 500 levels deep (chat template, line 1, column 19)");

@@ -25,8 +25,8 @@ Results run(Graph& g, const Program& program) {
   return session.run(program);
 }
 
-// Multiples of 1/64 below 8 plus integers below 2^16 are exact in f32, so the invariance is exact
-// too.
+// Multiples of 1/64 below 8 plus integers below 2^16 are exact in f32, so the outputs must be equal
+// bit for bit.
 BOOST_AUTO_TEST_CASE(softmax_is_invariant_to_a_constant_added_to_its_inputs) {
   Graph g;
   Tensor x = random_tensor({5, 33}, 1, DType::f32), shift = Tensor::empty(DType::f32, {5, 1});
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(attention_is_invariant_to_a_constant_added_to_the_scores_of
   };
   const Value q = heads(1), k = heads(2), v = heads(3);
   const Value bias = g.constant(random_tensor({2, 3, 6, 1}, 4)) * 20.0;
-  // Equivalently, adding one vector to all keys adds a constant to all scores of a query.
+  // Adding one vector to all keys is equivalent to adding a constant to all scores of a query.
   const Value moved = k + g.constant(random_tensor({2, 3, 1, 4}, 5));
   const Results found = run(g, Program("p")
                                    .output("plain", attention(q, k, v))
@@ -123,10 +123,10 @@ BOOST_AUTO_TEST_CASE(scores_with_rotary_positions_depend_only_on_distances) {
 }
 
 // A block adds its results to the residual stream. If it adds zeros, the stream and its gradients
-// stay unchanged, bit for bit.
+// do not change by a single bit.
 BOOST_AUTO_TEST_CASE(blocks_that_add_zeros_are_the_identity) {
   for (const Variant& variant : variants()) {
-    // Its norms are part of the stream.
+    // With post_norm, the norms are part of the stream.
     if (variant.config.residual == GptResidual::post_norm) continue;
     BOOST_TEST_CONTEXT(variant.name) {
       GptConfig config = variant.config;

@@ -1,5 +1,5 @@
-// Masked positions have no influence: other numbers there do not change any bit, and their
-// gradients are exactly 0.
+// Masked positions have no influence: different numbers at these positions do not change any bit of
+// the output, and their gradients are exactly 0.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -26,7 +26,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
-/// A kind of mask, and a function that tells which keys it hides from a query in a row of the
+/// A type of mask, and a function that returns the keys it hides from a query in a row of the
 /// batch.
 struct Mask {
   std::string name;
@@ -59,8 +59,8 @@ std::vector<Mask> masks() {
        }}};
 }
 
-/// Replaces the elements of t [batch, heads, keys, size] that are hidden from the query by other,
-/// large numbers.
+/// Replaces the elements of t [batch, heads, keys, size] that are hidden from the query by
+/// different, large numbers.
 Tensor changed_where_hidden(const Tensor& t, const Mask& mask, std::int64_t query) {
   Tensor out = t.clone();
   const Tensor other = random_tensor(t.sizes(), 99, DType::f64);
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(masked_keys_and_values_have_no_influence_and_zero_gradients
                     v = g.input("v", {dtype, Shape(sizes)});
         const Value out = attention(q, k, v, mask.options(g));
         Program program("attention");
-        for (std::int64_t i = 0; i < kTokens; ++i) {  // the output of query i alone
+        for (std::int64_t i = 0; i < kTokens; ++i) {  // only the output of query i
           const Value of_query = select(out, 2, i);
           const std::vector<Value> gradient = gradients(sum(square(of_query)), {k, v});
           program.output("out " + std::to_string(i), of_query)
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(masked_keys_and_values_have_no_influence_and_zero_gradients
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_decoder_sees_later_tokens) {
+BOOST_AUTO_TEST_CASE(decoders_do_not_depend_on_later_tokens) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       Graph g;
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(no_decoder_sees_later_tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(padding_of_an_encoder_has_no_influence_and_zero_gradients) {
+BOOST_AUTO_TEST_CASE(encoder_padding_has_no_influence_and_zero_gradients) {
   EncoderConfig config;
   config.vocab = 20;
   config.context = 8;

@@ -24,7 +24,7 @@ constexpr std::int64_t kBatch = 3, kTokens = 9, kWidth = 12;
 const std::vector<std::int64_t> kOrder = {4, 0, 7, 2, 8, 1, 6, 3, 5};
 constexpr double kSame = 1e-12, kOther = 1e-2;
 
-/// x with its tokens (axis 1) in the order kOrder.
+/// Returns x with its tokens (axis 1) in the order kOrder.
 Tensor permuted(const Tensor& x) {
   Tensor out = Tensor::empty(x.dtype(), x.sizes());
   const std::int64_t row = x.numel() / (x.size(0) * kTokens);
@@ -39,7 +39,7 @@ Tensor permuted(const Tensor& x) {
   return out;
 }
 
-/// The results of `model` for random tokens in two orders.
+/// The results of `model` for random tokens in two different orders.
 struct TwoOrders {
   Tensor before, after;
 };
@@ -53,7 +53,7 @@ TwoOrders run(const std::function<Value(const Scope&, Value)>& model) {
           session.run(program, {{"x", permuted(tokens)}})["y"]};
 }
 
-/// Two transformer blocks.
+/// Applies two transformer blocks.
 Value blocks(const Scope& scope, Value x, bool causal) {
   for (int i = 0; i < 2; ++i) {
     const Scope block = scope / i;
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_pooled_encoder_without_positions_is_permutation_invariant
   }
 }
 
-// Queries treat keys and values as a set, so their order has no effect.
+// Attention treats keys and values as a set, so their order has no effect.
 BOOST_AUTO_TEST_CASE(cross_attention_is_invariant_to_the_order_of_the_memory) {
   const TwoOrders found = run([](const Scope& net, Value memory) {
     Graph& g = net.graph();

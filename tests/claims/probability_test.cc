@@ -1,4 +1,4 @@
-// A causal decoder is a distribution over texts by the chain rule:
+// A causal decoder defines a distribution over texts by the chain rule:
 //   P(x_1 ... x_n) = P(x_1) P(x_2 | x_1) ... P(x_n | x_1 ... x_(n-1)).
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,8 @@ using Ids = std::vector<std::int64_t>;
 
 constexpr std::int64_t kVocab = 3, kLength = 4, kStart = 0;
 
-/// All texts of `length` tokens after the start token: kVocab^length rows of length + 1 ids.
+/// Returns all texts of `length` tokens after the start token, as kVocab^length rows of length + 1
+/// ids.
 Tensor every_text(std::int64_t length) {
   std::int64_t count = 1;
   for (std::int64_t i = 0; i < length; ++i) count *= kVocab;
@@ -33,7 +34,7 @@ Tensor every_text(std::int64_t length) {
   return ids;
 }
 
-/// A decoder and the probabilities that it assigns to texts.
+/// A decoder together with the probabilities that it assigns to texts.
 class Model {
  public:
   explicit Model(GptConfig config) : config_(small(config)), gpt_(Scope(g_), config_) {
@@ -43,7 +44,8 @@ class Model {
         .output("loss", next_token_loss(logits, ids));
     session_.initialise();
   }
-  /// log P(token | all previous tokens) at every position: [texts][position of the token - 1].
+  /// Returns log P(token | all previous tokens) at every position: [texts][position of the token -
+  /// 1].
   std::vector<std::vector<double>> conditionals(const Tensor& ids) {
     const Tensor p = session_.run(read_, {{"ids", ids}})["p"];
     std::vector<std::vector<double>> out;
@@ -57,7 +59,7 @@ class Model {
     }
     return out;
   }
-  /// P of the tokens after the start token, by the chain rule.
+  /// Returns the probability of the tokens after the start token, by the chain rule.
   std::vector<double> probabilities(const Tensor& ids) {
     std::vector<double> out;
     for (const std::vector<double>& of_text : conditionals(ids)) {
@@ -91,7 +93,7 @@ BOOST_AUTO_TEST_CASE(probabilities_of_all_texts_of_a_length_sum_to_one) {
         largest = std::max(largest, p);
       }
       BOOST_TEST(std::abs(total - 1) < 1e-5);
-      BOOST_TEST(largest > 2.0 / 81);  // the probabilities of texts differ
+      BOOST_TEST(largest > 2.0 / 81);  // not all texts have the same probability
     }
   }
 }
@@ -114,8 +116,8 @@ BOOST_AUTO_TEST_CASE(the_probability_of_a_prefix_is_the_sum_over_its_continuatio
   }
 }
 
-// A single pass over a text returns all conditional probabilities; each of them equals the one for
-// the text up to that position.
+// A single pass over a text returns all conditional probabilities. Each of them equals the result
+// for the text up to that position.
 BOOST_AUTO_TEST_CASE(one_pass_returns_the_conditional_of_every_prefix) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
@@ -131,7 +133,7 @@ BOOST_AUTO_TEST_CASE(one_pass_returns_the_conditional_of_every_prefix) {
         BOOST_TEST(std::abs(alone.back() - whole[length - 2]) < 1e-5);
         sum += alone.back();
       }
-      // The training loss of decoders is -ln P of the text, per token.
+      // The training loss of decoders is -ln P(text) per token.
       const double loss = model.loss(Tensor::of({1, static_cast<std::int64_t>(text.size())}, text));
       BOOST_TEST(std::abs(loss + sum / static_cast<double>(text.size() - 1)) < 1e-5);
     }

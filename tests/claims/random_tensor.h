@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// Standard normal numbers, f32 or f64, which depend only on the seed.
+/// Returns standard normal numbers in f32 or f64 that depend only on the seed.
 inline Tensor random_tensor(const Sizes& sizes, std::uint64_t seed, DType dtype = DType::f64) {
   Tensor t = Tensor::empty(DType::f64, sizes);
   const RandomStream stream{seed, 0, 0};

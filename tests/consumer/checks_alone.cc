@@ -1,4 +1,4 @@
-// weft::testing without a test framework: checks of a custom operation, its gradient, its program
+// Uses weft::testing without a test framework: checks a custom operation, its gradient, its program
 // and its file.
 #include <cmath>
 #include <cstdio>
@@ -25,8 +25,8 @@ OpRecord softsign() {
   return r;
 }
 
-// Like EXPECT_TRUE(found) << found in GoogleTest, or CHECK(found) in doctest and Catch2: a check
-// converts to bool and prints its message.
+// Works like EXPECT_TRUE(found) << found in GoogleTest, or CHECK(found) in doctest and Catch2: a
+// check converts to bool and prints its message.
 template <class Found>
 bool expect(const char* what, const Found& found) {
   if (!found) std::cerr << what << ": " << found << "\n";

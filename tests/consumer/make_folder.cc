@@ -1,4 +1,4 @@
-// Writes a Hugging Face folder with random weights for a given config, and a small vocabulary.
+// Writes a Hugging Face folder with random weights and a small vocabulary for a given config.
 #include <filesystem>
 #include <fstream>
 #include <sstream>

@@ -1,5 +1,5 @@
 // Inference with encoders: a classifier, a tagger, a question-answering model and a masked language
-// model, each in a folder or file.
+// model, each from its own folder or file.
 #include <cstdio>
 
 #include "weft/models/tasks/tasks.h"

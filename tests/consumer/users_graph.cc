@@ -1,5 +1,5 @@
-// Unit tests of a user's graph: gradients checked in double, the graph compared with its text, an
-// error message.
+// Unit tests of a user's graph: gradients are checked in double, the graph is compared with its
+// text, and an error message is tested.
 #define BOOST_TEST_MODULE users_graph
 #include <boost/test/unit_test.hpp>
 
@@ -73,7 +73,7 @@ BOOST_FIXTURE_TEST_CASE(a_closed_gate_is_the_identity_on_every_simd_target, Gate
   });
 }
 
-BOOST_FIXTURE_TEST_CASE(an_error_names_types_and_line, GateGraph) {
+BOOST_FIXTURE_TEST_CASE(errors_name_the_types_and_the_source_line, GateGraph) {
   BOOST_CHECK_EXCEPTION(gate(g.input("wide", DType::f32, {"batch", 4}), weight), ShapeError,
                         [](const ShapeError& e) {
                           const std::string text = e.what();

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(only_one_branch_runs_and_has_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_branches) {
+BOOST_AUTO_TEST_CASE(branch_errors_name_the_problem) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3}), flag = g.input("on", DType::boolean, {});
   const auto same = [](Graph&, const Values& in) { return Values{in[0]}; };
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(while_loops)
 
-BOOST_AUTO_TEST_CASE(run_until_the_condition_is_false_or_the_limit_is_reached) {
+BOOST_AUTO_TEST_CASE(loops_run_until_the_condition_is_false_or_the_limit_is_reached) {
   Graph g;
   const Value x = g.input("x", DType::f64, {}), bound = g.input("bound", DType::f64, {});
   const auto loop = [&](std::int64_t limit) {
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(run_until_the_condition_is_false_or_the_limit_is_reached) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_while_loops) {
+BOOST_AUTO_TEST_CASE(while_loop_errors_name_the_problem) {
   Graph g;
   const Value x = g.input("x", DType::f32, {});
   const auto less_than = [](Graph&, const Values& in) { return Values{less(in[0], 5)}; };

@@ -1,4 +1,5 @@
-// Loops under a memory budget: values that only their derivatives read are recomputed in segments.
+// Loops with a memory budget: values that only the loop's derivatives read are recomputed in
+// segments.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -19,7 +20,7 @@ using testing::RandomStep;
 using testing::check_same;
 using testing::with_gradients;
 
-/// The smallest budget for a program, according to the error message.
+/// Returns the smallest budget for a program, as stated in the error message.
 std::size_t least_bytes(Graph& g, SessionOptions options, const Program& program,
                         const NamedTensors& feeds) {
   options.memory_budget = 1;
@@ -29,7 +30,7 @@ std::size_t least_bytes(Graph& g, SessionOptions options, const Program& program
     const std::string text = e.what(), before = "at least ";
     return std::stoull(text.substr(text.find(before) + before.size()));
   }
-  return 0;  // needs no arena
+  return 0;  // the program needs no arena
 }
 
 Tensor waves(const Sizes& sizes, double step) {
@@ -74,7 +75,7 @@ BOOST_AUTO_TEST_CASE(random_loops_have_the_same_bits_with_the_smallest_budget) {
   BOOST_TEST(segmented > 20);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_loop_fits_into_a_fraction_of_its_memory) {
+BOOST_AUTO_TEST_CASE(a_long_loop_runs_with_a_fraction_of_its_memory) {
   Graph g;
   const std::int64_t length = 1024;
   const Value key = g.key("noise");
@@ -94,7 +95,8 @@ BOOST_AUTO_TEST_CASE(a_long_loop_fits_into_a_fraction_of_its_memory) {
   const NamedTensors feeds = {
       {"x", waves({length, 4, 16}, 0.7)}, {"w", waves({16, 16}, 1.9)}, {"h", waves({4, 16}, 1.1)}};
   Session whole(g, {.seed = 5, .threads = 1});
-  // Half of the stacked values are read after the loop, by the product for the gradient of w.
+  // Half of the stacked values are read after the loop, by the product that computes the gradient
+  // of w.
   const std::size_t arena = whole.plan(program, sizes_of(feeds))->arena_bytes;
   const std::size_t budget = arena * 9 / 16;
   const Results results = whole.run(program, feeds);
@@ -107,8 +109,8 @@ BOOST_AUTO_TEST_CASE(a_long_loop_fits_into_a_fraction_of_its_memory) {
   check_same(results, tight.run(program, feeds), "in segments");
 }
 
-// The last carry of the second loop is written to the variable that the first loop reads, and the
-// first loop reads it again when it is replayed.
+// The last carry of the second loop is written to the variable that the first loop reads. When the
+// first loop is replayed, it reads the variable again.
 BOOST_AUTO_TEST_CASE(a_loop_does_not_overwrite_values_needed_to_replay_another) {
   Graph g;
   const std::int64_t length = 64;

@@ -1,4 +1,4 @@
-// Random loop bodies for comparing a scan with the same loop unrolled.
+// Random loop bodies for comparing a scan with the unrolled loop.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace weft::testing {
 
-/// The carries, sequences, operands and the random body of a loop, drawn from a seed: smooth
-/// operations over f64 rows [rows, width], products with weights, an i64 counter, sometimes no
-/// carries or no sequences, branches and inner loops.
+/// The carries, sequences, operands and the random body of a loop, drawn from a seed. The body
+/// contains smooth operations on f64 rows [rows, width], products with weights, an i64 counter,
+/// branches and inner loops. Some loops have no carries or no sequences.
 class RandomStep {
  public:
   explicit RandomStep(std::uint64_t seed);
 
-  /// Declares inputs of `graph`. Sequences have `steps` elements.
+  /// Declares the inputs in `graph`. Sequences have `steps` elements.
   void declare(Graph& graph, const Dim& steps);
   ScanStep body(Graph& graph, const ScanElements& in) const;
-  /// The loop as a scan, and unrolled.
+  /// Build the loop as a scan, or unrolled.
   ScanResult as_scan(Graph& graph, ScanOptions options) const;
   ScanResult unrolled(Graph& graph, std::int64_t steps, bool reverse) const;
   NamedTensors feeds(std::int64_t steps) const;
-  /// Values to differentiate with respect to: floating-point carries, sequences and operands.
+  /// Returns the values to differentiate with respect to: floating-point carries, sequences and
+  /// operands.
   std::vector<Value> variables() const;
 
   bool reverse = false;
@@ -38,14 +39,14 @@ class RandomStep {
   bool counts_, branches_, nests_;
 };
 
-/// The weighted sum of all results, with different weights so that every element contributes
+/// Returns the weighted sum of all results. The weights differ, so that every element contributes
 /// differently.
 Value weighted_sum(const ScanResult& result, bool outputs = true);
-/// The results of the loop, their gradients with respect to its variables, and gradients of a
-/// function of these gradients.
+/// Returns a program with the results of the loop, their gradients with respect to its variables,
+/// and the gradients of a function of these gradients.
 Program with_gradients(const std::string& name, const RandomStep& step, const ScanResult& result);
 
-/// Checks that all results have the same bits.
+/// Checks that all results are equal bit for bit.
 void check_same(const Results& a, const Results& b, const std::string& what);
 
 }  // namespace weft::testing

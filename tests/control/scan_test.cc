@@ -1,4 +1,4 @@
-// A scan must equal the unrolled loop, for any options of the Session.
+// A scan must equal the unrolled loop for any Session options.
 #include "weft/graph/control/scan.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ void check_close(const Results& a, const Results& b, const std::string& what) {
 
 BOOST_AUTO_TEST_SUITE(scans)
 
-BOOST_AUTO_TEST_CASE(equal_the_unrolled_loop_in_values_first_and_second_gradients) {
+BOOST_AUTO_TEST_CASE(scans_equal_the_unrolled_loop_in_values_and_first_and_second_gradients) {
   const testing::MoreThreads more;
   const std::int64_t lengths[] = {0, 1, 2, 17};
   int cases = 0, within_budget = 0;
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(equal_the_unrolled_loop_in_values_first_and_second_gradient
         if (seed % 5 == 1) {
           Session poisoned(g, {.threads = 2, .verify = true, .poison = true});
           check_same(poisoned.run(loop, feeds, run), results, what + ", poisoned");
-          // A second run in the same memory.
+          // Run again in the same memory.
           check_same(poisoned.run(loop, feeds, run), results, what + ", poisoned again");
         }
         if (seed % 5 == 2) {
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(equal_the_unrolled_loop_in_values_first_and_second_gradient
             check_same(tight.run(loop, feeds, run), results, what + ", within a budget");
             ++within_budget;
           } catch (const ArgumentError&) {
-            // No plan is this small.
+            // There is no plan for such a small budget.
           }
         }
         ++cases;
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(loops_round_trip_through_text) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rows_stop_at_their_lengths) {
+BOOST_AUTO_TEST_CASE(each_row_stops_at_its_length) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"time", "batch", 3});
   const Value h = g.input("h", DType::f64, {"batch", 3});
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(rows_stop_at_their_lengths) {
     Session session(g, {.threads = 1});
     const Results results = session.run(
         program, {{"x", xs}, {"h", hs}, {"w", ws}, {"lengths", Tensor::of<int>({3}, steps)}});
-    // Each row on its own, with its own number of steps.
+    // Run each row on its own, with its own number of steps.
     for (int row = 0; row < 3; ++row) {
       Graph one;
       const std::int64_t n = steps[static_cast<std::size_t>(row)];
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(rows_stop_at_their_lengths) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(draws_differ_between_steps_and_are_repeated_in_gradients) {
+BOOST_AUTO_TEST_CASE(random_numbers_differ_between_steps_and_are_reused_in_gradients) {
   Graph g;
   const Value key = g.key("noise");
   const Value x = g.input("x", DType::f32, {64});
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(draws_differ_between_steps_and_are_repeated_in_gradients) {
     BOOST_TEST(std::abs(first["dx"].at(i) - sum) < 1e-5);
   }
   BOOST_TEST(different > 40);
-  // The next run draws new numbers.
+  // The next run draws new random numbers.
   const Results second = session.run(program, {{"x", ones}});
   BOOST_TEST(testing::max_difference(first["kept"], second["kept"]) > 0);
 }
@@ -244,8 +244,8 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_steps_need_a_small_plan_and_bounded_memo
   BOOST_TEST(arenas[1] * 10 < arenas[0]);
 }
 
-// A loop that only computes sums does not remain a loop after the passes: it becomes one sum and
-// one product over all steps.
+// A loop that only computes sums is replaced by the passes: it becomes one sum and one product over
+// all steps.
 BOOST_AUTO_TEST_CASE(sums_over_all_steps_are_moved_out_of_the_loop) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"time", 2, 3}),
@@ -318,11 +318,11 @@ BOOST_AUTO_TEST_CASE(errors_state_the_reason) {
       {"the body returns 0 carries, but the loop has 1"});
   check_error<ArgumentError>([&] { scan(g, {h}, {x}, {}, same, {.segment = -1}); },
                              {"segment must not be negative, but is -1"});
-  // The failed calls leave no functions in the graph.
+  // The failed calls must not leave any functions in the graph.
   BOOST_TEST(g.functions().empty());
 }
 
-BOOST_AUTO_TEST_CASE(data_are_checked_before_any_variable_is_written) {
+BOOST_AUTO_TEST_CASE(data_is_checked_before_any_variable_is_written) {
   Graph g;
   const Variable w = g.variable("w", DType::f32, {3}, {.initializer = Initializer::ones()});
   const Value ids = g.input("ids", DType::i32, {"time"});
@@ -350,8 +350,8 @@ BOOST_AUTO_TEST_CASE(data_are_checked_before_any_variable_is_written) {
   BOOST_TEST(plain.value("w").at(0) == 1);
 }
 
-// Values that do not depend on carries are hoisted out of the loop, except for ops that may reject
-// their data if the loop has no steps.
+// Values that do not depend on carries are hoisted out of the loop. This excludes ops that may
+// reject their data, because the loop may have no steps.
 BOOST_AUTO_TEST_CASE(a_loop_without_steps_does_not_check_data) {
   for (const bool passes : {false, true}) {
     Graph g;
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(a_loop_without_steps_does_not_check_data) {
   }
 }
 
-// Inside the body, n + m is a single symbol, which must differ from symbols of the caller with the
+// Inside the body, n + m is a single symbol, which must differ from the caller's symbols with the
 // same name.
 BOOST_AUTO_TEST_CASE(sizes_with_several_symbols_get_unused_names) {
   Graph g;

@@ -1,4 +1,4 @@
-// Similar names and lists of names in messages.
+// Similar names, and lists of names in messages.
 #include "weft/core/closest.h"
 
 #include <boost/test/unit_test.hpp>
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(the_closest_name_may_differ_in_at_most_half_of_its_length) 
   BOOST_TEST(closest_name(std::string(100000, 'w'), known) == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_or_extra_scope_does_not_count_as_a_difference) {
+BOOST_AUTO_TEST_CASE(missing_or_extra_scopes_do_not_count_as_differences) {
   const std::vector<std::string> known = {"weights", "net.norm.gain", "head.bias"};
   BOOST_TEST(closest_name("gain", known) == "net.norm.gain");
   BOOST_TEST(closest_name("model.head.bias", known) == "head.bias");

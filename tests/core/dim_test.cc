@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(constants_fold) {
   BOOST_TEST(d.str() == "3*seq");
 }
 
-BOOST_AUTO_TEST_CASE(canonical_form) {
+BOOST_AUTO_TEST_CASE(equal_polynomials_have_the_same_canonical_form) {
   BOOST_TEST(((batch + seq) * (batch - seq) == batch * batch - seq * seq).holds);
   BOOST_TEST((seq * batch * 2 + 1 == 1 + 2 * (batch * seq)).holds);
   BOOST_TEST((seq + batch).hash() == (batch + seq).hash());
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(overflow_is_an_error) {
   BOOST_TEST((kMax * seq - kMax * seq == Dim(0)).holds);
 }
 
-BOOST_AUTO_TEST_CASE(too_large_polynomials_are_an_error) {
+BOOST_AUTO_TEST_CASE(polynomials_that_are_too_large_are_an_error) {
   Dim sum = 0;
   for (int i = 0; i < 100; ++i) sum += Dim(make(fmt::format("s{}", i)));
   BOOST_CHECK_EXCEPTION(sum * sum, ShapeError,
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(too_large_polynomials_are_an_error) {
                         says_exactly("a product of dims with 100 and 800 terms is too large"));
 }
 
-BOOST_AUTO_TEST_CASE(evaluation) {
+BOOST_AUTO_TEST_CASE(dims_are_evaluated_for_given_sizes) {
   Bindings b;
   BOOST_TEST(b.bind(make("batch"), 8));
   BOOST_TEST(b.bind(make("batch"), 8));
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(evaluation) {
                         says_exactly("cannot bind a null symbol"));
 }
 
-BOOST_AUTO_TEST_CASE(substitution) {
+BOOST_AUTO_TEST_CASE(symbols_can_be_substituted) {
   auto map = [this](const SymbolPtr& s) -> std::optional<Dim> {
     if (s == make("seq")) return 2 * heads;
     return std::nullopt;
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(floor_division_simplifies) {
   BOOST_TEST(floor_div(kMin * seq, 3).is_constant() == false);
 }
 
-BOOST_AUTO_TEST_CASE(exact_division) {
+BOOST_AUTO_TEST_CASE(exact_division_recovers_the_quotient) {
   auto check = [](const Dim& quotient, const Dim& divisor) {
     const auto q = Dim::try_exact_div(quotient * divisor, divisor);
     BOOST_REQUIRE(q.has_value());
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(exact_division) {
       says_exactly("batch + 1 is not provably divisible by seq without remainder"));
 }
 
-BOOST_AUTO_TEST_CASE(proven_order) {
+BOOST_AUTO_TEST_CASE(the_order_of_dims_is_proven_if_possible) {
   BOOST_TEST(Dim::provably_le(1, 2));
   BOOST_TEST(!Dim::provably_le(2, 1));
   BOOST_TEST(Dim::provably_le(0, batch * seq));
@@ -251,25 +251,25 @@ BOOST_AUTO_TEST_CASE(min_and_max_simplify) {
   BOOST_TEST((min(batch, seq) != max(batch, seq)));
 }
 
-BOOST_AUTO_TEST_CASE(parsing) {
+BOOST_AUTO_TEST_CASE(dims_are_parsed_and_printed) {
   BOOST_TEST(parse(" ( batch+1 ) * (seq - 1) ").str() == "batch*seq - batch + seq - 1");
   BOOST_TEST(parse("--3").str() == "3");
   BOOST_TEST(parse("-(seq)").str() == "-seq");
   BOOST_TEST(parse("2 - -seq").str() == "seq + 2");
   BOOST_TEST(parse("min(heads, seq, batch)").str() == "min(batch, heads, seq)");
-  BOOST_TEST(parse("min").str() == "min");  // a symbol of that name
+  BOOST_TEST(parse("min").str() == "min");  // a symbol with the name min
   BOOST_TEST(parse("-9223372036854775808").constant() == kMin);
   BOOST_TEST(parse("seq - 9223372036854775808*batch").str() == "-9223372036854775808*batch + seq");
 }
 
-BOOST_AUTO_TEST_CASE(symbol_names_are_those_that_can_be_parsed) {
+BOOST_AUTO_TEST_CASE(only_symbol_names_that_can_be_parsed_are_accepted) {
   for (const char* name : {"n", "_n1", "block.0/rows", "größe", "min"})
     BOOST_TEST(Dim::is_symbol_name(name), name);
   for (const char* name : {"", "my dim", "1n", "a//b", "2*n", "a-b", "n,m", "a(b", "/a", ".a"})
     BOOST_TEST(!Dim::is_symbol_name(name), name);
 }
 
-BOOST_AUTO_TEST_CASE(parse_errors) {
+BOOST_AUTO_TEST_CASE(parse_errors_name_the_problem) {
   auto fails = [this](const std::string& text, const std::string& rest) {
     BOOST_CHECK_EXCEPTION(parse(text), FormatError, says_exactly("dim \"" + text + "\" " + rest));
   };
@@ -291,8 +291,9 @@ BOOST_AUTO_TEST_CASE(parse_errors) {
   BOOST_CHECK_THROW(parse(std::string("a\0b", 3)), FormatError);
 }
 
-// Random expressions: the text reads back as the same Dim, and simplification keeps the value.
-BOOST_AUTO_TEST_CASE(random_expressions) {
+// Random expressions: parsing the text of a Dim gives the same Dim, and simplification does not
+// change its value.
+BOOST_AUTO_TEST_CASE(random_expressions_round_trip_and_keep_their_value) {
   const SymbolPtr names[] = {make("batch"), make("seq"), make("heads")};
   const RandomStream random{2024, 1, 0};
   std::uint64_t draw = 0;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// The value of a 16-bit float according to its format, in double, which represents all of them
+// Returns the value of a 16-bit float as defined by its format. A double represents all such values
 // exactly.
 double decode(std::uint16_t bits, int mantissa_bits, int bias) {
   const int sign = bits >> 15;
@@ -45,9 +45,9 @@ struct F16Format {
   static float widen(std::uint16_t b) { return to_float(Float16{b}); }
 };
 
-// For every bit pattern: widening must return its value, and narrowing must return the pattern.
-// Values at, just below and just above the midpoint to the next pattern must be rounded to nearest,
-// ties to even.
+// For every bit pattern, widening must return its value, and narrowing that value must return the
+// pattern. Values at, just below and just above the midpoint to the next pattern must be rounded to
+// nearest, with ties to even.
 template <class Format>
 void check_all_patterns() {
   const int infinity = (2 * Format::kBias + 1) << Format::kMantissa;
@@ -73,7 +73,7 @@ void check_all_patterns() {
     expect(Format::narrow(wide), p);
     expect(Format::narrow(value), p);
     if (magnitude == infinity) continue;
-    // After the largest finite value, infinity takes the place of the next power of 2.
+    // After the largest finite value comes infinity, in place of the next power of 2.
     const auto next_bits = static_cast<std::uint16_t>(p + 1);
     double next = decode(next_bits, Format::kMantissa, Format::kBias);
     if (std::isinf(next)) next = std::copysign(std::ldexp(1.0, Format::kBias + 1), value);
@@ -97,7 +97,7 @@ void check_all_patterns() {
 
 BOOST_AUTO_TEST_SUITE(dtype)
 
-BOOST_AUTO_TEST_CASE(names_sizes_and_kinds) {
+BOOST_AUTO_TEST_CASE(dtypes_have_names_sizes_and_categories) {
   const struct {
     DType dtype;
     const char* name;
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(names_sizes_and_kinds) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unknown_names_and_numbers) {
+BOOST_AUTO_TEST_CASE(unknown_names_and_numbers_are_rejected) {
   BOOST_CHECK_EXCEPTION(parse_dtype("float32"), DTypeError, [](const DTypeError& e) {
     return e.what() == std::string(
                            "unknown dtype \"float32\"; the dtypes are f32, f64, bf16, f16, i64, "
@@ -136,11 +136,11 @@ BOOST_AUTO_TEST_CASE(unknown_names_and_numbers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_bf16_pattern) { check_all_patterns<Bf16Format>(); }
+BOOST_AUTO_TEST_CASE(every_bf16_pattern_is_converted_correctly) { check_all_patterns<Bf16Format>(); }
 
-BOOST_AUTO_TEST_CASE(every_f16_pattern) { check_all_patterns<F16Format>(); }
+BOOST_AUTO_TEST_CASE(every_f16_pattern_is_converted_correctly) { check_all_patterns<F16Format>(); }
 
-BOOST_AUTO_TEST_CASE(overflow_underflow_and_rounding_once) {
+BOOST_AUTO_TEST_CASE(conversions_overflow_underflow_and_round_once) {
   BOOST_TEST(to_float16(65504.0).bits == 0x7bff);
   BOOST_TEST(to_float16(65519.99).bits == 0x7bff);
   BOOST_TEST(to_float16(65520.0).bits == 0x7c00);
@@ -149,15 +149,15 @@ BOOST_AUTO_TEST_CASE(overflow_underflow_and_rounding_once) {
   BOOST_TEST(to_bfloat16(std::numeric_limits<float>::max()).bits == 0x7f80);
   BOOST_TEST(to_float16(-1e-300).bits == 0x8000);
   BOOST_TEST(to_bfloat16(std::numeric_limits<double>::denorm_min()).bits == 0);
-  // Just above a tie, by less than a float can represent: rounding through float would round down
-  // to even.
+  // This is just above a tie, by less than a float can represent. Rounding through float would
+  // round down to even.
   const double x = 1.0 + 0x1p-8 + 0x1p-40;
   BOOST_TEST(to_bfloat16(x).bits == 0x3f81);
   BOOST_TEST(to_bfloat16(static_cast<float>(x)).bits == 0x3f80);
   const double y = 1.0 + 0x1p-11 + 0x1p-40;
   BOOST_TEST(to_float16(y).bits == 0x3c01);
   BOOST_TEST(to_float16(static_cast<float>(y)).bits == 0x3c00);
-  // A NaN with a payload only in the low bits must not become infinity.
+  // A NaN whose payload is only in the low bits must not become infinity.
   BOOST_TEST(to_bfloat16(std::bit_cast<float>(0x7f800001u)).bits == 0x7fc0);
   BOOST_TEST(to_float16(std::bit_cast<float>(0xff800001u)).bits == 0xfe00);
   BOOST_TEST(to_float16(std::bit_cast<double>(0x7ff0000000000001u)).bits == 0x7e00);
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(errors_keep_their_type_when_rethrown) {
                         [](const DataError& e) { return e.what() == std::string("outer: inner"); });
 }
 
-BOOST_AUTO_TEST_CASE(source_locations) {
+BOOST_AUTO_TEST_CASE(source_locations_are_printed_as_file_and_line) {
   const SourceLocation here = SourceLocation::current();
   BOOST_TEST(here.known());
   BOOST_TEST(here.str() == std::string(__FILE__) + ":" + std::to_string(__LINE__ - 2));

@@ -35,7 +35,7 @@ concept Checked = requires(V v, I i) {
   v.at(i);
 };
 
-// Code that must not compile: different kinds of indices cannot be mixed, and plain numbers are
+// Code that must not compile: different types of indices cannot be mixed, and plain numbers are
 // only converted to Ids explicitly.
 static_assert(Comparable<StepId, StepId> && Ordered<StepId, StepId>);
 static_assert(!Comparable<StepId, ValueId> && !Ordered<StepId, ValueId>);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(ids_are_ordered_counted_and_hashed) {
   BOOST_TEST(set.contains(a));
 }
 
-BOOST_AUTO_TEST_CASE(a_vector_numbers_its_elements) {
+BOOST_AUTO_TEST_CASE(an_index_vector_numbers_its_elements) {
   IdVector<StepId, std::string> steps;
   BOOST_TEST((steps.end_id() == StepId(0)));
   for (const StepId id : steps.ids()) BOOST_FAIL(id.number());

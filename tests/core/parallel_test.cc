@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(all_slots_run_concurrently) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_slot_runs_twice_at_once) {
+BOOST_AUTO_TEST_CASE(no_slot_runs_two_chunks_concurrently) {
   Workers workers({.threads = 5});
   std::vector<std::atomic<int>> inside(5);
   std::atomic<int> collisions{0};
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(no_slot_runs_twice_at_once) {
   BOOST_TEST(collisions.load() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(writes_of_one_call_are_seen_by_the_next) {
+BOOST_AUTO_TEST_CASE(writes_of_one_call_are_visible_in_the_next_call) {
   Workers workers({.threads = 5});
   std::vector<std::int64_t> data(100, 0);
   for (int round = 0; round < 100; ++round) {
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(writes_of_one_call_are_seen_by_the_next) {
   BOOST_TEST(data == wanted, boost::test_tools::per_element());
 }
 
-// Like two Sessions in two threads: each thread has its own Workers, with short and long phases.
+// Two threads, each with its own Workers, run short and long phases, as two Sessions would.
 BOOST_AUTO_TEST_CASE(several_workers_run_concurrently) {
   constexpr int kCallers = 4, kPhases = 300;
   std::vector<std::int64_t> sums(kCallers, 0);
@@ -162,11 +162,11 @@ BOOST_AUTO_TEST_CASE(the_lowest_failing_chunk_is_reported) {
     }
     std::atomic<int> ran{0};
     workers.for_chunks(10, [&](std::int64_t, int) { ran.fetch_add(1); });
-    BOOST_TEST(ran.load() == 10);  // and the workers can be used again
+    BOOST_TEST(ran.load() == 10);  // the workers can still be used
   }
 }
 
-BOOST_AUTO_TEST_CASE(use_by_two_threads_or_nested_is_an_error) {
+BOOST_AUTO_TEST_CASE(concurrent_or_nested_use_is_an_error) {
   Workers workers({.threads = 2});
   const std::string wanted =
       "these Workers are busy: for_chunks was called from a second thread, or inside a body that "
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(use_by_two_threads_or_nested_is_an_error) {
   std::atomic<int> ran{0};
   std::mutex mutex;
   workers.for_chunks(8, [&](std::int64_t, int) {
-    // Other Workers may be used inside a body, by one thread at a time.
+    // Other Workers may be used inside a body, but only by one thread at a time.
     std::lock_guard lock(mutex);
     inner.for_chunks(8, [&](std::int64_t, int) { ran.fetch_add(1); });
   });
@@ -242,8 +242,8 @@ BOOST_AUTO_TEST_CASE(shuffling_changes_the_order_and_runs_every_chunk_once) {
 }
 
 #if defined(__x86_64__)
-BOOST_AUTO_TEST_CASE(floating_point_environment_is_the_default) {
-  // Flush to zero, denormals are zero, truncate.
+BOOST_AUTO_TEST_CASE(chunks_run_in_the_default_floating_point_environment) {
+  // The flags for flush to zero, denormals are zero, and truncation.
   const unsigned odd = 0x1f80u | 0x8040u | 0x6000u;
   const unsigned saved = _mm_getcsr();
   for (std::int64_t chunks : {1, 64}) {
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(floating_point_environment_is_the_default) {
 }
 #endif
 
-BOOST_AUTO_TEST_CASE(options_are_checked) {
+BOOST_AUTO_TEST_CASE(invalid_options_are_rejected) {
   BOOST_TEST(hardware_threads() >= 1);
   BOOST_TEST(Workers().slots() == hardware_threads());
   for (int threads : {-1, 4097}) {

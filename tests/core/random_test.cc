@@ -10,7 +10,7 @@ using namespace weft;
 BOOST_AUTO_TEST_SUITE(random_numbers)
 
 // The known answers that the authors of Philox publish with Random123.
-BOOST_AUTO_TEST_CASE(philox_known_answers) {
+BOOST_AUTO_TEST_CASE(philox_matches_the_published_known_answers) {
   const std::uint32_t f = 0xffffffffu;
   BOOST_TEST((philox4x32({0, 0, 0, 0}, {0, 0}) ==
               PhiloxBlock{0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}));
@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(philox_known_answers) {
               PhiloxBlock{0xd16cfe09u, 0x94fdcceb, 0x5001e420u, 0x24126ea1u}));
 }
 
-BOOST_AUTO_TEST_CASE(streams_use_seed_stream_step_and_index) {
+BOOST_AUTO_TEST_CASE(random_numbers_depend_on_seed_stream_step_and_index) {
   const RandomStream random{0x299f31d0a4093822u, 0x13198a2eu, 0x03707344u};
   const PhiloxBlock block = random.block(0x85a308d3243f6a88u);
   BOOST_TEST(block[0] == 0xd16cfe09u);
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(streams_use_seed_stream_step_and_index) {
   BOOST_TEST(random.word(0) != RandomStream({random.seed, random.stream, 0}).word(0));
 }
 
-BOOST_AUTO_TEST_CASE(uniform_numbers_stay_in_range) {
+BOOST_AUTO_TEST_CASE(uniform_numbers_are_in_range) {
   BOOST_TEST(uniform_float(0) == 0.0f);
   BOOST_TEST(uniform_float(0xffffffffu) == 1.0f - 0x1p-24f);
   BOOST_TEST(uniform_double(0, 0) == 0.0);
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(uniform_numbers_stay_in_range) {
   BOOST_TEST(uniform_below(std::uint64_t{1} << 63, 10) == 5u);
 }
 
-BOOST_AUTO_TEST_CASE(normals_are_finite_for_extreme_words) {
+BOOST_AUTO_TEST_CASE(normal_numbers_are_finite_for_extreme_random_words) {
   const std::uint32_t words[] = {0,           1,           0x3fffffffu, 0x40000000u, 0x7fffffffu,
                                  0x80000000u, 0xc0000000u, 0xfffffffeu, 0xffffffffu};
   for (std::uint32_t a : words) {
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(normals_are_finite_for_extreme_words) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(normals_have_the_moments_of_a_normal) {
+BOOST_AUTO_TEST_CASE(normal_numbers_have_the_expected_moments) {
   const RandomStream random{42, 7, 0};
   constexpr int kBlocks = 100000;
   double m1 = 0, m2 = 0, m3 = 0, m4 = 0, cross = 0;
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(normals_have_the_moments_of_a_normal) {
   BOOST_TEST(std::abs(cross / (n / 2)) < 0.012);
 }
 
-BOOST_AUTO_TEST_CASE(stable_hash_is_fixed_and_spreads) {
+BOOST_AUTO_TEST_CASE(stable_hash_has_fixed_values_and_spreads_similar_inputs) {
   BOOST_TEST(stable_hash("") == 0xefd01f60ba992926u);
   BOOST_TEST(stable_hash("weft") == 0x52f622f271ff00e5u);
   BOOST_TEST(stable_hash("weft", 1) == 0x881770ca64515629u);

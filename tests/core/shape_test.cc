@@ -21,7 +21,7 @@ SymbolPtr symbol(const char* name) { return std::make_shared<Symbol>(Symbol{name
 
 BOOST_AUTO_TEST_SUITE(shape)
 
-BOOST_AUTO_TEST_CASE(numbers_of_elements) {
+BOOST_AUTO_TEST_CASE(element_counts_are_computed_and_checked) {
   BOOST_TEST(num_elements({}) == 1);
   BOOST_TEST(num_elements({2, 3, 4}) == 24);
   BOOST_TEST(num_elements({2, 0, 4}) == 0);
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(numbers_of_elements) {
       says_exactly("the number of elements of [9223372036854775807, 2] overflows 64 bits"));
 }
 
-BOOST_AUTO_TEST_CASE(strides) {
+BOOST_AUTO_TEST_CASE(strides_are_row_major) {
   BOOST_TEST(row_major_strides({}) == Sizes{}, boost::test_tools::per_element());
   BOOST_TEST(row_major_strides({2, 3, 4}) == (Sizes{12, 4, 1}), boost::test_tools::per_element());
   BOOST_CHECK_EXCEPTION(
@@ -43,12 +43,12 @@ BOOST_AUTO_TEST_CASE(strides) {
       says_exactly("the strides of [0, 9223372036854775807, 2] overflow 64 bits"));
 }
 
-BOOST_AUTO_TEST_CASE(text_of_sizes) {
+BOOST_AUTO_TEST_CASE(sizes_are_printed_as_text) {
   BOOST_TEST(to_string(Sizes{}) == "[]");
   BOOST_TEST(to_string(Sizes{2, 3}) == "[2, 3]");
 }
 
-BOOST_AUTO_TEST_CASE(axes) {
+BOOST_AUTO_TEST_CASE(axes_are_normalised_and_checked) {
   BOOST_TEST(normalize_axis(0, 3) == 0);
   BOOST_TEST(normalize_axis(-1, 3) == 2);
   BOOST_TEST(normalize_axis(-3, 3) == 0);
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(axes) {
                         says_exactly("axis 0 is out of range: a scalar has no axes"));
 }
 
-BOOST_AUTO_TEST_CASE(broadcasting) {
+BOOST_AUTO_TEST_CASE(sizes_are_broadcast_as_in_numpy) {
   auto check = [](const Sizes& a, const Sizes& b, const Sizes& wanted) {
     BOOST_TEST(broadcast_sizes(a, b) == wanted, boost::test_tools::per_element());
     BOOST_TEST(broadcast_sizes(b, a) == wanted, boost::test_tools::per_element());
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(broadcasting) {
   BOOST_CHECK_THROW(broadcast_sizes({0}, {2}), ShapeError);
 }
 
-BOOST_AUTO_TEST_CASE(symbolic_shapes) {
+BOOST_AUTO_TEST_CASE(symbolic_shapes_are_supported) {
   const SymbolPtr batch = symbol("batch"), seq = symbol("seq");
   const Shape s{Dim(batch), 2 * Dim(seq), 64};
   BOOST_TEST(s.rank() == 3);

@@ -76,8 +76,8 @@ BOOST_AUTO_TEST_CASE(tensors_allocated_together_share_one_block) {
     BOOST_TEST(reinterpret_cast<std::uintptr_t>(t.raw()) % kTensorAlignment == 0u);
     std::memset(t.mutable_raw(), static_cast<int>(i) + 1, t.bytes());
   }
-  // Small tensors follow each other in one block; a tensor that fills several pages begins on its
-  // own page.
+  // Small tensors are adjacent in one block; a tensor that spans several pages begins on its own
+  // page.
   BOOST_TEST((tensors[4].raw() - tensors[0].raw()) == 4096 * 586);
   BOOST_TEST((tensors[1].raw() - tensors[0].raw()) == 2400000);
   BOOST_TEST((tensors[0].raw()[2399999] == std::byte{1}));
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(tensors_allocated_together_share_one_block) {
   BOOST_TEST(Tensor::empty_together({}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(impossible_allocations) {
+BOOST_AUTO_TEST_CASE(impossible_allocations_are_rejected) {
   BOOST_CHECK_EXCEPTION(Buffer::allocate(std::numeric_limits<std::size_t>::max()), StateError,
                         says_exactly("out of memory: cannot allocate 18446744073709551615 bytes"));
   BOOST_CHECK_EXCEPTION(Tensor::empty(DType::f64, {kMax64 / 4}), ShapeError,
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(sizes_in_bytes_are_bounded_and_never_wrap_around) {
         says_exactly("f32" + to_string(sizes) + ": size overflows the address space"));
     BOOST_CHECK_THROW(Tensor::empty(DType::f32, sizes), ShapeError);
   }
-  // Axes of size 0, in any position, do not hide an overflow of the other sizes.
+  // Axes of size 0, in any position, do not hide an overflow of the product of the other sizes.
   for (const Sizes& sizes : {Sizes{0, k31, k31}, Sizes{k31, k31, 0}, Sizes{k31, 0, k31}}) {
     BOOST_CHECK_EXCEPTION(
         Tensor::empty(DType::f32, sizes), ShapeError,
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_handle_shares_the_memory) {
   BOOST_TEST(shown.at(0) == 7);
 }
 
-BOOST_AUTO_TEST_CASE(borrowed_buffers_release_their_owner) {
+BOOST_AUTO_TEST_CASE(borrowed_buffers_keep_and_then_release_their_owner) {
   auto owner = std::make_shared<int>(7);
   std::weak_ptr<int> watch = owner;
   float data[4] = {1, 2, 3, 4};
@@ -155,13 +155,14 @@ BOOST_AUTO_TEST_CASE(borrowed_buffers_release_their_owner) {
   BOOST_TEST(watch.expired());
   BOOST_CHECK_EXCEPTION(Buffer::borrow(nullptr, 3, nullptr, true), ArgumentError,
                         says_exactly("cannot borrow 3 bytes at a null pointer"));
-  // Tensors without elements have a non-null address, because kernels do pointer arithmetic on it.
+  // Tensors without elements have a non-null address, because kernels do pointer arithmetic with
+  // it.
   const Tensor nothing = Tensor::borrow(DType::f32, {0}, nullptr);
   BOOST_TEST(nothing.numel() == 0);
   BOOST_TEST(nothing.raw() != nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(views_are_checked) {
+BOOST_AUTO_TEST_CASE(invalid_views_are_rejected) {
   auto buffer = Buffer::allocate(16);
   BOOST_TEST(Tensor::view(DType::f32, {4}, buffer).bytes() == 16u);
   BOOST_TEST(Tensor::view(DType::f32, {0}, buffer, 16).bytes() == 0u);
@@ -184,7 +185,7 @@ BOOST_AUTO_TEST_CASE(views_are_checked) {
                         says_exactly("Tensor::view needs a buffer, not null"));
 }
 
-BOOST_AUTO_TEST_CASE(construction_and_access) {
+BOOST_AUTO_TEST_CASE(tensors_can_be_constructed_and_accessed) {
   Tensor t = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   BOOST_TEST(t.rank() == 2);
   BOOST_TEST(t.numel() == 6);
@@ -226,7 +227,7 @@ BOOST_AUTO_TEST_CASE(construction_and_access) {
                         says_exactly("[2] has 2 elements, but 3 values were passed"));
 }
 
-BOOST_AUTO_TEST_CASE(undefined_tensors) {
+BOOST_AUTO_TEST_CASE(undefined_tensors_reject_access) {
   Tensor t;
   BOOST_TEST(!t.defined());
   BOOST_TEST(t.str() == "undefined");
@@ -241,7 +242,7 @@ BOOST_AUTO_TEST_CASE(undefined_tensors) {
   BOOST_TEST(!bitwise_equal(t, Tensor::scalar(DType::f32, 0)));
 }
 
-BOOST_AUTO_TEST_CASE(every_conversion_of_small_numbers) {
+BOOST_AUTO_TEST_CASE(every_conversion_preserves_small_numbers) {
   for (DType from : kAll) {
     Tensor t = Tensor::of<float>({3}, {0, 1, 5}).to(from);
     for (DType to : kAll) {
@@ -283,8 +284,8 @@ BOOST_AUTO_TEST_CASE(integers_wrap_around_and_round_once) {
   BOOST_TEST(
       (t.to(DType::i32).to_vector<std::int32_t>() == std::vector<std::int32_t>{300, -300, -1, 0}));
   BOOST_TEST(Tensor::of<std::int8_t>({1}, {-5}).to(DType::u8).at(0) == 251.0);
-  // 2^62 + 2^54 is midway between two bf16 values. One more must round up, although a double cannot
-  // represent the difference.
+  // 2^62 + 2^54 is midway between two bf16 values. The next larger integer must be rounded up,
+  // although a double cannot represent the difference.
   const std::int64_t middle = (std::int64_t{1} << 62) + (std::int64_t{1} << 54);
   const Tensor ties = Tensor::of<std::int64_t>({3}, {middle, middle + 1, -middle - 1});
   const Tensor rounded = ties.to(DType::bf16);
@@ -295,14 +296,14 @@ BOOST_AUTO_TEST_CASE(integers_wrap_around_and_round_once) {
   BOOST_TEST(std::isinf(Tensor::of<std::int32_t>({1}, {70000}).to(DType::f16).at(0)));
 }
 
-BOOST_AUTO_TEST_CASE(odd_bool_bytes_count_as_true) {
+BOOST_AUTO_TEST_CASE(nonzero_bool_bytes_count_as_true) {
   std::uint8_t bytes[3] = {0, 1, 0x80};
   const Tensor t = Tensor::borrow(DType::boolean, {3}, bytes);
   BOOST_TEST(t.at(2) == 1.0);
   BOOST_TEST(t.to(DType::i32).at(2) == 1.0);
 }
 
-BOOST_AUTO_TEST_CASE(bitwise_comparison) {
+BOOST_AUTO_TEST_CASE(bitwise_comparison_compares_dtypes_sizes_and_bits) {
   const float nan = std::nanf("");
   const Tensor a = Tensor::of<float>({2}, {nan, 0.0f});
   BOOST_TEST(bitwise_equal(a, a.clone()));
@@ -312,7 +313,7 @@ BOOST_AUTO_TEST_CASE(bitwise_comparison) {
   BOOST_TEST(bitwise_equal(Tensor::zeros(DType::f32, {0}), Tensor::zeros(DType::f32, {0})));
 }
 
-BOOST_AUTO_TEST_CASE(mapped_files) {
+BOOST_AUTO_TEST_CASE(mapped_files_stay_mapped_while_tensors_use_them) {
   const TemporaryFile file("weft data");
   Tensor t;
   {
@@ -338,7 +339,7 @@ BOOST_AUTO_TEST_CASE(mapped_files) {
                         says_exactly("cannot map \"/\": it is not a regular file"));
 }
 
-BOOST_AUTO_TEST_CASE(tensors_over_memory_of_the_caller_share_it) {
+BOOST_AUTO_TEST_CASE(tensors_over_caller_memory_share_it) {
   std::vector<float> values = {1, 2, 3, 4, 5, 6};
   Tensor t = Tensor::over(values, {2, 3});
   BOOST_TEST(t.type_str() == "f32[2, 3]");
@@ -357,7 +358,7 @@ BOOST_AUTO_TEST_CASE(tensors_over_memory_of_the_caller_share_it) {
           "variable): clone() the tensor to get a writable copy"));
   BOOST_TEST(shown.clone().mutable_data<float>()[0] == 10.0f);
 
-  // Part of a range, any dtype, a fixed extent, and no elements.
+  // Part of a range, any dtype, a fixed extent, and an empty range.
   BOOST_TEST(Tensor::over(std::span(values).subspan(1, 2), {2}).at(1) == 3.0);
   std::int32_t ids[] = {7, 8};
   BOOST_TEST(Tensor::over(std::span(ids), {1, 2}).type_str() == "i32[1, 2]");
@@ -393,7 +394,7 @@ BOOST_AUTO_TEST_CASE(tensors_over_memory_reject_invalid_layouts) {
   // The stride of an axis of size 1 is never used.
   BOOST_TEST(Tensor::over(std::span(values), {2, 1, 3}, {3, 99, 1}).numel() == 6);
 
-  // A misaligned pointer, such as that of a field in a packed message.
+  // A misaligned pointer, for example to a field in a packed message.
   alignas(8) std::byte bytes[32] = {};
   const auto* odd = reinterpret_cast<const float*>(bytes + 2);
   BOOST_CHECK_EXCEPTION(

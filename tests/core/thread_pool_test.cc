@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A pool with threads of this test as workers. The destructor joins them.
+// A pool whose workers are threads of this test. The destructor joins them.
 struct PoolWithThreads {
   explicit PoolWithThreads(int slots) : slots(slots), pool(slots) {}
   ~PoolWithThreads() {
@@ -41,7 +41,7 @@ constexpr auto no_thread = [] {};
 
 BOOST_AUTO_TEST_SUITE(thread_pool)
 
-BOOST_AUTO_TEST_CASE(workers_that_never_start_are_not_waited_for) {
+BOOST_AUTO_TEST_CASE(run_does_not_wait_for_workers_that_never_start) {
   ThreadPool pool(4);
   for (int round = 0; round < 3; ++round) {
     std::vector<int> runs(100, 0);
@@ -94,14 +94,14 @@ BOOST_AUTO_TEST_CASE(idle_workers_exit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(short_phases_follow_each_other) {
+BOOST_AUTO_TEST_CASE(many_short_phases_run_in_sequence) {
   constexpr int kSlots = 4, kPhases = 20000;
   PoolWithThreads threaded(kSlots);
   std::vector<std::int64_t> sums(7, 0);
   std::vector<std::atomic<int>> inside(kSlots);
   std::atomic<int> collisions{0};
   for (int phase = 0; phase < kPhases; ++phase) {
-    // A phase reads the results of the previous one, on any thread.
+    // A phase reads the results of the previous phase, on any thread.
     threaded.run(static_cast<std::int64_t>(sums.size()), [&](std::int64_t chunk, int slot) {
       if (inside[static_cast<std::size_t>(slot)].fetch_add(1) != 0) collisions.fetch_add(1);
       sums[static_cast<std::size_t>((chunk + phase) % 7)] += chunk + phase;
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(short_phases_follow_each_other) {
   BOOST_TEST(chunks == 7 * kPhases);
 }
 
-BOOST_AUTO_TEST_CASE(chunks_are_handed_out_in_the_order_given) {
+BOOST_AUTO_TEST_CASE(chunks_are_distributed_in_the_given_order) {
   ThreadPool pool(1);
   std::vector<std::int64_t> order(20), seen;
   std::iota(order.rbegin(), order.rend(), 0);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(every_thread_starts_with_its_own_range_of_chunks) {
     if (!first[static_cast<std::size_t>(slot)].compare_exchange_strong(none,
                                                                        static_cast<int>(chunk)))
       return;
-    inside.fetch_add(1);  // no thread continues or steals before all have arrived
+    inside.fetch_add(1);  // no thread continues or steals chunks before all threads have arrived
     while (inside.load() < kSlots && Clock::now() < deadline) std::this_thread::yield();
   });
   for (int slot = 0; slot < kSlots; ++slot) {

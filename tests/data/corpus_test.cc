@@ -1,4 +1,4 @@
-// Text corpora: documents in files of all formats, and the token files made from them.
+// Text corpora: documents in files of all formats, and the token files created from them.
 #include <fmt/format.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -48,7 +48,7 @@ std::string zstd_compressed(const std::string& text) {
   return out;
 }
 
-/// Returns the documents of a file, joined from their pieces.
+/// Returns the documents of a file. Each document is the concatenation of its pieces.
 std::vector<std::string> documents(DocumentReader& reader) {
   std::vector<std::string> all;
   DocumentPiece piece;
@@ -70,7 +70,7 @@ std::vector<std::string> json_documents(const std::string& path, const JsonlOpti
   return documents(*read_jsonl_documents(path, options));
 }
 
-/// About `bytes` bytes of English words with line breaks.
+/// Returns about `bytes` bytes of English words with line breaks.
 std::string long_text(std::size_t bytes) {
   std::string text;
   for (int i = 0; text.size() < bytes; ++i)
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(documents_end_at_file_ends_blank_lines_or_line_ends) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_pieces_of_a_long_document_add_up_to_it) {
+BOOST_AUTO_TEST_CASE(the_pieces_of_a_long_document_concatenate_to_the_document) {
   const TemporaryFolder folder("corpus");
   const std::string text = long_text(3'000'000), japanese = [] {
     std::string all;
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(the_pieces_of_a_long_document_add_up_to_it) {
   BOOST_TEST(piece_end("a \xE3\x81\x82\xE3\x81\x82", 6) == 5U);
 }
 
-BOOST_AUTO_TEST_CASE(gzip_and_zstd_files_are_read_like_plain_text) {
+BOOST_AUTO_TEST_CASE(gzip_and_zstd_files_are_read_in_the_same_way_as_plain_text) {
   const TemporaryFolder folder("corpus");
   const std::string text = long_text(1'500'000);
   const std::string half = text.substr(0, 700'000), rest = text.substr(700'000);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(gzip_and_zstd_files_are_read_like_plain_text) {
                                    "of the zstd file");
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_invalid_utf8_name_line_and_byte) {
+BOOST_AUTO_TEST_CASE(errors_for_invalid_utf8_name_line_and_byte) {
   const TemporaryFolder folder("corpus");
   const auto check_rejected = [&](const std::string& bytes, const std::string& part) {
     const std::string path = folder.write("bad.txt", bytes);
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(one_field_of_json_lines_is_read) {
   BOOST_TEST((json_documents(folder.write("d.gz", gzip_compressed(lines))) == Texts({text, "b"})));
 }
 
-BOOST_AUTO_TEST_CASE(every_error_of_json_lines_names_line_and_byte) {
+BOOST_AUTO_TEST_CASE(every_json_lines_error_names_line_and_byte) {
   const TemporaryFolder folder("corpus");
   const auto check_rejected = [&](const std::string& bytes, const std::string& part,
                                   const JsonlOptions& options = {}) {
@@ -275,7 +275,7 @@ TokenSet tokenized(const TemporaryFolder& folder, const Texts& files, const Toke
   return TokenSet::open(folder.path("set"));
 }
 
-BOOST_AUTO_TEST_CASE(ids_equal_those_of_whole_texts_for_any_number_of_threads) {
+BOOST_AUTO_TEST_CASE(ids_equal_the_ids_of_whole_texts_for_any_number_of_threads) {
   const TemporaryFolder folder("corpus");
   const std::string text = long_text(120'000);
   const Texts files = {folder.write("a.txt", text), folder.write("b.txt", "short"),
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(ids_equal_those_of_whole_texts_for_any_number_of_threads) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(published_tokenizers_encode_pieces_like_whole_texts) {
+BOOST_AUTO_TEST_CASE(published_tokenizers_give_the_same_ids_for_pieces_and_whole_texts) {
   if (!testing::have_token_goldens()) return;
   const std::string text = long_text(60'000);
   std::vector<std::pair<std::string, Tokenizer>> tokenizers;
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(published_tokenizers_encode_pieces_like_whole_texts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_file_and_line_of_unencodable_texts) {
+BOOST_AUTO_TEST_CASE(errors_name_the_file_and_line_of_unencodable_texts) {
   const TemporaryFolder folder("corpus");
   const std::string path = folder.write("a.jsonl", "{\"text\":\"ab\"}\n{\"text\":\"a?\"}\n");
   TokenSetWriter writer(folder.path("set"), testing::letters());
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(errors_name_file_and_line_of_unencodable_texts) {
       path + ", text that starts in line 2: ");
 }
 
-BOOST_AUTO_TEST_CASE(documents_of_all_files_are_read_in_parts_for_tokenizer_training) {
+BOOST_AUTO_TEST_CASE(tokenizer_training_reads_the_documents_of_all_files_in_parts) {
   const TemporaryFolder folder("corpus");
   std::string text = "\xEF\xBB\xBF";
   for (int i = 0; i < 200000; ++i) text += "line " + std::to_string(i) + "\n";

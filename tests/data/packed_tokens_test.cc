@@ -32,7 +32,8 @@ BOOST_AUTO_TEST_CASE(rows_contain_documents_with_separators_and_no_padding) {
   const Tokenizer tokenizer = pieces();
   const TokenSet set = write_tokens(folder.path("set"), tokenizer, kTexts, 16);
   BOOST_REQUIRE(set.end_id() >= 0);
-  // Rows are consecutive parts of this stream, with the end of each text replaced by the separator.
+  // Rows are consecutive slices of this stream, in which each end-of-text id is replaced by the
+  // separator.
   std::vector<std::int32_t> stream = testing::all_ids(set);
   for (std::int32_t& id : stream) {
     if (id == set.end_id()) id = tokenizer.sep_id();
@@ -53,7 +54,7 @@ BOOST_AUTO_TEST_CASE(rows_contain_documents_with_separators_and_no_padding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_rows_begin_at_multiples_of_the_row_length_in_documents) {
+BOOST_AUTO_TEST_CASE(random_rows_begin_at_multiples_of_the_row_length_within_documents) {
   const TemporaryFolder folder("packed");
   const Tokenizer tokenizer = pieces();
   const TokenSet set = write_tokens(folder.path("set"), tokenizer, kTexts);

@@ -1,4 +1,4 @@
-// Token files: documents round-trip over any number of files, and damage is detected.
+// Token files: documents round-trip through any number of files, and damage is detected.
 #include "weft/models/data/tokens/token_file.h"
 
 #include <boost/test/unit_test.hpp>
@@ -73,13 +73,14 @@ BOOST_AUTO_TEST_CASE(several_files_are_read_as_one_set) {
         BOOST_TEST((parts.document_end(i) == one.document_end(i)));
       for (std::int64_t byte = 0; byte <= one.bytes(); ++byte)
         BOOST_TEST((parts.last_place(byte) == one.last_place(byte)));
-      // A set can also be opened by its first file, but not by another one.
+      // A set can also be opened with the name of its first file, but not with that of another
+      // file.
       BOOST_TEST(TokenSet::open(folder.path("parts-00000.tok")).tokens() == one.tokens());
       check_error_message<FormatError>([&] { TokenSet::open(folder.path("parts-00001.tok")); },
                                        "it is file 1 of its set, not 0: pass the first");
     }
   }
-  // A set with fewer files replaces one with more.
+  // A set with fewer files replaces a set with more files.
   write_tokens(folder.path("parts"), letters(true), kTexts);
   BOOST_TEST(!std::filesystem::exists(folder.path("parts-00001.tok")));
 }
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE(long_documents_contain_marks) {
   BOOST_TEST((set.last_place(200'000) == TokenPlace{100'001, 100'001}));
 }
 
-BOOST_AUTO_TEST_CASE(large_vocabularies_have_ids_of_four_bytes) {
+BOOST_AUTO_TEST_CASE(large_vocabularies_use_four_byte_ids) {
   const TemporaryFolder folder("tokens");
   std::string text;
   for (char32_t c = 0x4E00; c < 0x4E00 + 20'000; ++c) append_utf8(text, c);
@@ -121,14 +122,14 @@ BOOST_AUTO_TEST_CASE(large_vocabularies_have_ids_of_four_bytes) {
   BOOST_TEST(tokenizer.decode(all_ids(set)) == text);
 }
 
-BOOST_AUTO_TEST_CASE(invalid_data_is_rejected_when_written) {
+BOOST_AUTO_TEST_CASE(writers_reject_invalid_data) {
   const TemporaryFolder folder("tokens");
   const Tokenizer tokenizer = letters();
   TokenSetWriter writer(folder.path("x"), tokenizer);
   const std::vector<std::int32_t> wrong = {26};
   check_error_message<ArgumentError>([&] { writer.add(wrong, 1); },
                                      "the tokenizer has 26 ids: 26 is not one of them");
-  writer.add({}, 3);  // a text without tokens
+  writer.add({}, 3);  // a document without tokens
   writer.end_document();
   check_error_message<DataError>([&] { writer.finish(); },
                                  "there is no text to write token files from");
@@ -168,7 +169,7 @@ BOOST_AUTO_TEST_CASE(files_of_different_sets_are_rejected) {
                                    "one of several files, but its name does not end in -00000.tok");
 }
 
-BOOST_AUTO_TEST_CASE(texts_whose_size_overflows_are_rejected) {
+BOOST_AUTO_TEST_CASE(documents_with_overflowing_sizes_are_rejected) {
   const TemporaryFolder folder("tokens");
   const Tokenizer tokenizer = letters();
   std::uint64_t before = 0;
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(texts_whose_size_overflows_are_rejected) {
   BOOST_TEST(training_part(10, 0.1) == 9);
 }
 
-BOOST_AUTO_TEST_CASE(the_error_for_another_tokenizer_names_both) {
+BOOST_AUTO_TEST_CASE(errors_for_a_different_tokenizer_name_both_tokenizers) {
   const TemporaryFolder folder("tokens");
   const TokenSet set = write_tokens(folder.path("x"), letters(), kTexts);
   require_tokenizer(set, letters(), "the model");
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(the_error_for_another_tokenizer_names_both) {
           str(tokenizer_digest(other)));
 }
 
-/// The bytes of a token file, which may be changed and must then be rejected.
+/// The bytes of a token file. After a change, the file must be rejected.
 struct Bytes {
   static constexpr std::uint64_t kIdBytes = 30'004;
   std::string bytes;
@@ -224,7 +225,7 @@ struct Bytes {
   }
 };
 
-BOOST_AUTO_TEST_CASE(errors_name_the_byte_of_the_damage) {
+BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
   const TemporaryFolder folder("tokens");
   TokenSetWriter writer(folder.path("good"), letters());
   for (int i = 0; i < 3; ++i) {
@@ -237,7 +238,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_of_the_damage) {
   writer.end_document();
   writer.finish();
   const std::string good = read_text_file(folder.path("good-00000.tok"));
-  // 15,002 ids of 2 bytes, 2 documents, 3 marks, one checksum, the tokenizer.
+  // The file has 15,002 ids of 2 bytes, 2 documents, 3 marks, one checksum, and the tokenizer.
   const std::size_t ids = 128, tables = 128 + 30'016, marks = tables + 32, crcs = marks + 48,
                     tokenizer = crcs + 4;
   const auto damaged = [&](auto&& change, bool seal = true) {
@@ -306,7 +307,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_of_the_damage) {
       "128: the ids are damaged: the checksum of 30004 bytes does not match");
   with(tokenizer, 1'000'000U)
       .check_rejected(std::to_string(tokenizer) + ": the tokenizer section of");
-  // Ids that were changed without and with a new checksum.
+  // The ids are changed, first without and then with a new checksum.
   with(ids, std::uint16_t{25}).check_rejected("128: the ids are damaged");
   Bytes outside = with(ids + 2, std::uint16_t{26});
   outside.put(crcs, crc32c(outside.bytes.data() + ids, 30'004));

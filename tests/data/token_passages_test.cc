@@ -1,4 +1,4 @@
-// Passages of documents in token files, for pre-training of encoder-decoders.
+// Passages of documents in token files, for pre-training of encoder-decoder models.
 #include "weft/models/data/tokens/token_passages.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(passages_cover_all_documents_without_end_marks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_passages_begin_anywhere_and_respect_source_weights) {
+BOOST_AUTO_TEST_CASE(random_passages_begin_at_any_position_and_respect_source_weights) {
   const TemporaryFolder folder("passages");
   const Tokenizer tokenizer = testing::letters(true);
   const TokenSet a = write_tokens(folder.path("a"), tokenizer, {"abcdefgh"});

@@ -1,4 +1,4 @@
-// Token files for tests.
+// Creates token files for tests.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 
 namespace weft::testing {
 
-/// A tokenizer of the characters a to z. With `ends`, ids for padding and end of text precede them.
+/// Returns a tokenizer for the characters a to z. If `ends` is true, they are preceded by ids for
+/// padding and end of text.
 inline Tokenizer letters(bool ends = false) {
   const Tokenizer tokenizer = CharacterTokenizer::from_text("abcdefghijklmnopqrstuvwxyz");
   return ends ? tokenizer.with_ends() : tokenizer;
 }
 
-/// Writes a token set of these documents and opens it.
+/// Writes a token set that contains these documents, and opens it.
 inline TokenSet write_tokens(const std::string& prefix, const Tokenizer& tokenizer,
                              const std::vector<std::string>& documents,
                              std::uint64_t file_bytes = TokenSetWriter::kDefaultFileBytes) {

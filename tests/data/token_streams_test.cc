@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(each_batch_continues_the_previous_one) {
   check(7, {3, 4, 5, 14, 15, 16}, false);
 }
 
-BOOST_AUTO_TEST_CASE(too_short_texts_and_empty_batches_are_errors) {
+BOOST_AUTO_TEST_CASE(texts_that_are_too_short_and_empty_batches_are_errors) {
   BOOST_TEST(TokenStreams(iota_ids(7), 2, 3).size() == 1);
   testing::check_error<ArgumentError>(
       [] { TokenStreams(iota_ids(6), 2, 3); },

@@ -1,4 +1,4 @@
-// Training on token files: windows of one or several sets, held-out parts, and files that are
+// Training on token files: windows from one or several sets, held-out text, and files that are
 // larger than memory.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(the_held_out_text_is_the_same_for_any_tokenizer) {
                                      "validation_fraction must be in");
 }
 
-BOOST_AUTO_TEST_CASE(windows_of_files_equal_windows_of_memory) {
+BOOST_AUTO_TEST_CASE(windows_from_files_equal_windows_from_memory) {
   const TemporaryFolder folder("sources");
   const TokenSet set = write_tokens(folder.path("set"), letters(true), sample_texts(200), 100);
   const TokenSplit split = split_tokens(set, 0.2);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(sources_are_sampled_by_weight_and_shards_are_rows_of_the_ba
       for (std::int64_t i = 0; i < kLength; ++i)
         BOOST_TEST(batch.targets.at(row * kLength + i) == batch.inputs.at(row * kLength));
     }
-    // Shards consist of the rows of the whole batch.
+    // The shards together contain the rows of the whole batch.
     for (std::int64_t shard = 0; shard < 4 && step < 10; ++shard) {
       const TokenBatch part = data.random_windows(kBatch, kLength, 11, BatchPart(step, shard, 4));
       for (std::int64_t i = 0; i < 2 * kLength; ++i)
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(sources_are_sampled_by_weight_and_shards_are_rows_of_the_ba
     const double deviation = std::sqrt(share * (1 - share) / rows);
     BOOST_TEST(std::abs(seen[id] / rows - share) < 5 * deviation);
   }
-  // The validation set consists of the ends of all sources, and no window spans two of them.
+  // The validation set consists of the ends of all sources, and no window spans two sources.
   const ConsecutiveWindows windows = data.validation_windows(3, kLength);
   std::int64_t predictions = 0;
   for (std::int64_t w = 0; w < windows.size(); ++w) {
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(sources_are_sampled_by_weight_and_shards_are_rows_of_the_ba
                                      "no source");
 }
 
-/// Anonymous memory of this process in bytes, or 0 if the system does not report it.
+/// Returns the anonymous memory of this process in bytes, or 0 if the system does not report it.
 double anonymous_memory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -188,9 +188,9 @@ double anonymous_memory() {
   return 0;
 }
 
-/// A sparse token file of 8 GiB with ids of 2 bytes, almost all of them 0 ("a"). It has 2^32 ids,
-/// so 32 bits are not enough to count them. is_usable() is false if the disk has no room or the
-/// file system does not support sparse files.
+/// A sparse token file of 8 GiB with ids of 2 bytes, almost all of which are 0 ("a"). It has 2^32
+/// ids, so 32 bits are not enough to count them. is_usable() returns false if the disk is too full
+/// or the file system does not support sparse files.
 class SparseFile {
  public:
   static constexpr std::int64_t kTokens = std::int64_t{1} << 32, kDocument = 1 << 22, kLast = 2000;
@@ -243,7 +243,7 @@ class SparseFile {
   SparseFile& operator=(const SparseFile&) = delete;
 
   bool is_usable() const { return usable_; }
-  /// Writes the ids 1, 2, ... from `token` on.
+  /// Writes the ids 1, 2, ..., starting at position `token`.
   void count_from(std::int64_t token, std::uint16_t ids) const {
     for (std::uint16_t i = 1; i <= ids; ++i) {
       const off_t at = 128 + 2 * (token + i - 1);
@@ -257,14 +257,14 @@ class SparseFile {
   bool usable_ = false;
 };
 
-BOOST_AUTO_TEST_CASE(training_on_a_file_of_8_gib_takes_little_memory) {
+BOOST_AUTO_TEST_CASE(training_on_an_8_gib_file_takes_little_memory) {
   const TemporaryFolder folder("sparse");
   const SparseFile sparse(folder.path("big"));
   if (!sparse.is_usable() || anonymous_memory() == 0) {
     BOOST_TEST_MESSAGE("skipped: no room here for a sparse file of 8 GiB, or no /proc");
     return;
   }
-  // Before, after and across 4 GiB of bytes, and at the end.
+  // Windows before, after and across the 4 GiB boundary, and at the end of the file.
   constexpr std::int64_t kHalf = SparseFile::kTokens / 2;
   const std::vector<std::int64_t> places = {100, kHalf - 10, kHalf + 12'345, 3'000'000'001,
                                             SparseFile::kTokens - 25};

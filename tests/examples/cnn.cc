@@ -1,7 +1,7 @@
-// A convolutional network with batch norm and dropout classifies stripes: horizontal, vertical or
-// diagonal. One function describes the model; called in two modes it yields the training and the
-// prediction program. The running statistics of the norms are updated by the training program
-// without further code.
+// A convolutional network with batch norm and dropout classifies stripes as horizontal, vertical or
+// diagonal. One function describes the model. Called in two modes, it builds the training and the
+// prediction program. The training program updates the running statistics of the norms without
+// further code.
 #include <cstdio>
 #include <random>
 #include <vector>
@@ -24,7 +24,7 @@ Value stripes(const Scope& net, Value images) {
   return linear(net / "head", dropout(net, global_avg_pool(h), 0.2), kClasses);
 }
 
-/// Noisy images f32 [n, 1, kSide, kSide] and their classes i32 [n].
+/// Returns noisy images f32 [n, 1, kSide, kSide] and their classes i32 [n].
 NamedTensors make_batch(int n, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> noise(0, 0.5f);

@@ -1,6 +1,6 @@
-// A custom operation with an attribute, a gradient and a place in fused kernels: the soft threshold
-// of sparse coding. A network built from it learns to decompose a signal into a sum of few atoms
-// (LISTA, Gregor and LeCun 2010).
+// A custom operation with an attribute and a gradient, which can be fused with other operations:
+// the soft threshold of sparse coding. A network that uses it learns to decompose a signal into a
+// sum of a few atoms (LISTA, Gregor and LeCun 2010).
 #include <cstdio>
 #include <vector>
 
@@ -43,7 +43,7 @@ int main() {
   const auto ops = with_ops({shrink_record()});
   Graph g(ops);
   const Scope net(g, "net");
-  // Signals are sums of a few of 16 atoms: most codes are zero.
+  // Each signal is a sum of a few of 16 atoms, so most codes are zero.
   const Value codes = shrink(normal(g.key("data"), {64, 16}), 1.5);
   const Value atoms = g.constant(normal_tensor({16, 32}, 1));
   const Value x = matmul(codes, atoms);
@@ -56,7 +56,8 @@ int main() {
           .output("loss", loss)
           .update(adam(loss, g.parameters(), {.lr = warmup_cosine(3e-3, 10, 1500)}));
 
-  // Kernel, gradient, fusion, threads, text and files: the checks of built-in operations.
+  // Built-in operations must pass the same checks: kernel, gradient, fusion, threads, text and
+  // files.
   const testing::Outcome sound = testing::check_record(ops, "shrink");
   std::printf("checks of shrink: %s\n", sound ? "passed" : sound.message().c_str());
 
@@ -65,7 +66,8 @@ int main() {
   for (int step = 0; step < 1500; ++step) last = session.run(train)["loss"].item<float>();
   std::printf("mean squared error of the codes %.6f\n", last);
 
-  // A file contains the name of the operation. Readers pass a set of operations that has it.
+  // The file contains the name of the operation. To read the file, pass a set of operations that
+  // contains it.
   save_checkpoint("shrink.weft", session, {train});
   const Checkpoint file = load_checkpoint("shrink.weft", {.ops = ops});
   Session loaded(file.graph(), file.store());

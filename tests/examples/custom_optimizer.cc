@@ -1,5 +1,5 @@
 // A custom optimizer, Lion (Chen et al. 2023), with a custom schedule and moving averages of the
-// weights, which are evaluated and saved.
+// weights. The averages are evaluated and saved.
 #include <cstdio>
 
 #include "weft/autodiff/optimizer.h"
@@ -21,7 +21,7 @@ struct MyLionOptions {
 };
 
 /// Every element changes by plus or minus the learning rate. The builder handles groups, clipping,
-/// skipped steps and the names of saved state.
+/// skipped steps and the names of the saved state.
 TrainingStep my_lion(const Loss& loss, const ParameterGroups& groups, const MyLionOptions& o,
                      SourceLocation loc = SourceLocation::current()) {
   StepBuilder b("my_lion", loss, groups, o, loc);

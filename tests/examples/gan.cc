@@ -1,5 +1,5 @@
-// A generative adversarial network (Goodfellow et al. 2014) in one graph: two losses, two
-// optimizers, two programs. The generator learns to generate points on a ring, and is evaluated
+// A generative adversarial network (Goodfellow et al. 2014) in one graph with two losses, two
+// optimizers and two programs. The generator learns to generate points on a ring. It is evaluated
 // with averaged weights.
 #include <cmath>
 #include <cstdio>
@@ -49,7 +49,7 @@ int main() {
   const Value real = g.input("real", DType::f32, {"n", 2});
   const Scope generator(g, "generator"), discriminator(g, "discriminator");
   const Value fake = generate(generator, noise);
-  // Two applications of the same weights.
+  // The discriminator is applied twice, with the same weights.
   const Value on_fake = discriminate(discriminator.training(), fake);
   const Value on_real = discriminate(discriminator.training(), real);
   const Value d_loss = mean(softplus(on_fake)) + mean(softplus(-on_real));

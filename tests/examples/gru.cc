@@ -1,6 +1,7 @@
-// A GRU over sequences of unequal length learns the sum of the marked numbers (the adding problem
-// of Hochreiter and Schmidhuber 1997). Rows are padded to the longest; `lengths` has the number of
-// valid elements, and the padding has no effect.
+// A GRU reads sequences of different lengths and learns the sum of the marked numbers (the adding
+// problem of Hochreiter and Schmidhuber 1997). Rows are padded to the length of the longest
+// sequence. `lengths` contains the number of valid elements in each row, and the padding has no
+// effect.
 #include <algorithm>
 #include <cstdio>
 #include <random>
@@ -13,7 +14,8 @@ using namespace weft;
 
 constexpr int kBatch = 64, kLongest = 24;
 
-/// Rows of (number, mark): two marks are 1, and the target is the sum of their numbers.
+/// Returns rows of (number, mark) pairs. In each row two marks are 1, and the target is the sum of
+/// the two marked numbers.
 NamedTensors make_batch(unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> number(0, 1);
@@ -60,7 +62,7 @@ int main() {
     const float now = session.run(train, make_batch(step))["loss"].item<float>();
     if (step % 200 == 0) std::printf("step %4u  loss %.5f\n", step, now);
   }
-  const NamedTensors batch = make_batch(0);  // not trained on
+  const NamedTensors batch = make_batch(0);  // not used for training
   const Results result = session.run(test, batch);
   for (int row = 0; row < 3; ++row)
     std::printf("sum %.3f, predicted %.3f\n", batch[2].second.at(row), result["guess"].at(row));

@@ -1,5 +1,5 @@
-// A training run that is killed is resumed bit-exactly by code that does not define its model, and
-// another model starts from a part of its weights.
+// A training run is killed and then resumed bit-exactly by code that does not define its model.
+// After that, another model is initialised with some of its weights.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +20,8 @@ using namespace weft;
 
 constexpr int kSteps = 400;
 
-/// Dropout, AdamW and a schedule: random keys, moments and the step are variables and are saved.
+/// The run uses dropout, AdamW and a schedule. Random keys, moments and the step number are
+/// variables and are saved.
 void begin_training(const std::string& path) {
   Graph g;
   const Scope net(g, "net");
@@ -34,14 +35,14 @@ void begin_training(const std::string& path) {
   save_checkpoint(path, session, {train});
 }
 
-/// Takes the remaining steps and saves after every fifth. Needs only the file.
+/// Runs the remaining steps and saves after every fifth step. Needs only the file.
 void resume_training(const std::string& path) {
   const Checkpoint file = load_checkpoint(path);
   Session session(file.graph(), file.store());
   const auto done = file.tensors().at("optimizer.step").item<std::int64_t>();
   std::printf("%s continues after %d steps\n", path.c_str(), static_cast<int>(done));
   for (auto step = static_cast<std::uint64_t>(done); step < kSteps; ++step) {
-    // The batch is a function of the step, so no position in the data has to be saved.
+    // The batch is a function of the step number, so no data position has to be saved.
     session.run(file.program("train"), {{"x", normal_tensor({32, 8}, step)}});
     if (step % 5 == 4) save_checkpoint(path, session, file.programs());
   }
@@ -69,7 +70,7 @@ int main() {
     same = same && bitwise_equal(tensor, killed.tensors().at(name));
   std::printf("the killed run is bit-identical to an uninterrupted one: %s\n", same ? "yes" : "no");
 
-  // Its encoder under another name, followed by a new head.
+  // The new model uses the encoder under a different name, followed by a new head.
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 8});
   linear(Scope(g, "classes"), tanh(linear(Scope(g, "body"), x, 64)), 3);

@@ -1,5 +1,5 @@
-// Logistic regression: learns on which side of a line a point is, from examples with some wrong
-// labels. Data are fed as tensors; a separate program evaluates the held-out set.
+// Logistic regression learns on which side of a line a point is, from examples of which some have
+// wrong labels. The data is fed as tensors, and a separate program evaluates the held-out set.
 #include <cstdio>
 #include <random>
 #include <vector>
@@ -15,7 +15,7 @@ struct Points {
   Tensor x, label;  // f32 [n, 2], f32 [n]
 };
 
-/// Points of a square, with label 1 if 2 x0 - x1 > 0.3; one label in twenty is wrong.
+/// Returns points in a square with label 1 if 2 x0 - x1 > 0.3; one label in twenty is wrong.
 Points make_points(int n, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> place(-1, 1), chance(0, 1);

@@ -1,7 +1,8 @@
-// A physics-informed fit (Raissi et al. 2019): a damped oscillator u'' + d u' + k u = 0 with
-// unknown damping d and stiffness k, from twenty noisy values of u. The network must fit the values
-// and satisfy the equation between them; d and k are trained with it. Time derivatives are nodes of
-// the graph, and are differentiated again for training.
+// A physics-informed fit (Raissi et al. 2019) of a damped oscillator u'' + d u' + k u = 0. The
+// damping d and the stiffness k are unknown, and twenty noisy values of u are given. The network
+// must fit these values and satisfy the equation between them; d and k are trained together with
+// the network. Time derivatives are nodes of the graph, which are differentiated again for
+// training.
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -15,7 +16,7 @@
 
 using namespace weft;
 
-/// u(t): f32 [n, 1] to f32 [n, 1].
+/// Maps t to u(t), both f32 [n, 1].
 struct Network {
   Linear first, second, out;
   explicit Network(const Scope& at)
@@ -37,7 +38,7 @@ int main() {
   const Value values = g.input("values", DType::f32, {"measured", 1});
   const Value data_loss = mse(u(times), values);
 
-  // Rows are independent, so the gradient of the sum contains the derivative of every row.
+  // Rows are independent, so the gradient of the sum contains the derivative for every row.
   const Value t = uniform(g.key("times"), {64, 1}, 0, 4);
   const Value position = u(t);
   const Value speed = gradient(sum(position), t);

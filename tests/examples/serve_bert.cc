@@ -1,6 +1,7 @@
-// A new classification head on a published BERT, served by four threads: serve_bert FOLDER, where
-// FOLDER is a Hugging Face folder with an encoder and its tokenizer. The embeddings are frozen, the
-// layers and the head are trained, and then four Sessions share one copy of the weights.
+// A new classification head on a published BERT model, served by four threads. Usage: serve_bert
+// FOLDER. FOLDER is a Hugging Face folder with an encoder and its tokenizer. The embeddings are
+// frozen, and the layers and the head are trained. Then four Sessions share one copy of the
+// weights.
 #include <atomic>
 #include <cstdio>
 #include <random>
@@ -20,7 +21,7 @@
 
 using namespace weft;
 
-/// Random texts; those that end with "good" have class 1.
+/// Returns random texts. Texts that end with "good" have class 1.
 std::vector<std::string> make_texts(int n, unsigned seed, std::vector<std::int32_t>* labels) {
   const std::vector<std::string> words = {"the", "film", "was", "it"};
   std::mt19937 random(seed);
@@ -76,7 +77,7 @@ int main(int, char** arguments) {
     std::printf("last training loss: %.3f\n", last);
   }
 
-  // One Session per thread, each with one worker; the shared store is never copied.
+  // Each thread has its own Session with one worker; the shared store is never copied.
   std::vector<std::int32_t> labels;
   const std::vector<std::string> requests = make_texts(400, 1000, &labels);
   std::atomic<std::size_t> next = 0, right = 0;

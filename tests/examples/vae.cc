@@ -1,7 +1,7 @@
-// A variational autoencoder (Kingma and Welling 2014) of images of a spot: two latent variables
-// learn to encode the position of the spot. Sampling is a node of the graph with a key that is
-// saved, and gradients flow through it (z = mean + sd * noise). Training, encoding and decoding are
-// three programs over one set of weights.
+// A variational autoencoder (Kingma and Welling 2014) for images of a spot: two latent variables
+// learn to encode the position of the spot. Sampling is a node of the graph with a saved key, and
+// gradients flow through it (z = mean + sd * noise). Training, encoding and decoding are three
+// programs that share one set of weights.
 #include <cstdio>
 #include <random>
 #include <vector>
@@ -16,7 +16,7 @@ using namespace weft;
 
 constexpr int kSide = 10, kPixels = kSide * kSide, kLatent = 2;
 
-/// Images f32 [n, kPixels] in [0, 1] of a round spot at a random position.
+/// Returns images f32 [n, kPixels] in [0, 1], each with a round spot at a random position.
 Tensor make_pictures(int n, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> place(2, kSide - 3);
@@ -31,7 +31,7 @@ Tensor make_pictures(int n, unsigned seed) {
   return Tensor::of<float>({n, kPixels}, pixels);
 }
 
-/// Maps latent variables [n, kLatent] to logits of the pixels [n, kPixels].
+/// Maps latent variables [n, kLatent] to pixel logits [n, kPixels].
 struct Decoder {
   Linear hidden, out;
   explicit Decoder(const Scope& at)
@@ -56,7 +56,7 @@ int main() {
   const Value loss = fit + kl;
   Program train("train");
   train.output("fit", fit).output("kl", kl).update(adamw(loss, g.parameters(), {.lr = 0.003}));
-  Program encode("encode");  // draws no random numbers, so the key is not advanced
+  Program encode("encode");  // draws no random numbers, so the key does not advance
   encode.output("mean", mu);
   const Value z = g.input("z", DType::f32, {"pictures", kLatent});
   Program draw("draw");
@@ -71,7 +71,7 @@ int main() {
   }
   save_checkpoint("vae.weft", session, {encode, draw});  // without optimizer state
 
-  // Encodes and decodes an unseen image.
+  // Encodes and decodes a new image.
   const Tensor picture = make_pictures(1, 0);
   const Tensor code = session.run(encode, {{"x", picture}})["mean"];
   const Tensor again = session.run(draw, {{"z", code}})["pixels"];

@@ -1,4 +1,4 @@
-// Checks for fuzzers that every tokenizer from untrusted bytes must pass; a violation aborts the
+// Fuzzer checks that every tokenizer read from untrusted bytes must pass. A violation aborts the
 // program.
 #pragma once
 
@@ -33,7 +33,7 @@ inline void check_text(const Tokenizer& tokenizer, std::string_view text) {
 }
 
 /// Checks that the tokenizer survives a round trip through its serialised form, and that it encodes
-/// a fixed text and the last 100 of the input `bytes`.
+/// a fixed text and the last 100 bytes of the input `bytes`.
 inline void check_tokenizer(const Tokenizer& tokenizer, std::string_view bytes) {
   const std::string written = tokenizer.bytes();
   if (Tokenizer::from_bytes(tokenizer.type(), written).bytes() != written) std::abort();

@@ -1,6 +1,6 @@
-// Fuzzes chat templates. For any bytes, ChatFormat::from_template() throws FormatError, or
-// rendering a conversation throws DataError or returns valid UTF-8 that its runs cover completely;
-// all in bounded time and memory.
+// Fuzzes chat templates. For any bytes, either ChatFormat::from_template() throws FormatError, or
+// rendering a conversation throws DataError or returns valid UTF-8 that is completely covered by
+// its text runs. Time and memory are bounded.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

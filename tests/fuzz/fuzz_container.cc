@@ -1,6 +1,6 @@
 // Fuzzes checkpoints. For any bytes, load_checkpoint() returns a checkpoint with readable tensors
 // or throws FormatError, and the programs of a checkpoint run or throw an Error. The same is
-// checked with corrected checksums and a new index around the records.
+// checked for the records with corrected checksums and a new index.
 #include <filesystem>
 
 #include "weft/tests/fuzz/read_checkpoint.h"

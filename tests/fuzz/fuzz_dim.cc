@@ -1,5 +1,5 @@
-// Fuzzes the parser of Dims. For any bytes, Dim::parse() returns a Dim that can be printed and
-// parsed again, or throws FormatError.
+// Fuzzes the Dim parser. For any bytes, Dim::parse() returns a Dim that can be printed and parsed
+// again, or throws FormatError.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 #include "weft/core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Expanded products of sums grow exponentially with the length of the text.
+  // The size of expanded products of sums grows exponentially with the length of the text.
   if (size > 256) return 0;
   std::map<std::string, weft::SymbolPtr, std::less<>> symbols;
   const auto symbol = [&](std::string_view name) {

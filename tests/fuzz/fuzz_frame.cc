@@ -1,5 +1,5 @@
-// Fuzzes control messages between ranks. For any bytes, decoding returns nothing, or a message from
-// a valid rank that is unchanged after encoding and decoding it again.
+// Fuzzes control messages between ranks. For any bytes, decoding returns either nothing or a
+// message from a valid rank that does not change when it is encoded and decoded again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

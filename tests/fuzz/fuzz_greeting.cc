@@ -1,5 +1,5 @@
-// Fuzzes the handshake messages of ranks and lists of texts. Any bytes are either parsed to a value
-// that serialises to the same bytes, or rejected with FormatError.
+// Fuzzes the handshake messages of ranks, and lists of texts. Any bytes are either parsed to a
+// value that serialises to the same bytes, or rejected with FormatError.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

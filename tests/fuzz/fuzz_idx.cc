@@ -1,5 +1,5 @@
-// Fuzzes IDX files, compressed or not. For any bytes, parse_idx() returns a readable tensor or
-// throws FormatError.
+// Fuzzes compressed and uncompressed IDX files. For any bytes, parse_idx() returns a readable
+// tensor or throws FormatError.
 #include "weft/core/error.h"
 #include "weft/models/data/gzip.h"
 #include "weft/models/data/image_idx.h"

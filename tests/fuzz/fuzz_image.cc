@@ -1,5 +1,5 @@
-// Fuzzes PNG, JPEG and BMP files. For any bytes, decode_image() returns an image with values
-// from 0 to 1 (only the last one is checked) or throws FormatError.
+// Fuzzes PNG, JPEG and BMP files. For any bytes, decode_image() returns an image with values from 0
+// to 1 (only the last value is checked) or throws FormatError.
 #include <cstdlib>
 
 #include "weft/core/error.h"

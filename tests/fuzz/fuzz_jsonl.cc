@@ -1,5 +1,5 @@
-// Fuzzes JSON Lines files, compressed or not. For any bytes, read_jsonl_documents() yields complete
-// documents in non-empty pieces of valid UTF-8, or throws FormatError.
+// Fuzzes compressed and uncompressed JSON Lines files. For any bytes, read_jsonl_documents()
+// returns complete documents in non-empty pieces of valid UTF-8, or throws FormatError.
 #include <cstdlib>
 
 #include "scratch_file.h"
@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const ScratchFile file(data, size);
   try {
-    // Small limits, so that inputs reach them.
+    // The limits are small, so that inputs reach them.
     const auto reader = weft::read_jsonl_documents(
         file.path(), {.most_line_bytes = std::size_t{1} << 16, .most_depth = 8});
     weft::DocumentPiece piece;

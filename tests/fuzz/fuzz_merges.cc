@@ -1,6 +1,6 @@
 // Fuzzes GPT-2's vocab.json and merges.txt, concatenated with a zero byte between them. Any bytes
-// result in a tokenizer that survives a round trip through tokenizer.json and encodes any text, or
-// in a FormatError.
+// result either in a tokenizer that survives a round trip through tokenizer.json and encodes any
+// text, or in a FormatError.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

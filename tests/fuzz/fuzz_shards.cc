@@ -1,6 +1,6 @@
-// Fuzzes the manifest of a sharded checkpoint, with valid shards in the same folder. For any bytes
-// of the manifest, load_checkpoint() behaves as fuzz_container requires, or throws IoError for a
-// missing shard.
+// Fuzzes the manifest of a sharded checkpoint, with valid shards in the same folder. For any
+// manifest bytes, load_checkpoint() satisfies the requirements in fuzz_container.cc or throws
+// IoError for a missing shard.
 #include <fstream>
 #include <string>
 

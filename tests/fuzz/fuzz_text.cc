@@ -1,5 +1,5 @@
-// Fuzzes the text form of graphs. For any bytes, parse_text() returns a module that prints to the
-// same text after printing and parsing it again, or throws FormatError.
+// Fuzzes the text form of graphs. For any bytes, parse_text() returns a module or throws
+// FormatError. The text of a module does not change when it is parsed and printed again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Fuzzes token files. For any bytes, all documents, ids and positions of a TokenFile can be read,
-// or it throws FormatError.
+// Fuzzes token files. For any bytes, TokenFile either allows all its documents, ids and positions
+// to be read, or throws FormatError.
 #include <cstdlib>
 #include <vector>
 

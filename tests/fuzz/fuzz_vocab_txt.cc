@@ -1,5 +1,5 @@
-// Fuzzes BERT's vocab.txt. Any bytes result in a tokenizer that survives a round trip through
-// tokenizer.json and encodes any text, or in a FormatError.
+// Fuzzes BERT's vocab.txt. Any bytes result either in a tokenizer that survives a round trip
+// through tokenizer.json and encodes any text, or in a FormatError.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,7 +14,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   try {
-    // The parity of the size selects the settings, so that the fuzzer covers both.
+    // The settings depend on whether the size is odd or even, so that the fuzzer covers both.
     const weft::SubwordTokenizer tokenizer(std::make_shared<const weft::SubwordPipeline>(
         weft::read_bert_files(bytes, {.lowercase = size % 2 == 0})));
     weft::testing::check_tokenizer(tokenizer, bytes);

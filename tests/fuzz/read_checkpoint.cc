@@ -64,7 +64,7 @@ void write_sharded(const std::string& folder) {
   world.run([&](const std::shared_ptr<Transport>& end) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"batch", 512});
-    // Large enough for two blocks, so that each rank owns a part of its optimizer state.
+    // This variable spans two blocks, so that each rank owns a part of its optimizer state.
     const Variable w = g.variable("w", DType::f32, {512, 256});
     Program train("train");
     train.shards({.count = 2})

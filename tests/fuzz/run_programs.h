@@ -9,14 +9,15 @@ namespace weft::fuzz {
 
 /// Limits for running a program. A program that exceeds them is only planned.
 struct RunBounds {
-  /// Maximum bytes of each variable, feed and output, of the arena, and of the scratch of a slot.
+  /// Maximum size in bytes of each variable, feed and output, of the arena, and of the scratch
+  /// memory of a slot.
   std::size_t bytes = std::size_t{16} << 20;
   double flops = 1e7;
 };
 
 /// Plans every program of a checkpoint for a few small sizes (0, 1 and others), verifies the plans,
-/// and runs the programs that are within `bounds`, with freed memory poisoned and guards around
-/// buffers. An Error is an accepted result; anything else is a bug that the caller detects.
+/// and runs the programs that are within `bounds`, with poisoned freed memory and guarded buffers.
+/// An Error is an accepted result; anything else is a bug that the caller detects.
 void run_programs(const Checkpoint& checkpoint, const RunBounds& bounds = {});
 
 }  // namespace weft::fuzz

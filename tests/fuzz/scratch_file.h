@@ -1,4 +1,4 @@
-// A file with the input bytes of a fuzzer, for readers that take a path.
+// A file that contains a fuzzer's input bytes, for readers that require a path.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <string>
 
-/// An in-memory file that exists as long as the object. path() can be opened and mapped like that
-/// of any other file.
+/// An in-memory file that exists as long as the object. path() can be opened and mapped in the same
+/// way as the path of any other file.
 class ScratchFile {
  public:
   ScratchFile(const std::uint8_t* data, std::size_t size) : fd_(memfd_create("fuzz", 0)) {

@@ -1,4 +1,4 @@
-// Writes valid files as the initial corpora of the fuzzers: write_fuzz_seeds FOLDER creates
+// Writes valid files as initial corpora for the fuzzers. write_fuzz_seeds FOLDER creates
 // FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,
 // vocab_txt,merges,jsonl,token_file,chat_template,frame,greeting,shards}/*.
 #include <cstdio>
@@ -36,7 +36,7 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
 }
 
 /// Returns a unigram model with a character map, byte fallback, a user-defined symbol, an added
-/// token and its own id layout.
+/// token and a custom id layout.
 std::string unigram_model() {
   using Kind = SentencePieceModel::Kind;
   SentencePieceModel model;
@@ -84,7 +84,7 @@ void write_seeds(const std::filesystem::path& folder) {
   write_text(folder / "text/train", to_text(train));
   Session session(g);
   save_checkpoint((folder / "container/small").string(), session, {predict});
-  // Only the manifest: fuzz_shards writes the shards itself.
+  // Contains only the manifest, because fuzz_shards writes the shards itself.
   const std::string& scratch = fuzz::scratch_folder();
   fuzz::write_sharded(scratch);
   std::filesystem::copy_file(scratch + "/net.weft", folder / "shards/two",

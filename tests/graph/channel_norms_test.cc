@@ -12,7 +12,7 @@
 namespace weft::testing {
 BOOST_AUTO_TEST_SUITE(channel_norms)
 
-BOOST_AUTO_TEST_CASE(running_statistics_are_variables_that_a_training_program_updates) {
+BOOST_AUTO_TEST_CASE(training_programs_update_the_running_statistics) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 2});
   const Variable mean = g.variable("mean", DType::f32, {2}, {.kind = VariableKind::buffer});
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(running_statistics_are_variables_that_a_training_program_up
   const Tensor data = Tensor::of<float>({2, 2}, {1, 10, 3, 30});
   const auto once = session.run(train, {{"x", data}})["out"].to_vector<float>();
   BOOST_CHECK((once == std::vector<float>{-1, -1, 1, 1}));
-  // The batch has means 2 and 20 and unbiased variances 2 and 200; they are averaged with 0 and 1.
+  // The batch has means 2 and 20 and unbiased variances 2 and 200, which are averaged with 0 and 1.
   BOOST_CHECK((session.store()->tensor("mean").to_vector<float>() == std::vector<float>{1, 10}));
   BOOST_CHECK(
       (session.store()->tensor("variance").to_vector<float>() == std::vector<float>{1.5, 100.5}));
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_single_element_has_variance_zero) {
   BOOST_TEST(r["variance"].at(0) == 1.8, boost::test_tools::tolerance(1e-6));
 }
 
-BOOST_AUTO_TEST_CASE(first_and_second_gradients_match_differences) {
+BOOST_AUTO_TEST_CASE(first_and_second_order_gradients_match_finite_differences) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 3, "width"});
   const Value gain = g.input("gain", DType::f32, {3}), bias = g.input("bias", DType::f32, {3});

@@ -1,4 +1,4 @@
-// How functions with the same name are distinguished when graphs are combined.
+// Functions with the same name are distinguished when graphs are combined.
 #include "weft/graph/ir/difference.h"
 
 #include <boost/test/unit_test.hpp>
@@ -20,7 +20,8 @@ Tensor ramp(float first) {
   return t;
 }
 
-/// Adds function `name` to `g`. It defines and calls a nested function "inner", which adds `table`.
+/// Adds a function `name` to `g`. The function defines and calls a nested function "inner", which
+/// adds `table`.
 void define_nested(Graph& g, const std::string& name, const Tensor& table) {
   define_function(g, name, {{"x", DType::f32, {kMany}}},
                   [&](Graph& body, const std::vector<Value>& in) {
@@ -34,7 +35,7 @@ void define_nested(Graph& g, const std::string& name, const Tensor& table) {
 
 BOOST_AUTO_TEST_SUITE(differences)
 
-BOOST_AUTO_TEST_CASE(functions_are_equal_only_if_all_elements_of_their_constants_are) {
+BOOST_AUTO_TEST_CASE(functions_are_equal_only_if_all_elements_of_their_constants_are_equal) {
   Graph a, b, c;
   define_nested(a, "f", ramp(0));
   define_nested(b, "f", ramp(0));

@@ -29,8 +29,9 @@ std::vector<double> values_of(Graph& g, const Value& v) {
   return elements_of(session.run(Program("draw").output("v", v))["v"]);
 }
 
-/// The Kolmogorov-Smirnov distance of the draws from a distribution function. It exceeds 1.95 /
-/// sqrt(n) for one sample in a thousand; the draws of this test are always the same.
+/// Returns the Kolmogorov-Smirnov distance between the samples and a distribution function. It
+/// exceeds 1.95 / sqrt(n) in one case out of a thousand, but the samples in this test are always
+/// the same.
 double distance(std::vector<double> draws, const std::function<double(double)>& below) {
   std::sort(draws.begin(), draws.end());
   double worst = 0;
@@ -47,7 +48,7 @@ double phi(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 BOOST_AUTO_TEST_SUITE(distributions)
 
-BOOST_AUTO_TEST_CASE(draws_follow_their_distributions) {
+BOOST_AUTO_TEST_CASE(samples_follow_their_distributions) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     BOOST_TEST_CONTEXT(dtype_name(dtype)) {
       Graph g;
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(draws_follow_their_distributions) {
                  }) < 1.95);
       BOOST_TEST(*std::min_element(cut.begin(), cut.end()) >= -1);
       BOOST_TEST(*std::max_element(cut.begin(), cut.end()) <= 7);
-      // The bounds hardly truncate the distribution, and all draws must be finite.
+      // The bounds hardly truncate the distribution, and all samples must be finite.
       for (const double x : values_of(g, truncated_normal(key, n, 0, 1, -30, 30, dtype))) {
         BOOST_REQUIRE(std::abs(x) < 7);
       }
@@ -73,7 +74,7 @@ BOOST_AUTO_TEST_CASE(draws_follow_their_distributions) {
 
 // For large bounds with few representable numbers between them, rounding must not reach the upper
 // bound.
-BOOST_AUTO_TEST_CASE(uniform_draws_are_below_the_upper_bound) {
+BOOST_AUTO_TEST_CASE(uniform_samples_are_below_the_upper_bound) {
   for (const auto& [low, high] : std::vector<std::pair<double, double>>{
            {1, 2}, {100, 101}, {-3, -1}, {-1, 1}, {0, 3}, {1e6, 1e6 + 1}, {-1e6, -1e6 + 0.125}}) {
     Graph g;
@@ -102,13 +103,14 @@ BOOST_AUTO_TEST_CASE(far_tails_of_truncated_normals_have_the_expected_mean) {
       BOOST_TEST(std::abs(found - side * mean) < 0.01);
     }
   }
-  // So far in the tail that double precision cannot resolve it, all draws are the nearer bound.
+  // These bounds are so far in the tail that double precision cannot resolve it, so all samples
+  // equal the nearer bound.
   Graph g;
   for (const double x : values_of(g, truncated_normal(g.key("noise"), Shape{9}, 0, 1, 9, 10)))
     BOOST_TEST(x == 9);
 }
 
-BOOST_AUTO_TEST_CASE(random_integers_permutations_and_categories) {
+BOOST_AUTO_TEST_CASE(random_integers_permutations_and_categories_are_distributed_correctly) {
   Graph g;
   const Value key = g.key("noise");
   const std::vector<double> dice = values_of(g, random_integers(key, Shape{kDraws}, -2, 4));
@@ -125,7 +127,7 @@ BOOST_AUTO_TEST_CASE(random_integers_permutations_and_categories) {
   for (std::size_t i = 0; i < order.size(); ++i) BOOST_TEST(order[i] == static_cast<double>(i));
   BOOST_TEST(values_of(g, random_permutation(key, 0)).empty());
 
-  // log(1), log(2), log(5), and a category that is never drawn.
+  // log(1), log(2), log(5), and the logit of a category that is never drawn.
   const Value logits =
       g.constant(Tensor::of<float>({4}, {0, std::log(2.0F), std::log(5.0F), -INFINITY}));
   const std::vector<double> ids =
@@ -153,7 +155,7 @@ BOOST_AUTO_TEST_CASE(erfinv_inverts_erf_and_has_derivatives) {
                   {{"x", Tensor::of<double>({n}, points)}, {"y", Tensor::of<float>({n}, narrow)}});
   for (std::int64_t i = 0; i < n; ++i) {
     const double z = wanted[static_cast<std::size_t>(i)];
-    // The effect of rounding the argument, plus 4 units in the last place.
+    // The error caused by rounding the argument, plus 4 units in the last place.
     const double slope = std::sqrt(std::acos(-1.0)) / 2 * std::exp(z * z);
     BOOST_TEST(std::abs(r["d"].at(i) - z) <= 4 * 0x1p-53 * (std::abs(z) + slope));
     BOOST_TEST(std::abs(r["f"].at(i) - z) <= 4 * 0x1p-24 * (std::abs(z) + slope));

@@ -22,8 +22,8 @@ Tensor run(const std::string& equation, const std::vector<Tensor>& operands) {
   return evaluate_graph({einsum(equation, values)}, feed)[0];
 }
 
-// The definition of einsum as a sum over all values of all labels. Supports letters and explicit
-// outputs only.
+// Computes einsum by its definition, as a sum over all values of all labels. Supports letters and
+// explicit outputs only.
 std::vector<double> reference(const std::string& equation, const std::vector<Tensor>& operands) {
   const std::size_t arrow = equation.find("->");
   std::vector<std::string> terms(1);
@@ -92,7 +92,7 @@ void check_same(const std::string& equation, const std::string& same,
 
 BOOST_AUTO_TEST_SUITE(einsum_function)
 
-BOOST_AUTO_TEST_CASE(agrees_with_the_definition) {
+BOOST_AUTO_TEST_CASE(einsum_matches_its_definition) {
   check("ij,jk->ik", {{3, 4}, {4, 5}});
   check("ij,kj->ik", {{3, 4}, {5, 4}});
   check("ji,jk->ki", {{4, 3}, {4, 5}});
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_definition) {
   check("ij,jk->ik", {{2, 0}, {0, 3}});
 }
 
-BOOST_AUTO_TEST_CASE(repeated_labels_take_diagonals) {
+BOOST_AUTO_TEST_CASE(repeated_labels_select_diagonals) {
   check("ii->i", {{4, 4}});
   check("ii->", {{4, 4}});
   check("iij->ji", {{3, 3, 2}});
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(repeated_labels_take_diagonals) {
   check("ii,ij->j", {{3, 3}, {3, 4}});
 }
 
-BOOST_AUTO_TEST_CASE(implicit_outputs_and_spaces) {
+BOOST_AUTO_TEST_CASE(implicit_outputs_and_spaces_are_supported) {
   check_same("ij,jk", "ij,jk->ik", {{2, 3}, {3, 4}});
   check_same("ba", "ba->ab", {{2, 3}});
   check_same("ii", "ii->", {{3, 3}});
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(an_ellipsis_matches_any_axes_and_broadcasts) {
   BOOST_CHECK(bitwise_equal(run("...i->i", {x}), run("bi->i", {x})));
 }
 
-BOOST_AUTO_TEST_CASE(symbolic_sizes) {
+BOOST_AUTO_TEST_CASE(symbolic_sizes_are_supported) {
   Graph g;
   const Value a = g.input("a", DType::f32, {"batch", "seq", 4});
   const Value b = g.input("b", DType::f32, {"batch", 4, "seq"});

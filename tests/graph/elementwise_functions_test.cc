@@ -1,4 +1,4 @@
-// Functions and operators of elementwise ops: values, types, literals, and error messages with the
+// Elementwise functions and operators: values, types, literals, and error messages with the source
 // line of the caller.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -18,7 +18,7 @@ double value_of(const std::function<Value(Value)>& function, double x) {
   return evaluate_graph({function(in)}, {{in, Tensor::scalar(DType::f64, x)}})[0].item<double>();
 }
 
-/// This file and the line of the caller, as they appear in error messages.
+/// Returns this file and the line of the caller, as they appear in error messages.
 std::string here(int line = __builtin_LINE()) {
   return "elementwise_functions_test.cc:" + std::to_string(line);
 }
@@ -27,7 +27,7 @@ std::string here(int line = __builtin_LINE()) {
 
 BOOST_AUTO_TEST_SUITE(elementwise_functions)
 
-BOOST_AUTO_TEST_CASE(operators_compute) {
+BOOST_AUTO_TEST_CASE(operators_compute_the_expected_values) {
   BOOST_TEST(value_of([](Value x) { return x + 2; }, 3) == 5);
   BOOST_TEST(value_of([](Value x) { return 2 - x; }, 3) == -1);
   BOOST_TEST(value_of([](Value x) { return -x * 2.5; }, 3) == -7.5);
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(operators_compute) {
   BOOST_TEST(value_of(compound, 2) == 4.25);
 }
 
-BOOST_AUTO_TEST_CASE(composites_compute) {
+BOOST_AUTO_TEST_CASE(composite_functions_compute_the_expected_values) {
   const double x = -1.3;
   BOOST_TEST(value_of([](Value v) { return leaky_relu(v); }, x) == 0.01 * x);
   BOOST_TEST(value_of([](Value v) { return leaky_relu(v, 0.2); }, 2) == 2);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(composites_compute) {
   BOOST_TEST(value_of([](Value v) { return clamp(v, 0); }, x) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(types_and_broadcasting) {
+BOOST_AUTO_TEST_CASE(types_and_broadcasting_follow_the_rules) {
   Graph g;
   const Value a = g.input("a", DType::f32, {"batch", 1, 4}), b = g.input("b", DType::f32, {3, 1});
   BOOST_TEST((a + b).type().str() == "f32[batch, 3, 4]");
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(literals_adopt_the_dtype_of_the_tensor) {
                         message_contains({"exp: expected a tensor, but got the number 2", here()}));
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_op_types_and_line) {
+BOOST_AUTO_TEST_CASE(errors_name_the_op_the_types_and_the_source_line) {
   Graph g, other;
   const Value a = g.input("a", DType::f32, {2, 3}), b = g.input("b", DType::f32, {4});
   BOOST_CHECK_EXCEPTION(
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(errors_name_op_types_and_line) {
                         message_contains({here()}));
   Value sum = a;
   BOOST_CHECK_EXCEPTION(sum += b, ShapeError, message_contains({"add", here()}));
-  // For an error inside a composite function, the message names the line of the caller too.
+  // For an error inside a composite function, the message also names the line of the caller.
   BOOST_CHECK_EXCEPTION(elu(ids), DTypeError, message_contains({"elu", here()}));
 }
 

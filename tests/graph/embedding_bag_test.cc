@@ -1,4 +1,4 @@
-// Embedding bags given by lengths and by offsets: values, gradients, empty bags and error messages.
+// Embedding bags specified by lengths or offsets: values, gradients, empty bags and error messages.
 // test_golden compares the values with those of PyTorch.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -79,7 +79,8 @@ BOOST_AUTO_TEST_CASE(zero_bags_and_zero_ids_are_valid) {
   BOOST_TEST(none["largest"].type_str() == "f32[0, 3]");
 }
 
-// Values and gradients of PyTorch's max kernel in a plain loop: the first of equal maxima wins.
+// Values and gradients of PyTorch's max kernel, computed in a plain loop. Of equal maxima, the
+// first one is selected.
 struct LargestRows {
   LargestRows(const Tensor& table, const Tensor& ids, const Tensor& offsets)
       : values(Tensor::zeros(table.dtype(), {offsets.numel(), table.size(1)})),
@@ -102,7 +103,7 @@ struct LargestRows {
   Tensor values, gradient;
 };
 
-BOOST_AUTO_TEST_CASE(max_by_offsets_agrees_with_a_loop) {
+BOOST_AUTO_TEST_CASE(max_by_offsets_matches_a_plain_loop) {
   Graph g;
   const Value w = g.input("w", DType::f32, {"vocabulary", "width"});
   const Value flat = g.input("flat", DType::i32, {"n"}),
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(max_by_offsets_agrees_with_a_loop) {
       n += below(4) == 0 ? 0 : below(20);
     }
     Tensor table = Tensor::empty(DType::f32, {vocabulary, width});
-    // Few distinct values, so that rows tie.
+    // There are only a few distinct values, so that rows tie.
     for (std::int64_t i = 0; i < table.numel(); ++i) {
       table.mutable_data<float>()[i] = static_cast<float>(below(3) - 1);
     }
@@ -147,8 +148,8 @@ BOOST_AUTO_TEST_CASE(max_by_offsets_agrees_with_a_loop) {
   }
 }
 
-// If rows tie, the same row receives the gradient for lengths and for offsets.
-BOOST_AUTO_TEST_CASE(the_first_of_equal_rows_gets_the_gradient) {
+// If rows tie, lengths and offsets must select the same row for the gradient.
+BOOST_AUTO_TEST_CASE(the_first_of_equal_rows_receives_the_gradient) {
   Graph g;
   const Value w = g.input("w", DType::f32, {4, 1});
   const Value padded = g.constant(Tensor::of<std::int32_t>({2, 3}, {2, 1, 3, 3, 0, 1}));
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equal_rows_gets_the_gradient) {
   BOOST_TEST(std::isnan(y.at(1)));
 }
 
-// A row of two ids with a length of ten has the mean of its two ids.
+// If a row of two ids has a length of ten, the result is the mean over its two ids.
 BOOST_AUTO_TEST_CASE(lengths_beyond_the_row_are_clamped) {
   Graph g;
   const Value w = g.input("w", DType::f32, {3, 1}), ids = g.input("ids", DType::i64, {2, "n"});
@@ -209,7 +210,7 @@ BOOST_AUTO_TEST_CASE(empty_bags_are_zero_for_every_reduction) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_match_differences) {
+BOOST_AUTO_TEST_CASE(gradients_match_finite_differences) {
   Graph g;
   const Value w = g.input("w", DType::f32, {5, 2}), f = g.input("f", DType::f32, {2, 3});
   const Value ids = g.constant(Tensor::of<std::int32_t>({2, 3}, {4, 0, 4, 1, 2, 2}));
@@ -264,8 +265,8 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
       DataError, message_contains({"6"}));
 }
 
-// The sum reduction finds the bag of an id by counting the offsets up to it. Without validation,
-// offsets {3, 0} would silently have the result of {0, 3}.
+// The sum reduction finds the bag of an id by counting the offsets up to that id. Without
+// validation, offsets {3, 0} would silently give the result of {0, 3}.
 BOOST_AUTO_TEST_CASE(invalid_offsets_are_rejected_for_every_reduction) {
   for (const BagReduction reduction : {BagReduction::sum, BagReduction::mean, BagReduction::max}) {
     Graph g;

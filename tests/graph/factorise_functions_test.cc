@@ -1,4 +1,4 @@
-// Factorisations executed by Sessions: functions, gradients and errors that depend on the data.
+// Factorisations in Sessions: functions, gradients and errors that depend on the data.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -13,7 +13,7 @@
 namespace weft::testing {
 namespace {
 
-// The positive definite matrix x x^T + I.
+// Returns the positive definite matrix x x^T + I.
 Value definite(const Value& x) {
   const Value product = matmul(x, x, {.transpose_b = true});
   const Shape square{x.shape()[x.rank() - 2], x.shape()[x.rank() - 2]};
@@ -32,7 +32,7 @@ double worst(Value out, const std::vector<Value>& wrt,
 
 BOOST_AUTO_TEST_SUITE(factorise_functions)
 
-BOOST_AUTO_TEST_CASE(first_and_second_gradients_match_differences) {
+BOOST_AUTO_TEST_CASE(first_and_second_order_gradients_match_finite_differences) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", "n", 5});
   const Value b = g.input("b", DType::f32, {"n", 2});
@@ -77,8 +77,8 @@ BOOST_AUTO_TEST_CASE(wide_matrices_have_a_qr_factorisation) {
   BOOST_TEST(worst(matmul(square(q), r), {x}, {{"x", data}}) < 1e-6);
 }
 
-// The best rank-1 approximation is unique although the singular vectors of equal singular values
-// are not.
+// The best rank-1 approximation is unique, although singular vectors of equal singular values are
+// not.
 BOOST_AUTO_TEST_CASE(a_rank_one_approximation_has_a_gradient_if_smaller_values_are_equal) {
   Graph g;
   const Value x = g.input("x", DType::f64, {4, 3});
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(batches_of_matrices_broadcast) {
       {"cholesky", "the rows and columns of x: 4 and 5 differ", "factorise_functions_test.cc"});
 }
 
-BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_is_named_and_no_variable_is_updated) {
+BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_is_an_error_and_updates_nothing) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 2, 2});
   const Variable w = g.variable("w", DType::f32, {2, 2}, {.initializer = Initializer::ones()});
@@ -133,13 +133,13 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_is_named_and_no_vari
         session.run(train, {{"x", bad}}), DataError,
         message_contains({message, "in cholesky called at", "factorise_functions_test.cc"}));
     for (int i = 0; i < 4; ++i) BOOST_TEST(session.store()->tensor("w").at(i) == 1);
-    session.run(train, {{"x", good}});  // the failed run did not damage the state
+    session.run(train, {{"x", good}});  // the failed run must not damage the state
     BOOST_TEST(session.store()->tensor("w").at(0) != 1);
     BOOST_CHECK_EXCEPTION(session.run(gradient_alone, {{"x", bad}}), DataError, says(message));
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_singular_triangular_matrix_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_a_singular_triangular_matrix) {
   Graph g;
   const Value t = g.input("t", DType::f32, {2, 2}), b = g.input("b", DType::f32, {2, 1});
   Session session(g);

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(variables_and_aliases) {
   BOOST_CHECK_EXCEPTION(g.key("head.weight"), GraphError, contains("is a parameter"));
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_op_operands_and_line) {
+BOOST_AUTO_TEST_CASE(errors_name_the_op_the_operands_and_the_source_line) {
   Graph g, other;
   const Value x = g.input("x", DType::f32, {"batch", 4});
   BOOST_CHECK_EXCEPTION(
@@ -113,8 +113,8 @@ BOOST_AUTO_TEST_CASE(locations_include_the_callers) {
   BOOST_TEST(g.scope_of(*node) == "net.block");
 }
 
-// Passes build graphs from graphs that they discard, and plug-ins can be unloaded, so a graph must
-// own its file names.
+// Passes build graphs from graphs that are then discarded, and plug-ins can be unloaded. Therefore
+// a graph must own its file names.
 BOOST_AUTO_TEST_CASE(a_graph_owns_its_file_names) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3});
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_graph_owns_its_file_names) {
   BOOST_TEST(g.where(*inner) == expected + ":7, in layer called at " + expected + ":9");
 }
 
-BOOST_AUTO_TEST_CASE(required_dims_are_equal) {
+BOOST_AUTO_TEST_CASE(required_dims_are_treated_as_equal) {
   Graph g;
   const Dim a = g.dim("a"), b = g.dim("b"), c = g.dim("c");
   BOOST_TEST(!g.facts().equal(a, b * 2));
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(required_dims_are_equal) {
   BOOST_TEST(g.facts().equal(a, b * 2));
   BOOST_TEST(g.facts().equal(a * c, c * b * 2));
   BOOST_TEST(!g.facts().equal(a, b));
-  g.require(c * c == b * a);  // not linear in any symbol, but kept as stated
+  g.require(c * c == b * a);  // not linear in any symbol, but stored as stated
   BOOST_TEST(g.facts().equal(c * c, b * b * 2));
   BOOST_CHECK_EXCEPTION(g.require(a == a + 1), ShapeError, contains("can never hold"));
 }
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(programs_validate_outputs_and_updates) {
   BOOST_TEST(p.variables().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(clones_keep_everything_that_is_used) {
+BOOST_AUTO_TEST_CASE(clones_contain_everything_that_is_used) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 2});
   g.input("unused", DType::f32, {1});
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(quotients_of_dims_may_be_required) {
   BOOST_TEST(!g.facts().equal(n, m));
 }
 
-BOOST_AUTO_TEST_CASE(names_of_dims_round_trip) {
+BOOST_AUTO_TEST_CASE(dim_names_round_trip) {
   Graph g;
   for (const char* name : {"n", "_n1", "block.0/rows", "größe", "min"}) {
     const Dim twice = g.dim(name) * 2 + 1;

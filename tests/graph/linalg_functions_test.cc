@@ -1,4 +1,4 @@
-// matmul with vectors, linear, and functions for convolutions, pools and random draws.
+// matmul with vectors, linear layers, and functions for convolutions, pooling and random numbers.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/functions/conv.h"
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(linear_supports_both_layouts) {
                           {"3 and 2 differ", "linear", "linalg_functions_test.cc"});
 }
 
-BOOST_AUTO_TEST_CASE(one_dimensional_windows_equal_images_of_height_one) {
+BOOST_AUTO_TEST_CASE(one_dimensional_windows_match_images_of_height_one) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2, 3, 11}), w = g.input("w", DType::f32, {5, 3, 3});
   const Value b = g.input("b", DType::f32, {5});
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(one_dimensional_windows_equal_images_of_height_one) {
   check_error<ShapeError>([&] { max_pool1d(image, {.kernel = 2}); }, {"max_pool1d"});
 }
 
-BOOST_AUTO_TEST_CASE(every_draw_has_its_own_stream) {
+BOOST_AUTO_TEST_CASE(every_random_op_has_its_own_stream) {
   Graph g;
   const Value key = g.key("test");
   const Value u = uniform(key, {Dim(1000)}, 2, 5), z = normal(key, {Dim(1000)}, -1, 0.5);

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-// A square and a non-square weight matrix, one in each layout, and a table that is used by both a
-// product and a row lookup.
+// A network with a square and a non-square weight matrix, one in each layout, and a table that is
+// used by both a product and a row lookup.
 struct AdaptedNet {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(merged_matrices_match_the_adapters) {
   BOOST_TEST(!bitwise_equal(before, net.store->tensor("up.weight")));
 }
 
-BOOST_AUTO_TEST_CASE(inputs_of_adapters_are_dropped_in_training_only) {
+BOOST_AUTO_TEST_CASE(adapter_dropout_is_applied_in_training_only) {
   AdaptedNet net;
   AdaptedModel model = add_lora({net.train, net.predict}, *net.store, {.rank = 2, .dropout = 0.5});
   fill(model);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(inputs_of_adapters_are_dropped_in_training_only) {
   BOOST_TEST(!bitwise_equal(value(0, "loss"), value(0, "loss")));  // the random key has advanced
 }
 
-BOOST_AUTO_TEST_CASE(only_matching_matrices_get_adapters) {
+BOOST_AUTO_TEST_CASE(only_matching_matrices_receive_adapters) {
   AdaptedNet net;
   const AdaptedModel model = add_lora({net.predict}, *net.store, {.patterns = {"up.*"}});
   BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight"}));
@@ -109,7 +109,7 @@ std::vector<QuantizedModel> quantised_models(const AdaptedNet& net) {
   return models;
 }
 
-BOOST_AUTO_TEST_CASE(quantised_weights_get_adapters_and_stay_unchanged) {
+BOOST_AUTO_TEST_CASE(quantised_weights_can_have_adapters_and_stay_unchanged) {
   AdaptedNet net;
   for (const QuantizedModel& base : quantised_models(net)) {
     const AdaptedModel model = add_lora(base.programs, *base.store, {.rank = 2});
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(quantised_weights_get_adapters_and_stay_unchanged) {
                              run(*base.graph, base.store, base.programs[1], "y")));
     for (const Variable& v : model.graph->parameters())
       BOOST_TEST(v.name().find(".lora_") != std::string::npos, v.name());
-    // No weights were copied, and no float copies of the quantised weights exist.
+    // No weights were copied, and there are no float copies of the quantised weights.
     for (const std::string& name : base.store->names()) {
       if (base.store->kind(name) != VariableKind::parameter) continue;
       BOOST_TEST(model.store->tensor(name).raw() == base.store->tensor(name).raw());
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(quantised_weights_get_adapters_and_stay_unchanged) {
   }
 }
 
-/// Gradients of the loss with respect to all adapters.
+/// Returns the gradients of the loss with respect to all adapters.
 std::vector<Tensor> adapter_gradients(const AdaptedModel& model, std::int64_t rows, bool passes) {
   Program program("gradients");
   const std::vector<Variable> adapters = model.graph->parameters();

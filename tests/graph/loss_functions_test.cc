@@ -1,4 +1,4 @@
-// Losses for extreme logits, rows and scalars.
+// Losses for extreme logits, for rows and for scalars.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(loss_functions)
 
-BOOST_AUTO_TEST_CASE(bce_with_logits_keeps_small_losses_of_both_classes) {
+BOOST_AUTO_TEST_CASE(bce_with_logits_is_accurate_for_small_losses_of_both_classes) {
   for (const double t : {0.0, 1.0, 0.25}) {
     for (const double x : {-80.0, -15.0, -1.0, 0.0, 1.0, 15.0, 80.0}) {
       Graph g;

@@ -1,5 +1,6 @@
-// Compares the definitions of softmax, norms, cross-entropy and attention in terms of primitive ops
-// with the kernels, in double precision on every sample; and tests the functions that users call.
+// Compares the definitions of softmax, norms, cross-entropy and attention (compositions of
+// primitive ops) with the kernels, in double precision on every sample. Also tests the user-facing
+// functions.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -55,7 +56,7 @@ void check_definition(const OpRecord& op, const std::vector<Tensor>& operands,
 
 BOOST_AUTO_TEST_SUITE(network_decompositions)
 
-BOOST_AUTO_TEST_CASE(definitions_agree_with_the_kernels_on_every_sample) {
+BOOST_AUTO_TEST_CASE(definitions_match_the_kernels_on_every_sample) {
   for (const char* name :
        {"softmax", "log_softmax", "layer_norm", "layer_norm_grad", "rms_norm", "rms_norm_grad",
         "cross_entropy", "cross_entropy_grad", "attention", "attention_grad"}) {
@@ -69,7 +70,7 @@ BOOST_AUTO_TEST_CASE(definitions_agree_with_the_kernels_on_every_sample) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(attention_of_fully_masked_queries) {
+BOOST_AUTO_TEST_CASE(attention_for_fully_masked_queries_is_defined) {
   std::vector<Tensor> in = {sample_uniform({2, 2, 4, 3}, 1), sample_uniform({2, 2, 5, 3}, 2),
                             sample_uniform({2, 2, 5, 2}, 3)};
   in.resize(13);
@@ -82,7 +83,7 @@ BOOST_AUTO_TEST_CASE(attention_of_fully_masked_queries) {
   check_definition(builtin_ops()->at("attention_grad"), grad, attributes);
 }
 
-// Scores over zero features are 0, whatever the scale.
+// Scores over zero features are 0 for any scale.
 BOOST_AUTO_TEST_CASE(attention_without_features_is_the_mean_of_the_values) {
   Graph g;
   const Value q = g.input("q", DType::f64, {1, 1, 2, 0});
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE(attention_without_features_is_the_mean_of_the_values) {
   BOOST_TEST(out.at(1) == 4);
 }
 
-BOOST_AUTO_TEST_CASE(functions) {
+BOOST_AUTO_TEST_CASE(network_functions_match_their_definitions) {
   Graph g;
   const Value x = g.input("x", DType::f64, {2, 4, 3});
   const Value t = g.input("t", DType::i64, {2, 3});

@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-// An embedding that is tied to the output head, with two layers in between that have one matrix in
-// each layout.
+// A network whose embedding is tied to the output head. The two layers in between have one matrix
+// in each layout.
 struct TiedNet {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
@@ -67,7 +67,7 @@ void check_message(const F& run, const std::string& part) {
 
 BOOST_AUTO_TEST_SUITE(quantizing)
 
-BOOST_AUTO_TEST_CASE(results_stay_close_and_no_float_matrix_is_left) {
+BOOST_AUTO_TEST_CASE(quantised_models_give_close_results_and_contain_no_float_matrix) {
   TiedNet net;
   const std::pair<WeightFormat, double> formats[] = {
       {WeightFormat::bf16, 0.01}, {WeightFormat::int8, 0.03}, {WeightFormat::int4, 0.4}};
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(passes_change_only_the_order_of_sums) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_bf16_are_taken_before_they_are_widened) {
+BOOST_AUTO_TEST_CASE(rows_of_bf16_tables_are_selected_before_they_are_widened) {
   TiedNet net;
   const QuantizedModel model =
       quantize({net.predict}, *net.store, {.weights = WeightFormat::bf16, .patterns = {"table"}});
@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(rows_of_bf16_are_taken_before_they_are_widened) {
   }
 }
 
-// A key-value cache: `step` writes new rows into it, `move` reorders its rows.
+// A model with a key-value cache. The program `step` writes new rows into the cache, and `move`
+// reorders its rows.
 struct Caching {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
@@ -169,7 +170,7 @@ BOOST_AUTO_TEST_CASE(caches_are_stored_and_read_as_bf16) {
   for (const char* name : {"keys", "values"})
     BOOST_TEST((model.graph->find_variable(name).dtype() == DType::bf16));
   BOOST_TEST(quantize({net.step}, *net.store).narrow_caches == 0U);
-  // After passes, no node widens a cache.
+  // After the passes, no node widens a cache.
   for (const Program& program : model.programs) {
     const Module module = run_passes(clone_program(program));
     for (const Node* node : module.program.nodes()) {
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(caches_are_stored_and_read_as_bf16) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(bf16_matrices_are_stored_by_outputs_and_multiplied_without_widening) {
+BOOST_AUTO_TEST_CASE(bf16_matrices_have_one_row_per_output_and_are_multiplied_without_widening) {
   TiedNet net;
   const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::bf16});
   for (const char* name : {"up.weight", "down.weight", "table"}) {
@@ -216,7 +217,7 @@ BOOST_AUTO_TEST_CASE(bf16_matrices_are_stored_by_outputs_and_multiplied_without_
   BOOST_TEST(!ops.contains("permute"));
 }
 
-BOOST_AUTO_TEST_CASE(names_kinds_and_aliases) {
+BOOST_AUTO_TEST_CASE(names_kinds_and_aliases_are_preserved) {
   TiedNet net;
   const QuantizedModel model =
       quantize({net.predict}, *net.store, {.weights = WeightFormat::int4, .patterns = {"t*"}});
@@ -226,7 +227,8 @@ BOOST_AUTO_TEST_CASE(names_kinds_and_aliases) {
   BOOST_TEST((g.find_variable("head.scale") == g.find_variable("table.scale")));
   BOOST_TEST(!g.find_variable("table.q").info().trainable);
   BOOST_TEST((g.find_variable("up.weight").dtype() == DType::f32));
-  // Variables that stay as they are share their memory; converted ones report their sizes.
+  // Unchanged variables share their memory with the original; converted variables report their
+  // sizes.
   BOOST_TEST(model.store->tensor("up.bias").raw() == net.store->tensor("up.bias").raw());
   BOOST_REQUIRE(model.weights.size() == 1U);
   BOOST_TEST(model.weights[0].name == "table");
@@ -235,7 +237,7 @@ BOOST_AUTO_TEST_CASE(names_kinds_and_aliases) {
   BOOST_TEST(model.weights[0].bytes_after == 64U * (16 + 2));
 }
 
-BOOST_AUTO_TEST_CASE(matrices_with_other_uses_are_not_quantised) {
+BOOST_AUTO_TEST_CASE(matrices_with_unsupported_uses_are_not_quantised) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2, 8});
   const Variable both = g.variable("both", DType::f32, {8, 8});
@@ -293,7 +295,7 @@ BOOST_AUTO_TEST_CASE(dequantised_matrices_requantise_to_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(programs_without_values_can_use_quantised_weights) {
+BOOST_AUTO_TEST_CASE(programs_can_use_stored_quantised_weights_without_float_values) {
   TiedNet net;
   const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::int4});
   const RewrittenPrograms made = with_quantized({net.predict}, quantized_weights(*model.graph));

@@ -1,5 +1,5 @@
-// Conversion of numbers to integer dtypes: a value that the dtype cannot represent is an error at
-// the line that requests it. It is never rounded or saturated.
+// Conversion of numbers to integer dtypes. A value that the dtype cannot represent is an error,
+// reported for the line that requests the conversion. It is never rounded or saturated.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdint>
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(integer_clamp_accepts_any_bounds) {
                         message_contains({"is between lo = 0.2 and hi = 0.8", here()}));
 }
 
-BOOST_AUTO_TEST_CASE(indices_and_sizes_must_fit_their_dtype) {
+BOOST_AUTO_TEST_CASE(indices_and_sizes_must_be_representable_in_their_dtype) {
   Graph g;
   BOOST_CHECK_EXCEPTION(
       arange(g, 300, DType::u8), ShapeError,

@@ -1,4 +1,4 @@
-// Compares `same` padding, transposed convolutions and pools with loops that implement their
+// Compares `same` padding, transposed convolutions and pooling with loops that implement their
 // definitions.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -16,7 +16,7 @@
 namespace weft::testing {
 namespace {
 
-// TensorFlow's rule for one axis: the elements that each window covers, -1 for padding.
+// TensorFlow's rule for one axis. Returns the elements that each window covers, or -1 for padding.
 std::vector<std::vector<int>> same_windows(int size, int kernel, int stride, int dilation) {
   const int count = (size + stride - 1) / stride, span = dilation * (kernel - 1) + 1;
   const int before = std::max((count - 1) * stride + span - size, 0) / 2;
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(same_padding_matches_tensorflow_for_symbolic_sizes) {
           const Pool1dOptions pool{.kernel = kernel, .stride = stride, .padding = same_padding};
           program.output("max", max_pool1d(x, pool)).output("avg", avg_pool1d(x, pool));
         }
-        // The shape of the result states the number of windows.
+        // The shape of the result contains the number of windows.
         const Dim count = floor_div(g.dim("n") + Dim(stride - 1), Dim(stride));
         BOOST_TEST((conv.shape() == Shape{Dim(1), Dim(1), count}), conv.type().str());
         Session session(g, {.threads = 1});
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(same_padding_matches_tensorflow_for_symbolic_sizes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(symmetric_same_padding_needs_no_copy) {
+BOOST_AUTO_TEST_CASE(symmetric_same_padding_copies_nothing) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 2, "h", "w"});
   const Value w = g.input("k", DType::f32, {3, 2, 3, 5});
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(symmetric_same_padding_needs_no_copy) {
              "f32[1, 2, 4, 3]");
 }
 
-BOOST_AUTO_TEST_CASE(padding_is_a_number_or_same) {
+BOOST_AUTO_TEST_CASE(padding_can_be_a_number_or_same) {
   BOOST_TEST(Padding1d(3).both_sides() == 3);
   BOOST_TEST(!Padding1d(3).same());
   BOOST_TEST(Padding1d(same_padding).same());
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(padding_is_a_number_or_same) {
   BOOST_TEST(Padding2d(same_padding).same());
 }
 
-BOOST_AUTO_TEST_CASE(transposed_convolutions_are_adjoints) {
+BOOST_AUTO_TEST_CASE(transposed_convolutions_are_adjoints_of_convolutions) {
   for (const int kernel : {1, 2, 3, 5}) {
     for (const int stride : {1, 2, 3}) {
       Graph g;
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(transposed_convolutions_are_adjoints) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_match_differences) {
+BOOST_AUTO_TEST_CASE(gradients_match_finite_differences) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2, 2, 4, 5}),
               w = g.input("w", DType::f32, {2, 2, 2, 3});
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
         adaptive_avg_pool2d(g.input("s", DType::f32, {1, 1, "h", 3}), {2, 1});
       },
       "height must be constant and at least 1 to be divided into 2 windows, but is h");
-  // If the kernel does not match the input at all, the error is still that of the op.
+  // If the kernel does not match the input at all, the error is still reported by the op.
   refuses(
       [&] {
         conv2d(x, g.input("u", DType::f32, {4, 3, 3, 3}), {}, {.padding = same_padding});

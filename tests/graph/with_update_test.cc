@@ -1,4 +1,4 @@
-// Updates that are attached to values, and building a model in training and in evaluation mode.
+// Updates that are attached to values, and models built in training and in evaluation mode.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/gradients.h"
@@ -31,7 +31,7 @@ const NamedTensors& feed() {
 
 BOOST_AUTO_TEST_SUITE(updates_with_values)
 
-BOOST_AUTO_TEST_CASE(programs_that_compute_the_value_update_the_variable) {
+BOOST_AUTO_TEST_CASE(programs_that_compute_a_value_apply_its_attached_update) {
   for (const bool passes : {true, false}) {
     Counted c;
     Program uses("uses"), other("other"), slope("slope"), given("given");
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(programs_that_compute_the_value_update_the_variable) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_that_do_not_need_the_value_still_update_the_variable) {
+BOOST_AUTO_TEST_CASE(gradients_that_do_not_need_the_value_still_apply_its_update) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   const Variable count = g.variable("count", DType::f32, {}, buffer());
@@ -71,8 +71,7 @@ BOOST_AUTO_TEST_CASE(attached_updates_survive_text_and_files) {
   program.output("z", exp(c.y));
   c.g.set_name("y", c.y);
   const Module parsed = parse_text(to_text(c.g));
-  // Programs that are built later, over a graph that was parsed from text, still include the
-  // update.
+  // Programs that are built later, on a graph that was parsed from text, also include the update.
   Program later("later");
   later.output("y", parsed.graph->find_named("y"));
   BOOST_TEST(later.updates().size() == 1u);
@@ -101,7 +100,7 @@ BOOST_AUTO_TEST_CASE(an_attached_update_needs_no_extra_memory) {
   BOOST_TEST(plan->memory().arena == session.plan(plain, {{"x", {2}}})->memory().arena);
 }
 
-BOOST_AUTO_TEST_CASE(conflicting_values_for_one_variable_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_conflicting_values_for_one_variable) {
   Counted c;
   const Value again = with_update(c.x, c.count, c.count + 2.0);
   Program both("both");
@@ -114,7 +113,7 @@ BOOST_AUTO_TEST_CASE(conflicting_values_for_one_variable_are_named) {
                         "once: ", "again: ", "with_update_test.cc"}));
   BOOST_CHECK_EXCEPTION(Session(c.g).run(both, feed()), GraphError,
                         message_contains({"two new values for 'count'"}));
-  // Two equal new values count as one, and an explicit update takes precedence.
+  // Two equal new values count as one; an explicit update takes precedence.
   Program same("same"), given("given");
   BOOST_TEST(same.output("z", c.y + with_update(c.x, c.count, c.count + 1.0)).updates().size() ==
              1u);
@@ -170,11 +169,11 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_declarations) {
       message_contains({"dropout in scope 'net.drop' behaves differently in training and "
                         "evaluation, but the scope has no mode",
                         "net.training()", "with_update_test.cc"}));
-  // Outside of such modes, a name can only be declared once.
+  // Without such modes, a name can only be declared once.
   BOOST_CHECK_THROW(net.variable("w", DType::f32, {2}), GraphError);
 }
 
-BOOST_AUTO_TEST_CASE(parameters_of_a_scope_include_nested_scopes) {
+BOOST_AUTO_TEST_CASE(scope_parameters_include_nested_scopes) {
   Graph g;
   const Scope a(g, "a"), ab(g, "ab");
   const Variable w = a.variable("w", DType::f32, {2});

@@ -1,5 +1,5 @@
-// Invalid programs of many kinds. Each must be rejected with the reason, the types of the operands
-// and the line of the caller.
+// Invalid programs of many types. The error for each of them must contain the reason, the types of
+// the operands and the source line of the caller.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <thread>
@@ -39,7 +39,7 @@ struct Fixture {
 BOOST_FIXTURE_TEST_SUITE(wrong_programs, Fixture)
 
 // One statement per line, because the tests check the line numbers.
-BOOST_AUTO_TEST_CASE(shapes) {
+BOOST_AUTO_TEST_CASE(invalid_shapes_are_rejected) {
   WRONG(ShapeError, x + y, "add: ", "f32[batch, seq, 64]", "f32[batch, seq, 65]", "64 and 65");
   WRONG(ShapeError, matmul(x, w), "matmul: ", "64", "65", "f32[65, 10]");
   WRONG(ShapeError, x * g.input("other", DType::f32, {"length", 64}), "mul: ", "seq and length",
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(shapes) {
   WRONG(ShapeError, g.require(g.dim("seq") == g.dim("seq") + 1), "require", "can never hold");
 }
 
-BOOST_AUTO_TEST_CASE(dtypes) {
+BOOST_AUTO_TEST_CASE(invalid_dtypes_are_rejected) {
   WRONG(DTypeError, x + d, "add: ", "f32 and f64", "cast()", "f64[64]");
   WRONG(DTypeError, exp(ids), "exp: ", "f32 or f64", "i64[batch, seq]");
   WRONG(DTypeError, ids + 0.5, "add", "0.5", "i64");
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(dtypes) {
   WRONG(DTypeError, softmax(ids, -1), "softmax: ", "f32 or f64", "i64[batch, seq]");
 }
 
-BOOST_AUTO_TEST_CASE(arguments) {
+BOOST_AUTO_TEST_CASE(invalid_arguments_are_rejected) {
   WRONG(ArgumentError, einsum("ij,jk->il", {p, w}), "einsum", "l", "f32[3, 4]");
   WRONG(ArgumentError, einsum("ij", {p, w}), "einsum", "2");
   WRONG(ShapeError, einsum("ij,jk", {p, w}), "einsum", "j", "4", "65");
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(arguments) {
   WRONG(ArgumentError, g.apply("gelu", {x}), "gelu: ", "unknown op", "did you mean");
 }
 
-BOOST_AUTO_TEST_CASE(graphs) {
+BOOST_AUTO_TEST_CASE(misuse_of_graphs_is_rejected) {
   Graph other;
   const Value foreign = other.input("x", DType::f32, {64});
   WRONG(GraphError, x + foreign, "add: ", "another graph", "f32[64]");
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(graphs) {
         "only variables of kind cache");
 }
 
-BOOST_AUTO_TEST_CASE(derivatives) {
+BOOST_AUTO_TEST_CASE(invalid_derivatives_are_rejected) {
   WRONG(GradientError, gradient(x, x), "f32[batch, seq, 64]", "is not a scalar");
   WRONG(GradientError, gradient(sum(x), y), "does not depend on input 'y'", "f32[batch, seq, 65]");
   WRONG(GradientError, gradient(sum(x), ids),
@@ -123,8 +123,8 @@ BOOST_AUTO_TEST_CASE(derivatives) {
 }
 // clang-format on
 
-// A failing run reports the line that built the failing node and changes no variables.
-BOOST_AUTO_TEST_CASE(data) {
+// If a run fails, the error names the line that built the failing node, and no variable changes.
+BOOST_AUTO_TEST_CASE(invalid_data_is_rejected_and_changes_no_variables) {
   const Value rows = g.input("rows", DType::i64, {"n"});
   const int line = __LINE__ + 1;
   const Value taken = take(p, rows);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(data) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(feeds) {
+BOOST_AUTO_TEST_CASE(invalid_feeds_are_rejected) {
   Program sums("sums");
   sums.output("s", sum(x) + sum(cast(ids, DType::f32)));
   Session session(g, {.threads = 1});
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(feeds) {
           {"x", "64", "63"});
 }
 
-BOOST_AUTO_TEST_CASE(violated_dim_requirements_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_violated_dim_requirements) {
   g.require(g.dim("batch") == g.dim("seq") * 2);
   Program sums("sums");
   sums.output("s", sum(x));
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(violated_dim_requirements_are_named) {
                         ShapeError, message_contains({"batch", "2*seq", "4", "6"}));
 }
 
-BOOST_AUTO_TEST_CASE(programs_of_another_graph_and_unknown_names) {
+BOOST_AUTO_TEST_CASE(programs_of_another_graph_and_unknown_names_are_rejected) {
   Graph other;
   Program foreign("foreign");
   foreign.output("o", other.constant(Tensor::scalar(DType::f32, 1)));
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(programs_of_another_graph_and_unknown_names) {
                         message_contains({"p", "f32", "f64"}));
 }
 
-BOOST_AUTO_TEST_CASE(two_threads_in_one_session) {
+BOOST_AUTO_TEST_CASE(two_threads_in_one_session_are_an_error) {
   Program one("one");
   one.output("o", sum(exp(x)));
   const NamedTensors feeds = {{"x", Tensor::zeros(DType::f32, {1, 2, 64})}};

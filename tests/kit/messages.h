@@ -10,16 +10,18 @@
 
 namespace weft::testing {
 
-/// True if the message of an exception contains every part; otherwise prints the message.
+/// Returns true if the message of an exception contains every part; otherwise prints the message
+/// and returns false.
 std::function<bool(const std::exception&)> message_contains(std::vector<std::string> parts);
 
 /// As above, for a single part.
 std::function<bool(const std::exception&)> says(std::string part);
 
-/// True if an exception has exactly this message; otherwise prints its message.
+/// Returns true if an exception has exactly this message; otherwise prints the exception's message
+/// and returns false.
 std::function<bool(const std::exception&)> says_exactly(std::string message);
 
-/// Checks that `build` throws an E with a message that contains every part.
+/// Checks that `build` throws an E whose message contains every part.
 template <class E, class F>
 void check_error(F build, std::vector<std::string> parts) {
   BOOST_CHECK_EXCEPTION(build(), E, message_contains(std::move(parts)));

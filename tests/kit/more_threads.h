@@ -1,13 +1,13 @@
-// Allows tests of thread counts on machines with few CPUs.
+// Allows tests with more threads than the machine has CPUs.
 #pragma once
 
 #include <memory>
 
 namespace weft::testing {
 
-/// During its lifetime, Workers can use up to `threads` threads. Otherwise TBB runs no more threads
-/// than there are CPUs, and a test of five threads on two CPUs would only test two. Has no effect
-/// in builds without TBB (WEFT_STD_THREADS).
+/// For as long as it exists, Workers can use up to `threads` threads. By default, TBB runs no more
+/// threads than there are CPUs, so that a test with five threads on two CPUs would only use two.
+/// Has no effect in builds without TBB (WEFT_STD_THREADS).
 class MoreThreads {
  public:
   explicit MoreThreads(int threads = 6);

@@ -17,7 +17,8 @@ inline std::vector<double> elements_of(const Tensor& t) {
   return out;
 }
 
-/// The largest absolute difference of corresponding elements. Both tensors have the same sizes.
+/// Returns the largest absolute difference between corresponding elements. Both tensors must have
+/// the same sizes.
 inline double max_difference(const Tensor& a, const Tensor& b) {
   BOOST_REQUIRE(a.sizes() == b.sizes());
   double worst = 0;

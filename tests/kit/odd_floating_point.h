@@ -1,4 +1,4 @@
-// An unusual floating-point environment that a host program may use.
+// An unusual floating-point environment, as a host program may set it.
 #pragma once
 
 #include <cfenv>
@@ -8,8 +8,8 @@
 
 namespace weft::testing {
 
-/// During its lifetime, this thread rounds down and, if the CPU supports it, flushes denormals to
-/// zero.
+/// For as long as it exists, this thread rounds down and, if the CPU supports it, flushes denormals
+/// to zero.
 class OddFloatingPoint {
  public:
   OddFloatingPoint() {

@@ -1,4 +1,4 @@
-// Truncated back-propagation through time with Trainer.
+// Truncated back-propagation through time with the Trainer class.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/run/session.h"
@@ -41,8 +41,8 @@ struct CarriedTraining {
   Program train{"train"};
 };
 
-// Trains from the current values of the session's variables up to step `stop`, and returns the
-// losses of these steps.
+// Trains up to step `stop`, starting with the current values of the session's variables, and
+// returns the losses of these steps.
 std::vector<double> train_to(Session& session, const Program& train, std::int64_t stop) {
   const TokenStreams streams = some_streams();
   TrainTask task;
@@ -63,7 +63,8 @@ std::vector<double> train_to(Session& session, const Program& train, std::int64_
 
 BOOST_AUTO_TEST_SUITE(carried_training)
 
-// The state is carried from batch to batch, so a shard of a batch has no state.
+// The state is carried from batch to batch, so the shards of a batch cannot be computed
+// independently.
 BOOST_AUTO_TEST_CASE(streams_cannot_be_split_into_shards) {
   Graph g;
   const auto made = make_network(NetworkKind::lstm, Scope(g, "net"), {.vocab = 7, .width = 6});
@@ -87,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_run_resumed_within_a_stream_is_bit_exact) {
 
   const testing::TemporaryFolder folder("carried");
   Session first(two.g, {.seed = 1, .threads = 1});
-  // Step 6 is two batches into the second epoch.
+  // Step 6 is in the second epoch, two batches after its start.
   std::vector<double> parts = train_to(first, two.train, 6);
   save_checkpoint(folder.path("net.weft"), first, {two.train});
   const Checkpoint file = load_checkpoint(folder.path("net.weft"));

@@ -37,7 +37,7 @@ Probabilities model() {
   return {rows(1, kStates, 1), rows(kStates, kStates, 2), rows(kStates, kSymbols, 3)};
 }
 
-// Computed by enumerating every path: probability, expected counts, best path.
+// Probability, expected counts and best path, computed by enumerating all paths.
 struct PathEnumeration {
   double probability = 0;
   Probabilities counts{std::vector<double>(kStates), std::vector<double>(kStates* kStates),
@@ -115,7 +115,7 @@ void check_close(const Tensor& a, const std::vector<double>& b) {
 
 BOOST_FIXTURE_TEST_SUITE(hidden_markov, Fixture)
 
-BOOST_AUTO_TEST_CASE(likelihood_and_gradient_equal_sums_over_all_paths) {
+BOOST_AUTO_TEST_CASE(the_likelihood_and_its_gradient_equal_sums_over_all_paths) {
   const Value l = hmm_log_likelihood(p, symbols, {.lengths = lengths});
   const auto counts = gradients(sum(l), {start, transition, emission});
   Program program("hmm");
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_step_equals_baum_welch_and_increases_the_likel
   Probabilities m = model();
   double last = -1e9;
   for (int step = 0; step < 8; ++step) {
-    // The Baum-Welch update, by counting along all paths.
+    // The Baum-Welch update, computed by counting along all paths.
     Probabilities counts = PathEnumeration().counts;
     for (const auto& text : texts) {
       const PathEnumeration enumeration = enumerate(m, text);

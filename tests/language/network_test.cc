@@ -44,7 +44,7 @@ Tensor ids_tensor(std::int64_t rows, const Ids& ids) {
   return Tensor::of<std::int32_t>({rows, std::ssize(ids) / rows}, ids);
 }
 
-// Returns row r, position `at` of [rows, time, width] as a list.
+// Returns row r, position `at` of a tensor [rows, time, width] as a list.
 std::vector<double> position(const Tensor& t, std::int64_t r, std::int64_t at) {
   const std::int64_t time = t.sizes()[1], width = t.sizes()[2];
   std::vector<double> out;
@@ -84,14 +84,14 @@ BOOST_AUTO_TEST_CASE(later_tokens_do_not_change_earlier_scores) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(token_by_token_scores_equal_those_of_the_whole_sequence) {
+BOOST_AUTO_TEST_CASE(token_by_token_scores_equal_the_scores_of_the_whole_sequence) {
   for (const NetworkKind kind : kKinds) {
     BOOST_TEST_CONTEXT(choice_name(kind)) {
       MadeNetwork m(kind);
       Session session(m.g, {.seed = 3, .threads = 1, .verify = true, .poison = true});
       const Tensor whole = session.run(Program("logits").output("logits", m.logits),
                                        {{"tokens", ids_tensor(2, kRows)}})["logits"];
-      for (int text = 0; text < 2; ++text) {  // the second one starts from a reset state
+      for (int text = 0; text < 2; ++text) {  // the second text starts from a reset state
         std::int64_t read = 0;
         const auto step = [&](std::int64_t count) {
           Ids next;
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(the_probabilities_of_all_sequences_of_one_length_sum_to_one
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
+BOOST_AUTO_TEST_CASE(gradients_match_finite_differences) {
   for (const NetworkKind kind : kKinds) {
     BOOST_TEST_CONTEXT(choice_name(kind)) {
       MadeNetwork m(kind, 5, 3);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
 }
 
 // Truncated back-propagation through time: the losses of a text do not depend on how it is split.
-BOOST_AUTO_TEST_CASE(chunks_with_carried_state_have_the_losses_of_the_whole_text) {
+BOOST_AUTO_TEST_CASE(chunks_with_carried_state_have_the_same_losses_as_the_whole_text) {
   for (const NetworkKind kind : kKinds) {
     if (kind == NetworkKind::transformer) continue;
     BOOST_TEST_CONTEXT(choice_name(kind)) {
@@ -175,7 +175,8 @@ BOOST_AUTO_TEST_CASE(chunks_with_carried_state_have_the_losses_of_the_whole_text
       const CarriedLoss carried = carried_loss(network, 2);
       const Program piece = Program("piece").output("loss", carried.loss).update(carried.updates);
       Session session(m.g, {.seed = 3, .threads = 1, .verify = true});
-      // Ten tokens of each row. Each predicts the next one, and the last predicts the first.
+      // Ten tokens per row. Each token predicts the next one, and the last token predicts the
+      // first.
       const auto batch = [&](std::int64_t begin, std::int64_t end, bool targets) {
         Ids out;
         for (std::int64_t r = 0; r < 2; ++r) {
@@ -188,7 +189,7 @@ BOOST_AUTO_TEST_CASE(chunks_with_carried_state_have_the_losses_of_the_whole_text
                                .run(m.programs.evaluate, {{"tokens", batch(0, 10, false)},
                                                           {"targets", batch(0, 10, true)}})["loss"]
                                .at(0);
-      for (int epoch = 0; epoch < 2; ++epoch) {  // the second one starts from a reset state
+      for (int epoch = 0; epoch < 2; ++epoch) {  // the second epoch starts from a reset state
         double sum = 0;
         for (const auto& [begin, end] : std::vector<std::pair<int, int>>{{0, 3}, {3, 4}, {4, 10}}) {
           const Results r = session.run(
@@ -222,7 +223,8 @@ BOOST_AUTO_TEST_CASE(the_width_uses_the_whole_parameter_budget) {
       BOOST_TEST(parameters(width + 1) > kBudget);
     }
   }
-  // The preset nanogpt-cpu: 65 characters, 4 layers of width 128, a context of 64, no biases.
+  // The preset nanogpt-cpu has 65 characters, 4 layers of width 128, a context of 64, and no
+  // biases.
   BOOST_TEST(width_for_budget(NetworkKind::transformer, {.vocab = 65}, 804'096) == 32);
   BOOST_TEST(width_for_budget(NetworkKind::transformer, {.vocab = 65}, 804'095) == 31);
   check_error<ArgumentError>(

@@ -22,7 +22,7 @@ using Index = std::size_t;
 constexpr Index kVocab = 4;
 const std::vector<Index> kText = {2, 0, 3, 3, 1, 2, 1};
 
-// y = W x + b, W [rows, x.size()]; b may be empty.
+// Returns W x + b for W [rows, x.size()]; b may be empty.
 Row affine_of(const Row& w, const Row& x, const Row& b) {
   Row y(w.size() / x.size());
   for (Index i = 0; i < y.size(); ++i) {
@@ -39,7 +39,7 @@ Row plus(Row a, const Row& b) {
 
 double sigma(double x) { return 1 / (1 + std::exp(-x)); }
 
-// A network converted to double, with its parameters and its logits for kText.
+// A network that was converted to double, with its parameters and its logits for kText.
 struct Twin {
   explicit Twin(const LanguageNetwork& network)
       : twin(retype(Program("logits").output(
@@ -53,7 +53,7 @@ struct Twin {
   Row operator[](const std::string& name) {
     return session.value("net." + name).to_vector<double>();
   }
-  // Row `row` of a matrix.
+  // Returns row `row` of a matrix.
   Row row(const std::string& name, Index row) {
     const Tensor t = session.value("net." + name);
     const Row all = t.to_vector<double>();
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_window_network_matches_plain_loops) {
   }
 }
 
-// The equations in the documentation of PyTorch's nn.RNN, nn.GRU and nn.LSTM.
+// The equations are those in the documentation of PyTorch's nn.RNN, nn.GRU and nn.LSTM.
 struct PlainState {
   Row h, c;
 };
@@ -204,7 +204,8 @@ Row softmax_rows(Row x, Index width) {
   return x;
 }
 
-// The probability of `text`, a sum over all paths. p(next | seen) is a quotient of two of them.
+// Returns the probability of `text`, a sum over all paths. p(next | previous tokens) is the
+// quotient of two such probabilities.
 double probability_of(const Row& start, const Row& transition, const Row& emission,
                       const std::vector<Index>& text, Index states) {
   Row p = start;
@@ -243,8 +244,8 @@ BOOST_AUTO_TEST_CASE(an_hmm_network_matches_a_sum_over_paths) {
   }
 }
 
-// Normalisation in every step and log space over the whole text give the same probability.
-BOOST_AUTO_TEST_CASE(an_hmm_network_agrees_with_the_log_likelihood_of_the_text) {
+// Normalisation in every step, and log space over the whole text, give the same probability.
+BOOST_AUTO_TEST_CASE(hmm_network_scores_match_the_log_likelihood_of_the_text) {
   Graph g;
   const HmmNetwork network(Scope(g, "net"), kVocab, 3);
   const NetworkPrograms programs = network_programs(network);

@@ -14,9 +14,9 @@ using Ids = std::vector<std::int32_t>;
 
 BOOST_AUTO_TEST_SUITE(ngrams)
 
-// The text "a b a b a c" has the bigrams ab and ba twice and ac once. The discount of bigrams is D
-// = 1 / (1 + 2 * 2) = 0.2. Each token ends one kind of bigram, so D = 1 for unigrams, where every
-// token has probability 1/3.
+// The text "a b a b a c" contains the bigrams ab and ba twice and ac once. The discount for bigrams
+// is D = 1 / (1 + 2 * 2) = 0.2. Each token ends exactly one distinct bigram, so D = 1 for unigrams,
+// and every token has probability 1/3.
 BOOST_AUTO_TEST_CASE(probabilities_match_values_computed_by_hand) {
   const NGramModel model(Ids{0, 1, 0, 1, 0, 2}, {.order = 2, .vocab = 3});
   BOOST_TEST(model.discount(2) == 0.2, boost::test_tools::tolerance(1e-15));
@@ -45,7 +45,8 @@ BOOST_AUTO_TEST_CASE(probabilities_sum_to_one_for_every_history) {
     ids.push_back(static_cast<std::int32_t>((state >> 24) % 7));
   }
   for (int order = 1; order <= 4; ++order) {
-    const NGramModel model(ids, {.order = order, .vocab = 8});  // token 7 was never seen
+    // token 7 does not occur in the text
+    const NGramModel model(ids, {.order = order, .vocab = 8});
     for (int a = 0; a < 8; ++a) {
       for (int b = 0; b < 8; ++b) {
         double sum = 0;

@@ -36,7 +36,7 @@ Tensor ints(std::vector<std::int64_t> values) {
 
 BOOST_AUTO_TEST_SUITE(attention_op)
 
-BOOST_AUTO_TEST_CASE(samples_agree_with_the_reference_on_every_target) {
+BOOST_AUTO_TEST_CASE(samples_match_the_reference_on_every_simd_target) {
   testing::for_each_simd_target([](const char*) {
     for (const OpSample& sample : builtin_ops()->at("attention").samples()) {
       check_attention(sample.inputs, sample.attributes, 1e-5);
@@ -49,9 +49,9 @@ BOOST_AUTO_TEST_CASE(samples_agree_with_the_reference_on_every_target) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys) {
-  // More than one block of 64 queries and 128 keys with ragged ends, grouped heads and combined
-  // options.
+BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys_match_the_reference) {
+  // More than one block of 64 queries and 128 keys, with partial last blocks, grouped heads and
+  // combined options.
   std::vector<Tensor> in = operands(2, 4, 2, 131, 261, 9, 17);
   check_attention(in, {{"scale", 0.3}}, 1e-5);
   check_attention(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys) {
   check_attention(in, {{"scale", 0.3}}, 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(a_single_query_as_in_decoding) {
+BOOST_AUTO_TEST_CASE(a_single_decoding_query_matches_the_reference) {
   testing::for_each_simd_target([](const char*) {
     for (const std::int64_t size : {1, 5, 16, 20, 64, 150}) {
       for (const std::int64_t keys : {1, 3, 4, 7, 33}) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_single_query_as_in_decoding) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(narrow_keys_and_values_match_widened_ones_bit_for_bit_on_every_target) {
+BOOST_AUTO_TEST_CASE(narrow_keys_and_values_match_widened_ones_bit_for_bit_on_every_simd_target) {
   const auto& ops = *builtin_ops();
   testing::for_each_simd_target([&](const char*) {
     std::vector<OpSample> samples = ops.at("attention_narrow").samples();

@@ -25,8 +25,9 @@ Tensor integers(Choices& c, const std::vector<std::int64_t>& values, bool may_be
   return may_be_narrow && c.chance(0.3) ? t.to(DType::i32) : t;
 }
 
-/// Positions of query 0, one per batch row. All are legal; without `causal`, some of them are so
-/// far beyond the keys that the queries see no keys (with a window) or all keys (without one).
+/// Returns the positions of query 0, one per batch row. All are legal. Without `causal`, some of
+/// them are so far beyond the keys that the queries attend to no keys (with a window) or to all
+/// keys (without one).
 Tensor starts(Choices& c, std::int64_t batch, std::int64_t lq, std::int64_t lk, bool causal,
               bool extreme) {
   std::vector<std::int64_t> values;
@@ -51,7 +52,8 @@ Sizes broadcast_part(Choices& c, const Sizes& full) {
   return sizes;
 }
 
-/// A random legal call of attention. If `large`, it has more than one block of queries or keys.
+/// Returns a random legal call of attention. If `large` is true, it has more than one block of
+/// queries or keys.
 AttentionUse random_use(Choices& c, bool large) {
   const std::int64_t b = c.one_of({0, 1, 1, 1, 2, 3}), hkv = c.one_of({1, 1, 2}),
                      h = hkv * c.one_of({1, 1, 2, 3});
@@ -119,7 +121,7 @@ void check_use(const AttentionUse& use) {
   }
 }
 
-/// The outputs of the op's definition in terms of primitive ops, computed in double.
+/// Returns the outputs of the op's definition (a composition of primitive ops), computed in double.
 std::vector<Tensor> defined_outputs(std::string_view name, const std::vector<Tensor>& in,
                                     const Attributes& attributes) {
   Graph graph;
@@ -175,15 +177,15 @@ AttentionUse plain(std::int64_t lq, std::int64_t lk) {
 
 BOOST_AUTO_TEST_SUITE(attention_twin)
 
-BOOST_AUTO_TEST_CASE(random_uses_agree_with_the_scalar_model) {
+BOOST_AUTO_TEST_CASE(random_calls_match_the_scalar_model) {
   for_random_cases(60, 1000, [](Choices& c) { check_use(random_use(c, false)); });
 }
 
-BOOST_AUTO_TEST_CASE(random_uses_of_several_blocks_agree_with_the_scalar_model) {
+BOOST_AUTO_TEST_CASE(random_calls_with_several_blocks_match_the_scalar_model) {
   for_random_cases(5, 2000, [](Choices& c) { check_use(random_use(c, true)); });
 }
 
-BOOST_AUTO_TEST_CASE(random_uses_on_an_emulated_matrix_unit_agree_with_the_scalar_model) {
+BOOST_AUTO_TEST_CASE(random_calls_on_an_emulated_matrix_unit_match_the_scalar_model) {
   const kernels::ForcedBf16Unit forced(kernels::Bf16Unit::emulated_amx);
   for_random_seeds(30, 3000, [](Choices& c) {
     const AttentionUse use = random_use(c, false);
@@ -192,8 +194,9 @@ BOOST_AUTO_TEST_CASE(random_uses_on_an_emulated_matrix_unit_agree_with_the_scala
   });
 }
 
-// Second-order gradients use the definition in terms of primitive ops, so it is checked separately.
-BOOST_AUTO_TEST_CASE(random_definitions_agree_with_the_scalar_model) {
+// Second-order gradients use the definition, a composition of primitive ops, so the definition is
+// checked separately.
+BOOST_AUTO_TEST_CASE(op_definitions_match_the_scalar_model_for_random_calls) {
   for_random_seeds(60, 3500, [](Choices& c) {
     const AttentionUse use = random_use(c, false);
     BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes)) {
@@ -202,7 +205,7 @@ BOOST_AUTO_TEST_CASE(random_definitions_agree_with_the_scalar_model) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_the_keys_in_their_window) {
+BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_attend_to_keys_in_their_window) {
   for (const std::int64_t lq : {1, 3, 70}) {
     for (const std::int64_t start :
          {std::int64_t{0}, std::int64_t{3}, std::int64_t{50}, kLargest - 5, kLargest}) {
@@ -223,7 +226,7 @@ BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_see_the_keys_in_their_window) {
   check_use(use);
 }
 
-BOOST_AUTO_TEST_CASE(starts_near_the_largest_integer_do_not_overflow) {
+BOOST_AUTO_TEST_CASE(start_positions_near_the_largest_integer_do_not_overflow) {
   AttentionUse use = plain(3, 5);
   use.attributes.set("causal", true);
   for (const std::int64_t start : {std::int64_t{3}, kLargest - 1, kLargest}) {
@@ -246,7 +249,7 @@ BOOST_AUTO_TEST_CASE(starts_near_the_largest_integer_do_not_overflow) {
                         });
 }
 
-BOOST_AUTO_TEST_CASE(narrow_keys_and_values_agree_with_the_scalar_model) {
+BOOST_AUTO_TEST_CASE(narrow_keys_and_values_match_the_scalar_model) {
   for_random_cases(25, 4000, [](Choices& c) {
     AttentionUse use = random_use(c, c.chance(0.1));
     for (const std::size_t i : {1, 2}) use.in[i] = use.in[i].to(DType::bf16);

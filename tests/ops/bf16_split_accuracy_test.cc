@@ -1,5 +1,5 @@
-// The error of each precision relative to float64. docs/precision.md shows the measured
-// errors (run this test with --log_level=message to print them) and lists the bounds it asserts.
+// The error of each precision relative to float64. docs/precision.md shows the measured errors (run
+// this test with --log_level=message to print them) and the bounds that this test asserts.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
@@ -17,7 +17,8 @@ using kernels::Bf16Unit;
 
 constexpr std::int64_t kSide = 32;
 
-// Standard normal entries times a power of two with one of `orders` + 1 exponents.
+// Returns standard normal entries, each multiplied by a power of two. The exponent is one of
+// `orders` + 1 values.
 Tensor entries(Sizes sizes, std::uint64_t seed, int orders) {
   Tensor t = Tensor::empty(DType::f32, std::move(sizes));
   std::mt19937_64 random(seed);
@@ -30,8 +31,8 @@ Tensor entries(Sizes sizes, std::uint64_t seed, int orders) {
   return t;
 }
 
-// Relative errors of one product: `rms` is the root mean square of the error over that of the
-// result; `largest` is relative to the sum of the absolute values of the products, which bounds the
+// Relative errors of one product. `rms` is the root mean square of the error divided by that of the
+// result. `largest` is relative to the sum of the absolute values of the products, which bounds the
 // error of a float sum in any order.
 struct Errors {
   double rms = 0, largest = 0;
@@ -101,7 +102,7 @@ struct Data {
 
 BOOST_AUTO_TEST_SUITE(bf16_split_accuracy)
 
-BOOST_AUTO_TEST_CASE(errors_against_float64_stay_within_each_precision) {
+BOOST_AUTO_TEST_CASE(errors_relative_to_float64_are_within_the_bounds_of_each_precision) {
   const Data data[] = {{"8 orders", 8, 1, 1},
                        {"60 orders", 60, 1, 1},
                        {"times 1e-39 (denormals)", 8, 1e-39, 1},
@@ -125,8 +126,8 @@ BOOST_AUTO_TEST_CASE(errors_against_float64_stay_within_each_precision) {
       const Errors highest = errors(Bf16Unit::emulated_amx, 6), fma = exact.of(sequential(a, b));
       BOOST_TEST_MESSAGE(row(d.name, k, {medium, dot, high, highest, fma}));
       BOOST_TEST_CONTEXT(d.name << ", k = " << k) {
-        // The maximum error of the products of terms that are left out (panel.h), plus the rounding
-        // error of the sums.
+        // The maximum error due to the omitted products of terms (panel.h), plus the rounding error
+        // of the sums.
         const auto bound = [&](int products, double left_out) {
           const std::int64_t block =
               kernels::bf16_split_engine(Bf16Unit::emulated_amx, products).depth_block;
@@ -136,12 +137,12 @@ BOOST_AUTO_TEST_CASE(errors_against_float64_stay_within_each_precision) {
         BOOST_TEST(dot.largest < bound(1, 0x1p-7));
         BOOST_TEST(high.largest < bound(3, 0x3p-16));
         BOOST_TEST(highest.largest < 5e-7);
-        // Measured values with some margin: the errors of terms are random and average out over a
+        // Measured values with some margin. The errors of terms are random and average out over a
         // sum.
         BOOST_TEST(medium.rms < 3e-3);
         BOOST_TEST(dot.rms < 3e-3);
         BOOST_TEST(high.rms < 6e-6);
-        // float32 accuracy: no worse than the chain of fused multiply-adds.
+        // float32 accuracy: not worse than the chain of fused multiply-adds.
         BOOST_TEST(highest.rms <= fma.rms);
       }
     }

@@ -1,5 +1,4 @@
-// matmul at every precision on every matrix unit, executed through the phases that all products
-// share.
+// Runs matmul at every precision on every matrix unit, through the phases that all products share.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -27,7 +26,8 @@ Tensor matmul(const Product& p, const Tensor& a, const Tensor& b, Precision prec
                               {{"transpose_a", p.ta}, {"transpose_b", p.tb}})[0];
 }
 
-// Largest error relative to |a b| at each precision (panel.h), not counting the rounding of sums.
+// Returns the largest error relative to |a b| at each precision (panel.h), not counting the
+// rounding of sums.
 double left_out(Precision precision) {
   switch (precision) {
     case Precision::medium: return 0x1p-7;
@@ -54,7 +54,7 @@ void for_each_unit_and_precision(const Body& body) {
 
 BOOST_AUTO_TEST_SUITE(bf16_split_driver)
 
-BOOST_AUTO_TEST_CASE(batches_and_transposes_at_every_precision) {
+BOOST_AUTO_TEST_CASE(batches_and_transposes_are_supported_at_every_precision) {
   const Product products[] = {{{40, 70}, {70, 50}},
                               {{70, 40}, {70, 50}, true, false},
                               {{40, 70}, {50, 70}, false, true},
@@ -86,7 +86,8 @@ BOOST_AUTO_TEST_CASE(batches_and_transposes_at_every_precision) {
   });
 }
 
-// Splitting C into tiles and packing in pieces does not change any bit (splitting the depth would).
+// Neither splitting C into tiles nor packing in several steps changes any bit (splitting the depth
+// would).
 BOOST_AUTO_TEST_CASE(the_driver_matches_the_engine_bit_for_bit) {
   for_each_unit_and_precision([&](Precision precision) {
     const kernels::GemmEngine& engine = *kernels::choose_bf16_split_engine(precision, 64, 64, 64);
@@ -101,8 +102,8 @@ BOOST_AUTO_TEST_CASE(the_driver_matches_the_engine_bit_for_bit) {
   });
 }
 
-// Attention and convolutions pack both operands again for every tile. Six products are therefore
-// too slow to be chosen automatically, but a test can force them.
+// Attention and convolutions pack both operands again for every tile. This makes six products too
+// slow to be selected automatically, but a test can force them.
 BOOST_AUTO_TEST_CASE(attention_and_convolution_tiles_honour_the_precision) {
   const auto in_double = [](const std::vector<Tensor>& tensors) {
     std::vector<Tensor> result;
@@ -144,8 +145,9 @@ BOOST_AUTO_TEST_CASE(attention_and_convolution_tiles_honour_the_precision) {
 }
 
 // Probabilities can be as small as denormals. Such values must neither make whole rows fall back to
-// multiply-adds nor change the result: with scores 70 apart the smaller probability is 2^-101.
-BOOST_AUTO_TEST_CASE(attention_with_vanishing_probabilities) {
+// multiply-adds nor change the result. With scores that differ by 70, the smaller probability is
+// 2^-101.
+BOOST_AUTO_TEST_CASE(attention_supports_vanishing_probabilities) {
   Tensor q = Tensor::full(DType::f32, {1, 1, 64, 32}, 0), k = sample_uniform({1, 1, 64, 32}, 1),
          v = sample_uniform({1, 1, 64, 32}, 2);
   for (std::int64_t i = 0; i < 64; ++i) {

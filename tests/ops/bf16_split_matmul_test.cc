@@ -27,7 +27,8 @@ struct Way {
   bool chain() const { return unit == Bf16Unit::dot || unit == Bf16Unit::emulated_dot; }
 };
 
-// All engines that this machine can run: the emulated ones always, the hardware ones if available.
+// Returns all engines that this machine can run: the emulated ones always, the hardware ones if
+// available.
 std::vector<Way> ways() {
   std::vector<Way> result;
   for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx}) {
@@ -40,7 +41,7 @@ std::vector<Way> ways() {
   return result;
 }
 
-// The bound holds for sums of at least 2^-126, below which the units flush to zero; the total
+// The bound holds for sums of at least 2^-126. The units flush smaller sums to zero, but the total
 // flushed amount is below 2^-100.
 void check_against_model(const Way& way, const Tensor& c, const Tensor& a, const Tensor& b,
                          bool fallback = false) {
@@ -82,7 +83,7 @@ bool same_bits_or_nan(float a, float b) {
 
 BOOST_AUTO_TEST_SUITE(bf16_split_matmul)
 
-BOOST_AUTO_TEST_CASE(engines_agree_with_the_model_for_every_size_and_stride) {
+BOOST_AUTO_TEST_CASE(engines_match_the_model_for_every_size_and_stride) {
   testing::for_each_simd_target([](const char* target) {
     for (const Way& way : ways()) {
       const GemmEngine& engine = way.engine();
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(bits_depend_only_on_the_row_and_the_column) {
     BOOST_TEST_CONTEXT(engine.name) {
       Tensor a = spread({50, 90}, 5, 8), b = spread({90, 50}, 6, 8);
       a.mutable_data<float>()[3 * 90 + 5] = 1e-39f;  // row 3 falls back to multiply-adds
-      b.mutable_data<float>()[4 * 50 + 41] = 3e38f;  // and so does column 41
+      b.mutable_data<float>()[4 * 50 + 41] = 3e38f;  // column 41 also falls back
       for (int i = 0; i < 50; ++i) a.mutable_data<float>()[i * 90 + 4] *= 0x1p-12f;
       const Tensor whole = engine_gemm(engine, a, b);
       const MatrixSource from_a{a.raw(), DType::f32, 90, 1}, from_b{b.raw(), DType::f32, 50, 1};
@@ -148,14 +149,14 @@ BOOST_AUTO_TEST_CASE(bits_depend_only_on_the_row_and_the_column) {
   }
 }
 
-// Infinities, NaN, denormals, huge values and overflowing sums give the results of fused
+// Infinities, NaNs, denormals, huge values and overflowing sums give the same results as fused
 // multiply-adds and do not affect other rows and columns.
-BOOST_AUTO_TEST_CASE(out_of_range_values_give_the_results_of_fused_multiply_adds) {
+BOOST_AUTO_TEST_CASE(out_of_range_values_give_the_same_results_as_fused_multiply_adds) {
   constexpr float inf = INFINITY;
   struct Case {
     const char* name;
-    float a, b;              // at A(2, 7) and B(7, 5)
-    float scale_a, scale_b;  // of all other elements
+    float a, b;              // values of A(2, 7) and B(7, 5)
+    float scale_a, scale_b;  // scales of all other elements
   };
   const Case cases[] = {{"infinity", inf, 2, 1, 1},
                         {"minus infinity", 1, -inf, 1, 1},
@@ -218,7 +219,7 @@ BOOST_AUTO_TEST_CASE(half_precision_operands_are_represented_exactly) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unsupported_numbers_of_products_are_errors) {
+BOOST_AUTO_TEST_CASE(unsupported_product_counts_are_rejected) {
   const auto message = [](Bf16Unit unit, int products) {
     try {
       kernels::bf16_split_engine(unit, products);
@@ -235,7 +236,7 @@ BOOST_AUTO_TEST_CASE(unsupported_numbers_of_products_are_errors) {
       std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(the_engine_table_depends_on_precision_shape_and_features) {
+BOOST_AUTO_TEST_CASE(the_engine_choice_depends_on_precision_shape_and_cpu_features) {
   using kernels::Bf16SplitChoice;
   using kernels::choose_bf16_split;
   const kernels::Bf16Cpu none{}, intel{.amx = true, .dot = true, .fast_dot = false},
@@ -261,7 +262,7 @@ BOOST_AUTO_TEST_CASE(the_engine_table_depends_on_precision_shape_and_features) {
   BOOST_CHECK(choose_bf16_split(amd, Precision::highest, 1024, 1024, 1024) == fma);
 }
 
-BOOST_AUTO_TEST_CASE(a_test_can_force_a_unit) {
+BOOST_AUTO_TEST_CASE(tests_can_force_a_matrix_unit) {
   {
     const kernels::ForcedBf16Unit forced(Bf16Unit::emulated_amx);
     const GemmEngine* engine = kernels::choose_bf16_split_engine(Precision::highest, 1, 1, 1);

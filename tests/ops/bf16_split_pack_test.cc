@@ -13,7 +13,7 @@ namespace {
 using kernels::MatrixSource;
 using kernels::OperandSide;
 
-// The entry (i, k) of term t in a panel, in the layout that panel.h describes.
+// Returns entry (i, k) of term t in a panel with the layout described in panel.h.
 float entry(const std::byte* panel, OperandSide side, int terms, int t, std::int64_t i,
             std::int64_t k) {
   const std::int64_t slice = k / 32, half = i / 16, q = k % 32 / 2;
@@ -30,8 +30,8 @@ std::uint32_t magnitude(float x) {
   return bits & 0x7FFFFFFFu;
 }
 
-// Packs `across` x depth entries of `source`, whose element (i, k) must be values(i, k), and checks
-// all packed entries.
+// Packs `across` x depth entries of `source`, whose element (i, k) must equal values(i, k), and
+// checks all packed entries.
 template <class Values>
 void check_panels(OperandSide side, int terms, const MatrixSource& source, std::int64_t across,
                   std::int64_t depth, const Values& values) {
@@ -66,8 +66,8 @@ void check_panels(OperandSide side, int terms, const MatrixSource& source, std::
   }
 }
 
-// Values over many binary orders of magnitude, including zeros and ties between two bfloat16
-// values.
+// Returns values that span many binary orders of magnitude, including zeros and ties between two
+// bfloat16 values.
 Tensor varied(std::int64_t count) {
   Tensor t = sample_uniform({count}, 31);
   float* x = t.mutable_data<float>();
@@ -84,7 +84,7 @@ Tensor varied(std::int64_t count) {
 
 BOOST_AUTO_TEST_SUITE(bf16_split_pack)
 
-BOOST_AUTO_TEST_CASE(panels_hold_the_terms_of_every_layout_and_size) {
+BOOST_AUTO_TEST_CASE(panels_contain_the_terms_for_every_layout_and_size) {
   const Tensor data = varied(70 * 100 * 3);
   const float* x = data.data<float>();
   testing::for_each_simd_target([&](const char* target) {
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(carried_by_terms_accepts_only_representable_values) {
   BOOST_TEST(representable(1, 1e-10f, 1, 1e-10f));
   BOOST_TEST(!representable(INFINITY, 1, 1, 1));
   BOOST_TEST(!representable(1, 1, NAN, 1));
-  // Rounds beyond the largest bfloat16.
+  // This value rounds to a number beyond the largest bfloat16.
   BOOST_TEST(!representable(3e38f, 1, 1e-5f, 1e-5f));
   BOOST_TEST(representable(0x1p126f, 1, 0x1p-20f, 0x1p-20f));
   BOOST_TEST(!representable(1, 1e-40f, 1, 1));     // denormal

@@ -1,5 +1,5 @@
-// Compares the matrix instructions and their emulations with the arithmetic that Intel's manual
-// specifies.
+// Compares the matrix instructions and their emulations with the arithmetic specified in Intel's
+// manual.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
@@ -14,7 +14,7 @@ namespace {
 
 using kernels::Bf16Unit;
 
-// Tiles of two panels: finite bfloat16 values with exponents in [-orders, orders].
+// Tiles of two panels with finite bfloat16 values, whose exponents are in [-orders, orders].
 struct Operands {
   std::shared_ptr<Buffer> a, b;
   int terms;
@@ -55,7 +55,8 @@ std::vector<float> product(Bf16Unit unit, const Operands& o, int row_tiles = 2,
   return std::vector<float>(c, c + 32 * 32);
 }
 
-// The tile (i, j) of C after all instructions of the kernel, computed by the reference instruction.
+// Returns tile (i, j) of C after all instructions of the kernel, computed with the reference
+// instruction.
 std::vector<float> expected_tile(const Operands& o, int i, int j) {
   constexpr int kPaths[3][6][2] = {
       {{0, 0}}, {{1, 0}, {0, 0}, {0, 1}}, {{2, 0}, {1, 0}, {0, 0}, {0, 2}, {0, 1}, {1, 1}}};
@@ -133,9 +134,8 @@ BOOST_AUTO_TEST_CASE(the_emulated_dot_kernel_matches_the_manual_bit_for_bit) {
   });
 }
 
-// Products below 2^-126, denormal operands and denormal sums: the cases that the instructions
-// flush.
-BOOST_AUTO_TEST_CASE(emulations_flush_denormals_where_multiply_adds_are_fused) {
+// Products below 2^-126, denormal operands and denormal sums, which the instructions flush to zero.
+BOOST_AUTO_TEST_CASE(emulations_flush_denormals_even_if_multiply_adds_are_fused) {
   const auto targets = testing::simd_targets();
   const std::string best = targets.empty() ? "" : targets.front();
   if (best != "AVX3" && best != "AVX2") return;
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(vdpbf16ps_matches_its_emulation) {
   }
 }
 
-// The manual's summation order is not guaranteed by the architecture. The test reports whether the
+// The architecture does not guarantee the manual's summation order. The test reports whether the
 // bits agree, but only requires the error bound that holds for any order.
 BOOST_AUTO_TEST_CASE(tdpbf16ps_matches_its_emulation) {
   if (!kernels::bf16_unit_available(Bf16Unit::amx)) {

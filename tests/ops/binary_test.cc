@@ -17,7 +17,8 @@ Tensor apply(const char* op, const std::vector<Tensor>& inputs) {
   return evaluate_op(builtin_ops()->at(op), inputs)[0];
 }
 
-/// Small integers (never 0 if `nonzero`), exactly representable in every dtype and op.
+/// Returns small integers (never 0 if `nonzero` is true), which every dtype and op represents
+/// exactly.
 Tensor numbers(DType dtype, const Sizes& sizes, int seed, bool nonzero = false) {
   Tensor t = Tensor::empty(DType::f64, sizes);
   for (std::int64_t i = 0; i < t.numel(); ++i) {
@@ -135,7 +136,7 @@ BOOST_AUTO_TEST_CASE(nan_propagates_through_extremes_and_compares_false) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(power_of_special_values) {
+BOOST_AUTO_TEST_CASE(pow_handles_special_values) {
   const Tensor a = Tensor::of<float>({6}, {0, 0, -2, -2, 2, -8});
   const Tensor b = Tensor::of<float>({6}, {0, -1, 3, -1, 0.5f, 1.0f / 3});
   const Tensor out = apply("pow", {a, b});
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(integers_wrap_around) {
               std::vector<std::int64_t>{3, -3}));
 }
 
-BOOST_AUTO_TEST_CASE(logic) {
+BOOST_AUTO_TEST_CASE(logical_ops_match_their_truth_tables) {
   for_each_simd_target([](const char*) {
     const Tensor a = Tensor::of<bool>({2, 1}, {false, true});
     const Tensor b = Tensor::of<bool>({2}, {false, true});
@@ -169,7 +170,7 @@ BOOST_AUTO_TEST_CASE(logic) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(where_selects_any_dtype) {
+BOOST_AUTO_TEST_CASE(where_supports_every_dtype) {
   const std::vector<Sizes> sizes = {{}, {1}, {7}, {3, 1}, {3, 7}, {2, 1, 7}, {2, 3, 1}};
   for_each_simd_target([&](const char*) {
     for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::u8, DType::boolean}) {
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(where_selects_any_dtype) {
 }
 
 BOOST_AUTO_TEST_CASE(chunks_may_begin_inside_rows) {
-  // 3 x 20011 elements: chunks begin in the middle of rows.
+  // The size is 3 x 20011, so chunks begin in the middle of rows.
   const Tensor a = numbers(DType::f32, {3, 20011}, 1), b = numbers(DType::f32, {3, 1}, 4);
   const Tensor out = apply("sub", {a, b});
   for (std::int64_t i = 0; i < out.numel(); ++i) {
@@ -202,7 +203,7 @@ BOOST_AUTO_TEST_CASE(chunks_may_begin_inside_rows) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(plan_merges_axes) {
+BOOST_AUTO_TEST_CASE(the_broadcasting_plan_merges_axes) {
   const BroadcastPlan same({2, 1, 3, 4}, {{2, 1, 3, 4}, {2, 1, 3, 4}});
   BOOST_TEST((same.sizes() == Sizes{24}));
   BOOST_TEST(same.step(0) == 1);
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(plan_merges_axes) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(errors) {
+BOOST_AUTO_TEST_CASE(invalid_operands_are_rejected) {
   const Tensor ints = Tensor::of<std::int32_t>({2, 2}, {1, 2, 3, 0});
   check_error<DataError>("div", {ints, ints}, "integer division by zero: b[1, 1] is 0");
   check_error<DataError>("pow", {ints, Tensor::of<std::int32_t>({2}, {1, -1})},

@@ -1,4 +1,4 @@
-// cast: all pairs of dtypes compared with core's scalar conversions.
+// Tests of cast for all pairs of dtypes, compared with the scalar conversions in core.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -21,7 +21,7 @@ Tensor cast(const Tensor& x, DType dtype) {
 
 BOOST_AUTO_TEST_SUITE(cast_op)
 
-BOOST_AUTO_TEST_CASE(small_integers_survive_every_conversion) {
+BOOST_AUTO_TEST_CASE(every_conversion_preserves_small_integers) {
   std::vector<double> values;
   for (int i = 0; i < 67; ++i) values.push_back((i * 13) % 101);
   const Tensor source = Tensor::of<double>({67}, values);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(every_16_bit_float_widens_exactly) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(narrowing_of_floats_matches_core) {
+BOOST_AUTO_TEST_CASE(narrowing_float_conversions_match_core) {
   std::vector<float> x;
   for (std::uint64_t u = 0; u < (std::uint64_t{1} << 32); u += 65521 * 3) {
     const auto word = static_cast<std::uint32_t>(u);
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(all_pairs_match_tensor_to_bit_for_bit) {
     BOOST_TEST(bitwise_equal(cast(odd, to), odd.to(to)));
 }
 
-BOOST_AUTO_TEST_CASE(errors) {
+BOOST_AUTO_TEST_CASE(a_missing_dtype_is_rejected) {
   BOOST_CHECK_EXCEPTION(
       evaluate_op(builtin_ops()->at("cast"), {Tensor::zeros(DType::f32, {1})}), ArgumentError,
       [](const Error& e) { return std::string(e.what()) == "op cast needs attribute 'dtype'"; });

@@ -28,7 +28,8 @@ inline void check_close(const Tensor& actual, const std::vector<double>& expecte
   }
 }
 
-/// Compares attention, its gradients and lse with the scalar model. `in` holds up to 13 operands.
+/// Compares attention, its gradients and lse with the scalar model. `in` contains up to 13
+/// operands.
 inline void check_attention(std::vector<Tensor> in, const Attributes& attributes,
                             double tolerance) {
   in.resize(13);

@@ -28,7 +28,8 @@ std::vector<ConvCase> cases() {
       {{2, 13, 5, 5}, {11, 13, 1, 1}, {{1, 1}, {0, 0}, {1, 1}, 1}},
       {{1, 2, 40, 50}, {3, 2, 2, 2}, {{1, 1}, {0, 0}, {1, 1}, 1}},  // several tiles of positions
       {{1, 150, 4, 4}, {100, 150, 2, 2}, {{1, 1}, {1, 1}, {1, 1}, 1}},  // several tiles of channels
-      {{1, 1, 2, 3}, {2, 1, 1, 9}, {{1, 1}, {0, 6}, {1, 1}, 1}},  // taps that cover padding only
+      // kernel positions that cover padding only
+      {{1, 1, 2, 3}, {2, 1, 1, 9}, {{1, 1}, {0, 6}, {1, 1}, 1}},
       {{0, 2, 3, 3}, {2, 2, 2, 2}, {{1, 1}, {0, 0}, {1, 1}, 1}},
       {{2, 0, 3, 3}, {2, 0, 2, 2}, {{1, 1}, {0, 0}, {1, 1}, 1}},
   };
@@ -79,7 +80,7 @@ void check(const ConvCase& c, DType dtype, double tolerance) {
 
 BOOST_AUTO_TEST_SUITE(conv_ops)
 
-BOOST_AUTO_TEST_CASE(agree_with_the_reference_on_every_target) {
+BOOST_AUTO_TEST_CASE(convolutions_match_the_reference_on_every_simd_target) {
   testing::for_each_simd_target([](const char*) {
     for (const ConvCase& c : cases()) {
       check(c, DType::f32, 3e-6);

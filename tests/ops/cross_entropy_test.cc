@@ -56,7 +56,7 @@ std::string data_error(const Tensor& targets) {
 
 BOOST_AUTO_TEST_SUITE(cross_entropy_op)
 
-BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
+BOOST_AUTO_TEST_CASE(matches_the_reference_for_all_simd_targets_axes_and_sizes) {
   testing::for_each_simd_target([](const char*) {
     for (const std::int64_t n : {1, 3, 8, 17, 67}) {
       for (const double e : {0.0, 0.2}) {
@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
   });
 }
 
-// A NaN cotangent of a position must give NaN gradients, not zeros like an ignored position.
+// If the cotangent at a position is NaN, its gradients must be NaN, not zero as at an ignored
+// position.
 BOOST_AUTO_TEST_CASE(a_nan_cotangent_gives_nan_gradients_along_any_axis) {
   testing::for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {
@@ -90,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_nan_cotangent_gives_nan_gradients_along_any_axis) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_out_of_range_targets_name_position_value_and_bound) {
+BOOST_AUTO_TEST_CASE(errors_for_out_of_range_targets_name_position_value_and_bound) {
   BOOST_CHECK_EQUAL(data_error(Tensor::of<std::int64_t>({2, 3}, {0, 1, 2, 3, 4, 5})),
                     "targets[1, 2] is 5, but there are 5 classes: it must be in [0, 5) or "
                     "ignore_index -100");

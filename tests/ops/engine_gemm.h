@@ -1,4 +1,4 @@
-// One matrix product by a GEMM engine, without the driver.
+// Computes one matrix product with a GEMM engine, without the driver.
 #pragma once
 
 #include <algorithm>

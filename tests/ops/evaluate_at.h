@@ -9,9 +9,9 @@
 
 namespace weft::testing {
 
-/// Like evaluate_op(), but with a kernel made for `precision`, chunks in reverse order and scratch
-/// memory filled with a pattern. Input `constant` (if not negative) is marked as a constant weight,
-/// for which the kernel may request a packed copy.
+/// Like evaluate_op(), but with a kernel created for `precision`, chunks in reverse order and
+/// scratch memory filled with a pattern. If `constant` is not negative, it is the index of an input
+/// that is marked as a constant weight, so that the kernel may request a packed copy of it.
 inline std::vector<Tensor> evaluate_at(Precision precision, std::string_view name,
                                        const std::vector<Tensor>& inputs,
                                        const Attributes& attributes, int constant = -1) {

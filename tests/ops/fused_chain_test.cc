@@ -1,5 +1,5 @@
-// Compares fused programs that keep intermediate results in registers with the same ops evaluated
-// one by one: the bits must be equal.
+// Compares fused programs, which keep intermediate results in registers, with the same ops
+// evaluated one at a time. The bits must be equal.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,8 +39,8 @@ Tensor values(DType dtype, Sizes sizes, std::uint64_t seed) {
   return Tensor::of<float>(std::move(sizes), v).to(dtype);
 }
 
-/// A program of `steps` ops on 5 inputs (dense, row, scalar, column, dense). Most ops are ones that
-/// chains support (all of them if `pure`), and some values stay live for many steps.
+/// Returns a program with `steps` ops on 5 inputs (dense, row, scalar, column, dense). Chains
+/// support most of the ops, or all of them if `pure` is true. Some values stay live for many steps.
 std::string random_program(Draws& draws, int steps, bool pure) {
   static const std::vector<std::string> kUnary = {"neg",   "abs",        "sign", "square", "sqrt",
                                                   "rsqrt", "reciprocal", "relu", "clamp"};
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_SUITE(fused_chain)
 BOOST_AUTO_TEST_CASE(random_programs_match_their_steps_bit_for_bit) {
   Draws draws(5);
   for (int trial = 0; trial < 60; ++trial) {
-    // Rows of one tile or more with remainders, and rows shorter than a block.
+    // Rows of at least one tile with remainders, and rows shorter than a block.
     const std::int64_t columns = trial % 3 == 0 ? 37 : trial % 3 == 1 ? 1024 + 128 : 2 * 1024 + 77;
     const Sizes sizes{3, columns};
     const DType dtype = trial % 4 == 3 ? DType::f64 : DType::f32;
@@ -137,8 +137,9 @@ BOOST_AUTO_TEST_CASE(random_programs_match_their_steps_bit_for_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(results_larger_than_the_caches) {
-  // 32 MiB and more: %3 is read again, %5 is not. Rows begin at addresses of all alignments.
+BOOST_AUTO_TEST_CASE(results_larger_than_the_caches_match_their_steps) {
+  // The results have at least 32 MiB; %3 is read again, %5 is not. Row addresses have all possible
+  // alignments.
   const Sizes sizes{2113, 4001};
   const std::vector<Tensor> inputs = {values(DType::f32, sizes, 1), values(DType::f32, {4001}, 2)};
   check("%2 = mul(%0, %1); %3 = add(%2, %1); %4 = square(%3); %5 = sub(%4, %3); return %5", inputs,

@@ -49,14 +49,14 @@ BOOST_AUTO_TEST_CASE(take_and_index_add_equal_the_scalar_model) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(many_indices_into_a_narrow_table) {
+BOOST_AUTO_TEST_CASE(many_indices_into_a_narrow_table_match_the_scalar_model) {
   const Tensor x = Tensor::zeros(DType::f64, {300}), index = sample_indices({50000}, 2, 300);
   const Tensor src = sample_uniform({50000}, 3).to(DType::f64);
   BOOST_TEST(elements_of(run("index_add", {x, index, src}, {})) ==
              index_add_reference(x, index, src, 1, 300, 1));
 }
 
-BOOST_AUTO_TEST_CASE(take_and_scatter_along_an_axis) {
+BOOST_AUTO_TEST_CASE(take_and_scatter_along_an_axis_match_the_scalar_model) {
   const Attributes axis{{"axis", std::int64_t{1}}};
   const Tensor x = sample_uniform({2, 5, 70}, 1).to(DType::f64);
   const Tensor index = sample_indices({2, 9, 70}, 2, 5), src = x.reshape({2, 5, 70});
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(index_add_may_overwrite_its_operand) {
   BOOST_TEST(bitwise_equal(memory, wanted));
 }
 
-BOOST_AUTO_TEST_CASE(functions) {
+BOOST_AUTO_TEST_CASE(index_functions_match_their_definitions) {
   Graph g;
   const Value w = g.input("w", DType::f64, {4, 2}), tokens = g.input("tokens", DType::i64, {3});
   const Value e = embedding(tokens, w, 1);
@@ -134,8 +134,8 @@ BOOST_AUTO_TEST_CASE(functions) {
   BOOST_TEST(elements_of(evaluate_graph({one_hot(tokens, 4)}, feed)[0]) ==
              (Doubles{0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1}));
   BOOST_TEST((take(w, 2).shape() == Shape{2}));
-  // In PyTorch, padding_idx -1 means the last row. Here it would be an id that no token has, and
-  // the padding would silently have no effect, so it is an error.
+  // In PyTorch, padding_idx -1 means the last row. Here, no token has the ID -1, and the padding
+  // would silently have no effect. Therefore it is an error.
   for (const std::int64_t none : {-1, 9}) {
     BOOST_CHECK_EXCEPTION(embedding(tokens, w, none), ArgumentError,
                           says("padding_idx " + std::to_string(none) + " is not a row of weight"));

@@ -17,7 +17,8 @@ const std::vector<DType> kIndexedTypes = {DType::f32, DType::f64, DType::bf16,
                                           DType::f16, DType::i64, DType::i32,
                                           DType::i8,  DType::u8,  DType::boolean};
 
-/// Small integers, which every dtype represents exactly, so that their sums are exact too.
+/// Returns small integers, which every dtype represents exactly, so that sums of them are also
+/// exact.
 Tensor numbers(Choices& c, Sizes sizes, DType dtype) {
   return c.indices(std::move(sizes), 7).to(dtype);
 }
@@ -28,7 +29,8 @@ struct Places {
   std::int64_t length() const { return x[static_cast<std::size_t>(axis)]; }
 };
 
-/// A random shape and one of its axes. Sizes include 0, 1 and values around a block of columns.
+/// Returns a random shape and one of its axes. The sizes include 0, 1 and values near the size of a
+/// block of columns.
 Places random_places(Choices& c) {
   for (;;) {
     Places p;
@@ -39,7 +41,7 @@ Places random_places(Choices& c) {
   }
 }
 
-/// The sizes of the result of taking indices with sizes `index` from `p`.
+/// Returns the sizes of the result of taking indices with sizes `index` from `p`.
 Sizes taken(const Places& p, const Sizes& index) {
   Sizes sizes(p.x.begin(), p.x.begin() + p.axis);
   sizes.insert(sizes.end(), index.begin(), index.end());
@@ -60,7 +62,7 @@ Attributes along(std::int64_t axis) { return {{"axis", axis}}; }
 
 BOOST_AUTO_TEST_SUITE(index_twin)
 
-BOOST_AUTO_TEST_CASE(random_takes_and_adds_agree_with_their_scalar_models) {
+BOOST_AUTO_TEST_CASE(random_takes_and_adds_match_their_scalar_models) {
   for_random_cases(80, 7000, [](Choices& c) {
     const Places p = random_places(c);
     const Tensor index = c.indices(random_index_sizes(c, p.length()), p.length());
@@ -71,7 +73,7 @@ BOOST_AUTO_TEST_CASE(random_takes_and_adds_agree_with_their_scalar_models) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(random_takes_and_adds_along_an_axis_agree_with_their_scalar_models) {
+BOOST_AUTO_TEST_CASE(random_takes_and_adds_along_an_axis_match_their_scalar_models) {
   for_random_cases(80, 7500, [](Choices& c) {
     const Places p = random_places(c);
     Sizes sizes = p.x;
@@ -84,8 +86,8 @@ BOOST_AUTO_TEST_CASE(random_takes_and_adds_along_an_axis_agree_with_their_scalar
   });
 }
 
-// Enough indices to split the work into ranges of rows and blocks of columns.
-BOOST_AUTO_TEST_CASE(many_indices_agree_with_the_scalar_models) {
+// There are enough indices to split the work into ranges of rows and blocks of columns.
+BOOST_AUTO_TEST_CASE(many_indices_match_the_scalar_models) {
   Choices c(7900);
   for (const auto& [x, count] : std::vector<std::pair<Sizes, std::int64_t>>{
            {{100}, 40000}, {{2, 33, 3}, 9000}, {{1, 20, 130}, 400}, {{0, 20, 3}, 70000}}) {
@@ -99,7 +101,7 @@ BOOST_AUTO_TEST_CASE(many_indices_agree_with_the_scalar_models) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_one_hots_and_blocks_agree_with_their_scalar_models) {
+BOOST_AUTO_TEST_CASE(random_one_hots_and_blocks_match_their_scalar_models) {
   for_random_cases(60, 8000, [](Choices& c) {
     const std::int64_t classes = c.within(0, 9);
     check_twin("one_hot", {c.indices(random_index_sizes(c, classes), classes)},
@@ -120,7 +122,7 @@ BOOST_AUTO_TEST_CASE(random_one_hots_and_blocks_agree_with_their_scalar_models) 
   });
 }
 
-BOOST_AUTO_TEST_CASE(random_sorts_agree_with_their_scalar_models) {
+BOOST_AUTO_TEST_CASE(random_sorts_match_their_scalar_models) {
   for_random_cases(60, 8500, [](Choices& c) {
     const Places p = random_places(c);
     const DType dtype = c.one_of(kNumbers);
@@ -135,8 +137,8 @@ BOOST_AUTO_TEST_CASE(random_sorts_agree_with_their_scalar_models) {
   });
 }
 
-// The functions also accept negative axes. Gradients must equal those of the scalar models.
-BOOST_AUTO_TEST_CASE(random_gradients_agree_with_the_adds_of_the_scalar_models) {
+// The functions also accept negative axes. Their gradients must equal those of the scalar models.
+BOOST_AUTO_TEST_CASE(random_gradients_match_scalar_models_of_index_add) {
   for_random_seeds(60, 9000, [](Choices& c) {
     const Places p = random_places(c);
     const int axis = static_cast<int>(p.axis - (c.chance(0.5) ? 0 : std::ssize(p.x)));
@@ -170,9 +172,9 @@ BOOST_AUTO_TEST_CASE(random_gradients_agree_with_the_adds_of_the_scalar_models) 
   });
 }
 
-// The gradient of an addition reaches both x and the added values; the gradient of topk() reaches
-// only the selected elements.
-BOOST_AUTO_TEST_CASE(random_gradients_of_adds_blocks_and_sorts_agree_with_the_scalar_models) {
+// index_add() passes the gradient to both x and the added values; topk() passes it to the selected
+// elements only.
+BOOST_AUTO_TEST_CASE(random_gradients_of_adds_blocks_and_sorts_match_the_scalar_models) {
   for_random_seeds(60, 9100, [](Choices& c) {
     const Places p = random_places(c);
     const int axis = static_cast<int>(p.axis - (c.chance(0.5) ? 0 : std::ssize(p.x)));
@@ -228,7 +230,7 @@ BOOST_AUTO_TEST_CASE(random_gradients_of_adds_blocks_and_sorts_agree_with_the_sc
   });
 }
 
-BOOST_AUTO_TEST_CASE(random_gradients_of_blocks_agree_with_the_scalar_models) {
+BOOST_AUTO_TEST_CASE(random_block_gradients_match_the_scalar_models) {
   for_random_seeds(60, 9200, [](Choices& c) {
     const Sizes sizes = random_places(c).x;
     Sizes block;
@@ -266,7 +268,7 @@ BOOST_AUTO_TEST_CASE(random_gradients_of_blocks_agree_with_the_scalar_models) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(integers_out_of_range_are_data_errors_however_large) {
+BOOST_AUTO_TEST_CASE(all_out_of_range_integers_are_data_errors) {
   const Tensor x = Tensor::zeros(DType::f32, {3, 4});
   const auto refused = [](std::string_view op, const std::vector<Tensor>& in, const Attributes& a) {
     BOOST_CHECK_THROW(evaluate_op(builtin_ops()->at(op), in, a), DataError);

@@ -1,4 +1,4 @@
-// Checks factorisations by their defining properties and against their scalar models, on matrices
+// Checks factorisations by their defining properties and against their scalar models: for matrices
 // of all shapes, rank-deficient matrices, and matrices with tiny or huge elements.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -53,7 +53,7 @@ Tensor scaled(const Tensor& t, double factor) {
   return result;
 }
 
-// A positive definite matrix x x^T + I.
+// Returns a positive definite matrix x x^T + I.
 Tensor definite(Choices& c, const Sizes& sizes, DType dtype) {
   const Tensor x = c.uniform(sizes, DType::f64);
   Tensor a = product(x, x, false, true);
@@ -71,7 +71,7 @@ Sizes with_list(Choices& c, Sizes sizes) {
 DType dtype_of(Choices& c) { return c.chance(0.5) ? DType::f32 : DType::f64; }
 double unit(DType dtype) { return dtype == DType::f32 ? 0x1p-23 : 0x1p-52; }
 
-// A random m x n matrix of rank at most `rank`.
+// Returns a random m x n matrix of rank at most `rank`.
 Tensor of_rank(Choices& c, std::int64_t m, std::int64_t n, std::int64_t rank) {
   return product(c.uniform({m, rank}, DType::f64), c.uniform({rank, n}, DType::f64));
 }
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_large_cholesky_factor_reproduces_the_matrix) {
   BOOST_TEST(distance(product(f[0], f[0], false, true), a) <= 1e-12 * largest(a));
 }
 
-// Only the symmetric part of x matters.
+// Only the symmetric part of x affects the result.
 BOOST_AUTO_TEST_CASE(cholesky_uses_the_symmetric_part) {
   const Tensor x = Tensor::of<float>({2, 2}, {4, 1, 3, 5}),
                y = Tensor::of<float>({2, 2}, {4, 2, 2, 5});
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_not_positive_definite_gives_zeros_and_the_
   }
 }
 
-BOOST_AUTO_TEST_CASE(triangular_solutions_match_the_model) {
+BOOST_AUTO_TEST_CASE(triangular_solves_match_the_model) {
   for_random_cases(24, 1, [](Choices& c) {
     const std::int64_t n = c.one_of({0, 1, 2, 3, 7, 16, 33, 50}),
                        m = c.one_of({0, 1, 2, 5, 64, 67});
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(triangular_solutions_match_the_model) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_zero_on_the_diagonal_is_reported_and_gives_zeros) {
+BOOST_AUTO_TEST_CASE(a_zero_on_the_diagonal_is_reported_and_gives_zeros_as_solution) {
   const Tensor t = Tensor::of<float>({2, 2, 2}, {1, 0, 5, 2, 3, 7, 7, 0});
   const Tensor b = Tensor::of<float>({2, 2, 1}, {1, 7, 1, 1});
   auto f = apply("triangular_solve", {t, b});
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_zero_on_the_diagonal_is_reported_and_gives_zeros) {
   BOOST_CHECK((f[1].to_vector<std::int64_t>() == std::vector<std::int64_t>{-1, -1}));
 }
 
-BOOST_AUTO_TEST_CASE(qr_gives_an_orthonormal_basis_and_a_triangle) {
+BOOST_AUTO_TEST_CASE(qr_gives_an_orthonormal_basis_and_a_triangular_factor) {
   for_random_cases(16, 1, [](Choices& c) {
     const std::int64_t n = c.one_of({0, 1, 2, 3, 5, 9, 20}), m = n + c.one_of({0, 0, 1, 3, 40});
     const DType dtype = dtype_of(c);
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(qr_of_tiny_columns_still_has_an_orthonormal_basis) {
 }
 
 // Squares of such small numbers lose most or all of their digits.
-BOOST_AUTO_TEST_CASE(singular_vectors_are_orthonormal_despite_tiny_numbers) {
+BOOST_AUTO_TEST_CASE(singular_vectors_are_orthonormal_even_for_tiny_numbers) {
   for (int exponent = -40; exponent >= -320; exponent -= 5) {
     const double tiny = std::pow(10.0, exponent);
     check_svd(Tensor::of<double>({3, 3}, {1, 0, 0, 0, tiny, tiny, 0, 0, tiny}), 1e-13);
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(singular_vectors_are_orthonormal_despite_tiny_numbers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(matrices_of_denormals_have_cholesky_factors) {
+BOOST_AUTO_TEST_CASE(denormal_matrices_have_cholesky_factors) {
   const double least = std::numeric_limits<double>::denorm_min();
   const auto f = apply("cholesky", {Tensor::of<double>({2, 2}, {least, 0, 0, 3 * least})});
   BOOST_TEST(f[1].at(0) == -1);
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(the_largest_element_of_each_left_vector_is_positive) {
   }
 }
 
-// Known singular values: the Hilbert matrix of size 6, which has a condition number of 1.5e7.
+// The Hilbert matrix of size 6, which has known singular values and a condition number of 1.5e7.
 BOOST_AUTO_TEST_CASE(small_singular_values_have_a_small_relative_error) {
   Tensor x = Tensor::empty(DType::f64, {6, 6});
   for (std::int64_t i = 0; i < 36; ++i) {
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(small_singular_values_have_a_small_relative_error) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(factorisations_of_nan_and_infinity_terminate_with_nan) {
+BOOST_AUTO_TEST_CASE(factorisations_of_nans_and_infinities_terminate_with_nan) {
   for (const double bad : {std::numeric_limits<double>::quiet_NaN(), HUGE_VAL}) {
     const Tensor x = Tensor::of<double>({2, 2}, {1, bad, 2, 3});
     for (const char* op : {"qr", "svd"}) {

@@ -1,5 +1,5 @@
-// Compares linear_cross_entropy with the product and the loss that it fuses, at sizes that need
-// several chunks.
+// Compares linear_cross_entropy with the separate product and loss, at sizes that need several
+// chunks.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -73,7 +73,7 @@ void check(const HeadCase& c, double tolerance) {
 
 BOOST_AUTO_TEST_SUITE(linear_cross_entropy)
 
-BOOST_AUTO_TEST_CASE(agrees_with_the_unfused_ops) {
+BOOST_AUTO_TEST_CASE(linear_cross_entropy_matches_the_unfused_ops) {
   testing::for_each_simd_target([](const char*) {
     for (const bool transposed : {true, false}) {
       check({70, 13, 37, 4096, transposed, DType::f32}, 5e-6);

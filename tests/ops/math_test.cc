@@ -44,7 +44,7 @@ const std::vector<T>& points() {
                         T(-1e6),
                         T(1e22),
                         T(3.14159265358979)};
-    // Every exponent and both signs.
+    // Points with every exponent and both signs.
     for (std::uint64_t i = 0; i < 60000; ++i) {
       if constexpr (sizeof(T) == 4) {
         p.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(i * 71579)));
@@ -52,7 +52,7 @@ const std::vector<T>& points() {
         p.push_back(std::bit_cast<double>(i * 307445734561825ull));
       }
     }
-    // Dense samples in the ranges where the functions curve.
+    // Dense samples in the ranges in which the functions are strongly curved.
     const RandomStream stream{7, 0, 0};
     std::uint64_t draw = 0;
     for (const double scale : {0.01, 1.0, 2.0, 10.0, 100.0, 1000.0, 40000.0}) {
@@ -97,28 +97,28 @@ void check_both(const std::string& op, double f32_ulps, double f64_ulps) {
 
 BOOST_AUTO_TEST_SUITE(math)
 
-BOOST_AUTO_TEST_CASE(exponentials_and_logarithms) {
+BOOST_AUTO_TEST_CASE(exponentials_and_logarithms_are_accurate) {
   check_both("exp", 1, 1);
   check_both("expm1", 4, 4);
   check_both("log", 1, 1);
   check_both("log1p", 3, 3);
 }
 
-BOOST_AUTO_TEST_CASE(trigonometric) {
+BOOST_AUTO_TEST_CASE(trigonometric_functions_are_accurate) {
   check_both("sin", 3, 3);
   check_both("cos", 3, 3);
 }
 
-BOOST_AUTO_TEST_CASE(hyperbolic_and_error_function) {
+BOOST_AUTO_TEST_CASE(hyperbolic_functions_and_erf_are_accurate) {
   check_both("tanh", 2, 4);
   check_both("erf", 2, 1);
 }
 
-BOOST_AUTO_TEST_CASE(activations) {
+BOOST_AUTO_TEST_CASE(activations_are_accurate) {
   check_both("sigmoid", 2, 2);
   check_both("softplus", 4, 4);
-  // Rounding the argument of an exponential causes a relative error that grows with the argument,
-  // so the tails are checked relative to the magnitude of x.
+  // Rounding the argument of an exponential causes a relative error that grows with the argument.
+  // In the tails, the errors of gates are therefore measured relative to the magnitude of x.
   check<float>("silu", 4, 1e-8);
   check<double>("silu", 4, 1e-17);
   check<float>("gelu_erf", 4, 1.2e-7);

@@ -1,4 +1,4 @@
-// Compares a product with fused steps with the product followed by the separate steps: the bits
+// Compares a product with fused steps with the same product followed by separate steps. The bits
 // must be equal on every SIMD target and at every precision.
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(samples_match_the_unfused_ops_bit_for_bit) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(every_precision_and_shape_of_tiles) {
+BOOST_AUTO_TEST_CASE(every_precision_and_tile_shape_matches_the_unfused_ops) {
   const Attributes attributes =
       builtin_ops()
           ->at("matmul_fused")
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(every_precision_and_shape_of_tiles) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_gap_between_the_operands_of_steps_is_an_argument_error) {
+BOOST_AUTO_TEST_CASE(a_gap_between_step_operands_is_an_argument_error) {
   const Tensor x = sample_uniform({3, 3}, 1);
   const auto gap = [](const ArgumentError& e) {
     return std::string_view(e.what()).find("is missing, but operand") != std::string_view::npos;

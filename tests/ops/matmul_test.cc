@@ -41,7 +41,7 @@ void check_transposes(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 BOOST_AUTO_TEST_SUITE(matmul_op)
 
-BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_and_size) {
+BOOST_AUTO_TEST_CASE(matches_the_reference_for_all_simd_targets_and_sizes) {
   testing::for_each_simd_target([](const char*) {
     const std::int64_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 17, 31, 33, 67};
     for (const std::int64_t m : sizes) {
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(narrow_operands_match_widened_ones_bit_for_bit) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(products_of_many_tiles) {
+BOOST_AUTO_TEST_CASE(products_with_many_tiles_match_the_reference) {
   check_transposes(250, 530, 300);
   check_transposes(3, 1500, 700);
   check_transposes(1500, 2, 700);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(batch_axes_broadcast) {
 }
 
 // This holds if both products run on the same engine. On a CPU with a matrix unit, small products
-// use another engine, so the test disables matrix units.
+// use a different engine, so the test disables matrix units.
 BOOST_AUTO_TEST_CASE(an_element_has_the_same_bits_in_a_larger_product) {
   const kernels::ForcedBf16Unit forced(std::nullopt);
   const Tensor a = sample_uniform({300, 300}, 3), b = sample_uniform({300, 600}, 4);
@@ -109,23 +109,24 @@ BOOST_AUTO_TEST_CASE(an_element_has_the_same_bits_in_a_larger_product) {
   BOOST_CHECK(std::memcmp(part.raw(), whole.raw(), part.bytes()) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(infinities_and_nan_pass_through) {
+BOOST_AUTO_TEST_CASE(products_propagate_infinities_and_nans) {
   const float inf = INFINITY;
   const Tensor y = matmul(Tensor::of<float>({2, 2}, {inf, 1, 0, NAN}),
                           Tensor::of<float>({2, 1}, {2, 3}), false, false);
   BOOST_CHECK_EQUAL(y.at(0), inf);
   BOOST_CHECK(std::isnan(y.at(1)));
-  // The zeros that pad a panel must not be multiplied by the infinities next to them.
+  // The zeros that pad a panel must not be multiplied with the adjacent infinities.
   const Tensor z = matmul(Tensor::full(DType::f32, {5, 3}, inf),
                           Tensor::full(DType::f32, {3, 5}, 1), false, false);
   for (int i = 0; i < 25; ++i) BOOST_CHECK_EQUAL(z.at(i), inf);
 }
 
-BOOST_AUTO_TEST_CASE(gemm_accumulates_into_any_strides) {
+BOOST_AUTO_TEST_CASE(gemm_accumulates_into_outputs_with_any_strides) {
   testing::for_each_simd_target([](const char*) {
     for (const std::int64_t m : {2, 7, 19}) {
       const std::int64_t n = 11, k = 6, stride = 20;
-      // Both operands use every second element of a larger tensor, and C is part of wider rows.
+      // Both operands consist of every second element of a larger tensor, and C is part of wider
+      // rows.
       const Tensor a = sample_uniform({m, k, 2}, 5), b = sample_uniform({k, n, 2}, 6);
       Tensor c = sample_uniform({m, stride}, 7);
       const Tensor before = c.clone();

@@ -1,4 +1,4 @@
-// Compares matrix products with their scalar models, for every layout, dtype, precision and unit,
+// Compares matrix products with their scalar models for every layout, dtype, precision and unit,
 // with random batch axes, fused steps and prepacked weights.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -21,8 +21,8 @@ struct ProductUse {
   Sizes out;  // sizes of the product
 };
 
-/// Random batch axes of both operands and of the result. In an operand, each axis is full, 1 or
-/// absent.
+/// Draws random batch axes for both operands and the result. In an operand, the size of each axis
+/// is the full size or 1, or the axis is absent.
 void random_batch(Choices& c, Sizes& a, Sizes& b, Sizes& out) {
   for (std::int64_t rank = c.one_of({0, 0, 0, 1, 2}); rank > 0; --rank) {
     const std::int64_t size = c.one_of({0, 1, 2, 2, 3});
@@ -37,7 +37,7 @@ std::int64_t extent(Choices& c) {
   return c.one_of({0, 1, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 48, 65});
 }
 
-/// Sets a few elements to special values that products must propagate correctly.
+/// Sets a few elements to special values, which products must propagate correctly.
 void sprinkle(Choices& c, Tensor& t) {
   const std::vector<double> odd = {NAN, INFINITY, -INFINITY, 1e-44, 3e38, -0.0, 1e-30};
   for (std::int64_t k = c.within(1, 3); k > 0 && t.numel() > 0; --k) {
@@ -65,7 +65,8 @@ ProductUse random_product(Choices& c, bool may_be_double) {
   return use;
 }
 
-/// An operand for steps on a result of sizes `out`: full size, one element per column, or a scalar.
+/// Returns an operand for steps on a result of sizes `out`: full size, one element per column, or a
+/// scalar.
 Tensor step_operand(Choices& c, const Sizes& out, DType dtype) {
   switch (c.within(0, 3)) {
     case 0: return c.uniform(out, dtype);
@@ -116,7 +117,7 @@ void check_packed(std::string_view name, const ProductUse& use, Precision precis
 
 BOOST_AUTO_TEST_SUITE(matmul_twin)
 
-BOOST_AUTO_TEST_CASE(random_products_agree_with_the_scalar_model) {
+BOOST_AUTO_TEST_CASE(random_products_match_the_scalar_model) {
   for_random_cases(120, 10000, [](Choices& c) {
     const ProductUse use = random_product(c, true);
     check_twin("matmul", use.in, use.attributes);
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(random_products_agree_with_the_scalar_model) {
 
 // Computes the gradients term by term: each product a * b of an output element adds cotangent * b
 // to the gradient of a and cotangent * a to the gradient of b.
-BOOST_AUTO_TEST_CASE(random_gradients_agree_with_sums_over_terms) {
+BOOST_AUTO_TEST_CASE(random_gradients_match_sums_over_terms) {
   for_random_seeds(60, 16000, [](Choices& c) {
     Sizes a, b, batch;
     random_batch(c, a, b, batch);
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(random_gradients_agree_with_sums_over_terms) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(random_products_with_steps_agree_with_the_scalar_model) {
+BOOST_AUTO_TEST_CASE(random_products_with_steps_match_the_scalar_model) {
   for_random_cases(80, 11000, [](Choices& c) {
     ProductUse use = random_product(c, true);
     add_steps(c, use);
@@ -184,7 +185,7 @@ BOOST_AUTO_TEST_CASE(random_products_with_steps_agree_with_the_scalar_model) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(random_products_on_every_unit_agree_at_every_precision) {
+BOOST_AUTO_TEST_CASE(random_products_on_every_unit_match_the_scalar_model_at_every_precision) {
   using kernels::Bf16Unit;
   std::uint64_t seed = 12000;
   for (const auto unit :

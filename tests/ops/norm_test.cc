@@ -15,7 +15,7 @@ std::vector<double> row(const Tensor& t, std::int64_t r, std::int64_t n) {
   return values;
 }
 
-/// Compares both norms, forward and backward, with the reference.
+/// Compares both norms with the reference, forward and backward.
 void check(std::int64_t rows, std::int64_t n, DType dtype, bool centered, double tolerance) {
   const Tensor x = sample_uniform({rows, n}, 1, -1, 3).to(dtype);
   const Tensor gain = sample_uniform({n}, 2).to(dtype), bias = sample_uniform({n}, 3).to(dtype);
@@ -61,7 +61,7 @@ void check(std::int64_t rows, std::int64_t n, DType dtype, bool centered, double
 
 BOOST_AUTO_TEST_SUITE(norm_op)
 
-BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_and_size) {
+BOOST_AUTO_TEST_CASE(matches_the_reference_for_all_simd_targets_and_sizes) {
   testing::for_each_simd_target([](const char*) {
     for (const bool centered : {true, false}) {
       for (const std::int64_t n : {1, 2, 3, 7, 8, 9, 16, 17, 33, 131, 1031}) {
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_and_size) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_large_mean_does_not_spoil_the_variance) {
+BOOST_AUTO_TEST_CASE(the_variance_is_accurate_for_a_large_mean) {
   const Tensor x = Tensor::of<float>({1, 4}, {10000.f, 10001.f, 10002.f, 10003.f});
   const auto out = evaluate_op(builtin_ops()->at("layer_norm"), {x, Tensor(), Tensor()},
                                {{"axes", std::int64_t{1}}, {"eps", 0.0}});

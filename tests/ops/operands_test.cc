@@ -1,4 +1,4 @@
-// Checks required operands when an op is evaluated alone and in a graph.
+// Checks required operands, both when an op is evaluated alone and when it is added to a graph.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/ir/graph.h"

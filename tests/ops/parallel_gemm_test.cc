@@ -21,7 +21,7 @@ namespace {
 
 using testing::max_difference;
 
-// Runs the phases of a kernel with inputs a and b and output c.
+// Runs the phases of a kernel with inputs a and b, and output c.
 void run_phases(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& c,
                 Workers& workers) {
   const void* in[] = {a.raw(), b.raw()};
@@ -29,8 +29,8 @@ void run_phases(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& 
   const auto shared = Buffer::allocate(kernel.shared_scratch);
   std::vector<std::shared_ptr<Buffer>> slots;
   for (int i = 0; i < workers.slots(); ++i) slots.push_back(Buffer::allocate(kernel.slot_scratch));
-  // Scratch memory is filled with a pattern: the kernel must not read anything that it did not
-  // write.
+  // Scratch memory is filled with a pattern, because the kernel must not read anything that it did
+  // not write.
   std::memset(shared->data(), 0xFF, kernel.shared_scratch);
   for (const auto& slot : slots) std::memset(slot->data(), 0xFF, kernel.slot_scratch);
   for (const Phase& phase : kernel.phases) {
@@ -51,7 +51,7 @@ GemmBatch row_major(std::int64_t m, std::int64_t n, std::int64_t k) {
   return batch;
 }
 
-// The result of gemm() on one thread, which sums blocks of the depth in order.
+// Returns the result of gemm() on one thread, which sums blocks of the depth in order.
 Tensor by_gemm(const Tensor& a, const Tensor& b) {
   kernels::GemmProblem<float> g;
   g.m = a.size(0), g.n = b.size(1), g.k = a.size(1);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(every_tiling_matches_one_thread_bit_for_bit) {
       {250, 530, 900},   // a grid of tiles, packed for all threads
       {100, 1800, 400},  // strips of columns
       {1800, 60, 800},   // strips of rows
-      {700, 900, 3000},  // the depth split into ranges
+      {700, 900, 3000},  // depth is split into ranges
       {24, 2000, 7900},
   };
   for (const Sizes& s : sizes) {
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(split_k_has_the_same_bits_for_any_number_of_threads) {
   BOOST_CHECK_SMALL(max_difference(c, expected), 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(accumulate_adds_to_the_existing_result) {
+BOOST_AUTO_TEST_CASE(accumulation_adds_to_the_existing_result) {
   Workers workers({.threads = 2});
   for (const Sizes& s : {Sizes{3, 50, 20}, Sizes{40, 50, 20}, Sizes{40, 60, 4000},
                          Sizes{300, 400, 1500}, Sizes{20, 30, 0}}) {
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(accumulate_adds_to_the_existing_result) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_epilogue_sees_every_element_once_with_its_final_value) {
+BOOST_AUTO_TEST_CASE(the_epilogue_runs_once_on_the_final_value_of_every_element) {
   Workers workers({.threads = 4, .shuffle_seed = 7});
   for (const Sizes& s :
        {Sizes{2, 300, 40}, Sizes{300, 3, 40}, Sizes{50, 60, 4000}, Sizes{250, 530, 300},
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(narrow_operands_are_widened_exactly) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(previously_reserved_scratch_is_not_touched) {
+BOOST_AUTO_TEST_CASE(previously_reserved_scratch_memory_is_not_modified) {
   Workers workers({.threads = 1});
   const Tensor a = sample_uniform({250, 300}, 1), b = sample_uniform({300, 530}, 2);
   Kernel kernel;
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(mismatched_dtypes_are_rejected) {
       });
 }
 
-BOOST_AUTO_TEST_CASE(tilings_keep_shared_scratch_small_and_have_enough_tiles) {
+BOOST_AUTO_TEST_CASE(tilings_have_enough_tiles_and_little_shared_scratch_memory) {
   const kernels::GemmEngine& engine = kernels::fma_engine(DType::f32);
   const std::int64_t sizes[] = {9, 64, 100, 768, 1024, 3072, 8192, 50257};
   for (const std::int64_t m : sizes) {
@@ -253,7 +253,8 @@ BOOST_AUTO_TEST_CASE(tilings_keep_shared_scratch_small_and_have_enough_tiles) {
         const double work = static_cast<double>(m) * static_cast<double>(n) *
                             static_cast<double>(k) / static_cast<double>(tiling.row_ranges()) /
                             static_cast<double>(tiling.column_ranges());
-        // Either at least eight tiles, or tiles so small that distributing them does not pay.
+        // There must be at least eight tiles, unless the tiles are so small that distributing them
+        // does not pay off.
         BOOST_TEST((tiles >= 8 || work / tiles < 6e6), m << " x " << n << " x " << k);
       }
     }

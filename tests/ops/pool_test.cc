@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(max_pool_returns_maxima_and_their_positions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_first_of_equals_and_the_first_nan_win) {
+BOOST_AUTO_TEST_CASE(the_first_of_equal_maxima_or_the_first_nan_is_selected) {
   const Attributes whole{{"kernel", Ints{2, 3}}, {"stride", Ints{1, 1}}};
   const OpRecord& op = builtin_ops()->at("max_pool2d");
   const auto equal = evaluate_op(op, {Tensor::of<float>({1, 1, 2, 3}, {1, 2, 0, 2, 2, 1})}, whole);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equals_and_the_first_nan_win) {
   BOOST_CHECK_EQUAL(low[1].at(0), 0);
 }
 
-BOOST_AUTO_TEST_CASE(mean_and_its_adjoint) {
+BOOST_AUTO_TEST_CASE(mean_pooling_and_its_adjoint_match_the_reference) {
   for (const PoolCase& c : pool_cases()) {
     const Tensor x = sample_uniform(c.x, 5).to(DType::f64);
     const Tensor out = evaluate_op(builtin_ops()->at("avg_pool2d"), {x}, attributes(c))[0];

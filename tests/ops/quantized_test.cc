@@ -48,7 +48,7 @@ void check_message(const F& run, const std::string& part) {
 
 BOOST_AUTO_TEST_SUITE(quantized)
 
-BOOST_AUTO_TEST_CASE(int8_is_within_half_a_step_of_every_weight) {
+BOOST_AUTO_TEST_CASE(int8_errors_are_at_most_half_a_quantisation_step) {
   const Tensor w = sample_uniform({70, 37}, 1);
   const QuantizedMatrix m = quantize_matrix(w, kInt8, false);
   const Tensor back = dequantize(m, 70, 37);
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(int8_is_within_half_a_step_of_every_weight) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(int4_is_within_a_step_of_every_weight_and_better_than_the_plain_scale) {
+BOOST_AUTO_TEST_CASE(int4_errors_are_within_one_step_and_smaller_than_with_the_plain_scale) {
   const Tensor w = sample_uniform({96, 16}, 2);
   const QuantizedMatrix m = quantize_matrix(w, kInt4, false);
   const Tensor back = dequantize(m, 96, 16);
@@ -86,8 +86,8 @@ BOOST_AUTO_TEST_CASE(int4_is_within_a_step_of_every_weight_and_better_than_the_p
   BOOST_TEST(error < plain);
 }
 
-BOOST_AUTO_TEST_CASE(multiples_of_the_step_round_trip_exactly) {
-  // Every channel and group contains its extreme: -8 steps of 0.25, or 127 steps of 0.5.
+BOOST_AUTO_TEST_CASE(multiples_of_the_quantisation_step_round_trip_exactly) {
+  // Every channel and every group contains an extreme value: -8 steps of 0.25, or 127 steps of 0.5.
   const auto matrix = [](const std::function<double(std::int64_t row)>& value) {
     Tensor w = Tensor::empty(DType::f32, {64, 20});
     for (std::int64_t i = 0; i < w.numel(); ++i)
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_transposed_matrix_gives_the_same_bytes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(products_agree_with_products_of_floats_on_every_target) {
+BOOST_AUTO_TEST_CASE(products_match_float_products_on_every_simd_target) {
   testing::for_each_simd_target([](const char* target) {
     for (const auto format : {kInt8, kInt4}) {
       for (const std::int64_t inputs : {1, 3, 31, 32, 33, 64, 101, 515, 1030}) {
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(products_agree_with_products_of_floats_on_every_target) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(all_product_kernels_agree) {
+BOOST_AUTO_TEST_CASE(all_product_kernels_give_the_same_results) {
   testing::for_each_simd_target([](const char* target) {
     for (const auto format : {kInt8, kInt4}) {
       for (const std::int64_t inputs : {1, 30, 64, 333}) {
@@ -191,9 +191,9 @@ BOOST_AUTO_TEST_CASE(all_product_kernels_agree) {
   });
 }
 
-// Rows with values that cannot be quantised to bytes are multiplied as floats and give correct
+// Rows with values that cannot be quantised to bytes are multiplied as floats and must give correct
 // results.
-BOOST_AUTO_TEST_CASE(rows_of_extreme_values) {
+BOOST_AUTO_TEST_CASE(rows_with_extreme_values_give_correct_results) {
   for (const auto format : {kInt8, kInt4}) {
     const QuantizedMatrix m = quantize_matrix(sample_uniform({40, 5}, 11, 0.5, 1.5), format, false);
     const Tensor floats = dequantize(m, 40, 5);
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(rows_of_extreme_values) {
   }
 }
 
-// Small weights times large numbers: no partial sum may be larger than the result.
+// Small weights are multiplied with large numbers. No partial sum may be larger than the result.
 BOOST_AUTO_TEST_CASE(partial_sums_of_large_values_do_not_overflow) {
   testing::for_each_simd_target([](const char* target) {
     for (const auto format : {kInt8, kInt4}) {
@@ -236,9 +236,9 @@ BOOST_AUTO_TEST_CASE(partial_sums_of_large_values_do_not_overflow) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_error_of_a_product_comes_from_its_weights) {
-  // Uniform weights: a step is 3 / 254 or about 3 / 16, and the error is uniform within half a
-  // step.
+BOOST_AUTO_TEST_CASE(product_errors_are_bounded_by_weight_quantisation) {
+  // The weights are uniform: a step is 3 / 254 or about 3 / 16, and the error is uniform within
+  // half a step.
   const Tensor w = sample_uniform({768, 64}, 6), x = sample_uniform({4, 768}, 7);
   const Tensor exact = testing::reference_matmul(x, w, false, false);
   const double eight = rms_difference(multiply(x, quantize_matrix(w, kInt8, false), 64), exact);
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(the_error_of_a_product_comes_from_its_weights) {
   BOOST_TEST(four / rms(exact) < 0.08);
 }
 
-BOOST_AUTO_TEST_CASE(zeros_tiny_weights_and_empty_matrices) {
+BOOST_AUTO_TEST_CASE(zeros_tiny_weights_and_empty_matrices_are_supported) {
   for (const auto format : {kInt8, kInt4}) {
     const Tensor zeros = Tensor::zeros(DType::f32, {33, 5});
     BOOST_TEST(rms(dequantize(quantize_matrix(zeros, format, false), 33, 5)) == 0);
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(invalid_matrices_are_rejected) {
                             "only matrices can be quantised, not f32[4]");
 }
 
-BOOST_AUTO_TEST_CASE(a_row_beyond_the_matrix_is_a_data_error) {
+BOOST_AUTO_TEST_CASE(a_row_index_beyond_the_matrix_is_a_data_error) {
   const QuantizedMatrix m = quantize_matrix(sample_uniform({8, 5}, 8), kInt8, false);
   check_message<DataError>(
       [&] {

@@ -1,5 +1,5 @@
-// Compares products with quantised weights with their scalar models, for all byte values of weights
-// and random sizes, rows and fused steps.
+// Compares products with quantised weights with their scalar models, for all possible weight bytes
+// and for random sizes, rows and fused steps.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/ops/quantized.h"
@@ -14,7 +14,7 @@ struct Weights {
   QuantizedFormat format = QuantizedFormat::int8;
 };
 
-/// The weights of a quantised random matrix, or random bytes and scales.
+/// Returns the weights of a random matrix that was quantised, or random bytes and scales.
 Weights random_weights(Choices& c) {
   Weights w;
   w.inputs = c.one_of({0, 1, 3, 4, 5, 31, 32, 33, 64, 70, 130});
@@ -49,7 +49,7 @@ Tensor random_rows(Choices& c, const Weights& w) {
   }
   sizes.push_back(w.inputs);
   Tensor x = c.uniform(sizes, c.chance(0.15) ? DType::f64 : DType::f32);
-  // Scales the first row so that the magnitudes of the rows differ strongly.
+  // Scales the first row so that the magnitudes of the rows differ widely.
   if (x.dtype() == DType::f32 && c.chance(0.3)) {
     const std::vector<double> factors = {0, 1e-40, 1e-20, 1e15};
     const auto factor = static_cast<float>(c.one_of(factors));
@@ -63,7 +63,7 @@ Tensor random_rows(Choices& c, const Weights& w) {
 
 BOOST_AUTO_TEST_SUITE(quantized_twin)
 
-BOOST_AUTO_TEST_CASE(random_weights_agree_with_the_scalar_model) {
+BOOST_AUTO_TEST_CASE(random_weights_match_the_scalar_model) {
   for_random_cases(40, 13000, [](Choices& c) {
     const Weights w = random_weights(c);
     Attributes a = sizes_of(w);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(random_weights_agree_with_the_scalar_model) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(random_products_agree_with_the_scalar_model) {
+BOOST_AUTO_TEST_CASE(random_products_match_the_scalar_model) {
   for_random_cases(120, 14000, [](Choices& c) {
     Weights w = random_weights(c);
     check_twin("quantized_matmul", {random_rows(c, w), w.q, w.scale}, {{"outputs", w.outputs}});
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(random_products_agree_with_the_scalar_model) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(random_products_with_steps_agree_with_the_scalar_model) {
+BOOST_AUTO_TEST_CASE(random_products_with_steps_match_the_scalar_model) {
   for_random_cases(60, 15000, [](Choices& c) {
     const Weights w = random_weights(c);
     const Tensor x = random_rows(c, w);

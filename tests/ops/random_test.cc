@@ -27,7 +27,7 @@ Tensor draw(const char* op, std::int64_t n, const char* name, Attribute value) {
 
 BOOST_AUTO_TEST_SUITE(random_ops)
 
-BOOST_AUTO_TEST_CASE(words_are_philox_on_every_target) {
+BOOST_AUTO_TEST_CASE(random_words_match_philox_on_every_simd_target) {
   testing::for_each_simd_target([](const char*) {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{0xFFFFFFFE}}) {
       for (const std::int64_t blocks : {0, 1, 2, 3, 4, 5, 7, 8, 9, 17, 31}) {
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(words_are_philox_on_every_target) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(draws_agree_with_the_scalar_definition_on_every_target) {
+BOOST_AUTO_TEST_CASE(random_numbers_match_the_scalar_definition_on_every_simd_target) {
   testing::for_each_simd_target([](const char*) {
     for (const std::int64_t n : {0, 1, 2, 3, 5, 8, 17, 1023, 1025, 70001}) {
       const Tensor u32 = draw("random_uniform", n, "dtype", DType::f32);
@@ -82,14 +82,14 @@ BOOST_AUTO_TEST_CASE(dropout_applies_the_bernoulli_mask_and_scales_kept_elements
   });
 }
 
-BOOST_AUTO_TEST_CASE(probabilities_of_zero_and_one) {
+BOOST_AUTO_TEST_CASE(probabilities_of_zero_and_one_are_exact) {
   const Tensor never = draw("random_bernoulli", 5000, "p", 0.0);
   const Tensor always = draw("random_bernoulli", 5000, "p", 1.0);
   for (std::int64_t i = 0; i < 5000; ++i) {
     BOOST_REQUIRE_EQUAL(never.at(i), 0);
     BOOST_REQUIRE_EQUAL(always.at(i), 1);
   }
-  // The rate is so close to 1 that no 32-bit random word keeps an element.
+  // The rate is so close to 1 that dropout drops every element, whatever its 32-bit random word is.
   const Tensor gone = evaluate_op(builtin_ops()->at("dropout"), {sample_uniform({4000}, 1), key()},
                                   {{"rate", 1 - 0x1p-40}, {"stream", kStream}})[0];
   for (std::int64_t i = 0; i < 4000; ++i) BOOST_REQUIRE_EQUAL(gone.at(i), 0);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(moments_match_the_distributions) {
   BOOST_CHECK_SMALL(square_z - 1, 0.02);
 }
 
-BOOST_AUTO_TEST_CASE(keys_advance_and_fold) {
+BOOST_AUTO_TEST_CASE(keys_can_be_advanced_and_folded) {
   const Tensor next = evaluate_op(builtin_ops()->at("key_advance"), {key()})[0];
   BOOST_CHECK_EQUAL(next.data<std::int64_t>()[0], kSeed);
   BOOST_CHECK_EQUAL(next.data<std::int64_t>()[1], kRuns + 1);

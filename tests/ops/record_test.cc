@@ -1,4 +1,4 @@
-// Tests of the guarantees that every op record must keep, generated from the records themselves.
+// Tests of the guarantees that every op record must provide, generated from the records themselves.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <vector>
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(an_empty_record_function_converts_to_false) {
   BOOST_CHECK_THROW(with_ops({record}), ArgumentError);
 }
 
-BOOST_AUTO_TEST_CASE(no_rule_or_decomposition_is_for_an_unknown_op) {
+BOOST_AUTO_TEST_CASE(rules_and_decompositions_exist_only_for_known_ops) {
   for (const std::string& name : builtin_rules().names()) {
     BOOST_TEST((builtin_ops()->find(name) != nullptr), "rule for unknown op " << name);
   }
@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(no_rule_or_decomposition_is_for_an_unknown_op) {
   }
 }
 
-// Compares the results of float kernels with those of double kernels, for all samples that have
-// both. `for_each_way` calls its argument once per way of computing, with the name of that way.
+// Compares the results of float kernels with those of double kernels, for all samples that support
+// both. `for_each_way` calls its argument once per way of computing, with a name for that way.
 void check_float_against_double(
     const std::function<void(const std::function<void(const char*)>&)>& for_each_way) {
   for (const OpRecord* op : builtin_ops()->all()) {
@@ -75,12 +75,12 @@ void check_float_against_double(
   }
 }
 
-BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_every_target) {
+BOOST_AUTO_TEST_CASE(float_kernels_match_double_kernels_on_every_simd_target) {
   check_float_against_double(testing::for_each_simd_target);
 }
 
-// Forces products of all shapes onto matrix units.
-BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_matrix_units) {
+// Products of all shapes are forced to run on matrix units.
+BOOST_AUTO_TEST_CASE(float_kernels_match_double_kernels_on_matrix_units) {
   using kernels::Bf16Unit;
   check_float_against_double([](const std::function<void(const char*)>& body) {
     for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx}) {
@@ -91,8 +91,8 @@ BOOST_AUTO_TEST_CASE(float_kernels_agree_with_double_ones_on_matrix_units) {
   });
 }
 
-// Writing an output over an input that the record allows must give the same bits.
-BOOST_AUTO_TEST_CASE(in_place_gives_the_same_bits) {
+// If the record allows an output to overwrite an input, doing so must give the same bits.
+BOOST_AUTO_TEST_CASE(in_place_execution_gives_the_same_bits) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || op->inplace.empty()) continue;
     for (const OpSample& sample : op->samples()) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(in_place_gives_the_same_bits) {
 }
 
 // Chunks may run in any order.
-BOOST_AUTO_TEST_CASE(reversed_chunks_give_the_same_bits) {
+BOOST_AUTO_TEST_CASE(reversed_chunk_order_gives_the_same_bits) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || !has_kernel(*op)) continue;
     for (const OpSample& sample : op->samples()) {
@@ -133,13 +133,13 @@ BOOST_AUTO_TEST_CASE(reversed_chunks_give_the_same_bits) {
   }
 }
 
-// An output without readers has no memory, and the other outputs keep their bits.
+// An output without readers has no memory. The other outputs keep their bits.
 BOOST_AUTO_TEST_CASE(unused_outputs_do_not_change_the_others) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || !has_kernel(*op) || op->outputs.size() < 2) continue;
     for (const OpSample& sample : op->samples()) {
       const auto expected = evaluate_op(*op, sample.inputs, sample.attributes);
-      // First each output is the only one wanted, then each is the only unwanted one.
+      // First, each output is the only wanted one; then, each output is the only unwanted one.
       for (std::size_t which = 0; which < 2 * expected.size(); ++which) {
         const auto wanted = [&](std::size_t o) {
           return which < expected.size() ? o == which : o != which - expected.size();
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(unused_outputs_do_not_change_the_others) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(error_samples_give_their_message_with_operands_and_line) {
+BOOST_AUTO_TEST_CASE(error_samples_cause_their_message_with_operands_and_source_line) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->error_samples == nullptr) continue;
     for (const OpErrorSample& sample : op->error_samples()) {

@@ -43,7 +43,7 @@ void check_against_reference(std::string_view op, const Tensor& x, const List& a
 
 BOOST_AUTO_TEST_SUITE(reduce_ops)
 
-BOOST_AUTO_TEST_CASE(floating_reductions_equal_the_scalar_model_on_every_target) {
+BOOST_AUTO_TEST_CASE(floating_point_reductions_match_the_scalar_model_on_every_simd_target) {
   for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {
       for (const std::string_view op : {"sum", "mean", "max", "min", "prod", "logsumexp"}) {
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(floating_reductions_equal_the_scalar_model_on_every_target)
   });
 }
 
-BOOST_AUTO_TEST_CASE(any_axes) {
+BOOST_AUTO_TEST_CASE(reductions_support_any_axes) {
   const Tensor x = sample_uniform({3, 1, 4, 2, 5}, 7);
   for (const List& axes : {List{}, List{0}, List{1}, List{4}, List{0, 1}, List{0, 2}, List{0, 4},
                            List{1, 3}, List{0, 2, 4}, List{1, 2, 3}, List{0, 1, 2, 3, 4}}) {
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(long_reductions_are_split_and_stay_accurate) {
   check_against_reference("sum", sample_uniform({7, 300, 211}, 12, 0, 1), {0, 2});
 }
 
-BOOST_AUTO_TEST_CASE(integers_and_bool) {
+BOOST_AUTO_TEST_CASE(reductions_support_integers_and_bools) {
   for (const DType dtype : {DType::i64, DType::i32, DType::i8, DType::u8}) {
     const Tensor x = sample_indices({3, 5, 2}, 3, 4).to(dtype);
     for (const std::string_view op : {"sum", "max", "min", "prod"}) {
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(integers_and_bool) {
   BOOST_TEST(reduce("sum", u, {0}).at(0) == 45);  // wraps around
 }
 
-BOOST_AUTO_TEST_CASE(empty_ranges) {
+BOOST_AUTO_TEST_CASE(reductions_handle_empty_ranges) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     const Tensor x = Tensor::empty(dtype, {2, 0, 3});
     BOOST_TEST(reduce("sum", x, {1}).at(5) == 0);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(empty_ranges) {
   BOOST_CHECK_EXCEPTION(builtin_ops()->at("max").kernel(request), ShapeError, names_axis);
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity) {
+BOOST_AUTO_TEST_CASE(reductions_handle_nans_and_infinities) {
   for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {
       for (const std::int64_t n : {1, 3, 17, 40}) {
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(positions_of_extremes) {
+BOOST_AUTO_TEST_CASE(argmax_and_argmin_return_the_positions_of_extremes) {
   const Tensor x = Tensor::of<float>({2, 4}, {1, 3, 3, 0, 5, NAN, 7, NAN});
   const auto arg = [&](std::string_view op, std::int64_t axis) {
     return evaluate_op(builtin_ops()->at(op), {x}, {{"axis", axis}})[0].to_vector<std::int64_t>();
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(positions_of_extremes) {
   BOOST_TEST(arg("argmin", 0) == (List{0, 1, 0, 1}));
 }
 
-BOOST_AUTO_TEST_CASE(running_sums) {
+BOOST_AUTO_TEST_CASE(cumulative_sums_match_the_scalar_model) {
   const Tensor x = sample_uniform({2, 5, 300}, 5);
   for (const bool exclusive : {false, true}) {
     for (const bool reverse : {false, true}) {
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(running_sums) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(functions) {
+BOOST_AUTO_TEST_CASE(reduction_functions_match_their_definitions) {
   Graph g;
   const Value x = g.input("x", DType::f64, {2, 3});
   const Feed feed{{x, Tensor::of<double>({2, 3}, {1, 2, 3, 4, 6, 8})}};
@@ -200,11 +200,11 @@ BOOST_AUTO_TEST_CASE(functions) {
   BOOST_TEST(mean(g.input("s", DType::f64, {"n", 2}), 0).shape().str() == "[2]");
 }
 
-BOOST_AUTO_TEST_CASE(product_gradients_at_zeros) {
+BOOST_AUTO_TEST_CASE(product_gradients_are_correct_at_zeros) {
   Graph g;
   const Value x = g.input("x", DType::f64, {4});
   const Value first = gradient(prod(x), x);
-  // The gradient of the first element of the gradient.
+  // The gradient of the first gradient element.
   const Value second = gradient(sum(slice(first, 0, {0, 1})), x);
   for (const bool two_zeros : {false, true}) {
     const double b = two_zeros ? 0 : 3;
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(product_gradients_at_zeros) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(product_gradient_of_a_symbolic_axis) {
+BOOST_AUTO_TEST_CASE(product_gradients_support_a_symbolic_axis) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"n"});
   const Feed feed{{x, Tensor::of<double>({3}, {2, 0, 5})}};

@@ -40,7 +40,7 @@ void check(const Tensor& x, const Tensor& positions, const Attributes& attribute
 
 BOOST_AUTO_TEST_SUITE(rope_op)
 
-BOOST_AUTO_TEST_CASE(agrees_with_the_formula_on_every_target) {
+BOOST_AUTO_TEST_CASE(rope_matches_its_formula_on_every_simd_target) {
   testing::for_each_simd_target([](const char*) {
     for (const OpSample& s : builtin_ops()->at("rope").samples()) {
       check(s.inputs[0], s.inputs[1], s.attributes, 1e-6);

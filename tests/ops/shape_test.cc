@@ -17,7 +17,7 @@ namespace {
 using Doubles = std::vector<double>;
 using Move = std::function<std::optional<Sizes>(const Sizes&)>;
 
-/// Applies a function to a graph input with the type of x.
+/// Applies a function to a graph input that has the type of x.
 Tensor applied(const std::function<Value(Value)>& function, const Tensor& x) {
   Graph g;
   const Value in = g.input("x", {x.dtype(), Shape(x.sizes())});
@@ -48,7 +48,7 @@ auto says_here(std::string part) { return message_contains({std::move(part), "sh
 
 BOOST_AUTO_TEST_SUITE(shape_ops)
 
-BOOST_AUTO_TEST_CASE(permute_of_many_sizes) {
+BOOST_AUTO_TEST_CASE(permute_matches_the_scalar_model) {
   for (const std::int64_t a : {0, 1, 3, 31, 32, 33, 67}) {
     for (const std::int64_t b : {1, 4, 37}) {
       check_move([](Value x) { return transpose(x); }, {a, b}, {b, a},
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(permute_of_many_sizes) {
              });
 }
 
-BOOST_AUTO_TEST_CASE(broadcast_flip_and_slices) {
+BOOST_AUTO_TEST_CASE(broadcast_flip_and_slice_match_the_scalar_model) {
   check_move(
       [](Value x) {
         return broadcast_to(x, {4, 3, 5});
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(broadcast_flip_and_slices) {
       7);
 }
 
-BOOST_AUTO_TEST_CASE(composed_movements) {
+BOOST_AUTO_TEST_CASE(composed_shape_functions_match_the_scalar_model) {
   check_move(
       [](Value x) {
         return repeat(x, {2, 3});
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(composed_movements) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(padding_modes) {
+BOOST_AUTO_TEST_CASE(all_padding_modes_give_the_expected_values) {
   const auto padded = [](PadMode mode) {
     return elements_of(applied(
         [&](Value x) {
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(padding_modes) {
   BOOST_TEST(padded(PadMode::replicate) == (Doubles{0, 0, 0, 1, 2, 3, 3, 3, 3}));
 }
 
-BOOST_AUTO_TEST_CASE(slices_follow_python) {
+BOOST_AUTO_TEST_CASE(slices_follow_python_semantics) {
   const auto cut = [](const Slice& s) {
     return elements_of(applied([&](Value x) { return slice(x, {s}); }, counting(7)));
   };
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(slices_follow_python) {
   BOOST_TEST(cut({kMost, {}, kMost}).empty());
 }
 
-// Steps and starts that are not used to read any element may be arbitrary integers.
+// If a step or start is not used to read any element, it may be an arbitrary integer.
 BOOST_AUTO_TEST_CASE(slices_of_at_most_one_element_accept_any_step) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const auto apply = [](std::string_view op, const std::vector<Tensor>& inputs,
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(slices_of_at_most_one_element_accept_any_step) {
   BOOST_TEST(apply("slice_add", {x, one}, {{"starts", Shape{2, 0}}, {"steps", steps}}) == added);
 }
 
-BOOST_AUTO_TEST_CASE(symbolic_sizes) {
+BOOST_AUTO_TEST_CASE(symbolic_sizes_are_supported) {
   Graph g;
   const Dim seq = g.dim("seq"), batch = g.dim("batch");
   const Value x = g.input("x", DType::f32, {"batch", "seq", 6});
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(symbolic_sizes) {
   BOOST_TEST(split_equal(x, 3, -1).size() == 3u);
   BOOST_TEST((zeros(g, DType::f32, {batch, 2}).shape() == Shape{batch, 2}));
   BOOST_TEST((roll(x, 1, 1).shape() == x.shape()));
-  // The position table is too short, which is an error as soon as the sizes are known.
+  // The position table is too short; this is an error as soon as the sizes are known.
   const Value rows = slice(table, 0, {0, seq});
   const Value probe = g.input("probe", DType::f32, {"seq"});
   BOOST_CHECK_EXCEPTION(evaluate_graph({rows}, {{table, Tensor::zeros(DType::f32, {32, 6})},

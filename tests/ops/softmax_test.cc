@@ -30,7 +30,7 @@ void check_axis(const Tensor& x, int axis, bool log, double tolerance) {
 
 BOOST_AUTO_TEST_SUITE(softmax_op)
 
-BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
+BOOST_AUTO_TEST_CASE(matches_the_reference_for_all_simd_targets_axes_and_sizes) {
   testing::for_each_simd_target([](const char*) {
     for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 67, 131}) {
       for (const bool log : {false, true}) {
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_reference_on_every_target_axis_and_size) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(large_logits_masked_logits_and_nan) {
+BOOST_AUTO_TEST_CASE(large_logits_masked_logits_and_nans_are_handled) {
   const OpRecord& op = builtin_ops()->at("softmax");
   const Attributes axis{{"axis", std::int64_t{1}}};
   const float inf = INFINITY;

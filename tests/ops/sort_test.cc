@@ -23,7 +23,7 @@ std::vector<Tensor> top(const Tensor& x, std::int64_t k, std::int64_t axis, bool
 
 BOOST_AUTO_TEST_SUITE(sort_ops)
 
-BOOST_AUTO_TEST_CASE(stable_along_any_axis) {
+BOOST_AUTO_TEST_CASE(sorting_is_stable_along_any_axis) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::i32, DType::i8, DType::u8}) {
     for (const std::int64_t n : {0, 1, 2, 17, 101}) {
       for (const bool descending : {false, true}) {
@@ -53,14 +53,14 @@ BOOST_AUTO_TEST_CASE(stable_along_any_axis) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(nan_is_the_largest) {
+BOOST_AUTO_TEST_CASE(nans_are_sorted_as_the_largest_values) {
   const Tensor x = Tensor::of<float>({5}, {NAN, 1, INFINITY, NAN, -2});
   BOOST_TEST(sorted(x, 0, false)[1].to_vector<std::int64_t>() == (Ints{4, 1, 2, 0, 3}));
   BOOST_TEST(sorted(x, 0, true)[1].to_vector<std::int64_t>() == (Ints{0, 3, 2, 1, 4}));
   BOOST_TEST(top(x, 3, 0, true)[1].to_vector<std::int64_t>() == (Ints{0, 3, 2}));
 }
 
-BOOST_AUTO_TEST_CASE(k_is_checked_when_sizes_become_known) {
+BOOST_AUTO_TEST_CASE(topk_checks_k_as_soon_as_sizes_are_known) {
   const KernelRequest request{
       {{DType::f32, {3}}},
       {{DType::f32, {4}}, {DType::i64, {4}}},
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(k_is_checked_when_sizes_become_known) {
       });
 }
 
-BOOST_AUTO_TEST_CASE(an_unused_output_needs_no_scratch) {
+BOOST_AUTO_TEST_CASE(an_unused_output_needs_no_scratch_memory) {
   const auto request = [](bool values, bool indices, std::int64_t inner) {
     return KernelRequest{{{DType::f32, {50, inner}}},
                          {{DType::f32, {40, inner}, values}, {DType::i64, {40, inner}, indices}},

@@ -1,4 +1,4 @@
-// Random calls of an op that are compared with its scalar model: shared by the *_twin_test.cc
+// Random calls of an op that are compared with the op's scalar model. Shared by the *_twin_test.cc
 // files.
 #pragma once
 
@@ -26,7 +26,7 @@ class Choices {
  public:
   explicit Choices(std::uint64_t seed) : engine_(seed) {}
 
-  /// A random integer in [low, high].
+  /// Returns a random integer in [low, high].
   std::int64_t within(std::int64_t low, std::int64_t high) {
     const auto count = static_cast<std::uint64_t>(high - low) + 1;
     return low + static_cast<std::int64_t>(engine_() % count);
@@ -42,7 +42,7 @@ class Choices {
   Tensor uniform(Sizes sizes, DType dtype = DType::f32) {
     return sample_uniform(std::move(sizes), engine_()).to(dtype);
   }
-  /// Random i32 or i64 values in [0, bound). A bound of 0 is only valid for tensors without
+  /// Returns random i32 or i64 values in [0, bound). A bound of 0 is only valid for tensors without
   /// elements.
   Tensor indices(Sizes sizes, std::int64_t bound) {
     const Tensor t = sample_indices(std::move(sizes), engine_(), std::max<std::int64_t>(bound, 1));
@@ -72,7 +72,7 @@ inline std::string attribute_text(const Attribute& value) {
       value);
 }
 
-/// A description such as "attention(f32[2, 3], -, i64[4]) {axis=1}".
+/// Returns a description such as "attention(f32[2, 3], -, i64[4]) {axis=1}".
 inline std::string use_text(std::string_view op, const std::vector<Tensor>& inputs,
                             const Attributes& attributes) {
   std::vector<std::string> operands, settings;
@@ -83,8 +83,8 @@ inline std::string use_text(std::string_view op, const std::vector<Tensor>& inpu
   return fmt::format("{}({}) {{{}}}", op, fmt::join(operands, ", "), fmt::join(settings, ", "));
 }
 
-/// Compares one call of an op with its scalar model: evaluated directly, and with its chunks in
-/// reverse order over scratch memory that is filled with a pattern.
+/// Compares one call of an op with its scalar model. The op is evaluated directly, and also with
+/// its chunks in reverse order and scratch memory that is filled with a pattern.
 inline void check_twin(std::string_view name, const std::vector<Tensor>& inputs,
                        const Attributes& attributes, Precision precision = Precision::highest) {
   BOOST_TEST_CONTEXT(use_text(name, inputs, attributes)) {
@@ -106,7 +106,7 @@ inline void check_twin(std::string_view name, const std::vector<Tensor>& inputs,
 }
 
 /// Calls `body(choices)` `cases` times with different seeds. The environment variable
-/// WEFT_TWIN_ROUNDS (default 1) multiplies the number of calls. A failure message names the seed.
+/// WEFT_TWIN_ROUNDS (default 1) multiplies the number of calls. Failure messages contain the seed.
 template <class Body>
 void for_random_seeds(int cases, std::uint64_t first, Body body) {
   const char* const text = std::getenv("WEFT_TWIN_ROUNDS");
@@ -122,7 +122,7 @@ void for_random_seeds(int cases, std::uint64_t first, Body body) {
   }
 }
 
-/// As above, on every SIMD target, each with different seeds.
+/// As above, on every SIMD target, with different seeds on each target.
 template <class Body>
 void for_random_cases(int cases, std::uint64_t first, Body body) {
   for_each_simd_target([&](const char* target) {

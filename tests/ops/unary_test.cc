@@ -63,7 +63,7 @@ std::vector<T> integers(const char* op, std::vector<T> x) {
 
 BOOST_AUTO_TEST_SUITE(unary)
 
-BOOST_AUTO_TEST_CASE(exact_ops_on_every_target) {
+BOOST_AUTO_TEST_CASE(exact_ops_match_plain_loops_bit_for_bit_on_every_simd_target) {
   for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
       for (const char* op : {"neg", "abs", "sign", "square", "sqrt", "rsqrt", "reciprocal", "floor",
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(integers_wrap_around) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(clamp_bounds_numbers_and_keeps_nan) {
+BOOST_AUTO_TEST_CASE(clamp_bounds_numbers_and_preserves_nans) {
   for_each_simd_target([&](const char*) {
     const Attributes both = {{"lo", -1.0}, {"hi", 2.0}};
     const auto out = apply("clamp", Tensor::of<float>({5}, {-kInfinite, -1, 0.5f, 3, NAN}), both);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(clamp_bounds_numbers_and_keeps_nan) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(isfinite_and_not) {
+BOOST_AUTO_TEST_CASE(isfinite_and_logical_not_give_the_expected_values) {
   for_each_simd_target([&](const char*) {
     std::vector<float> x(37, 1e38f);
     x[3] = kInfinite, x[20] = -kInfinite, x[36] = NAN;
@@ -130,7 +130,7 @@ void run_row(RowKernel::Function function, const float* in, float* out, std::int
   row(operands, out, n, 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_element_does_not_depend_on_where_its_row_begins) {
+BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_start_position_of_a_row) {
   std::vector<float> x;
   for (int i = 0; i < 67; ++i) x.push_back(0.173f * static_cast<float>(i) - 5.2f);
   for_each_simd_target([&](const char* target) {
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(an_element_does_not_depend_on_where_its_row_begins) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(large_tensors_are_split_and_small_ones_are_not) {
+BOOST_AUTO_TEST_CASE(only_large_tensors_are_split_into_chunks) {
   const OpRecord& exp = builtin_ops()->at("exp");
   const auto chunks = [&](std::int64_t n) {
     const OperandSpec spec{DType::f32, {n}};
@@ -178,13 +178,13 @@ BOOST_AUTO_TEST_CASE(large_tensors_are_split_and_small_ones_are_not) {
   for (const float v : big.span<float>()) BOOST_REQUIRE(v == -3);
 }
 
-BOOST_AUTO_TEST_CASE(in_place) {
+BOOST_AUTO_TEST_CASE(in_place_execution_gives_the_same_bits) {
   std::vector<float> x = {1, 4, 9, 16, 25};
   run_row(kernels::unary_row(kernels::UnaryOp::sqrt, DType::f32), x.data(), x.data(), 5);
   BOOST_TEST(x == (std::vector<float>{1, 2, 3, 4, 5}));
 }
 
-BOOST_AUTO_TEST_CASE(errors) {
+BOOST_AUTO_TEST_CASE(invalid_operands_are_rejected) {
   BOOST_CHECK_EXCEPTION(
       apply("exp", Tensor::zeros(DType::i32, {2})), DTypeError, [](const Error& e) {
         return contains(e, "x must be f32 or f64, but is i32; convert it with cast()");

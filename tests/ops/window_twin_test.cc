@@ -1,4 +1,4 @@
-// Compares convolutions and pools with their scalar models, forward and backward, for random
+// Compares convolutions and pooling with their scalar models, forward and backward, for random
 // kernels, strides, paddings, dilations and groups.
 #include <boost/test/unit_test.hpp>
 #include <limits>
@@ -67,13 +67,13 @@ void check_conv(Choices& c, const ConvUse& use, DType dtype, Precision precision
 
 BOOST_AUTO_TEST_SUITE(window_twin)
 
-BOOST_AUTO_TEST_CASE(random_convolutions_agree_with_their_scalar_models) {
+BOOST_AUTO_TEST_CASE(random_convolutions_match_their_scalar_models) {
   for_random_cases(40, 5000, [](Choices& c) {
     check_conv(c, random_conv(c), c.chance(0.5) ? DType::f32 : DType::f64, Precision::highest);
   });
 }
 
-BOOST_AUTO_TEST_CASE(random_convolutions_on_an_emulated_matrix_unit_agree_at_every_precision) {
+BOOST_AUTO_TEST_CASE(random_convolutions_on_an_emulated_matrix_unit_match_at_every_precision) {
   const kernels::ForcedBf16Unit forced(kernels::Bf16Unit::emulated_amx);
   for_random_seeds(30, 5500, [](Choices& c) {
     const std::vector<Precision> all = {Precision::highest, Precision::high, Precision::medium};
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(random_convolutions_on_an_emulated_matrix_unit_agree_at_eve
   });
 }
 
-BOOST_AUTO_TEST_CASE(random_pools_agree_with_their_scalar_models) {
+BOOST_AUTO_TEST_CASE(random_pools_match_their_scalar_models) {
   for_random_cases(60, 6000, [](Choices& c) {
     for (;;) {
       Sizes x = {c.one_of({0, 1, 2}), c.one_of({0, 1, 3})}, out = x;
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(random_pools_agree_with_their_scalar_models) {
       Tensor image = c.uniform(x, dtype);
       check_twin("avg_pool2d", {image}, a);
       if (x[2] > 0 && x[3] > 0) {
-        // Integer values cause ties, so that the first of equal maxima matters.
+        // Integer values cause ties, which test that the first of equal maxima is used.
         if (c.chance(0.5)) image = sample_indices(x, 6, 3).to(dtype);
         check_twin("max_pool2d", {image}, a);
       }
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(random_pools_agree_with_their_scalar_models) {
 }
 
 // The cotangent of each window is added at the position of its maximum.
-BOOST_AUTO_TEST_CASE(random_gradients_of_maxima_agree_with_a_loop) {
+BOOST_AUTO_TEST_CASE(random_max_pool_gradients_match_a_plain_loop) {
   for_random_seeds(40, 6900, [](Choices& c) {
     for (;;) {
       const Sizes x = {c.within(0, 2), c.within(0, 2), c.within(1, 9), c.within(1, 9)};

@@ -1,5 +1,5 @@
-// The documentation: code on pages is compiled, links and paths exist, and pages are short. Pages
-// are all .md files: at the root, in docs/ and next to the code.
+// Checks of the documentation: code on pages is compiled, links and paths exist, and pages are
+// short. Pages are all .md files: in the root folder, in docs/ and next to the code.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -20,7 +20,8 @@ using weft::read_text_file;
 
 const fs::path kRoot = WEFT_SOURCE_DIR;
 
-/// Files of the tree with this extension, sorted; build folders and fixtures are skipped.
+/// Returns the files with this extension in the source tree, sorted. Build folders and fixtures are
+/// skipped.
 std::vector<fs::path> files(const std::string& ending, const fs::path& folder = kRoot) {
   std::vector<fs::path> found;
   for (fs::recursive_directory_iterator i(folder), end; i != end; ++i) {
@@ -43,13 +44,13 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
-/// `text` without white space: pages and sources break lines at different places.
+/// Returns `text` without white space, because pages and sources have different line breaks.
 std::string packed(std::string text) {
   std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
   return text;
 }
 
-/// The fenced code blocks of a page in this language.
+/// Returns the fenced code blocks in this language on a page.
 std::vector<std::string> blocks(const fs::path& page, const std::string& language) {
   std::vector<std::string> found;
   bool inside = false;
@@ -66,7 +67,7 @@ std::vector<std::string> blocks(const fs::path& page, const std::string& languag
   return found;
 }
 
-/// The code spans of a line.
+/// Returns the code spans in a line.
 std::vector<std::string> spans(const std::string& line) {
   static const std::regex kSpan("`([^`]+)`");
   std::vector<std::string> found;
@@ -75,7 +76,7 @@ std::vector<std::string> spans(const std::string& line) {
   return found;
 }
 
-/// True if `name` is a path relative to the page's folder or to a folder above it.
+/// Returns true if `name` is a path relative to the page's folder or to a folder above it.
 bool exists_from(const fs::path& page, const std::string& name) {
   for (fs::path folder = page.parent_path();; folder = folder.parent_path()) {
     if (fs::exists(folder / name)) return true;
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(every_cpp_block_is_part_of_a_compiled_source) {
   BOOST_TEST(count > 20u);
 }
 
-BOOST_AUTO_TEST_CASE(every_idiom_for_users_of_other_frameworks_runs) {
+BOOST_AUTO_TEST_CASE(every_idiom_for_users_of_other_frameworks_is_executed) {
   std::string source;
   for (const fs::path& file : files(".cc", kRoot / "tests/pages"))
     source += packed(read_text_file(file.string()));
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(examples_are_short_and_begin_with_a_comment) {
 }
 
 BOOST_AUTO_TEST_CASE(pages_are_short) {
-  // Tables of measurements and the list of functions are reference material.
+  // Tables of measurements and the list of functions are reference material, so they may be long.
   const std::set<std::string> long_ones = {"docs/zoo.md"};
   for (const fs::path& page : files(".md")) {
     if (long_ones.count(name_of(page)) != 0) continue;

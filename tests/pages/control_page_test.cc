@@ -1,4 +1,4 @@
-// Code blocks of docs/control-flow.md.
+// Code blocks in docs/control-flow.md.
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
@@ -18,7 +18,7 @@ using namespace weft;
 
 BOOST_AUTO_TEST_SUITE(control_page)
 
-BOOST_AUTO_TEST_CASE(a_loop_a_branch_and_their_gradients) {
+BOOST_AUTO_TEST_CASE(loops_branches_and_their_gradients_can_be_combined) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"time", "batch", 4});
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_body_uses_only_its_arguments) {
                     GraphError);
 }
 
-BOOST_AUTO_TEST_CASE(a_loop_with_a_data_dependent_length) {
+BOOST_AUTO_TEST_CASE(while_loops_have_a_data_dependent_length) {
   Graph g;
   const Value a = g.input("a", DType::f64, {});
   const auto far = [](Graph&, const std::vector<Value>& in) {

@@ -1,4 +1,4 @@
-// Code blocks of docs/gradients-and-optimizers.md.
+// Code blocks in docs/gradients-and-optimizers.md.
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 
@@ -72,14 +72,14 @@ BOOST_AUTO_TEST_CASE(gradients_are_values) {
   BOOST_TEST(back.size() + curved.size() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(gradients_are_checked) {
+BOOST_AUTO_TEST_CASE(gradients_can_be_checked) {
   const GradientReport report = check_gradients(loss, {x, g.find_variable("net.hidden.weight")},
                                                 {.feeds = {{"x", batch}}, .second_order = true});
   if (!report) std::printf("%s\n", report.message.c_str());  // the element and both values
   BOOST_TEST(report);
 }
 
-BOOST_AUTO_TEST_CASE(optimizers_and_groups) {
+BOOST_AUTO_TEST_CASE(optimizers_support_parameter_groups) {
   const ParameterGroups groups =
       group_parameters(g.parameters(), {{.where = "net.hidden.*", .learning_rate_scale = 0.1},
                                         {.where = "*.bias", .weight_decay = 0}});
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(optimizers_and_groups) {
   BOOST_TEST(by_size.gradients.size() == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_in_shards) {
+BOOST_AUTO_TEST_CASE(a_batch_can_be_split_into_shards) {
   const Value of_shards = mse(y, ones_like(y), Reduction::shard_mean);
   const Program step = Program("step")
                            .output("loss", of_shards)
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_batch_in_shards) {
   BOOST_TEST(session.value("net.out.bias").at(0) != 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(a_custom_schedule_and_optimizer) {
+BOOST_AUTO_TEST_CASE(schedules_and_optimizers_can_be_customised) {
   const Schedule halving([](Value step) { return 0.01 * pow(0.5, floor(step / 100.0)); });
   const Program train = Program("train")
                             .output("loss", loss)
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_custom_schedule_and_optimizer) {
   BOOST_TEST(session.run(train, {{"x", batch}})["loss"].item<float>() < before / 2);
 }
 
-BOOST_AUTO_TEST_CASE(sparse_updates_of_large_tables) {
+BOOST_AUTO_TEST_CASE(large_tables_can_have_sparse_updates) {
   const Value ids = g.input("ids", DType::i32, {"batch"});
   const Value rows = embedding(net / "tok", ids, {.vocab = 1000, .width = 3});
   const Value loss = mean(square(rows - x));

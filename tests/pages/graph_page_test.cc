@@ -1,4 +1,4 @@
-// Code blocks of docs/graphs.md.
+// Code blocks in docs/graphs.md.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/gradients.h"
@@ -24,7 +24,7 @@ Value gated_block(const Scope& at, Value x, std::int64_t width) {
 
 BOOST_AUTO_TEST_SUITE(graph_page)
 
-BOOST_AUTO_TEST_CASE(a_model_of_layers_and_its_programs) {
+BOOST_AUTO_TEST_CASE(a_model_of_layers_has_several_programs) {
   Graph g;
   const Value tokens = g.input("tokens", DType::i32, {"batch", "seq"});
   const Value targets = g.input("targets", DType::i32, {"batch", "seq"});
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(sizes_are_symbols) {
   BOOST_TEST(mean_length.rank() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(weights_are_shared_frozen_and_renamed) {
+BOOST_AUTO_TEST_CASE(weights_can_be_shared_frozen_and_renamed) {
   Graph g;
   const Scope net(g, "net");
   const Value tokens = g.input("tokens", DType::i32, {"batch", "seq"});
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(one_model_function_yields_two_programs) {
   BOOST_TEST(session.value("net.norm.running_mean").at(0) != 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(random_numbers_and_state) {
+BOOST_AUTO_TEST_CASE(runs_advance_random_keys_and_update_state) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"batch", 8});
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(random_numbers_and_state) {
   BOOST_TEST(session.value("net.seen").item<std::int64_t>() == 6);
 }
 
-BOOST_AUTO_TEST_CASE(a_custom_gradient) {
+BOOST_AUTO_TEST_CASE(gradients_can_be_customised) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   // Straight-through estimator: rounds in the forward pass, identity in the backward pass.
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_custom_gradient) {
   BOOST_TEST(results["slope"].at(1) == 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(named_values_are_fetched_and_programs_printed) {
+BOOST_AUTO_TEST_CASE(named_values_can_be_fetched_and_programs_printed) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 3});
   const Value h = tanh(x);

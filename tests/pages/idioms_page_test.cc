@@ -1,5 +1,5 @@
-// The idioms of docs/from-pytorch.md and docs/from-ggml.md. Each occurs once, in a program that
-// runs.
+// The idioms in docs/from-pytorch.md and docs/from-ggml.md. Each idiom occurs once, in a program
+// that is executed.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -68,7 +68,7 @@ Value block(const Scope& at, Value x, std::int64_t width) {
 
 BOOST_FIXTURE_TEST_SUITE(idioms_page, Idioms)
 
-BOOST_AUTO_TEST_CASE(tensors) {
+BOOST_AUTO_TEST_CASE(tensor_idioms_run) {
   const Tensor a = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   const Tensor b = Tensor::zeros(DType::f32, {2, 3});
   const Tensor c = Tensor::full(DType::i64, {2}, -100);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(tensors) {
   BOOST_TEST(half.bytes() == 8u);
 }
 
-BOOST_AUTO_TEST_CASE(functions) {
+BOOST_AUTO_TEST_CASE(function_idioms_run) {
   const Variable w =
       net.variable("w", DType::f32, {16, 16}, {.initializer = Initializer::normal(0.1)});
   const Variable table =
@@ -156,7 +156,7 @@ Value dropped(const Scope& net, Value x, Value images) {
   return sum(dropout(net, x, 0.1)) + sum(channel_dropout(net, images, 0.1));
 }
 
-BOOST_AUTO_TEST_CASE(modes_and_images) {
+BOOST_AUTO_TEST_CASE(mode_and_image_idioms_run) {
   const auto model = [](const Scope& at, Value h) {
     return linear(at / "head", dropout(at, h, 0.2), 4);
   };
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(modes_and_images) {
   BOOST_TEST(mine.at(3) == 4);
 }
 
-BOOST_AUTO_TEST_CASE(attention_and_caches) {
+BOOST_AUTO_TEST_CASE(attention_and_cache_idioms_run) {
   const Value heads = permute(reshape(x, {"batch", "seq", 4, 4}), {0, 2, 1, 3});
   const Value q = heads, k = heads, v = heads;
   const Value positions = g.input("positions", DType::i64, {"seq"});
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(attention_and_caches) {
   session.reset_caches();
 }
 
-BOOST_AUTO_TEST_CASE(control) {
+BOOST_AUTO_TEST_CASE(control_flow_idioms_run) {
   const Variable w =
       net.variable("w", DType::f32, {16, 16}, {.initializer = Initializer::normal(0.1)});
   const Value h0 = zeros(g, DType::f32, {g.dim("batch"), 16});
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(control) {
   run();
 }
 
-BOOST_AUTO_TEST_CASE(a_module_and_its_training_loop) {
+BOOST_AUTO_TEST_CASE(the_module_and_training_loop_idioms_run) {
   const std::vector<NamedTensors> batches = {
       {{"x", normal_tensor({4, 16}, 1)}, {"labels", integer_tensor({4}, 1, 0, 4)}}};
   Graph g;
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_module_and_its_training_loop) {
   BOOST_TEST(session.value("net.2.weight").numel() == 64);
 }
 
-BOOST_AUTO_TEST_CASE(training) {
+BOOST_AUTO_TEST_CASE(training_idioms_run) {
   const Value y = linear(net / "out", linear(net / "body", x, 16), 4);
   const Value loss = mean(square(y));
   const Variable w = g.find_variable("net.out.weight");
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(training) {
   BOOST_TEST(derived.size() == 5u);
 }
 
-BOOST_AUTO_TEST_CASE(gradient_accumulation) {
+BOOST_AUTO_TEST_CASE(the_gradient_accumulation_idiom_runs) {
   const Value y = linear(net / "out", x, 16);
   const Value loss = mse(y, t, Reduction::shard_mean);
   const Program train = Program("train")

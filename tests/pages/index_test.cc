@@ -1,4 +1,4 @@
-// Uses of the public functions that no example and no other test uses (cmake/docs/index.py).
+// Uses of those public functions that no example and no other test uses (cmake/docs/index.py).
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstddef>
@@ -46,7 +46,7 @@ std::vector<float> at_three_points(const std::function<Value(Value)>& f) {
 
 BOOST_AUTO_TEST_SUITE(index)
 
-BOOST_AUTO_TEST_CASE(elementwise) {
+BOOST_AUTO_TEST_CASE(elementwise_functions_compute_the_expected_values) {
   using Floats = std::vector<float>;
   BOOST_TEST((at_three_points([](Value x) { return sub(x, 1); }) == Floats{-2.5f, -0.5f, 1}));
   BOOST_TEST((at_three_points([](Value x) { return div(x, 2); }) == Floats{-0.75f, 0.25f, 1}));
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(elementwise) {
   BOOST_TEST(std::abs(tanh[2] - 1.9546f) < 1e-4f);
 }
 
-BOOST_AUTO_TEST_CASE(reductions_and_recurrences) {
+BOOST_AUTO_TEST_CASE(reductions_and_recurrences_compute_the_expected_values) {
   BOOST_TEST(at_three_points([](Value x) { return argmin(x); })[0] == 0);
   BOOST_TEST(at_three_points([](Value x) { return sum_to(x, Shape{1}); })[0] == 1);
   const std::vector<float> running =
@@ -87,7 +87,8 @@ BOOST_AUTO_TEST_CASE(attention_returns_the_logsumexp_of_its_scores) {
   BOOST_TEST(std::abs(lse.at(0) - std::log(2.0)) < 1e-6);
 }
 
-// Custom functions accept numbers like library functions, and errors name the line of the caller.
+// Custom functions can accept numbers in the same way as library functions, and errors name the
+// line of the caller.
 Value halfway(const Arg& from, const Arg& to) {
   const ArgPair pair = resolve_pair(from, to, "halfway");
   return apply_binary("mul", apply_binary("add", pair.a, pair.b), 0.5);
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(omitted_members_have_defaults) {
   BOOST_TEST((attachment.bytes.empty() && variable.aliases.empty()));
 }
 
-BOOST_AUTO_TEST_CASE(layers) {
+BOOST_AUTO_TEST_CASE(layer_functions_give_the_expected_results) {
   Graph g;
   const Scope net(g, "net");
   const Value x = g.input("x", DType::f32, {"batch", "time", 6});
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(layers) {
   BOOST_TEST(he.b == 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(optimizers) {
+BOOST_AUTO_TEST_CASE(optimizer_functions_give_the_expected_results) {
   Graph g;
   const Variable w = g.variable("w", DType::f32, {3}, {.initializer = Initializer::ones()});
   const Loss loss = std::vector{w.value()};  // gradients instead of a loss
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(optimizers) {
   BOOST_TEST(adapters.scale() == 2.0);
 }
 
-BOOST_AUTO_TEST_CASE(profiles) {
+BOOST_AUTO_TEST_CASE(profiles_record_steps) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", "n"});
   Session session(g, {.profile = true});
@@ -189,7 +190,7 @@ BOOST_AUTO_TEST_CASE(profiles) {
   BOOST_TEST(profile.entries().size() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(memory) {
+BOOST_AUTO_TEST_CASE(memory_functions_give_the_expected_results) {
   const std::vector<std::size_t> bytes = {64, 128};
   const std::vector<std::shared_ptr<Buffer>> buffers = Buffer::allocate_together(bytes);
   BOOST_TEST(buffers[1]->allocated());
@@ -208,7 +209,7 @@ BOOST_AUTO_TEST_CASE(memory) {
   BOOST_TEST(hash_value(Attribute(std::int64_t{1})) != hash_value(Attribute(std::int64_t{2})));
 }
 
-BOOST_AUTO_TEST_CASE(models) {
+BOOST_AUTO_TEST_CASE(model_functions_give_the_expected_results) {
   const std::vector<std::int32_t> ids = {0, 1, 0, 1, 2};
   NGramOptions options;
   options.order = 2;

@@ -1,4 +1,4 @@
-// Code blocks of docs/custom-operations.md.
+// Code blocks in docs/custom-operations.md.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -63,7 +63,7 @@ OpRecord row_product_record() {
 
 BOOST_AUTO_TEST_SUITE(operations_page)
 
-BOOST_AUTO_TEST_CASE(custom_operations) {
+BOOST_AUTO_TEST_CASE(custom_operations_can_be_used_in_graphs) {
   const auto ops = with_ops({swish_record(), row_product_record()});
   Graph g(ops);
   const Value x = g.input("x", DType::f32, {"n", 3});

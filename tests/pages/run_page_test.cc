@@ -1,4 +1,4 @@
-// Code blocks of docs/sessions.md, docs/debugging.md and docs/memory-and-speed.md.
+// Code blocks in docs/sessions.md, docs/debugging.md and docs/memory-and-speed.md.
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace weft;
 
-/// A small network with a training step; its `predict` program is saved as "net.weft".
+/// A small network with a training step. Its `predict` program is saved as "net.weft".
 struct ServedNet {
   Graph g;
   Scope net = Scope(g, "net");
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(many_threads_serve_one_copy_of_the_weights) {
   BOOST_TEST(answered == 400);
 }
 
-BOOST_AUTO_TEST_CASE(a_store_has_a_writer_and_readers) {
+BOOST_AUTO_TEST_CASE(a_store_may_have_one_writer_and_several_readers) {
   const auto store = std::make_shared<VariableStore>();
   Session trainer(g, store, {.seed = 1});
   Session reader(g, store, {.threads = 1});
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_store_has_a_writer_and_readers) {
   BOOST_TEST(store->version("net.out.weight") == 20u);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_is_cancelled_or_writes_into_caller_memory) {
+BOOST_AUTO_TEST_CASE(a_run_can_be_cancelled_or_write_into_caller_memory) {
   Session session(g, {.seed = 1});
   const Tensor batch = normal_tensor({8, 16}, 1);
   std::atomic<bool> stop = true;
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_cancelled_or_writes_into_caller_memory) {
   BOOST_TEST(first == memory[0]);
 }
 
-BOOST_AUTO_TEST_CASE(cost_and_memory_before_a_run) {
+BOOST_AUTO_TEST_CASE(cost_and_memory_are_known_before_a_run) {
   Session session(g, {.seed = 1});
   const auto plan = session.plan(train, {{"x", {256, 16}}});  // runs nothing
   std::printf("%s\n%s\n", plan->memory().text(5).c_str(), plan->cost().text(5).c_str());
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(cost_and_memory_before_a_run) {
   BOOST_TEST(report.arena <= arena * 9 / 10);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_is_profiled) {
+BOOST_AUTO_TEST_CASE(runs_can_be_profiled) {
   Session session(g, {.seed = 1, .profile = true});
   session.run(train, {{"x", normal_tensor({64, 16}, 1)}});
   std::printf("%s", session.profile().table(5).c_str());
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_run_is_profiled) {
   BOOST_TEST(trace.size() > 100u);
 }
 
-BOOST_AUTO_TEST_CASE(quantised_weights_and_lower_precision) {
+BOOST_AUTO_TEST_CASE(weights_can_be_quantised_and_products_run_at_lower_precision) {
   const Checkpoint file = load_checkpoint(path);
   const QuantizedModel small =
       quantize({file.program("predict")}, *file.store(), {.weights = WeightFormat::int8});
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(quantised_weights_and_lower_precision) {
   BOOST_TEST(small.weights.size() == 10u);
 }
 
-BOOST_AUTO_TEST_CASE(a_nan_is_traced_to_its_node) {
+BOOST_AUTO_TEST_CASE(a_nan_can_be_traced_to_its_node) {
   const Value wrong = log(y - 1e9);
   const Program program = Program("wrong").output("wrong", wrong);
   const Tensor batch = normal_tensor({2, 16}, 1);

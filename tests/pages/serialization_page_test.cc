@@ -1,4 +1,4 @@
-// Code blocks of docs/checkpoints.md.
+// Code blocks in docs/checkpoints.md.
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 #include <string>
@@ -35,7 +35,7 @@ struct SavedTraining {
 
 BOOST_FIXTURE_TEST_SUITE(serialization_page, SavedTraining)
 
-BOOST_AUTO_TEST_CASE(a_training_run_is_resumed) {
+BOOST_AUTO_TEST_CASE(a_training_run_can_be_resumed) {
   Session session(g, {.seed = 1});
   session.run(train, {{"x", batch}});
   save_checkpoint(path, session, {train, predict},
@@ -49,14 +49,14 @@ BOOST_AUTO_TEST_CASE(a_training_run_is_resumed) {
   BOOST_TEST(file.attachment("notes").bytes == "after one step");
 }
 
-BOOST_AUTO_TEST_CASE(a_file_contains_only_what_its_programs_need) {
+BOOST_AUTO_TEST_CASE(a_file_contains_only_the_variables_that_its_programs_need) {
   Session session(g, {.seed = 1});
   session.run(train, {{"x", batch}});
   save_checkpoint(path, session, {predict});  // no optimizer state, no random keys
   BOOST_TEST(load_checkpoint(path).tensors().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_training_file_becomes_an_inference_file) {
+BOOST_AUTO_TEST_CASE(an_inference_file_can_be_extracted_from_a_training_file) {
   Session session(g, {.seed = 1});
   const std::string small = folder.path("small.weft");
   save_checkpoint(path, session, {train, predict}, {.attachments = {{"notes", "text/plain", ""}}});
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_training_file_becomes_an_inference_file) {
   BOOST_TEST(load_checkpoint(small).tensors().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(weights_are_loaded_into_another_model) {
+BOOST_AUTO_TEST_CASE(weights_can_be_loaded_into_another_model) {
   const std::string weights = folder.path("weights.safetensors");
   write_safetensors(weights, {{"body.weight", normal_tensor({4, 16}, 1)},
                               {"head.bias", Tensor::zeros(DType::f32, {2})}});
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(weights_are_loaded_into_another_model) {
       bitwise_equal(session.value("net.out.weight"), read_tensors(weights).at("body.weight")));
 }
 
-BOOST_AUTO_TEST_CASE(files_are_checked) {
+BOOST_AUTO_TEST_CASE(files_can_be_verified) {
   Session session(g, {.seed = 1});
   save_checkpoint(path, session, {predict});
   verify_file(path);  // every checksum; FormatError with the byte offset of the first damage

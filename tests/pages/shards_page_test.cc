@@ -1,4 +1,4 @@
-// Code blocks of docs/distributed-training.md.
+// Code blocks in docs/distributed-training.md.
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(ranks_match_a_single_process_bit_for_bit) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(ranks_save_together) {
+BOOST_AUTO_TEST_CASE(all_ranks_save_one_checkpoint_together) {
   const testing::TemporaryFolder folder;
   const std::string path = folder / "net.weft";
   ThreadWorld threads(3);
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(ranks_save_together) {
   BOOST_TEST(load_checkpoint(path).tensors().size() > 4u);
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_all_shards_are_one_output) {
+BOOST_AUTO_TEST_CASE(the_rows_of_all_shards_form_one_output) {
   Graph g;
   const Value images = g.input("images", DType::f32, {"batch", 6});
   const Value logits = classifier(Scope(g, "net"), images);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(rows_of_all_shards_are_one_output) {
   BOOST_TEST(session.run(evaluate, {rows(0, kBatch)[0]})["logits"].sizes() == (Sizes{kBatch, 4}));
 }
 
-BOOST_AUTO_TEST_CASE(the_parts_of_a_step_are_printed) {
+BOOST_AUTO_TEST_CASE(the_parts_of_a_step_can_be_printed) {
   Graph g;
   const Scope net(g, "net");
   const Value images = g.input("images", DType::f32, {"batch", 6});
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(the_parts_of_a_step_are_printed) {
   BOOST_TEST(text.find("rank 0 of 4 computes 0 to 1") != std::string::npos, text);
 }
 
-BOOST_AUTO_TEST_CASE(a_layer_is_split_across_ranks) {
+BOOST_AUTO_TEST_CASE(a_layer_can_be_split_across_ranks) {
   ThreadWorld threads(2);
   threads.run([&](const std::shared_ptr<Transport>& end) {
     const World world(end);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_layer_is_split_across_ranks) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(ranks_exchange_values) {
+BOOST_AUTO_TEST_CASE(ranks_can_exchange_values) {
   ThreadWorld threads(2);
   threads.run([&](const std::shared_ptr<Transport>& end) {
     const World world(end);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(ranks_exchange_values) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_custom_loss) {
+BOOST_AUTO_TEST_CASE(custom_losses_can_be_computed_in_shards) {
   Graph g;
   const Value error = g.input("error", DType::f32, {"batch"});
   const Value weight = g.input("weight", DType::f32, {"batch"});

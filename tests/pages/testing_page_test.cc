@@ -1,4 +1,4 @@
-// Code blocks of docs/testing.md.
+// Code blocks in docs/testing.md.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/check_gradients.h"

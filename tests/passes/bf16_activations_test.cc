@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Two layers and their gradients: m is only read by two products.
+// A network with two layers and their gradients. Only two products read m.
 struct Net {
   Graph graph;
   Variable up, down;
@@ -43,29 +43,29 @@ int narrow_operands(const Program& program, const PassOptions& options) {
 
 BOOST_AUTO_TEST_SUITE(bf16_activations_pass)
 
-BOOST_AUTO_TEST_CASE(only_at_medium_and_without_other_readers) {
+BOOST_AUTO_TEST_CASE(activations_are_narrowed_only_at_medium_and_without_other_readers) {
   Net net;
   BOOST_TEST(narrow_operands(net.train, {}) == 0);
   BOOST_TEST(narrow_operands(net.train, {.precision = Precision::high}) == 0);
-  // m is an operand of the product with `down` and of its gradient. The gradient of y also has two
-  // products as its readers.
+  // m is an operand of the product with `down` and of its gradient. The gradient of y is also read
+  // by two products.
   BOOST_TEST(narrow_operands(net.train, {.precision = Precision::medium}) == 4);
   BOOST_TEST(narrow_operands(net.train, {.disabled = {"bf16_activations"},
                                          .precision = Precision::medium}) == 0);
   net.train.precision(Precision::medium);
   BOOST_TEST(narrow_operands(net.train, {}) == 4);
-  // The precision of a product itself takes precedence.
+  // The precision of an individual product takes precedence.
   Net exact(Precision::highest);
   exact.train.precision(Precision::medium);
   BOOST_TEST(narrow_operands(exact.train, {}) == 0);
-  // An output must keep its values.
+  // A program output must keep its values.
   Net seen;
   const Value m = square(matmul(seen.graph.find_input("x"), seen.up));
   seen.train.output("m", m);
   BOOST_TEST(narrow_operands(seen.train, {.precision = Precision::medium}) == 2);
 }
 
-BOOST_AUTO_TEST_CASE(results_have_the_error_of_medium) {
+BOOST_AUTO_TEST_CASE(results_have_the_error_of_medium_precision) {
   Net net;
   const NamedTensors feeds = {{"x", sample_uniform({5, 3, 40}, 3).to(DType::f32)}};
   const auto run = [&](Precision precision) {

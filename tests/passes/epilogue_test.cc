@@ -1,4 +1,4 @@
-// Elementwise steps after a product move into it if possible.
+// Elementwise steps after a product are moved into the product if possible.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/gradients.h"
@@ -29,7 +29,7 @@ Module passed(const Program& program) {
 
 BOOST_AUTO_TEST_SUITE(epilogue)
 
-BOOST_AUTO_TEST_CASE(bias_activation_and_residual_move_into_the_product) {
+BOOST_AUTO_TEST_CASE(bias_activation_and_residual_are_fused_into_the_product) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 8}), r = g.input("r", DType::f32, {"rows", 6});
   const Value w = g.input("w", DType::f32, {8, 6}), b = g.input("b", DType::f32, {6});
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(bias_activation_and_residual_move_into_the_product) {
              "%3 = add(%0, %1); %4 = gelu_erf(%3); %5 = add(%2, %4); return %5");
 }
 
-BOOST_AUTO_TEST_CASE(a_single_step_moves_for_any_order_of_operands) {
+BOOST_AUTO_TEST_CASE(a_single_step_is_fused_for_any_order_of_operands) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 8}), w = g.input("w", DType::f32, {8, 6});
   const Value r = g.input("r", DType::f32, {"rows", 6});
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_single_step_moves_for_any_order_of_operands) {
   BOOST_TEST(products[0]->attributes().text("program") == "%2 = sub(%1, %0); return %2");
 }
 
-BOOST_AUTO_TEST_CASE(a_value_read_by_the_backward_pass_is_a_second_result) {
+BOOST_AUTO_TEST_CASE(a_value_read_by_the_backward_pass_becomes_a_second_result) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 8});
   const Variable w = g.variable("w", DType::f32, {8, 6}), b = g.variable("b", DType::f32, {6});
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_value_read_by_the_backward_pass_is_a_second_result) {
   BOOST_TEST(two);
 }
 
-BOOST_AUTO_TEST_CASE(steps_move_into_products_with_quantised_weights) {
+BOOST_AUTO_TEST_CASE(steps_are_fused_into_products_with_quantised_weights) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"rows", 8}), r = g.input("r", DType::f32, {"rows", 6});
   const Variable w = g.variable("w", DType::f32, {8, 6}, {.initializer = Initializer::normal(1)});
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(steps_move_into_products_with_quantised_weights) {
       if (!n->inputs().empty()) ops.push_back(n->op().name);
     }
     BOOST_TEST(ops == std::vector<std::string>{"quantized_matmul_fused"}, tt::per_element());
-    // Equal bits to separate steps, for few rows and for many.
+    // The bits equal those of separate steps, for few rows and for many.
     Session with(*model.graph, model.store);
     const Module plain = run_passes(clone_program(model.programs[0]), {.disabled = {"epilogue"}});
     Session without(*plain.graph, model.store, {.passes = false});

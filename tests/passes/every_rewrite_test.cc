@@ -1,7 +1,7 @@
-// Passes must not change any bit: every elementwise op applied to every elementwise op, reductions,
-// movements, casts and products, in every supported dtype, on values for which rewrites are likely
-// to be wrong (ends of ranges, both zeros, infinities, NaN, denormals). The tests do not depend on
-// a list of rewrites, so new rewrites are tested automatically.
+// Passes must not change any bit. The tests apply every elementwise op, and also reductions,
+// movements, casts and products, to every elementwise op in every supported dtype, on values for
+// which rewrites are likely to be wrong (ends of ranges, both zeros, infinities, NaN, denormals).
+// The tests do not depend on a list of rewrites, so new rewrites are tested automatically.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -28,7 +28,7 @@ Tensor integers() {
                           1, 2, 5, static_cast<T>(Limits::max() - 1), Limits::max()});
 }
 
-// Values for which rewrites are likely to be wrong.
+// Returns values for which rewrites are likely to be wrong.
 Tensor extremes(DType dtype) {
   switch (dtype) {
     case DType::i64: return integers<std::int64_t>();
@@ -52,8 +52,8 @@ Tensor extremes(DType dtype) {
       .to(dtype);
 }
 
-// Repeats a tensor `times` times, as a whole or element by element, to form pairs with the values
-// of another tensor.
+// Repeats a tensor `times` times, either as a whole or element by element, to form all pairs with
+// the values of another tensor.
 Tensor spread(const Tensor& t, std::int64_t times, bool each) {
   const std::size_t size = dtype_size(t.dtype());
   Tensor out = Tensor::empty(t.dtype(), {t.numel() * times});
@@ -66,25 +66,26 @@ Tensor spread(const Tensor& t, std::int64_t times, bool each) {
   return out;
 }
 
-// True if elements are equal in every bit, or up to `tolerance` for sums in another order.
+// Returns true if the elements are equal in every bit, or within `tolerance` for sums in a
+// different order.
 bool same(const Tensor& a, const Tensor& b, std::int64_t i, double tolerance) {
   const std::size_t size = dtype_size(a.dtype());
   const auto at = [&](const Tensor& t) { return t.raw() + static_cast<std::size_t>(i) * size; };
   if (std::equal(at(a), at(a) + size, at(b))) return true;
-  // Sign and payload of a NaN may differ.
+  // The sign and payload of a NaN may differ.
   if (!is_floating(a.dtype())) return false;
   return (std::isnan(a.at(i)) && std::isnan(b.at(i))) ||
          std::abs(a.at(i) - b.at(i)) <= tolerance * std::max(1.0, std::abs(b.at(i)));
 }
 
-// Values of one program, with their descriptions.
+// Values of one program with their descriptions.
 struct Cases {
   Graph g;
   NamedTensors feeds;
   Program program{"p"};
   std::vector<std::string> texts;
   DType dtype;
-  Value x, y, flag;  // all pairs of extremes, and a condition
+  Value x, y, flag;  // all pairs of extreme values, and a condition
 
   explicit Cases(DType d) : dtype(d) {
     const Tensor values = extremes(d);
@@ -135,7 +136,7 @@ struct Step {
   std::string text;
 };
 
-// Every elementwise op with the attributes of its samples, and casts to every dtype.
+// Returns every elementwise op with the attributes of its samples, and casts to every dtype.
 std::vector<Step> elementwise_steps() {
   std::vector<Step> steps;
   for (const OpRecord* op : builtin_ops()->all()) {
@@ -158,7 +159,7 @@ std::vector<Step> elementwise_steps() {
   return steps;
 }
 
-// True if a run may fail because integers are divided by zero or have negative exponents.
+// Returns true if a run may fail because integers are divided by zero or have negative exponents.
 bool may_fail(const Step& step, const Value& v) {
   return (step.op->name == "div" || step.op->name == "pow") && !is_floating(v.dtype());
 }

@@ -1,4 +1,4 @@
-// Fuses the last layer with its loss, and sums with values that are inserted into zeros.
+// Fuses the last layer with its loss, and fuses sums with values that are inserted into zeros.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -32,7 +32,7 @@ struct Head {
   Module passed(const Program& program) {
     return run_passes(clone_program(program), {.verify = true});
   }
-  // Compares results with and without passes, up to rounding.
+  // Compares the results with and without passes, up to rounding errors.
   void check_values(const Program& program) {
     Session fused(g, {.seed = 3, .threads = 1, .verify = true, .poison = true});
     Session plain(g, {.seed = 3, .threads = 1, .passes = false});
@@ -60,7 +60,7 @@ BOOST_FIXTURE_TEST_CASE(a_training_step_computes_logits_once, Head) {
   check_values(p);
 }
 
-BOOST_FIXTURE_TEST_CASE(either_layout_and_no_bias, Head) {
+BOOST_FIXTURE_TEST_CASE(both_weight_layouts_and_layers_without_bias_are_fused, Head) {
   const Variable other =
       g.variable("other", DType::f32, {8, 11}, {.initializer = Initializer::normal(0.5)});
   const Value loss = cross_entropy(matmul(x, other), targets, {.ignore_index = 4});
@@ -115,7 +115,7 @@ BOOST_FIXTURE_TEST_CASE(other_readers_of_logits_prevent_fusion, Head) {
   BOOST_TEST(count(passed(Program("q").output("l", turned)).program, "cross_entropy") == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(two_heads, Head) {
+BOOST_FIXTURE_TEST_CASE(two_heads_are_fused_separately, Head) {
   const Variable second =
       g.variable("second", DType::f32, {11, 8}, {.initializer = Initializer::normal(0.5)});
   const Value loss = cross_entropy(linear(x, weight, bias), targets) +
@@ -128,8 +128,8 @@ BOOST_FIXTURE_TEST_CASE(two_heads, Head) {
   check_values(p);
 }
 
-// Only values inserted into zeros may be added to the other operand instead.
-BOOST_FIXTURE_TEST_CASE(values_inserted_into_nonzero_tensors_stay_separate_sums, Head) {
+// Only values that are inserted into zeros may be added directly to the other operand.
+BOOST_FIXTURE_TEST_CASE(values_inserted_into_nonzero_tensors_remain_separate_sums, Head) {
   const Value ids = g.input("ids", DType::i64, {"batch"});
   feeds.emplace_back("ids", sample_indices({2}, 5, 2));
   const Value ones = full(g, DType::f32, x.shape(), 1.0);
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(a_tied_embedding_adds_to_the_gradient_of_the_head, Head)
     BOOST_TEST(n->input(0).node().op().name == "linear_cross_entropy_with_grad");
   }
   check_values(p);
-  // No buffer of the table's size in the arena.
+  // The arena has no buffer of the table's size.
   Session session(g, {.threads = 1});
   const auto plan = session.plan(p, {{"x", {2, 3, 8}}, {"targets", {2, 3}}, {"ids", {2, 3}}});
   for (const PlanBuffer& b : plan->buffers) {

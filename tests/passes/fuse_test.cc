@@ -33,7 +33,7 @@ void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   }
 }
 
-// A random graph over values of several shapes: elementwise ops, sums that are used again, a matrix
+// A random graph on values of several shapes: elementwise ops, sums that are used again, a matrix
 // product, dropout, and variables with in-place updates.
 struct RandomGraph {
   Graph g;
@@ -109,9 +109,9 @@ BOOST_AUTO_TEST_SUITE(fuse_pass)
 BOOST_AUTO_TEST_CASE(random_graphs_keep_their_bits) {
   std::size_t groups = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    // Several short rows share a tile, and long rows have their own tiles.
+    // Several short rows share a tile; each long row has its own tiles.
     const std::int64_t rows = seed % 3 == 0 ? 3 : 37, columns = seed % 3 == 0 ? 1500 : 5 + seed % 2;
-    // Matrix products of long rows are slow, so only a few seeds use them.
+    // Matrix products with long rows are slow, so only a few seeds use them.
     if (seed % 3 == 0 && seed > 18) continue;
     RandomGraph graph(seed, rows, columns);
     BOOST_TEST_CONTEXT("seed " << seed) {
@@ -131,7 +131,7 @@ struct Leaves {
   Value row = g.input("row", DType::f32, {4});
 };
 
-BOOST_FIXTURE_TEST_CASE(a_chain_is_one_node, Leaves) {
+BOOST_FIXTURE_TEST_CASE(a_chain_becomes_one_node, Leaves) {
   const Module m = fused(Program("p").output("z", tanh(x * row + y)));
   const auto programs = programs_of(m.program);
   BOOST_REQUIRE_EQUAL(programs.size(), 1u);
@@ -151,7 +151,7 @@ BOOST_FIXTURE_TEST_CASE(values_with_other_readers_are_results, Leaves) {
   BOOST_TEST(programs[0] == "%2 = mul(%0, %1); %3 = tanh(%2); return %2, %3");
 }
 
-BOOST_FIXTURE_TEST_CASE(no_group_closes_a_cycle, Leaves) {
+BOOST_FIXTURE_TEST_CASE(fused_groups_do_not_create_cycles, Leaves) {
   // a and b could form a group with c, but c depends on a sum of a.
   const Value a = x * y;
   const Value b = a - sum(a, {1}, true);
@@ -163,7 +163,7 @@ BOOST_FIXTURE_TEST_CASE(no_group_closes_a_cycle, Leaves) {
 }
 
 BOOST_FIXTURE_TEST_CASE(ops_of_different_shapes_are_not_fused, Leaves) {
-  // row + 1 is small: it is computed once and broadcast.
+  // row + 1 is small, so it is computed once and broadcast.
   const Module m = fused(Program("p").output("z", relu(x * tanh(row + 1.0))));
   const auto programs = programs_of(m.program);
   BOOST_REQUIRE_EQUAL(programs.size(), 2u);
@@ -179,7 +179,7 @@ BOOST_FIXTURE_TEST_CASE(integer_division_keeps_its_check, Leaves) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(source_locations_and_reports_survive, Leaves) {
+BOOST_FIXTURE_TEST_CASE(fusion_preserves_source_locations_and_reports, Leaves) {
   Graph::Frame frame(g, "layer", SourceLocation::current(), "net.layer");
   const Program p = Program("p").output("z", sum(tanh(x * row + y)));
   Session session(g, {.threads = 1});
@@ -193,7 +193,7 @@ BOOST_FIXTURE_TEST_CASE(source_locations_and_reports_survive, Leaves) {
 }
 
 // A chain that is only read by a sum over the last axes is never stored.
-BOOST_FIXTURE_TEST_CASE(reductions_end_chains, Leaves) {
+BOOST_FIXTURE_TEST_CASE(reductions_are_fused_at_the_end_of_chains, Leaves) {
   const auto ops_of = [](const Program& p) {
     std::vector<std::string> names;
     const Module m = fused(p);
@@ -207,7 +207,7 @@ BOOST_FIXTURE_TEST_CASE(reductions_end_chains, Leaves) {
              boost::test_tools::per_element());
   BOOST_TEST(ops_of(Program("p").output("s", mean(abs(x * row - y), {1}, true))) == one,
              boost::test_tools::per_element());
-  // The sum stays if it is over a leading axis, or if the chain has other readers.
+  // The sum remains a separate step if it is over a leading axis or if the chain has other readers.
   const std::vector<std::string> two = {"square", "sum"};
   BOOST_TEST(ops_of(Program("p").output("s", sum(square(x), {0}))) == two,
              boost::test_tools::per_element());
@@ -217,13 +217,13 @@ BOOST_FIXTURE_TEST_CASE(reductions_end_chains, Leaves) {
 }
 
 BOOST_AUTO_TEST_CASE(reductions_keep_their_bits) {
-  // Rows shorter and longer than a block, whole tensors that are split, and special values.
+  // Rows that are shorter or longer than a block, whole tensors that are split, and special values.
   for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {1, 1}, {7, 3}, {5, 1000}, {3, 1024}, {3, 1025}, {2, 5000}, {300, 700}, {1, 400000}}) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"rows", "columns"});
     const Value a = g.input("a", DType::f32, {"columns"});
-    const auto chain = [&](double c) { return (x - c) * a; };  // no common subexpressions
+    const auto chain = [&](double c) { return (x - c) * a; };  // has no common subexpressions
     Program p("p");
     p.output("sum", sum(tanh(chain(0.1)))).output("mean", mean(square(chain(0.2)), {1}));
     p.output("max", max(sin(chain(0.3)), {1}, true)).output("min", min(chain(0.4) / 3.0));
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(reductions_keep_their_bits) {
 }
 
 // Clipping by the global norm reads every gradient once.
-BOOST_AUTO_TEST_CASE(a_global_norm_stores_no_squares) {
+BOOST_AUTO_TEST_CASE(a_global_norm_does_not_store_squares) {
   Graph g;
   std::vector<Value> gradients;
   for (int i = 0; i < 30; ++i) {
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(common_subexpressions_are_merged_after_differentiation) {
   BOOST_TEST(count["matmul"] == 2);
 }
 
-// AdamW: one node per parameter updates the parameter and both moments in place.
+// AdamW: one node per parameter updates the parameter and both of its moments in place.
 BOOST_AUTO_TEST_CASE(optimizers_update_in_place) {
   Graph g;
   const Value x = g.input("x", DType::f32, {8, 100});
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(optimizers_update_in_place) {
   for (const PlanUpdate& u : plan->updates) BOOST_TEST(u.direct);
 }
 
-BOOST_AUTO_TEST_CASE(the_maximum_of_an_empty_axis_is_the_same_error_fused_and_unfused) {
+BOOST_AUTO_TEST_CASE(the_maximum_of_an_empty_axis_is_the_same_error_with_and_without_fusion) {
   for (const char* name : {"max", "min"}) {
     Graph g;
     const Value x = g.input("x", DType::f32, {2, "n"});

@@ -1,5 +1,5 @@
-// Information that every pass must preserve: a pass builds a new graph, and whatever it does not
-// copy is lost for later passes.
+// Information that every pass must preserve. A pass builds a new graph, and information that it
+// does not copy is lost for later passes.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// A program that gives every pass something to do. Its sums are only valid because of the
-// requirement that "rows" equals "lines".
+// A program that contains something for every pass to change. Its sums are only valid because of
+// the requirement that "rows" equals "lines".
 struct Everything {
   Graph g;
   Program p{"everything"};
@@ -47,7 +47,7 @@ struct Everything {
     const Value loss = cross_entropy(linear(state, classes), ids);
     const Value added = index_add(zeros(g, DType::f32, {50, 8}), ids, fused) +
                         g.constant(sample_uniform({50, 8}, 3));
-    // Two loops over the same operands, with a product that does not depend on the carry.
+    // Two loops over the same operands, both with a product that does not depend on the carry.
     const auto loop = [&](double factor) {
       return scan(g, {zeros(g, DType::f32, {1, 8})}, {unsqueeze(x, 1)}, {weight},
                   [&](Graph&, const ScanElements& in) {
@@ -72,7 +72,7 @@ std::vector<std::string> requirements(const Graph& g) {
   return result;
 }
 
-// All properties of a program, one per line.
+// Returns all properties of a program, one per line.
 std::vector<std::string> properties(const Program& p) {
   std::vector<std::string> lines = {p.name(), std::to_string(static_cast<int>(*p.precision()))};
   for (const Value& v : p.inputs()) {
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(every_pass_keeps_requirements_variables_inputs_outputs_and_
       for (const std::string& one : requirements(e.g)) {
         BOOST_TEST(std::count(kept.begin(), kept.end(), one) > 0, one);
       }
-      // Later passes evaluate the shape rules again.
+      // Later passes evaluate the shape rules again, which must succeed.
       verify_program(clone_program(done.program).program);
     }
   }

@@ -1,4 +1,4 @@
-// Helpers to match nodes by op and to find the consumers of a value.
+// Helpers that match nodes by op and find the consumers of a value.
 #include "weft/graph/passes/match.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(an_undefined_value_matches_no_op) {
   BOOST_TEST(!is(Value(), "add"));
 }
 
-BOOST_AUTO_TEST_CASE(uses_are_operands_in_the_order_of_their_nodes) {
+BOOST_AUTO_TEST_CASE(uses_are_listed_in_node_order) {
   Graph g;
   const Value x = g.input("x", DType::f32, {4});
   const Value square = x * x, sum = x + square;

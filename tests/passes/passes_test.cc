@@ -15,13 +15,14 @@
 namespace weft {
 namespace {
 
-// Fusion is disabled because it would hide the expressions that these tests check; it has its own
+// Fusion is disabled because it would hide the expressions that these tests check. It has its own
 // tests.
 const PassOptions kVerified = {.disabled = {"fuse"}, .verify = true};
 
 using testing::says;
 
-// The graph after the passes as "add(%x, %y)", for outputs that are one small expression.
+// Returns the graph after the passes as text such as "add(%x, %y)", for outputs that are one small
+// expression.
 std::string expression(Value v) {
   if (!v.defined()) return "_";
   const Node& n = v.node();
@@ -73,11 +74,11 @@ BOOST_FIXTURE_TEST_CASE(zeros_and_ones_are_removed_only_if_no_bit_changes, Leave
   BOOST_TEST(after_passes(i * 0) == "mul(i, {0})");
   BOOST_TEST(after_passes(x * broadcast_to(f(1), x.shape())) == "x");
   BOOST_TEST(after_passes(f(1) * broadcast_to(row, x.shape())) == "broadcast_to(row)");
-  // A wider zero determines the shape of the result, so it stays.
+  // A zero with a larger shape determines the shape of the result, so it stays.
   BOOST_TEST(after_passes(row + broadcast_to(f(-0.0), x.shape())) != "row");
 }
 
-BOOST_FIXTURE_TEST_CASE(signs, Leaves) {
+BOOST_FIXTURE_TEST_CASE(negations_are_simplified, Leaves) {
   BOOST_TEST(after_passes(-(-x)) == "x");
   BOOST_TEST(after_passes(-(-(-x))) == "neg(x)");
   BOOST_TEST(after_passes(x + (-y)) == "sub(x, y)");
@@ -88,7 +89,7 @@ BOOST_FIXTURE_TEST_CASE(signs, Leaves) {
   BOOST_TEST(after_passes(abs(-x)) == "abs(x)");
 }
 
-BOOST_FIXTURE_TEST_CASE(repetition, Leaves) {
+BOOST_FIXTURE_TEST_CASE(repeated_ops_are_simplified, Leaves) {
   BOOST_TEST(after_passes(relu(relu(x))) == "relu(x)");
   BOOST_TEST(after_passes(floor(floor(x))) == "floor(x)");
   BOOST_TEST(after_passes(maximum(x, x)) == "x");
@@ -109,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(ops_that_check_their_data_are_not_removed, Leaves) {
   BOOST_TEST(after_passes(where(none, x / y, y)) == "y");
 }
 
-BOOST_FIXTURE_TEST_CASE(casts, Leaves) {
+BOOST_FIXTURE_TEST_CASE(casts_are_removed_only_if_no_information_is_lost, Leaves) {
   BOOST_TEST(after_passes(apply("cast", {x}, {{"dtype", DType::f32}})) == "x");
   const auto there_and_back = [&](Value v, DType d) {
     return after_passes(cast(cast(v, d), v.dtype()));
@@ -119,11 +120,11 @@ BOOST_FIXTURE_TEST_CASE(casts, Leaves) {
   BOOST_TEST(there_and_back(x, DType::i64) == "cast(cast(x))");
   BOOST_TEST(there_and_back(i, DType::i64) == "i");
   BOOST_TEST(there_and_back(i, DType::f64) == "i");
-  BOOST_TEST(there_and_back(i, DType::f32) == "cast(cast(i))");  // 24 bits
+  BOOST_TEST(there_and_back(i, DType::f32) == "cast(cast(i))");  // f32 has only 24 significant bits
   BOOST_TEST(there_and_back(b, DType::i8) == "b");
 }
 
-BOOST_FIXTURE_TEST_CASE(movement, Leaves) {
+BOOST_FIXTURE_TEST_CASE(movement_ops_are_merged, Leaves) {
   const Value z = g.input("z", DType::f32, {2, 3, 4});
   BOOST_TEST(after_passes(apply("reshape", {z}, {{"shape", z.shape()}})) == "z");
   BOOST_TEST(after_passes(reshape(reshape(z, {24}), {4, 6})) == "reshape(z)");
@@ -151,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(movement, Leaves) {
   BOOST_TEST(after_passes(apply("concat", {z}, {{"axis", std::int64_t{1}}})) == "z");
 }
 
-BOOST_FIXTURE_TEST_CASE(transposes_move_into_matmul, Leaves) {
+BOOST_FIXTURE_TEST_CASE(transposes_are_moved_into_matmul, Leaves) {
   const Value a = g.input("a", DType::f32, {2, 3, 5}), c = g.input("c", DType::f32, {2, 7, 5});
   BOOST_TEST(after_passes(matmul(a, transpose(c))) == "matmul(a, c)");
   BOOST_TEST(after_passes(matmul(transpose(transpose(a)), transpose(c))) == "matmul(a, c)");
@@ -173,7 +174,7 @@ BOOST_FIXTURE_TEST_CASE(matmul_reads_narrow_operands, Leaves) {
              "matmul(w, cast(h))");
 }
 
-BOOST_FIXTURE_TEST_CASE(barriers_and_clones_stay, Leaves) {
+BOOST_FIXTURE_TEST_CASE(barriers_and_clones_are_kept, Leaves) {
   BOOST_TEST(after_passes(-optimization_barrier(-x)) == "neg(optimization_barrier(neg(x)))");
   BOOST_TEST(after_passes(optimization_barrier(f(1))) == "optimization_barrier({1})");
   const OpRecord& mul = g.ops().at("mul");
@@ -182,7 +183,7 @@ BOOST_FIXTURE_TEST_CASE(barriers_and_clones_stay, Leaves) {
   BOOST_TEST(after_passes(again) == "mul(x, {1})");
 }
 
-BOOST_FIXTURE_TEST_CASE(constants_fold, Leaves) {
+BOOST_FIXTURE_TEST_CASE(constants_are_folded, Leaves) {
   BOOST_TEST(after_passes(x * (f(2) + f(3))) == "mul(x, {5})");
   BOOST_TEST(after_passes(x * (f(2) - f(1))) == "x");
   BOOST_TEST(after_passes(apply("dim_value", {}, {{"dim", Dim(7)}, {"dtype", DType::i64}})) ==
@@ -195,7 +196,7 @@ BOOST_FIXTURE_TEST_CASE(constants_fold, Leaves) {
                  "iota", {},
                  {{"shape", Shape{1000}}, {"axis", std::int64_t{0}}, {"dtype", DType::i64}})) ==
              "iota()");
-  // An invalid division is reported when it is executed.
+  // An invalid division is reported when the program runs.
   BOOST_TEST(after_passes(g.scalar(DType::i32, 1) / g.scalar(DType::i32, 0)) == "div({1}, {0})");
   BOOST_TEST(after_passes(f(2) + f(3), {.disabled = {"fold", "fuse"}, .verify = true}) ==
              "add({2}, {3})");
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(calls_are_inlined) {
   BOOST_TEST(once.type().str() == "f32[4*batch]");
   BOOST_TEST(after_passes(once) == "reshape(add(x, x))");
   BOOST_TEST(after_passes(once, {.disabled = {"inline", "fuse"}, .verify = true}) == "call(x)");
-  // A call that is a recomputed clone is not merged with the first call.
+  // A call that was cloned for recomputation is not merged with the first call.
   Node& again = g.apply(g.ops().at("call"), {x}, {{"body", std::string("twice")}},
                         SourceLocation::current(), g.next_instance());
   const Module m = run_passes(
@@ -244,7 +245,7 @@ BOOST_AUTO_TEST_CASE(calls_are_inlined) {
       GraphError, says("output 0 of function 'leak'"));
 }
 
-BOOST_AUTO_TEST_CASE(requirements_of_a_body_apply_to_the_caller) {
+BOOST_AUTO_TEST_CASE(requirements_in_a_function_body_apply_to_the_caller) {
   Graph g;
   define_function(g, "halves", {{"a", DType::f32, {"n"}}, {"h", DType::f32, {"m"}}},
                   [](Graph& body, const std::vector<Value>& in) {
@@ -270,7 +271,7 @@ BOOST_AUTO_TEST_CASE(custom_gradients_are_functions) {
   BOOST_TEST(y.type().str() == x.type().str());
   BOOST_TEST(after_passes(y) == "mul(x, x)");
   BOOST_TEST(g.function("square").gradient == "square.gradient");
-  // Equal custom gradients share their functions; a different one needs another name.
+  // Equal custom gradients share their functions. A different gradient needs a different name.
   custom_gradient(g, "square", {y}, forward, gradient);
   BOOST_TEST(g.functions().size() == 2u);
   BOOST_CHECK_EXCEPTION(
@@ -292,7 +293,7 @@ BOOST_AUTO_TEST_CASE(custom_gradients_are_functions) {
                   [](Graph&, const std::vector<Value>&) { return std::vector<Value>{Value()}; });
 }
 
-BOOST_AUTO_TEST_CASE(results_are_the_same_bits_with_and_without_passes) {
+BOOST_AUTO_TEST_CASE(results_are_bit_exact_with_and_without_passes) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   const Value f = g.scalar(DType::f32, -0.0);
@@ -315,7 +316,7 @@ BOOST_AUTO_TEST_CASE(results_are_the_same_bits_with_and_without_passes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_pipeline_is_visible) {
+BOOST_AUTO_TEST_CASE(the_pass_pipeline_can_be_inspected) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   std::vector<std::string> seen;
@@ -347,7 +348,7 @@ BOOST_AUTO_TEST_CASE(the_pipeline_is_visible) {
   BOOST_TEST(run_passes(clone_program(Program("empty"))).program.outputs().empty());
 }
 
-BOOST_AUTO_TEST_CASE(passes_can_be_disabled_by_the_names_of_earlier_versions) {
+BOOST_AUTO_TEST_CASE(passes_can_be_disabled_by_their_names_in_earlier_versions) {
   const std::vector<std::pair<std::string, std::string>> renamed = {
       {"quantized", "fold_dequantize"},
       {"join_head", "fuse_linear_cross_entropy"},
@@ -367,7 +368,7 @@ BOOST_AUTO_TEST_CASE(passes_can_be_disabled_by_the_names_of_earlier_versions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(long_chains_do_not_recurse) {
+BOOST_AUTO_TEST_CASE(long_chains_are_processed_without_recursion) {
   Graph g;
   Value v = g.input("x", DType::f32, {"n"});
   for (int i = 0; i < 100000; ++i) v = v + 1;

@@ -1,5 +1,5 @@
-// Sizes that exceed all memory: every record is planned with them, and either the bytes in the plan
-// are correct or there is an error. Nothing is executed.
+// Sizes that exceed all memory. Every record is planned with such sizes; either the bytes in the
+// plan must be correct, or an error must be thrown. Nothing is executed.
 #include <sys/resource.h>
 
 #include <boost/test/unit_test.hpp>
@@ -32,11 +32,11 @@ constexpr std::int64_t kHostile[] = {0,
                                      std::int64_t{1} << 62,
                                      kMax};
 
-// The shadow memory of sanitizers counts as address space.
+// The shadow memory of sanitizers counts as address space, so the limit cannot be used with them.
 constexpr bool kCanLimit = !testing::kSanitized;
 
-// Limits the additional address space of the process during its lifetime: the memory for planning
-// must not grow with the planned sizes.
+// Limits the additional address space of the process for as long as it exists, because the memory
+// for planning must not grow with the planned sizes.
 class AddressLimit {
  public:
   explicit AddressLimit(std::size_t more) {
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(every_record_is_planned_correctly_or_rejected) {
   BOOST_TEST(refused > 500);
 }
 
-BOOST_AUTO_TEST_CASE(the_error_names_op_sizes_and_line) {
+BOOST_AUTO_TEST_CASE(errors_name_the_op_the_sizes_and_the_source_line) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   const Program p = Program("p").output("y", reshape(x, {g.dim("n"), 1}) + x);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(the_error_names_op_sizes_and_line) {
                         contains({"input 'x' of program 'p'", "f32[9223372036854775807]"}));
 }
 
-BOOST_AUTO_TEST_CASE(sizes_given_by_name_and_those_of_variables_are_bounded_too) {
+BOOST_AUTO_TEST_CASE(sizes_given_by_name_and_sizes_of_variables_are_also_bounded) {
   Graph g;
   const Variable cache = g.variable("kv", DType::f32, {"n", "m"}, {.kind = VariableKind::cache});
   const Program p = Program("p").output("s", sum(cache));

@@ -1,4 +1,4 @@
-// Plans: placement of values, reports, and detection of broken plans by the verifier.
+// Plans: placement of values, reports, and detection of invalid plans by the verifier.
 #include "weft/graph/plan/plan.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void check_broken(const std::function<void(Plan&)>& damage, const std::string& m
 
 BOOST_AUTO_TEST_SUITE(plans)
 
-BOOST_AUTO_TEST_CASE(update_is_in_place_after_other_readers) {
+BOOST_AUTO_TEST_CASE(updates_are_in_place_after_all_other_readers) {
   Example e;
   const Plan plan = plan_of(e.program);
   BOOST_REQUIRE_EQUAL(plan.updates.size(), 1u);
@@ -82,8 +82,8 @@ BOOST_AUTO_TEST_CASE(update_is_in_place_after_other_readers) {
   BOOST_TEST(plan.arena_bytes <= 2 * 1024 + 64u);
 }
 
-// The chain from either variable to the value could be computed in place, but not both.
-BOOST_AUTO_TEST_CASE(two_variables_updated_with_one_value_share_no_memory) {
+// The chain from either variable to the value could be computed in place, but not both chains.
+BOOST_AUTO_TEST_CASE(two_variables_updated_with_one_value_do_not_share_memory) {
   Graph g;
   const Variable a = g.variable("a", DType::f32, {64}), b = g.variable("b", DType::f32, {64});
   const auto halved = [&](Variable v) {
@@ -94,11 +94,12 @@ BOOST_AUTO_TEST_CASE(two_variables_updated_with_one_value_share_no_memory) {
   BOOST_TEST(plan.updates[UpdateId(0)].direct != plan.updates[UpdateId(1)].direct);
 }
 
-BOOST_AUTO_TEST_CASE(in_place_only_if_the_operand_has_no_later_reader) {
+BOOST_AUTO_TEST_CASE(steps_are_in_place_only_if_the_operand_has_no_later_reader) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {64});
-  const Value h = scale(x, 2);  // never over the feed
-  const Value a = scale(h, 3);  // not over h, which b reads too, unless this step is last
+  const Value h = scale(x, 2);  // must never overwrite the feed
+  // must not overwrite h, which b also reads, unless this step is last
+  const Value a = scale(h, 3);
   const Value b = add(h, a);
   const Plan plan = plan_of(Program("p").output("y", sum(b)));
   int written_over = 0;
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(small_independent_steps_share_a_wave) {
   BOOST_TEST(plan.waves[WaveId(0)].steps.size() == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(reports_memory_and_cost) {
+BOOST_AUTO_TEST_CASE(plans_report_memory_and_cost) {
   Example e;
   const Plan plan = plan_of(e.program);
   const MemoryReport memory = plan.memory();
@@ -140,7 +141,7 @@ BOOST_AUTO_TEST_CASE(reports_memory_and_cost) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unbound_symbols_name_the_line) {
+BOOST_AUTO_TEST_CASE(errors_for_unbound_symbols_name_the_source_line) {
   Graph g(engine_ops());
   const Value i =
       g.apply("iota", {},
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(unbound_symbols_name_the_line) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(check_of_a_computed_index_comes_before_updates) {
+BOOST_AUTO_TEST_CASE(computed_indices_are_checked_before_updates) {
   Graph g(engine_ops());
   const Value index = g.input("index", DType::i64, std::initializer_list<AxisSize>{});
   const Variable w = g.variable("w", DType::f32, {64});
@@ -168,7 +169,7 @@ BOOST_AUTO_TEST_CASE(check_of_a_computed_index_comes_before_updates) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_verifier_detects_broken_plans) {
+BOOST_AUTO_TEST_CASE(the_verifier_detects_invalid_plans) {
   check_broken([](Plan& p) { std::swap(p.waves[WaveId(0)], p.waves[WaveId(1)]); }, "reads value");
   check_broken([](Plan& p) { p.waves.back().steps.clear(); }, "runs 0 times");
   check_broken([](Plan& p) { p.waves.back().steps.push_back(StepId(0)); }, "runs 2 times");

@@ -19,8 +19,8 @@ namespace {
 using testing::engine_ops;
 using Index = std::size_t;
 
-// A forward and a backward pass: steps 0..n-1 compute activations of 1024 bytes, each from the
-// previous one; steps n..2n-1 each read the last gradient and one activation. Step i < n costs
+// A forward and a backward pass. Steps 0..n-1 compute activations of 1024 bytes, each from the
+// previous one; steps n..2n-1 each read the previous gradient and one activation. Step i < n costs
 // `cost(i)`.
 template <class Cost>
 RecomputeProblem forward_and_backward(int n, Cost cost) {
@@ -83,7 +83,7 @@ void check_order(const RecomputeProblem& p, const Recomputed& recomputed) {
   }
 }
 
-// A small network: layers of t_scale and t_add, a backward pass that reads all of them, and
+// A small network with layers of t_scale and t_add, a backward pass that reads all of them, and
 // in-place updates.
 struct Net {
   Graph g{engine_ops()};
@@ -116,7 +116,7 @@ std::size_t needed(const Program& program, std::size_t guard = 0) {
   return specialise(compile(program, {}), {}, {.guard = guard})->arena_bytes;
 }
 
-// The number after `words` in the message.
+// Returns the number after `words` in the message.
 std::size_t number_after(const std::string& message, const std::string& words) {
   const std::size_t at = message.find(words);
   BOOST_REQUIRE_MESSAGE(at != std::string::npos, "'" << words << "' is missing in: " << message);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_SUITE(recompute)
 
 BOOST_AUTO_TEST_CASE(a_sufficient_budget_needs_no_recomputation) {
   const RecomputeProblem p = forward_and_backward(6, [](int) { return 100.0; });
-  // Six activations and a gradient.
+  // The peak consists of six activations and a gradient.
   BOOST_TEST(peak_bytes(p, nothing(p)) == 7 * 1024u);
   const auto chosen = choose_recomputed(p, 7 * 1024);
   BOOST_REQUIRE(chosen.has_value());
@@ -175,8 +175,8 @@ BOOST_AUTO_TEST_CASE(cheap_steps_are_recomputed_first) {
 BOOST_AUTO_TEST_CASE(steps_whose_operands_change_are_not_recomputed) {
   RecomputeProblem p = forward_and_backward(12, [](int) { return 100.0; });
   for (int s = 0; s < 12; ++s) p.steps[StepId(s)].rematerialise_before = StepId(14);
-  // The steps can only run again for the first steps of the backward pass, which saves next to
-  // nothing.
+  // The values can only be recomputed for the first steps of the backward pass, which saves almost
+  // no memory.
   BOOST_TEST(!choose_recomputed(p, 6 * 1024).has_value());
   for (int s = 0; s < 12; ++s) p.steps[StepId(s)].rematerialise_before = StepId(24);
   BOOST_TEST(choose_recomputed(p, 9 * 1024).has_value());
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(plans_fit_the_budget_and_are_valid) {
   BOOST_TEST(least < whole * 6 / 10);
   for (const std::size_t budget : {whole, whole - 64, (whole + least) / 2, least}) {
     for (const std::size_t guard : {0u, 64u}) {
-      if (guard > 0 && budget == least) continue;  // guards need memory too
+      if (guard > 0 && budget == least) continue;  // guards also need memory
       BOOST_TEST_CONTEXT("budget " << budget << " of " << whole << ", guard " << guard) {
         const auto plan = specialise(compile(net.program, {}), {},
                                      {.guard = guard, .memory_budget = budget + 32 * guard});
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(reports_list_recomputed_steps) {
   BOOST_TEST(plan->cost().flops == whole->cost().flops + flops);
 }
 
-BOOST_AUTO_TEST_CASE(the_error_for_a_small_budget_names_the_smallest_possible_one) {
+BOOST_AUTO_TEST_CASE(errors_for_small_budgets_name_the_smallest_possible_budget) {
   const Net net(24);
   const std::size_t least = smallest_budget(net.program);
   const auto compiled = compile(net.program, {});
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(recomputation_gives_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_verifier_detects_wrong_recomputation) {
+BOOST_AUTO_TEST_CASE(the_verifier_detects_invalid_recomputation) {
   const Net net(24);
   const auto good =
       specialise(compile(net.program, {}), {}, {.memory_budget = smallest_budget(net.program)});

@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-// Steps 0..n-1 compute values of 1000 bytes, steps n..2n-1 reduce one of them each to 10 bytes, and
-// step 2n reads all results.
+// Steps 0..n-1 compute values of 1000 bytes, steps n..2n-1 each reduce one of these values to 10
+// bytes, and step 2n reads all results.
 ScheduleProblem wide(int n) {
   ScheduleProblem p;
   const ValueId small(n);
@@ -50,7 +50,7 @@ void check_legal(const ScheduleProblem& p, const std::vector<StepId>& order) {
 
 BOOST_AUTO_TEST_SUITE(scheduling)
 
-BOOST_AUTO_TEST_CASE(reduces_the_peak) {
+BOOST_AUTO_TEST_CASE(scheduling_reduces_peak_memory) {
   const ScheduleProblem p = wide(10);
   BOOST_TEST(peak_bytes(p, given_order(p)) == 10010u);
   const std::vector<StepId> order = schedule(p);
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(reduces_the_peak) {
   BOOST_TEST(peak_bytes(p, order) == 1100u);
 }
 
-BOOST_AUTO_TEST_CASE(respects_edges) {
+BOOST_AUTO_TEST_CASE(scheduling_respects_dependencies) {
   ScheduleProblem p = wide(4);
   p.edges = {{StepId(3), StepId(4)}, {StepId(2), StepId(0)}};
   check_legal(p, schedule(p));
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(respects_edges) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(keeps_the_given_order_without_a_benefit) {
+BOOST_AUTO_TEST_CASE(scheduling_keeps_the_given_order_if_changing_it_has_no_benefit) {
   ScheduleProblem p;
   for (int i = 0; i < 50; ++i) {
     ScheduleProblem::Step step;
@@ -81,8 +81,8 @@ BOOST_AUTO_TEST_CASE(keeps_the_given_order_without_a_benefit) {
   BOOST_TEST(schedule(p) == given_order(p), boost::test_tools::per_element());
 }
 
-// A backward pass: the gradient of each step is read by the next one and by a step for the gradient
-// of a weight, which is streamed. A streamed value needs no memory after its step, so delaying the
+// A backward pass. The gradient of each step is read by the next step and by a step for a weight
+// gradient, which is streamed. A streamed value needs no memory after its step, so delaying the
 // step has no benefit.
 BOOST_AUTO_TEST_CASE(streamed_values_are_computed_as_early_as_possible) {
   constexpr int kLayers = 4;
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(offsets_never_overlap) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const RandomStream random{seed, 0, 0};
     std::vector<MemoryBlock> blocks;
-    // The last seeds have more blocks than the quadratic method accepts.
+    // The last seeds have more blocks than the quadratic method supports.
     const std::uint64_t count = seed < 18 ? 200 : 9000;
     for (std::uint64_t i = 0; i < count; ++i) {
       const int begin = static_cast<int>(random.word(3 * i) % 100);

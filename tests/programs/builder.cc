@@ -48,7 +48,7 @@ bool Builder::evaluate(Node& node) {
         inputs.push_back(v.defined() ? (*find(v))[run] : Tensor());
         if (v.defined() && inputs.back().defined()) work += inputs.back().numel();
       }
-      bool unknown = false;  // true if this run or the run of an operand failed
+      bool unknown = false;  // true if this run failed or if the run of an operand failed
       for (int o = 0; o < node.output_count(); ++o) {
         const Sizes sizes = node.type(o).shape.evaluate(bindings_[run]);
         const bool negative = std::any_of(sizes.begin(), sizes.end(), [](auto n) { return n < 0; });
@@ -111,7 +111,7 @@ bool Builder::evaluate_new(bool into_pool) {
     if (known_.contains(node.output(0)) || refused_.contains(&node)) continue;
     if (node.op().has(Trait::leaf) && node.op().name != "constant") continue;
     if (!evaluate(node)) {
-      // Nodes that read it cannot be evaluated either.
+      // Nodes that read this node cannot be evaluated either.
       refused_.insert(&node);
       all = false;
       continue;
@@ -221,7 +221,7 @@ Value Builder::key() {
   }
   if (!declares || (own_key.defined() && (keys_ > 1 || random_.chance(0.9)))) return own_key;
   const std::string name = "noise" + std::to_string(keys_++);
-  // Used from now on; earlier nodes keep their key.
+  // The new key is used from now on; earlier nodes keep their keys.
   own_key = graph_.key(name).value();
   const Tensor start =
       Tensor::of<std::int64_t>({2}, {static_cast<std::int64_t>(random_.word()) << 20, 3});
@@ -243,7 +243,7 @@ Value Builder::obtain(DType dtype, const Shape& shape, const Tensor& like) {
   if (number && !same.empty() && random_.chance(0.7)) return random_.pick(same);
   Value v = leaf(dtype, shape, like);
   if (!v.defined() || !number || is_narrow(dtype) || random_.chance(0.4)) return v;
-  // Combine it with a value of the graph, so that the op is at the end of a chain.
+  // Combine the result with a value of the graph, so that the op is at the end of a chain.
   Value scalar = scalars.empty() ? Value() : random_.pick(scalars);
   if (!scalar.defined() || random_.chance(0.5)) {
     const Entry& e = random_.pick(pool_);

@@ -1,4 +1,4 @@
-// Builds a graph of random ops and keeps the value of every node.
+// Builds a graph of random ops and stores the value of every node.
 #pragma once
 
 #include <map>
@@ -18,13 +18,14 @@ namespace weft::testing {
 struct GeneratorOptions {
   /// Values are multiples of 1/2, which causes ties and exact comparisons.
   bool grid = false;
-  /// Values include infinities, NaN, zeros of both signs and extreme integers.
+  /// Values include infinities, NaNs, zeros of both signs and extreme integers.
   bool extreme_values = false;
-  /// For gradients: no narrow dtypes and no ties.
+  /// For gradients: excludes narrow dtypes and ties.
   bool smooth = false;
   /// Runs after the first may have data or sizes that cause errors.
   bool allow_errors = false;
-  /// Records that ops are drawn from, a small set so that their combinations are frequent.
+  /// The records from which ops are drawn. The set is small, so that combinations of its members
+  /// are frequent.
   std::vector<const OpRecord*> records;
   /// The dtypes of leaves and casts; all dtypes if empty.
   std::vector<DType> dtypes;
@@ -32,13 +33,13 @@ struct GeneratorOptions {
   std::int64_t most = 3000;
 };
 
-/// The records that can be drawn: all except inputs, variables and calls.
+/// Returns the records that can be drawn: all except inputs, variables and calls.
 const std::vector<const OpRecord*>& drawable_records();
-/// Builds one graph: that of the program, or the body of a function. All values are known for each
-/// of the `runs` feeds.
+/// Builds one graph, which is either the program's graph or the body of a function. All values are
+/// known for each of the `runs` feeds.
 class Builder {
  public:
-  /// A value with its tensor in every run.
+  /// A value with its tensors in all runs.
   struct Entry {
     Value value;
     std::vector<Tensor> tensors;
@@ -60,7 +61,7 @@ class Builder {
   const std::vector<Bindings>& bindings() const { return bindings_; }
   const std::vector<Tensor>* find(Value value) const;
 
-  /// Adds one op (or a few, if operands have to be created). Returns false if none was found.
+  /// Adds one op, or a few if operands have to be created. Returns false if no op was found.
   bool grow();
   /// Applies an op to the given operands and evaluates it. Returns its node, or null if the shape
   /// rule rejects the operands or the data is invalid.
@@ -70,19 +71,19 @@ class Builder {
   /// Evaluates all nodes that were added to the graph directly, without the builder. Returns false
   /// if a node cannot be evaluated.
   bool evaluate_new(bool into_pool);
-  /// Returns a value of this type: an existing one, or a new leaf, perhaps combined with an
+  /// Returns a value of this type: an existing value, or a new leaf, in some cases combined with an
   /// existing value. `like` determines the range of integers.
   Value obtain(DType dtype, const Shape& shape, const Tensor& like);
-  /// Creates a leaf with random data: a constant or, in the program's graph, also an input or a
-  /// variable.
+  /// Creates a leaf with random data. The leaf is a constant or, in the program's graph, possibly
+  /// an input or a variable.
   Value leaf(DType dtype, const Shape& shape, const Tensor& like = {});
-  /// Creates a variable with random data. `declares` must be true.
+  /// Creates a variable with random data. Requires `declares`.
   Value state(VariableKind kind, DType dtype, const Shape& shape);
   /// Requests an update of a variable by the program. Later requests for the same variable are
   /// ignored.
   void update(Value variable, Value value) { updates.emplace_back(variable, value); }
   std::vector<std::pair<Value, Value>> updates;
-  /// Random data of the given sizes.
+  /// Returns random data of the given sizes.
   Tensor data(DType dtype, const Sizes& sizes, const Tensor& like = {});
   DType any_dtype();
   /// Returns a random key: own_key, a new key if the graph may declare one, or a key folded from
@@ -90,7 +91,7 @@ class Builder {
   Value key();
   Value own_key;
 
-  /// The variables and feeds that the program's graph declared.
+  /// The variables and feeds declared in the program's graph.
   NamedTensors variables;
   std::vector<NamedTensors> feeds;
   /// True if inputs and variables may be created.

@@ -15,7 +15,7 @@ constexpr char kDim[] = "dim ";
 std::string tensors_text(const std::string& name, const NamedTensors& tensors) {
   Graph graph;
   Program program(name);
-  // Constants may be equal, but names are unique.
+  // Constants may be equal, but output names are unique.
   for (const auto& [key, tensor] : tensors) program.output(key, graph.constant(tensor));
   if (tensors.empty()) program.output("none", graph.scalar(DType::f32, 0));
   return to_text(program, {.inline_elements = std::int64_t{1} << 40});

@@ -1,4 +1,4 @@
-// The checks of one program, described in examine.h. Each kind of check has its own file.
+// The checks of one program, which examine.h describes. Each type of check has its own file.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class Examination {
   bool wanted(const std::string& check) const {
     return !failure_ && (only_.empty() || only_.starts_with(check));
   }
-  /// True with probability p, and always if all checks are requested. For expensive checks.
+  /// Returns true with probability p, and always if all checks are requested. Used for expensive
+  /// checks.
   bool sometimes(double p) { return all_ || random_.chance(p); }
   void fail(std::string check, std::string message);
   void guarded(const std::string& check, const std::function<void()>& body);
@@ -44,8 +45,8 @@ class Examination {
   void run_base();
   void check_passes();
 
-  // examine_executions.cc: all ways of running the program must give the same results.
-  /// `got` are `count` runs of `base_`, beginning with run `first`.
+  // examine_executions.cc: the program must give the same results however it is executed. `got`
+  // contains `count` runs and is compared with the runs of `base_` from run `first` on.
   void compare(const std::string& check, const Trace& got, bool may_be_reordered = true,
                std::size_t first = 0, std::size_t count = SIZE_MAX);
   void variant(const std::string& check, const Program& program, const SessionOptions& options,
@@ -71,9 +72,9 @@ class Examination {
   std::optional<Failure> failure_;
   std::unique_ptr<Module> parsed_, inlined_, optimised_;
   Trace base_;
-  /// True if all operands and results of nodes were finite.
+  /// True if all operands and results of all nodes were finite.
   bool all_finite_ = true;
-  /// True if a pass changed the order of a sum, so that bits may differ from `base_`.
+  /// True if a pass changed the order of a sum, so that bits may differ from those of `base_`.
   bool reordered_ = false;
   /// Created on first use.
   std::optional<RoundingSpread> spread_;

@@ -10,19 +10,19 @@
 
 namespace weft::testing {
 
-/// A property that does not hold. Two failures are of the same kind if `check` is the same.
+/// A property that does not hold. Two failures are of the same type if `check` is the same.
 struct Failure {
   std::string check;    // "node add", "passes on", "text", "gradient", ...
-  std::string message;  // the output and the run, and how it is wrong
+  std::string message;  // the output, the run, and what is wrong
 };
 
 /// Statistics of the checks.
 struct Examined {
-  /// Nodes that were compared with their scalar models, counted per run.
+  /// Nodes that were compared with their scalar models, counted once per run.
   int nodes = 0;
-  /// The same, after the passes.
+  /// Like `nodes`, but after the passes.
   int optimised_nodes = 0;
-  /// Elements of gradients that were compared with finite differences.
+  /// Gradient elements that were compared with finite differences.
   int gradients = 0;
   /// Programs whose runs end with an error, which every way of running must report.
   int refused = 0;
@@ -30,7 +30,7 @@ struct Examined {
   int budgets = 0;
   /// The number of programs that each pass changed.
   std::map<std::string, int> passes;
-  /// The number of nodes that passes created, for records that the original program does not
+  /// The number of nodes that passes created for records that the original program does not
   /// contain.
   std::map<std::string, int> introduced;
   /// The number of checks of each record.
@@ -41,7 +41,7 @@ struct Examined {
 /// - compares the results of each node with its scalar model, on the operands that the Session
 ///   computed;
 /// - requires equal bits with and without passes, static and symbolic, with several numbers of
-///   threads, poisoned, shuffled, under a memory budget, prepacked, with outputs in caller-provided
+///   threads, poisoned, shuffled, with a memory budget, prepacked, with outputs in caller-provided
 ///   tensors, with checks for non-finite values, and after a round trip through text and through a
 ///   file;
 /// - compares claimed gradients with finite differences in double.

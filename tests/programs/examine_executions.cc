@@ -79,8 +79,8 @@ void Examination::run_variants() {
   }
   if (sometimes(0.3) && p.graph()->functions().empty()) {
     std::vector<std::string> names;
-    // Only the nodes of the program: fetching any other node (or another output of a call) may draw
-    // random numbers, which would advance the key.
+    // Only fetch nodes of the program. Fetching any other node (or another output of a call) may
+    // draw random numbers, which would advance the key.
     const auto nodes = p.nodes();
     for (const auto& [name, value] : p.graph()->names()) {
       if (std::find(nodes.begin(), nodes.end(), value.node_pointer()) != nodes.end())
@@ -136,7 +136,7 @@ void Examination::check_budget() {
   const Program& p = c_.module.program;
   SessionOptions options{
       .threads = 2, .memory_budget = 1, .verify = true, .poison = sometimes(0.5)};
-  std::size_t whole = 0, least = 0;  // of the largest run
+  std::size_t whole = 0, least = 0;  // sizes for the largest run
   {
     Session session(*p.graph(), options);
     for (const CaseRun& run : c_.runs) {
@@ -153,7 +153,7 @@ void Examination::check_budget() {
         whole = std::max<std::size_t>(whole, number("its arena needs "));
         least = std::max<std::size_t>(least, number("and at least "));
       } catch (const Error&) {
-        return;  // the error of all other ways of running
+        return;  // all ways of running report this error
       }
     }
   }
@@ -168,7 +168,7 @@ void Examination::check_budget() {
 }
 
 void Examination::check_file() {
-  // Files do not contain caches.
+  // Caches are not saved in files.
   if (!sometimes(0.3) || !base_.error.empty() || has_cache()) return;
   const TemporaryFolder folder;
   const std::string path = folder / "case.weft";

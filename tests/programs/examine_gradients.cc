@@ -10,7 +10,7 @@
 namespace weft::testing {
 
 /// Finite differences are meaningless for values that are rounded to few bits, and for smooth
-/// functions without a gradient: ops that only passes create, and ops that stop gradients.
+/// functions whose ops have no gradient: ops that only passes create, and ops that stop gradients.
 bool Examination::has_differences() const {
   for (const Node* node : inlined_->program.nodes()) {
     bool floating = false;
@@ -80,8 +80,8 @@ void Examination::check_gradients() {
   }
 }
 
-/// Computes one derivative from both sides and with two step sizes. If they disagree, the function
-/// has a kink or a discontinuity there or is too rough, and the comparison is skipped.
+/// Computes one derivative from both sides and with two step sizes. If the results disagree, the
+/// function has a kink or a discontinuity there or is too rough, and the comparison is skipped.
 bool Examination::compare_difference(const GradientClaim& claim, std::int64_t i, double analytic,
                                      double here, const std::function<double(double)>& moved) {
   const double h = 1e-5;

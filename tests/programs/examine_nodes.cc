@@ -31,8 +31,8 @@ bool is_finite(const Tensor& t) {
   return true;
 }
 
-/// The kinds of matrix products in the program. `simplify` moves transposes and casts into
-/// products, which may then use other kernels.
+/// Returns the types of matrix products in the program. The pass `simplify` moves transposes and
+/// casts into products, which may then use other kernels.
 std::set<std::string> product_kinds(const Program& program) {
   std::set<std::string> kinds;
   for (Node* node : program.nodes()) {
@@ -46,7 +46,7 @@ std::set<std::string> product_kinds(const Program& program) {
 
 }  // namespace
 
-/// Runs a program with inlined calls without passes, and checks every node in every run.
+/// Runs a program with inlined calls and without passes, and checks every node in every run.
 Trace Examination::run_nodes(const Program& program, const std::string& check, int& counter) {
   const Program all = with_all_values(program);
   Session session(*program.graph(), {.threads = 1, .passes = false});
@@ -117,7 +117,7 @@ void Examination::check_nodes(const Program& program, const Results& results,
   }
 }
 
-/// A read must return the value before the run, and an update must set the value after it.
+/// A read must return the value from before the run, and an update must be visible after the run.
 void Examination::check_variables(const Program& program, const Results& results,
                                   const NamedTensors& before, const NamedTensors& after,
                                   const std::string& check) {

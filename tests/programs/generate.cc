@@ -30,8 +30,8 @@ class Generator {
     }
   }
 
-  /// Restricts the program to a few records, which produces more of the sequences that passes
-  /// search for.
+  /// Restricts the program to a few records, so that it contains more of the sequences that passes
+  /// match.
   void few_records() {
     std::vector<const OpRecord*> from = drawable_records();
     if (random_.chance(0.5)) {
@@ -91,7 +91,7 @@ class Generator {
       if (random_.chance(0.4)) continue;
       g.dim(name);
       for (std::size_t run = 0; run < runs_; ++run) {
-        // The third run has the sizes of the first one, so its plan is already cached.
+        // The third run has the same sizes as the first one, so its plan is already cached.
         const std::int64_t size = run == 2   ? c.runs[0].dims.back().second
                                   : run == 0 ? random_.pick({2, 3, 4, 5, 7, 8, 16, 17})
                                              : random_.pick({0, 0, 1, 1, 2, 3, 6, 9, 33});
@@ -104,7 +104,7 @@ class Generator {
     }
   }
 
-  /// Sometimes requires m = 2 n in every run.
+  /// In some cases, requires m = 2 n in every run.
   void relate_symbols(Graph& g, Case& c) {
     if (g.symbols().size() < 2 || !random_.chance(0.2)) return;
     g.require(g.dim("m") == g.dim("n") * 2);
@@ -126,12 +126,12 @@ class Generator {
       if (elements > options_.most) shape = Shape{3, 4};
       b.leaf(dtype, shape);
     }
-    // All leaves may have become too large because of the sizes of their symbols.
+    // All leaves may have become too large because of the values of their symbols.
     if (b.pool().empty()) b.leaf(DType::f32, {3, 4});
   }
 
-  /// Adds gradients of the sum of a value as outputs that claim to be these gradients. Some of them
-  /// become updates.
+  /// Adds gradients of the sum of a value as outputs. Their names contain the differentiated output
+  /// and the variable. Some of the gradients become updates.
   void differentiate(Builder& b, Program& p, const std::string& loss_name) {
     std::vector<Value> losses, wrt;
     for (const Builder::Entry& e : b.pool()) {

@@ -1,4 +1,4 @@
-// How a Builder finds the next op: with random operands, or from a sample of the record.
+// Builder::grow(): adds the next op, either with random operands or from a sample of the record.
 #include <algorithm>
 #include <set>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kAttempts = 40;
 
-/// True for ops that may be drawn: all except inputs, variables and calls.
+/// Returns true for ops that may be drawn: all except inputs, variables and calls.
 bool can_be_drawn(const OpRecord& op) {
   return !op.has_bodies() && (!op.has(Trait::leaf) || op.kernel != nullptr);
 }
@@ -207,7 +207,7 @@ Node* Builder::try_free(const OpRecord& op) {
 
 namespace {
 
-/// The samples of a record, created once because some of them are expensive.
+/// Returns the samples of a record. They are created only once, because some of them are expensive.
 const std::vector<OpSample>& samples_of(const OpRecord& op) {
   static std::map<std::string, std::vector<OpSample>> made;
   auto it = made.find(op.name);
@@ -251,7 +251,7 @@ Node* Builder::try_sample(const OpRecord& op) {
 }
 
 // One operand may be an existing value that determines the sizes of the sample. All other sizes
-// become numbers or symbols, and equal sizes stay equal.
+// become constants or symbols, and equal sizes stay equal.
 Node* Builder::try_sample(const OpRecord& op, const OpSample& sample, bool same_sizes) {
   Renaming to;
   std::set<std::int64_t> sizes;
@@ -289,7 +289,7 @@ Node* Builder::try_sample(const OpRecord& op, const OpSample& sample, bool same_
     if (const DType* d = std::get_if<DType>(&value)) attributes.set(name, widened(*d));
     if (name == "stream") attributes.set(name, graph_.next_stream());
   }
-  // Check the shape rule before any operands are created.
+  // Check the shape rule before creating any operands.
   std::vector<ValueType> types(inputs.size());
   std::vector<const ValueType*> pointers(types.size(), nullptr);
   for (std::size_t i = 0; i < types.size(); ++i) {

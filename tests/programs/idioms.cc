@@ -48,7 +48,8 @@ bool grow_idiom(Builder& b) {
     if (b.declares && b.random().chance(0.25)) return b.random().pick(stateful)(b);
     return b.random().pick(inside)(b);
   } catch (const Error&) {
-    // A shape does not match or an op has no gradient. The nodes created so far stay.
+    // A shape does not match, or an op has no gradient. The nodes that were already created stay in
+    // the graph.
     b.evaluate_new(true);
     return false;
   }

@@ -1,4 +1,4 @@
-// Writes of parts into other tensors, views of views, narrow and quantised data.
+// Writes into slices of other tensors, views of views, narrow and quantised data.
 #include "weft/core/error.h"
 #include "weft/graph/functions/add_into.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -13,7 +13,7 @@
 namespace weft::testing {
 namespace {
 
-/// Several slices of one value with different uses; their gradients are accumulated in one buffer.
+/// Several slices of one value are used differently; their gradients are accumulated in one buffer.
 bool slices(Builder& b) {
   RandomSource& random = b.random();
   const Value x = any_float(b, 1);
@@ -33,7 +33,7 @@ bool slices(Builder& b) {
   return add_gradients(b, total, {x});
 }
 
-/// y + (a part written into zeros), as users write it.
+/// y + (a slice written into zeros), as users write it.
 bool put_into_zeros(Builder& b) {
   RandomSource& random = b.random();
   const bool integers = random.chance(0.2);
@@ -128,7 +128,7 @@ bool quantised(Builder& b) {
   return b.evaluate_new(true);
 }
 
-/// Data that are stored in 16 bits and read as floats.
+/// Data that is stored in 16 bits and read as floats.
 bool widened(Builder& b) {
   RandomSource& random = b.random();
   const DType narrow = random.pick({DType::bf16, DType::bf16, DType::f16});

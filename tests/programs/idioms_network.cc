@@ -1,4 +1,4 @@
-// Layers, heads and attention blocks: the patterns that fusion passes search for.
+// Layers, heads and attention blocks: the patterns that fusion passes match.
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/attention.h"
 #include "weft/graph/functions/conv.h"
@@ -39,7 +39,7 @@ std::optional<Precision> any_precision(RandomSource& random) {
   return random.pick({Precision::medium, Precision::high, Precision::highest});
 }
 
-/// A linear layer on `x` with new leaves, and these leaves.
+/// A linear layer on `x` with new leaves, which are stored too.
 struct Layer {
   Value out, weight, bias;
 };
@@ -77,14 +77,14 @@ bool head(Builder& b) {
   if (!b.evaluate_new(true)) return false;
   if (random.chance(0.3)) return true;
   Value total = loss.output(0);
-  if (random.chance(0.3)) total = square(total);  // makes its gradient depend on the loss
+  if (random.chance(0.3)) total = square(total);  // its gradient then depends on the loss
   std::vector<Value> wrt = {l.weight};
   if (l.bias.defined()) wrt.push_back(l.bias);
   if (random.chance(0.8)) wrt.push_back(x);
   return add_gradients(b, total, wrt);
 }
 
-/// A product with the steps that follow it: bias, activation, residual, a narrow copy.
+/// A product followed by other steps: bias, activation, residual, a narrow copy.
 bool product(Builder& b) {
   RandomSource& random = b.random();
   Value x = any_float(b, 1);
@@ -116,7 +116,7 @@ bool products_at_medium(Builder& b) {
   return b.evaluate_new(true);
 }
 
-/// A table that is used in a lookup and in a product, so its gradients are summed.
+/// A table that is used in a lookup and in a product, so that the gradients of both are summed.
 bool tied_table(Builder& b) {
   RandomSource& random = b.random();
   const std::int64_t rows = any_size(random), width = any_size(random);
@@ -132,7 +132,7 @@ bool tied_table(Builder& b) {
   return add_gradients(b, logits * logits, {table});
 }
 
-/// conv2d, bias, activation and pooling, perhaps with gradients.
+/// conv2d, bias, activation and pooling, in some cases with gradients.
 bool convolution(Builder& b) {
   RandomSource& random = b.random();
   const std::int64_t groups = random.pick({1, 1, 2}), in = groups * random.from(1, 3),
@@ -158,7 +158,7 @@ bool convolution(Builder& b) {
   return random.chance(0.4) ? add_gradients(b, y * y, {x, w}) : b.evaluate_new(true);
 }
 
-/// An attention block: projections, split into heads, attention, merged heads, residual and norm.
+/// An attention block: projections, split heads, attention, merged heads, residual and norm.
 bool attention_block(Builder& b) {
   RandomSource& random = b.random();
   const std::int64_t groups = random.pick({1, 1, 2}), heads = groups * random.from(1, 2),

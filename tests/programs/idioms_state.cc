@@ -11,14 +11,14 @@
 namespace weft::testing {
 namespace {
 
-/// Writes the keys and values of some new positions into a cache, at a fed position, and attends to
-/// them.
+/// Writes the keys and values for some new positions into a cache, at a fed position, and attends
+/// to them.
 bool decoding(Builder& b) {
   RandomSource& random = b.random();
   const auto& symbols = b.graph().symbols();
   const Dim fresh =
       !symbols.empty() && random.chance(0.7) ? Dim(random.pick(symbols)) : Dim(random.below(3));
-  std::int64_t most = 0;  // new positions of a run, at most
+  std::int64_t most = 0;  // maximum number of new positions per run
   for (const Bindings& run : b.bindings()) most = std::max(most, Shape{fresh}.evaluate(run)[0]);
   const std::int64_t batch = random.from(1, 2), heads = random.from(1, 2),
                      depth = random.pick({1, 2, 4}), room = random.from(0, 5),
@@ -48,7 +48,7 @@ bool decoding(Builder& b) {
   return true;
 }
 
-/// An optimizer with momentum, sometimes a decaying mean of squares, a step and a counter.
+/// An optimizer with momentum, in some cases with a decaying mean of squares, a step and a counter.
 bool optimizer(Builder& b) {
   RandomSource& random = b.random();
   const Shape shape{any_size(random), any_size(random)};
@@ -74,7 +74,7 @@ bool optimizer(Builder& b) {
   return b.evaluate_new(true);
 }
 
-/// Two or three variables that exchange their values or parts of them.
+/// Two or three variables that exchange their values or slices of them.
 bool swapped_variables(Builder& b) {
   RandomSource& random = b.random();
   const DType dtype = b.any_dtype();

@@ -13,7 +13,7 @@
 namespace weft::testing {
 namespace {
 
-/// Makes a function with the types of existing values, and one or more calls of it.
+/// Creates a function with the types of existing values, and one or more calls of the function.
 class FunctionMaker {
  public:
   FunctionMaker(Builder& builder, const GeneratorOptions& options, Coverage& coverage, int number,
@@ -48,7 +48,8 @@ class FunctionMaker {
     if (!fill(function, arguments)) return;
     if (random.chance(0.3)) give_gradient(function);
     b_.graph().add_function(std::move(function));
-    // Calls it repeatedly, each time with one argument replaced, often by a result.
+    // Calls the function repeatedly. For each call, one argument is replaced, often by a previous
+    // result.
     for (int calls = 0; calls == 0 || (calls < 4 && random.chance(0.6)); ++calls) {
       const std::vector<Value> results = call_it(arguments);
       if (results.empty()) return;

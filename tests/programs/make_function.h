@@ -5,9 +5,9 @@
 
 namespace weft::testing {
 
-/// Defines a function "fNUMBER" with the types of some existing values, sometimes with a custom
-/// gradient, and calls it a few times. Functions may define nested functions, up to a limit of
-/// `depth`.
+/// Defines a function "fNUMBER" with the types of some existing values, in some cases with a custom
+/// gradient, and calls it a few times. Functions may define nested functions, up to a nesting depth
+/// of `depth`.
 void make_function(Builder& builder, const GeneratorOptions& options, Coverage& coverage,
                    int number, int depth = 0);
 

@@ -27,10 +27,11 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Printed characters of a program; the file contains the complete program.
+// The maximum number of characters of a program that are printed; the file contains the complete
+// program.
 constexpr std::size_t kMaxPrinted = 4000;
 
-/// Prints a failing program after shrinking it, and stores it in a file.
+/// Shrinks a failing program, prints it, and stores it in a file.
 void report(const Case& c, const Failure& failure, std::uint64_t seed) {
   const Case small = testing::shrink(c, failure.check,
                                      static_cast<double>(number_from("WEFT_PROGRAMS_SHRINK", 30)));
@@ -49,7 +50,7 @@ void report(const Case& c, const Failure& failure, std::uint64_t seed) {
 
 BOOST_AUTO_TEST_SUITE(programs)
 
-BOOST_AUTO_TEST_CASE(programs_that_failed_before_pass) {
+BOOST_AUTO_TEST_CASE(previously_failing_programs_pass) {
   std::vector<std::string> files;
   for (const auto& entry :
        std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/tests/programs/cases")) {
@@ -66,13 +67,13 @@ BOOST_AUTO_TEST_CASE(programs_that_failed_before_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_seed_with_only_oversized_leaves_makes_a_program) {
+BOOST_AUTO_TEST_CASE(a_seed_with_only_oversized_leaves_generates_a_program) {
   testing::Coverage coverage;
   const Case c = testing::generate_case(20513, coverage);
   BOOST_TEST(!c.module.program.nodes().empty());
 }
 
-BOOST_AUTO_TEST_CASE(random_programs_agree_with_their_scalar_models_in_every_execution_mode) {
+BOOST_AUTO_TEST_CASE(random_programs_match_their_scalar_models_in_every_execution_mode) {
   const std::uint64_t count = number_from("WEFT_PROGRAMS", 1200);
   const std::uint64_t first = number_from("WEFT_PROGRAMS_SEED", 1);
   const testing::MoreThreads more;

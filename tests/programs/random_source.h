@@ -1,4 +1,4 @@
-// Random choices of the fuzzer, which depend only on the seed.
+// The fuzzer's random choices, which depend only on the seed.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ class RandomSource {
   explicit RandomSource(std::uint64_t seed) : stream_{seed, 0x7072, 0} {}
 
   std::uint32_t word() { return stream_.word(next_++); }
-  /// A random integer in [0, n).
+  /// Returns a random integer in [0, n).
   std::int64_t below(std::int64_t n) { return n <= 1 ? 0 : static_cast<std::int64_t>(word()) % n; }
   std::int64_t from(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
   bool chance(double p) { return static_cast<double>(word()) < p * 0x1p32; }

@@ -9,7 +9,7 @@
 namespace weft::testing {
 namespace {
 
-/// The first elements of a tensor along every axis.
+/// Returns the first elements of a tensor along every axis.
 Tensor first_of(const Tensor& t, const Sizes& sizes, std::int64_t integers_below = 0) {
   NumberTensor part{t.dtype(), sizes, {}};
   const Sizes strides = row_major_strides(t.sizes());

@@ -9,22 +9,23 @@
 namespace weft::testing {
 namespace {
 
-// Moves are this multiple of the tolerance of a value.
+// Each value is perturbed by this multiple of its tolerance.
 constexpr Real kAmplitude = 8;
-constexpr int kPairs = 4;     // pairs of perturbed runs
-constexpr Real kFar = 1e15L;  // as in within_reach()
-// Close to a pole (such as one over a difference that is nearly zero), no number of runs finds the
-// largest possible value. Poles are detected by uneven moves: the number moves by more than kSteep
-// of its magnitude, and the moves of a pair differ by more than kUneven of their distance. Numbers
-// that are small because of cancellation move evenly.
+constexpr int kPairs = 4;     // number of pairs of perturbed runs
+constexpr Real kFar = 1e15L;  // the same limit as in within_reach()
+// Close to a pole (for example, one over a difference that is nearly zero), no number of runs finds
+// the largest possible value. Poles are detected by asymmetric changes: the number changes by more
+// than kSteep times its magnitude, and the changes in a pair of runs differ by more than kUneven
+// times their distance. The changes of numbers that are small because of cancellation are
+// symmetric.
 constexpr double kSteep = 0.25, kUneven = 0.1;
 
-/// Moves a number within its error. A number without an error bound gets a different value in every
-/// pair of runs.
+/// Perturbs a number within its error bound. A number without an error bound is set to a different
+/// value in every pair of runs.
 Number moved(Number n, DType dtype, int draw, RandomSource& random) {
   const bool up = random.chance(0.5) == (draw % 2 == 0);
-  // For large numbers, another order can overflow in an intermediate result, for example in q x
-  // followed by a scale of zero.
+  // For large numbers, a different order of evaluation can overflow in an intermediate result, for
+  // example in q x followed by a scale of zero.
   const bool far = is_floating(dtype) && std::isfinite(n.value) && std::fabs(n.value) > kFar;
   if (n.error == kAnyValue || std::isnan(n.error) || far) {
     const int which = draw / 2 % 3;
@@ -56,7 +57,7 @@ Tensor moved(const Tensor& t, int draw, RandomSource& random) {
 
 RoundingSpread::RoundingSpread(const Program& program, const Case& c, const Trace& base) {
   for (int draw = 0; draw < 2 * kPairs && !unknown_; ++draw) {
-    // The two runs of a pair differ only in the sign of the moves.
+    // The two runs of a pair differ only in the sign of the perturbations.
     unknown_ = !run_moved(program, c, base, static_cast<std::uint64_t>(draw / 2), draw);
   }
 }
@@ -126,7 +127,7 @@ void RoundingSpread::widen(int draw, std::size_t step, const std::string& name, 
     moves[i] = x - y;
     room.distance = std::max(room.distance, std::fabs(x - y));
   }
-  // The second run of a pair has the moves of the first in the opposite direction.
+  // The perturbations in the second run of a pair are opposite to those in the first run.
   if (draw % 2 == 0) {
     room.moves = std::move(moves);
     return;

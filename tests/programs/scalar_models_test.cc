@@ -1,4 +1,4 @@
-// Compares the scalar models of tests/reference with the kernels, on every sample of every record.
+// Compares the scalar models in tests/reference with the kernels, on every sample of every record.
 // The program fuzzer relies on these models, so they must be correct.
 #include <boost/test/unit_test.hpp>
 
@@ -23,7 +23,7 @@ void check_sample(const OpRecord& op, const std::vector<Tensor>& inputs,
 
 BOOST_AUTO_TEST_SUITE(scalar_models)
 
-// Calls need no model, because they are replaced by the bodies of their functions.
+// Calls need no model because they are replaced by the bodies of their functions.
 BOOST_AUTO_TEST_CASE(every_record_has_a_scalar_model) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (!needs_model(*op) || op->has_bodies()) continue;
@@ -36,14 +36,14 @@ BOOST_AUTO_TEST_CASE(every_record_has_a_scalar_model) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(kernels_agree_with_the_scalar_models_on_all_samples) {
+BOOST_AUTO_TEST_CASE(kernels_match_the_scalar_models_on_all_samples) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->samples == nullptr || op->has_bodies()) continue;
     const auto samples = op->samples();
     for (std::size_t s = 0; s < samples.size(); ++s) {
       BOOST_TEST_CONTEXT("op " << op->name << " sample " << s) {
         check_sample(*op, samples[s].inputs, samples[s].attributes);
-        // Repeat in double, if the record supports it.
+        // Repeat the comparison in double, if the record supports it.
         std::vector<Tensor> wide = samples[s].inputs;
         for (Tensor& t : wide) {
           if (t.defined() && t.dtype() == DType::f32) t = t.to(DType::f64);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(kernels_agree_with_the_scalar_models_on_all_samples) {
           check_sample(*op, wide, attributes);
         } catch (const DTypeError&) {
         } catch (const ArgumentError&) {
-          // The tile program has a step that supports f32 only.
+          // The tile program contains a step that supports f32 only.
         }
       }
     }

@@ -49,7 +49,7 @@ class Shrinker {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// If a gradient is wrong, the function is reduced and then differentiated again.
+  /// If a gradient is wrong, the function is reduced first and then differentiated again.
   void forget_gradients() {
     Program p(best_.module.program.name());
     p.precision(best_.module.program.precision());
@@ -88,7 +88,7 @@ class Shrinker {
     return c;
   }
 
-  /// Accepts the candidate if it fails in the same way.
+  /// Accepts the candidate if it fails the same check.
   bool try_candidate(Case candidate) {
     if (Clock::now() > end_) return false;
     try {
@@ -117,7 +117,7 @@ class Shrinker {
     return any;
   }
 
-  /// Keeps only the outputs and updates for which `keep` returns true, by number.
+  /// Keeps only the outputs and updates for which `keep(number)` returns true.
   static Case with_roots(const Case& c, const std::function<bool(std::size_t)>& keep) {
     Program p(c.module.program.name());
     p.precision(c.module.program.precision());
@@ -176,8 +176,8 @@ class Shrinker {
     }
   }
 
-  /// All values in every run, computed by a Session without passes; empty if the program cannot
-  /// run.
+  /// Returns all values in every run, computed by a Session without passes. Empty if the program
+  /// cannot run.
   std::vector<Results> all_values() {
     Program all = best_.module.program;
     for (Node* node : best_.module.program.nodes()) {
@@ -203,7 +203,8 @@ class Shrinker {
       if (back >= nodes.size() || Clock::now() > end_) return any;
       const Node* node = nodes[nodes.size() - 1 - back];
       if (node->op().has(Trait::leaf) && node->op().kernel == nullptr) continue;
-      if (node->op().name == "key_advance") continue;  // added again with every draw
+      // added again whenever random numbers are drawn
+      if (node->op().name == "key_advance") continue;
       if (bypass(*node) || feed(*node)) {
         any = true;
         if (back > 0) --back;
@@ -270,7 +271,7 @@ class Shrinker {
     }
   }
 
-  /// Reduces all equal sizes of leaves and attributes together.
+  /// Reduces one size at a time, in all leaves and attributes in which it occurs.
   bool smaller_sizes() {
     bool any = smaller_symbols();
     std::set<std::int64_t> sizes;
@@ -349,8 +350,8 @@ class Shrinker {
   std::string check_;
   Clock::time_point end_;
   int fed_ = 0;
-  std::string loss_;              // the loss with a wrong gradient
-  std::vector<std::string> wrt_;  // the variables and inputs of its gradients
+  std::string loss_;              // the loss whose gradient is wrong
+  std::vector<std::string> wrt_;  // the variables and inputs in its gradients
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Reduces a failing program to a small one.
+// Reduces a failing program to a smaller one.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,10 @@
 
 namespace weft::testing {
 
-/// Returns a smaller case that fails `check` like `c` does: with fewer runs, outputs, updates and
-/// nodes, results of nodes replaced by inputs, constant and smaller sizes, and default attributes.
-/// Stops when nothing can be reduced further, or after `seconds`.
+/// Returns a smaller case that fails `check` in the same way as `c`. It has fewer runs, outputs,
+/// updates and nodes; results of nodes are replaced by inputs; sizes are constant and smaller; and
+/// attributes have their default values. Stops when nothing can be reduced further, or after
+/// `seconds`.
 Case shrink(const Case& c, const std::string& check, double seconds = 60);
 
 }  // namespace weft::testing

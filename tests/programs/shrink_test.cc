@@ -1,4 +1,4 @@
-// Programs that fail on purpose must be shrunk.
+// Tests that programs with deliberate faults are shrunk.
 #include "weft/tests/programs/shrink.h"
 
 #include <boost/test/unit_test.hpp>
@@ -11,7 +11,7 @@ namespace {
 using testing::Case;
 using testing::Examined;
 
-/// A program with two draws from one stream, among unrelated nodes.
+/// A program that draws twice from the same random stream, among unrelated nodes.
 Case faulty() {
   Case c{{std::make_unique<Graph>(), Program("fuzz")}, {}, {}};
   Graph& g = *c.module.graph;
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(rebuilt_programs_keep_the_first_elements_of_their_data) {
   BOOST_TEST(one_row.runs[1].feeds[0].second.type_str() == "f32[1, 17]");
 }
 
-BOOST_AUTO_TEST_CASE(a_variable_that_is_written_and_not_read_is_rebuilt) {
+BOOST_AUTO_TEST_CASE(a_variable_that_is_only_written_is_rebuilt) {
   Case c = faulty();
   Graph& g = *c.module.graph;
   const Variable v = g.variable("v", {DType::f32, Shape{2}}, {.kind = VariableKind::buffer});

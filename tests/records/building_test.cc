@@ -1,7 +1,7 @@
 // Builds graphs from arbitrary operands (missing, from another graph, of any type and size) and
-// arbitrary attribute values. Every record must create nodes or throw a weft::Error. The resulting
-// graphs must give the same results with and without passes and on one or several threads, or fail
-// in all these cases.
+// arbitrary attribute values. Every record must either create nodes or throw a weft::Error. The
+// resulting graphs must give the same results with and without passes and on one or several
+// threads, or fail in all these cases.
 #include <fmt/format.h>
 
 #include <array>
@@ -37,7 +37,7 @@ struct Ops {
   }
 };
 
-/// A graph of nodes that may be meaningless, with its generator.
+/// A random graph whose nodes may be meaningless, with the random generator that creates it.
 class RandomGraph {
  public:
   RandomGraph(const Ops& ops, std::uint64_t seed) : ops_(ops), draw_(seed) {
@@ -166,7 +166,7 @@ class RandomGraph {
     return pool_.back();
   }
 
-  /// An operand like that of a sample, or an arbitrary one.
+  /// Returns an operand similar to one in a sample, or an arbitrary one.
   Value operand(const Tensor& like) {
     if (!like.defined()) return {};
     for (int tries = 0; tries < 4; ++tries) {

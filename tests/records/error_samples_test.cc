@@ -1,5 +1,5 @@
-// Error samples through a Session: if symbols hide an error while the graph is built, the same
-// error must be thrown as soon as the sizes are known.
+// Runs error samples in a Session. If symbolic sizes hide an error while the graph is built, the
+// same error must be thrown as soon as the sizes are known.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/tests/kit/cases/crash_guard.h"
@@ -23,11 +23,11 @@ OpSample with_numbers(const OpErrorSample& sample) {
 std::string check(const OpRecord& op, const OpSample& sample, Equalities equalities, bool some) {
   const RunOutcome expected =
       outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
-  if (!expected.failed()) return "";  // an error only with symbols
+  if (!expected.failed()) return "";  // the error only occurs with symbols
   Draw draw(7);
   const auto symbolic =
       symbolise(op, sample, equalities, [&](std::int64_t) { return some && draw.one_in(2); });
-  if (!symbolic) return "";  // an error with symbols as well
+  if (!symbolic) return "";  // the error also occurs with symbols
   const RunOutcome actual = outcome_of([&] {
     const SessionCase built(op, sample, {.symbolic = &*symbolic});
     const RunOutcome outcome = built.run({.threads = 1, .verify = true}, Guard::after);
@@ -64,8 +64,8 @@ BOOST_AUTO_TEST_CASE(error_samples_cause_the_same_error_in_a_session) {
   }
 }
 
-// Errors that symbols do not hide are found while the graph is built, with the same message.
-BOOST_AUTO_TEST_CASE(error_samples_cause_the_same_error_alone_and_in_a_graph) {
+// Errors that symbols do not hide are detected while the graph is built, with the same message.
+BOOST_AUTO_TEST_CASE(error_samples_cause_the_same_error_for_a_single_op_and_in_a_graph) {
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->error_samples == nullptr) continue;
     for (const OpErrorSample& error : op->error_samples()) {

@@ -1,5 +1,5 @@
-// Gradients of single ops: compared with finite differences in double, and run by a Session in all
-// ways.
+// Gradients of single ops are compared with finite differences in double, and run in a Session
+// under many conditions.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/tests/kit/cases/record_cases.h"

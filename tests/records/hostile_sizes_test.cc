@@ -1,5 +1,5 @@
-// Plans for sizes that exceed all memory: every op must plan the right number of bytes or report
-// which size is too large. Nothing is executed.
+// Plans for sizes that exceed all memory. Every op must either plan the correct number of bytes or
+// report which size is too large. Nothing is executed.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -109,7 +109,7 @@ std::string check_plan(const OpRecord& op, const OpSample& sample, Draw& draw) {
 
 BOOST_AUTO_TEST_SUITE(record_hostile_sizes)
 
-BOOST_AUTO_TEST_CASE(every_op_plans_the_right_number_of_bytes_or_throws) {
+BOOST_AUTO_TEST_CASE(every_op_plans_the_correct_number_of_bytes_or_throws) {
   fuzz_records({.cases_per_op = 60,
                 .vary = [](Draw&) { return VaryOptions{.values = Values::tame, .elements = 512}; }},
                check_plan);

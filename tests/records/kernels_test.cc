@@ -1,5 +1,5 @@
-// Kernels alone: they must access only their operands and scratch, must not depend on the order of
-// chunks or on alignment, and must give the same bits in any memory.
+// Tests of single kernels. They must access only their operands and scratch memory, must not depend
+// on the order of chunks or on alignment, and must give the same bits in any memory.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/testing/simd_targets.h"

@@ -1,4 +1,5 @@
-// Round trips of calls of every record through text and files: the result must be the same program.
+// Calls of every record are written as text and as files and read again. The result must be the
+// same program.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/testing/temporary_folder.h"

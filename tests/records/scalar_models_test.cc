@@ -1,4 +1,4 @@
-// Compares kernels with the scalar models of tests/reference, on variations of all samples.
+// Compares kernels with the scalar models in tests/reference, on variations of all samples.
 #include <fmt/format.h>
 
 #include <array>
@@ -33,8 +33,9 @@ bool all_finite(const OpSample& sample) {
   return true;
 }
 
-// Intermediate infinities (such as 0 * inf in padding) have no defined result. Elements are not
-// compared if neither result is finite, or if only one of them is finite and some operands are not.
+// Intermediate infinities (such as 0 * inf in padding) have no defined result. An element is not
+// compared if both results are non-finite, or if only one of them is finite and some operands are
+// non-finite.
 void keep_known(const Tensor& got, NumberTensor& want, bool all) {
   for (std::int64_t i = 0; i < got.numel(); ++i) {
     Number& n = want.elements[static_cast<std::size_t>(i)];
@@ -76,11 +77,11 @@ std::string check_against_model(const OpRecord& op, const OpSample& sample, Draw
 
 BOOST_AUTO_TEST_SUITE(record_models)
 
-BOOST_AUTO_TEST_CASE(kernels_agree_with_the_scalar_models) {
+BOOST_AUTO_TEST_CASE(kernels_match_the_scalar_models) {
   fuzz_records({.cases_per_op = 120, .vary = small, .ops = has_model}, check_against_model);
 }
 
-BOOST_AUTO_TEST_CASE(kernels_of_every_simd_target_agree_with_the_scalar_models) {
+BOOST_AUTO_TEST_CASE(kernels_of_every_simd_target_match_the_scalar_models) {
   for_each_simd_target([&](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
       fuzz_records({.cases_per_op = 18, .vary = small, .ops = has_model}, check_against_model);

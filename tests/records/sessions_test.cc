@@ -1,5 +1,5 @@
-// Single ops through a Session: for any operands and execution options, the result must equal that
-// of the op alone, bit for bit, or the error must be the same.
+// Single ops in a Session. For any operands and execution options, the result must equal the result
+// of the op alone bit for bit, or the error must be the same.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,7 @@ RunOutcome alone(const OpRecord& op, const OpSample& sample) {
   return outcome_of([&] { return evaluate_op(op, sample.inputs, sample.attributes); });
 }
 
-// Builds and runs a graph. Errors while building count as errors of the run.
+// Builds and runs a graph. Errors during building count as errors of the run.
 RunOutcome in_session(const OpRecord& op, const OpSample& sample, const Surroundings& surroundings,
                       const SessionOptions& options, Guard guard) {
   return outcome_of([&] {
@@ -76,7 +76,7 @@ std::string check_symbolic(const OpRecord& op, const OpSample& sample, Draw& dra
   return wrong.empty() ? "" : "with symbolic sizes: " + wrong;
 }
 
-// Cases that are large enough for several chunks.
+// Options for cases that are large enough for several chunks.
 VaryOptions large(Draw& draw) {
   VaryOptions options;
   if (!draw.one_in(3)) options.elements = 1 << 19, options.flops = 5e7;

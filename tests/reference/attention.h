@@ -1,5 +1,5 @@
-// Scalar model of attention and its gradient in double precision: the formulas of the op record,
-// evaluated pair by pair.
+// Scalar model of attention and its gradient in double precision. It evaluates the formulas of the
+// op record pair by pair.
 #pragma once
 
 #include <cmath>
@@ -11,20 +11,20 @@
 
 namespace weft::testing {
 
-/// An element of an i32 or i64 tensor, without conversion to floating point.
+/// Returns an element of an i32 or i64 tensor, without conversion to floating point.
 inline std::int64_t integer_at(const Tensor& t, std::int64_t i) {
   return t.dtype() == DType::i32 ? t.data<std::int32_t>()[i] : t.data<std::int64_t>()[i];
 }
 
 struct ReferenceAttention {
   std::vector<double> out, lse;
-  // Gradients for the cotangents g of out and g_lse of lse. Empty if g is undefined.
+  // Gradients for the cotangents g (of out) and g_lse (of lse). Empty if g is undefined.
   std::vector<double> dq, dk, dv, dbias, doffset_bias, drow_bias, dcol_bias;
 };
 
-/// `in` are the 13 operands of the op. `g` [B,H,Lq,Dv] and `g_lse` [B,H,Lq] may be undefined. The
-/// gradient uses the outputs `out` and `lse` of the forward op if they are given, and computes them
-/// otherwise.
+/// `in` contains the 13 operands of the op. `g` [B,H,Lq,Dv] and `g_lse` [B,H,Lq] may be undefined.
+/// The gradient uses the outputs `out` and `lse` of the forward op if they are given, and computes
+/// them otherwise.
 inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
                                               const Attributes& attributes, const Tensor& g = {},
                                               const Tensor& g_lse = {}, const Tensor& out = {},
@@ -59,7 +59,7 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
               static_cast<std::uint32_t>(attributes.integer("stream")),
               static_cast<std::uint32_t>(key[1])};
   }
-  // Position in an operand of shape [B|1, H|1, Lq|1, Lk|1].
+  // Returns the position in an operand of shape [B|1, H|1, Lq|1, Lk|1].
   const auto broadcast = [](const Tensor& t, std::int64_t b, std::int64_t h, std::int64_t i,
                             std::int64_t j) {
     const std::int64_t at[] = {b, h, i, j};

@@ -15,8 +15,8 @@
 
 namespace weft::testing {
 
-/// Splits x into bfloat16 terms: each term is the remainder of the previous ones, rounded to
-/// nearest.
+/// Splits x into bfloat16 terms. Each term is what remains of x after the previous terms, rounded
+/// to nearest.
 inline std::array<float, 3> bf16_terms(float x, int terms) {
   std::array<float, 3> result = {};
   for (int t = 0; t < terms; ++t) {
@@ -28,10 +28,10 @@ inline std::array<float, 3> bf16_terms(float x, int terms) {
 
 inline int split_terms_of(int products) { return products == 1 ? 1 : products == 3 ? 2 : 3; }
 
-/// Expected product of split matrices. A is m x k, B is k x n, both f32 and row-major.
+/// The expected product of split matrices. A is m x k, B is k x n; both are f32 and row-major.
 struct Bf16SplitModel {
   Tensor value;      // f64: the sum of the kept products of terms, rounded in double only
-  Tensor magnitude;  // f64: the sum of their absolute values
+  Tensor magnitude;  // f64: the sum of the absolute values of the kept products
 };
 
 /// Terms t and u are multiplied if t + u < terms. In blocks of K for which representable_by_terms()
@@ -95,17 +95,18 @@ inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int pro
   return model;
 }
 
-/// The maximum difference between the model and float sums in the order of the kernels, relative to
-/// the magnitude of the model. In a slice of 32, products of terms are summed by a chain of 16
-/// multiply-adds that starts at zero (one chain for even k, one for odd k) and one addition. The
-/// result is added to the sum of its block, with `products` additions per slice, and then the sums
-/// of the blocks are added. Each addition has a relative rounding error of at most 2^-24, and the
-/// number of additions that affect a product of terms is at most the total number of additions:
+/// Returns the maximum difference between the model and float sums in the order of the kernels,
+/// relative to the magnitude of the model. In a slice of 32, products of terms are summed by a
+/// chain of 16 multiply-adds that starts at zero (one chain for even k, one for odd k) and one
+/// addition. The result is added to the sum of its block, with `products` additions per slice, and
+/// then the sums of the blocks are added. Each addition has a relative rounding error of at most
+/// 2^-24. The number of additions that affect a product of terms is at most the total number of
+/// additions:
 ///
 ///   16 + 1 + products * slices + blocks
 ///
-/// The multiply-add chains of VDPBF16PS and of the elements that representable_by_terms() rejects
-/// have depth_block links.
+/// For VDPBF16PS, and for the elements that representable_by_terms() rejects, the chain has
+/// depth_block multiply-adds.
 inline double split_sum_bound(int products, std::int64_t k, std::int64_t depth_block, bool chain) {
   const std::int64_t depth = std::min(k, depth_block);
   const std::int64_t in_block = chain ? depth : 17 + products * kernels::bf16_slices(depth);
@@ -147,7 +148,7 @@ inline void reference_tdpbf16ps(float* c, const std::uint32_t* a, const std::uin
   }
 }
 
-/// One lane of VDPBF16PS.
+/// Computes one lane of VDPBF16PS.
 inline float reference_vdpbf16ps(float c, std::uint32_t a, std::uint32_t b) {
   const float odd = flushed_fma(upper_bf16(a), upper_bf16(b), c);
   return flushed_fma(lower_bf16(a), lower_bf16(b), odd);

@@ -1,4 +1,4 @@
-// Convolution and its adjoints in double precision, term by term.
+// Convolution and its adjoints in double precision, computed term by term.
 #pragma once
 
 #include <functional>

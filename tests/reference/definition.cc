@@ -14,13 +14,13 @@
 namespace weft::testing {
 namespace {
 
-// A definition may use other ops defined by the user, which have no scalar model.
+// A definition may use other custom ops, which have no scalar model.
 std::vector<Tensor> model_or_kernel(const NodeUse& use) {
   return has_scalar_model(use.node.op()) ? scalar_rule(use)
                                          : evaluate_op(use.node.op(), use.inputs, use.attributes);
 }
 
-// Returns one tensor per output, undefined for outputs without a definition.
+// Returns one tensor per output. The tensor is undefined if the output has no definition.
 std::vector<Tensor> defined(const std::shared_ptr<const OpSet>& ops, const OpRecord& op,
                             const std::vector<Tensor>& inputs, const Attributes& attributes) {
   Graph graph(ops);
@@ -60,8 +60,8 @@ double farthest(const Tensor& a, const Tensor& b) {
 
 std::optional<std::string> difference(const Tensor& got, const Tensor& want, double allowed) {
   if (got.sizes() != want.sizes()) {
-    return fmt::format("it has sizes {}, but {} by its definition", to_string(got.sizes()),
-                       to_string(want.sizes()));
+    return fmt::format("its sizes are {}, but {} according to its definition",
+                       to_string(got.sizes()), to_string(want.sizes()));
   }
   for (std::int64_t i = 0; i < want.numel(); ++i) {
     const double g = got.at(i), w = want.at(i);

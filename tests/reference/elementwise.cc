@@ -14,7 +14,7 @@ Real sigmoid(Real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 +
 
 Real softplus(Real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 
-/// x * gate(x), with the limit at -infinity.
+/// x * gate(x), including its limit at -infinity.
 template <class Gate>
 Oracle gated(Gate gate) {
   return [gate](Real x) { return std::isinf(x) && x < 0 ? -0.0L : x * gate(x); };

@@ -1,4 +1,4 @@
-// Scalar oracles of the elementwise ops in long double, and distances between floats.
+// Scalar reference functions for the elementwise ops in long double, and distances between floats.
 #pragma once
 
 #include <cmath>
@@ -12,8 +12,8 @@
 
 namespace weft::testing {
 
-/// Distance of `got` from `want` in units in the last place of `want` rounded to T. Infinite if
-/// only one of them is NaN or infinite, or if zeros differ in sign.
+/// Returns the distance of `got` from `want` in units in the last place of `want` rounded to T.
+/// Infinite if only one of them is NaN or infinite, or if zeros differ in sign.
 template <class T>
 double ulp_distance(T got, long double want) {
   constexpr double kFar = std::numeric_limits<double>::infinity();
@@ -31,11 +31,12 @@ double ulp_distance(T got, long double want) {
 
 using Oracle = std::function<long double(long double)>;
 
-/// The exact function of a unary op on f32 and f64 (except clamp). Throws std::out_of_range for
-/// other ops.
+/// Returns the exact function of a unary op on f32 and f64 (except clamp). Throws std::out_of_range
+/// for other ops.
 Oracle unary_oracle(const std::string& op);
 
-/// Position in a flattened operand of sizes `from` that is broadcast to position `i` of `to`.
+/// Returns the position in a flattened operand of sizes `from` that is broadcast to position `i` of
+/// `to`.
 std::int64_t broadcast_position(std::int64_t i, const Sizes& from, const Sizes& to);
 
 }  // namespace weft::testing

@@ -5,7 +5,7 @@
 namespace weft::testing {
 namespace {
 
-/// Binds symbols that are a whole axis size of a fed value.
+/// Binds those symbols that are the whole size of an axis of a fed value.
 Bindings bind(const Feed& feed) {
   Bindings bindings;
   for (const auto& [value, tensor] : feed) {

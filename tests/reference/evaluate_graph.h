@@ -1,5 +1,5 @@
-// The simplest way to run a graph: one op after the other. Serves as an oracle for the planner and
-// the executor, and for testing functions and gradient rules without them.
+// The simplest way to run a graph: one op after the other. Serves as a reference for the planner
+// and the executor, and tests functions and gradient rules without them.
 #pragma once
 
 #include <unordered_map>
@@ -10,10 +10,10 @@
 
 namespace weft::testing {
 
-/// Tensors of inputs, variables and any other values that need not be computed.
+/// Tensors for inputs, variables and any other values that need not be computed.
 using Feed = std::unordered_map<Value, Tensor, ValueHash>;
 
-/// Returns the tensors of `values`. Sizes must be constant or determined by the feed. Throws
+/// Returns the tensors of `values`. Their sizes must be constant or determined by the feed. Throws
 /// GraphError if an input or variable is not in the feed.
 std::vector<Tensor> evaluate_graph(const std::vector<Value>& values, const Feed& feed);
 

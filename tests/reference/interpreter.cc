@@ -97,7 +97,7 @@ class Interpreter {
     return results;
   }
 
-  // Executes a loop by its definition, element by element.
+  // Executes a loop according to its definition, element by element.
   std::vector<Tensor> scan(const Node& node, const std::vector<Tensor>& inputs,
                            const Attributes& attributes) {
     const ScanNode parts = scan_node(node);
@@ -132,8 +132,8 @@ class Interpreter {
     if (!parts.empty()) {
       sizes = parts[0].sizes();
     } else {
-      // Without steps, only the declared type provides the other sizes, which must not be symbolic
-      // then.
+      // Without steps, the other sizes are known only from the declared type, so they must not be
+      // symbolic.
       for (int axis = 1; axis < type.shape.rank(); ++axis) {
         sizes.push_back(type.shape[axis].constant());
       }

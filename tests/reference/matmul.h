@@ -8,7 +8,7 @@
 
 namespace weft::testing {
 
-/// The f64 result of matmul(a, b), with NumPy's broadcasting of the batch axes.
+/// Returns the f64 result of matmul(a, b), with NumPy's broadcasting of the batch axes.
 inline Tensor reference_matmul(const Tensor& a, const Tensor& b, bool transpose_a,
                                bool transpose_b) {
   const Sizes batch_a(a.sizes().begin(), a.sizes().end() - 2);
@@ -20,7 +20,7 @@ inline Tensor reference_matmul(const Tensor& a, const Tensor& b, bool transpose_
   sizes.push_back(m);
   sizes.push_back(n);
   Tensor out = Tensor::zeros(DType::f64, sizes);
-  // The matrix of product p in an operand with batch axes `own`.
+  // Returns the number of the matrix that product p uses, in an operand with batch axes `own`.
   const auto matrix_of = [&](const Sizes& own, std::int64_t p) {
     std::int64_t index = 0, stride = 1;
     for (std::size_t back = 0; back < batch.size(); ++back) {

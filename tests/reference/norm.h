@@ -1,4 +1,5 @@
-// Scalar models of normalisation and cross-entropy in double precision: the formulas, row by row.
+// Scalar models of normalisation and cross-entropy in double precision. The formulas are evaluated
+// row by row.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 
 namespace weft::testing {
 
-/// exp(x - max) / sum, or its logarithm if `log`.
+/// Returns exp(x - max) / sum, or its logarithm if `log` is true.
 inline std::vector<double> reference_softmax(const std::vector<double>& x, bool log) {
   double max = -INFINITY, sum = 0;
   for (const double v : x) max = std::max(max, v);
@@ -22,7 +23,7 @@ struct ReferenceNorm {
   double mean = 0, rstd = 0;
   std::vector<double> xhat;
 };
-/// xhat = (x - mean) * rstd; mean is 0 if not `centered`.
+/// xhat = (x - mean) * rstd; the mean is 0 unless `centered` is true.
 inline ReferenceNorm reference_norm(const std::vector<double>& x, double eps, bool centered) {
   ReferenceNorm r;
   const double n = static_cast<double>(x.size());
@@ -36,7 +37,7 @@ inline ReferenceNorm reference_norm(const std::vector<double>& x, double eps, bo
   return r;
 }
 
-/// The gradient of x for a cotangent h of xhat.
+/// Returns the gradient of x for a cotangent h of xhat.
 inline std::vector<double> reference_norm_grad(const ReferenceNorm& f, const std::vector<double>& h,
                                                bool centered) {
   double mean_h = 0, mean_hx = 0;

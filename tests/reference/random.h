@@ -1,4 +1,4 @@
-// Random draws, one element at a time.
+// Scalar models of random numbers, computed one element at a time.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ inline double reference_uniform_f64(const RandomStream& s, std::uint64_t i) {
 inline double reference_normal(const RandomStream& s, std::uint64_t i) {
   return normal_pair(s.word(i / 2 * 2), s.word(i / 2 * 2 + 1))[i % 2];
 }
-/// True with probability p. For dropout with rate p, true means that the element is dropped.
+/// Returns true with probability p. For dropout with rate p, true means that the element is
+/// dropped.
 inline bool reference_bernoulli(const RandomStream& s, std::uint64_t i, double p) {
   return static_cast<double>(s.word(i)) < p * 0x1p32;
 }

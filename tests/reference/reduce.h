@@ -11,7 +11,7 @@
 
 namespace weft::testing {
 
-/// Reduces a list as the op named `op` does.
+/// Reduces a list in the same way as the op named `op`.
 inline double reduce_list(std::string_view op, const std::vector<double>& v) {
   if (op == "logsumexp") {
     double top = -std::numeric_limits<double>::infinity(), total = 0;
@@ -33,7 +33,7 @@ inline double reduce_list(std::string_view op, const std::vector<double>& v) {
   return op == "mean" ? out / static_cast<double>(v.size()) : out;
 }
 
-/// The reduction over `axes` (ascending), flattened.
+/// Returns the flattened reduction over `axes` (ascending).
 inline std::vector<double> reduce_reference(std::string_view op, const Tensor& x,
                                             const std::vector<std::int64_t>& axes) {
   const Sizes strides = row_major_strides(x.sizes());

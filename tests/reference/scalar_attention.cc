@@ -1,5 +1,5 @@
-// Scalar models of attention and its gradient: tests/reference/attention.h with checks of the data
-// and error bounds for kernels.
+// Scalar models of attention and its gradient: tests/reference/attention.h together with data
+// checks and error bounds for kernels.
 #include <algorithm>
 #include <cmath>
 
@@ -44,7 +44,8 @@ void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
   }
 }
 
-/// Relative error of a probability: the error of the score in the exponential and that of the sum.
+/// Returns the relative error of a probability, caused by the errors of the score in the
+/// exponential and of the sum.
 Real probability_error(const std::vector<Tensor>& in, const Attributes& attributes, DType dtype,
                        Precision precision) {
   const Real depth = static_cast<Real>(in[0].size(3)), keys = static_cast<Real>(in[1].size(2));
@@ -61,7 +62,7 @@ Real probability_error(const std::vector<Tensor>& in, const Attributes& attribut
 void fill(NumberTensor& out, const std::vector<double>& values, Real error) {
   for (std::size_t i = 0; i < out.elements.size() && i < values.size(); ++i) {
     out.elements[i] = number_of(values[i]);
-    // A query without visible keys has lse -inf. Numbers out of range may have any value.
+    // The lse of a query without visible keys is -inf. Numbers out of range may have any value.
     const bool known = std::isfinite(error) && error < 1e15L && !std::isnan(values[i]);
     out.elements[i].error = !known ? kAnyValue : std::isfinite(values[i]) ? error : 0;
   }
@@ -87,7 +88,7 @@ void backward(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor g_lse = call.has(16) ? call.in[16] : Tensor();
   const ReferenceAttention r =
       reference_attention(in, call.attributes, call.in[0], g_lse, call.in[1], call.in[2]);
-  // If the given lse does not belong to these scores, the resulting probabilities can have any
+  // If the given lse does not match these scores, the resulting probabilities can have any
   // magnitude.
   Real share = 1;
   const ReferenceAttention f = reference_attention(in, call.attributes);

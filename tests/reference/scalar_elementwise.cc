@@ -1,4 +1,4 @@
-// Scalar models of elementwise ops and of tile programs, which are sequences of them.
+// Scalar models of elementwise ops and of tile programs, which are sequences of elementwise ops.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,8 +52,8 @@ Number integer_unary(const std::string& op, std::int64_t x, const Attributes& a,
   return number_of_integer(static_cast<std::int64_t>(y));
 }
 
-/// Arithmetic with a single rounding: exact in double for f32 (53 >= 2 * 24 + 2 digits); for f64,
-/// the arithmetic of the machine.
+/// Arithmetic with a single rounding. For f32, computing in double is exact (53 >= 2 * 24 + 2
+/// digits); for f64, this is the machine's arithmetic.
 Number rounded_once(double value, DType dtype) { return rounded(number_of(value), dtype); }
 
 Number float_unary(const std::string& op, double x, const Attributes& a, DType dtype) {
@@ -72,7 +72,7 @@ Number float_unary(const std::string& op, double x, const Attributes& a, DType d
     if (op == exact) return number_of(y);
   }
   if (!std::isfinite(y)) return number_of(y);
-  // Elementary functions guarantee a few units in the last place. In the tails of gates the
+  // Elementary functions are accurate to a few units in the last place. In the tails of gates the
   // rounding error of an argument is amplified, so their error is relative to x.
   Number n = approximate(y, 4, y, dtype);
   if (op.starts_with("gelu")) n.error += 1.2L * epsilon(dtype) * std::fabs(x);
@@ -146,8 +146,8 @@ bool is_comparison(const std::string& op) {
   return op == "equal" || op == "not_equal" || op.starts_with("less") || op.starts_with("greater");
 }
 
-/// Propagates the errors of the operands through a step: adds to the error of the step how far the
-/// result moves if each operand, or all operands together, change by their errors.
+/// Propagates the errors of the operands through a step. Adds to the error of the step the distance
+/// by which the result moves if each operand, or all operands together, change by their errors.
 Number with_carried_error(const std::vector<Number>& operands, const std::vector<DType>& types,
                           const Number& at, DType result,
                           const std::function<Number(const std::vector<Number>&)>& f) {
@@ -179,7 +179,7 @@ Number with_carried_error(const std::vector<Number>& operands, const std::vector
       out.error += std::isfinite(distance) ? distance : kAnyValue;
     }
   }
-  // Joint changes matter too, for example in x * x if x is hardly larger than its error.
+  // Joint changes also matter, for example in x * x if x is hardly larger than its error.
   for (std::size_t corner = 0; corner < std::size_t{1} << operands.size(); ++corner) {
     if (out.error == 0 || !is_floating(result) || operands.size() < 2) break;
     std::vector<Number> moved = operands;
@@ -230,7 +230,8 @@ void fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   for (std::size_t r = 0; r < out.size(); ++r) out[r].elements = std::move(results[r]);
 }
 
-/// The shape of a program's steps: the shape to which its operands broadcast.
+/// Returns the shape of a program's steps, which is the shape to which the program's operands
+/// broadcast.
 Sizes steps_shape(const std::vector<TileOperand>& operands) {
   Sizes sizes;
   for (const TileOperand& o : operands) {

@@ -11,9 +11,9 @@
 namespace weft::testing {
 namespace {
 
-// Kernels for both dtypes compute in double.
+// The kernels for both dtypes compute in double.
 const Real kUnit = epsilon(DType::f64);
-// If the bound on the relative error is larger, the result is not checked.
+// Results with a relative error bound larger than this are not checked.
 constexpr Real kMaxCheckedError = 1e-3L;
 
 /// One matrix of a batch.
@@ -50,7 +50,7 @@ Matrix matrix_of(const Tensor& t, const List& list, std::int64_t which) {
   return m;
 }
 
-/// Sets matrix `which` of an output; every element has the error bound `error`.
+/// Sets matrix `which` of an output. Every element has the error bound `error`.
 void put(NumberTensor& out, std::int64_t which, const Matrix& m, Real error) {
   for (std::size_t i = 0; i < m.x.size(); ++i) {
     Number n = number_of(m.x[i]);
@@ -59,7 +59,7 @@ void put(NumberTensor& out, std::int64_t which, const Matrix& m, Real error) {
   }
 }
 
-/// The inverse of a lower triangular matrix.
+/// Returns the inverse of a lower triangular matrix.
 Matrix inverse_of_lower(const Matrix& l) {
   Matrix inverse(l.rows, l.rows);
   for (std::int64_t c = 0; c < l.rows; ++c) {
@@ -89,7 +89,7 @@ void cholesky(const ScalarCall& call, std::vector<NumberTensor>& out) {
           l.at(i, j) = sum / l.at(j, j);
           continue;
         }
-        // A bound on the rounding error of the pivot.
+        // The leading block, used for a bound on the rounding error of the pivot.
         Matrix leading(i, i);
         for (std::int64_t r = 0; r < i; ++r) {
           for (std::int64_t c = 0; c <= r; ++c) leading.at(r, c) = l.at(r, c);
@@ -190,7 +190,7 @@ void qr(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-/// One-sided Jacobi method: rotates pairs of columns of `a`, and those of `v` with them, until the
+/// One-sided Jacobi method: rotates pairs of columns of `a`, and the same columns of `v`, until the
 /// columns of `a` are orthogonal.
 void rotate_columns(Matrix& a, Matrix& v) {
   bool rotated = true;
@@ -234,7 +234,7 @@ struct Sign {
   bool sure = true;
 };
 Sign sign_of(const Matrix& u, std::int64_t column, Real error) {
-  Real largest = 0, other = 0;  // the largest element and the largest negated one
+  Real largest = 0, other = 0;  // the largest element, and the largest negated element
   for (std::int64_t i = 0; i < u.rows; ++i) {
     largest = std::max(largest, u.at(i, column));
     other = std::max(other, -u.at(i, column));
@@ -268,9 +268,9 @@ void svd(const ScalarCall& call, std::vector<NumberTensor>& out) {
       Number number = number_of(value(from));
       number.error = off;
       out[1].elements[static_cast<std::size_t>(which * k + c)] = number;
-      // The angle error of a vector is the error over the distance to the next singular value. The
-      // value itself bounds that distance, because 0 may be the singular value of further vectors
-      // and because the left vector is divided by the value.
+      // The angle error of a vector is the error divided by the distance to the next singular
+      // value. That distance is bounded by the value itself, because 0 may be the singular value of
+      // further vectors and because the left vector is divided by the value.
       Real gap = value(from);
       for (std::int64_t o = 0; o < k; ++o) {
         if (o != from) gap = std::min(gap, std::fabs(value(from) - value(o)));

@@ -1,4 +1,4 @@
-// Scalar models of ops that move elements (shapes, slices, indexed rows, blocks) and of iota.
+// Scalar models of iota and of ops that move elements (shapes, slices, indexed rows, blocks).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -51,7 +51,7 @@ void same(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-// A collective on a single rank returns its operand, or zeros if there is no operand or no rank
+// With a single rank, a collective returns its operand, or zeros if there is no operand or no rank
 // sends to this one.
 void single_rank_collective(const ScalarCall& call, std::vector<NumberTensor>& out) {
   if (call.attributes.integer("ranks") != 1) throw StateError("there is one rank here");

@@ -9,12 +9,12 @@
 namespace weft::testing {
 namespace {
 
-// Error bound, in units in the last place, of elements that are computed with a few functions.
+// Error bound for elements that are computed with a few functions, in units in the last place.
 constexpr Real kUnits = 16;
 
 Real root_of(std::int64_t n) { return std::sqrt(static_cast<Real>(n)); }
 
-/// log(sum(exp(x))) of a line.
+/// Returns log(sum(exp(x))) of a line.
 Real log_sum(const std::vector<Real>& x) {
   Real top = -INFINITY, sum = 0;
   for (const Real v : x) {
@@ -64,7 +64,7 @@ struct Row {
   Real mean = 0, rstd = 0, extreme = 0;
   Real n() const { return static_cast<Real>(x.size()); }
   Real hat(std::size_t i) const { return (x[i] - mean) * rstd; }
-  /// Error bound of an element of xhat: the errors of subtracting the mean and of rstd.
+  /// Error bound of an element of xhat: the error of subtracting the mean plus the error of rstd.
   Real hat_error(DType dtype) const {
     const Real reach = extreme * rstd;
     return epsilon(dtype) * (kUnits + std::sqrt(n())) * (reach + 1) *
@@ -113,7 +113,7 @@ void norm(const ScalarCall& call, std::vector<NumberTensor>& out) {
     if (centered) out[1].elements[at] = approximate(row.mean, units, row.extreme, dtype);
     const Real reach = row.extreme * row.rstd;
     rstds.elements[at] = approximate(row.rstd, units, row.rstd * (1 + reach), dtype);
-    // If the variance consists of rounding errors only, any value is possible.
+    // If the variance consists only of rounding errors, any value is possible.
     const bool lost = reach * epsilon(dtype) * units > 0.01L;
     if (lost || !std::isfinite(row.rstd)) rstds.elements[at].error = kAnyValue;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -177,10 +177,10 @@ void norm_grad(const ScalarCall& call, std::vector<NumberTensor>& out) {
 
 // -- Cross-entropy --------------------------------------------------------------------------------
 
-/// The logits of one position with their error bound, and its target.
+/// The logits at one position with their error bound, and the target.
 struct Position {
   std::vector<Real> x;
-  Real error = 0;  // of every logit, relative to the terms of its sum
+  Real error = 0;  // error of every logit, relative to the terms of its sum
   std::int64_t target = 0;
   bool counts = true;
 };
@@ -213,10 +213,10 @@ Number lse_number(const Position& p, Real lse, DType dtype) {
 Number dlogit(const Position& p, std::size_t c, Real g, Real lse, Real smoothing, DType dtype) {
   if (!p.counts || g == 0) return {};
   const Real share = std::exp(p.x[c] - lse);
-  // The error of large logits can be so large that the probability may be anything.
+  // The error of large logits can be so large that the probability may have any value.
   const Real off = 2 * p.error + kUnits * epsilon(dtype) * (largest_of(p.x) + std::fabs(lse));
   const Real most = std::exp(p.x[c] - lse + off);
-  // This is also the case if `lse` does not belong to these logits.
+  // This is also the case if `lse` does not match these logits.
   if (!(most < 1e15L)) return {.error = kAnyValue};
   const Real own = static_cast<std::int64_t>(c) == p.target ? 1 - smoothing : 0;
   const Real y = g * (share - smoothing / static_cast<Real>(p.x.size()) - own);

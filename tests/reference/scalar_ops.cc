@@ -15,7 +15,7 @@ namespace {
 
 bool is_float(DType dtype) { return is_floating(dtype); }
 
-/// The largest finite number and the smallest normal number.
+/// Return the largest finite number and the smallest normal number.
 Real largest(DType dtype) {
   switch (dtype) {
     case DType::f32: return std::numeric_limits<float>::max();
@@ -61,7 +61,7 @@ bool allowed(const Number& got, const Number& want, DType dtype) {
   if (got.value == nearest) return true;
   if (want.error == 0 || std::isnan(got.value)) return false;
   const Real room = want.error + epsilon(dtype) * std::fabs(want.value) + smallest(dtype);
-  // Either may overflow if the other is close to the limit.
+  // Either number may overflow if the other is close to the limit.
   if (std::isinf(got.value) || std::isinf(nearest)) {
     const bool same_sign = std::signbit(got.value) == std::signbit(nearest);
     const Real finite = std::isinf(nearest) ? got.value : nearest;
@@ -134,7 +134,7 @@ Number approximate(Real value, Real units, Real magnitude, DType dtype) {
   Number n = number_of(value);
   n.error =
       units * epsilon(dtype) * std::fabs(magnitude) + std::numeric_limits<float>::denorm_min();
-  // The result of a chain of functions for infinite values depends on how it is computed.
+  // For infinite values, the result of a chain of functions depends on how it is computed.
   if (!std::isfinite(value) || std::isnan(n.error)) n.error = kAnyValue;
   return n;
 }

@@ -1,6 +1,6 @@
 // Scalar models of all op records: plain loops over single elements (long double for floats, 64-bit
-// integers that wrap like the dtype). They follow the documentation of the records and use no code
-// from ops/kernels. A test fails if a record has no model.
+// integers that wrap around like the dtype). They follow the documentation of the records and use
+// no code from ops/kernels. A test fails if a record has no model.
 #pragma once
 
 #include <cstdint>
@@ -18,97 +18,98 @@ namespace weft::testing {
 
 using Real = long double;
 
-/// One element: its value as a real number, as an integer (for integer dtypes and bool), and the
-/// error bound of a kernel's result. An error of 0 means that the result must equal the number,
-/// rounded once to the dtype, in every bit.
+/// One element: its value as a real number, its value as an integer (for integer dtypes and bool),
+/// and the error bound for a kernel's result. An error of 0 means that the result must equal the
+/// number, rounded once to the dtype, in every bit.
 struct Number {
   Real value = 0;
   std::int64_t integer = 0;
   Real error = 0;
 };
-/// An error bound that accepts any value, for example of a step function at its discontinuity.
+/// An error bound that accepts any value, for example at the discontinuity of a step function.
 inline constexpr Real kAnyValue = __builtin_inf();
 
 Number number_of(Real value);
 Number number_of_integer(std::int64_t value);
-/// An element of a tensor of any dtype.
+/// Returns an element of a tensor of any dtype.
 Number element(const Tensor& tensor, std::int64_t index);
-/// Converts `number` to `dtype`: rounds to nearest even, or wraps around. Keeps the error.
+/// Converts `number` to `dtype` by rounding to nearest even or wrapping around. Keeps the error.
 Number rounded(const Number& number, DType dtype);
-/// Wraps `value` to an integer dtype.
+/// Wraps `value` around to the range of an integer dtype.
 std::int64_t wrapped(std::int64_t value, DType dtype);
-/// The distance from 1 to the next larger number.
+/// Returns the distance from 1 to the next larger number.
 Real epsilon(DType dtype);
-/// Adds the error of one more rounding to a floating dtype.
+/// For floating-point dtypes, adds the error of one more rounding.
 Number with_rounding(Number n, DType dtype);
-/// `value`, computed with `units` rounding errors of numbers as large as `magnitude`.
+/// Returns `value` with the error of `units` roundings of numbers as large as `magnitude`.
 Number approximate(Real value, Real units, Real magnitude, DType dtype);
 
-/// The maximum error of one term in a sum of products at a precision
-/// (docs/precision.md), relative to the magnitude of the term.
+/// Returns the maximum error of one term in a sum of products at a precision (docs/precision.md),
+/// relative to the magnitude of the term.
 Real precision_error(Precision precision, DType dtype);
 
-/// A tensor of Numbers.
+/// A tensor whose elements are Numbers.
 struct NumberTensor {
   DType dtype = DType::f32;
   Sizes sizes;
   std::vector<Number> elements;
   std::int64_t numel() const { return static_cast<std::int64_t>(elements.size()); }
 };
-/// The elements of a tensor.
+/// Converts the elements of a tensor to Numbers.
 NumberTensor numbers_of(const Tensor& tensor);
 /// Rounds every element to the dtype.
 Tensor to_tensor(const NumberTensor& numbers);
 /// Returns a description of the first element of `got` that `want` does not allow, such as "element
-/// 3 is 1.5 instead of 1.25 (+-1e-07)", or nullopt. All NaNs are equal, and so are zeros of
-/// different sign.
+/// 3 is 1.5 instead of 1.25 (+-1e-07)", or nullopt. All NaNs are equal, and zeros of different sign
+/// are equal.
 std::optional<std::string> difference(const Tensor& got, const NumberTensor& want);
 
 /// One call of an op with concrete operands and attributes.
 struct ScalarCall {
   const OpRecord& op;
   const std::vector<Tensor>& in;  // undefined if absent
-  Attributes attributes;          // complete, Dims evaluated
+  Attributes attributes;          // complete, with evaluated Dims
   Precision precision = Precision::highest;
 
   bool has(std::size_t i) const { return i < in.size() && in[i].defined(); }
 };
-/// Computes the outputs. Their dtypes and sizes are set, and their elements are initially 0. Throws
-/// DataError for data that the record does not allow.
+/// Computes the outputs. Their dtypes and sizes are already set, and their elements are initially
+/// 0. Throws DataError for data that the record does not allow.
 using ScalarModel = std::function<void(const ScalarCall& call, std::vector<NumberTensor>& out)>;
 using ScalarModels = std::map<std::string, ScalarModel, std::less<>>;
 
-/// The models by the name of the record.
+/// Returns the models by record name.
 const ScalarModels& scalar_models();
-/// True if there is a model for this record, not just for another record with the same name.
+/// Returns true if there is a model for this record, not just for another record with the same
+/// name.
 bool has_scalar_model(const OpRecord& op);
 
 /// Computes the outputs of an op with its scalar model. `attributes` may be incomplete, but Dims
-/// must be numbers. Throws the errors of the record's shape rule, DataError for data that the
-/// record does not allow, and GraphError if there is no model.
+/// must be constants. Propagates the errors of the record's shape rule. Throws DataError for data
+/// that the record does not allow, and GraphError if there is no model.
 std::vector<NumberTensor> scalar_outputs(const OpRecord& op, const std::vector<Tensor>& inputs,
                                          const Attributes& attributes,
                                          Precision precision = Precision::highest);
 
-/// One element of an elementwise op. `types` are the dtypes of `operands`, `key` is the key of a
-/// random op, and `position` is the position of the element in the result.
+/// Computes one element of an elementwise op. `types` contains the dtypes of `operands`, `key` is
+/// the key of a random op, and `position` is the position of the element in the result.
 Number scalar_elementwise(const OpRecord& op, const Attributes& attributes,
                           const std::vector<Number>& operands, const std::vector<DType>& types,
                           DType result, const Tensor& key, std::int64_t position);
 
-/// An input of a tile program: an operand with one element per position of the result, or a random
-/// key.
+/// An input of a tile program, which is either an operand with one element per position of the
+/// result or a random key.
 struct TileOperand {
   NumberTensor numbers;
   Tensor whole;  // a key
 };
-/// Runs a tile program over a result of `sizes` and returns the elements of each of its results.
-/// The errors of the operands and of every step are propagated.
+/// Runs a tile program on a result of the given sizes and returns the elements of each of its
+/// results. The errors of the operands and of every step are propagated.
 std::vector<std::vector<Number>> scalar_tile_program(const std::string& text,
                                                      const std::vector<TileOperand>& operands,
                                                      const Sizes& sizes);
 
-/// Reduces a list of elements: sum, mean, max, min, prod, logsumexp, any or all.
+/// Reduces a list of elements with `op`: sum, mean, max, min, prod, logsumexp, any or all.
 Number scalar_reduction(std::string_view op, const std::vector<Number>& list, DType dtype);
 
 void add_elementwise_models(ScalarModels& models);
@@ -123,12 +124,12 @@ void add_network_models(ScalarModels& models);
 void add_attention_models(ScalarModels& models);
 void add_factorisation_models(ScalarModels& models);
 
-/// A model that accepts any result if an operand is infinite, NaN or so large that its square
-/// overflows, because the results for such numbers depend on the order of evaluation.
+/// Returns a model that accepts any result if an operand is infinite, NaN or so large that its
+/// square overflows, because the results for such numbers depend on the order of evaluation.
 ScalarModel within_reach(ScalarModel model);
 
-/// Positions in a flattened tensor of `sizes` that is viewed as [outer, length, inner] around an
-/// axis.
+/// Positions in a flattened tensor with the given sizes that is viewed as [outer, length, inner]
+/// around an axis.
 struct Lines {
   std::int64_t outer = 1, length = 1, inner = 1;
   Lines(const Sizes& sizes, std::int64_t axis);

@@ -1,5 +1,5 @@
-// Scalar models of matrix products: plain, fused with elementwise steps, and with quantised
-// weights.
+// Scalar models of matrix products: plain products, products fused with elementwise steps, and
+// products with quantised weights.
 #include <cmath>
 
 #include "weft/core/error.h"
@@ -10,7 +10,7 @@
 namespace weft::testing {
 namespace {
 
-/// True if partial sums of terms with this total magnitude can overflow.
+/// Returns true if partial sums of terms with this total magnitude can overflow.
 bool overflows(Real magnitude, DType dtype) { return dtype == DType::f32 && !(magnitude < 1e38L); }
 
 Tensor magnitudes(const Tensor& t) {
@@ -19,7 +19,7 @@ Tensor magnitudes(const Tensor& t) {
   return m;
 }
 
-/// The product a b with the error bound of a sum of k terms.
+/// Computes the product a b with the error bound of a sum of k terms.
 void multiply(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b,
               Precision precision, NumberTensor& out) {
   const Tensor product = reference_matmul(a, b, transpose_a, transpose_b);
@@ -39,7 +39,7 @@ void matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
            call.attributes.flag("transpose_b"), call.precision, out[0]);
 }
 
-/// Applies the steps of an epilogue to out[0], with the operands from index `first` on.
+/// Applies the steps of an epilogue to out[0]. Their operands start at index `first`.
 void run_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberTensor>& out) {
   const std::string& text = call.attributes.text("program");
   std::vector<TileOperand> operands = {{out[0], {}}};
@@ -66,7 +66,7 @@ void matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   run_epilogue(call, 2, out);
 }
 
-/// The weight W[i][j] in the layout that ops/quantized.h defines.
+/// Returns the weight W[i][j], stored in the layout that ops/quantized.h defines.
 Real weight(const Tensor& q, const Tensor& scale, std::int64_t inputs, std::int64_t i,
             std::int64_t j) {
   const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;
@@ -113,7 +113,7 @@ void quantized_take(const ScalarCall& call, std::vector<NumberTensor>& out) {
 void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor& x = call.in[0];
   const bool transpose = call.attributes.flag("transpose");
-  // The sizes of the product; for transposed weights, those of the stored matrix are swapped.
+  // The sizes of the product. For transposed weights, the sizes of the stored matrix are swapped.
   const std::int64_t inputs = x.size(-1), outputs = call.attributes.integer("outputs");
   const std::int64_t rows = outputs == 0 ? 0 : out[0].numel() / outputs;
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -132,7 +132,7 @@ void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
       }
       Number& n = out[0].elements[static_cast<std::size_t>(r * outputs + j)];
       n = approximate(sum, 4 + 2 * std::sqrt(static_cast<Real>(inputs)), magnitude, out[0].dtype);
-      // Sums of quantised steps can overflow before they are multiplied by their scale.
+      // Sums of quantised steps can overflow before they are multiplied with their scale.
       const Real steps = 128 * extreme * static_cast<Real>(inputs);
       if (std::isfinite(extreme) && overflows(steps, out[0].dtype)) n.error = kAnyValue;
     }

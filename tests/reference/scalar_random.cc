@@ -1,4 +1,4 @@
-// Scalar models of random draws and keys.
+// Scalar models of random numbers and keys.
 #include <string>
 
 #include "weft/tests/reference/random.h"

@@ -1,4 +1,4 @@
-// Scalar models of reductions, positions of extremes, running sums and sorting.
+// Scalar models of reductions, argmax and argmin, cumulative sums and sorting.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@ namespace weft::testing {
 namespace {
 
 /// Error bound of a sum of n terms in any order, in units of the sum of magnitudes. Independent
-/// rounding errors add up to about the square root of n.
+/// rounding errors accumulate to about the square root of n.
 Real sum_units(std::size_t n) { return 4 + 2 * std::sqrt(static_cast<Real>(n)); }
 
 Number sum_of(const std::vector<Number>& list, DType dtype) {
@@ -20,25 +20,26 @@ Number sum_of(const std::vector<Number>& list, DType dtype) {
     for (const Number& n : list) sum += static_cast<std::uint64_t>(n.integer);
     return number_of_integer(wrapped(static_cast<std::int64_t>(sum), dtype));
   }
-  Real sum = 0, carried = 0, above = 0, below = 0;  // magnitudes of the finite terms by sign
+  Real sum = 0, carried = 0, above = 0, below = 0;  // magnitudes of the finite terms, by sign
   for (const Number& n : list) {
     sum += n.value;
     carried += n.error;
     if (std::isfinite(n.value)) (n.value > 0 ? above : below) += std::fabs(n.value);
   }
   const Real magnitude = above + below;
-  // Sums of narrow dtypes are accumulated in float.
+  // Sums in narrow dtypes are accumulated in float.
   const Real limit = dtype == DType::f64 ? Real{std::numeric_limits<double>::max()} / 2 : 3e38L;
   if (!std::isfinite(sum)) {
     Number result = number_of(sum);
     // The finite partial sum that is added to the infinity may have overflowed to the opposite
-    // infinity, which gives NaN.
+    // infinity, so that the result is NaN.
     if (std::isinf(sum) && (sum > 0 ? below : above) > limit) result.error = kAnyValue;
     return result;
   }
   Number result = approximate(sum, sum_units(list.size()), magnitude, dtype);
   result.error += carried;
-  // A partial sum can overflow even if the sum does not, and the sum even if the mean does not.
+  // A partial sum can overflow even if the sum does not, and the sum can overflow even if the mean
+  // does not.
   if (magnitude > limit) result.error = kAnyValue;
   return result;
 }
@@ -87,7 +88,7 @@ Number logsumexp_of(const std::vector<Number>& list, DType dtype) {
   }
   if (std::isinf(top)) return number_of(top);
   for (const Number& n : list) sum += std::exp(n.value - top);
-  // exp(x - top) has the rounding error of x - top, and log the rounding error of the sum.
+  // exp(x - top) has the rounding error of x - top, and log has the rounding error of the sum.
   Real reach = 1;
   for (const Number& n : list) reach += std::exp(n.value - top) / sum * (top - n.value);
   return approximate(top + std::log(sum), sum_units(list.size()), std::fabs(top) + reach, dtype);
@@ -123,7 +124,7 @@ void reduction(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-/// The elements of one line along an axis.
+/// Returns the elements of one line along an axis.
 std::vector<Number> line_of(const Tensor& x, const Lines& lines, std::int64_t o, std::int64_t i) {
   std::vector<Number> line;
   for (std::int64_t j = 0; j < lines.length; ++j) line.push_back(element(x, lines.at(o, j, i)));
@@ -185,7 +186,7 @@ void recurrence(const ScalarCall& call, std::vector<NumberTensor>& out) {
   for (std::int64_t o = 0; o < lines.outer; ++o) {
     for (std::int64_t i = 0; i < lines.inner; ++i) {
       Real state = 0, magnitude = 0;
-      // True if the state of the kernels, a double, may have overflowed.
+      // True if the double in which the kernels accumulate may have overflowed.
       bool far = false;
       for (std::int64_t step = 0; step < lines.length; ++step) {
         const std::int64_t at = lines.at(o, reverse ? lines.length - 1 - step : step, i);
@@ -228,7 +229,7 @@ void sorted(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-// Sums of blocks of 65,536 elements, computed in double.
+// Computes sums of blocks of 65,536 elements in double.
 void block_sums(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor& x = call.in[0];
   const bool squares = call.attributes.flag("squares");

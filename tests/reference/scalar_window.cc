@@ -16,7 +16,7 @@ ConvOptions options_of(const Attributes& a) {
           a.integer("groups")};
 }
 
-/// Sums of products that may be added in any order.
+/// Sums of products whose terms may be added in any order.
 class Sums {
  public:
   explicit Sums(NumberTensor& out, Precision precision = Precision::highest)
@@ -29,7 +29,7 @@ class Sums {
   void finish() {
     for (std::size_t i = 0; i < terms_.size(); ++i) {
       out_.elements[i] = scalar_reduction("sum", terms_[i], out_.dtype);
-      // The products have rounding errors as well.
+      // The products also have rounding errors.
       Real magnitude = 0;
       for (const Number& n : terms_[i]) magnitude += std::fabs(n.value);
       out_.elements[i].error += error_ * magnitude;
@@ -39,7 +39,7 @@ class Sums {
  private:
   NumberTensor& out_;
   std::vector<std::vector<Number>> terms_;
-  Real error_;  // relative error of a product
+  Real error_;  // relative error of one product
 };
 
 void conv2d(const ScalarCall& call, std::vector<NumberTensor>& out) {

@@ -9,7 +9,7 @@
 
 namespace weft::testing {
 
-/// Returns, as doubles, the elements of a tensor of sizes `sizes`: its element at `index` is x at
+/// Returns the elements of a tensor of sizes `sizes`, as doubles. The element at `index` is x at
 /// from(index), or `otherwise` if from(index) is nullopt.
 inline std::vector<double> moved(const Tensor& x, const Sizes& sizes,
                                  const std::function<std::optional<Sizes>(const Sizes&)>& from,

@@ -1,4 +1,4 @@
-// SessionOptions::check_finite: finds the node that produced the first NaN or infinity.
+// SessionOptions::check_finite reports the node that produced the first NaN or infinity.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -26,7 +26,7 @@ void check_found(Session& session, const Program& program, const NamedTensors& f
 
 BOOST_AUTO_TEST_SUITE(finite_outputs)
 
-BOOST_AUTO_TEST_CASE(the_first_node_is_named_with_line_scope_and_ranges) {
+BOOST_AUTO_TEST_CASE(errors_name_the_first_node_with_source_line_scope_and_ranges) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 3});
   const Scope block = Scope(g, "net") / "block";
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(the_first_node_is_named_with_line_scope_and_ranges) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(updates_are_not_written_and_the_step_can_be_repeated) {
+BOOST_AUTO_TEST_CASE(failed_checks_write_no_updates_and_the_step_can_be_repeated) {
   Graph g;
   const Value x = g.input("x", DType::f32, {4});
   const Variable w = g.variable("w", DType::f32, {4}, {.initializer = Initializer::constant(2)});
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(updates_are_not_written_and_the_step_can_be_repeated) {
   BOOST_TEST(bitwise_equal(checked.value("w"), plain.value("w")));
 }
 
-BOOST_AUTO_TEST_CASE(a_NaN_that_is_fed_or_stored_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_a_fed_or_stored_nan) {
   Graph g;
   const Value x = g.input("x", DType::f64, {2});
   const Variable w = g.variable("w", DType::f64, {2}, {.initializer = Initializer::ones()});
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(infinities_in_constants_are_not_errors) {
   BOOST_CHECK_NO_THROW(session.run(p, feeds));
 }
 
-BOOST_AUTO_TEST_CASE(a_nan_computed_from_infinities_is_found) {
+BOOST_AUTO_TEST_CASE(nans_computed_from_infinities_are_detected) {
   Graph g;
   const Value x = g.input("x", DType::f32, {2}), y = g.input("y", DType::f32, {2});
   const Program p = Program("p").output("d", (x - y) * 2.0);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_nan_computed_from_infinities_is_found) {
               {"sub: out f32[2] has 2 NaN", "no operand holds a NaN", "operand a has 2 inf"});
 }
 
-BOOST_AUTO_TEST_CASE(fully_masked_rows_of_attention_are_not_errors) {
+BOOST_AUTO_TEST_CASE(fully_masked_attention_rows_are_not_errors) {
   Graph g;
   const Value q = g.input("q", DType::f32, {1, 1, 3, 8});
   const Value lengths = g.input("lengths", DType::i32, {1});

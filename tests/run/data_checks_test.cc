@@ -1,5 +1,4 @@
-// Errors of kernels that depend on sizes or data must be the same through a Session as for a single
-// op.
+// Kernel errors that depend on sizes or data must be the same in a Session as for a single op.
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
@@ -19,7 +18,7 @@ using testing::strict;
 
 Tensor position(std::int64_t p) { return Tensor::of<std::int64_t>({1}, {p}); }
 
-// One query over 64 keys with a table of 64 offsets, which is large enough for position 0 only.
+// One query over 64 keys, with a table of 64 offsets that is only large enough for position 0.
 struct TableAttention {
   Graph g;
   Value q = g.input("q", DType::f32, {1, 1, 1, 8});
@@ -42,7 +41,7 @@ BOOST_AUTO_TEST_SUITE(data_checks)
 
 BOOST_AUTO_TEST_CASE(a_start_beyond_the_offset_table_is_rejected_before_the_table_is_computed) {
   TableAttention t;
-  // The program computes the table, so it does not exist yet when the data is checked.
+  // The table is computed by the program, so it does not exist yet when the data is checked.
   const Value made = t.table * 2.0;
   const AttentionOptions options{.offset_bias = made, .causal = true, .q_start = t.start};
   const Value out = attention(t.q, t.k, t.k, options);
@@ -122,7 +121,7 @@ BOOST_AUTO_TEST_CASE(the_maximum_of_a_symbolic_image_without_pixels_is_a_shape_e
     const NamedTensors feeds{{"image", Tensor::zeros(DType::f32, sizes)}};
     BOOST_CHECK_EXCEPTION(session.run(Program("p").output("out", largest), feeds), ShapeError,
                           says("the maximum of an image without pixels"));
-    // The mean of a window of padding is 0.
+    // The mean over a window that covers only padding is 0.
     const Tensor zeros = session.run(Program("p").output("out", mean), feeds)["out"];
     BOOST_TEST(zeros.numel() > 0);
     for (std::int64_t i = 0; i < zeros.numel(); ++i) BOOST_TEST(zeros.at(i) == 0);
@@ -145,8 +144,8 @@ BOOST_AUTO_TEST_CASE(gradients_of_rows_taken_from_an_empty_batch_are_empty) {
   }
 }
 
-// An axis of size 0 makes the scratch empty, whatever the other sizes are.
-BOOST_AUTO_TEST_CASE(empty_results_need_no_scratch) {
+// An axis of size 0 makes the scratch memory empty, regardless of the other sizes.
+BOOST_AUTO_TEST_CASE(empty_results_need_no_scratch_memory) {
   constexpr std::int64_t kLong = std::int64_t{1} << 38;
   const auto& ops = *builtin_ops();
   const auto empty = [](Sizes sizes) { return Tensor::zeros(DType::f32, std::move(sizes)); };

@@ -1,4 +1,4 @@
-// Helpers for graphs of the engine's test ops, and strict Session options.
+// Helpers for graphs of the engine test ops, and strict Session options.
 #pragma once
 
 #include "weft/graph/run/session.h"

@@ -1,4 +1,4 @@
-// Execution of plans: equal bits for any number of workers, poison and shuffle modes, profiles,
+// Execution of plans: equal bits for any number of workers, poison and shuffle modes, profiles, and
 // deep graphs.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -73,7 +73,7 @@ struct RandomGraph {
     }
   }
 
-  // All outputs and variables after three runs.
+  // Returns all outputs and variables after three runs.
   std::vector<Tensor> run(const SessionOptions& options,
                           Workers::Statistics* statistics = nullptr) {
     Session session(g, options);
@@ -98,7 +98,7 @@ void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 BOOST_AUTO_TEST_SUITE(execution)
 
-BOOST_AUTO_TEST_CASE(same_bits_for_any_number_of_workers) {
+BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_the_number_of_workers) {
   const testing::MoreThreads more;
   int max_slots = 0;
   std::int64_t chunks = 0;
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(same_bits_for_any_number_of_workers) {
   BOOST_TEST(chunks > 1000);
 }
 
-BOOST_AUTO_TEST_CASE(poison_mode_finds_overruns) {
+BOOST_AUTO_TEST_CASE(poison_mode_detects_overruns) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {16});
   const Value bad = g.apply("t_overrun", {engine_scale(x, 2)}).output(0);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(poison_mode_finds_overruns) {
                         StateError, message);
 }
 
-BOOST_AUTO_TEST_CASE(outputs_are_reported_once_and_when_complete) {
+BOOST_AUTO_TEST_CASE(outputs_are_reported_exactly_once_when_they_are_complete) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
       RandomGraph graph(seed);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(outputs_are_reported_once_and_when_complete) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(outputs_that_are_streamed_are_reported_and_not_kept) {
+BOOST_AUTO_TEST_CASE(streamed_outputs_are_reported_and_not_stored) {
   const NamedTensors feeds = {{"xn", Tensor::full(DType::f32, {1000}, 0.1)},
                               {"xk", Tensor::full(DType::f32, {77}, 0.3)}};
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_are_streamed_are_reported_and_not_kept) {
     Session plain(graph.g, {.threads = 1, .passes = false});
     for (const auto& [name, tensor] : plain.run(graph.program, feeds))
       expected.emplace(name, tensor);
-    // All outputs or some of them are streamed; the others remain ordinary results.
+    // All outputs or some of them are streamed. The others remain ordinary results.
     for (const std::uint64_t every : {1u, 2u, 3u}) {
       BOOST_TEST_CONTEXT("seed " << seed << ", every " << every) {
         RunOptions options;
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_are_streamed_are_reported_and_not_kept) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(outputs_that_are_streamed_need_memory_only_while_they_are_computed) {
+BOOST_AUTO_TEST_CASE(streamed_outputs_need_memory_only_while_they_are_computed) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {"n"});
   Value y = x;
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(outputs_that_cannot_be_streamed_are_errors) {
   fails(options, "program 'p' has no output 'z' to stream; its outputs are: y");
 }
 
-BOOST_AUTO_TEST_CASE(profiles_nodes) {
+BOOST_AUTO_TEST_CASE(profiles_contain_every_node) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {"n"});
   const Value y = engine_scale(x, 2);
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(profiles_nodes) {
   BOOST_TEST(s.profile().empty());
 }
 
-BOOST_AUTO_TEST_CASE(deep_chains_run) {
+BOOST_AUTO_TEST_CASE(deep_chains_are_executed_without_recursion) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {4});
   Value y = x;
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(deep_chains_run) {
 }
 
 BOOST_AUTO_TEST_CASE(planning_is_fast) {
-  // About the number of nodes of a GPT-2 training step.
+  // The graph has about as many nodes as a GPT-2 training step.
   Graph g(engine_ops());
   std::vector<Value> held;
   Value y = g.input("x", DType::f32, {64});

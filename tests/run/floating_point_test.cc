@@ -1,4 +1,5 @@
-// A host program may flush denormals or use another rounding mode. Results must not depend on that.
+// A host program may flush denormals or use another rounding mode. Results must not depend on these
+// settings.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/run/session.h"

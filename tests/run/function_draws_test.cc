@@ -1,5 +1,5 @@
-// Random draws inside functions: every call draws its own numbers, and everything that is derived
-// from one call repeats its draws.
+// Random numbers in functions. Every call draws its own random numbers, and everything derived from
+// one call reuses the same numbers.
 #include <boost/test/unit_test.hpp>
 #include <set>
 
@@ -23,7 +23,7 @@ std::vector<FormalInput> x_and_key() {
   return {{"x", DType::f32, {"n"}}, {"key", DType::i64, {2}}};
 }
 
-// drop(x, key): one dropout. nested(x, key): two calls of drop and a dropout between them.
+// drop(x, key) is one dropout. nested(x, key) calls drop twice, with a dropout in between.
 struct Functions {
   Graph g;
   Value x = g.input("x", DType::f32, {kElements});
@@ -41,7 +41,7 @@ struct Functions {
   }
   std::vector<Value> call_of(std::string_view name) { return call(g, name, {x, key}); }
 
-  /// The outputs of a first run.
+  /// Returns the outputs of a first run.
   static std::vector<Mask> run(Graph& g, const Program& p, SessionOptions options = {}) {
     options.threads = 1, options.seed = 3;
     Session session(g, options);
@@ -71,7 +71,7 @@ void check_all_different(const std::vector<Mask>& masks) {
 
 BOOST_AUTO_TEST_SUITE(function_draws)
 
-BOOST_FIXTURE_TEST_CASE(every_call_and_every_other_draw_drops_different_elements, Functions) {
+BOOST_FIXTURE_TEST_CASE(every_call_and_every_other_dropout_drops_different_elements, Functions) {
   std::vector<Value> values = {dropout(x, 0.5, key), call_of("drop")[0], call_of("drop")[0]};
   for (int i = 0; i < 2; ++i) {
     for (const Value& v : call_of("nested")) values.push_back(v);
@@ -81,7 +81,7 @@ BOOST_FIXTURE_TEST_CASE(every_call_and_every_other_draw_drops_different_elements
   check_all_different(run(values, {.passes = false}));
 }
 
-BOOST_FIXTURE_TEST_CASE(calls_without_draws_are_shared, Functions) {
+BOOST_FIXTURE_TEST_CASE(calls_without_random_numbers_are_shared, Functions) {
   define_function(
       g, "double", {{"x", DType::f32, {"n"}}},
       [](Graph&, const std::vector<Value>& in) { return std::vector<Value>{in[0] + in[0]}; });
@@ -89,7 +89,7 @@ BOOST_FIXTURE_TEST_CASE(calls_without_draws_are_shared, Functions) {
   BOOST_TEST((call_of("drop")[0] != call_of("drop")[0]));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_call_repeats_its_draws, Functions) {
+BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_call_reuses_its_random_numbers, Functions) {
   std::vector<Value> values;
   for (const char* name : {"drop", "drop", "nested"}) {
     for (const Value& y : call_of(name)) {
@@ -103,7 +103,7 @@ BOOST_FIXTURE_TEST_CASE(the_gradient_of_a_call_repeats_its_draws, Functions) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(recomputation_text_and_inlining_repeat_the_draws, Functions) {
+BOOST_FIXTURE_TEST_CASE(recomputation_text_and_inlining_reuse_the_random_numbers, Functions) {
   std::vector<Value> values;
   Value h = x;
   for (int i = 0; i < 3; ++i) {
@@ -124,7 +124,8 @@ BOOST_FIXTURE_TEST_CASE(recomputation_text_and_inlining_repeat_the_draws, Functi
   BOOST_TEST((run(*inlined.graph, inlined.program) == expected));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_program_that_only_draws_inside_functions_advances_the_key, Functions) {
+BOOST_FIXTURE_TEST_CASE(programs_that_draw_random_numbers_only_in_functions_advance_the_key,
+                        Functions) {
   const Program p = program({call_of("nested")[0]});
   BOOST_TEST(p.updates().size() == 1u);
   Session session(g, {.seed = 3, .threads = 1});
@@ -133,7 +134,7 @@ BOOST_FIXTURE_TEST_CASE(a_program_that_only_draws_inside_functions_advances_the_
   check_all_different({first, draw(), draw()});
 }
 
-BOOST_FIXTURE_TEST_CASE(a_custom_gradient_can_repeat_the_draws_of_the_call, Functions) {
+BOOST_FIXTURE_TEST_CASE(custom_gradients_can_reuse_the_random_numbers_of_the_call, Functions) {
   const auto forward = [](Graph&, const std::vector<Value>& in) {
     return std::vector<Value>{dropout(in[0], 0.5, in[1])};
   };
@@ -151,8 +152,8 @@ BOOST_FIXTURE_TEST_CASE(a_custom_gradient_can_repeat_the_draws_of_the_call, Func
   check_all_different({masks[0], masks[2]});
 }
 
-BOOST_AUTO_TEST_CASE(a_call_without_a_stream_number_draws_like_its_body) {
-  // Calls in earlier files have no stream number and behave like this.
+BOOST_AUTO_TEST_CASE(a_call_without_a_stream_number_draws_the_same_numbers_as_its_body) {
+  // Calls in files from earlier versions have no stream number and behave in this way.
   const Module m = parse_text(R"(weft text 1
 input %x: f32[256]
 variable @dropout: key i64[2] = key()

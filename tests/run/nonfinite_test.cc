@@ -1,4 +1,4 @@
-// Finding NaN and infinity in tensors and stores.
+// Detection of NaNs and infinities in tensors and stores.
 #include "weft/graph/run/nonfinite.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-// Memory of outputs is reused, and the pool is bounded by what runs return.
+// The memory of outputs is reused, and the size of the pool is bounded by the outputs of the runs.
 #include "weft/graph/run/output_pool.h"
 
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(buffers_of_other_sizes_are_released) {
     for (std::size_t i = 0; i < 4; ++i) pool.take(length << 10);
     BOOST_TEST(pool.bytes() <= 2 * (length << 12));
   }
-  // While runs become smaller, the pool keeps no more than the largest run needed.
+  // As the runs become smaller, the pool keeps no more memory than the largest run needed.
   for (std::size_t length = 64; length-- > 1;) {
     pool.begin_run(length << 12);
     for (std::size_t i = 0; i < 4; ++i) pool.take(length << 10);

@@ -1,4 +1,4 @@
-// Compares the cache of packed weights, by variable, version and layout, with a model of its
+// Compares the cache of packed weights (by variable, version and layout) with a model of its
 // contents.
 #include "weft/graph/run/packed_weights.h"
 
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(get_returns_the_requested_version_and_layout) {
     const std::string& name = names[below(2)];
     if (below(8) == 0) {
       // A new value discards the copies of the variable, but a reader of the old value may still be
-      // packing one.
+      // packing it.
       ++newest[name];
       packed.drop(name);
       kept.erase(name);

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// Two linear layers with one matrix in each layout. A third product uses the second matrix
-// transposed.
+// A network of two linear layers with one matrix in each layout. A third product uses the second
+// matrix transposed.
 struct FeedForward {
   Graph graph;
   std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
@@ -46,7 +46,7 @@ void check_same(const Results& a, const Results& b) {
 
 BOOST_AUTO_TEST_SUITE(prepack)
 
-BOOST_AUTO_TEST_CASE(prepacking_changes_no_bits_for_any_target_shape_and_precision) {
+BOOST_AUTO_TEST_CASE(prepacking_changes_no_bits_for_any_simd_target_shape_or_precision) {
   testing::for_each_simd_target([](const char*) {
     for (const auto& [inputs, inner] : {std::pair<int, int>{70, 300}, {1, 5}, {530, 33}}) {
       FeedForward net(inputs, inner);
@@ -67,9 +67,9 @@ BOOST_AUTO_TEST_CASE(prepacking_changes_no_bits_for_any_target_shape_and_precisi
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_and_sessions_and_is_counted) {
-  // Use one engine for all shapes. On a CPU with a matrix unit, only larger shapes would use the
-  // unit, and each engine has its own copy.
+BOOST_AUTO_TEST_CASE(one_packed_copy_serves_all_shapes_and_sessions_and_is_counted) {
+  // Use the same engine for all shapes. On a CPU with a matrix unit, only larger shapes would use
+  // the unit, and each engine has its own copy.
   const kernels::ForcedBf16Unit forced(std::nullopt);
   FeedForward net;
   BOOST_TEST(net.store->bytes() == 4u * (2 * 70 * 300 + 300));
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_and_sessions_and_is_coun
   std::size_t copies = 0;
   for (const auto& entry : net.store->memory()) copies += entry.packed_bytes;
   BOOST_TEST(after == 4u * (2 * 70 * 300 + 300) + copies);
-  // Two layouts of `down` and one of `up`. Panels may be wider than the matrix.
+  // There are two layouts of `down` and one of `up`. Panels may be wider than the matrix.
   BOOST_TEST(copies >= 4u * 3 * 70 * 300);
   BOOST_TEST(copies < 4u * 3 * 80 * 400);
   const auto memory = packed.plan(net.predict, {{"x", Sizes{2, 20, 70}}})->memory();
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_copy_is_made_once_for_all_shapes_and_sessions_and_is_coun
 }
 
 BOOST_AUTO_TEST_CASE(a_weight_used_with_several_dtypes_has_a_copy_for_each) {
-  // With a single engine, and with the engines of this machine.
+  // Run both with a single engine and with all engines of this machine.
   for (const auto& [dtype, one_engine] : {std::pair<DType, bool>{DType::bf16, true},
                                           {DType::f16, true},
                                           {DType::bf16, false},

@@ -67,7 +67,7 @@ struct Training {
 
 BOOST_AUTO_TEST_SUITE(session)
 
-BOOST_AUTO_TEST_CASE(computes_outputs) {
+BOOST_AUTO_TEST_CASE(sessions_compute_outputs) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {"n"});
   const Value y = engine_scale(engine_add(x, x), 3);
@@ -101,14 +101,14 @@ BOOST_AUTO_TEST_CASE(updates_are_applied_together) {
   BOOST_TEST(s.store()->version("w") == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(updates_are_made_in_place) {
+BOOST_AUTO_TEST_CASE(updates_are_performed_in_place) {
   Training t;
   Session s(t.g, strict());
   const auto plan = s.plan(t.step, {{"x", {4}}, {"index", {}}});
   for (const PlanUpdate& u : plan->updates) BOOST_TEST(u.direct);
 }
 
-BOOST_AUTO_TEST_CASE(variables_swap) {
+BOOST_AUTO_TEST_CASE(variables_can_be_swapped) {
   Graph g(engine_ops());
   const Variable a = g.variable("a", DType::f32, {3}, {.initializer = Initializer::constant(1)});
   const Variable b = g.variable("b", DType::f32, {3}, {.initializer = Initializer::constant(2)});
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(variables_swap) {
   BOOST_TEST(s.value("a").at(0) == 1);
 }
 
-// Variables of different sizes can only exchange values through views, which have no memory of
+// Variables of different sizes can exchange values only through views, which have no memory of
 // their own.
 BOOST_AUTO_TEST_CASE(variables_can_be_updated_with_views_of_each_other) {
   const Shape shapes[] = {{12}, {3, 4}, {2, 1, 6}, {12}};
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(variables_can_be_updated_with_views_of_each_other) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(mutual_updates_read_old_values) {
+BOOST_AUTO_TEST_CASE(mutual_updates_read_the_old_values) {
   Graph g(engine_ops());
   const Variable a = g.variable("a", DType::f32, {3}, {.initializer = Initializer::constant(1)});
   const Variable b = g.variable("b", DType::f32, {3}, {.initializer = Initializer::constant(10)});
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(mutual_updates_read_old_values) {
   BOOST_TEST(s.value("b").at(0) == 21);
 }
 
-BOOST_AUTO_TEST_CASE(failed_check_leaves_variables) {
+BOOST_AUTO_TEST_CASE(a_failed_check_leaves_variables_unchanged) {
   Training t;
   Session s(t.g, strict());
   s.run(t.step, t.feeds());
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(failed_check_leaves_variables) {
   BOOST_TEST(s.store()->version("w") == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(feeds_are_checked) {
+BOOST_AUTO_TEST_CASE(invalid_feeds_are_rejected) {
   Training t;
   Graph& g = t.g;
   const Value pair = g.input("pair", DType::f32, {"n", t.g.dim("n") * 2});
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(feeds_are_checked) {
       {"has no symbol 'k'", "its symbols are: n"});
 }
 
-BOOST_AUTO_TEST_CASE(requirements_are_checked) {
+BOOST_AUTO_TEST_CASE(dim_requirements_are_checked) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {"n"});
   const Value y = g.input("y", DType::f32, {"k"});
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(plan_accepts_the_sizes_of_feeds) {
   BOOST_TEST((sizes[0].second == Sizes{3}));
 }
 
-BOOST_AUTO_TEST_CASE(outputs_are_written_into_tensors_of_the_caller) {
+BOOST_AUTO_TEST_CASE(outputs_can_be_written_into_caller_tensors) {
   Training t;
   Session s(t.g, strict());
   const Program p = Program("p").output("y", engine_scale(t.x, 2));
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(snapshots_do_not_change) {
   BOOST_TEST(!bitwise_equal(snapshot, s.value("w")));
 }
 
-BOOST_AUTO_TEST_CASE(stores_are_shared) {
+BOOST_AUTO_TEST_CASE(stores_can_be_shared) {
   Training t;
   auto store = std::make_shared<VariableStore>();
   Session writer(t.g, store, strict());
@@ -416,7 +416,7 @@ BOOST_AUTO_TEST_CASE(readers_run_concurrently_with_a_writer) {
   BOOST_TEST(writer.value("w").at(0) == std::ldexp(1.0, 60));
 }
 
-BOOST_AUTO_TEST_CASE(a_second_thread_is_an_error) {
+BOOST_AUTO_TEST_CASE(concurrent_use_by_a_second_thread_is_an_error) {
   Training t;
   Session s(t.g, strict());
   bool refused = false;
@@ -433,7 +433,7 @@ BOOST_AUTO_TEST_CASE(a_second_thread_is_an_error) {
   BOOST_TEST(refused);
 }
 
-BOOST_AUTO_TEST_CASE(cancelling_leaves_variables) {
+BOOST_AUTO_TEST_CASE(cancelling_leaves_variables_unchanged) {
   Training t;
   Session s(t.g, strict());
   const Tensor w = s.value("w");
@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(cancelling_leaves_variables) {
   s.run(t.step, t.feeds(), {.cancel = [] { return false; }});
 }
 
-BOOST_AUTO_TEST_CASE(a_failure_while_writing_makes_the_store_inconsistent) {
+BOOST_AUTO_TEST_CASE(a_failure_during_writes_makes_the_store_inconsistent) {
   Graph g(engine_ops());
   const Variable a = g.variable("a", DType::f32, {3}, {.initializer = Initializer::constant(1)});
   const Value next = engine_scale(a, 2);
@@ -457,7 +457,7 @@ BOOST_AUTO_TEST_CASE(a_failure_while_writing_makes_the_store_inconsistent) {
   check_message([&] { s.store()->check_whole("saved"); }, {"cannot be saved"});
 }
 
-BOOST_AUTO_TEST_CASE(caches_are_bound_at_first_use) {
+BOOST_AUTO_TEST_CASE(cache_sizes_are_determined_at_first_use) {
   Graph g(engine_ops());
   const Variable cache =
       g.variable("kv", DType::f32, {"batch", "capacity"}, {.kind = VariableKind::cache});
@@ -497,7 +497,7 @@ BOOST_AUTO_TEST_CASE(programs_of_another_graph_are_rejected) {
   check_message([&] { Session(other, {.plan_cache = 0}); }, {"plan_cache is 0"});
 }
 
-BOOST_AUTO_TEST_CASE(feeds_may_be_unaligned_memory_of_the_caller) {
+BOOST_AUTO_TEST_CASE(feeds_may_be_in_unaligned_caller_memory) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 3}), w = g.input("w", DType::f32, {3, 5});
   Program program("p");
@@ -507,7 +507,7 @@ BOOST_AUTO_TEST_CASE(feeds_may_be_unaligned_memory_of_the_caller) {
   const std::vector<float> weights = {1, 2, 3, 4, 5, 5, 4, 3, 2, 1, 0, 1, 0, -1, 0};
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i % 7) / 7;
   const NamedTensors::value_type w_feed = {"w", Tensor::over(weights, {3, 5})};
-  // All of these addresses are aligned for floats, but only few of them for vectors.
+  // All of these addresses are aligned for floats, but only a few of them are aligned for vectors.
   for (std::size_t first = 0; first < 8; ++first) {
     const Tensor there = Tensor::over(std::span(memory).subspan(first, 64 * 3), {64, 3});
     const Results r = session.run(program, {{"x", there}, w_feed});

@@ -1,5 +1,5 @@
-// Locks on the store during a run. They are tested from inside the run, so that no test waits and
-// none depends on thread timing.
+// Locks on the store during a run. They are tested from within the run, so that no test waits or
+// depends on thread timing.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <shared_mutex>
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// A store and programs that call `inside` while they run.
+// A store with programs that call `inside` while they run.
 struct Watched {
   Graph graph{testing::engine_ops()};
   Value visitor = graph.input("visitor", DType::i64, {});
@@ -26,7 +26,7 @@ struct Watched {
     const auto address = reinterpret_cast<std::int64_t>(&inside);
     return session.run(program, {{"visitor", Tensor::of<std::int64_t>({}, {address})}}, options);
   }
-  // The operations on the store that another thread may perform at this moment.
+  // Return whether another thread may perform these operations on the store at this moment.
   bool may_read() {
     return elsewhere([&] {
       const std::shared_lock lock(mutex, std::try_to_lock);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_store_cannot_be_read_between_the_updates_of_a_run) {
           .kind = kind, .initializer = key ? Initializer{Initializer::Kind::key} : Initializer{}};
       const Variable first = w.graph.variable("first", type, options);
       const Variable second = w.graph.variable("second", type, options);
-      // `inside` is called before the first update is written and between the two updates.
+      // `inside` is called before the first update is written, and again between the two updates.
       const Value before = w.visit(second.value());
       const Value after = w.visit(first.value() + before);
       const Program update = Program("update").update(first, after).update(second, after + 1);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_store_can_be_written_while_a_run_reads_it) {
       w.graph.variable("a", DType::f32, {64}, {.initializer = Initializer::constant(1)});
   const Variable cache = w.graph.variable("cache", DType::f32, {64}, {.kind = VariableKind::cache});
   const Value seen = w.visit(cache.value() + a.value());
-  // Both programs only read shared variables: caches belong to the Session.
+  // Both programs only read shared variables, because caches belong to the Session.
   for (const Program& program :
        {Program("read").output("sum", seen + a.value()),
         Program("decode").output("sum", seen + a.value()).update(cache, seen)}) {
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_store_can_be_written_while_a_run_reads_it) {
         BOOST_REQUIRE(w.may_write());
         std::thread([&] { w.store->set("a", Tensor::full(DType::f32, {64}, 5)); }).join();
       };
-      // The run continues with the values from its start.
+      // The run continues with the values that the variables had at its start.
       BOOST_TEST(w.run(session, program)["sum"].at(63) == 2);
       BOOST_TEST(visited);
       BOOST_TEST(w.store->tensor("a").at(63) == 5);

@@ -1,4 +1,4 @@
-// Stores: ownership of the memory of variables, initial values and missing variables.
+// Stores: ownership of variable memory, initial values and missing variables.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
@@ -18,7 +18,7 @@ void check_message(F&& f, std::vector<std::string> parts) {
   BOOST_CHECK_EXCEPTION(f(), E, message_contains(std::move(parts)));
 }
 
-// y = x w + bias, and a training step with a moment.
+// A network y = x w + bias, and a training step with a moment.
 struct TrainedNet {
   Graph graph;
   Value x = graph.input("x", DType::f32, {"batch", 20});
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(writing_to_an_inserted_tensor_does_not_change_the_variable)
   BOOST_TEST(store->tensor("net.bias").at(0) != 4);
 }
 
-BOOST_AUTO_TEST_CASE(a_tensor_that_is_moved_in_is_not_copied) {
+BOOST_AUTO_TEST_CASE(a_tensor_that_is_moved_into_a_store_is_not_copied) {
   VariableStore store;
   Tensor weight = sample_uniform({20, 30}, 1);
   const std::byte* data = weight.raw();
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_that_is_moved_in_is_not_copied) {
   BOOST_TEST(other.tensor("w").raw() == data);
 }
 
-BOOST_AUTO_TEST_CASE(snapshots_cannot_be_written) {
+BOOST_AUTO_TEST_CASE(snapshots_are_read_only) {
   VariableStore store;
   store.insert("w", VariableKind::parameter, sample_uniform({3}, 1));
   Tensor snapshot = store.tensor("w");
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_session_creates_the_variables_of_the_programs_that_it_run
   BOOST_TEST(second.store()->names().size() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(caches_of_a_failed_run_do_not_fix_sizes) {
+BOOST_AUTO_TEST_CASE(a_failed_run_does_not_determine_cache_sizes) {
   Graph g;
   const Variable cache = g.variable("kv", DType::f32, {"batch", 4}, {.kind = VariableKind::cache});
   const Value x = g.input("x", DType::f32, {"batch", 4});
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(caches_of_a_failed_run_do_not_fix_sizes) {
   BOOST_CHECK_THROW(session.run(step, feed(3, 0), {.cancel = [] { return true; }}), CancelledError);
   session.run(step, feed(2, 0));
   BOOST_TEST(session.value("kv").sizes() == (Sizes{2, 4}), boost::test_tools::per_element());
-  // An existing cache is unchanged by a failing run.
+  // A failing run does not change an existing cache.
   BOOST_CHECK_THROW(session.run(step, feed(2, 7)), DataError);
   BOOST_TEST(session.value("kv").at(0) == 1);
 }
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(errors_for_unknown_names_suggest_the_closest_name) {
                             {"(did you mean 'net.weight'?)"});
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_that_draws_gets_an_error_that_names_the_key_and_own_keys) {
+BOOST_AUTO_TEST_CASE(errors_for_readers_that_draw_random_numbers_name_the_key_and_own_keys) {
   Graph g;
   const Variable w = g.variable("w", DType::f32, {8}, {.initializer = Initializer::ones()});
   const Program train = Program("train").update(w, w.value() * 0.5);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_draws_gets_an_error_that_names_the_key_and_ow
   check_message<StateError>([&] { other.run(train); }, {"program 'train' updates 'w'"});
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_item_with_another_type_suggest_a_conversion) {
+BOOST_AUTO_TEST_CASE(errors_for_item_with_the_wrong_type_suggest_a_conversion) {
   const Tensor loss = Tensor::scalar(DType::f32, 2.5);
   check_message<DTypeError>(
       [&] { loss.item<double>(); },

@@ -22,9 +22,9 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-// The other forms of operator new call these, but not in every build: AddressSanitizer defines its
-// own version of each form, and memory from one of those must not be freed here. noinline: if g++
-// inlines only one function of a new/delete pair, it reports a mismatch.
+// The other forms of operator new call these two, but not in every build: AddressSanitizer defines
+// its own version of each form, and memory from its versions must not be freed here. They are
+// noinline because g++ reports a mismatch if it inlines only one function of a new/delete pair.
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return allocate(bytes, 1); }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return allocate(bytes, static_cast<std::size_t>(alignment));
@@ -88,7 +88,7 @@ void check_linear(const std::function<Counts(int)>& counts, int size) {
   const Counts one = counts(size), two = counts(2 * size), four = counts(4 * size);
   for (const auto& [name, at_four] : four) {
     const double first = two.at(name) - one.at(name), second = at_four - two.at(name);
-    // Tables that grow by doubling increase in steps.
+    // Tables that double their capacity grow in steps.
     BOOST_TEST(second <= 2.2 * first + 0.15 * two.at(name) + 64,
                name << " of " << size << ", " << 2 * size << ", " << 4 * size << ": "
                     << one.at(name) << ", " << two.at(name) << ", " << at_four);

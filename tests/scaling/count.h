@@ -1,5 +1,5 @@
-// Measures how work grows with its input by counting instead of timing, which gives the same
-// numbers on every machine and under any load.
+// Measures how the work grows with the input. The work is counted instead of timed, so the numbers
+// are the same on every machine and under any load.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 
 namespace weft::scaling {
 
-/// Costs of an input of size T, by name: "steps of fuse", "bytes of the arena", ...
+/// Costs for an input of size T, by name: "steps of fuse", "bytes of the arena", ...
 using Counts = std::map<std::string, double>;
 
-/// Bytes that this thread has requested from operator new since the program started. Repeated
-/// copying shows up here.
+/// Returns the bytes that this thread has requested from operator new since the program started.
+/// Repeated copying is visible in this number.
 std::uint64_t allocated_bytes();
 
-/// The number of bytes that `work` allocates.
+/// Returns the number of bytes that `work` allocates.
 double bytes_of(const std::function<void()>& work);
-/// The number of allocations of `work`. Use this for code that appends to one string or vector,
-/// because its capacity grows by doubling.
+/// Returns the number of allocations in `work`. Use this for code that appends to one string or
+/// vector, because its capacity grows by doubling.
 double allocations_of(const std::function<void()>& work);
 
-/// Steps of every pass over the program, and the number of remaining nodes.
+/// Returns the number of steps of every pass on the program, and the number of remaining nodes.
 Counts pass_counts(const Program& program);
 
-/// Bytes of the plan (arena, and scratch of a worker), and the bytes moved and FLOPs computed by a
-/// run.
+/// Returns the bytes in the plan (arena, and scratch memory of a worker), and the bytes moved and
+/// FLOPs computed in a run.
 Counts plan_counts(Graph& graph, const Program& program, const NamedSizes& feeds);
 
 /// Checks that the increase from 2T to 4T is at most twice the increase from T to 2T, plus a tenth
-/// (a quadratic term would increase four times as much). `counts` is called with `size`, 2 * `size`
-/// and 4 * `size`.
+/// (with a quadratic term, it would be four times as large). `counts` is called with `size`, 2 *
+/// `size` and 4 * `size`.
 void check_linear(const std::function<Counts(int)>& counts, int size);
 
 }  // namespace weft::scaling

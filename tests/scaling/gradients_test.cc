@@ -1,4 +1,4 @@
-// Gradients: nodes, steps, memory and memory traffic must grow linearly with the program.
+// Nodes, steps, memory and memory traffic for gradients must grow linearly with the program.
 #include <boost/test/unit_test.hpp>
 
 #include "count.h"
@@ -10,7 +10,8 @@
 namespace weft::scaling {
 namespace {
 
-// Counts for computing the gradient of `loss` with respect to `wrt`, and for a program with both.
+// Returns the counts for computing the gradient of `loss` with respect to `wrt`, and for a program
+// with both.
 Counts gradient_counts(Graph& g, const Value& loss, const std::vector<Value>& wrt,
                        const NamedSizes& feeds) {
   std::int64_t steps = 0;
@@ -41,7 +42,7 @@ Value total(const std::vector<Value>& parts) {
 
 BOOST_AUTO_TEST_SUITE(gradients_grow_linearly)
 
-BOOST_AUTO_TEST_CASE(with_the_number_of_slices_of_one_tensor) {
+BOOST_AUTO_TEST_CASE(work_is_linear_in_the_number_of_slices_of_one_tensor) {
   using Parts = std::function<std::vector<Value>(Value x, int size)>;
   const auto sliced = [](const Parts& parts_of) {
     return [parts_of](int size) {
@@ -73,7 +74,7 @@ BOOST_AUTO_TEST_CASE(with_the_number_of_slices_of_one_tensor) {
                128);
 }
 
-BOOST_AUTO_TEST_CASE(with_the_length_of_a_recurrence) {
+BOOST_AUTO_TEST_CASE(work_is_linear_in_the_length_of_a_recurrence) {
   check_linear(
       [](int size) {
         Graph g;
@@ -87,7 +88,7 @@ BOOST_AUTO_TEST_CASE(with_the_length_of_a_recurrence) {
       64);
 }
 
-BOOST_AUTO_TEST_CASE(with_the_length_of_a_chain) {
+BOOST_AUTO_TEST_CASE(work_is_linear_in_the_length_of_a_chain) {
   check_linear(
       [](int size) {
         Graph g;
@@ -99,7 +100,7 @@ BOOST_AUTO_TEST_CASE(with_the_length_of_a_chain) {
       256);
 }
 
-BOOST_AUTO_TEST_CASE(with_the_number_of_users_of_one_value) {
+BOOST_AUTO_TEST_CASE(work_is_linear_in_the_number_of_users_of_one_value) {
   check_linear(
       [](int size) {
         Graph g;
@@ -112,7 +113,7 @@ BOOST_AUTO_TEST_CASE(with_the_number_of_users_of_one_value) {
       256);
 }
 
-BOOST_AUTO_TEST_CASE(with_the_number_of_calls_and_composite_ops) {
+BOOST_AUTO_TEST_CASE(work_is_linear_in_the_number_of_calls_and_composite_ops) {
   check_linear(
       [](int size) {
         Graph g;
@@ -131,7 +132,7 @@ BOOST_AUTO_TEST_CASE(with_the_number_of_calls_and_composite_ops) {
       16);
 }
 
-BOOST_AUTO_TEST_CASE(with_the_size_of_a_product_over_an_axis) {
+BOOST_AUTO_TEST_CASE(work_is_linear_in_the_size_of_a_product_over_an_axis) {
   for (const bool symbolic : {true, false}) {
     check_linear(
         [&](int size) {
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(with_the_size_of_a_product_over_an_axis) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(with_the_number_of_parameters_of_a_step) {
+BOOST_AUTO_TEST_CASE(work_is_linear_in_the_number_of_parameters_of_a_step) {
   check_linear(
       [](int size) {
         Graph g;

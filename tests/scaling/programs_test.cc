@@ -1,4 +1,5 @@
-// Building, passes, text and files: work and sizes must grow linearly with the program.
+// The work for building, passes, text and files, and their sizes, must grow linearly with the
+// program.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -13,8 +14,8 @@
 namespace weft::scaling {
 namespace {
 
-// A graph of `size` steps with names, scopes, slices, branches that join far away, and small
-// constants.
+// A graph with `size` steps that has names, scopes, slices, branches that join much later, and
+// small constants.
 struct LongProgram {
   Graph g;
   Program p{"p"};
@@ -43,7 +44,7 @@ std::string sum_of(int terms, const std::string& term) {
 
 BOOST_AUTO_TEST_SUITE(programs_grow_linearly)
 
-BOOST_AUTO_TEST_CASE(in_passes_and_plans) {
+BOOST_AUTO_TEST_CASE(passes_and_plans_take_linear_work) {
   check_linear(
       [](int size) {
         LongProgram l(size);
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(in_passes_and_plans) {
       100);
 }
 
-BOOST_AUTO_TEST_CASE(in_text_and_files) {
+BOOST_AUTO_TEST_CASE(text_and_files_take_linear_work) {
   check_linear(
       [](int size) {
         LongProgram l(size);
@@ -75,7 +76,7 @@ BOOST_AUTO_TEST_CASE(in_text_and_files) {
       100);
 }
 
-BOOST_AUTO_TEST_CASE(in_inputs_functions_and_requirements) {
+BOOST_AUTO_TEST_CASE(inputs_functions_and_requirements_take_linear_work) {
   check_linear(
       [](int size) {
         Graph g;
@@ -113,8 +114,8 @@ BOOST_AUTO_TEST_CASE(calls_of_one_function_add_its_requirements_once) {
   BOOST_TEST(g.requirements().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(in_the_text_of_dims) {
-  // The sum of distinct quotients keeps one term for each term of its text; the sum of multiples of
+BOOST_AUTO_TEST_CASE(the_text_of_dims_takes_linear_work) {
+  // The sum of distinct quotients keeps one term for each term in its text; the sum of multiples of
   // n is a single term.
   for (const std::string term : {"floor_div(n, ", "(n*"}) {
     check_linear(

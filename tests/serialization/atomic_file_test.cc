@@ -39,7 +39,7 @@ mode_t mode_of(const std::string& path) {
 
 BOOST_AUTO_TEST_SUITE(atomic_file)
 
-BOOST_AUTO_TEST_CASE(the_next_save_removes_files_of_a_killed_saver) {
+BOOST_AUTO_TEST_CASE(the_next_save_removes_the_temporary_files_of_a_killed_process) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft";
   save(path, "old");
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(the_next_save_removes_files_of_a_killed_saver) {
   BOOST_TEST(folder.files() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(the_temporary_file_of_a_running_saver_is_kept) {
+BOOST_AUTO_TEST_CASE(the_temporary_file_of_a_running_process_is_kept) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft";
   AtomicFile first(path);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(errors_explain_why_a_file_cannot_be_replaced) {
   BOOST_TEST(read_file(path) == "mine");
 }
 
-BOOST_AUTO_TEST_CASE(a_file_name_of_maximum_length_is_saved) {
+BOOST_AUTO_TEST_CASE(a_file_name_of_maximum_length_is_supported) {
   const TemporaryFolder folder;
   const std::string path = folder / std::string(255, 'x');
   save(path, "a");

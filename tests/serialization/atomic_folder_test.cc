@@ -1,4 +1,4 @@
-// Atomic folders: a folder is replaced completely or not at all.
+// Atomic folders: a folder is either replaced completely or not at all.
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ std::size_t entries(const std::string& folder) {
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_appears_when_it_is_complete) {
+BOOST_AUTO_TEST_CASE(a_folder_becomes_visible_only_when_it_is_complete) {
   const TemporaryFolder files;
   const std::string path = files / "made";
   {
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(a_folder_appears_when_it_is_complete) {
   BOOST_TEST(read_file(path + "/a.txt") == "one");
   BOOST_TEST(read_file(path + "/inner/b.txt") == "two");
   BOOST_TEST(entries(files / "") == 1U);
-  // The old folder stays until the new one is complete, and is then replaced completely.
+  // The old folder stays until the new one is complete, and is then completely replaced.
   fs::permissions(path, fs::perms::owner_all);
   {
     AtomicFolder folder(path);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(symbolic_links_are_followed_and_files_are_not_replaced) {
   BOOST_CHECK_EXCEPTION(AtomicFolder(""), IoError, says("cannot write the folder"));
 }
 
-BOOST_AUTO_TEST_CASE(folders_of_killed_savers_are_removed_and_others_are_kept) {
+BOOST_AUTO_TEST_CASE(only_temporary_folders_of_killed_processes_are_removed) {
   const TemporaryFolder files;
   const std::string stale = files / "made.tmp-1-0", locked = files / "made.tmp-1-1",
                     unrelated = files / "made.tmp-notes";

@@ -31,8 +31,8 @@ Value sum(Value x, std::vector<std::int64_t> axes) {
   return x.graph().apply("sum", {x}, {{"axes", axes}, {"keepdims", false}}).output(0);
 }
 
-// Two programs over one graph with functions, a custom gradient, small and large constants, names,
-// tied variables, a cache and a key.
+// Builds two programs over one graph with functions, a custom gradient, small and large constants,
+// names, tied variables, a cache and a key.
 std::vector<Program> sample(Graph& g) {
   Graph::Frame frame(g, "model", SourceLocation::current(), "net.block");
   const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
@@ -104,7 +104,7 @@ const SaveOptions kAttachments = {
 BOOST_AUTO_TEST_SUITE(checkpoint)
 
 BOOST_AUTO_TEST_CASE(crc32c_matches_published_values) {
-  // RFC 3720, appendix B.4, and the common check value.
+  // Values from RFC 3720, appendix B.4, and the common check value.
   const std::string zeros(32, '\0'), ones(32, '\xff'), digits = "123456789";
   BOOST_TEST(crc32c(zeros.data(), 32) == 0x8a9136aau);
   BOOST_TEST(crc32c(ones.data(), 32) == 0x62a8ab43u);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_round_trips_exactly) {
   }
 }
 
-// Adds the full names of the fields that are set in the message and in its submessages.
+// Adds the full names of the fields that are set in a message and its submessages.
 void add_fields(const google::protobuf::Message& message, std::set<std::string>& found) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const google::protobuf::FieldDescriptor*> fields;
@@ -182,7 +182,7 @@ void add_fields(const google::protobuf::Message& message, std::set<std::string>&
   }
 }
 
-// Guards the other tests of this file: they would not notice the loss of a field that the sample
+// Guards the other tests in this file: they would not detect the loss of a field that the sample
 // does not set.
 BOOST_AUTO_TEST_CASE(the_sample_sets_every_field_of_the_format) {
   const TemporaryFolder folder;
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(saving_a_loaded_checkpoint_gives_the_same_bytes) {
   BOOST_TEST(bitwise_equal(c.tensors().at("gain"), value_of(g.find_variable("gain").info())));
 }
 
-BOOST_AUTO_TEST_CASE(a_failing_save_keeps_the_old_file) {
+BOOST_AUTO_TEST_CASE(a_failed_save_keeps_the_old_file) {
   TemporaryFolder folder;
   const std::string path = folder / "net.weft";
   Graph g, other;
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(flipped_bits_are_detected) {
   write_checkpoint(folder / "a.weft", sample(g), value_of, kAttachments);
   std::string bytes = read_file(folder / "a.weft");
   std::mt19937 random(3);
-  // Every byte at the beginning and at the end of the file, and a sample of the others.
+  // Test every byte at the beginning and at the end of the file, and a sample of the other bytes.
   for (std::size_t at = 0; at < bytes.size();
        at += at < 300 || at + 300 > bytes.size() ? 1 : 1 + random() % 60) {
     const char old = bytes[at];
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(attachments_cannot_have_more_bytes_than_the_file) {
                         says("the attachments have more bytes than the file"));
 }
 
-BOOST_AUTO_TEST_CASE(arbitrary_messages_load_or_are_rejected) {
+BOOST_AUTO_TEST_CASE(arbitrary_messages_are_loaded_or_rejected) {
   // Files with valid checksums but arbitrary content must load or throw FormatError.
   TemporaryFolder folder;
   Graph g;
@@ -383,7 +383,7 @@ BOOST_AUTO_TEST_CASE(arbitrary_messages_load_or_are_rejected) {
   BOOST_TEST(rejected > 100);
 }
 
-BOOST_AUTO_TEST_CASE(unknown_ops_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_unknown_ops) {
   TemporaryFolder folder;
   auto more = std::make_shared<OpSet>(*builtin_ops());
   OpRecord mine = builtin_ops()->at("sum");

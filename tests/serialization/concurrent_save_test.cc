@@ -1,4 +1,4 @@
-// Saving while other threads train, compile and save: a file is a consistent snapshot, and graphs
+// Saving while other threads train, compile and save. A file is a consistent snapshot, and graphs
 // do not change.
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Many counters, each of which every step increments by 1.
+// Many counters. Every step increments each of them by 1.
 struct Counters {
   Graph graph;
   Program step{"step"};
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(inspecting_a_program_does_not_change_its_graph) {
   BOOST_TEST(g.node_count() == nodes);
 }
 
-// For ThreadSanitizer: in each round all threads access a new graph at the same time.
+// For ThreadSanitizer: in each round, all threads access a new graph at the same time.
 BOOST_AUTO_TEST_CASE(threads_can_compile_and_save_one_graph_concurrently) {
   const testing::TemporaryFolder folder;
   for (int round = 0; round < 10; ++round) {

@@ -1,4 +1,4 @@
-// Files that are damaged, foreign, or truncated while they are in use.
+// Files that are damaged or in a foreign format, or that are truncated while they are in use.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(bools_other_than_zero_and_one_are_rejected) {
                              ": variable 'flags' is bool, but this byte is neither 0 nor 1"));
 }
 
-BOOST_AUTO_TEST_CASE(a_source_path_of_arbitrary_bytes_is_saved) {
+BOOST_AUTO_TEST_CASE(source_paths_with_arbitrary_bytes_can_be_saved) {
   const TemporaryFolder folder;
   Graph g;
   const Value x = g.input("x", DType::f32, {2}, {"caf\xE9/net.cc", 7});
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_source_path_of_arbitrary_bytes_is_saved) {
   BOOST_TEST(c.graph().where(read.node()).find("caf\\xe9/net.cc:8") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(errors_show_names_that_are_not_utf8) {
+BOOST_AUTO_TEST_CASE(errors_display_names_that_are_not_valid_utf8) {
   const TemporaryFolder folder;
   Graph g;
   const Variable v = g.variable("w\xFF", DType::f32, {2});
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(errors_show_names_that_are_not_utf8) {
   BOOST_TEST(folder.files() == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(variables_are_listed_without_the_graph) {
+BOOST_AUTO_TEST_CASE(variables_can_be_listed_without_loading_the_graph) {
   const TemporaryFolder folder;
   const std::string path = folder / "m.weft";
   Graph g;

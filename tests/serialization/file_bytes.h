@@ -1,4 +1,4 @@
-// Reads and writes the files of a test as bytes.
+// Reads and writes test files as bytes.
 #pragma once
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Files of inference programs, and errors of loaded graphs about invalid data.
+// Files with inference programs, and errors that loaded graphs report for invalid data.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/optimizer.h"
@@ -19,7 +19,7 @@ using testing::says;
 
 BOOST_AUTO_TEST_SUITE(inference_file)
 
-BOOST_AUTO_TEST_CASE(a_file_contains_the_variables_that_its_programs_need) {
+BOOST_AUTO_TEST_CASE(a_file_contains_only_the_variables_that_its_programs_need) {
   const testing::TemporaryFolder folder;
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 8}),
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_file_contains_the_variables_that_its_programs_need) {
   Session resumed(all.graph(), all.store());
   BOOST_TEST(bitwise_equal(resumed.run(all.program("train"), both)["loss"],
                            session.run(train, both)["loss"]));
-  // Saving from a store also requires only the variables of the saved programs.
+  // Saving from a store also requires only the variables that the saved programs need.
   const auto small = std::make_shared<VariableStore>();
   small->insert("w", VariableKind::parameter, session.value("w"));
   save_checkpoint(folder / "small.weft", *small, {predict});
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_file_contains_the_variables_that_its_programs_need) {
                         message_contains({"lacks variables of the graph", "'optimizer.w.m'"}));
 }
 
-/// A network with dropout, with a training program and a prediction program.
+/// A network with dropout, a training program and a prediction program.
 struct DropoutNet {
   Graph graph;
   Program train{"train"}, predict{"predict"};
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(extracted_graphs_contain_only_the_needed_nodes_and_variable
   Session small(*graph, session.store());
   BOOST_TEST(
       bitwise_equal(small.run(programs[0], net.x)["y"], session.run(net.predict, net.x)["y"]));
-  // An extracted training program draws the same random numbers and takes the same steps.
+  // An extracted training program draws the same random numbers and performs the same steps.
   const auto [other, trainings] = extract({net.train});
   Session first(net.graph, {.seed = 5}), second(*other, {.seed = 5});
   for (int i = 0; i < 3; ++i) {
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(extracted_graphs_contain_only_the_needed_nodes_and_variable
   BOOST_CHECK_THROW(extract({net.predict, another.predict}), GraphError);
 }
 
-BOOST_AUTO_TEST_CASE(an_inference_file_is_extracted_from_a_training_file) {
+BOOST_AUTO_TEST_CASE(an_inference_file_can_be_extracted_from_a_training_file) {
   const testing::TemporaryFolder folder;
   DropoutNet net;
   Session session(net.graph, {.seed = 3});
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(an_inference_file_is_extracted_from_a_training_file) {
   BOOST_TEST(part.store()->names().size() == 1u);
   BOOST_TEST(part.attachments().size() == 3u);
   BOOST_TEST(!part.has_program("train"));
-  // Extracting into the same file.
+  // The output may be the same file as the input.
   extract(whole, whole, {"predict"});
   BOOST_TEST(testing::read_file(whole).size() < testing::read_file(small).size());
   BOOST_CHECK_EXCEPTION(extract(small, whole, {"train"}), ArgumentError,
@@ -163,8 +163,8 @@ BOOST_AUTO_TEST_CASE(a_session_initialises_only_the_variables_of_the_programs_it
   Session session(net.graph, {.seed = 3});
   session.run(net.predict, net.x);
   BOOST_TEST(session.store()->names().size() == 1u);
-  // A store that was filled with other weights lacks this one, which is an error without
-  // start_missing.
+  // A store that was filled with other weights does not contain this variable, which is an error
+  // without start_missing.
   const auto store = std::make_shared<VariableStore>();
   store->insert("v", VariableKind::parameter, Tensor::full(DType::f32, {8, 4}, 1));
   Session strict(net.graph, store);
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_session_initialises_only_the_variables_of_the_programs_it
   BOOST_TEST(store->contains("w"));
 }
 
-BOOST_AUTO_TEST_CASE(index_errors_name_scope_variable_input_and_source_line) {
+BOOST_AUTO_TEST_CASE(index_errors_name_the_scope_variable_input_and_source_line) {
   const testing::TemporaryFolder folder;
   Graph g;
   const Scope tok = Scope(g, "net") / "tok";

@@ -1,5 +1,5 @@
-// Loading weights from files into models: all or some of them, under other names, and with errors
-// that list every mismatch.
+// Loading weights from files into models: all or some of the weights, under other names, and with
+// errors that list every mismatch.
 #include "weft/serialization/load_parameters.h"
 
 #include <sys/wait.h>
@@ -32,7 +32,8 @@ Tensor filled(Sizes sizes, double value, DType dtype = DType::f32) {
   return Tensor::full(dtype, sizes, value);
 }
 
-/// encoder.0, encoder.1: weight [2, 3] and bias [3]; head.weight [3].
+/// A network with the variables encoder.0 and encoder.1 (weight [2, 3] and bias [3] each) and
+/// head.weight [3].
 struct Net {
   Graph graph;
   Program predict{"predict"};
@@ -86,7 +87,7 @@ BOOST_AUTO_TEST_CASE(one_error_lists_all_mismatches) {
   BOOST_TEST(match_variables({d}, {}, "x", {.allow_missing = {"d"}}).pairs.empty());
   // Reinitialised variables need no tensor.
   BOOST_TEST(match_variables({d}, {}, "x", {.reinit = {"d"}}).pairs.empty());
-  // Names of another library, shorter floats, and variables to be reinitialised.
+  // Names from another library, narrower floats, and variables to be reinitialised.
   const TensorMap other_names = {{"x.a", filled({2, 3}, 0.5, DType::bf16)},
                                  {"x.c", filled({3}, 0, DType::f64)},
                                  {"x.more", Tensor::zeros(DType::u8, {})}};
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE(one_error_lists_all_mismatches) {
   BOOST_TEST(
       match.report.str() ==
       "1 parameters loaded (1 converted from another dtype); 3 new: d, e, c; 1 not used: x.more");
-  // Tensors may have all names of a variable if their values are equal.
+  // The tensors may include all names of a variable if their values are equal.
   const Tensor whole = filled({2, 3}, 1);
   BOOST_TEST(match_variables({a}, {{"a", whole}, {"b", whole.clone()}}, "x").pairs.size() == 1u);
   BOOST_CHECK_EXCEPTION(
@@ -156,11 +157,11 @@ BOOST_AUTO_TEST_CASE(one_call_loads_some_weights_under_other_names) {
                                              .allow_missing = {"head.*"},
                                              .allow_unexpected = {"cls.*"}});
   BOOST_TEST(report.str() == "4 parameters loaded; 1 new: head.weight; 1 not used: cls.bias");
-  // Missing variables are initialised, all others have the values of the file.
+  // Missing variables are initialised; all others have the values from the file.
   const NamedTensors feeds = {{"x", filled({1, 2}, 1)}};
   BOOST_TEST(session.run(net.predict, feeds)["y"].item<float>() == 0.0f);
   BOOST_TEST(bitwise_equal(session.value("encoder.1.weight"), filled({2, 3}, 3)));
-  // Loads one layer into the same session, whose variables have values by now.
+  // Loads one layer into the same session, whose variables already have values.
   write_safetensors(folder / "more.safetensors", {{"encoder.1.weight", filled({2, 3}, 5)},
                                                   {"encoder.1.bias", filled({3}, 6)},
                                                   {"encoder.0.weight", filled({1}, 0)}});
@@ -181,7 +182,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_file_and_suggest_a_fix) {
     write_safetensors(path, tensors);
     load_parameters(session, path, options);
   };
-  // Another prefix: the message contains the rename rule that would help.
+  // With a different prefix, the message suggests the rename rule that would help.
   TensorMap prefixed = encoder_tensors("bert.layer.");
   prefixed["bert.pooler"] = filled({2}, 0);
   BOOST_CHECK_EXCEPTION(
@@ -191,14 +192,14 @@ BOOST_AUTO_TEST_CASE(errors_name_the_file_and_suggest_a_fix) {
            "missing: 'encoder.0.weight' f32[2, 3]", "missing: 'head.weight' f32[2]",
            "unexpected: 'bert.layer.0.bias' f32[3]",
            "\n  .rename = {{\"bert.layer.\", \"encoder.\"}} would resolve 4 of the 5 missing"}));
-  // A typo: the message suggests the most similar name.
+  // For a typo, the message suggests the most similar name.
   TensorMap typo = encoder_tensors("encoder.");
   typo["head.wieght"] = filled({2}, 0);
   BOOST_CHECK_EXCEPTION(load(typo), FormatError,
                         message_contains({"missing: 'head.weight' f32[2] (did you mean "
                                           "'head.wieght'?)",
                                           "unexpected: 'head.wieght' f32[2]"}));
-  // Another dtype is reported, or converted if `convert` is set.
+  // A different dtype is an error, or is converted if `convert` is set.
   TensorMap bf16_tensors = encoder_tensors("encoder.");
   bf16_tensors["head.weight"] = filled({2}, 0.5, DType::bf16);
   BOOST_CHECK_EXCEPTION(
@@ -222,7 +223,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_file_and_suggest_a_fix) {
                         says("none.safetensors"));
 }
 
-BOOST_AUTO_TEST_CASE(tensors_are_read_from_all_kinds_of_files_and_folders) {
+BOOST_AUTO_TEST_CASE(tensors_are_read_from_all_types_of_files_and_folders) {
   const TemporaryFolder folder;
   const TensorMap all = encoder_tensors("encoder.");
   const auto same = [&](const TensorMap& got) {
@@ -235,7 +236,7 @@ BOOST_AUTO_TEST_CASE(tensors_are_read_from_all_kinds_of_files_and_folders) {
   write_safetensors(folder / "whole/model.safetensors", all);
   BOOST_TEST(same(read_tensors(folder / "whole")));
   BOOST_TEST(same(read_tensors(folder / "whole/model.safetensors")));
-  // In shards.
+  // A folder with sharded files.
   std::filesystem::create_directory(folder / "shards");
   const std::string index = folder / "shards/model.safetensors.index.json";
   TensorMap first = all, second;
@@ -262,7 +263,7 @@ BOOST_AUTO_TEST_CASE(tensors_are_read_from_all_kinds_of_files_and_folders) {
                         says("contains only pytorch_model.bin: convert it to model.safetensors"));
 }
 
-BOOST_AUTO_TEST_CASE(weights_of_a_weft_file_are_read_even_if_its_ops_are_unknown) {
+BOOST_AUTO_TEST_CASE(weights_can_be_read_from_a_weft_file_with_unknown_ops) {
   const TemporaryFolder folder;
   OpRecord mine = builtin_ops()->at("tanh");
   mine.name = "users_own";

@@ -1,4 +1,4 @@
-// Reading of files and pipes, parsing of JSON, and excerpts in messages.
+// Reading files and pipes, parsing JSON, and excerpts in messages.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -50,13 +50,13 @@ BOOST_AUTO_TEST_CASE(endless_and_too_large_inputs_are_errors) {
   write_file(folder / "long", std::string(101, 'x'));
   BOOST_CHECK_EXCEPTION(read_whole_file(folder / "long", {.most_bytes = 100}), IoError,
                         says("more than 100 bytes"));
-  // A sparse file takes no disk space but would take all memory.
+  // A sparse file takes no disk space, but reading it would take all memory.
   write_file(folder / "sparse", "x");
   std::filesystem::resize_file(folder / "sparse", std::uintmax_t{1} << 40);
   BOOST_CHECK_EXCEPTION(read_whole_file(folder / "sparse"), IoError, says("more than 4294967296"));
 }
 
-BOOST_AUTO_TEST_CASE(unreadable_files_and_lack_of_memory_are_errors) {
+BOOST_AUTO_TEST_CASE(unreadable_files_and_insufficient_memory_are_errors) {
   // Address 0 of this process is not mapped.
   BOOST_CHECK_EXCEPTION(read_whole_file("/proc/self/mem"), IoError, says("Input/output error"));
   if (testing::kSanitized) return;  // sanitizers need a large address space
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(unreadable_files_and_lack_of_memory_are_errors) {
   BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 7));
 }
 
-BOOST_AUTO_TEST_CASE(a_pipe_is_read_until_it_is_closed_or_times_out) {
+BOOST_AUTO_TEST_CASE(pipes_are_read_until_they_are_closed_or_time_out) {
   const TemporaryFolder folder;
   const std::string path = folder / "fifo";
   BOOST_REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_is_read_until_it_is_closed_or_times_out) {
     BOOST_CHECK_EXCEPTION(read_whole_file(path, {.most_bytes = 100'000}), IoError,
                           says("more than 100000 bytes"));
   }
-  const int silent = ::open(path.c_str(), O_RDWR);  // a writer, without waiting for a reader
+  const int silent = ::open(path.c_str(), O_RDWR);  // a writer that does not wait for a reader
   BOOST_CHECK_EXCEPTION(read_whole_file(path, {.patience = 100ms}), IoError,
                         says("no data has arrived through this pipe"));
   ::close(silent);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(json_is_parsed_exactly_and_errors_name_line_and_column) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(excerpts_are_short_utf8_without_control_characters) {
+BOOST_AUTO_TEST_CASE(excerpts_are_short_and_contain_no_control_characters_or_invalid_utf8) {
   BOOST_TEST(excerpt("caf\xC3\xA9") == "caf\xC3\xA9");
   BOOST_TEST(excerpt("a\nb\xFF") == "a\\x0ab\\xff");
   BOOST_TEST(excerpt(std::string(200, 'x'), 10) == "xxxxxxxxxx... (200 bytes)");

@@ -1,4 +1,4 @@
-// A training run that is saved, loaded and continued is bit-exact.
+// A training run that is saved, loaded and continued gives the same bits as an uninterrupted run.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/functions.h"
@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// A training program without gradients: a step moves the weight with momentum and with noise from a
+// A training program without gradients. A step moves the weight with momentum and with noise from a
 // key, and increments a counter.
 Program training(Graph& g) {
   const Value x = g.input("x", DType::f32, {"n", 3});
@@ -46,7 +46,8 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_is_bit_exact) {
   save_checkpoint(folder / "through.weft", session, {train});
 
   {
-    // Another seed has no effect, because all state comes from the file. No model code is needed.
+    // A different seed has no effect, because all state comes from the file. No model code is
+    // needed.
     const Checkpoint c = load_checkpoint(folder / "net.weft");
     Session resumed(c.graph(), c.store(), {.seed = 99});
     for (const Tensor& loss : losses) {
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_is_bit_exact) {
   BOOST_TEST(a.tensors().at("step").item<std::int64_t>() == 7);
 }
 
-// A file does not reveal when or how often its training run was interrupted.
+// A file does not depend on when or how often its training run was interrupted.
 BOOST_AUTO_TEST_CASE(a_resumed_run_writes_the_same_bytes_as_an_uninterrupted_run) {
   testing::TemporaryFolder folder;
   const auto run = [&](Session& session, const Program& train, int steps) {
@@ -89,7 +90,8 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_writes_the_same_bytes_as_an_uninterrupted_run
     BOOST_TEST((testing::read_file(folder / std::to_string(stop)) == whole),
                "stopped after step " << stop);
   }
-  // Nor does an extracted inference file reveal from which of these files it was extracted.
+  // An extracted inference file does not depend on which of these files it was extracted from,
+  // either.
   extract(folder / "whole", folder / "part", {"train"});
   extract(folder / "0", folder / "other", {"train"});
   BOOST_TEST((testing::read_file(folder / "part") == testing::read_file(folder / "other")));
@@ -97,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_writes_the_same_bytes_as_an_uninterrupted_run
   BOOST_TEST((testing::read_file(folder / "built") == testing::read_file(folder / "part")));
 }
 
-BOOST_AUTO_TEST_CASE(a_session_that_never_ran_can_be_saved) {
+BOOST_AUTO_TEST_CASE(a_session_can_be_saved_before_its_first_run) {
   testing::TemporaryFolder folder;
   Graph g;
   const Program train = training(g);

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(tensors_and_metadata_round_trip) {
   BOOST_TEST(read_safetensors(folder / "none.safetensors").tensors.empty());
 }
 
-BOOST_AUTO_TEST_CASE(unaligned_data_is_read) {
+BOOST_AUTO_TEST_CASE(unaligned_data_can_be_read) {
   TemporaryFolder folder;
   write_file(folder / "a", file_of(R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                                    R"("a":{"dtype":"I32","shape":[1],"data_offsets":[1,5]}})",
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(unaligned_data_is_read) {
   BOOST_TEST(read_safetensors(folder / "a").tensors.at("a").item<std::int32_t>() == 0x01010101);
 }
 
-BOOST_AUTO_TEST_CASE(every_rule_of_the_format_is_enforced) {
+BOOST_AUTO_TEST_CASE(all_rules_of_the_format_are_enforced) {
   TemporaryFolder folder;
   const auto bad = [&](const std::string& bytes, const std::string& message) {
     write_file(folder / "a", bytes);

@@ -1,4 +1,4 @@
-// Contents of a file as shown by programs that lack its ops.
+// Inspecting the contents of a file in a program that does not have the file's ops.
 #include "weft/serialization/saved_file.h"
 
 #include <boost/test/unit_test.hpp>
@@ -26,7 +26,7 @@ std::shared_ptr<const OpSet> custom_ops() {
   })});
 }
 
-// Saves a file from a program that has the op `bump`, and returns its path.
+// Saves a file in a program that has the op `bump`, and returns its path.
 std::string saved(const TemporaryFolder& folder) {
   Graph g(custom_ops());
   const Value x = g.input("x", DType::f32, {"batch", 4});
@@ -54,7 +54,7 @@ std::string saved(const TemporaryFolder& folder) {
 
 BOOST_AUTO_TEST_SUITE(saved_files)
 
-BOOST_AUTO_TEST_CASE(everything_but_types_is_readable_without_the_ops) {
+BOOST_AUTO_TEST_CASE(everything_except_types_is_readable_without_the_ops) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);
   BOOST_CHECK_EXCEPTION(load_checkpoint(path), FormatError,
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(everything_but_types_is_readable_without_the_ops) {
   BOOST_TEST(file.nodes[1].starts_with("%1 = bump(%0) {height = 0.1}  // net "), file.nodes[1]);
 }
 
-BOOST_AUTO_TEST_CASE(no_op_is_unknown_with_the_op_set_of_the_saver) {
+BOOST_AUTO_TEST_CASE(all_ops_are_known_with_the_op_set_used_for_saving) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);
   BOOST_TEST(read_saved_file(path, custom_ops()).unknown_ops.empty());
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(no_op_is_unknown_with_the_op_set_of_the_saver) {
              loaded.graph().node_count());
 }
 
-// Bits of values are checked, too: tools that need no ops also detect damage.
+// The bits of values are checked, too, so that tools without the ops also detect damage.
 BOOST_AUTO_TEST_CASE(flipped_bits_are_detected) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);

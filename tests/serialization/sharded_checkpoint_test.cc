@@ -1,5 +1,5 @@
-// Sharded checkpoints that all ranks write together: they equal the checkpoint of one process, a
-// failed save keeps the previous checkpoint, and inconsistent files are errors.
+// Sharded checkpoints, which all ranks write together. They equal the checkpoint that one process
+// writes, a failed save keeps the previous checkpoint, and inconsistent files are errors.
 #include "weft/serialization/sharded_checkpoint.h"
 
 #include <fmt/format.h>
@@ -34,8 +34,8 @@ using testing::read_file;
 using testing::TemporaryFolder;
 using testing::write_file;
 
-// A matrix of two and a third blocks, whose state is partitioned across ranks; a vector; a table
-// without rows.
+// A network with a matrix that spans two and a third blocks and whose state is partitioned across
+// ranks, a vector, and a table without rows.
 struct TrainingFixture {
   Graph g;
   std::vector<Program> programs;
@@ -57,7 +57,7 @@ struct TrainingFixture {
     programs = {train, predict};
     session = std::make_unique<Session>(g, SessionOptions{.seed = 3, .threads = 1, .world = world});
   }
-  // Continues from a file.
+  // Continues training from a file.
   TrainingFixture(const World& world, const Checkpoint& file) : graph_(file.shared_graph()) {
     programs = file.programs();
     session = std::make_unique<Session>(*graph_, file.store(),
@@ -78,7 +78,7 @@ struct TrainingFixture {
   std::shared_ptr<Graph> graph_;
 };
 
-// The names of the files in a folder.
+// Returns the names of the files in a folder.
 std::set<std::string> names_in(const std::string& folder) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -93,7 +93,8 @@ std::set<std::string> names_of(const std::string& save, int shards) {
   return names;
 }
 
-// Loads a checkpoint in one process, saves it again as one file, and returns the bytes.
+// Loads a checkpoint in one process, saves it again as one file, and returns the bytes of that
+// file.
 std::string merged(const std::string& path, bool verify = true) {
   const Checkpoint file = load_checkpoint(path, {.verify = verify});
   const TemporaryFolder folder;
@@ -102,7 +103,7 @@ std::string merged(const std::string& path, bool verify = true) {
   return read_file(folder / "one.weft");
 }
 
-// Returns the bytes that one process writes after the given number of steps.
+// Returns the bytes of the file that one process writes after the given number of steps.
 std::string saved_by_one_process(int steps) {
   const TemporaryFolder folder;
   const TrainingFixture training{World()};
@@ -112,7 +113,7 @@ std::string saved_by_one_process(int steps) {
   return read_file(folder / "one.weft");
 }
 
-// Runs all ranks and returns their errors by rank; an empty string means success.
+// Runs all ranks and returns their errors by rank. An empty string means success.
 std::vector<std::string> run_ranks(
     ThreadWorld& world, const std::function<void(const std::shared_ptr<Transport>&)>& body) {
   std::vector<std::string> errors(static_cast<std::size_t>(world.size()));
@@ -137,7 +138,7 @@ void save_with(int ranks, const std::string& path, int steps) {
 
 BOOST_AUTO_TEST_SUITE(sharded_checkpoint)
 
-BOOST_AUTO_TEST_CASE(a_sharded_save_equals_the_save_of_one_process) {
+BOOST_AUTO_TEST_CASE(a_sharded_save_equals_a_save_by_one_process) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.weft";
   for (const int steps : {0, 2}) {  // the first step partitions the state
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_sharded_save_equals_the_save_of_one_process) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_rank_writes_a_similar_share) {
+BOOST_AUTO_TEST_CASE(every_rank_writes_a_similar_number_of_bytes) {
   const TemporaryFolder folder;
   save_with(3, folder / "net.weft", 1);
   const double whole = static_cast<double>(checkpoint_bytes(folder / "net.weft"));
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(all_readers_of_checkpoints_support_shards) {
   BOOST_TEST((read_file(folder / "small") == read_file(folder / "small of one")));
   const Checkpoint copied = load_checkpoint(path, {.mode = LoadOptions::Mode::copy});
   BOOST_TEST(bitwise_equal(copied.tensors().at("net.w"), expected.front().value));
-  // Through a link from another folder, and under another name.
+  // Load through a link from another folder, and under another name.
   fs::create_directory(folder / "links");
   fs::create_symlink(path, folder / "links/best");
   BOOST_TEST((merged(folder / "links/best") == saved_by_one_process(1)));
@@ -247,7 +248,7 @@ BOOST_AUTO_TEST_CASE(all_readers_of_checkpoints_support_shards) {
   BOOST_TEST((merged(folder / "other") == saved_by_one_process(1)));
 }
 
-// A transport endpoint that is killed at its n-th message.
+// A transport endpoint that is killed at its n-th send or receive.
 class DyingTransport : public ForwardingTransport {
  public:
   DyingTransport(std::shared_ptr<Transport> end, ThreadWorld& world, int messages)
@@ -272,7 +273,7 @@ class DyingTransport : public ForwardingTransport {
   bool counting_ = false;
 };
 
-BOOST_AUTO_TEST_CASE(losing_a_rank_at_any_time_leaves_the_old_or_the_new_checkpoint) {
+BOOST_AUTO_TEST_CASE(losing_a_rank_at_any_time_leaves_either_the_old_or_the_new_checkpoint) {
   const std::string before = saved_by_one_process(1), after = saved_by_one_process(2);
   for (const int ranks : {2, 3}) {
     for (int bad = 0; bad < ranks; ++bad) {
@@ -299,7 +300,7 @@ BOOST_AUTO_TEST_CASE(losing_a_rank_at_any_time_leaves_the_old_or_the_new_checkpo
                    "rank " << bad << " of " << ranks << " dies at message " << moments);
         olds += found == before ? 1 : 0;
         if (!failed) BOOST_TEST((found == after));
-        // The next save removes the files of a failed one.
+        // The next save removes the files left by a failed save.
         save_with(ranks, path, 1);
         BOOST_TEST((merged(path) == before));
         BOOST_TEST(names_in(folder.path("")).size() == 1u + ranks);
@@ -310,7 +311,7 @@ BOOST_AUTO_TEST_CASE(losing_a_rank_at_any_time_leaves_the_old_or_the_new_checkpo
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_the_save_on_all_ranks) {
+BOOST_AUTO_TEST_CASE(an_error_on_one_rank_aborts_the_save_on_all_ranks) {
   const TemporaryFolder folder;
   const std::string path = folder / "net.weft";
   save_with(3, path, 1);
@@ -339,17 +340,17 @@ BOOST_AUTO_TEST_CASE(shards_are_never_overwritten_and_unreferenced_ones_are_remo
   BOOST_TEST(names().size() == 4u + 3u);
   BOOST_TEST((merged(path) == saved_by_one_process(2)));
   BOOST_TEST((merged(folder / "net.1.weft") == saved_by_one_process(1)));
-  // Other files are kept: those of another checkpoint, files that are not shards, and files whose
+  // Other files are kept: shards of another checkpoint, files that are not shards, and files whose
   // names only resemble shard names.
   std::vector<std::string> others = {
       "net-2-00001-of-00003.txt",  "net-2-1-of-3.weft", "other-1-00001-of-00002.weft",
       "net-x-00001-of-00001.weft", "net.weft.tmp",      "empty"};
   for (const std::string& name : others) write_file(folder / name, "");
-  // Also a model with the name of a shard, and an unreadable file.
+  // A model with the name of a shard, and an unreadable file, are also kept.
   others.insert(others.end(), {"net-4-00001-of-00001.weft", "net-5-00001-of-00001.weft"});
   write_file(folder / others[6], saved_by_one_process(1));
   write_file(folder / others[7], "something");
-  // The temporary shard of a killed saver is removed.
+  // The temporary shard of a killed process is removed.
   write_file(folder / "net-9-00001-of-00002.weft.tmp-123-0", "half");
   save_with(3, path, 1);
   BOOST_TEST(!fs::exists(folder / "net-9-00001-of-00002.weft.tmp-123-0"));
@@ -379,7 +380,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_cannot_have_the_name_of_a_shard) {
   BOOST_TEST(names_in(folder.path("")).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_that_ranks_do_not_share_is_detected) {
+BOOST_AUTO_TEST_CASE(a_folder_that_is_not_shared_by_all_ranks_is_detected) {
   const TemporaryFolder one, other;
   const auto share_folder = [](int ranks, const std::function<std::string(int)>& path) {
     std::vector<char> shared(static_cast<std::size_t>(ranks), 2);
@@ -398,7 +399,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_ranks_do_not_share_is_detected) {
   BOOST_TEST(ranks_share_folder("/none/net.weft", World()));
   BOOST_TEST(names_in(one.path("")).empty());
   BOOST_TEST(names_in(other.path("")).empty());
-  // Without this check, no checkpoint is committed that rank 0 cannot read.
+  // Even without this check, a checkpoint that rank 0 cannot read is not committed.
   ThreadWorld world(2);
   const auto errors = run_ranks(world, [&](const std::shared_ptr<Transport>& end) {
     const TrainingFixture training{World(end)};
@@ -410,7 +411,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_ranks_do_not_share_is_detected) {
   BOOST_TEST(!fs::exists(one / "net.weft"));
 }
 
-// Copies the main file of a checkpoint with changed shard and variable records.
+// Copies the main file of a checkpoint with modified shard and variable records.
 void rewrite(const std::string& from, const std::string& to,
              const std::function<void(v1::Shards&)>& change_shards,
              const std::function<void(v1::Variables&)>& change_variables) {
@@ -496,7 +497,7 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
   changes([](v1::Variable& v) { v.set_data(1); },
           "has both a data record in this file and pieces in shards");
   changes([](v1::Variable& v) { v.clear_pieces(); }, "is in data record 0");
-  // A single file without shards has a variable with pieces.
+  // A single file, which has no shards, contains a variable that is stored in pieces.
   write_file(folder / "one.weft", saved_by_one_process(1));
   rewrite(folder / "one.weft", bad, {}, [&](v1::Variables& all) {
     variable(all, moment).set_data(0);

@@ -1,5 +1,5 @@
-// A saved file is synced to disk before it is renamed. Otherwise a power failure could replace a
-// good file by an empty one.
+// A saved file must be synced to disk before it is renamed. Otherwise a power failure could replace
+// a good file with an empty one.
 #include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,8 +26,8 @@ struct Event {
   off_t bytes = 0;
 };
 
-// The events recorded by the functions below on all threads. A global, because they replace C
-// functions and cannot have further arguments.
+// The events recorded by the functions below on all threads. They are global because the functions
+// replace C functions and cannot have additional parameters.
 std::vector<Event>& events() {
   static std::vector<Event> list;
   return list;
@@ -47,7 +47,7 @@ Function next(const char* name) {
 }  // namespace
 }  // namespace weft
 
-// These functions shadow those of the C library.
+// These functions shadow the C library functions of the same name.
 extern "C" int fsync(int fd) {
   struct stat s = {};
   if (fstat(fd, &s) == 0) weft::note(s, false);

@@ -1,4 +1,4 @@
-// Collective ops: their results, their costs and the handling of errors.
+// Collective ops: their results, their costs and their errors.
 #include "weft/graph/functions/collectives.h"
 
 #include <boost/test/unit_test.hpp>
@@ -31,8 +31,8 @@ using Build = std::function<Value(Graph& g, Value x, int ranks)>;
 struct Case {
   std::string name;
   Build build;
-  /// Expected element `i` of the result of rank `rank`; x holds the inputs of all ranks, with
-  /// `rows` rows of 3 elements.
+  /// Returns the expected element `i` of the result on rank `rank`. x holds the inputs of all
+  /// ranks, each with `rows` rows of 3 elements.
   std::function<double(const std::vector<Tensor>& x, int rank, std::int64_t i)> expected;
   bool cut = false;  // the rows of x are divided among the ranks
 };
@@ -49,7 +49,7 @@ std::vector<SendRecv> ring(int ranks) {
   return pairs;
 }
 
-// Cases for an input x [rows, 3] on each rank.
+// Returns cases for an input x [rows, 3] on each rank.
 std::vector<Case> cases() {
   const auto ranks_of = [](const std::vector<Tensor>& x) { return std::ssize(x); };
   return {
@@ -90,7 +90,7 @@ NamedTensors copies(const Results& results) {
   return all;
 }
 
-// The error message with which all ranks end.
+// Returns the error message that all ranks must report.
 std::string line_of(int ranks, const std::function<void(World)>& body) {
   try {
     on_ranks(ranks, [&](const World& world) {
@@ -105,7 +105,7 @@ std::string line_of(int ranks, const std::function<void(World)>& body) {
 
 BOOST_AUTO_TEST_SUITE(collectives)
 
-BOOST_AUTO_TEST_CASE(each_rank_gets_the_expected_result) {
+BOOST_AUTO_TEST_CASE(each_rank_receives_the_expected_result) {
   for (const Case& c : cases()) {
     for (const int ranks : {1, 2, 3, 4, 5}) {
       for (const std::int64_t rows : {0, 1, 7, 3000}) {
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_the_adjoints) {
 }
 
 BOOST_AUTO_TEST_CASE(sums_follow_the_tree) {
-  // Added from left to right, 2^24 + 1 would lose the ones.
+  // If these numbers were added from left to right, 2^24 + 1 would lose the ones.
   const std::vector<float> x = {16777216.0f, 1, -16777216.0f, 2};
   const auto found = on_ranks(4, [&](const World& world) {
     Graph g;
@@ -181,17 +181,18 @@ BOOST_AUTO_TEST_CASE(sums_follow_the_tree) {
     BOOST_TEST(rank[0].second.item<float>() == (x[0] + x[1]) + (x[2] + x[3]));
 }
 
-// A feed-forward layer of two products that is split by hidden units: every rank has some of them.
+// A feed-forward layer with two products, split by hidden units: every rank holds some of the
+// units.
 struct SplitLayer {
   explicit SplitLayer(const World& world)
       : ranks(world.size()),
         columns(g.variable("columns", DType::f32, {6, 8 / world.size()})),
         rows(g.variable("rows", DType::f32, {8 / world.size(), 3})) {}
   Program train() {
-    // The operators f and g of Megatron: one sums after the layer in the forward pass, the other
-    // sums before the layer in the backward pass.
+    // The operators f and g of Megatron. g sums after the layer in the forward pass; f sums before
+    // the layer in the backward pass.
     const Value y = all_reduce(matmul(tanh(matmul(x, columns)), rows), ranks);
-    // The loss is the same on all ranks, and each rank differentiates its share of it.
+    // The loss is the same on all ranks, and each rank differentiates its fraction of the loss.
     const Value loss = mean(square(y - 1));
     const TrainingStep step = sgd(loss / ranks, {columns, rows}, {.lr = 0.5});
     return Program("train").output("loss", loss).update(step);
@@ -318,7 +319,7 @@ BOOST_AUTO_TEST_CASE(errors_name_a_wrong_number_of_ranks) {
       {"all_reduce exchanges values between ranks explicitly", "collectives_test.cc"});
 }
 
-BOOST_AUTO_TEST_CASE(different_programs_are_reported_before_they_run) {
+BOOST_AUTO_TEST_CASE(programs_that_differ_between_ranks_are_reported_before_they_run) {
   const std::string line = line_of(2, [](const World& world) {
     Graph g;
     const Value x = g.input("x", DType::f32, {2});
@@ -329,7 +330,7 @@ BOOST_AUTO_TEST_CASE(different_programs_are_reported_before_they_run) {
   BOOST_TEST(line.find("ranks differ in the program") != std::string::npos, line);
 }
 
-BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_the_others) {
+BOOST_AUTO_TEST_CASE(an_error_on_one_rank_aborts_all_ranks) {
   std::mutex mutex;
   std::vector<std::string> others;
   const std::string line = line_of(3, [&](const World& world) {
@@ -364,7 +365,7 @@ BOOST_AUTO_TEST_CASE(text_and_costs_include_collectives) {
   BOOST_TEST(text.find("send_recv(%x) {from = [1], ranks = 2, to = [0]}") != std::string::npos,
              text);
   BOOST_TEST(to_text(parse_text(text).program) == text);
-  // Costs include the bytes that are sent over the network.
+  // The costs include the bytes sent over the network.
   Session session(g);
   BOOST_TEST(
       session.plan(Program("q").output("y", all_gather(x, 3)), {{"x", {4, 2}}})->cost().bytes ==

@@ -1,4 +1,5 @@
-// Runs a function on several ranks, which are threads of this process, and returns its results.
+// Runs a function on several ranks, which are threads of this process, and returns the results of
+// all ranks.
 #pragma once
 
 #include <chrono>
@@ -13,7 +14,7 @@
 
 namespace weft::testing {
 
-/// `per_host` consecutive ranks share a host and form a group.
+/// Every `per_host` consecutive ranks share a host and form a group.
 inline std::vector<NamedTensors> on_ranks(int ranks,
                                           const std::function<NamedTensors(const World&)>& body,
                                           int per_host = 1) {

@@ -1,4 +1,4 @@
-// Communication between ranks that overlaps with computation.
+// Overlap of communication between ranks with computation.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -30,13 +30,13 @@ namespace weft::testing::overlap {
 namespace {
 
 constexpr int kShards = 4;
-// In bytes: parameters and sums are larger, control messages are smaller.
+// A size in bytes: messages with parameters or sums are larger, control messages are smaller.
 constexpr std::size_t kSmall = 1000;
 
 // Boost.Test checks are not thread-safe, and the ranks of a ThreadWorld are threads.
 std::mutex one_at_a_time;
 
-// Two matrices with biases.
+// A network of two matrices with biases.
 struct Network {
   Graph g;
   Value x = g.input("x", DType::f32, {"batch", 64});
@@ -59,7 +59,7 @@ struct Network {
   }
 };
 
-// The parameters after some steps on a single rank.
+// Returns the parameters after some steps on a single rank.
 std::map<std::string, Tensor, std::less<>> alone(int steps) {
   Network network;
   Session session(network.g, {.seed = 3, .threads = 1});
@@ -86,7 +86,7 @@ class Gate {
     }
     changed_.notify_all();
   }
-  // Limited waiting time, so that a failing test does not hang.
+  // The wait is limited, so that a failing test does not hang.
   void pass() {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::seconds(30), [&] { return open_; }))
@@ -103,7 +103,7 @@ class Gate {
   bool open_ = false;
 };
 
-// Runs two ranks. The gate holds back the parameters of rank 1 after the first step. Rank 0 runs
+// Runs two ranks. The gate delays the parameters of rank 1 after the first step. Rank 0 runs
 // body(network, session), rank 1 runs other(network, session).
 void with_late_parameters(Gate& gate,
                           const std::function<void(Network& network, Session& session)>& body,
@@ -143,14 +143,15 @@ BOOST_AUTO_TEST_CASE(sums_are_sent_while_the_last_shard_is_computed) {
                                 .bucket_bytes = 1 << 14});
     session.run(network.train, Network::batch(0));
   });
-  // 0.7 MB in buckets of 16 KiB, some of which are complete before the run of the shard ends.
+  // The sums are 0.7 MB in buckets of 16 KiB, some of which are complete before the last shard
+  // ends.
   BOOST_TEST(in_last >= 20);
   BOOST_TEST(before == 0);
 }
 
 BOOST_AUTO_TEST_CASE(owned_sums_are_sent_while_every_shard_is_computed) {
   ThreadWorld world(2);
-  std::map<std::string, std::size_t> sent_in;  // bytes, by phase
+  std::map<std::string, std::size_t> sent_in;  // bytes sent in each phase
   world.run([&](const std::shared_ptr<Transport>& end) {
     const auto count = [&](const WatchedTransport::Sent& sent) {
       const std::lock_guard lock(one_at_a_time);
@@ -171,9 +172,10 @@ BOOST_AUTO_TEST_CASE(owned_sums_are_sent_while_every_shard_is_computed) {
     BOOST_TEST(sent_in["shard " + std::to_string(shard) + " of 4"] > 263'000u);
 }
 
-// 676 KB of gradients, with two shards per rank. With whole sums, a rank holds all gradients and
-// the sums that owners receive. With owned sums, it holds the 412 KB that it owns, 8 open buckets
-// of 16 KiB and the one being filled, and the same number of buckets being received.
+// A shard has 676 KB of gradients, and each rank computes two shards. With whole sums, a rank holds
+// all gradients and the sums that owners receive. With owned sums, it holds the 412 KB that it
+// owns, 8 open buckets of 16 KiB, the bucket being filled, and the same number of buckets being
+// received.
 BOOST_AUTO_TEST_CASE(owned_sums_need_a_fraction_of_the_memory) {
   const auto most = [](GradientSums gradients) {
     std::size_t bytes = 0;
@@ -215,7 +217,7 @@ BOOST_AUTO_TEST_CASE(without_overlap_nothing_is_sent_while_shards_are_computed) 
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_next_step_begins_before_parameters_have_arrived) {
+BOOST_AUTO_TEST_CASE(the_next_step_starts_before_all_parameters_have_arrived) {
   Gate gate;
   const auto two_steps = [](Network& network, Session& session) {
     for (int step = 0; step < 2; ++step) session.run(network.train, Network::batch(step));
@@ -224,7 +226,7 @@ BOOST_AUTO_TEST_CASE(the_next_step_begins_before_parameters_have_arrived) {
   const auto body = [&](Network& network, Session& session) {
     session.run(network.train, Network::batch(0));
     session.run_shards(network.train, [&](int shard) {
-      gate.open();  // only after the second step has begun
+      gate.open();  // opened only after the second step has started
       return slice_feeds(network.train, Network::batch(1), shard);
     });
     check_parameters(network, session, 2);
@@ -241,13 +243,13 @@ BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_pending_parameters) {
   const auto body = [&](Network& network, Session& session) {
     const auto expected = alone(1);
     session.run(network.train, Network::batch(0));
-    const std::string name = "net.out.weight";  // rank 1 owns the end of it
+    const std::string name = "net.out.weight";  // rank 1 owns the end of this parameter
     bool waited = false;
     Tensor read, served, evaluated;
     std::map<std::string, Tensor, std::less<>> saved;
-    // Threads that read a parameter, save a snapshot, serve, and evaluate in shards.
+    // Threads that read a parameter, save a snapshot, serve requests, and evaluate in shards.
     std::thread looks([&] {
-      read = session.store()->tensor(name).clone();  // the value at this time
+      read = session.store()->tensor(name).clone();  // the value at this moment
       waited = gate.is_open();
     });
     std::thread saves([&] {
@@ -286,7 +288,7 @@ BOOST_AUTO_TEST_CASE(readers_of_the_store_wait_for_pending_parameters) {
 }
 
 // Ranks 0 and 1 are on one host, ranks 2 and 3 on another. The data that rank 0 must forward to
-// rank 1 arrive while rank 0 is busy.
+// rank 1 arrives while rank 0 is busy.
 BOOST_AUTO_TEST_CASE(a_busy_rank_forwards_parameters) {
   Gate gate;
   ThreadWorld world(4, {.seed = 5, .per_host = 2});
@@ -300,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_busy_rank_forwards_parameters) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_fails_at_its_start_keeps_the_parameters_of_the_previous_step) {
+BOOST_AUTO_TEST_CASE(a_step_that_fails_at_its_start_keeps_the_previous_parameters) {
   Gate gate;
   const auto wrong = [&](Network& network, Session& session) {
     session.run(network.train, Network::batch(0));
@@ -368,7 +370,7 @@ BOOST_AUTO_TEST_CASE(a_rank_lost_during_the_parameter_exchange_makes_the_store_i
                 {"cannot be read: an earlier run failed while it was writing them"});
             throw;
           }
-          // A rank that had not begun the exchange keeps its old values.
+          // A rank that had not started the exchange keeps its old values.
           for (const auto& [name, value] : before)
             BOOST_TEST(expect_same_bits(session.store()->tensor(name), value));
           throw;
@@ -380,8 +382,8 @@ BOOST_AUTO_TEST_CASE(a_rank_lost_during_the_parameter_exchange_makes_the_store_i
   }
 }
 
-// 8.5 MB of parameters, which is more than one section.
-BOOST_AUTO_TEST_CASE(every_rank_owns_a_range_of_each_section_and_an_equal_share_in_total) {
+// The parameters have 8.5 MB, which is more than one section.
+BOOST_AUTO_TEST_CASE(every_rank_owns_a_range_of_each_section_and_an_equal_part_in_total) {
   constexpr std::int64_t kWidth = 13000, kBlock = 65536;
   for (const int ranks : {2, 3}) {
     Network network(kWidth);

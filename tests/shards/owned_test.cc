@@ -1,5 +1,5 @@
-// Sharded optimizer state: each rank updates a part of the parameters, with the same bits as one
-// rank that updates all of them.
+// Sharded optimizer state: each rank updates some of the parameters, and the bits match those of
+// one rank that updates all of them.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr int kShards = 8;
 // Boost.Test checks are not thread-safe, and the ranks of a ThreadWorld are threads.
 std::mutex one_at_a_time;
 
-// A table of three and a half blocks of sums, a matrix of one and a half blocks, and small
+// A table that spans three and a half blocks of sums, a matrix that spans one and a half, and small
 // parameters.
 struct Network {
   using Optimizer = std::function<TrainingStep(Value loss, const std::vector<Variable>&)>;
@@ -67,12 +67,12 @@ TrainingStep adamw_step(Value loss, const std::vector<Variable>& parameters) {
   return adamw(loss, parameters, {.lr = 0.01, .step = clipped()});
 }
 
-// The results and all state of a rank after some steps, with all state gathered.
+// Returns the results and the complete, gathered state of a rank after some steps.
 NamedTensors after_steps(const World& world, const Network::Optimizer& optimizer, bool averages,
                          int threads, GradientSums gradients = GradientSums::whole) {
   Network network;
   const Program train = network.train(optimizer, averages);
-  // Buckets so small that many of them are sent.
+  // The buckets are so small that many of them are sent.
   Session session(network.g, {.seed = 3,
                               .threads = threads,
                               .world = world,
@@ -83,7 +83,7 @@ NamedTensors after_steps(const World& world, const Network::Optimizer& optimizer
     const Results results = session.run(train, Network::batch(step));
     result.emplace_back("loss", results["loss"].clone());
     result.emplace_back("norm", results["norm"].clone());
-    // Gathering in between: gathered state is partitioned again, and copies are discarded.
+    // Gather state between steps: gathered state is partitioned again, and copies are discarded.
     if (step == 0) session.gather_state(Gather::first);
     if (step == 1) session.gather_state();
   }
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(every_optimizer_matches_one_rank_bit_for_bit) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_optimizer_that_reduces_over_its_matrices_matches_one_rank_bit_for_bit) {
+BOOST_AUTO_TEST_CASE(an_optimizer_that_reduces_over_matrices_matches_one_rank_bit_for_bit) {
   check_all_worlds([](Value loss, const std::vector<Variable>& p) {
     return adafactor(loss, p, {.lr = 0.01, .beta1 = 0.9, .step = clipped()});
   });
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(adam_is_partitioned_evenly_at_block_boundaries) {
   for (const int ranks : {2, 3, 4}) {
     const OwnedStep step = owned(adamw_step, 0, ranks);
     BOOST_REQUIRE(step.units.size() == 5u);
-    // Units that are not split have a few hundred elements.
+    // Units that are not split have only a few hundred elements.
     constexpr std::int64_t kTable = 1001 * 229, kMatrix = 229 * 430;
     for (const std::vector<OwnedPiece>& of_rank : step.pieces) {
       std::int64_t elements = 0;
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(adam_is_partitioned_evenly_at_block_boundaries) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_matrix_that_is_reduced_over_has_one_owner) {
+BOOST_AUTO_TEST_CASE(a_matrix_with_a_reducing_update_has_one_owner) {
   const OwnedStep step = owned(
       [](Value loss, const std::vector<Variable>& p) { return adafactor(loss, p, {.lr = 0.01}); },
       1, 2);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(each_rank_stores_only_its_part_of_the_state) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_pieces_of_all_ranks_form_the_state_and_are_checked_for_nonfinite_values) {
+BOOST_AUTO_TEST_CASE(partitions_form_the_whole_state_and_are_checked_for_nonfinite_values) {
   constexpr int kRanks = 3;
   const std::string name = "optimizer.net.table.weight.m";
   std::vector<Tensor> pieces(kRanks);
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(the_pieces_of_all_ranks_form_the_state_and_are_checked_for_
   BOOST_TEST((joined == whole.to_vector<float>()));
 }
 
-BOOST_AUTO_TEST_CASE(a_nonfinite_piece_is_reported_with_the_name_of_its_variable) {
+BOOST_AUTO_TEST_CASE(a_nonfinite_partition_is_reported_with_its_variable_name) {
   std::vector<std::string> found(2);
   ThreadWorld world(2);
   world.run([&](const std::shared_ptr<Transport>& end) {
@@ -254,9 +254,9 @@ BOOST_AUTO_TEST_CASE(a_nonfinite_piece_is_reported_with_the_name_of_its_variable
     const Program train = network.train(adamw_step);
     Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
     session.initialise();
-    weft::owned_state(session);  // initialises all state, not yet partitioned
+    weft::owned_state(session);  // initialises all state, which is not partitioned yet
     Tensor moment = session.value("optimizer.net.table.weight.v").clone();
-    // An element of the last row, which the second rank owns.
+    // This element is in the last row, which the second rank owns.
     moment.mutable_data<float>()[moment.numel() - 2] = std::numeric_limits<float>::infinity();
     session.set_value("optimizer.net.table.weight.v", moment);
     session.run(train, Network::batch(0));
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(reading_partitioned_state_is_an_error_that_names_it) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_training_run_is_resumed_with_another_number_of_ranks) {
+BOOST_AUTO_TEST_CASE(a_training_run_can_be_resumed_with_another_number_of_ranks) {
   const NamedTensors expected = after_steps({}, adamw_step, false, 1);
   std::map<std::string, Tensor, std::less<>> saved;
   ThreadWorld first(3);
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(a_training_run_is_resumed_with_another_number_of_ranks) {
   });
 }
 
-// The update of one parameter reads the gradient of another one.
+// The update of one parameter reads the gradient of another parameter.
 TrainingStep mixed_step(Value loss, const std::vector<Variable>& parameters) {
   TrainingStep step = sgd(loss, parameters, {.lr = 0.1, .momentum = 0.9});
   Updates updates;
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(parameters_connected_by_non_scalars_have_one_owner) {
   check_all_worlds(mixed_step);
 }
 
-BOOST_AUTO_TEST_CASE(reported_outputs_are_those_of_the_program) {
+BOOST_AUTO_TEST_CASE(reported_outputs_match_the_outputs_of_the_program) {
   for (const int ranks : {1, 2}) {
     ThreadWorld world(ranks);
     world.run([](const std::shared_ptr<Transport>& end) {

@@ -1,5 +1,5 @@
-// Concatenated rows of all shards: outputs for the whole batch, and sparse updates of the rows that
-// shards read.
+// Concatenated rows of all shards: outputs for the whole batch, and sparse updates for the rows
+// that shards read.
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::int64_t kBatch = 16, kWords = 50, kSeen = 20, kColumns = 4;
 
-// Returns the results of a rank after checking that all ranks have the same ones.
+// Checks that all ranks have the same results, and returns the results.
 NamedTensors same_on_ranks(int ranks, const std::function<NamedTensors(const World&)>& body) {
   const std::vector<NamedTensors> found = on_ranks(ranks, body);
   for (const NamedTensors& of_rank : found) check_same(of_rank, found[0]);
@@ -38,7 +38,7 @@ NamedTensors same_on_ranks(int ranks, const std::function<NamedTensors(const Wor
 }
 
 // Words are looked up in a table, some of them repeatedly and in several shards. A second table has
-// one row per position; every shard reads the same number of its rows.
+// one row per position, and every shard reads the same number of rows from it.
 struct Words {
   explicit Words(DType dtype = DType::f32) : dtype_(dtype) {}
 
@@ -102,7 +102,7 @@ Tensor find(const NamedTensors& all, const std::string& name) {
   return {};
 }
 
-// Rows as inputs, with a different number in each shard.
+// The inputs are rows, and each shard has a different number of them.
 struct Uneven {
   Graph g;
   Value x = g.input("x", DType::f32, {"rows", 2});
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(rows_of_all_shards_are_concatenated_in_order) {
   for (const int ranks : {2, 3, 4}) check_same(same_on_ranks(ranks, joined), found);
 }
 
-BOOST_AUTO_TEST_CASE(without_shards_the_rows_of_the_batch_are_unchanged) {
+BOOST_AUTO_TEST_CASE(without_shards_the_batch_rows_are_unchanged) {
   Uneven u;
   Program program = u.program();
   program.shards({.count = 1});
@@ -159,14 +159,14 @@ BOOST_AUTO_TEST_CASE(without_shards_the_rows_of_the_batch_are_unchanged) {
   const Results results = session.run(program, fed);
   BOOST_TEST(expect_same_bits(results["ids"], fed[1].second));
   BOOST_TEST(results["x"].sizes() == (Sizes{4, 2}));
-  // The same holds for the program after a round trip through text.
+  // The same holds after the program has been printed and parsed.
   const Module read = parse_text(to_text(program));
   Session again(*read.graph);
   const Results same = again.run(read.program, fed);
   for (const auto& [name, value] : results) BOOST_TEST(expect_same_bits(same[name], value), name);
 }
 
-BOOST_AUTO_TEST_CASE(sparse_updates_match_those_of_the_whole_batch) {
+BOOST_AUTO_TEST_CASE(sparse_updates_match_a_run_on_the_whole_batch) {
   for (const bool sparse : {true, false}) {
     Words whole(DType::f64);
     const NamedTensors expected =
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(rows_without_readers_do_not_change) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_shard_is_computed_twice_for_its_rows) {
+BOOST_AUTO_TEST_CASE(concatenating_rows_computes_each_shard_once) {
   Words words;
   const Program program = words.train(true, 4);
   BOOST_TEST(split_shards(program).stages.size() == 1u);
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(sparse_updates_on_any_number_of_ranks_match_one_rank) {
                expected);
 }
 
-BOOST_AUTO_TEST_CASE(sparse_training_is_resumed_from_a_file) {
+BOOST_AUTO_TEST_CASE(sparse_training_can_be_resumed_from_a_file) {
   const TemporaryFolder folder;
   Words words;
   const Program program = words.train(true, 4);
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(errors_name_values_that_cannot_be_concatenated) {
        "size of an input or a variable"});
 }
 
-BOOST_AUTO_TEST_CASE(the_text_of_parts_lists_the_communication) {
+BOOST_AUTO_TEST_CASE(plan_part_texts_list_the_communication) {
   Words words;
   const Program program = words.train(true, 8);
   const std::string alone = parts_text(program);

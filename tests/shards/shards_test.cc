@@ -1,5 +1,5 @@
-// Programs with a batch that is divided into shards: they give the results of the whole batch, with
-// bits that depend only on the number of shards.
+// Programs with a batch that is divided into shards. They give the results of the whole batch, and
+// the bits depend only on the number of shards.
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/optimizer.h"
@@ -50,7 +50,7 @@ struct Classifier {
   }
 };
 
-// The loss of every step, and all variables after the last one.
+// Returns the loss of every step, and all variables after the last step.
 NamedTensors after_steps(Graph& g, const Program& program, const NamedTensors& feeds,
                          SessionOptions options = {}, int steps = 3) {
   options.seed = 7;
@@ -79,7 +79,7 @@ void check_close(const NamedTensors& found, const NamedTensors& expected, double
 
 BOOST_AUTO_TEST_SUITE(shards)
 
-BOOST_AUTO_TEST_CASE(a_step_equals_that_of_the_whole_batch) {
+BOOST_AUTO_TEST_CASE(a_sharded_step_equals_a_step_on_the_whole_batch) {
   Classifier whole;
   const NamedTensors expected = after_steps(whole.g, whole.train(whole.loss), whole.feeds());
   for (const int count : {1, 2, 4, 8, 16}) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_step_equals_that_of_the_whole_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(losses_of_shards_equal_those_of_the_batch) {
+BOOST_AUTO_TEST_CASE(shard_losses_equal_the_loss_of_the_batch) {
   struct Losses {
     Graph g;
     Value x = g.input("x", DType::f64, {"batch", 4});
@@ -110,11 +110,11 @@ BOOST_AUTO_TEST_CASE(losses_of_shards_equal_those_of_the_batch) {
         program.output("loss" + std::to_string(i), losses[i])
             .output("slope" + std::to_string(i), gradient(losses[i], w));
       }
-      // Two losses, each with its own count.
+      // There are two losses, each with its own count.
       program.output("both", gradient(losses[0] + losses[1], w));
       const Tensor given = integer_tensor({8}, 3, 0, 4, DType::i32);
       std::vector<std::int32_t> some = given.to_vector<std::int32_t>();
-      some[0] = some[1] = some[6] = -100;  // the first of 4 shards has no counted rows
+      some[0] = some[1] = some[6] = -100;  // the first of 4 shards has no rows that count
       Session session(g, {.seed = 2});
       const Results results =
           session.run(program, {{"x", normal_tensor({8, 4}, 5, DType::f64)},
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(losses_of_shards_equal_those_of_the_batch) {
   check_close(cut.found(Reduction::shard_mean, 4), expected, 1e-13);
 }
 
-BOOST_AUTO_TEST_CASE(a_mean_is_scaled_after_the_shards) {
+BOOST_AUTO_TEST_CASE(means_are_scaled_after_all_shards_are_summed) {
   const auto sums_of = [](bool weighed) {
     Classifier c;
     const Value weights = c.g.input("weights", DType::f64, {"batch"});
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_mean_is_scaled_after_the_shards) {
                 : cross_entropy(c.logits, c.labels, {.reduction = Reduction::shard_mean});
     return split_shards(c.train(loss, 4)).stages.size();
   };
-  // No shard waits for the number that divides the mean.
+  // No shard waits for the divisor of the mean.
   BOOST_TEST(sums_of(false) == 1u);
   BOOST_TEST(sums_of(true) == 1u);
 }
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(bits_depend_only_on_the_number_of_shards) {
   const NamedTensors expected = after_steps(one.g, program, one.feeds(), {.threads = 1});
   check_same(after_steps(one.g, program, one.feeds(), {.threads = 3, .shuffle_seed = 5}), expected);
   check_same(after_steps(one.g, program, one.feeds(), {.threads = 2, .poison = true}), expected);
-  // Every shard fed separately, as by a data loader.
+  // Every shard is fed separately, as a data loader would.
   Session session(one.g, {.seed = 7, .threads = 2});
   const auto feeds = [&](int shard) {
     NamedTensors result;
@@ -174,7 +174,8 @@ BOOST_AUTO_TEST_CASE(shards_are_added_along_the_tree) {
   const Value x = g.input("x", DType::f32, {"batch"});
   const Program program = Program("p").output("sum", shard_sum(sum(x))).shards({.count = 4});
   Session session(g);
-  // Only (a + b) + (c + d) gives 1: added from left to right, 2^24 + 1 would lose the ones.
+  // Only (a + b) + (c + d) gives 1. If the numbers were added from left to right, 2^24 + 1 would
+  // lose the ones.
   const float big = 16777216.0f;
   const Tensor values = Tensor::of<float>({4}, {big, 1, -big, 2});
   const float expected = (big + 1.0f) + (-big + 2.0f);
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(shards_are_added_along_the_tree) {
 }
 
 BOOST_AUTO_TEST_CASE(shards_may_read_sums_over_all_shards) {
-  // The mean over the batch is subtracted inside the loss, which requires two stages.
+  // The mean over the batch is subtracted inside the loss, so two stages are required.
   const auto build = [](Graph& g, bool cut) {
     const Value x = g.input("x", DType::f64, {"batch", 3});
     const Variable w = g.variable("w", DType::f64, {3});
@@ -223,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_loss_with_two_counts_needs_one_forward_pass_per_shard) {
   }
 }
 
-// A matrix of more than a block of 65,536 elements. Its gradient is part of the global norm.
+// A matrix larger than a block of 65,536 elements. Its gradient is included in the global norm.
 struct LargeLayer {
   Graph g;
   Value x = g.input("x", DType::f64, {"batch", 512});
@@ -240,7 +241,7 @@ struct LargeLayer {
   }
 };
 
-BOOST_AUTO_TEST_CASE(clipped_steps_of_large_matrices_equal_those_of_the_whole_batch) {
+BOOST_AUTO_TEST_CASE(clipped_sharded_steps_of_large_matrices_equal_steps_on_the_whole_batch) {
   const NamedTensors feeds = {{"x", normal_tensor({8, 512}, 1, DType::f64)},
                               {"labels", integer_tensor({8}, 2, 0, 300, DType::i32)}};
   LargeLayer whole, cut;
@@ -248,9 +249,9 @@ BOOST_AUTO_TEST_CASE(clipped_steps_of_large_matrices_equal_those_of_the_whole_ba
               1e-11);
 }
 
-// The sums of gradients are not copied: the norm and the updates multiply by the divisor when they
-// read the sums.
-BOOST_AUTO_TEST_CASE(a_step_needs_no_memory_for_the_means_of_gradients) {
+// The gradient sums are not copied: the norm and the updates multiply by the divisor when they read
+// the sums.
+BOOST_AUTO_TEST_CASE(a_step_needs_no_memory_for_mean_gradients) {
   LargeLayer net;
   const ShardedProgram parts = split_shards(net.train(2));
   const Program& step = parts.step.program;
@@ -264,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_step_needs_no_memory_for_the_means_of_gradients) {
   BOOST_TEST(session.plan(step, sizes)->memory().live_peak < 300u * 512 * 8);
 }
 
-BOOST_AUTO_TEST_CASE(draws_differ_by_shard_and_are_the_same_in_every_session) {
+BOOST_AUTO_TEST_CASE(random_numbers_differ_by_shard_and_are_the_same_in_every_session) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 64});
   const Value dropped = dropout(x, 0.5, g.key("drop"));
@@ -276,13 +277,14 @@ BOOST_AUTO_TEST_CASE(draws_differ_by_shard_and_are_the_same_in_every_session) {
   const NamedTensors feeds = {{"x", Tensor::full(DType::f32, {2, 64}, 1)}};
   Session session(g, {.seed = 3}), other(g, {.seed = 3, .threads = 1});
   const Tensor first = session.run(program, feeds)["sum"].clone();
-  // An element that one shard drops and the other keeps is 2. With equal draws it would be 0 or 4.
+  // The sum of an element is 2 if one shard drops the element and the other keeps it. With equal
+  // random numbers it would be 0 or 4.
   std::int64_t ones = 0;
   for (std::int64_t i = 0; i < 64; ++i) ones += first.at(i) == 2 ? 1 : 0;
   BOOST_TEST(ones > 16);
   BOOST_TEST(ones < 48);
   BOOST_TEST(expect_same_bits(other.run(program, feeds)["sum"], first));
-  // The key advances once per step.
+  // The random key advances once per step.
   BOOST_TEST(!expect_same_bits(session.run(program, feeds)["sum"], first));
   BOOST_TEST(session.value("drop").at(1) == 2);
 }
@@ -310,14 +312,14 @@ BOOST_AUTO_TEST_CASE(running_statistics_are_updated_once_per_shard_in_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_with_respect_to_values_of_a_shard_are_computed_per_shard) {
+BOOST_AUTO_TEST_CASE(gradients_with_respect_to_per_shard_values_are_computed_per_shard) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"batch", 2});
   const Variable w = g.variable("w", DType::f64, {2});
   const Value loss = shard_mean(mean(square(x * w)));
   const std::vector<Value> found = gradients(loss, {x, w.value()});
-  // With respect to x: 2 x w^2 / (rows of a shard * 2) / shards; with respect to w: the sum over
-  // all rows.
+  // The gradient with respect to x is 2 x w^2, divided by (rows per shard * 2) and by the number of
+  // shards. The gradient with respect to w is the sum over all rows.
   const Program program = Program("p")
                               .output("squares", shard_sum(sum(square(found[0]))))
                               .output("dw", found[1])
@@ -336,7 +338,7 @@ BOOST_AUTO_TEST_CASE(gradients_with_respect_to_values_of_a_shard_are_computed_pe
   BOOST_TEST(results["dw"].at(0) == by_first, boost::test_tools::tolerance(1e-12));
 }
 
-BOOST_AUTO_TEST_CASE(without_shards_sums_equal_their_operands) {
+BOOST_AUTO_TEST_CASE(without_shards_shard_sums_equal_their_operands) {
   Classifier plain, declared;
   const NamedTensors expected = after_steps(plain.g, plain.train(plain.loss), plain.feeds());
   const Program program = declared.train(shard_mean(declared.loss));
@@ -372,7 +374,7 @@ BOOST_AUTO_TEST_CASE(fed_scalars_are_available_in_shards_and_in_the_step) {
       {"shard 1 of 2: input 'rate' is f64[] {1}, but was f64[] {0} in earlier shards; the step "
        "reads it once"});
   BOOST_TEST(session.value("w").at(0) == -19);
-  // Not used by any shard.
+  // This input is not used by any shard.
   const Program once = Program("once").output("y", rate * 2.0).shards({.count = 2});
   BOOST_TEST(session.run(once, {{"rate", Tensor::scalar(DType::f64, 3)}})["y"].at(0) == 6);
   BOOST_TEST(session.plan(once, {{"rate", {}}})->steps.size() > 0u);
@@ -385,7 +387,7 @@ BOOST_AUTO_TEST_CASE(fed_scalars_are_available_in_shards_and_in_the_step) {
       {"program 'once' has no input 'reate'"});
 }
 
-BOOST_AUTO_TEST_CASE(every_shard_draws_for_updates_of_buffers) {
+BOOST_AUTO_TEST_CASE(every_shard_draws_random_numbers_for_buffer_updates) {
   Graph g;
   const Value x = g.input("x", DType::f64, {"batch"});
   const Variable state =
@@ -415,7 +417,7 @@ BOOST_AUTO_TEST_CASE(plan_returns_the_plan_of_a_shard) {
     return session.plan(program, {{"x", {rows, kWidth}}, {"labels", {rows}}})->memory().arena;
   };
   BOOST_TEST(bytes(400) > 50 * bytes(4));
-  // Two stages; the second one reads the sums of the first.
+  // The program has two stages, and the second stage reads the sums of the first.
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 3});
   const Value center = shard_mean(mean(x, {0}));
@@ -431,7 +433,7 @@ BOOST_AUTO_TEST_CASE(plan_returns_the_plan_of_a_shard) {
       {"has 2 shards, so a fetched value would exist once per shard"});
 }
 
-BOOST_AUTO_TEST_CASE(text_and_files_include_the_shards) {
+BOOST_AUTO_TEST_CASE(text_and_files_include_the_shard_settings) {
   Classifier c;
   const Program program = c.train(shard_mean(c.total, c.counted), 4);
   const std::string text = to_text(program);
@@ -457,7 +459,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(wrong_shards)
 
-BOOST_AUTO_TEST_CASE(errors_name_values_that_differ_by_shard) {
+BOOST_AUTO_TEST_CASE(errors_name_values_that_differ_between_shards) {
   Classifier c;
   Session session(c.g);
   const auto run = [&](const Program& program) { session.run(program, c.feeds()); };

@@ -1,5 +1,5 @@
-// Gradients of tables that are also used in a product: most of the sum is sent before it is
-// complete.
+// Gradients of tables that are also used in a product: most of the gradient sum is sent before it
+// is complete.
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
@@ -25,8 +25,7 @@ namespace {
 constexpr int kShards = 8;
 constexpr std::size_t kBucket = std::size_t{1} << 14;
 
-// Predicts a word from words with two tables: one is also used by the output layer, the other one
-// is not.
+// Predicts a word from other words with two tables, one of which is also used by the output layer.
 struct Network {
   Graph g;
   Value words = g.input("words", DType::i32, {"batch", 3});
@@ -97,7 +96,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_matches_one_rank_bit_for_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
+BOOST_AUTO_TEST_CASE(a_table_gradient_is_sent_before_its_sparse_rows_are_added) {
   struct Counts {
     // Bytes sent before and after the first delta, and the number of deltas.
     std::size_t before = 0, after = 0, changes = 0;
@@ -110,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
     Counts& own = counts[rank];
     const auto count = [&](const WatchedTransport::Sent& sent) {
       if (sent.phase != last) return;
-      // The size of the delta of a bucket.
+      // Before each delta, a message with its length is sent.
       if (sent.bytes == sizeof(std::uint64_t)) {
         ++own.changes;
       } else {
@@ -135,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_sent_before_its_rows_are_added) {
   BOOST_TEST(counts[&sends == counts ? 1 : 0].changes == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(the_text_of_parts_shows_early_sums) {
+BOOST_AUTO_TEST_CASE(plan_part_texts_show_early_sums) {
   const Network network;
   const std::string of_two = parts_text(network.train, {.ranks = 2});
   BOOST_TEST(of_two.find("output shards.early.") != std::string::npos);

@@ -1,4 +1,4 @@
-// A transport that calls an observer before every message is sent.
+// A transport that calls an observer before it sends a message.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace weft::testing {
 
 class WatchedTransport : public ForwardingTransport {
  public:
-  /// A message that is about to be sent. Exceptions thrown by the observer are thrown by send().
+  /// A message that is about to be sent. send() propagates exceptions from the observer.
   struct Sent {
     const std::string& phase;
     std::size_t bytes;

@@ -1,4 +1,4 @@
-// Shards computed by several ranks give the bits of a single rank.
+// Shards that are computed by several ranks give the same bits as on a single rank.
 #include <boost/test/unit_test.hpp>
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ struct Network {
   }
 };
 
-// The results and the state of a rank after three steps.
+// Returns the results and the state of a rank after three steps.
 NamedTensors after_steps(const World& world, SessionOptions options) {
   Network network;
   const Program train = network.train();
@@ -76,8 +76,8 @@ NamedTensors after_steps(const World& world, SessionOptions options) {
   return result;
 }
 
-// The error message with which all ranks end: the first error of the lowest rank that failed by
-// itself.
+// Returns the error message that all ranks must report, which is the first error on the lowest rank
+// that failed by itself.
 std::string line_of(ThreadWorld& world, const std::function<void(const World&)>& body) {
   try {
     world.run([&](const std::shared_ptr<Transport>& end) { body(World(end)); });
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_share_hosts_match_one_rank_bit_for_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_all_ranks) {
+BOOST_AUTO_TEST_CASE(an_error_on_one_rank_aborts_all_ranks) {
   ThreadWorld world(4);
   std::mutex mutex;
   std::vector<std::string> lines;
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_one_rank_ends_all_ranks) {
     const Program train = network.train();
     Session session(network.g, {.seed = 1, .threads = 1, .world = rank});
     NamedTensors batch = Network::batch(0);
-    batch[1].second.mutable_data<std::int32_t>()[21] = 9;  // shard 5: rank 2
+    batch[1].second.mutable_data<std::int32_t>()[21] = 9;  // shard 5, which rank 2 computes
     try {
       session.run(train, batch);
     } catch (const WorldError& e) {
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(differences_between_ranks_are_reported_before_the_first_ste
                  .starts_with("ranks differ in the program (its name, and a hash of its text): "
                               "rank 0 (host thread-0) has 'train' "));
   // The rank with a single shard could run the program on its own, or fail because there are fewer
-  // shards than ranks. The difference must be reported instead.
+  // shards than ranks. Instead, the difference must be reported.
   for (const int shards : {1, 8}) {
     BOOST_TEST(line([&](const World& w) { run(w, w.first() ? shards : 9 - shards, 1, 0); }) ==
                fmt::format("ranks differ in the number of shards: rank 0 (host thread-0) has {}, "
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(differences_between_ranks_are_reported_before_the_first_ste
              "has 1");
 }
 
-// Ranks on other machines could differ like this.
+// Ranks on different machines could differ in this way.
 BOOST_AUTO_TEST_CASE(differences_in_builds_and_cpus_are_reported) {
   Network network;
   const Program train = network.train();
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(differences_in_builds_and_cpus_are_reported) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_rank_is_named_with_its_step_and_shard) {
+BOOST_AUTO_TEST_CASE(errors_name_a_lost_rank_with_its_step_and_shard) {
   for (const std::string step : {"", "step 12"}) {
     ThreadWorld world(2);
     const std::string line = line_of(world, [&](const World& rank) {
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(ranks_that_feed_different_scalars_are_reported) {
              line);
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_programs_that_ranks_cannot_share) {
+BOOST_AUTO_TEST_CASE(errors_name_programs_that_several_ranks_cannot_run) {
   ThreadWorld few(2);
   const std::string line = line_of(few, [](const World& rank) {
     Network network;

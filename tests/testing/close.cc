@@ -11,7 +11,7 @@
 namespace weft::testing {
 namespace {
 
-// The histogram starts with one bin for errors below 1e-16.
+// The histogram starts with one bin for all errors below 1e-16.
 constexpr int kMinusDecades = 17;
 
 std::string index_text(const Tensor& t, std::int64_t element) {
@@ -29,7 +29,7 @@ std::string type_text(const Tensor& t) {
                      : "undefined";
 }
 
-// Distance from |x| to the next larger number of the dtype; 1 for integers.
+// Returns the distance from |x| to the next larger number of the dtype; 1 for integers.
 double ulp(double x, DType dtype) {
   int digits = 0, least = 0;
   switch (dtype) {

@@ -1,4 +1,4 @@
-// Comparison of tensors, within a tolerance or bit by bit.
+// Comparisons of tensors, within a tolerance or bit for bit.
 #pragma once
 
 #include "weft/core/tensor.h"
@@ -22,15 +22,16 @@ struct Tolerance {
   static Tolerance of(DType dtype);
 };
 
-/// Checks that both tensors have the same sizes and close elements; their dtypes may differ. The
-/// message states how many elements are not close, shows the first one and those with the largest
-/// absolute and relative errors (index and both values), and adds a histogram of the errors.
+/// Checks that both tensors have the same sizes and that their elements are close. Their dtypes may
+/// differ. The failure message contains the number of elements that are not close, the first of
+/// them, the elements with the largest absolute and relative errors (with index and both values),
+/// and a histogram of the errors.
 Outcome expect_close(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
 /// As above, with the usual tolerance of the expected tensor's dtype.
 Outcome expect_close(const Tensor& actual, const Tensor& expected);
 
-/// Checks that both tensors have the same dtype, sizes and bits. The message shows the first
-/// element that differs, also in hexadecimal.
+/// Checks that both tensors have the same dtype, sizes and bits. The failure message shows the
+/// first element that differs, with its bits in hexadecimal.
 Outcome expect_same_bits(const Tensor& actual, const Tensor& expected);
 
 }  // namespace testing

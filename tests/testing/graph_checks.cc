@@ -23,8 +23,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// A diff by longest common subsequence of lines: "- " marks expected lines and "+ " actual lines,
-// with two lines of context.
+// Returns a diff based on the longest common subsequence of lines. "- " marks expected lines and "+
+// " marks actual lines; each change has two lines of context.
 std::string line_diff(const std::vector<std::string>& expected,
                       const std::vector<std::string>& got) {
   const std::size_t n = expected.size(), m = got.size();
@@ -63,14 +63,14 @@ std::string line_diff(const std::vector<std::string>& expected,
   return text;
 }
 
-// Returns the name of a step without the location in the model, which reports append.
+// Returns the name of a step without the model location, which reports append.
 std::string kind_of(const Plan& plan, StepId step) {
   std::string name = plan.step_name(step);
   const std::size_t place = std::min(name.find(" ("), name.find(" '"));
   return name.substr(0, place);
 }
 
-// "3 x exp, 1 x matmul+add".
+// Returns a list such as "3 x exp, 1 x matmul+add".
 std::string list_of_steps(const Plan& plan) {
   std::map<std::string, int> kinds;
   for (const StepId s : plan.steps.ids()) ++kinds[kind_of(plan, s)];
@@ -90,7 +90,8 @@ bool runs(const Node& node, std::string_view op) {
                      [&](const TileStep& step) { return step.op->name == op; });
 }
 
-// Lists the steps that run `op`, also in the bodies of loops and branches, with their source lines.
+// Lists the steps that run `op`, including those in the bodies of loops and branches, with their
+// source lines.
 std::string locations_of(const Plan& plan, std::string_view op) {
   std::string list;
   for (const StepId s : plan.steps.ids()) {
@@ -169,7 +170,7 @@ Outcome expect_no_value_above(const Plan& plan, std::size_t bytes) {
     }
   }
   if (list.empty()) return Outcome::pass();
-  return Outcome::fail(fmt::format("values have more than {} bytes:{}", bytes, list));
+  return Outcome::fail(fmt::format("these values are larger than {} bytes:{}", bytes, list));
 }
 
 Outcome expect_arena_within(const Plan& plan, std::size_t bytes) {

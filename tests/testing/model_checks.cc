@@ -41,7 +41,8 @@ Tensor part(const Tensor& t, int axis, std::int64_t begin, std::int64_t end) {
   return result;
 }
 
-/// Returns a copy of `t` whose positions from `begin` on, along axis 1, are in reverse order.
+/// Returns a copy of `t` in which the positions from `begin` to the end of axis 1 are in reverse
+/// order.
 Tensor reversed_from(const Tensor& t, std::int64_t begin) {
   Tensor result = t.clone();
   const std::int64_t rows = t.size(0), length = t.size(1);
@@ -131,9 +132,10 @@ class Rows {
   }
 
  private:
-  // Describes the first node whose rows change if they are computed without the rest of the batch.
+  // Describes the first node whose rows change if they are computed without the other rows of the
+  // batch.
   std::string first_mixing_node(std::int64_t begin, std::int64_t end) const {
-    if (program_.shards().count > 1) return "";  // values of a shard cannot be outputs
+    if (program_.shards().count > 1) return "";  // per-shard values cannot be outputs
     const EveryValue every(program_);
     const NamedTensors whole = run_once(graph_, every.program, setup_, setup_.feeds);
     const NamedTensors alone = run_once(graph_, every.program, setup_, feeds_of(begin, end));
@@ -163,7 +165,8 @@ class Rows {
   std::int64_t rows_ = -1;
 };
 
-/// Returns the output `name` of the program, or else the value with that name in the graph.
+/// Returns the program's output `name`, or the graph's value with that name if there is no such
+/// output.
 Value value_called(const Graph& graph, const Program& program, const std::string& name) {
   for (const auto& output : program.outputs()) {
     if (output.first == name) return output.second;

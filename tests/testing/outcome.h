@@ -10,18 +10,19 @@
 namespace WEFT_API weft {
 namespace testing {
 
-/// True if a check passed; otherwise it has a message. It works with any test framework:
+/// Converts to true if the check passed; otherwise it holds a message. Works with any test
+/// framework:
 ///   BOOST_TEST(expect_close(y, expected));        // prints the message
 ///   EXPECT_TRUE(outcome) << outcome;              // GoogleTest
 ///   if (!outcome) throw std::runtime_error(outcome.message());
 class [[nodiscard]] Outcome {
  public:
-  /// An outcome that passed, and one that failed with a message.
+  /// Create the outcome of a check that passed, and of a check that failed with a message.
   static Outcome pass() { return Outcome(true, {}); }
   static Outcome fail(std::string message) { return Outcome(false, std::move(message)); }
 
   explicit operator bool() const { return passed_; }
-  /// The reason of the failure; empty if the check passed.
+  /// The reason for the failure; empty if the check passed.
   const std::string& message() const { return message_; }
 
   friend std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {

@@ -1,4 +1,4 @@
-// Random tensors for tests: core/random_tensors.h under the names of this library.
+// Random tensors for tests. Makes core/random_tensors.h available under this library's names.
 #pragma once
 
 #include "weft/core/random_tensors.h"

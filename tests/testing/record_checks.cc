@@ -21,7 +21,8 @@ constexpr double kCpuSecondsPerCase = 60;
 
 using Ops = std::shared_ptr<const OpSet>;
 
-// A property that the op must have: its name, how samples are varied for it, and its check.
+// A property that the op must have: its name, how samples are varied for it, and the function that
+// checks it.
 struct Property {
   const char* what;
   VaryOptions vary;
@@ -59,7 +60,7 @@ std::vector<Property> properties_of(const Ops& ops, const OpRecord& op, const st
   };
 }
 
-// Runs one check and returns its message, also if the check throws or crashes.
+// Runs one check and returns its failure message. A check that throws or crashes has failed.
 std::string run_case(const std::string& description, const std::function<std::string()>& body) {
   std::string wrong;
   const std::optional<std::string> crash = crash_of(description, kCpuSecondsPerCase, [&] {

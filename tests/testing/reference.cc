@@ -17,7 +17,7 @@
 namespace weft::testing {
 namespace {
 
-// Tensors of inputs and variables, and the values of the program's symbols.
+// Tensors for inputs and variables, and the values of the program's symbols.
 struct Start {
   Feed feed;
   Bindings bindings;
@@ -54,8 +54,8 @@ struct NodeMismatch {
   std::string message;
 };
 
-// Evaluates nodes with their kernels and compares each one with the definition of its op. The first
-// node that differs ends the evaluation.
+// Evaluates nodes with their kernels and compares each node with the definition of its op.
+// Evaluation stops at the first node that differs.
 class Definitions {
  public:
   Definitions(const std::shared_ptr<const OpSet>& ops, Precision precision, Accuracies& accuracies)
@@ -121,7 +121,7 @@ class Definitions {
   NodeRule kernels_;
 };
 
-// An output of a run, or a variable that it has updated.
+// An output of a run, or a variable that the run has updated.
 struct RunResult {
   std::string what;
   Tensor actual;
@@ -142,7 +142,7 @@ std::vector<RunResult> run_session(Session& session, const Program& program,
   return results_of_run;
 }
 
-// How far rounding errors move the results of a run, and whether they change its integers.
+// How much rounding errors change the results of a run, and whether they change integer results.
 class Spread {
  public:
   void add(const std::vector<Tensor>& expected, const std::vector<Tensor>& moved) {
@@ -166,7 +166,7 @@ class Spread {
 
 Outcome compare(const Tensor& actual, const Tensor& expected, Tolerance tolerance,
                 double farthest) {
-  // The largest error in a few samples may be a fraction of the usual one.
+  // A few samples may show only a fraction of the usual error.
   constexpr double kSafetyFactor = 4;
   if (!is_floating(expected.dtype())) return expect_same_bits(actual, expected);
   tolerance.absolute += kSafetyFactor * farthest;
@@ -197,11 +197,11 @@ class Runs {
       if (!is_floating(expected[r].dtype()) && spread->changes(r)) continue;
       found = compare(results_of_run[r].actual, expected[r], tolerance, spread->farthest(r));
       if (found) continue;
-      return Outcome::fail(fmt::format(
-          "{} of a Session at precision {} differs from the results of its nodes one by one: {}\n"
-          "  (rounding errors move it by {:.2g})\nnodes that write in place{}",
-          results_of_run[r].what, precision_name(precision), found.message(), spread->farthest(r),
-          in_place(session, at)));
+      return Outcome::fail(
+          fmt::format("{} of a Session at precision {} differs from the node-by-node results: {}\n"
+                      "  (rounding errors change it by {:.2g})\nnodes that write in place{}",
+                      results_of_run[r].what, precision_name(precision), found.message(),
+                      spread->farthest(r), in_place(session, at)));
     }
     return Outcome::pass();
   }
@@ -215,7 +215,7 @@ class Runs {
       try {
         spread.add(expected, by_nodes(moved_rule(precision, accuracies, seed)));
       } catch (const DataError&) {
-        // The perturbed numbers gave an index out of range, so this sample is not usable.
+        // The perturbed numbers led to an index out of range, so this sample is not usable.
       }
     }
     return spread;
@@ -227,7 +227,7 @@ class Runs {
     return list.empty() ? ": none" : ":" + list;
   }
 
-  // Includes the bodies of loops and branches.
+  // Also adds the steps in the bodies of loops and branches.
   static void add_in_place(std::string& list, const Plan& plan) {
     for (const PlanStep& step : plan.steps) {
       if (step.control != nullptr) {

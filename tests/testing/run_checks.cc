@@ -17,10 +17,10 @@
 namespace weft::testing {
 namespace {
 
-// Everything that a program computes.
+// All results of a program.
 struct Trace {
-  std::vector<NamedTensors> outputs;  // of each run
-  TensorMap variables;                // after the last run
+  std::vector<NamedTensors> outputs;  // one element per run
+  TensorMap variables;                // values after the last run
 };
 
 RunOptions run_options(const RunSetup& setup) { return {.dims = setup.dims}; }
@@ -69,12 +69,12 @@ Outcome same(const Trace& actual, const Trace& expected, const std::string& what
   return Outcome::pass();
 }
 
-// Describes the first node that differs when all values are kept: with the options `changed` or, if
-// by chance no node differs this time, with one of `others`.
+// Describes the first node that differs when all values are kept. Runs the program with the options
+// `changed` or, if by chance no node differs in that run, with one of `others`.
 std::string first_difference(Graph& graph, const Program& program, const RunSetup& setup,
                              SessionOptions changed, const std::vector<SessionOptions>& others,
                              const Compare& compare = expect_same_bits) {
-  if (program.shards().count > 1) return "";  // values of a shard cannot be outputs
+  if (program.shards().count > 1) return "";  // per-shard values cannot be outputs
   std::vector<SessionOptions> variants = {changed};
   variants.insert(variants.end(), others.begin(), others.end());
   try {
@@ -97,11 +97,11 @@ std::string first_difference(Graph& graph, const Program& program, const RunSetu
   } catch (const Error& e) {
     return fmt::format("\n  a run that keeps all values fails: {}", e.what());
   }
-  return "\n  no node differs when all values are kept: this hides faults of fused steps, and of "
-         "kernels that overwrite an operand which they or others still read";
+  return "\n  no node differs when all values are kept, which hides faults of fused steps and of "
+         "kernels that overwrite an operand before it has been read completely";
 }
 
-// Turns an error of a run into a failed outcome: the program has already run without one.
+// Turns an exception into a failed outcome, because the program has already run without one.
 Outcome attempt(const std::string& what, const std::function<Outcome()>& run) {
   try {
     return run();
@@ -110,8 +110,8 @@ Outcome attempt(const std::string& what, const std::function<Outcome()>& run) {
   }
 }
 
-// Runs within three quarters of the arena, or within the smallest larger budget for which there is
-// a plan with rematerialisation.
+// Runs with a memory budget of three quarters of the arena, or with the smallest larger budget for
+// which a plan with rematerialisation exists.
 Outcome within_budget(Graph& graph, const Program& program, const RunSetup& setup,
                       const Trace& expected, SessionOptions& options) {
   Session whole(graph, {.seed = setup.seed, .threads = 1});
@@ -126,13 +126,13 @@ Outcome within_budget(Graph& graph, const Program& program, const RunSetup& setu
       const Trace tight = trace(graph, program, setup, options);
       return same(tight, expected, fmt::format("with a memory budget of {} bytes", budget));
     } catch (const ArgumentError&) {
-      // No plan fits into this budget.
+      // There is no plan for this budget.
     }
   }
   return Outcome::pass();
 }
 
-// Lists the caches of the program, which files do not contain.
+// Lists the program's caches, which are not saved in files.
 std::string caches_of(const Program& program) {
   std::string text;
   for (const Variable& v : program.variables()) {
@@ -157,8 +157,8 @@ Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& 
       {"with 2 threads", {.threads = 2}},
       {"with 5 threads", {.threads = 5}},
       {"with chunks in a different order", {.threads = 3, .shuffle_seed = 1}},
-      // A single order may give the same sums by chance. With one thread the order for a seed is
-      // always the same.
+      // A single order may give the same sums by chance. With one thread, a seed always gives the
+      // same order.
       {"with chunks in a different order", {.threads = 1, .shuffle_seed = 2}},
       {"with chunks in a different order", {.threads = 1, .shuffle_seed = 3}},
       {"with chunks in a different order", {.threads = 1, .shuffle_seed = 4}},

@@ -10,12 +10,12 @@
 namespace weft::testing {
 namespace {
 
-/// Restores dispatch to the CPU's own targets at the end of a scope.
+/// Restores dispatch to the CPU's default targets at the end of a scope.
 struct RestoreTargets {
   ~RestoreTargets() { hwy::SetSupportedTargetsForTest(0); }
 };
 
-/// Returns the usable targets, best first: better targets have lower bits.
+/// Returns the usable targets, best first. Better targets have lower bits.
 std::vector<std::int64_t> usable_targets() {
   std::uint64_t mask = static_cast<std::uint64_t>(hwy::SupportedTargets()) &
                        static_cast<std::uint64_t>(kernels::compiled_simd_targets());

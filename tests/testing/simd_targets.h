@@ -1,4 +1,4 @@
-// Runs a test on every SIMD target of this machine.
+// Runs a test for every SIMD target that this machine supports.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@ namespace testing {
 /// ("AVX3", "AVX2", ...), best first.
 std::vector<std::string> simd_targets();
 
-/// Calls `body(name)` once for each such target, with dynamic dispatch fixed to it, and restores
-/// the default afterwards, also if `body` throws. This affects the whole process, so no other
-/// thread may run kernels meanwhile.
+/// Calls `body(name)` once for each of these targets, with dynamic dispatch fixed to the target.
+/// Restores the default afterwards, even if `body` throws. The setting affects the whole process,
+/// so no other thread may run kernels at the same time.
 void for_each_simd_target(const std::function<void(const char* target)>& body);
 
 }  // namespace testing

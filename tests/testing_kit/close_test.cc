@@ -1,4 +1,4 @@
-// Tests of the comparisons of tensors and of their messages.
+// Tests of tensor comparisons and their messages.
 #include "weft/testing/close.h"
 
 #include <boost/test/unit_test.hpp>
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(tolerances_in_units_in_the_last_place) {
                           {.ulps = 1}));
 }
 
-BOOST_AUTO_TEST_CASE(infinities_and_nan_are_compared) {
+BOOST_AUTO_TEST_CASE(infinities_and_nans_are_compared) {
   const Tensor nonfinite = Tensor::of<float>({3}, {NAN, INFINITY, -INFINITY});
   BOOST_TEST(!expect_close(nonfinite, nonfinite));
   BOOST_TEST(expect_close(nonfinite, nonfinite, {.nan_is_close_to_nan = true}));

@@ -1,4 +1,4 @@
-// Tests of the checks of graphs and plans and of their messages.
+// Tests of graph and plan checks and their messages.
 #include "weft/testing/graph_checks.h"
 
 #include <boost/test/unit_test.hpp>
@@ -24,7 +24,7 @@ struct Network {
 
 BOOST_AUTO_TEST_SUITE(graph_checks)
 
-BOOST_FIXTURE_TEST_CASE(a_graph_is_compared_with_text, Network) {
+BOOST_FIXTURE_TEST_CASE(graphs_are_compared_with_their_text, Network) {
   const std::string_view text = R"(weft text 1
 dim batch
 input %x: f32[batch, 8]

@@ -1,6 +1,6 @@
-// Custom operations: an elementwise one with an attribute, a reduction with an attribute, and one
-// with two phases and scratch memory between them. They are defined as docs/custom-operations.md
-// shows and behave like built-in operations in every respect.
+// Custom operations: an elementwise operation with an attribute, a reduction with an attribute, and
+// an operation with two phases and scratch memory between them. They are defined as in
+// docs/custom-operations.md and behave like built-in operations in every respect.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -22,7 +22,7 @@
 namespace weft::testing {
 namespace {
 
-// x * sigmoid(beta x), with its gradient as functions on Values.
+// x * sigmoid(beta x), with a gradient that is composed of functions on Values.
 OpRecord swish_record() {
   OpRecord r = elementwise_op("swish", {{"beta", 1.0}}, [](const Attributes& a) {
     return [beta = a.real("beta")](auto x) { return x / (1 + std::exp(-beta * x)); };
@@ -82,8 +82,8 @@ OpRecord power_mean_record() {
   return r;
 }
 
-// x / max |x|: each chunk finds its largest magnitude, then all chunks divide by the largest of
-// these.
+// x / max |x|. Each chunk finds its largest magnitude; then all chunks divide by the maximum over
+// all chunks.
 OpRecord scale_to_unit_record() {
   OpRecord r;
   r.name = "scale_to_unit";
@@ -166,7 +166,7 @@ BOOST_FIXTURE_TEST_CASE(a_training_program_with_custom_operations_passes_all_che
 }
 
 // A loaded graph has the gradient rules of its op set, so a training program can be built from a
-// file.
+// loaded graph.
 BOOST_FIXTURE_TEST_CASE(a_loaded_graph_can_be_differentiated, CustomOpNetwork) {
   const TemporaryFolder folder;
   Session session(g);
@@ -186,7 +186,7 @@ BOOST_FIXTURE_TEST_CASE(custom_elementwise_operations_are_fused, CustomOpNetwork
   BOOST_TEST(expect_steps(*session.plan(chain, {{"x", {5, 6}}}), "fused mul+swish+exp+add", 1));
   BOOST_TEST(check_determinism(g, chain, setup));
 
-  // Without a row kernel the operation is a separate step.
+  // Without a row kernel, the operation is a separate step.
   OpRecord alone = swish_record();
   alone.row = nullptr;
   Graph other(with_ops({alone}));
@@ -210,7 +210,7 @@ BOOST_FIXTURE_TEST_CASE(profiles_and_texts_contain_custom_operations, CustomOpNe
                           "program p { output y = %y }"));
 }
 
-BOOST_AUTO_TEST_CASE(formulas_have_up_to_three_operands_that_broadcast) {
+BOOST_AUTO_TEST_CASE(formulas_broadcast_up_to_three_operands) {
   const auto ops = with_ops(
       {elementwise_op("hypotenuse", [](auto a, auto b) { return std::sqrt(a * a + b * b); }),
        elementwise_op("mix", [](auto a, auto b, auto c) { return a + (b - a) * c; })});
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(check_record_finds_mistakes_in_records) {
   BOOST_TEST(has(found, "but finite differences give"), found);
   BOOST_TEST(has(found, "\n  scale_to_unit(f32["), found);
 
-  // A definition that computes something else.
+  // A definition that computes a different result.
   found = found_in([](OpRecord& r) {
     r.definition = [](const Node&, const std::vector<Value>& in, Graph&) {
       return std::vector<Value>{in[0] / max(in[0])};
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(check_record_finds_mistakes_in_records) {
   BOOST_TEST(has(found, "the definition: output 0 of the kernel differs from the definition"),
              found);
 
-  // The kernel reads, writes or omits elements after the last one.
+  // The kernel reads or writes elements after the last one, or omits the last ones.
   const auto with_kernel = [](std::int64_t more, bool write) {
     return found_in([=](OpRecord& r) {
       r.gradient = Gradient::none;
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(check_record_finds_mistakes_in_records) {
       });
     });
   };
-  if (!kSanitized) {  // a sanitizer would report it and end the program
+  if (!kSanitized) {  // a sanitizer would report the error and terminate the program
     found = with_kernel(1, false);
     BOOST_TEST(has(found, "the kernel alone: SIGSEGV"), found);
     BOOST_TEST(has(found, "accesses memory outside its operands and scratch"), found);

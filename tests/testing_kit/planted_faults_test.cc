@@ -1,5 +1,6 @@
-// Twelve mistakes that users make in models and operations. One check of the library finds each of
-// them with a message that names the place, and passes for the same code without the mistake.
+// Twelve mistakes that users make in models and operations. For each mistake, one check of the
+// library fails with a message that contains the source line, and passes for the same code without
+// the mistake.
 #include <boost/test/unit_test.hpp>
 #include <mutex>
 
@@ -60,8 +61,8 @@ Kernel neighbours(const KernelRequest& q) {
   return k;
 }
 
-/// x plus the sum of all x. The sums of chunks are added in order if `sound`, otherwise as they
-/// finish.
+/// x plus the sum of all x. The chunk sums are added in order if `sound` is true, otherwise in the
+/// order in which they finish.
 template <bool sound>
 Kernel plus_sum(const KernelRequest& q) {
   constexpr std::int64_t kChunks = 16;
@@ -96,7 +97,7 @@ Kernel plus_sum(const KernelRequest& q) {
   return k;
 }
 
-/// Doubles x, eight elements at a time; the remainder only if `sound`.
+/// Doubles x, eight elements at a time. The remainder is included only if `sound` is true.
 template <bool sound>
 Kernel by_eights(const KernelRequest& q) {
   const std::int64_t n = q.outputs[0].numel();
@@ -126,7 +127,7 @@ Outcome run_operation(OpRecord record, bool reference = false) {
 
 BOOST_AUTO_TEST_SUITE(planted_faults)
 
-BOOST_AUTO_TEST_CASE(a_wrong_gradient_is_found) {
+BOOST_AUTO_TEST_CASE(a_wrong_gradient_is_detected) {
   const auto report = [](double factor) {
     Graph g;
     const Value x = g.input("x", DType::f64, {3});
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_gradient_is_found) {
 
 // The record allows the kernel to overwrite its operand, but the kernel reads neighbours that it
 // has already overwritten.
-BOOST_AUTO_TEST_CASE(a_kernel_that_overwrites_what_it_reads_is_found) {
+BOOST_AUTO_TEST_CASE(a_kernel_that_overwrites_its_input_too_early_is_detected) {
   OpRecord planted = like_first_operand("neighbours", neighbours);
   planted.inplace = {{0, 0}};
   check_found(run_operation(std::move(planted), true),
@@ -158,14 +159,14 @@ BOOST_AUTO_TEST_CASE(a_kernel_that_overwrites_what_it_reads_is_found) {
               {"output 'y'", "nodes that write in place:", "neighbours, "});
 }
 
-BOOST_AUTO_TEST_CASE(dependence_on_the_order_of_threads_is_found) {
+BOOST_AUTO_TEST_CASE(dependence_on_thread_order_is_detected) {
   check_found(
       run_operation(like_first_operand("plus_sum", plus_sum<false>)),
       run_operation(like_first_operand("plus_sum", plus_sum<true>)),
       {"output 'y'", "the first node that differs, when all values are kept, is plus_sum, "});
 }
 
-BOOST_AUTO_TEST_CASE(an_omitted_remainder_is_found) {
+BOOST_AUTO_TEST_CASE(an_omitted_remainder_is_detected) {
   check_found(run_operation(like_first_operand("by_eights", by_eights<false>)),
               run_operation(like_first_operand("by_eights", by_eights<true>)),
               {"output 'y'", "[1000]",
@@ -197,12 +198,12 @@ struct Normalised {
   Program train{"train"};
 };
 
-BOOST_AUTO_TEST_CASE(a_forgotten_update_is_found) {
+BOOST_AUTO_TEST_CASE(a_missing_update_is_detected) {
   check_found(Normalised(true, false).check(), Normalised(false, false).check(),
               {"buffer 'running' (the program does not update it)"});
 }
 
-BOOST_AUTO_TEST_CASE(a_dead_parameter_is_found) {
+BOOST_AUTO_TEST_CASE(an_unused_parameter_is_detected) {
   check_found(Normalised(false, true).check(), Normalised(false, false).check(),
               {"parameter 'b' (its update does not change its value: no gradient reaches it)"});
 }
@@ -214,14 +215,14 @@ Outcome rows_of(const std::function<Value(Graph& g, Value x)>& loss) {
   return check_rows(g, program, {.feeds = {{"x", normal_tensor({4, 3}, 1)}}});
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_that_is_a_sum_is_found) {
+BOOST_AUTO_TEST_CASE(a_loss_that_is_a_sum_is_detected) {
   check_found(rows_of([](Graph&, Value x) { return sum(square(x)); }),
               rows_of([](Graph&, Value x) { return mean(square(x)); }),
               {"output 'loss'", "4 rows together", "is it a sum", "it is computed by sum, "});
 }
 
 // The mean over the rows is multiplied by the number of rows again.
-BOOST_AUTO_TEST_CASE(double_counting_of_rows_is_found) {
+BOOST_AUTO_TEST_CASE(double_counting_of_rows_is_detected) {
   check_found(rows_of([](Graph& g, Value x) {
                 return mean(square(x)) * cast(dim_value(g, g.dim("batch")), DType::f32) * 0.25;
               }),
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(double_counting_of_rows_is_found) {
 
 // -- Models --
 
-BOOST_AUTO_TEST_CASE(leakage_of_future_tokens_is_found) {
+BOOST_AUTO_TEST_CASE(leakage_of_future_tokens_is_detected) {
   const auto attention_of = [](bool causal) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
@@ -245,7 +246,7 @@ BOOST_AUTO_TEST_CASE(leakage_of_future_tokens_is_found) {
                "the first node that depends on later positions is attention, "});
 }
 
-BOOST_AUTO_TEST_CASE(a_nan_for_zero_input_is_found) {
+BOOST_AUTO_TEST_CASE(a_nan_for_zero_input_is_detected) {
   const auto norm_of = [](bool sound) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"batch", 3});
@@ -256,8 +257,9 @@ BOOST_AUTO_TEST_CASE(a_nan_for_zero_input_is_found) {
   check_found(norm_of(false), norm_of(true), {"with floating-point feeds of 0: "});
 }
 
-// Mismatched sizes are rejected when the graph is built, but indices are known only in a run.
-BOOST_AUTO_TEST_CASE(a_program_for_a_single_batch_size_is_found) {
+// Mismatched sizes are rejected when the graph is built, but indices are only available when the
+// program runs.
+BOOST_AUTO_TEST_CASE(a_program_for_a_single_batch_size_is_detected) {
   const auto reversed = [](bool sound) {
     Graph g;
     const Value x = g.input("x", DType::f32, {"batch", 3});
@@ -269,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_program_for_a_single_batch_size_is_found) {
   check_found(reversed(false), reversed(true), {"row 0 of 4 alone: "});
 }
 
-BOOST_AUTO_TEST_CASE(unsaved_state_is_found) {
+BOOST_AUTO_TEST_CASE(unsaved_state_is_detected) {
   const auto counter = [](VariableKind kind) {
     Graph g;
     const Value x = g.input("x", DType::f32, {4});

@@ -1,5 +1,5 @@
-// Tests of expect_reference: it accepts programs that round, draw random numbers and loop, and
-// names faults in updates, in bodies and in custom operations.
+// Tests of expect_reference. It accepts programs that round, draw random numbers and loop, and
+// reports faults in updates, in bodies and in custom operations.
 #include "weft/testing/reference.h"
 
 #include <boost/test/unit_test.hpp>
@@ -23,7 +23,7 @@ void check_message(const Outcome& found, const std::vector<std::string>& parts) 
   }
 }
 
-/// Doubles x, except for elements above `wrong_above`, which stay unchanged.
+/// Doubles x, except for elements above `wrong_above`, which are not changed.
 OpRecord twice_record(double wrong_above) {
   OpRecord r = elementwise_op(
       "twice", [wrong_above](auto x) { return static_cast<double>(x) > wrong_above ? x : x + x; });
@@ -34,8 +34,8 @@ OpRecord twice_record(double wrong_above) {
   return r;
 }
 
-/// An optimizer step that smooths its update, w[i] - (g[i - 1] + g[i] + w[i - 1]) / 10, and may
-/// write over w. If it runs from the front, it overwrites elements that it still reads.
+/// An optimizer step that smooths its update: w[i] - (g[i - 1] + g[i] + w[i - 1]) / 10. It may
+/// overwrite w. If it runs from front to back, it overwrites elements that it has yet to read.
 OpRecord smooth_step_record(bool from_the_front) {
   OpRecord r;
   r.name = "smooth_step";
@@ -83,8 +83,8 @@ struct Learner {
 
 BOOST_AUTO_TEST_SUITE(references)
 
-// Adam's step has the size of the learning rate for a gradient of any size, even for one that
-// consists of rounding errors only or whose sign changes at lower precisions.
+// The size of Adam's step is the learning rate for a gradient of any size, even for a gradient that
+// consists of rounding errors only or that changes sign at lower precisions.
 BOOST_AUTO_TEST_CASE(training_programs_pass_at_every_precision) {
   for (const auto& precision : {std::optional<Precision>(), std::optional(Precision::highest),
                                 std::optional(Precision::high), std::optional(Precision::medium)}) {
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(nodes_may_override_the_precision) {
   BOOST_TEST(expect_reference(g, program, {.feeds = {{"x", normal_tensor({16, 24}, 1)}}}));
 }
 
-BOOST_AUTO_TEST_CASE(an_update_that_overwrites_what_it_reads_is_found) {
+BOOST_AUTO_TEST_CASE(an_update_that_overwrites_its_input_too_early_is_detected) {
   for (const Precision precision : {Precision::highest, Precision::medium}) {
     const auto outcome = [&](bool wrong) {
       Learner n(with_ops({smooth_step_record(wrong)}));
@@ -117,8 +117,8 @@ BOOST_AUTO_TEST_CASE(an_update_that_overwrites_what_it_reads_is_found) {
   }
 }
 
-// As above, with a loop that carries the weights.
-BOOST_AUTO_TEST_CASE(an_overwriting_step_in_a_loop_is_found) {
+// As above, for a loop that carries the weights.
+BOOST_AUTO_TEST_CASE(an_overwriting_step_in_a_loop_is_detected) {
   const auto outcome = [](bool wrong) {
     Graph g(with_ops({smooth_step_record(wrong)}));
     const Value w = g.input("w", DType::f32, {40}), gs = g.input("gs", DType::f32, {"steps", 40});
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(an_overwriting_step_in_a_loop_is_found) {
                 {"output 'w' of a Session", "nodes that write in place:", "smooth_step, "});
 }
 
-BOOST_AUTO_TEST_CASE(custom_operations_are_compared_with_their_definition) {
+BOOST_AUTO_TEST_CASE(custom_operations_are_compared_with_their_definitions) {
   const auto outcome = [](double wrong_above) {
     Graph g(with_ops({twice_record(wrong_above)}));
     const Value x = g.input("x", DType::f32, {"n"});
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(custom_operations_are_compared_with_their_definition) {
                              "reference_test.cc:"});
 }
 
-// A fault inside a body is reported for its node, with the step.
+// A fault inside a body is reported for the faulty node, with the loop step.
 BOOST_AUTO_TEST_CASE(bodies_are_compared_node_by_node) {
   const auto ops = with_ops({twice_record(3)});
   const auto outcome = [&](const std::function<Value(Graph&, Value)>& build) {
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(bodies_are_compared_node_by_node) {
                 {"element 1 of 2", "in step 0 of while_loop, ", "reference_test.cc:"});
 }
 
-BOOST_AUTO_TEST_CASE(random_draws_are_compared) {
+BOOST_AUTO_TEST_CASE(random_numbers_are_compared) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"n", 8});
   const Variable key = g.key("noise");

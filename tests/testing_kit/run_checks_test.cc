@@ -1,5 +1,5 @@
-// Tests of the checks of programs under changed conditions: they accept sound programs and find
-// planted faults.
+// Tests of the checks that run programs under changed conditions. They accept correct programs and
+// detect planted faults.
 #include "weft/testing/run_checks.h"
 
 #include <boost/test/unit_test.hpp>
@@ -52,8 +52,8 @@ BOOST_FIXTURE_TEST_CASE(serving_sessions_share_a_store, TrainingFixture) {
       "program 'train' updates variable 'optimizer.step': only one Session at a time may run it");
 }
 
-// Files do not contain caches: state that must survive belongs in a buffer.
-BOOST_AUTO_TEST_CASE(unsaved_state_is_found) {
+// Caches are not saved in files, so state that must survive belongs in a buffer.
+BOOST_AUTO_TEST_CASE(unsaved_state_is_detected) {
   for (const VariableKind kind : {VariableKind::cache, VariableKind::buffer}) {
     Graph g;
     const Value x = g.input("x", DType::f32, {4});
@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(unsaved_state_is_found) {
   }
 }
 
-// Unsynchronised accesses of several threads without a data race, which ThreadSanitizer would
-// report.
+// Several threads access this element without synchronisation. Relaxed atomics avoid a data race,
+// which ThreadSanitizer would report.
 float read_relaxed(const float* at) {
   return std::atomic_ref<float>(const_cast<float&>(*at)).load(std::memory_order_relaxed);
 }
@@ -111,16 +111,16 @@ OpRecord neighbours_record() {
   return r;
 }
 
-// A kernel that is wrong in place is right if its operand is kept; the message mentions this.
-BOOST_AUTO_TEST_CASE(messages_say_that_keeping_values_hides_the_difference) {
+// A kernel that is wrong in place is correct if its operand is kept, and the message mentions this.
+BOOST_AUTO_TEST_CASE(messages_mention_that_keeping_values_hides_the_difference) {
   const MoreThreads more;
   Graph g(with_ops({neighbours_record()}));
   const Value x = g.input("x", DType::f32, {"n"});
   const Program program = Program("p").output("y", cos(apply_op("chunk_neighbours", {sin(x)})));
   const Outcome found = check_determinism(g, program, {.feeds = {{"x", normal_tensor({999}, 1)}}});
   BOOST_TEST(!found);
-  BOOST_TEST(found.message().find("no node differs when all values are kept: this hides faults of "
-                                  "fused steps, and of kernels that overwrite an operand") !=
+  BOOST_TEST(found.message().find("no node differs when all values are kept, which hides faults of "
+                                  "fused steps and of kernels that overwrite an operand") !=
                  std::string::npos,
              found);
 }

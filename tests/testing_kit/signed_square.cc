@@ -1,4 +1,4 @@
-// A kernel that uses Highway only: it is compiled once per SIMD target, and the best target of the
+// A kernel that uses only Highway. It is compiled once per SIMD target, and the best target for the
 // CPU is selected at run time.
 #include "weft/tests/testing_kit/signed_square.h"
 

@@ -34,9 +34,9 @@ std::size_t line_begin(const std::string& text, int line) {
   return at;
 }
 
-// A program with everything that the text format supports: symbols, requirements, variables of all
-// kinds, aliases, unusual names, functions, constants of every dtype, optional operands, several
-// outputs, instances and updates.
+// Returns a program with everything that the text format supports: symbols, requirements, variables
+// of all kinds, aliases, unusual names, functions, constants of every dtype, optional operands,
+// several outputs, instances and updates.
 Program sample(Graph& g) {
   const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
   const Value odd = g.input("odd name \"1\"\n", DType::f32, {2, 3});
@@ -110,7 +110,7 @@ Program sample(Graph& g) {
 
 BOOST_AUTO_TEST_SUITE(text)
 
-BOOST_AUTO_TEST_CASE(prints_readable_text) {
+BOOST_AUTO_TEST_CASE(programs_are_printed_as_readable_text) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch", 4});
   const Variable w =
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(prints_readable_text) {
   BOOST_TEST(to_text(parse_text(places).program) == to_text(p));
 }
 
-BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
+BOOST_AUTO_TEST_CASE(round_trips_are_exact) {
   Graph g;
   const Program p = sample(g);
   TextConstants constants;
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
   BOOST_TEST(to_text(back.program) == first);
   BOOST_TEST(to_text(*back.graph).find("name hidden.0 = ") != std::string::npos);
 
-  // Compares more than the text, which could omit something both times.
+  // Compares the programs, too, because both texts could omit the same information.
   BOOST_TEST(difference(p, back.program) == "");
   BOOST_TEST(back.program.nodes().size() == p.nodes().size());
   std::vector<std::string> ops, ops_back;
@@ -205,7 +205,7 @@ std::string code_block(const std::string& file) {
   return all.substr(begin + 4, all.find("```", begin + 4) - begin - 4);
 }
 
-BOOST_AUTO_TEST_CASE(the_example_of_the_manual_can_be_parsed) {
+BOOST_AUTO_TEST_CASE(the_example_in_the_manual_can_be_parsed) {
   const Module m = parse_text(code_block(WEFT_SOURCE_DIR "/docs/graphs-as-text.md"));
   BOOST_TEST(to_text(m.program) ==
              "weft text 1\n"
@@ -221,8 +221,8 @@ BOOST_AUTO_TEST_CASE(the_example_of_the_manual_can_be_parsed) {
              "}\n");
 }
 
-// Prints the program, parses the text and prints the result; the texts and the programs must be
-// equal.
+// Prints the program, parses the text and prints the result again. The texts and the programs must
+// be equal.
 std::string printed(const Program& p) {
   const std::string text = to_text(p);
   const Module back = parse_text(text);
@@ -264,9 +264,9 @@ BOOST_AUTO_TEST_CASE(scalar_constants_are_written_inline) {
   }
 }
 
-// A number with another dtype than the other operands, a shared constant that is not a scalar, a
-// long constant, and constants in functions.
-BOOST_AUTO_TEST_CASE(constants_that_need_more_than_a_number_round_trip) {
+// A number whose dtype differs from that of the other operands, a shared constant that is not a
+// scalar, a long constant, and constants in functions.
+BOOST_AUTO_TEST_CASE(constants_that_cannot_be_written_as_a_number_round_trip) {
   Graph g;
   const Value x = g.input("x", DType::f32, {3});
   const Value shared = g.constant(Tensor::of<float>({3}, {1, 2, 3}));
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(numbers_round_trip_bit_for_bit) {
   BOOST_TEST(f.at(0) == double{0.1f});
 }
 
-BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
+BOOST_AUTO_TEST_CASE(errors_contain_line_and_column) {
   const auto bad = [](const std::string& body, const std::string& message) {
     BOOST_CHECK_EXCEPTION(parse_text("weft text 1\ndim n\ninput %x: f32[n, 4]\n" + body),
                           FormatError, says(message));
@@ -402,7 +402,7 @@ BOOST_AUTO_TEST_CASE(errors_have_line_and_column) {
   bad("program p { } more", "4:15: expected the end of the text, found \"more\"");
 }
 
-BOOST_AUTO_TEST_CASE(garbage_never_crashes) {
+BOOST_AUTO_TEST_CASE(arbitrary_input_never_crashes_the_parser) {
   Graph g;
   TextConstants constants;
   const std::string good = to_text(sample(g), {.constants = &constants});
@@ -434,7 +434,7 @@ BOOST_AUTO_TEST_CASE(garbage_never_crashes) {
   BOOST_CHECK_EXCEPTION(parse_text(deep), FormatError, says("nested deeper than 32"));
 }
 
-BOOST_AUTO_TEST_CASE(messages_stay_short_for_any_text) {
+BOOST_AUTO_TEST_CASE(messages_are_short_for_any_text) {
   constexpr int kTimes = 100000;
   const auto times = [](const std::string& part) {
     std::string all;
@@ -493,7 +493,7 @@ BOOST_AUTO_TEST_CASE(dims_with_any_valid_name_round_trip) {
 }
 
 BOOST_AUTO_TEST_CASE(source_lines_in_a_long_text_are_found_quickly) {
-  // If the lines were counted from the beginning for each node, this would take minutes.
+  // If the lines were counted from the beginning for each node, this test would take minutes.
   constexpr int kNodes = 60'000;
   std::string text = "weft text 1\ninput %x: f32[3]\n%0 = neg(%x)\n";
   for (int i = 1; i < kNodes; ++i)

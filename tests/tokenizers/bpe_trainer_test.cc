@@ -1,4 +1,5 @@
-// Training of BPE, WordPiece and word-level tokenizers, compared with Hugging Face's tokenizers.
+// Trains BPE, WordPiece and word-level tokenizers and compares them with Hugging Face's tokenizers
+// library.
 #include "weft/models/tokenizers/train/bpe_trainer.h"
 
 #include <boost/test/unit_test.hpp>
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(byte_level_merges_equal_the_reference) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(wordpiece_needs_as_few_tokens_as_the_reference) {
+BOOST_AUTO_TEST_CASE(wordpiece_encodes_text_with_as_few_tokens_as_the_reference) {
   const auto text = testing::training_corpus();
   if (!text) return;
   const auto normalizer = std::make_shared<const normalizers::Bert>();
@@ -125,7 +126,7 @@ BOOST_AUTO_TEST_CASE(word_level_vocabularies_equal_the_reference) {
               found[i] == golden[i] ? "" : "'" + found[i] + "', not '" + golden[i] + "'");
 }
 
-// From the tests of Hugging Face's tokenizers.
+// The words are from the tests of Hugging Face's tokenizers library.
 const std::vector<std::pair<std::string, std::int64_t>> kRoses = {
     {"roses", 1}, {"are", 2}, {"red", 1}, {"voilets", 1}, {"blue", 1}, {"BERT", 1},
     {"is", 2},    {"big", 1}, {"and", 1}, {"so", 1},      {"GPT-2", 1}};
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_while_frequent_enough) {
   BOOST_TEST(learned.pieces == wanted, boost::test_tools::per_element());
   const Merges merges = {{"r", "e"}, {"a", "re"}, {"i", "s"}};
   BOOST_TEST((learned.merges == merges));
-  // Special tokens and the initial alphabet are always included; then pieces are added up to the
+  // Special tokens and the initial alphabet are always included. Then pieces are added up to the
   // limit.
   const LearnedBpe limited =
       train_bpe(table(kRoses),
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(pieces_have_the_configured_affixes_and_maximum_length) {
   BOOST_TEST(train_bpe(longer, {}).pieces.back() == "aaaaaaaa");
 }
 
-BOOST_AUTO_TEST_CASE(training_does_not_depend_on_threads_or_on_the_division_of_texts) {
+BOOST_AUTO_TEST_CASE(training_does_not_depend_on_threads_or_on_how_texts_are_divided) {
   std::string text;
   std::uint32_t state = 7;
   for (int i = 0; i < 300000; ++i) {
@@ -193,7 +194,7 @@ BOOST_AUTO_TEST_CASE(training_does_not_depend_on_threads_or_on_the_division_of_t
                                      {.vocab = 300, .words_are_bytes = true});
   BOOST_TEST(one.pieces == three.pieces, boost::test_tools::per_element());
   BOOST_TEST((one.merges == three.merges));
-  // Words counted in parts equal the words of the whole text.
+  // Counting words in several parts gives the same words as counting them in the whole text.
   WordTable whole;
   split_as_gpt2(text, [&](std::size_t begin, std::size_t end) {
     whole.add(std::string_view(text).substr(begin, end - begin));
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE(texts_are_split_after_words) {
   BOOST_TEST(end_of_part("a\nb\n\u3000c") == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(training_options_out_of_range_are_rejected) {
+BOOST_AUTO_TEST_CASE(out_of_range_training_options_are_rejected) {
   const WordTable words = table(kRoses);
   BOOST_CHECK_THROW(train_bpe(words, {.vocab = -1}), ArgumentError);
   BOOST_CHECK_THROW(train_bpe(words, {.vocab = (1 << 24) + 1}), ArgumentError);

@@ -1,4 +1,4 @@
-// Training of character BPE, compared with SentencePiece on the same text.
+// Trains character BPE and compares the result with SentencePiece on the same text.
 #include "weft/models/tokenizers/train/character_bpe_trainer.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(character_bpe_pieces_equal_the_reference) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(character_bpe_needs_as_many_pieces_as_the_reference) {
+BOOST_AUTO_TEST_CASE(character_bpe_encodes_text_with_as_many_pieces_as_the_reference) {
   const auto corpus = testing::training_corpus();
   if (!corpus) return;
   const nlohmann::json golden = testing::training_metrics("sentencepiece_0.1.97");
@@ -86,14 +86,14 @@ BOOST_AUTO_TEST_CASE(character_bpe_needs_as_many_pieces_as_the_reference) {
 }
 
 BOOST_AUTO_TEST_CASE(ties_are_broken_by_length_and_then_by_order) {
-  // All pairs occur 5 times. The first of "ab", "bx", "xc", "cd" and "de" is "ab". It removes "bx",
-  // so that "cd" is next. "abx" precedes "cde", which has the same length.
+  // All pairs occur 5 times. The first of "ab", "bx", "xc", "cd" and "de" is "ab". Merging it
+  // removes "bx", so that "cd" is next. "abx" precedes "cde", which has the same length.
   const auto found = pairs_of({{"abxcde", 5}, {"e", 9}}, U"abcdex", {.is_piece = any});
   const std::vector<std::u32string> wanted = {U"ab", U"cd", U"abx", U"cde", U"abxcde"};
   BOOST_TEST((found == wanted));
 }
 
-/// The reference: counts all pairs again before each merge.
+/// The reference counts all pairs again before each merge.
 std::vector<std::u32string> pairs_by_definition(const Counts& counts,
                                                 std::u32string_view characters,
                                                 const CharacterPairRules& rules) {

@@ -22,7 +22,7 @@ PrecompiledMap map_of(const std::string& name) {
   return PrecompiledMap::parse(compile(character_rules(name)));
 }
 
-BOOST_AUTO_TEST_CASE(character_rules_normalise_like_the_reference) {
+BOOST_AUTO_TEST_CASE(character_rules_give_the_same_normalisation_as_the_reference) {
   if (!testing::have_token_goldens()) return;
   for (const std::string name : kNames) {
     const SentencePieceNormalizer normalizer({.dummy_prefix = false, .escape_whitespace = false},
@@ -37,12 +37,12 @@ BOOST_AUTO_TEST_CASE(character_rules_normalise_like_the_reference) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unicode_rules_agree_with_published_models) {
+BOOST_AUTO_TEST_CASE(unicode_rules_match_published_models) {
   const auto file = testing::token_file("t5-base/spiece.model");
   if (file.empty()) return;
   const auto model = SentencePieceTokenizer::from_bytes(testing::golden_bytes(file));
   const PrecompiledMap theirs = PrecompiledMap::parse(model.model().normalizer.compiled_map);
-  // Characters were added to Unicode after these models were made, so Weft has some more rules.
+  // Characters were added to Unicode after these models were created, so Weft has a few more rules.
   int missing = 0, rules = 0;
   for (const auto& [from, to] : character_rules("nmt_nfkc")) {
     const std::string text = utf8(from), becomes = utf8(to);

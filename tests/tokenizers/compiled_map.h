@@ -1,4 +1,4 @@
-// A character map in the compiled format of SentencePiece, built in a simple way.
+// Compiles a character map into SentencePiece's format in a simple way.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ inline void append_number(std::string& bytes, std::uint32_t number) {
   for (int i = 0; i < 4; ++i) bytes += static_cast<char>(number >> (8 * i) & 0xFF);
 }
 
-/// Compiles rules that replace each key by its value. The children of every node take 256 units.
+/// Compiles rules that replace each key by its value. The children of every node occupy 256 units.
 inline std::string compiled_map(const std::map<std::string, std::string>& rules) {
   constexpr std::uint32_t kBlock = 256, kNoLabel = 0xFF, kLeaf = std::uint32_t{1} << 31;
   std::vector<std::uint32_t> units(kBlock, 0);  // the root is unit 0

@@ -1,5 +1,5 @@
-// The settings in a folder besides its vocabulary: added tokens and special tokens are found, and
-// errors name file and key.
+// The settings in a folder other than its vocabulary. Added tokens and special tokens are found,
+// and errors name the file and the key.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Folders with the files of BERT, GPT-2 and SentencePiece.
+/// Folders with the tokenizer files of BERT, GPT-2 and SentencePiece models.
 struct Folders {
   Folders() {
     bert.write("vocab.txt", "[PAD]\n[UNK]\nun\n##der\n");
@@ -35,7 +35,7 @@ void check_rejected(const testing::TokenizerFolder& folder, const std::string& f
   folder.remove(file);
 }
 
-BOOST_AUTO_TEST_CASE(added_tokens_are_found_in_all_kinds_of_folders) {
+BOOST_AUTO_TEST_CASE(added_tokens_are_found_in_all_types_of_folders) {
   const Folders folders;
   for (const auto* folder : {&folders.bert, &folders.gpt2, &folders.pieces}) {
     const std::int32_t first = folder == &folders.pieces ? 2 : 4;
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(added_tokens_are_found_in_all_kinds_of_folders) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(errors_name_file_and_key) {
+BOOST_AUTO_TEST_CASE(errors_name_the_file_and_the_key) {
   const Folders folders;
   const std::string config = "tokenizer_config.json", added = "added_tokens.json",
                     special = "special_tokens_map.json";

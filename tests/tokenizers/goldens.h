@@ -1,4 +1,4 @@
-// Golden outputs of reference implementations for many strings: JSON files with one object per
+// Golden outputs of reference implementations for many strings, in JSON files with one object per
 // line.
 #pragma once
 
@@ -19,26 +19,28 @@
 
 namespace weft::testing {
 
-/// The folder of golden files next to the source tree.
+/// Returns the folder of golden files next to the source tree.
 inline std::filesystem::path shared_token_goldens() {
   return std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/goldens/tokenizers";
 }
 
-/// The folder to read: the value of WEFT_TOKENIZER_GOLDENS, or the folder next to the source tree.
+/// Returns the folder to read: the value of WEFT_TOKENIZER_GOLDENS, or the folder next to the
+/// source tree.
 inline std::filesystem::path token_goldens() {
   const char* named = std::getenv("WEFT_TOKENIZER_GOLDENS");
   return named != nullptr && *named != '\0' ? std::filesystem::path(named) : shared_token_goldens();
 }
 
-/// Returns true if there are golden files, otherwise prints that the tests are skipped.
+/// Returns true if there are golden files. Otherwise, prints that the tests are skipped and returns
+/// false.
 inline bool have_token_goldens() {
   if (std::filesystem::exists(token_goldens() / "strings.jsonl")) return true;
   std::cout << "skipped: no golden files of tokenizers in " << token_goldens().string() << "\n";
   return false;
 }
 
-/// Returns the path of a tokenizer file ("gpt2/vocab.json") in that folder or in the folder next to
-/// the source tree; empty if there is none.
+/// Returns the path of a tokenizer file (such as "gpt2/vocab.json") in that folder or in the folder
+/// next to the source tree. Empty if there is no such file.
 inline std::filesystem::path token_file(const std::string& name) {
   for (const std::filesystem::path& folder : {token_goldens(), shared_token_goldens()}) {
     if (const auto file = folder / "files" / name; std::filesystem::exists(file)) return file;
@@ -90,11 +92,11 @@ inline std::string from_base64(std::string_view text) {
 struct GoldenString {
   std::string category;
   std::string text;
-  /// The bytes to encode; they differ from `text` if they are not valid UTF-8.
+  /// The bytes to encode. They differ from `text` if they are not valid UTF-8.
   std::string bytes;
 };
 
-/// The strings of strings.jsonl, by id.
+/// Returns the strings in strings.jsonl by id.
 inline const std::map<std::int64_t, GoldenString>& golden_strings() {
   static const auto kStrings = [] {
     std::map<std::int64_t, GoldenString> strings;
@@ -114,14 +116,14 @@ inline const std::map<std::int64_t, GoldenString>& golden_strings() {
 inline std::vector<std::int64_t> code_points_before(std::string_view text) {
   std::vector<std::int64_t> before = {0};
   for (const char c : text) {
-    // Bytes inside a character count with its first byte.
+    // Bytes inside a character count together with its first byte.
     const bool begins = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
     before.push_back(before.back() + (begins ? 1 : 0));
   }
   return before;
 }
 
-/// Counts rows, reports the first ones that differ, and prints the number of correct rows at the
+/// Counts rows, reports the first rows that differ, and prints the number of correct rows at the
 /// end.
 class GoldenCount {
  public:
@@ -133,7 +135,7 @@ class GoldenCount {
       std::cout << "tokenizer " << name_ << " ok " << right_ << " of " << rows_ << std::endl;
   }
 
-  /// Adds a row. `what` is empty if the row is correct, otherwise it describes the difference.
+  /// Adds a row. `what` is empty if the row is correct; otherwise it describes the difference.
   void add(const std::string& row, const std::string& what) {
     ++rows_;
     right_ += what.empty() ? 1 : 0;

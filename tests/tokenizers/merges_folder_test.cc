@@ -1,4 +1,5 @@
-// Folders with a vocab.json and a merges.txt, which the tokenizer class determines how to apply.
+// Folders with a vocab.json and a merges.txt. The tokenizer class determines how these files are
+// used.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(clip_folders_mark_word_ends_and_fold_case_and_white_space) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(gpt1_folders_split_words_like_bert_and_have_an_unknown_token) {
+BOOST_AUTO_TEST_CASE(gpt1_folders_split_words_as_in_bert_and_have_an_unknown_token) {
   const FolderTokenizer gpt1 =
       read(R"({"<unk>": 0, "a": 1, "a</w>": 2, "b</w>": 3, "ab</w>": 4, ".</w>": 5})", "a b</w>\n",
            "", R"({"model_type": "openai-gpt"})");
@@ -63,11 +64,11 @@ BOOST_AUTO_TEST_CASE(gpt1_folders_split_words_like_bert_and_have_an_unknown_toke
 const std::string kBytes = R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4, "b": 5, "ab": 6,
     "\u0120": 7, "\u0120a": 8, "<mask>": 9})";
 
-BOOST_AUTO_TEST_CASE(roberta_folders_add_special_tokens_and_have_a_mask) {
+BOOST_AUTO_TEST_CASE(roberta_folders_add_special_tokens_and_have_a_mask_token) {
   const FolderTokenizer roberta =
       read(kBytes, "a b\n\u0120 a\n", R"({"tokenizer_class": "RobertaTokenizer"})");
   check_ids(roberta, "ab a", {0, 6, 8, 2});
-  check_ids(roberta, "ab <mask>", {0, 6, 9, 2});  // includes the space before it
+  check_ids(roberta, "ab <mask>", {0, 6, 9, 2});  // the mask token includes the preceding space
   BOOST_TEST(roberta.tokenizer->mask_id() == 9);
   BOOST_TEST(roberta.tokenizer->cls_id() == 0);
   const Encoding pair = roberta.tokenizer->encode_pair({"a", "b"}, {.add_special = true});
@@ -87,14 +88,14 @@ BOOST_AUTO_TEST_CASE(deberta_and_qwen_folders_follow_their_classes) {
   const Encoding pair = deberta.tokenizer->encode_pair({"a", "b"}, {.add_special = true});
   BOOST_TEST(pair.ids == (Ids{0, 2, 1, 3, 1}), boost::test_tools::per_element());
   BOOST_TEST((pair.type_ids == Ids{0, 0, 0, 1, 1}));
-  // Every digit is a word, and letters are composed (NFC).
+  // Every digit is a separate word, and letters are composed (NFC).
   const FolderTokenizer qwen =
       read(R"({"1": 0, "2": 1, "12": 2, "\u00c3": 3, "\u00a9": 4, "\u00c3\u00a9": 5})",
            "1 2\n\u00c3 \u00a9\n", R"({"tokenizer_class": "Qwen2Tokenizer"})");
   check_ids(qwen, "12e\u0301", {0, 1, 5});
 }
 
-BOOST_AUTO_TEST_CASE(trailing_white_space_in_a_vocab_txt_is_removed) {
+BOOST_AUTO_TEST_CASE(trailing_white_space_in_vocab_txt_is_removed) {
   const testing::TemporaryFolder bert("merges");
   bert.write("vocab.txt", "[UNK]\n\u03be\v\n\u3042\u3000 \nb\n");
   const FolderTokenizer read = read_tokenizer_folder(bert.path(""));
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(trailing_white_space_in_a_vocab_txt_is_removed) {
   BOOST_TEST(read.tokenizer->find("\u3042") == 2);
 }
 
-BOOST_AUTO_TEST_CASE(unknown_tokenizer_classes_are_rejected_by_name) {
+BOOST_AUTO_TEST_CASE(errors_name_unknown_tokenizer_classes) {
   const FolderTokenizer unknown = read(kBytes, "", R"({"tokenizer_class": "MagicTokenizer"})");
   BOOST_TEST(!unknown.tokenizer);
   BOOST_TEST(unknown.missing.find("unsupported tokenizer class MagicTokenizer for vocab.json and "

@@ -1,4 +1,4 @@
-// Trained tokenizers are complete: they round-trip through files with all their components.
+// Trained tokenizers are complete: they round-trip through files with all of their components.
 #include "weft/models/tokenizers/train/new_tokenizer.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(special_tokens_are_added_as_models_expect) {
   const Encoding ended = unigrams.encode_text("the cat");
   BOOST_TEST(ended.ids.back() == unigrams.eos_id());
   BOOST_TEST(unigrams.unk_id() == 2);
-  // With BERT's special tokens, every kind adds them as BERT does.
+  // With BERT's special tokens, all types of tokenizers add them in the same way as BERT.
   for (const LearnedKind kind : {LearnedKind::byte_bpe, LearnedKind::character_bpe,
                                  LearnedKind::unigram, LearnedKind::word}) {
     const Tokenizer like_bert =
@@ -96,7 +96,8 @@ BOOST_AUTO_TEST_CASE(special_tokens_are_added_as_models_expect) {
   BOOST_TEST(pairs.unk_id() == 0);
 }
 
-/// Compares, line by line, the ids of a tokenizer.json and of the model from which it was made.
+/// Compares, line by line, the ids from a tokenizer.json with the ids from the model that was
+/// converted to it.
 void check_same_ids(const char* name, const SubwordTokenizer& json,
                     const SentencePieceTokenizer& model, const std::string& text) {
   BOOST_TEST(json.vocab_size() == model.vocab_size());
@@ -113,7 +114,8 @@ void check_same_ids(const char* name, const SubwordTokenizer& json,
             << " lines have the ids of the SentencePiece model\n";
   BOOST_TEST(static_cast<double>(ids) == static_cast<double>(others),
              boost::test_tools::tolerance(1e-3));
-  BOOST_TEST(same >= lines - lines / 500);  // sums of equal segmentations are rounded differently
+  // rounding can differ for segmentations with equal scores
+  BOOST_TEST(same >= lines - lines / 500);
 }
 
 BOOST_AUTO_TEST_CASE(a_sentence_piece_model_and_its_tokenizer_json_give_the_same_ids) {
@@ -134,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_sentence_piece_model_and_its_tokenizer_json_give_the_same
       corpus->rest + "\u65e5\u65e5 the \u0416a");
 }
 
-BOOST_AUTO_TEST_CASE(options_of_other_kinds_and_too_small_vocabularies_are_rejected) {
+BOOST_AUTO_TEST_CASE(options_of_other_tokenizer_types_and_too_small_vocabularies_are_rejected) {
   BOOST_CHECK_THROW(train({.kind = LearnedKind::unigram, .min_frequency = 2}), ArgumentError);
   BOOST_CHECK_THROW(train({.kind = LearnedKind::word, .limit_alphabet = 2}), ArgumentError);
   BOOST_CHECK_THROW(train({.lowercase = true}), ArgumentError);

@@ -1,5 +1,5 @@
-// Split patterns: hand-written functions match PCRE2, and patterns with another meaning in PCRE2
-// are rejected.
+// Split patterns: hand-written functions match PCRE2, and patterns with a different meaning in
+// PCRE2 are rejected.
 #include <unicode/uchar.h>
 
 #include <boost/test/unit_test.hpp>
@@ -31,14 +31,14 @@ Bounds by_regex(const Regex& regex, const std::string& text) {
   return bounds;
 }
 
-/// Returns true for the characters of Unicode 14, which both libraries support.
+/// Returns true for the characters in Unicode 14, which both libraries support.
 bool is_supported_by_both(char32_t c) {
   UVersionInfo age;
   u_charAge(static_cast<UChar32>(c), age);
   return age[0] <= 14 && !(c >= 0xD800 && c < 0xE000);
 }
 
-BOOST_AUTO_TEST_CASE(hand_written_patterns_split_every_character_like_pcre2) {
+BOOST_AUTO_TEST_CASE(hand_written_patterns_match_pcre2_for_every_character) {
   for (const KnownPattern* known = begin_known_patterns(); known != end_known_patterns(); ++known) {
     const Regex regex{std::string(known->pattern)};
     int wrong = 0;
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(hand_written_patterns_split_every_character_like_pcre2) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(hand_written_patterns_split_random_texts_like_pcre2) {
+BOOST_AUTO_TEST_CASE(hand_written_patterns_match_pcre2_for_random_texts) {
   const std::vector<std::string> snippets = {
       "a",       "B",  "é",   "日",     "1",      "2", "٣",     " ",   "  ",
       "\n",      "\r", "\t",  "\u00A0", "\u3000", "'", "'s",    "'LL", "'ve",
@@ -81,7 +81,7 @@ Bounds matches(const std::string& pattern, const std::string& text) {
   return by_regex(Regex(pattern), text);
 }
 
-BOOST_AUTO_TEST_CASE(patterns_have_their_meaning_in_tokenizer_json) {
+BOOST_AUTO_TEST_CASE(patterns_have_the_meaning_defined_by_tokenizer_json) {
   BOOST_TEST((matches("\\s", "a\u180E\u0085b") == Bounds{{4, 6}}));  // U+180E is not white space
   // Combining marks are part of words.
   BOOST_TEST((matches("\\w+", "e\u0301_-1") == Bounds{{0, 4}, {5, 6}}));

@@ -1,5 +1,5 @@
-// Compiled character maps: rules are found, and broken maps are rejected and never read out of
-// bounds.
+// Compiled character maps: the correct rules are found, and damaged maps are rejected and never
+// read out of bounds.
 #include "weft/models/tokenizers/normalizers/precompiled.h"
 
 #include <boost/test/unit_test.hpp>
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(the_longest_and_the_shortest_rule_are_found) {
   BOOST_TEST(!map.keeps_ascii(0xC3));
 }
 
-BOOST_AUTO_TEST_CASE(a_map_without_rules_changes_nothing) {
+BOOST_AUTO_TEST_CASE(a_map_without_rules_does_not_change_text) {
   const PrecompiledMap map;
   BOOST_TEST(map.empty());
   BOOST_TEST(!map.longest("a"));
@@ -69,14 +69,14 @@ BOOST_AUTO_TEST_CASE(invalid_compiled_maps_are_rejected) {
   check_rejected(compiled_map({{"a", "\xC3"}}), "its replacements are not UTF-8");
 }
 
-/// The fields of a Precompiled normaliser.
+/// Provides the fields of a Precompiled normaliser, which has a single blob.
 struct OneBlob {
   std::string bytes;
   void required(const char*, normalizers::Base64& value) const { value.bytes = bytes; }
 };
 
-/// The reference: applies the shortest rule to each grapheme of fewer than six bytes, otherwise to
-/// each character.
+/// The reference applies the shortest rule to each grapheme with fewer than six bytes, and
+/// otherwise to each character.
 std::string by_graphemes(const PrecompiledMap& map, const std::string& text) {
   std::string result;
   Graphemes().visit(text, [&](std::string_view grapheme) {
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(rules_apply_to_graphemes_in_random_texts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(damaged_maps_are_rejected_or_safe) {
+BOOST_AUTO_TEST_CASE(damaged_maps_are_rejected_or_handled_safely) {
   const std::string whole = compiled_map({{"a", "A"}, {"ab", "\u00e9"}, {"b", "long one"}});
   std::mt19937 random(3);
   for (int i = 0; i < 3000; ++i) {

@@ -1,5 +1,4 @@
-// Folders with a SentencePiece model, whose ids depend on the tokenizer class that the folder
-// names.
+// Folders with a SentencePiece model. Their ids depend on the tokenizer class named in the folder.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -38,7 +37,7 @@ std::string model_bytes() {
   return model.to_bytes();
 }
 
-BOOST_AUTO_TEST_CASE(folders_without_a_class_keep_the_ids_of_the_model) {
+BOOST_AUTO_TEST_CASE(folders_without_a_class_use_the_ids_of_the_model) {
   const ModelFolder folder;
   folder.write("spiece.model", model_bytes());
   const auto tokenizer = folder.read();
@@ -48,7 +47,7 @@ BOOST_AUTO_TEST_CASE(folders_without_a_class_keep_the_ids_of_the_model) {
   BOOST_TEST(folder.read("{}").vocab_size() == 8);
 }
 
-BOOST_AUTO_TEST_CASE(tokenizer_classes_shift_and_add_ids) {
+BOOST_AUTO_TEST_CASE(tokenizer_classes_can_shift_and_add_ids) {
   const ModelFolder folder;
   folder.write("spiece.model", model_bytes());
   const auto t5 = folder.read(R"({"tokenizer_class": "T5TokenizerFast", "extra_ids": 2})");

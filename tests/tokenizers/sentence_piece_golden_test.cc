@@ -57,7 +57,8 @@ std::pair<std::string, double> text_and_score(const SentencePieceTokenizer& toke
   return result;
 }
 
-/// Returns true for the golden ids, for a listed alternative, and for an equally good segmentation.
+/// Returns true for the golden ids, for a listed alternative, and for a segmentation with the same
+/// score.
 bool same_ids(const SentencePieceTokenizer& tokenizer, const Ids& ids, const json& row,
               const char* key = "ids") {
   const Ids golden = row.at(key);
@@ -90,7 +91,7 @@ std::string describe_difference(const SentencePieceTokenizer& tokenizer,
     offsets.push_back({before[part.begin], before[part.end]});
   }
   if (with_spans != ids) return "the ids differ if spans are requested";
-  if (ids != row.at("ids").get<Ids>()) return {};  // spans and pieces belong to the other ids
+  if (ids != row.at("ids").get<Ids>()) return {};  // the spans and pieces belong to the other ids
   if (row.contains("offsets") && offsets != row.at("offsets"))
     return "spans " + offsets.dump() + " instead of " + row.at("offsets").dump();
   if (const json pieces = tokenizer.pieces(string.bytes); pieces != row.at("pieces"))
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(sentence_piece_ids_and_texts_equal_the_reference) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sentence_piece_ids_of_many_languages_equal_the_reference) {
+BOOST_AUTO_TEST_CASE(sentence_piece_ids_for_many_languages_equal_the_reference) {
   for (const auto& [name, tokenizer] : models()) {
     GoldenCount count("multilingual " + name);
     for (const json& row : golden_rows("multilingual.jsonl")) {
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_CASE(the_best_unigram_segmentations_equal_the_reference) {
         if (std::abs(segmentations[i].score - score) > 1e-3)
           wrong =
               "score " + std::to_string(segmentations[i].score) + " instead of " + golden[i].dump();
-        // Equally good segmentations may have any order.
+        // Segmentations with the same score may be in any order.
         bool found = false;
         for (const json& other : golden) {
           found =

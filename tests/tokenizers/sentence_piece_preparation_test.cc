@@ -1,5 +1,6 @@
-// Text preparation of published classes around a SentencePiece model: the normalisation of ALBERT
-// and DeBERTa, by the rules that these classes publish, and Marian's two models.
+// Text preparation by published tokenizer classes around a SentencePiece model: the normalisation
+// of ALBERT and DeBERTa, according to the rules that these classes publish, and Marian's two
+// models.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <utility>
@@ -18,7 +19,7 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 using Kind = SentencePieceModel::Kind;
 
-/// Builds a unigram model of special pieces and of normal pieces with scores.
+/// Builds a unigram model from special pieces and from normal pieces with scores.
 std::string model_bytes(std::vector<SentencePieceModel::Piece> pieces,
                         const std::vector<std::pair<const char*, float>>& normal) {
   SentencePieceModel model;
@@ -29,7 +30,7 @@ std::string model_bytes(std::vector<SentencePieceModel::Piece> pieces,
   return model.to_bytes();
 }
 
-/// Ids of ALBERT's pieces.
+/// The ids of ALBERT's pieces.
 enum : std::int32_t {
   kUnk = 1,
   kBlank = 5,
@@ -79,7 +80,7 @@ class AlbertFolder : public testing::TokenizerFolder {
 void check_ids(const SentencePieceTokenizer& tokenizer, const std::string& text, const Ids& ids) {
   BOOST_TEST_CONTEXT(text) {
     BOOST_TEST(tokenizer.encode(text) == ids, boost::test_tools::per_element());
-    // Also after a round trip through a file.
+    // The ids must be the same after a round trip through a file.
     const auto again = SentencePieceTokenizer::from_bytes(tokenizer.to_bytes());
     BOOST_TEST(again.encode(text) == ids, boost::test_tools::per_element());
     BOOST_TEST(again.to_bytes() == tokenizer.to_bytes());
@@ -115,7 +116,8 @@ BOOST_AUTO_TEST_CASE(albert_strips_accents_and_lowercases) {
   check_ids(tokenizer, "AB", {kBlankA, kB});
   // Compatibility forms are decomposed (NFKD): a full-width letter and a superscript digit.
   check_ids(tokenizer, "\uff22\u00b2", {kBlank, kB, kTwo});
-  // A sigma at the end of a word becomes a final sigma; one inside a word or on its own does not.
+  // A sigma at the end of a word becomes a final sigma. A sigma inside a word or on its own does
+  // not.
   check_ids(tokenizer, "\u0391\u03a3", {kBlank, kAlpha, kFinalSigma});
   check_ids(tokenizer, "\u0391\u03a3. \u03a3", {kBlank, kAlpha, kFinalSigma, kUnk, kBlank, kSigma});
   check_ids(tokenizer, "\u0391\u03a3\u0391", {kBlank, kAlpha, kSigma, kAlpha});
@@ -124,13 +126,14 @@ BOOST_AUTO_TEST_CASE(albert_strips_accents_and_lowercases) {
 BOOST_AUTO_TEST_CASE(albert_splits_commas_off_numbers) {
   const AlbertFolder folder;
   const auto tokenizer = folder.read();
-  // The model alone yields "_1," and "1"; "1" as a text is "_1".
+  // The model alone returns "_1," and "1". Encoded as a separate text, "1" is "_1".
   check_ids(tokenizer, "1,1", {kBlankOne, kComma, kOne});
-  // "1," inside a word: "1" as a text is "_1", and its space mark is removed.
+  // "1," occurs inside a word. Encoded as a separate text, "1" is "_1", and its space mark is
+  // removed.
   check_ids(tokenizer, "a1,", {kBlankA, kOne, kComma});
-  // "2" as a text is "_" and "2": the piece "_" is removed.
+  // Encoded as a separate text, "2" is "_" and "2". The piece "_" is removed.
   check_ids(tokenizer, "a2,", {kBlankA, kTwo, kComma});
-  // "34" as a text is "_34", which is not a piece without the space mark.
+  // Encoded as a separate text, "34" is "_34", which is not a piece without the space mark.
   check_ids(tokenizer, "a34,", {kBlankA, kUnk, kComma});
   check_ids(tokenizer, "a,", {kBlankA, kComma});
   const std::string text = "b 1,1";
@@ -172,7 +175,7 @@ BOOST_AUTO_TEST_CASE(spans_refer_to_the_original_text) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(deberta_lowercases_and_splits_only_if_its_folder_says_so) {
+BOOST_AUTO_TEST_CASE(deberta_lowercases_and_splits_only_if_set_in_its_folder) {
   const testing::TokenizerFolder folder("deberta");
   folder.write("spm.model", albert_model());
   const auto read = [&](const std::string& more) {
@@ -186,7 +189,7 @@ BOOST_AUTO_TEST_CASE(deberta_lowercases_and_splits_only_if_its_folder_says_so) {
             {kBlankA, kBlank, kComma, kBlank, kB, kBlankOne, kBlank, kComma});
 }
 
-BOOST_AUTO_TEST_CASE(marian_targets_are_encoded_by_their_own_model) {
+BOOST_AUTO_TEST_CASE(marian_targets_are_encoded_with_their_own_model) {
   const std::vector<SentencePieceModel::Piece> special = {{"<unk>", 0, Kind::unknown},
                                                           {"</s>", 0, Kind::control}};
   const testing::TokenizerFolder folder("marian");

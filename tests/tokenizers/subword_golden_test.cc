@@ -1,4 +1,4 @@
-// Tokenizers of Hugging Face's library give the same ids, spans and texts as the library.
+// Tokenizers in Hugging Face's format give the same ids, spans and texts as Hugging Face's library.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <functional>
@@ -27,8 +27,8 @@ using testing::golden_strings;
 using testing::GoldenCount;
 using Ids = std::vector<std::int32_t>;
 
-/// Returns the tokenizer of a golden file: "json-wordpiece-4k" is files/json/wordpiece-4k.json,
-/// "gpt2" is the folder files/gpt2.
+/// Returns the tokenizer for a golden file. For "json-wordpiece-4k", it is read from
+/// files/json/wordpiece-4k.json; for "gpt2", from the folder files/gpt2.
 std::optional<Tokenizer> find_tokenizer(const std::string& name) {
   if (name.starts_with("json-")) {
     const fs::path file = testing::token_file("json/" + name.substr(5) + ".json");
@@ -40,7 +40,7 @@ std::optional<Tokenizer> find_tokenizer(const std::string& name) {
   return read_tokenizer_folder(folder.string()).tokenizer;
 }
 
-/// The tokenizers of all golden files with the library's fields, by file name.
+/// Returns the tokenizers for all golden files that have the library's fields, by file name.
 const std::map<std::string, Tokenizer>& tokenizers() {
   static const auto found = [] {
     std::map<std::string, Tokenizer> result;
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(tokenizers_round_trip_with_the_same_ids) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ids_of_many_languages_equal_the_reference) {
+BOOST_AUTO_TEST_CASE(ids_for_many_languages_equal_the_reference) {
   for (const auto& [name, tokenizer] : tokenizers()) {
     GoldenCount count("multilingual " + name);
     for (const json& row : golden_rows("multilingual.jsonl")) {
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(ids_of_many_languages_equal_the_reference) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(decoded_texts_of_any_ids_equal_the_reference) {
+BOOST_AUTO_TEST_CASE(decoded_texts_for_any_ids_equal_the_reference) {
   for (const auto& [name, tokenizer] : tokenizers()) {
     GoldenCount count("decode " + name);
     for (const json& row : golden_rows("decode.jsonl")) {
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(decoded_texts_of_any_ids_equal_the_reference) {
       std::string wrong = difference("dec", tokenizer.decode(ids, DecodeOptions{true}), row["dec"]);
       if (wrong.empty())
         wrong = difference("dec_skip", tokenizer.decode(ids, DecodeOptions{}), row["dec_skip"]);
-      // Streaming the ids one by one must give the same text.
+      // Decoding the ids one at a time must give the same text.
       TextStream stream(tokenizer);
       std::string streamed;
       for (const std::int32_t id : ids) streamed += stream.add(id);

@@ -1,5 +1,5 @@
-// Tokenizers assembled from components: effects of options, rejected files, and lossless encoding
-// of bytes.
+// Tokenizers assembled from components: the effects of options, rejected files, and lossless
+// encoding of bytes.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -30,7 +30,7 @@ json added_token(int id, const std::string& content, const json& changes = json:
   return token;
 }
 
-/// Byte-level BPE with all bytes and a few merges.
+/// Returns a byte-level BPE tokenizer with all bytes and a few merges.
 json byte_level_json() {
   json vocab = json::object();
   for (unsigned byte = 0; byte < 256; ++byte) vocab[utf8(byte_characters()[byte])] = byte;
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(byte_level_models_encode_any_bytes_losslessly) {
     const Encoding kept =
         tokenizer.encode_text(bytes, {.special_in_text = false, .broken = InvalidBytes::kept});
     lost += tokenizer.decode(kept.ids) == bytes ? 0 : 1;
-    // Every id spans its bytes, or the whole character of which its bytes are a part.
+    // The span of every id contains its bytes, or the whole character to which its bytes belong.
     for (std::size_t k = 0; k < kept.size(); ++k) {
       const std::string is = tokenizer.decode({&kept.ids[k], 1});
       const std::string at =
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(streams_never_emit_a_partial_character) {
   BOOST_TEST(whole + stream.finish() == text);
 }
 
-BOOST_AUTO_TEST_CASE(batches_on_all_threads_equal_single_texts) {
+BOOST_AUTO_TEST_CASE(encoding_batches_on_all_threads_equals_encoding_single_texts) {
   const Tokenizer tokenizer = tokenizer_of(byte_level_json());
   std::vector<std::string> texts;
   for (int i = 0; i < 300; ++i) texts.push_back("hello wall " + std::string(i, 'h') + "<end>");
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(batches_on_all_threads_equal_single_texts) {
   BOOST_TEST(full.front().size() % 8 == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(unknown_components_are_rejected_by_name_and_location) {
+BOOST_AUTO_TEST_CASE(errors_name_unknown_components_and_their_location) {
   const auto check_rejected = [](const std::string& pointer, const json& value,
                                  const std::string& part) {
     json description = byte_level_json();
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(duplicate_pieces_are_rejected) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(special_ids_are_decoded_if_requested) {
+BOOST_AUTO_TEST_CASE(special_ids_are_decoded_only_if_requested) {
   const Tokenizer characters = CharacterTokenizer::from_text("ab").with_ends();
   const Ids ids = {characters.find("a"), characters.eos_id(), characters.pad_id()};
   BOOST_TEST(characters.decode(ids) == "a");
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(special_ids_are_decoded_if_requested) {
                  .overflowing.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(unigram_scores_are_read_like_in_the_reference) {
+BOOST_AUTO_TEST_CASE(unigram_scores_are_read_as_in_the_reference) {
   // In decimal arithmetic, all segmentations of ten dashes into three long pieces and a short one
   // have the same score.
   const auto tokenizer = SubwordTokenizer::from_bytes(R"({"model": {"type": "Unigram", "unk_id": 0,
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(unigram_scores_are_read_like_in_the_reference) {
   BOOST_TEST(SubwordTokenizer::from_bytes(tokenizer.to_bytes()).to_bytes() == tokenizer.to_bytes());
 }
 
-BOOST_AUTO_TEST_CASE(invalid_truncation_is_rejected) {
+BOOST_AUTO_TEST_CASE(invalid_truncation_settings_are_rejected) {
   const Tokenizer tokenizer = tokenizer_of(byte_level_json());
   const auto cut = [&](Truncation truncation) {
     return tokenizer.encode_text("abcdef", {.truncation = truncation});

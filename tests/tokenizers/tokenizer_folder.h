@@ -1,4 +1,4 @@
-// A temporary folder for the files of a tokenizer.
+// A temporary folder for tokenizer files.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace weft::testing {
 
-/// A temporary folder, which the destructor removes.
+/// A temporary folder that is removed by the destructor.
 class TokenizerFolder {
  public:
   explicit TokenizerFolder(const std::string& name = "pieces")

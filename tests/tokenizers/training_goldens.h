@@ -1,4 +1,4 @@
-// The training corpus of the reference tokenizers, and the quality that they reached.
+// The training corpus of the reference tokenizers, and the quality that these tokenizers reached.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@
 
 namespace weft::testing {
 
-/// A text, split into a training part and a held-out part.
+/// A text that is split into a training part and a held-out part.
 struct TrainingCorpus {
   std::string trained, rest;
 };
 
-/// Returns the corpus, or prints that the test is skipped and returns nothing if there are no
-/// golden files of training.
+/// Returns the corpus. If there are no golden files for training, prints that the test is skipped
+/// and returns nullopt.
 inline std::optional<TrainingCorpus> training_corpus() {
   const auto file = shared_token_goldens() / "../../data/tinyshakespeare/input.txt";
   if (!std::filesystem::exists(file) ||
@@ -31,7 +31,7 @@ inline std::optional<TrainingCorpus> training_corpus() {
   return TrainingCorpus{text.substr(0, kTrained), text.substr(kTrained)};
 }
 
-/// The number of tokens of the held-out text, by library and vocabulary.
+/// Returns the number of tokens in the held-out text, by library and vocabulary.
 inline nlohmann::json training_metrics(const char* library) {
   return nlohmann::json::parse(golden_bytes(token_goldens() / "train/metrics.json")).at(library);
 }

@@ -1,4 +1,4 @@
-// Unigram models: the best segmentations of a text, compared with an exhaustive search.
+// Compares the best segmentations of unigram models with an exhaustive search.
 #include "weft/models/tokenizers/subwords/unigram.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::vector<Unigram::Piece> segment(const Unigram& model, const std::string& tex
   return pieces;
 }
 
-/// Returns the sums of scores of all segmentations of `text` from `begin` on.
+/// Returns the total scores of all segmentations of `text`, starting at `begin`.
 std::vector<double> all_sums(const ScoredPieces& pieces, const std::string& text, std::size_t begin,
                              double unknown) {
   if (begin == text.size()) return {0};
@@ -104,12 +104,12 @@ BOOST_AUTO_TEST_CASE(adjacent_unknown_characters_become_one_piece_or_bytes) {
   BOOST_TEST((segment(model_of(with_bytes, 0, true), "a\u00e9zb") ==
               std::vector<Unigram::Piece>{
                   {1, 0, 1}, {3 + 0xC3, 1, 4}, {3 + 0xA9, 1, 4}, {3 + 'z', 1, 4}, {2, 4, 5}}));
-  // Invalid UTF-8 is unknown, too, and no byte after the end is read.
+  // Invalid UTF-8 is also treated as unknown, and no byte after the end is read.
   BOOST_TEST(ids(segment(model_of(pieces, 0, false), "a\xE2")) == (std::vector<std::int32_t>{1, 0}),
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(forced_pieces_win_and_unused_pieces_are_not_found) {
+BOOST_AUTO_TEST_CASE(forced_pieces_take_precedence_and_unused_pieces_are_ignored) {
   using Use = Unigram::Use;
   const std::vector<Unigram::Entry> entries = {
       {"<unk>", 0, Use::none}, {"a", -1}, {"b", -1}, {"ab", -100, Use::forced}, {"c", -3}};
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(invalid_unigram_models_are_rejected) {
   BOOST_TEST(segment(model, "").empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_trie_finds_all_its_strings_and_no_others) {
+BOOST_AUTO_TEST_CASE(a_trie_finds_all_of_its_strings_and_no_others) {
   std::mt19937 random(7);
   std::map<std::string, std::int32_t> known;
   for (std::int32_t id = 0; id < 20000; ++id) {

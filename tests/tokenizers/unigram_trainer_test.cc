@@ -1,4 +1,4 @@
-// Training of unigram models, compared with SentencePiece on the same text.
+// Trains unigram models and compares them with SentencePiece on the same text.
 #include "weft/models/tokenizers/train/unigram_trainer.h"
 
 #include <boost/test/unit_test.hpp>
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(substrings_with_several_continuations_are_seed_pieces) {
                               {U"xbc" + blank, 1},
                               {U"ef" + end, 2},
                               {U"ef" + blank, 3}};
-  // "bc" always continues in the same way, in whichever words it occurs.
+  // "bc" always continues in the same way, regardless of the word in which it occurs.
   const auto found = frequent_parts(words, 10);
   BOOST_TEST_REQUIRE(found.size() == 3U);
   BOOST_TEST((found[0].first == U"\u2581ab"));

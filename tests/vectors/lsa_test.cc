@@ -26,7 +26,7 @@ SparseMatrix sparse(const Tensor& dense) {
   return m;
 }
 
-// Random values, of which about 70% are set to 0 at random.
+// Returns random values, about 70% of which are replaced by 0.
 Tensor random_sparse(const Sizes& sizes, std::uint64_t seed) {
   Tensor t = sample_uniform(sizes, seed);
   const Tensor mask = sample_uniform(sizes, seed + 1, 0, 1);
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(sparse_products_and_transposes_equal_dense_ones) {
       {"a matrix of 90 columns cannot be multiplied by f32[91, 2]"});
 }
 
-BOOST_AUTO_TEST_CASE(the_largest_singular_values_are_found) {
+BOOST_AUTO_TEST_CASE(the_leading_singular_values_are_computed) {
   Workers workers;
   for (const Sizes& sizes : {Sizes{60, 40}, Sizes{30, 80}, Sizes{12, 12}}) {
     const Tensor a = random_sparse(sizes, 5);
@@ -88,11 +88,11 @@ BOOST_AUTO_TEST_CASE(the_largest_singular_values_are_found) {
 }
 
 BOOST_AUTO_TEST_CASE(positive_mutual_information_matches_its_definition) {
-  // Counts of the words a, b and c: a and b co-occur 4 times, a and c once, in each direction.
+  // The counts of words a, b and c: a and b co-occur 4 times, a and c once, in each direction.
   const SparseMatrix counts = sparse(Tensor::of<float>({3, 3}, {0, 4, 1, 4, 0, 0, 1, 0, 0}));
   const SparseMatrix ppmi = positive_pmi(counts, 1);
   BOOST_CHECK((ppmi.ends == std::vector<std::int64_t>{2, 3, 4}));
-  // ln(0.4 / (0.5 * 0.4)) and ln(0.1 / (0.5 * 0.1)) are all ln 2.
+  // ln(0.4 / (0.5 * 0.4)) and ln(0.1 / (0.5 * 0.1)) both equal ln 2.
   for (const float x : ppmi.value)
     BOOST_TEST(x == std::log(2.0f), boost::test_tools::tolerance(1e-6f));
   BOOST_TEST(positive_pmi(counts, 1, 0.7).value.empty());
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(the_word_sentence_matrix_has_tfidf_weights) {
 }
 
 // Inner products of embeddings do not depend on the signs of singular vectors.
-BOOST_AUTO_TEST_CASE(embeddings_are_singular_vectors_of_mutual_information) {
+BOOST_AUTO_TEST_CASE(embeddings_are_leading_singular_vectors_of_the_ppmi_matrix) {
   Workers workers;
   const WordText text = text_of(two_topics(400, 8));
   const SparseMatrix ppmi = positive_pmi(co_occurrences(text, {.window = 3}, workers), 0.75);

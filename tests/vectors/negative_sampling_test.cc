@@ -1,4 +1,5 @@
-// Steps of skip-gram, CBOW and fastText, compared with the gradient of their loss as a graph.
+// Compares training steps of skip-gram, CBOW and fastText with the gradient of their loss,
+// expressed as a graph.
 #include "weft/models/vectors/negative_sampling.h"
 
 #include <boost/test/unit_test.hpp>
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(embeddings_are_means_of_word_and_ngram_rows) {
 }
 
 BOOST_AUTO_TEST_CASE(ngrams_and_hashes_match_fasttext) {
-  // 32-bit FNV-1a with published values: 0xBF9CF968 for "foobar", 0xE40C292C for "a".
+  // 32-bit FNV-1a, with the published values 0xBF9CF968 for "foobar" and 0xE40C292C for "a".
   const auto one = [](std::string_view word, int n, std::int64_t buckets) {
     return subword_buckets(word, {.shortest = n, .longest = n, .buckets = buckets});
   };

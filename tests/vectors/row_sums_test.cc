@@ -1,4 +1,4 @@
-// Sums of rows and their kernels on every SIMD target.
+// Row sums and their kernels on every SIMD target.
 #include "weft/models/vectors/row_sums.h"
 
 #include <boost/test/unit_test.hpp>
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(kernels_match_plain_loops) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(logistic_steps_equal_derivatives_of_the_likelihood) {
+BOOST_AUTO_TEST_CASE(logistic_steps_equal_the_derivatives_of_the_likelihood) {
   for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {
       std::vector<float> x = {0, 1, -2, 30, -30, 200, -200, 5, -1, 0.5, 100, -100};
@@ -91,9 +91,9 @@ BOOST_AUTO_TEST_CASE(adagrad_divides_by_the_previous_sums_of_squares) {
 BOOST_AUTO_TEST_CASE(sums_are_stored_for_touched_rows_only) {
   Rng rng(1);
   RowSums sums(5);
-  // clear() removes a few rows one by one and many rows by refilling the table. The same numbers
-  // occur in several rounds, so that nothing may be left from a previous round, and all of them
-  // collide in the table.
+  // clear() removes a few rows one by one, and many rows by refilling the table. The same numbers
+  // occur in several rounds, so nothing may remain from a previous round. All the numbers collide
+  // in the table.
   for (int round = 0; round < 60; ++round) {
     std::map<std::int32_t, std::vector<float>> wanted;
     const int adds = round % 10 == 0 ? 2000 : 20 * (round % 10);

@@ -1,4 +1,4 @@
-// Small texts for tests of word embeddings, and conversion of matrices to tensors.
+// Small texts for word-embedding tests, and conversion of matrices to tensors.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline Tensor tensor_of(const RowMatrix& matrix) {
   return t;
 }
 
-/// Sentences about ships or about gardens, never about both.
+/// Returns sentences that are about either ships or gardens, never about both.
 inline std::vector<std::string> two_topics(int sentences, std::uint64_t seed) {
   const std::vector<std::vector<std::string>> topics = {
       {"ship", "sail", "harbour", "sea", "captain", "anchor", "wave", "deck"},

@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(both_formats_are_lossless) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(files_of_other_programs_are_read) {
+BOOST_AUTO_TEST_CASE(files_written_by_other_programs_can_be_read) {
   const TemporaryFolder folder("vectors");
   const auto check_reads = [&](const std::string& bytes) {
     const WordVectors v = read_word_vectors(folder.write("file", bytes));
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(files_of_other_programs_are_read) {
   check_reads("2 2\n</s> " + first + "the " + second);           // without line breaks
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_broken_files_name_the_line) {
+BOOST_AUTO_TEST_CASE(errors_for_broken_files_name_the_line) {
   const TemporaryFolder folder("vectors");
   const auto broken = [&](const std::string& bytes, const std::string& why) {
     const std::string path = folder.write("file", bytes);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(errors_of_broken_files_name_the_line) {
   broken("2 2\na " + one, "expected word 2 of 2 and a space");
   broken("1 2\na " + one + "bcd", "the file continues after the 1 words");
   broken("1 2\na " + floats({1, HUGE_VALF}), "contains NaN or infinity");
-  // No memory is allocated for missing data.
+  // No memory is allocated for data that is missing.
   broken("1000000000000 16000000\na 1 2\n",
          ":2: expected a word and 16000000 finite numbers, but number 3 is invalid");
   broken("1 2\na 1 2 3\n", ":2: the line has more than 2 numbers");

@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(words_are_numbered_by_frequency) {
   BOOST_TEST(text.rare == 0);
 }
 
-BOOST_AUTO_TEST_CASE(rare_words_and_sentences_of_rare_words_are_dropped) {
+BOOST_AUTO_TEST_CASE(rare_words_and_sentences_with_only_rare_words_are_dropped) {
   const WordText text = text_of({"a b a", "c", "b"}, 2);
   BOOST_CHECK((text.counts.words() == std::vector<std::string>{"a", "b"}));
   BOOST_CHECK((text.words == std::vector<std::int32_t>{0, 1, 0, 1}));

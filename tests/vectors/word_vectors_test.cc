@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(neighbours_are_ordered_by_cosine) {
   const WordVectors v = family();
   const auto found = v.nearest("queen", 3);
   BOOST_REQUIRE_EQUAL(found.size(), 3U);
-  BOOST_TEST(found[0].word == "woman");  // ties keep the order of the vocabulary
+  BOOST_TEST(found[0].word == "woman");  // ties are in vocabulary order
   BOOST_TEST(found[1].word == "king");
   BOOST_TEST(found[2].word == "man");
   BOOST_TEST(found[0].cosine == 2 / std::sqrt(6.0), boost::test_tools::tolerance(1e-6));
@@ -35,12 +35,12 @@ BOOST_AUTO_TEST_CASE(neighbours_are_ordered_by_cosine) {
   BOOST_TEST(v.nearest("nothing", 1)[0].cosine == 0);
 }
 
-BOOST_AUTO_TEST_CASE(analogies_exclude_their_own_words) {
+BOOST_AUTO_TEST_CASE(analogies_exclude_the_query_words) {
   const auto found = family().analogy("man", "king", "woman", 2);
   BOOST_TEST(found[0].word == "queen");
 }
 
-BOOST_AUTO_TEST_CASE(words_are_also_found_in_lower_case) {
+BOOST_AUTO_TEST_CASE(lookup_falls_back_to_lower_case) {
   const WordVectors v = family();
   BOOST_TEST(v.find("King") == 2);
   BOOST_TEST(v.find("duke") == -1);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(invalid_embeddings_are_rejected) {
                  "the embedding of 'a' contains NaN");
 }
 
-BOOST_AUTO_TEST_CASE(similarity_uses_pairs_with_embeddings) {
+BOOST_AUTO_TEST_CASE(word_similarity_uses_only_pairs_with_embeddings) {
   const TemporaryFolder folder("pairs");
   const std::string path = folder.write(
       "pairs.txt", "# a comment\nman\tKing\t7.5\nman woman 8\r\n\nqueen boat 1\nman duke 3\n");

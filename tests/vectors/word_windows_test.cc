@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(windows_do_not_span_sentences) {
   const WordWindows windows(text, {.window = 1, .negatives = 2, .subsample = 0});
   const auto found = examples(windows, 0, 0, text.size());
   const auto number = [&](const char* word) { return text.counts.find(word); };
-  BOOST_REQUIRE_EQUAL(found.size(), 5U);  // the sentence of d alone yields no example
+  BOOST_REQUIRE_EQUAL(found.size(), 5U);  // the sentence that contains only d yields no example
   const std::vector<std::pair<std::string, std::vector<std::string>>> wanted = {
       {"a", {"b"}}, {"b", {"a", "c"}}, {"c", {"b"}}, {"e", {"f"}}, {"f", {"e"}}};
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(windows_do_not_span_sentences) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(examples_do_not_depend_on_how_a_text_is_split) {
+BOOST_AUTO_TEST_CASE(examples_do_not_depend_on_how_the_text_is_split) {
   const WordText text = text_of(two_topics(60, 1));
   const WordWindows windows(text, {.window = 4, .negatives = 3, .subsample = 0.02});
   const auto whole = examples(windows, 2, 0, text.size());
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(subsampling_and_negatives_have_the_expected_frequencies) {
       ++negative_counts[e.second[i]], ++all_negatives;
   }
   BOOST_TEST(reach == 6);
-  const double f = 0.75;  // share of a
+  const double f = 0.75;  // fraction of a
   BOOST_TEST(kept[0] / 48000 == std::sqrt(subsample / f) + subsample / f,
              boost::test_tools::tolerance(0.03));
   BOOST_TEST(kept[2] / 4000 == 1, boost::test_tools::tolerance(0.01));

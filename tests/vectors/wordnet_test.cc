@@ -14,8 +14,9 @@ namespace weft::testing {
 
 BOOST_AUTO_TEST_SUITE(wordnet_vectors)
 
-// The definitions are from Debian's package wordnet-base; WordSim-353 is next to the sources.
-BOOST_AUTO_TEST_CASE(embeddings_of_definitions_correlate_with_human_similarity) {
+// The definitions are from the Debian package wordnet-base; WordSim-353 is stored next to the
+// sources.
+BOOST_AUTO_TEST_CASE(embeddings_trained_on_definitions_correlate_with_human_similarity) {
   const std::string file =
       std::string(WEFT_SOURCE_DIR) + "/../shared/data/wordsim/EN-WS-353-ALL.txt";
   const std::string definitions = std::string(kWordNetFolder) + "/data.noun";
@@ -33,7 +34,7 @@ BOOST_AUTO_TEST_CASE(embeddings_of_definitions_correlate_with_human_similarity) 
   for_each_synset(kWordNetFolder, [&](const WordNetEntry& e) { builder.add_sentence(e.gloss); });
   const WordText text = builder.finish(kDefaultMinCount);
   Workers workers;
-  // Shorter than the defaults, whose results are in docs/zoo.md.
+  // These training runs are shorter than the default ones, whose results are in docs/zoo.md.
   VectorRecipe lsa = default_recipe(VectorModel::lsa);
   lsa.lsa.width = 100;
   VectorRecipe skip_gram = default_recipe(VectorModel::skip_gram);

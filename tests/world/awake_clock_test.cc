@@ -1,4 +1,4 @@
-// A clock that does not count time in which the process was suspended.
+// A clock that does not count the time for which the process was suspended.
 #include "weft/core/world/awake_clock.h"
 
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(time_advances_while_the_clock_is_polled) {
   BOOST_TEST((clock.now() - start == milliseconds(3000)));
 }
 
-BOOST_AUTO_TEST_CASE(the_time_of_a_stopped_process_does_not_count) {
+BOOST_AUTO_TEST_CASE(time_while_the_process_is_stopped_does_not_count) {
   const AwakeClock::Steady::time_point start{};
   AwakeClock clock(milliseconds(100), start);
   clock.tick(start + milliseconds(50));

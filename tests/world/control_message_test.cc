@@ -1,4 +1,4 @@
-// Control messages between the ends of a transport: a received message is either valid in this
+// Control messages between the two ends of a transport. A received message is either valid in this
 // version or ignored.
 #include <boost/test/unit_test.hpp>
 
@@ -24,7 +24,7 @@ ControlMessageBytes leave_message() {
                                  .text = "step 3: saving"});
 }
 
-// Decodes the message with another value at byte `at`.
+// Decodes the message after changing the value at byte `at`.
 template <class T>
 std::optional<ControlMessage> read_with(std::size_t at, T value) {
   ControlMessageBytes bytes = leave_message();
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(malformed_messages_are_rejected) {
   BOOST_TEST(!decode_control_message({}, 3).has_value());
 }
 
-// All other ranks learn of an abort in a few rounds, even if one of them is lost.
+// An abort reaches all other ranks within a few rounds, even if one of them is lost.
 BOOST_AUTO_TEST_CASE(an_abort_reaches_all_ranks_if_one_is_lost) {
   for (const int ranks : {1, 2, 3, 5, 8, 13, 64}) {
     for (int lost = 1; lost < ranks; ++lost) {

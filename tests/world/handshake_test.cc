@@ -1,4 +1,4 @@
-// Ranks compare their configurations before they start.
+// Ranks compare their configurations in a handshake before they start.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ std::string list_of(const std::vector<std::string>& texts) {
   return list;
 }
 
-// Returns the error that `ranks` ranks throw for their greetings, and checks that it is the same on
-// all of them.
+// Runs `ranks` ranks with the given handshakes, checks that all of them throw the same error, and
+// returns its message.
 std::string line_of(int ranks, const std::function<Greeting(int rank)>& greeting) {
   ThreadWorld threads(ranks, {.seed = 4});
   std::mutex mutex;
@@ -47,7 +47,7 @@ std::string line_of(int ranks, const std::function<Greeting(int rank)>& greeting
 
 BOOST_AUTO_TEST_SUITE(handshake_test)
 
-BOOST_AUTO_TEST_CASE(greetings_round_trip_as_messages) {
+BOOST_AUTO_TEST_CASE(handshakes_round_trip_as_messages) {
   Greeting greeting;
   greeting.add("the seed", "1");
   greeting.add("the data", "");
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(greetings_round_trip_as_messages) {
   BOOST_CHECK_EXCEPTION(greeting.add("", "2"), ArgumentError, says("the fact ''"));
 }
 
-BOOST_AUTO_TEST_CASE(malformed_greetings_are_rejected) {
+BOOST_AUTO_TEST_CASE(malformed_handshakes_are_rejected) {
   const std::string head = "weft greeting 1";
   BOOST_CHECK_EXCEPTION(Greeting::parse(""), FormatError,
                         says("the message does not begin with 'weft greeting 1'"));
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(malformed_greetings_are_rejected) {
                         says("a list of texts ends"));
 }
 
-BOOST_AUTO_TEST_CASE(all_facts_that_differ_are_named) {
+BOOST_AUTO_TEST_CASE(errors_name_all_handshake_fields_that_differ) {
   const auto greeting = [](int rank) {
     Greeting g;
     g.add("the version of Weft", "0.1.0");
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(all_facts_that_differ_are_named) {
   BOOST_TEST(line_of(1, greeting) == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_sends_no_greeting_is_named) {
+BOOST_AUTO_TEST_CASE(errors_name_a_rank_that_sends_no_handshake) {
   ThreadWorld threads(3);
   BOOST_CHECK_EXCEPTION(threads.run([](const std::shared_ptr<Transport>& end) {
     const World world(end);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_sends_no_greeting_is_named) {
                              "same program on all ranks: a list of texts ends at byte 5"));
 }
 
-// Weft's own programs are linked with a build id.
+// Weft's own programs are linked with a build ID.
 BOOST_AUTO_TEST_CASE(programs_have_a_build_id) {
   const std::string& id = build_id();
   BOOST_TEST(id.size() >= 16u);

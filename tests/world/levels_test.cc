@@ -1,5 +1,5 @@
-// Ranks on one host exchange data with other hosts as a group: the results are the same, and data
-// is sent between hosts only once.
+// Ranks on one host exchange data with other hosts as a group. The results are the same as without
+// groups, and data is sent between hosts only once.
 #include "weft/core/world/levels.h"
 
 #include <boost/test/unit_test.hpp>
@@ -26,7 +26,7 @@
 namespace weft {
 namespace {
 
-// A transport with these host names that counts the bytes sent between hosts.
+// A transport whose ranks have the given host names. It counts the bytes sent between hosts.
 class Hosts final : public ForwardingTransport {
  public:
   Hosts(std::shared_ptr<Transport> inner, std::vector<std::string> names,
@@ -61,7 +61,7 @@ std::vector<Names> worlds() {
           {"a", "b", "b", "b", "c"},
           {"a", "a", "a", "b", "b", "b"},
           {"a", "a", "b", "c", "c", "c", "c"},
-          // Ranks of one host with non-adjacent numbers.
+          // The ranks on one host are not consecutive.
           {"a", "b", "a", "a", "b", "b", "a", "a"}};
 }
 
@@ -77,7 +77,7 @@ std::size_t run(const Names& names, int most_direct, FunctionRef<void(const Worl
 
 BOOST_AUTO_TEST_SUITE(levels)
 
-BOOST_AUTO_TEST_CASE(neighbours_on_one_host_are_a_group) {
+BOOST_AUTO_TEST_CASE(adjacent_ranks_on_one_host_form_a_group) {
   const Names names{"a", "a", "b", "c", "c", "c", "a"};
   std::atomic<std::size_t> bytes{0};
   ThreadWorld world(7);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(neighbours_on_one_host_are_a_group) {
   BOOST_TEST((levels.neighbours(5) == RankRun{3, 6}));
   BOOST_TEST((levels.neighbours(6) == RankRun{6, 7}));
   BOOST_TEST(levels.peer_in_group(4, levels.group_of(4)) == 4);
-  // The ranks of one group are distributed over the ranks of another group as peers.
+  // The ranks of one group use different ranks of the other group as their peers.
   for (const auto& [rank, other] : {std::pair(3, 0), {4, 1}, {5, 0}, {0, 0}, {1, 1}})
     BOOST_TEST(levels.peer_in_group(rank, 0) == other);
   BOOST_TEST(levels.peer_in_group(4, 1) == 2);
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_thread_world_assigns_hosts) {
   BOOST_TEST((world.levels().neighbours(3) == RankRun{2, 4}));
 }
 
-BOOST_AUTO_TEST_CASE(gathered_data_are_sent_to_every_host_once) {
+BOOST_AUTO_TEST_CASE(gathered_data_is_sent_to_every_host_once) {
   for (const Names& names : worlds()) {
     for (const int most_direct : {1, 100}) {
       std::size_t groups = 0;
@@ -137,15 +137,15 @@ BOOST_AUTO_TEST_CASE(gathered_data_are_sent_to_every_host_once) {
       for (std::size_t time = 0; time < kTimes; ++time) {
         for (std::size_t r = 0; r < names.size(); ++r) wanted += size_of(r, time) * (groups - 1);
       }
-      // A host with ranks of non-adjacent numbers may consist of two groups; data between them does
-      // not leave the host.
+      // A host whose ranks are not consecutive may have two groups; data sent between them does not
+      // leave the host.
       BOOST_TEST(moved <= wanted);
       if (names.size() < 8) BOOST_TEST(moved == wanted);
     }
   }
 }
 
-// Sums of a shard: `count` numbers for which the order of addition matters.
+// Returns the sums of a shard: `count` numbers for which the order of addition matters.
 std::vector<float> shard(int number, std::size_t count) {
   std::mt19937 random(static_cast<std::uint32_t>(number));
   std::normal_distribution<float> normal(0, 1);
@@ -160,7 +160,7 @@ void add_floats(std::span<std::byte> into, std::span<const std::byte> x) {
   for (std::size_t i = 0; i < into.size() / sizeof(float); ++i) to[i] += from[i];
 }
 
-// The sums of the shards of one rank, as they are after a step.
+// The sums for the shards of one rank, as after a training step.
 struct OwnSums {
   OwnSums(const World& world, int shards, std::size_t count) {
     const ShardRun run = contiguous_shards(world.rank(), world.size(), shards);
@@ -177,7 +177,7 @@ struct OwnSums {
     for (std::size_t i = 0; i < values.size(); ++i)
       subtrees.push_back({fold.stack()[i], std::as_writable_bytes(std::span(values[i]))});
   }
-  // The parts of a bucket.
+  // Returns the parts of a bucket.
   std::vector<std::span<std::byte>> in(const TreeReduceScatter& sums, std::size_t bucket) const {
     std::vector<std::span<std::byte>> parts;
     for (const SubtreeSums& s : subtrees)
@@ -203,7 +203,7 @@ void check_owned(const World& world, const Owners& owners, const std::vector<flo
 
 const auto memory_of = [](std::size_t bytes) { return Buffer::allocate(bytes); };
 
-BOOST_AUTO_TEST_CASE(sums_match_those_of_one_rank_bit_for_bit) {
+BOOST_AUTO_TEST_CASE(sums_on_several_ranks_match_one_rank_bit_for_bit) {
   constexpr int kShards = 16;
   constexpr std::size_t kCount = 1000;
   const OwnSums one({}, kShards, kCount);
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(sums_match_those_of_one_rank_bit_for_bit) {
         sum_over_ranks(world, kShards, own.subtrees, add, memory_of);
         if (own.values[0] != expected) throw DataError("the sums differ");
 
-        // Sums that are sent to their owners; two buckets are submitted late.
+        // These sums are sent to their owners; two buckets are submitted late.
         OwnSums more(world, kShards, kCount);
         const Owners owners = even_owners(world.size(), kCount * sizeof(float));
         TreeReduceScatter sums(world, kShards, owners, kCount * sizeof(float),
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(sums_match_those_of_one_rank_bit_for_bit) {
   }
 }
 
-// The memory for all buckets would be about ten times as large.
+// Memory for all buckets would be about ten times as large.
 BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
   constexpr std::size_t kCount = 4000, kBytes = kCount * sizeof(float), kBucket = 256, kOpen = 2;
   const auto add = [](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
           return buffer;
         };
         OwnSums own(world, ranks, kCount);
-        // Many changes of the owner, so that all ranks are busy all the time.
+        // The owner changes often, so that all ranks are always busy.
         Owners owners;
         for (std::size_t begin = 0, r = 0; begin < kBytes; begin += 1024)
           owners.push_back({begin, static_cast<int>(r++ % names.size())});
@@ -293,17 +293,17 @@ BOOST_AUTO_TEST_CASE(early_sums_and_their_deltas_match_one_rank_bit_for_bit) {
     for (const int most_direct : {1, 100}) {
       run(names, most_direct, [&](const World& world) {
         OwnSums own(world, kShards, kCount);
-        // The sums before the last shard has changed every 50th element.
+        // The early version of the sums, before the last shard has changed every 50th element.
         std::vector<float> before = own.values.back();
         for (std::size_t i = 0; i < kCount; i += 50) before[i] -= 3;
         const Owners owners = even_owners(world.size(), kBytes);
-        // The first tenth has no early version, and neither has a bucket that is only partly in the
-        // early range.
+        // The first tenth has no early version, and neither does a bucket that is only partly in
+        // the early range.
         const SumBuckets buckets{
             .bytes = 128, .first_channel = kFirstBucketChannel, .early = {{kBytes / 10, kBytes}}};
         TreeReduceScatter sums(world, kShards, owners, kBytes, buckets, memory_of);
         for (std::size_t b = 0; b < sums.buckets(); ++b) {
-          // One rank submits no early versions, and the others do not submit all.
+          // One rank submits no early versions, and the other ranks do not submit all of them.
           if (!sums.accepts_early(b) || world.rank() == 1 || b % 5 == 0) continue;
           const std::vector<std::span<std::byte>> complete = own.in(sums, b);
           std::vector<std::span<const std::byte>> early(complete.begin(), complete.end());
@@ -339,8 +339,8 @@ BOOST_AUTO_TEST_CASE(sums_are_sent_between_hosts_once) {
       });
     });
   };
-  // For the part that the two ranks of a host own, the other host sends one sum as a group, or one
-  // sum per rank.
+  // For the part owned by the two ranks on one host, the other host sends one sum as a group, or
+  // one sum per rank.
   BOOST_TEST(moved(1) == kCount * sizeof(float));
   BOOST_TEST(moved(4) == 2 * kCount * sizeof(float));
 }

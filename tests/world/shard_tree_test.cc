@@ -1,4 +1,4 @@
-// Sums along the tree over shards have one order, independent of the ranks that compute them.
+// Sums along the shard tree are added in one order, independently of the ranks that compute them.
 #include <boost/test/unit_test.hpp>
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 using testing::says;
 
-// Represents a sum as text that shows its order.
+// Represents a sum as text that shows the order of additions.
 std::string tree(int first, int count) {
   if (count == 1) return std::to_string(first);
   return fmt::format("({} {})", tree(first, count / 2), tree(first + count / 2, count / 2));
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(one_interleaved_shard_of_every_rank_forms_a_subtree) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(few_sums_are_kept) {
+BOOST_AUTO_TEST_CASE(few_partial_sums_are_kept) {
   const auto most = [](int begin, int end) {
     TreeFold fold;
     std::size_t most = 0;

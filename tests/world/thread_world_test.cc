@@ -1,4 +1,4 @@
-// Messages between ranks that are threads.
+// Messages between ranks that run as threads.
 #include <boost/test/unit_test.hpp>
 
 #include <array>
@@ -28,9 +28,9 @@ std::span<std::byte> bytes_of(std::vector<int>& v) {
 
 BOOST_AUTO_TEST_SUITE(thread_world_test)
 
-// Every rank sends messages of many sizes to every other rank on two channels, and the receivers
-// begin with the second channel.
-BOOST_AUTO_TEST_CASE(messages_of_a_channel_arrive_in_order) {
+// Every rank sends messages of many sizes to every other rank on two channels. The receivers start
+// with the second channel.
+BOOST_AUTO_TEST_CASE(messages_on_a_channel_arrive_in_order) {
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     ThreadWorld world(4, {.seed = seed});
     world.run([](End end) {
@@ -73,9 +73,9 @@ BOOST_AUTO_TEST_CASE(messages_of_a_channel_arrive_in_order) {
   }
 }
 
-// Messages from rank 0 to rank 1, which forwards them to rank 2 between its own messages, must
+// Rank 1 forwards messages from rank 0 to rank 2 and sends its own messages in between. They must
 // arrive in the order of the calls.
-BOOST_AUTO_TEST_CASE(messages_are_forwarded_without_a_waiting_rank) {
+BOOST_AUTO_TEST_CASE(messages_are_forwarded_even_if_no_rank_waits) {
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     ThreadWorld world(3, {.seed = seed});
     world.run([](End end) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(messages_are_forwarded_without_a_waiting_rank) {
           transfers.push_back(end->forward(coming, 2, 5, bytes_of(std::as_const(m))));
           transfers.push_back(end->send(2, 5, bytes_of(std::as_const(own))));
         }
-        // Rank 2 has received everything before rank 1 waits for any of it.
+        // Rank 2 has received all messages before rank 1 waits for any of them.
         end->wait(end->receive(2, 9, bytes_of(ready)));
       } else if (end->rank() == 0) {
         for (const std::vector<int>& m : messages)
@@ -126,7 +126,7 @@ void wait_for_rank_1(End end) {
   end->wait(end->receive(1, 3, bytes_of(one)));
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_is_killed_ends_all) {
+BOOST_AUTO_TEST_CASE(a_killed_rank_aborts_all_ranks) {
   ThreadWorld world(3);
   const std::string line = error_of(world, [&](End end) {
     if (end->rank() != 1) return wait_for_rank_1(end);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_is_killed_ends_all) {
              line);
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_is_silent_ends_all) {
+BOOST_AUTO_TEST_CASE(a_rank_without_heartbeats_aborts_all_ranks) {
   ThreadWorld world(3, {.silence = std::chrono::milliseconds(50)});
   const std::string line = error_of(world, [&](End end) {
     if (end->rank() != 1) return wait_for_rank_1(end);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_is_silent_ends_all) {
              line);
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_the_ranks_that_wait_for_it) {
+BOOST_AUTO_TEST_CASE(a_rank_that_leaves_aborts_the_ranks_that_wait_for_it) {
   ThreadWorld world(2);
   const std::string line = error_of(world, [&](End end) {
     if (end->rank() == 0) wait_for_rank_1(end);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_the_ranks_that_wait_for_it) {
       line);
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_of_a_rank_ends_all) {
+BOOST_AUTO_TEST_CASE(an_exception_on_one_rank_aborts_all_ranks) {
   ThreadWorld world(3);
   std::array<std::string, 3> lines;
   BOOST_CHECK_EXCEPTION(world.run([&](End end) {

@@ -22,7 +22,7 @@ using testing::says;
 
 BOOST_AUTO_TEST_SUITE(world_test)
 
-BOOST_AUTO_TEST_CASE(one_rank_is_a_world) {
+BOOST_AUTO_TEST_CASE(a_world_may_have_a_single_rank) {
   const World world;
   BOOST_TEST(world.size() == 1);
   BOOST_TEST(world.first());
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(one_rank_is_a_world) {
   world.poison("nobody hears it");
 }
 
-BOOST_AUTO_TEST_CASE(texts_reach_every_rank) {
+BOOST_AUTO_TEST_CASE(texts_are_sent_to_every_rank) {
   for (int size = 2; size <= 9; ++size) {
     ThreadWorld threads(size, {.seed = 7});
     threads.run([size](const std::shared_ptr<Transport>& end) {
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(lists_of_texts_are_checked) {
                         says("but the text at byte 8 has 18446744073709551615 bytes"));
 }
 
-BOOST_AUTO_TEST_CASE(a_difference_names_both_sides_on_every_rank) {
+BOOST_AUTO_TEST_CASE(errors_name_both_sides_of_a_difference_on_every_rank) {
   ThreadWorld threads(4, {.seed = 3});
   threads.run([](const std::shared_ptr<Transport>& end) {
     const World world(end);
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_difference_names_both_sides_on_every_rank) {
 }
 
 // A damaged length, or a value that is not a length.
-BOOST_AUTO_TEST_CASE(errors_of_oversized_texts_name_the_rank) {
+BOOST_AUTO_TEST_CASE(errors_for_oversized_texts_name_the_rank) {
   for (const std::uint64_t bytes : {World::kMaxTextBytes + 1, ~std::uint64_t{0}}) {
     ThreadWorld threads(2);
     const std::string line = fmt::format(
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(errors_of_oversized_texts_name_the_rank) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_ends_all_others) {
+BOOST_AUTO_TEST_CASE(a_rank_can_abort_all_other_ranks) {
   ThreadWorld threads(3);
   BOOST_CHECK_EXCEPTION(threads.run([](const std::shared_ptr<Transport>& end) {
     const World world(end);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_rank_ends_all_others) {
                         WorldError, says("rank 2 (host thread-2): the disk is full"));
 }
 
-BOOST_AUTO_TEST_CASE(an_error_of_a_rank_ends_all_others) {
+BOOST_AUTO_TEST_CASE(an_error_on_one_rank_aborts_all_other_ranks) {
   ThreadWorld threads(3);
   threads.run([](const std::shared_ptr<Transport>& end) {
     const World world(end);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_a_rank_ends_all_others) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(any_exception_of_a_rank_ends_all_others) {
+BOOST_AUTO_TEST_CASE(any_exception_on_one_rank_aborts_all_other_ranks) {
   ThreadWorld threads(2);
   threads.run([](const std::shared_ptr<Transport>& end) {
     const World world(end);

@@ -1,5 +1,5 @@
-// weft_messages_bench: measures the throughput of messages that two ranks send each other at the
-// same time, and the time until the first of them arrives.
+// weft_messages_bench: two ranks send each other messages at the same time. Measures the throughput
+// and the time until the first message arrives.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChannel = 1, kStart = 2;
 constexpr std::size_t kMessages = 30, kBytes = std::size_t{8} << 20;
 
-// Waits until both ranks are here.
+// Waits until both ranks have reached this point.
 void synchronise(Transport& transport, int other) {
   std::byte sent{}, got{};
   const Transfer ours = transport.send(other, kStart, {&sent, 1});

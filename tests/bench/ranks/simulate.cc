@@ -1,10 +1,11 @@
-// Predicts the time of a training step of GPT-2 (124M parameters) on 1 to 1,024 machines for
-// several network bandwidths, and prints a table and plots the speed-up.
+// Predicts the time of a GPT-2 training step (124M parameters) on 1 to 1,024 machines for several
+// network bandwidths. Prints a table and plots the speed-up.
 //
 //   weft_ranks_simulation OUT.svg [GFLOPS [TOKENS]]
 //
 // GFLOPS (default: 2000) is the speed of one machine, TOKENS (default: 512) the number of tokens
-// per shard. By default a step has half a million tokens, as in the training of GPT-2.
+// per shard. By default, a step has half a million tokens, as in the original training run of
+// GPT-2.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,7 +23,7 @@ namespace {
 
 void simulate(const std::string& picture, double gflops, double tokens) {
   constexpr double kParameters = 124'439'808;
-  // The token and position embeddings, which are included in kParameters.
+  // The parameters of the token and position embeddings, which are included in kParameters.
   constexpr double kTables = (50257.0 + 1024) * 768;
   constexpr int kShards = 1024;  // per step, independent of the number of machines
   const program::StepCost cost{.shard_flops = 6 * kParameters * tokens,

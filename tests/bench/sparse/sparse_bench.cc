@@ -1,5 +1,5 @@
-// weft_sparse_bench [THREADS]: measures training steps that read 1,024 rows of 64 elements of a
-// matrix, for different numbers of rows, with and without the matrix in StepOptions::sparse.
+// weft_sparse_bench [THREADS]: measures training steps that read 1,024 rows of 64 elements from a
+// matrix, for different numbers of rows. The matrix is either listed in StepOptions::sparse or not.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ using Clock = std::chrono::steady_clock;
 using Build = std::function<TrainingStep(Value loss, Variable table, const StepOptions& step)>;
 constexpr std::int64_t kRead = 1024, kWidth = 64;
 
-// Returns the milliseconds of the fastest step and the bytes of its plan's arena, which does not
-// include the variables.
+// Returns the time of the fastest step in milliseconds and the bytes of its plan's arena, which
+// does not include the variables.
 std::pair<double, std::size_t> measure(const Build& build, std::int64_t count, bool sparse,
                                        int threads) {
   Graph g;

@@ -6,11 +6,10 @@
 // - for the training step of GPT-2 124M (batch 4, seq 256), the CPU time to build and
 //   differentiate it, to compile it, and to plan it for the first sizes, for other sizes, and
 //   within memory budgets;
-// - the CPU time to build, compile and plan a recurrent model that is unrolled to about 56,000
-//   nodes;
+// - the CPU time to build, compile and plan a recurrent model, unrolled to about 56,000 nodes;
 // - with --load, the time to write a checkpoint to FILE and to load it by mmap;
 // - for a small model, the time of N batches (default: 1,000) that all have different shapes,
-//   compared with that of the same batches after they have been planned.
+//   compared with the time of the same batches after they have been planned.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +37,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Returns the wall time of `work` in milliseconds.
+/// Returns the wall-clock time of `work` in milliseconds.
 double milliseconds(const std::function<void()>& work) {
   const auto begin = Clock::now();
   work();
@@ -46,7 +45,7 @@ double milliseconds(const std::function<void()>& work) {
 }
 
 /// Returns the minimum CPU time of several runs in milliseconds. Building and planning use one
-/// thread, so this equals their wall time on an idle machine.
+/// thread, so on an idle machine their wall-clock time is the same.
 double best_of(int times, const std::function<void()>& work) {
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < times; ++i) {
@@ -118,7 +117,7 @@ void measure_start() {
 }
 
 /// Builds the training step of an unrolled gated recurrent unit (Cho et al. 2014). Such a large
-/// graph reveals passes that take quadratic time in the number of nodes.
+/// graph reveals passes whose time is quadratic in the number of nodes.
 Program unrolled_gru(Graph& g, std::int64_t steps) {
   constexpr std::int64_t kWidth = 16;
   const Dim batch = g.dim("batch");
@@ -178,7 +177,7 @@ void measure_stream(int batches) {
   const Program train =
       training_program(graph, config, {.steps = 100000, .batch = 16, .warmup = 10});
   Session session(graph, {.seed = 1, .plan_cache = 1024});
-  // All shapes are different, in an order that distributes the work evenly over the stream.
+  // All shapes are different; their order distributes the work evenly over the stream.
   const auto batch = [](int i) {
     const std::int64_t j = i * std::int64_t{613} % 1024;  // a permutation
     const std::int64_t rows = 8 + j % 32, seq = 33 + j / 32;

@@ -1,4 +1,5 @@
-// Encodes a corpus with a tokenizer on request: the Weft side of compare.py.
+// Encodes a corpus with a tokenizer. compare.py starts this program and compares it with other
+// libraries.
 #include <fmt/format.h>
 
 #include <algorithm>

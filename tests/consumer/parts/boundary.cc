@@ -1,5 +1,5 @@
-// Properties that must hold across the boundary of a shared library: errors are caught by type, and
-// headers and library have the same version.
+// Properties that must hold across the boundary of a shared library: errors can be caught by type,
+// and the headers and the library have the same version.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -27,7 +27,7 @@ int main() {
   try {
     g.ops().at("no such op");
     return 1;
-  } catch (const std::exception& error) {  // caught as its base class
+  } catch (const std::exception& error) {  // caught as a reference to its base class
     if (dynamic_cast<const ArgumentError*>(&error) == nullptr) return 1;
   }
   return 0;

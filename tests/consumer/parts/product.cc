@@ -1,4 +1,4 @@
-// A matrix product with only the ops that it needs: the smallest useful program.
+// The smallest useful program: a matrix product that links only the ops it needs.
 #include <cstdio>
 
 #include "weft/graph/functions.h"

@@ -1,4 +1,4 @@
-// weft/weft.h is sufficient for a program that trains, saves and loads.
+// weft/weft.h is the only header needed by a program that trains, saves and loads.
 #include "weft/weft.h"
 
 using namespace weft;

@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 /// A command that writes files into the folder "disk".
 struct Writer {
   Arguments arguments;
-  /// Files that exist in "disk" before the command, as pairs of the name there and the file of the
-  /// workspace to copy.
+  /// Files that exist in "disk" before the command runs, as pairs of the name in "disk" and the
+  /// workspace file to copy.
   std::vector<std::pair<std::string, std::string>> files;
 };
 
@@ -72,7 +72,8 @@ Fault draw_fault(Random& random) {
                 : random_up_to(random, 2) == 0
                     ? "kill"
                     : std::to_string(std::array{ENOSPC, EIO, EDQUOT}[random_up_to(random, 2)]);
-  // Commands make many writes but few other calls, so small numbers reach all of the others.
+  // Commands perform many writes but few other calls, so small numbers are enough to reach all
+  // other calls.
   fault.number = memory ? random_up_to(random, std::uint64_t{1} << random_up_to(random, 19))
                  : fault.call == "write" ? random_up_to(random, 300)
                                          : random_up_to(random, 8);
@@ -81,7 +82,7 @@ Fault draw_fault(Random& random) {
   return fault;
 }
 
-/// Makes reads of a file fail from a random call on; the command must report an error.
+/// Makes reads of a file fail, starting at a random call. The command must report an error.
 void fail_reading(const Workspace& w, const Budget& budget, Random& random, Report& report) {
   const Reader& reader = w.readers()[random_up_to(random, w.readers().size() - 1)];
   const bool alone = Workspace::substitute_path(reader.arguments, "x") != reader.arguments;
@@ -110,8 +111,8 @@ bool is_model(const fs::path& path) {
   return path.extension() == ".weft" || path.extension() == ".safetensors";
 }
 
-/// Makes a call fail while files are written, and checks that every file is either unchanged or a
-/// complete new one.
+/// Makes a call fail while files are written. Then checks that every file is either unchanged or a
+/// complete new file.
 void fail_writing(const Workspace& w, const Writer& writer, const Budget& budget, Random& random,
                   Report& report) {
   fs::remove_all(w.path("disk"));

@@ -6,8 +6,8 @@
 namespace weft::attack {
 namespace {
 
-/// Writes damaged bytes to the file `to`. If `repaired`, their checksums are corrected first, so
-/// that the damage reaches the readers of the contents.
+/// Writes damaged bytes to the file `to`. If `repaired` is true, checksums are corrected first, so
+/// that the damage reaches the code that reads the contents.
 void write_damaged(const Workspace& w, const std::string& to, const Reader& reader,
                    const std::string& bytes, bool repaired) {
   if (repaired && reader.kind == Kind::weft) {
@@ -20,9 +20,9 @@ void write_damaged(const Workspace& w, const std::string& to, const Reader& read
   w.write(to, bytes);
 }
 
-constexpr double kShort = 30;  // seconds; only longer runs check the undamaged files
+constexpr double kShort = 30;  // in seconds; shorter runs do not check the undamaged files
 
-/// Checks that all commands succeed on undamaged files; a command that does not cannot find
+/// Checks that all commands succeed on undamaged files. A command that fails on them cannot find
 /// anything.
 void check_undamaged_files(const Workspace& w, Report& report) {
   for (const Reader& reader : w.readers()) {
@@ -44,8 +44,8 @@ void attack_files(const Workspace& w, const Budget& budget, Report& report) {
     const bool text = reader.kind == Kind::json || reader.kind == Kind::text;
     const std::string whole = w.read(reader.name);
     std::string bytes = mutated(whole, text, random);
-    // Most bytes of a container are tensors, so half of the time only its first or last 16 KiB are
-    // damaged.
+    // Most bytes of a container are tensor data, so in half of the cases only its first or last 16
+    // KiB are damaged.
     if (reader.kind == Kind::weft && random_up_to(random, 1) == 0) {
       const std::size_t structure = std::min<std::size_t>(whole.size(), 16 << 10);
       const bool front = random_up_to(random, 1) == 0;
@@ -54,7 +54,8 @@ void attack_files(const Workspace& w, const Budget& budget, Report& report) {
               mutated(whole.substr(begin, structure), random_up_to(random, 1) == 0, random) +
               whole.substr(begin + structure);
     }
-    // A file that a command reads as part of a folder is damaged in place, any other as a copy.
+    // A file that a command reads as part of a folder is damaged in place. Any other file is
+    // copied, and the copy is damaged.
     const bool alone = Workspace::substitute_path(reader.arguments, "x") != reader.arguments;
     const std::string name =
         alone ? "damaged" + std::filesystem::path(reader.name).extension().string() : reader.name;

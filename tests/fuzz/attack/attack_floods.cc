@@ -16,7 +16,7 @@
 namespace weft::attack {
 namespace {
 
-constexpr double kShort = 30;  // seconds; only longer runs include long lines and pipes
+constexpr double kShort = 30;  // in seconds; shorter runs do not include long lines and pipes
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 
@@ -32,7 +32,7 @@ std::string big_endian(std::uint32_t value) {
   return bytes;
 }
 
-/// Returns a PNG of one pixel with image data that decompress to this number of MiB.
+/// Returns a PNG with one pixel and image data that decompresses to `mebibytes` MiB.
 std::string png_bomb(std::size_t mebibytes) {
   // After a full flush, the compressed block can be repeated.
   const std::string block = deflated(std::string(kBlock, '\0'), MAX_WBITS, Z_FULL_FLUSH);
@@ -47,7 +47,7 @@ std::string png_bomb(std::size_t mebibytes) {
 }
 
 /// Returns a gzip file that decompresses to an IDX header for one image of one pixel, followed by
-/// this number of MiB of zeros.
+/// `mebibytes` MiB of zeros.
 std::string idx_bomb(std::size_t mebibytes) {
   // A gzip file may consist of several members.
   const int gzip = 16 + MAX_WBITS;
@@ -55,7 +55,7 @@ std::string idx_bomb(std::size_t mebibytes) {
          repeated(deflated(std::string(kBlock, '\0'), gzip), mebibytes);
 }
 
-/// Starts a process that writes to `fifo` as long as it has a reader, and returns its id.
+/// Starts a process that writes to `fifo` as long as the pipe has a reader. Returns the process ID.
 pid_t endless_writer(const std::string& fifo) {
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -94,7 +94,8 @@ void attack_with_floods(const Workspace& w, const Budget& budget, Report& report
         {"generate", w.path("gpt2-default"), "--prompt-ids", "1", "--ids"}, true);
   w.write("gpt2-default/config.json", config);
   w.write("deep.json", deep);
-  // Passes inputs that are endless, or not regular files, to every command that reads a file.
+  // Passes inputs that are endless, or that are not regular files, to every command that reads a
+  // file.
   w.write("sparse", "x");
   std::filesystem::resize_file(w.path("sparse"), std::uintmax_t{1} << 40);
   std::vector<std::string> inputs = {"/dev/zero",           "/dev/urandom",   "/dev/null",
@@ -105,7 +106,7 @@ void attack_with_floods(const Workspace& w, const Budget& budget, Report& report
     const Arguments arguments = reader.arguments;
     if (Workspace::substitute_path(arguments, "x") == arguments) continue;
     for (const std::string& input : inputs) {
-      // Any bytes are a valid text.
+      // Any sequence of bytes is a valid text.
       const bool refused = reader.kind != Kind::text || input != w.path("deep.json");
       judge(input, Workspace::substitute_path(arguments, input), refused);
     }

@@ -6,8 +6,8 @@
 namespace weft::attack {
 namespace {
 
-/// Returns true if the program did not reach its own code, because its shared libraries could not
-/// be loaded or initialised.
+/// Returns true if the program did not reach its own code because its shared libraries could not be
+/// loaded or initialised.
 bool failed_before_main(const Outcome& outcome, const Program& program, const Arguments& arguments,
                         RunOptions options) {
   if (outcome.err.find("error while loading shared libraries") != std::string::npos) return true;
@@ -43,7 +43,8 @@ void attack_with_limits(const Workspace& w, const Budget& budget, Report& report
         limit = fmt::format("{} descriptors", options.descriptors);
         break;
       case 1:
-        // The lower bound leaves space for the error message, which is also written to a file.
+        // The lower bound leaves enough space for the error message, which is also written to a
+        // file.
         options.file_size = 4096 + random_up_to(random, 60'000);
         limit = fmt::format("files of {} bytes", options.file_size);
         break;

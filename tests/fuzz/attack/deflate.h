@@ -1,4 +1,4 @@
-// Compression, for files that decompress to very large ones.
+// Compression, used to create small files that decompress to very large ones.
 #pragma once
 
 #include <zlib.h>
@@ -7,8 +7,9 @@
 
 namespace weft::attack {
 
-/// Returns `bytes` compressed with deflate. `window` is the windowBits of zlib's deflateInit2(),
-/// which selects the zlib or the gzip format; `flush` is the argument of deflate().
+/// Returns `bytes` compressed with deflate. `window` is the windowBits argument of zlib's
+/// deflateInit2(), which selects the zlib or the gzip format. `flush` is the flush argument of
+/// deflate().
 std::string deflated(const std::string& bytes, int window, int flush = Z_FINISH);
 
 }  // namespace weft::attack

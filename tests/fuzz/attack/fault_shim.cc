@@ -1,4 +1,4 @@
-// Fault injection library for LD_PRELOAD: makes calls of the C library fail. The environment
+// Fault injection library for LD_PRELOAD. Makes calls to the C library fail. The environment
 // variable WEFT_FAULT is "CALL:NUMBER:ERRNO". NUMBER is the index of the failing call, counted from
 // 0; "NUMBER+" means this call and all later ones. If ERRNO is "kill", the process is killed during
 // the call; if it is "stop", the process is stopped there, and the call succeeds after it is
@@ -11,7 +11,7 @@
 //   read, open-to-read, mmap
 // and for the whole process
 //   memory         malloc and related functions, after main() has started,
-//   pool           as memory, and anonymous mmap, but only in calls from TBB,
+//   pool           like memory, plus anonymous mmap, but only in calls from TBB,
 //   thread         pthread_create.
 //
 // The file WEFT_FAULT_FIRED is created when the fault has occurred.
@@ -37,7 +37,7 @@ namespace {
 std::atomic<bool> began{false};  // true after main() has started
 std::atomic<int> calls{0};
 
-/// Counts a call. Returns true and sets errno if the call must fail.
+/// Counts a call. If the call must fail, sets errno and returns true.
 bool is_next(const char* call) {
   static const char* const fault = std::getenv("WEFT_FAULT");
   if (fault == nullptr) return false;
@@ -115,7 +115,7 @@ void* map_or_fail(const char* name, void* at, size_t bytes, int protection, int 
 
 }  // namespace
 
-// Internal names of malloc and related functions in the C library. They are available without
+// Internal names of malloc and related functions in the C library. Looking them up needs no
 // dlsym(), which itself allocates memory.
 extern "C" {
 

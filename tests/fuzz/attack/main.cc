@@ -5,7 +5,7 @@
 //               [--sanitized yes] [--seconds N] [--seed N] [ATTACK ...]
 //
 // Runs the given attacks, or all of them, for N seconds each. Prints every finding with the command
-// that reproduces it. Exit code 1: there are findings; 2: the attacks could not run.
+// that reproduces it. The exit code is 1 if there are findings and 2 if the attacks could not run.
 #include <fmt/format.h>
 #include <signal.h>
 

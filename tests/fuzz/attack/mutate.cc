@@ -12,7 +12,7 @@
 namespace weft::attack {
 namespace {
 
-// Numbers at the limits of integer types.
+// Numbers near the limits of integer types.
 constexpr std::array<std::uint64_t, 14> kNumbers = {0,
                                                     1,
                                                     2,
@@ -28,7 +28,7 @@ constexpr std::array<std::uint64_t, 14> kNumbers = {0,
                                                     0x8000000000000000,
                                                     0xFFFFFFFFFFFFFFFF};
 
-// Texts that are extreme numbers, nesting or invalid characters.
+// Texts with extreme numbers, deep nesting or invalid characters.
 constexpr std::array<const char*, 22> kWords = {"-1",
                                                 "0",
                                                 "1e999",

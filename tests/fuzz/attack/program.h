@@ -1,4 +1,4 @@
-// Runs the program `weft` under resource limits and checks how it ended.
+// Runs the program `weft` under resource limits and checks how it terminated.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ struct RunOptions {
   int descriptors = 0;                                    // RLIMIT_NOFILE; 0: unchanged
   std::string input = {};                                 // path of stdin; empty: /dev/null
   std::vector<std::pair<std::string, std::string>> environment = {};
-  /// Called about every half millisecond with the process id and the time since the start.
+  /// Called about every half millisecond with the process ID and the time since the start.
   std::function<void(int pid, std::chrono::microseconds since)> watch = {};
 };
 
@@ -32,7 +32,7 @@ struct Outcome {
   double seconds = 0;
 };
 
-/// The requirements on how a command ends.
+/// Requirements for the termination of a command.
 struct Rules {
   std::uint64_t max_bytes = std::uint64_t{1500} << 20;
   bool signals_allowed = false;  // true if the attack sent a signal
@@ -42,11 +42,11 @@ struct Rules {
 /// The program under test. Its stdout and stderr are written to files in `folder`.
 class Program {
  public:
-  /// `sanitized`: the program was built with a sanitizer, which needs much additional memory and
-  /// time.
+  /// If `sanitized` is true, the program was built with a sanitizer, which needs much additional
+  /// memory and time.
   Program(std::string path, std::string folder, bool sanitized)
       : path_(std::move(path)), folder_(std::move(folder)), sanitized_(sanitized) {}
-  /// Runs the program with these arguments and waits for its end.
+  /// Runs the program with these arguments and waits until it terminates.
   Outcome operator()(const Arguments& arguments, const RunOptions& options = {}) const;
 
  private:
@@ -54,13 +54,13 @@ class Program {
   bool sanitized_;
 };
 
-/// Describes how the end of a command violates the rules; empty if it does not. The command must
-/// end within the time and memory limits and without a signal. The exit code must be 0, or 1 or 2
-/// with a single line on stderr that begins with "weft: ", has at most 8 KiB and does not mention
-/// "std::". With exit code 0, no printed metric may be NaN or infinite.
+/// Describes how the termination of a command violates the rules; empty if it does not. The command
+/// must terminate within the time and memory limits and without a signal. The exit code must be 0,
+/// 1 or 2. If it is 1 or 2, stderr must contain a single line that begins with "weft: ", has at
+/// most 8 KiB and does not mention "std::". If it is 0, no printed metric may be NaN or infinite.
 std::string find_violation(const Outcome& outcome, const Rules& rules = {});
 
-/// Returns the command line as a user would type it.
+/// Returns the command line in the form in which a user would type it.
 std::string command_line(const Arguments& arguments);
 
 }  // namespace weft::attack

@@ -1,4 +1,4 @@
-// The findings of the attacks.
+// Findings of the attacks.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,16 @@
 
 namespace weft::attack {
 
-/// The settings of an attack.
+/// Settings of an attack.
 struct Budget {
   std::uint64_t seed = 1;
   double seconds = 3;      // duration of each attack
   std::string shim;        // fault injection library; without it, attacks that need it are skipped
-  bool sanitized = false;  // the program was built with a sanitizer: memory is not limited
+  // true if the program was built with a sanitizer; memory is then not limited
+  bool sanitized = false;
 };
 
-/// Measures whether a number of seconds has passed.
+/// Checks whether a number of seconds has passed.
 class Clock {
  public:
   explicit Clock(double seconds) : seconds_(seconds) {}
@@ -37,7 +38,8 @@ class Report {
  public:
   explicit Report(std::string kept) : kept_(std::move(kept)) {}
   void count_run() { ++runs_; }
-  /// Prints a finding. `file` is the input to keep, or empty if no single file caused it.
+  /// Prints a finding. `file` is the input file to keep. It is empty if no single file caused the
+  /// finding.
   void add_finding(const std::string& what, const Arguments& arguments, const Outcome& outcome,
                    const std::string& file = {});
   std::int64_t runs() const { return runs_; }

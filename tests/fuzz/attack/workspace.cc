@@ -46,7 +46,8 @@ Workspace::Workspace(const std::string& program, const std::string& goldens,
   list_readers();
 }
 
-// Writes a copy of a model folder with its tensors in two files, as large models have.
+// Writes a copy of a model folder with its tensors split into two shard files, as is usual for
+// large models.
 void Workspace::shard(const std::string& from, const std::string& to) const {
   fs::create_directories(folder_ / to);
   for (const char* name : {"config.json", "inputs.safetensors"})
@@ -65,7 +66,7 @@ void Workspace::shard(const std::string& from, const std::string& to) const {
         "{\"metadata\": {\"total_size\": 1}, \"weight_map\": {" + index + "}}");
 }
 
-// Adds a SentencePiece tokenizer to the folder of an encoder, in the format of Hugging Face.
+// Adds a SentencePiece tokenizer in the Hugging Face format to an encoder folder.
 void Workspace::add_tokenizer(const std::string& to) const {
   const std::vector<std::string> texts = {read("text.txt"), read("mail.tsv"), read("pairs.tsv"),
                                           read("documents.txt")};

@@ -1,4 +1,4 @@
-// The files and commands that the attacks use.
+// Files and commands that the attacks use.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace weft::attack {
 
-/// The kind of a file, which determines how it is damaged and how its checksums are corrected.
+/// The type of a file determines how it is damaged and how its checksums are corrected.
 enum class Kind { weft, safetensors, json, image, text, binary };
 
 /// A command that reads a file. The argument "{}" is replaced by the path of the file.
@@ -20,14 +20,14 @@ struct Reader {
   Arguments arguments;
 };
 
-/// A training run of one task that ends within a second and saves at every step.
+/// A training run for one task that finishes within a second and saves after every step.
 struct Task {
   std::string name;
   Arguments arguments;  // without --out
 };
 
-/// A folder with a tiny model of every task, which the program itself trained, with texts, images,
-/// tables and adapters, and with Hugging Face folders.
+/// A folder with a tiny model for every task, trained by the program itself, and with texts,
+/// images, tables, adapters and Hugging Face folders.
 class Workspace {
  public:
   /// Creates the files. Throws std::runtime_error if a command of the program fails.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-// The state of the signal handler, which cannot be passed any arguments.
+// State of the signal handlers, which cannot receive arguments of their own.
 struct Watched {
   sigjmp_buf jump;
   pthread_t thread;
@@ -64,7 +64,7 @@ void set_timer(double seconds) {
   setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// Installs signal handlers, their stack and the timer during its lifetime.
+// Installs the signal handlers, their alternate stack and the timer for as long as it exists.
 class Handlers {
  public:
   explicit Handlers(double cpu_seconds) {

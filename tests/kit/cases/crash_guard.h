@@ -1,4 +1,4 @@
-// Lets a test continue after a crash and reports what crashed.
+// Allows a test to continue after a crash, and reports what crashed.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@ namespace weft::testing {
 /// created by `body` are leaked, and `body` should not modify shared objects. Exceptions are passed
 /// on.
 ///
-/// If the test cannot continue (after a crash on another thread, or more than `cpu_seconds` of CPU
-/// time), the program prints `description` to stderr and ends. Only one thread may use this at a
-/// time.
+/// If the test cannot continue (after a crash on another thread, or after more than `cpu_seconds`
+/// of CPU time), prints `description` to stderr and terminates the program. Only one thread may
+/// call this function at a time.
 std::optional<std::string> crash_of(const std::string& description, double cpu_seconds,
                                     const std::function<void()>& body);
 

@@ -1,4 +1,4 @@
-// Programs that output every value, to find the first node that differs between two runs.
+// Programs that output every value, used to find the first node that differs between two runs.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace weft::testing {
 
-/// `program` with the results of all nodes as additional outputs.
+/// A copy of `program` with the results of all nodes as additional outputs.
 struct EveryValue {
   explicit EveryValue(const Program& program);
 

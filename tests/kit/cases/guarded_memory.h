@@ -1,4 +1,4 @@
-// Memory next to an inaccessible page: a kernel that reads or writes one byte beyond its memory
+// Memory next to an inaccessible page. A kernel that reads or writes one byte beyond its memory
 // crashes at that instruction instead of silently accessing adjacent data.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace weft::testing {
 
-/// Which end of the memory touches the inaccessible page.
+/// Selects the end of the memory that touches the inaccessible page.
 enum class Guard {
   after,   // directly after the last byte
   before,  // directly before the first byte
@@ -30,20 +30,20 @@ class GuardedMemory {
   std::size_t bytes() const { return bytes_; }
   /// After this call, writes crash as well.
   void make_read_only();
-  /// False if anything was written between the block and the pages.
+  /// Returns false if anything was written between the block and the inaccessible pages.
   bool pattern_intact() const;
 
  private:
-  std::byte* base_ = nullptr;  // start of the accessible pages
-  std::size_t room_ = 0;       // bytes of the accessible pages
+  std::byte* base_ = nullptr;  // first byte of the accessible pages
+  std::size_t room_ = 0;       // size of the accessible pages in bytes
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
-/// A read-only copy of `tensor` in its own guarded memory, aligned only to its element size, like
-/// tensors of callers may be. An undefined tensor stays undefined.
+/// Returns a read-only copy of `tensor` in guarded memory of its own. Like a caller's tensor, the
+/// copy may be aligned only to its element size. An undefined tensor stays undefined.
 Tensor guarded_copy(const Tensor& tensor, Guard guard);
-/// As above, for a tensor to write into. Every byte is initially 0xA5.
+/// As above, but returns a writable tensor whose bytes are all 0xA5.
 Tensor guarded_empty(DType dtype, const Sizes& sizes, Guard guard);
 
 }  // namespace weft::testing

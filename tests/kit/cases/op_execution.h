@@ -1,5 +1,5 @@
-// Executes a single kernel with full control over its memory, the order of chunks, the wanted
-// outputs and in-place operands.
+// Executes a single kernel with full control over its memory, the order of its chunks, the wanted
+// outputs and the in-place operands.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,37 @@
 
 namespace weft::testing {
 
-/// True if the op has its own kernel: it is not a leaf, an alias or a call.
+/// Returns true if the op has its own kernel, that is, if it is not a leaf, an alias or a call.
 bool has_kernel(const OpRecord& op);
 
 struct OpExecutionOptions {
-  /// Selects the outputs that have a reader; the others have no memory. If empty, all outputs are
-  /// wanted.
+  /// Returns true for outputs that have a reader; the other outputs have no memory. If empty, all
+  /// outputs are wanted.
   std::function<bool(std::size_t)> wanted = {};
   /// If set, inputs, outputs and scratch are in guarded memory, and inputs and outputs are aligned
   /// only to their element size.
   std::optional<Guard> guard = {};
   /// An {output, input} pair that shares memory, as allowed by OpRecord::inplace.
   std::optional<std::pair<int, int>> inplace = {};
-  /// If not 0, the seed of a random order of chunks; otherwise the last chunk runs first.
+  /// If not 0, the seed for a random order of chunks. If 0, the chunks run from last to first.
   std::uint64_t shuffle_seed = 0;
   Precision precision = Precision::highest;
 };
 
 class OpExecution {
  public:
-  /// `like` provides the dtypes and sizes of the outputs.
+  /// `like` determines the dtypes and sizes of the outputs.
   OpExecution(const OpRecord& op, const OpSample& sample, const std::vector<Tensor>& like,
               OpExecutionOptions options = {});
 
-  /// Checks the data, then runs all phases with scratch that is filled with a pattern. Sets
+  /// Checks the data, then runs all phases with scratch memory that is filled with a pattern. Sets
   /// results().
   void execute();
-  /// The outputs. The bytes of an output that is not wanted are meaningless.
+  /// The outputs. The contents of outputs that are not wanted are unspecified.
   const std::vector<Tensor>& results() const { return results_; }
   const Kernel& kernel() const { return kernel_; }
   const KernelRequest& request() const { return request_; }
-  /// False if bytes next to the scratch were written.
+  /// Returns false if the kernel wrote to bytes next to the scratch memory.
   bool scratch_intact() const;
 
  private:

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxScratch = std::size_t{1} << 32;
 
-// Checks scratch sizes and costs for values that the planner and the executor cannot handle.
+// Checks that the scratch sizes and costs are values that the planner and the executor can handle.
 std::string wrong_numbers(const OpRecord& op, const OpExecution& run) {
   const Kernel& kernel = run.kernel();
   if (kernel.shared_scratch > kMaxScratch || kernel.slot_scratch > kMaxScratch) {
@@ -40,7 +40,7 @@ std::string wrong_numbers(const OpRecord& op, const OpExecution& run) {
              : fmt::format("the cost is {} FLOPs and {} bytes", cost.flops, cost.bytes);
 }
 
-// The {output, input} pairs that may share memory in this case.
+// Returns the {output, input} pairs that may share memory in this case.
 std::vector<std::pair<int, int>> possible_inplace(const OpRecord& op, const OpSample& sample,
                                                   const std::vector<Tensor>& results) {
   std::vector<std::pair<int, int>> pairs;
@@ -101,7 +101,8 @@ std::string check_complete(const OpRecord& op) {
       return "it has no definition to derive its gradient from (OpRecord::definition)";
     case Gradient::none:
       if (!op.no_gradient_reason.empty()) break;
-      return "it declares no gradient without a reason (OpRecord::no_gradient_reason)";
+      return "it declares that it has no gradient, but states no reason "
+             "(OpRecord::no_gradient_reason)";
   }
   for (const auto& [output, input] : op.inplace) {
     const bool there = output >= 0 && output < static_cast<int>(op.outputs.size()) && input >= 0 &&
@@ -120,7 +121,7 @@ std::string check_error_sample(const std::shared_ptr<const OpSet>& ops, const Op
   Graph g(ops);
   std::vector<Value> inputs;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
-    // Symbols belong to the sample and are declared again here by name.
+    // Symbols belong to the sample's graph and are declared again in this graph by name.
     const ValueType& t = sample.inputs[i];
     const Shape shape = t.shape.substitute(
         [&](const SymbolPtr& s) -> std::optional<Dim> { return g.dim(s->name); });

@@ -25,9 +25,9 @@ bool all_finite(const Tensor& t) {
   return true;
 }
 
-// The sample converted to double, in its own graph.
+// A copy of the sample in double, in its own graph.
 struct DoubleTwin {
-  // Throws the errors of building the graph.
+  // Propagates the errors that are thrown while the graph is built.
   DoubleTwin(const std::shared_ptr<const OpSet>& ops, const OpRecord& op, const OpSample& sample)
       : graph(ops) {
     for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
@@ -76,10 +76,10 @@ std::string check_file(const std::shared_ptr<const OpSet>& ops, const SessionCas
   return wrong.empty() ? "" : "from a file: " + wrong;
 }
 
-// Symbolic sizes must give the same gradients as numbers.
+// Symbolic sizes must give the same gradients as concrete sizes.
 std::string compare_with_numbers(const OpRecord& op, const OpSample& sample,
                                  const SessionCase& symbolic, Surroundings surroundings) {
-  // With symbols, a tensor that is used for two operands becomes two values.
+  // With symbolic sizes, a tensor that is used for two operands becomes two values.
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const Tensor &one = sample.inputs[j], &other = sample.inputs[i];
@@ -149,7 +149,7 @@ std::string check_differences(const std::shared_ptr<const OpSet>& ops, const OpR
   for (int o = 0; o < twin->node->output_count(); ++o) {
     const Value out = twin->node->output(o);
     if (out.dtype() != DType::f64 || out.shape().numel() == Dim(0)) continue;
-    // Finite differences are impossible for infinities, such as the -inf of a fully masked row.
+    // Finite differences do not exist for infinite values, such as the -inf of a fully masked row.
     if (!all_finite(twin->results[static_cast<std::size_t>(o)])) continue;
     const GradientReport report = check_gradients(out, twin->wrt,
                                                   {.feeds = twin->feeds,

@@ -12,7 +12,7 @@
 namespace weft::testing {
 namespace {
 
-// Names of the kinds of errors.
+// Names of the exception types.
 template <class Kind>
 bool is(const Error& error) {
   return typeid(error) == typeid(Kind);

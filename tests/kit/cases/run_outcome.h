@@ -1,4 +1,4 @@
-// The outcome of running an op, which is tensors or an error, and comparisons of outcomes.
+// The outcome of running an op (tensors or an error) and comparisons of outcomes.
 #pragma once
 
 #include <functional>
@@ -16,22 +16,22 @@ struct RunOutcome {
   std::string message;
   bool failed() const { return !error_kind.empty(); }
   std::string str() const;
-  /// Throws the error again.
+  /// Throws the caught error again.
   [[noreturn]] void rethrow() const;
-  /// This outcome with only the core of the message: its first line, without the op.
+  /// Returns a copy whose error message contains only the core: the first line, without the op.
   RunOutcome core() const;
 };
 
-/// Runs `body` and catches weft::Error. Other exceptions are passed on.
+/// Runs `body` and catches weft::Error. Other exceptions propagate.
 RunOutcome outcome_of(const std::function<std::vector<Tensor>()>& body);
 
 enum class Bits {
   same,           // equal in every byte
-  same_but_nans,  // sign and payload of NaNs may differ
+  same_but_nans,  // the sign and payload of NaNs may differ
 };
 
-/// Returns a description of the difference, or "". An error of `actual` must be of the same kind as
-/// the expected error, and its message must contain that of the expected error.
+/// Returns a description of the difference, or "". If `expected` is an error, `actual` must be an
+/// error of the same type, with a message that contains the expected one.
 std::string difference(const RunOutcome& actual, const RunOutcome& expected, Bits bits);
 
 /// Describes the first element that differs, or returns "".

@@ -100,7 +100,7 @@ class Comparison {
     return wrong.empty() ? "" : "under a memory budget: " + wrong;
   }
 
-  // At medium precision, passes may round a value once for several products.
+  // At medium precision, passes may round a value once and use it in several products.
   RunOutcome expected(bool passes) const {
     if (!passes || precision_ != Precision::medium) return expected_;
     return built_.run(options({.threads = 1}), guard_);

@@ -1,4 +1,4 @@
-// Runs a graph in many ways that must not change its results.
+// Runs a graph under many conditions that must not change its results.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace weft::testing {
 
-/// Runs a case without passes, then poisoned and shuffled, with passes, prepacked, on several
-/// threads, after other runs of the same Session, called in an unusual floating-point environment,
-/// with checks for non-finite values, and under a memory budget, always at the same precision.
-/// Returns where bits (or errors) differ, or "".
+/// Runs a case without passes and then in other ways: poisoned and shuffled, with passes,
+/// prepacked, on several threads, after other runs of the same Session, called in an unusual
+/// floating-point environment, with checks for non-finite values, and under a memory budget. All
+/// runs use the same precision. Returns a description of the first difference in bits or errors, or
+/// "".
 std::string compare_run_variants(const SessionCase& built, Draw& draw);
 
-/// Checks that 1, 2, 3 and 5 threads give the same bits, including those of NaNs.
+/// Checks that 1, 2, 3 and 5 threads give the same bits, including the bits of NaNs.
 std::string compare_threads(const SessionCase& built, Draw& draw);
 
 }  // namespace weft::testing

@@ -15,7 +15,7 @@ struct Range {
   double low = -1.5, high = 1.5;
 };
 
-// The range of the finite elements of a tensor.
+// Returns the range of the finite elements of a tensor.
 std::optional<Range> range_of(const Tensor& t) {
   Range range{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
   for (std::int64_t i = 0; t.defined() && i < t.numel(); ++i) {
@@ -57,7 +57,7 @@ double special_float(Draw& draw, Values values) {
 
 Tensor floats(DType dtype, const Sizes& sizes, Range range, Draw& draw, Values values) {
   if (values != Values::spread && draw.one_in(10)) {
-    // A constant tensor, which passes look for.
+    // Values for constant tensors, because passes look for such tensors.
     static constexpr double kSame[] = {0, -0.0, 1, -1, 2, 0.5, 3};
     const bool special = values != Values::tame && draw.one_in(3);
     return Tensor::full(dtype, sizes, special ? special_float(draw, values) : draw.pick(kSame));
@@ -67,7 +67,7 @@ Tensor floats(DType dtype, const Sizes& sizes, Range range, Draw& draw, Values v
   const std::int64_t n = t.numel();
   if (values == Values::spread) {
     if (range.low == range.high) range = {range.low - 0.5, range.high + 0.5};
-    // The centres of n equal intervals, shuffled and moved a little.
+    // The centres of n equal intervals, shuffled and shifted slightly.
     const double step =
         (range.high - range.low) / static_cast<double>(std::max<std::int64_t>(n, 1));
     for (std::int64_t i = 0; i < n; ++i) {
@@ -96,7 +96,8 @@ std::int64_t extreme(std::int64_t bound, Draw& draw) {
   return draw.pick(choices);
 }
 
-// Integers in [0, bound), or of the whole range if they are not meant as indices.
+// Returns integers in [0, bound), or from the whole range of the dtype if they are not meant as
+// indices.
 Tensor integers(DType dtype, const Sizes& sizes, std::int64_t bound, bool wild, Draw& draw) {
   Tensor t = Tensor::empty(dtype, sizes);
   const int extremes = wild ? (draw.one_in(2) ? 2 : 16) : 0;
@@ -122,7 +123,7 @@ Tensor integers(DType dtype, const Sizes& sizes, std::int64_t bound, bool wild, 
   return t;
 }
 
-// All sizes that occur, as possible bounds of indices.
+// Returns all sizes that occur; each may be the bound of an index.
 std::vector<std::int64_t> sizes_of(const OpSample& sample) {
   std::vector<std::int64_t> all = {1, 2, 3};
   for (const Tensor& t : sample.inputs) {
@@ -134,7 +135,7 @@ std::vector<std::int64_t> sizes_of(const OpSample& sample) {
   return all;
 }
 
-// True if the op's data check accepts the integers of the sample.
+// Returns true if the op's data check accepts the integers of the sample.
 bool passes_check(const OpRecord& op, const OpSample& sample) {
   if (op.kernel == nullptr || !is_legal(op, sample)) return true;
   try {
@@ -157,7 +158,7 @@ bool passes_check(const OpRecord& op, const OpSample& sample) {
   } catch (const DataError&) {
     return false;
   } catch (const Error&) {
-    return true;  // an error that other integers do not avoid
+    return true;  // an error that other integers would not avoid
   }
 }
 

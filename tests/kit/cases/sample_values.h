@@ -1,4 +1,4 @@
-// Elements for the operands of a varied sample.
+// Draws elements for the operands of a varied sample.
 #pragma once
 
 #include "weft/tests/kit/cases/vary_sample.h"
@@ -6,8 +6,9 @@
 namespace weft::testing {
 
 /// Replaces the elements of all inputs of `sample`. Typical values are in the range of `original`,
-/// the sample that was varied, or in that of another of `samples` if `original` has no elements.
-/// Integers that the op's data check rejects are usually drawn again, so that most variations run.
+/// the sample that was varied, or in the range of another one of `samples` if `original` has no
+/// elements. Integers that the op's data check rejects are usually drawn again, so that most
+/// variations run.
 void draw_values(const OpRecord& op, const OpSample& original, const std::vector<OpSample>& samples,
                  OpSample& sample, Draw& draw, Values values);
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 28;
 
-// Returns a value of the same type computed from `x`, or `x` itself if an op does not support its
-// dtype.
+// Returns a value of the same type computed from `x`, or `x` itself if an op does not support the
+// dtype of `x`.
 Value changed_little(Graph& g, Value x, Draw& draw) {
   const Value before = x;
   const auto unary = [&](const char* op) { return g.apply(op, {x}).output(0); };
@@ -53,13 +53,13 @@ Value changed_little(Graph& g, Value x, Draw& draw) {
   return x;
 }
 
-// Adds nodes that use a result: a chain of elementwise ops, perhaps followed by a reduction.
+// Adds nodes that use a result: a chain of elementwise ops, in some cases followed by a reduction.
 Value followed(Graph& g, Value x, Draw& draw) {
   Value y = x;
   const auto next = [&](const char* op, std::vector<Value> operands, Attributes attributes = {}) {
     try {
       y = g.apply(op, std::move(operands), std::move(attributes)).output(0);
-    } catch (const Error&) {  // not for this dtype
+    } catch (const Error&) {  // unsupported dtype
     }
   };
   static constexpr const char* kUnary[] = {"neg", "abs", "relu", "exp", "sigmoid", "logical_not"};
@@ -76,7 +76,7 @@ Value followed(Graph& g, Value x, Draw& draw) {
   return y;
 }
 
-// Operands for a second call of the op, some of them converted to another dtype.
+// Returns operands for a second call of the op, some of them converted to another dtype.
 std::vector<Value> in_other_dtypes(Graph& g, std::vector<Value> operands, Draw& draw) {
   const DType to = draw.pick(std::array{DType::f64, DType::f32, DType::i64, DType::i32, DType::u8});
   const bool all = draw.one_in(3);
@@ -144,13 +144,13 @@ SessionCase::SessionCase(const OpRecord& op, const OpSample& sample,
       for (std::size_t o = 0; o < again.size(); ++o) {
         program_.output("again" + std::to_string(o), followed(graph_, again[o], draw));
       }
-    } catch (const Error&) {  // not for these dtypes
+    } catch (const Error&) {  // unsupported dtypes
     }
   }
   if (neighbours) add_updates(results, draw);
   if (surroundings.gradient_seed != 0) add_gradients(op, results, surroundings.gradient_seed);
   if (symbolic_ == nullptr) return;
-  // Pass the sizes of symbols that no operand determines.
+  // Pass the values of symbols that no operand determines.
   for (const SymbolPtr& s : symbolic_->symbols) {
     const bool shown = std::any_of(operands_.begin(), operands_.end(), [&](const Value& v) {
       return v.defined() && std::any_of(v.shape().begin(), v.shape().end(), [&](const Dim& d) {
@@ -186,7 +186,7 @@ Value SessionCase::operand(std::size_t i, const OpSample& sample,
   return graph_.input(name, {tensor.dtype(), shape});
 }
 
-// Applies the op directly, or in the body of a function that is called.
+// Applies the op directly, or inside a function that is called.
 std::vector<Value> SessionCase::apply(const OpRecord& op, const std::vector<Value>& operands,
                                       const Attributes& attributes, bool in_function) {
   if (!in_function) {
@@ -216,7 +216,7 @@ std::vector<Value> SessionCase::apply(const OpRecord& op, const std::vector<Valu
   return call(graph_, "f", given);
 }
 
-// Results become the new values of parameters of the same type.
+// Uses results as the new values of parameters with the same type.
 void SessionCase::add_updates(const std::vector<Value>& results, Draw& draw) {
   for (const auto& [name, tensor] : parameters_) {
     const Variable variable = graph_.find_variable(name);
@@ -281,7 +281,7 @@ std::vector<Tensor> SessionCase::run_once(Session& session, const RunVariant& wa
     feeds.emplace_back(name, guarded_copy(tensor, way.guard));
   }
   RunOptions run{.dims = dims_};
-  // Inputs that the program does not need may be fed as well.
+  // Inputs that the program does not need may also be fed.
   const auto plan = session.plan(program_, sizes_of(feeds), run);
   std::size_t bytes = plan->arena_bytes;
   for (const PlanOutput& output : plan->outputs) bytes += plan->buffer_of(output.value).bytes;
@@ -300,8 +300,8 @@ std::vector<Tensor> SessionCase::run_once(Session& session, const RunVariant& wa
   return tensors;
 }
 
-// Runs the program with other elements and, for symbolic sizes, also with other sizes. Errors of
-// this run are expected.
+// Runs the program with different elements and, for symbolic sizes, also with different sizes. This
+// run may fail.
 void SessionCase::run_otherwise(Session& session, Draw& draw) const {
   try {
     for (const auto& [name, tensor] : parameters_) {
@@ -328,7 +328,8 @@ void SessionCase::run_otherwise(Session& session, Draw& draw) const {
   }
 }
 
-// Binds the symbols of the graph to the sizes of the sample, or to those in `other` by name.
+// Binds each symbol of the graph to the size with the same name in `other`, or else to its size in
+// the sample.
 Bindings SessionCase::bindings(const Bindings& other) const {
   Bindings bound;
   if (symbolic_ == nullptr) return bound;

@@ -14,36 +14,37 @@
 
 namespace weft::testing {
 
-/// How an operand is provided in the graph.
+/// How the graph provides an operand.
 enum class Role { fed, constant, parameter };
 
-/// Draws a role for each operand: the same for all, or independent ones. If all are constants, the
-/// op is constant-folded.
+/// Draws a role for each operand: either the same role for all operands, or independent ones. If
+/// all operands are constants, the op is constant-folded.
 std::vector<Role> draw_roles(const OpSample& sample, Draw& draw);
 
 /// The graph around the op of a case.
 struct Surroundings {
-  /// The role of each input; if empty, all are fed. With symbolic sizes all inputs must be fed.
+  /// The role of each input; if empty, all inputs are fed. With symbolic sizes all inputs must be
+  /// fed.
   std::vector<Role> roles = {};
   /// If set, sizes are symbols.
   const SymbolicSample* symbolic = nullptr;
-  /// If not 0, the seed of surrounding nodes: operands come from ops that change nothing or little;
-  /// results are used by elementwise ops and reductions, which passes fuse, and as new values of
-  /// parameters; the op may be inside a function.
+  /// If not 0, the seed for surrounding nodes. Operands then come from ops that change nothing or
+  /// little. Results are used by elementwise ops and reductions, with which passes fuse the op, and
+  /// as new values of parameters. The op may be inside a function.
   std::uint64_t neighbours_seed = 0;
-  /// If not 0, the seed for gradients: the outputs are the gradients of one output with respect to
-  /// all floating-point operands.
+  /// If not 0, the seed for gradients. The outputs are then the gradients of one output with
+  /// respect to all floating-point operands.
   std::uint64_t gradient_seed = 0;
   /// The op set of the graph.
   std::shared_ptr<const OpSet> ops = builtin_ops();
 };
 
-/// Conditions of a run, and earlier runs, that must not change its results.
+/// Conditions of a run, including earlier runs, that must not change its results.
 struct RunVariant {
   Guard guard = Guard::after;
-  /// Outputs are in memory of the Session instead of guarded memory.
+  /// If true, outputs are in the Session's memory instead of guarded memory.
   bool own_outputs = false;
-  /// The thread of the caller flushes denormals and rounds down.
+  /// If true, the calling thread flushes denormals to zero and rounds down.
   bool odd_floating_point = false;
   /// If not 0, the seed of earlier runs of the same Session with other values, other sizes and
   /// invalid data.
@@ -53,20 +54,22 @@ struct RunVariant {
 /// A graph with one call of an op, and everything that a Session needs to run it.
 class SessionCase {
  public:
-  /// Throws the errors of building the graph.
+  /// Propagates the errors that are thrown while the graph is built.
   SessionCase(const OpRecord& op, const OpSample& sample, const Surroundings& surroundings = {});
 
   /// Runs the program. Feeds and parameters are in guarded memory, and so are the results unless
-  /// `way` says otherwise. Returns the outputs of the program, then the new values of parameters.
+  /// `way` requests otherwise. Returns the outputs of the program, followed by the new values of
+  /// parameters.
   RunOutcome run(const SessionOptions& options, const RunVariant& way) const;
   RunOutcome run(const SessionOptions& options, Guard guard) const {
     return run(options, RunVariant{.guard = guard});
   }
-  /// Creates a plan without running it, for the sizes in `values` instead of those of the sample if
-  /// given.
+  /// Creates a plan without running it. The sizes come from `values` if given, otherwise from the
+  /// sample.
   std::shared_ptr<const Plan> plan(const SessionOptions& options,
                                    const Bindings* values = nullptr) const;
-  /// True if there is nothing to run: no outputs, or no gradients if they were requested.
+  /// Returns true if there is nothing to run: no outputs, or no gradients although gradients were
+  /// requested.
   bool empty() const { return program_.outputs().empty(); }
   const Program& program() const { return program_; }
   const NamedTensors& parameters() const { return parameters_; }

@@ -10,7 +10,7 @@ namespace {
 // Answers the size comparisons of a shape rule and solves the resulting equations.
 class Unknowns : public DimFacts {
  public:
-  /// If `believe`, the comparison returns true even for sizes that differ.
+  /// If `believe` is true, the comparison returns true even for sizes that differ.
   Unknowns(Equalities equalities, const Bindings& values, bool believe)
       : equalities_(equalities), values_(&values), believe_(believe) {}
 
@@ -18,7 +18,7 @@ class Unknowns : public DimFacts {
     const Dim left = solved(a), right = solved(b);
     if (left == right) return true;
     if (value(left) != value(right)) {
-      // The rule can check numbers, but not symbols.
+      // The rule can check concrete sizes, but not symbolic ones.
       if (!believe_ || (left.is_constant() && right.is_constant())) return false;
       contradicted = true;
       requirements.push_back(left == right);
@@ -45,7 +45,7 @@ class Unknowns : public DimFacts {
  private:
   std::int64_t value(const Dim& dim) const { return dim.evaluate(*values_); }
 
-  // Solves difference == 0 for a symbol in which it is linear.
+  // Solves difference == 0 for a symbol that occurs linearly in it.
   bool solve(const Dim& difference) const {
     for (const SymbolPtr& s : difference.symbols()) {
       const auto with = [&](std::int64_t v) {
@@ -69,7 +69,7 @@ class Unknowns : public DimFacts {
   Equalities equalities_;
   const Bindings* values_;
   bool believe_;
-  mutable std::vector<std::pair<SymbolPtr, Dim>> solutions_;  // without solved symbols
+  mutable std::vector<std::pair<SymbolPtr, Dim>> solutions_;  // does not contain solved symbols
 };
 
 class Symbols {
@@ -147,8 +147,8 @@ std::optional<SymbolicSample> symbolise(const OpRecord& op, const std::vector<Va
   }
   result.attributes = symbols.attributes(attributes);
 
-  // First answer truthfully. If the rule rejects this, it requires equality of sizes that differ
-  // (the sample is invalid) or information that symbols do not provide.
+  // First compare the actual sizes. If the rule rejects them, it requires equality of sizes that
+  // differ (the sample is invalid) or information that symbols do not provide.
   Unknowns unknowns(equalities, symbols.values, false);
   if (!accepts(op, result, unknowns)) {
     unknowns = Unknowns(equalities, symbols.values, true);

@@ -1,5 +1,5 @@
 // Replaces the sizes of a sample by symbols. The relations between sizes are found by querying the
-// shape rule of the op, so this works for every record.
+// op's shape rule, so this works for every record.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace weft::testing {
 
-/// A sample with axes and with Dim and Shape attributes that are polynomials over symbols.
+/// A sample whose axes, and whose Dim and Shape attributes, are polynomials in symbols.
 struct SymbolicSample {
   /// The symbols that occur: "s0", "s1", ...
   std::vector<SymbolPtr> symbols;
   /// The values of the symbols in the sample.
   Bindings values;
-  /// As in the sample; meaningless for absent inputs.
+  /// One type per input of the sample; unspecified for absent inputs.
   std::vector<ValueType> inputs;
   std::vector<char> present;
   Attributes attributes;
@@ -30,17 +30,17 @@ struct SymbolicSample {
 
 enum class Equalities {
   solve,  // equal sizes share one symbol, other sizes are expressions in symbols
-  /// Every axis has its own symbol, and the equations are in `requirements`.
+  /// every axis has its own symbol; the equations are in `requirements`
   require,
 };
 
-/// Replaces the size of every axis by a symbol, except where `keep` returns true; `keep` is called
-/// once per axis and per size in attributes. Returns null if the rule does not accept symbols there
-/// (for example because broadcasting requires sizes of 1).
+/// Replaces the size of every axis by a symbol, except those for which `keep` returns true. `keep`
+/// is called once per axis and once per size in attributes. Returns nullopt if the rule does not
+/// accept symbols there (for example, because broadcasting requires sizes of 1).
 std::optional<SymbolicSample> symbolise(const OpRecord& op, const OpSample& sample,
                                         Equalities equalities,
                                         const std::function<bool(std::int64_t size)>& keep);
-/// As above, for types instead of tensors, as in error samples.
+/// As above, for types instead of tensors. Error samples contain types.
 std::optional<SymbolicSample> symbolise(const OpRecord& op, const std::vector<ValueType>& inputs,
                                         const std::vector<char>& present,
                                         const Attributes& attributes, Equalities equalities,

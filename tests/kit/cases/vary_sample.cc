@@ -47,7 +47,7 @@ double draw_real(Draw& draw, bool extreme) {
   return extreme ? draw.pick(kExtreme) : draw.pick(kUsual);
 }
 
-// Another value of an attribute, which the rule may reject.
+// Returns another value for an attribute, which the rule may reject.
 Attribute other_value(const Attribute& value, Draw& draw, const VaryOptions& options) {
   const bool extreme = draw.one_in(options.extreme_one_in);
   return std::visit(
@@ -83,7 +83,7 @@ Attribute other_value(const Attribute& value, Draw& draw, const VaryOptions& opt
         } else if constexpr (std::is_same_v<T, std::string>) {
           return draw.one_in(20) ? v + "?" : v;
         } else {
-          return v;  // sizes change together with those of the inputs
+          return v;  // these sizes change together with the input sizes
         }
       },
       value);
@@ -103,7 +103,7 @@ void vary_attributes(const OpRecord& op, const std::vector<OpSample>& samples, O
   }
 }
 
-// Removes optional inputs and adds others from other samples.
+// Removes optional inputs, or adds some from other samples.
 void vary_presence(const OpRecord& op, const std::vector<OpSample>& samples, OpSample& sample,
                    Draw& draw) {
   if (!op.inputs.empty() && op.inputs.back().arity == Arity::variadic) {
@@ -151,8 +151,8 @@ void vary_dtypes(OpSample& sample, Draw& draw) {
   sample.attributes = std::move(changed);
 }
 
-// The number of elements of all tensors, at most `limit` + 1; nullopt if sizes are negative or
-// overflow.
+// Returns the total number of elements of all tensors, capped at `limit` + 1, or nullopt if sizes
+// are negative or overflow.
 std::optional<std::int64_t> all_elements(const OpRecord& op, const OpSample& sample) {
   try {
     std::int64_t total = 0;
@@ -187,7 +187,7 @@ bool affordable(const OpRecord& op, const OpSample& sample, const VaryOptions& o
   return op.cost(request).flops <= options.flops;
 }
 
-// The sample with other values for some symbols. The elements are zeros.
+// Returns the sample with different values for some symbols. All elements are zero.
 std::optional<OpSample> with_sizes(const OpSample& sample, const SymbolicSample& symbolic,
                                    const Bindings& values, std::int64_t limit) {
   OpSample changed = sample;
@@ -229,7 +229,7 @@ Bindings other_values(const SymbolicSample& symbolic, Draw& draw, std::int64_t l
 
 OpSample vary_sizes(const OpRecord& op, const OpSample& sample, Draw& draw,
                     const VaryOptions& options) {
-  // Axes of size 1 may broadcast, so they are kept as numbers in some cases.
+  // Axes of size 1 may broadcast, so in some cases their sizes stay concrete.
   const int kept = draw.one_in(4) ? 0 : 2;
   auto symbolic = symbolise(op, sample, Equalities::solve, [&](std::int64_t size) {
     return size == 1 && (kept == 0 || !draw.one_in(kept));
@@ -253,7 +253,7 @@ OpSample vary_sizes(const OpRecord& op, const OpSample& sample, Draw& draw,
 
 std::int64_t draw_size(Draw& draw) {
   static constexpr std::int64_t kSmall[] = {0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5};
-  // Around the vector lengths of 16 to 64 bytes, and around block sizes.
+  // Sizes near vector lengths (16 to 64 bytes) and block sizes.
   static constexpr std::int64_t kLanes[] = {3,  4,  5,  7,  8,  9,  15, 16,  17,  31,
                                             32, 33, 63, 64, 65, 79, 96, 127, 128, 129};
   static constexpr std::int64_t kPrimes[] = {7, 11, 13, 19, 23, 37, 53, 61, 97, 131, 257, 509};
@@ -295,7 +295,7 @@ bool is_legal(const OpRecord& op, const OpSample& sample) {
 
 namespace {
 
-// Collectives run with a single rank here.
+// Collectives run on a single rank here.
 void keep_ranks(const OpRecord& op, OpSample& sample) {
   if (op.has(Trait::collective)) sample.attributes.set("ranks", std::int64_t{1});
 }
@@ -306,7 +306,7 @@ OpSample vary_sample(const OpRecord& op, const std::vector<OpSample>& samples, D
                      const VaryOptions& options) {
   const OpSample original = draw.pick(samples);
   OpSample sample = original;
-  // Apply one change after the other. A change that the rule rejects is usually undone.
+  // Apply the changes one after the other. A change that the rule rejects is usually undone.
   const auto attempt = [&](const auto& change) {
     for (int i = 0; i < 3; ++i) {
       OpSample changed = sample;

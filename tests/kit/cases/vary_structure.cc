@@ -8,8 +8,8 @@ namespace {
 
 struct AxisChange {
   bool add;
-  std::int64_t at;    // beyond the end means at the end
-  std::int64_t size;  // of the new axis
+  std::int64_t at;    // a position beyond the end means the end
+  std::int64_t size;  // size of the new axis
 };
 
 template <class List>
@@ -22,7 +22,7 @@ void change(List& list, const AxisChange& axis) {
   }
 }
 
-// The axis numbers after the change.
+// Adapts axis numbers to the change.
 void move_axes(std::vector<std::int64_t>& axes, const AxisChange& axis, bool is_order) {
   if (!axis.add && is_order) axes.erase(std::find(axes.begin(), axes.end(), axis.at));
   for (std::int64_t& a : axes) {
@@ -78,7 +78,7 @@ void vary_broadcasting(OpSample& sample, Draw& draw) {
   Sizes sizes = t.sizes();
   const std::int64_t at = draw.below(std::ssize(sizes));
   if (draw.one_in(4)) {
-    sizes.erase(sizes.begin() + at);  // a missing axis broadcasts too
+    sizes.erase(sizes.begin() + at);  // a missing axis also broadcasts
   } else {
     sizes[static_cast<std::size_t>(at)] = 1;
   }

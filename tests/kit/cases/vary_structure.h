@@ -1,23 +1,24 @@
-// Variations of a sample other than sizes: ranks, broadcasting, one tensor for two operands, and
-// calls that are invalid for every op.
+// Variations of a sample that do not concern sizes: ranks, broadcasting, one tensor for two
+// operands, and calls that are invalid for every op.
 #pragma once
 
 #include "weft/tests/kit/cases/vary_sample.h"
 
 namespace weft::testing {
 
-/// Adds or removes one axis of all inputs or of some. Attributes that refer to axes are adapted, or
-/// not. The shape rule may reject the result.
+/// Adds one axis to all or some of the inputs, or removes one. Attributes that refer to axes are
+/// adapted in some cases. The shape rule may reject the result.
 void vary_rank(OpSample& sample, Draw& draw);
 
-/// Sets an axis of one input to size 1, which may broadcast. The shape rule may reject the result.
+/// Sets the size of one axis of one input to 1, which may broadcast. The shape rule may reject the
+/// result.
 void vary_broadcasting(OpSample& sample, Draw& draw);
 
-/// Sometimes replaces inputs of the same type by a single tensor.
+/// In some cases, replaces several inputs of the same type by a single tensor.
 void share_operands(OpSample& sample, Draw& draw);
 
-/// Makes the call invalid for every op: an operand too many or too few, an unknown attribute, or an
-/// attribute of the wrong type.
+/// Makes the call invalid for every op: one operand too many or too few, an unknown attribute, or
+/// an attribute of the wrong type.
 void break_structure(const OpRecord& op, OpSample& sample, Draw& draw);
 
 }  // namespace weft::testing
