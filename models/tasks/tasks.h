@@ -32,9 +32,9 @@ struct LoadedModel {
   std::unique_ptr<TrainedModel> model;
 };
 /// Loads the model in a .weft file or in a Hugging Face folder, whatever its task. Callers need not
-/// distinguish the two, except that a model from a folder cannot be trained. Throws as read_model,
-/// hf::read_folder and Task::from_folder; FormatError if there is no trained model, or if its task
-/// or class is not supported.
+/// distinguish the two, except that a model from a folder cannot be trained. Throws the same
+/// exceptions as read_model, hf::read_folder and Task::from_folder; FormatError if there is no
+/// trained model, or if its task or class is not supported.
 LoadedModel load_any_model(const std::string& path);
 /// As load_any_model(), for one use of the model. Throws FormatError, which lists the supported
 /// uses, if `use` is not one of them.
@@ -46,7 +46,7 @@ LoadedModel load_model_for(Use use, const std::string& path);
 /// the model overrides them. Quantised weights are written as f32. The folder is written completely
 /// or not at all; an existing model folder is replaced. Throws ArgumentError, naming the field,
 /// head or part, if transformers has no class for it, and for a model with adapters, which must be
-/// merged first; as hf::check_folder_target(); IoError.
+/// merged first; also throws the same exceptions as hf::check_folder_target(); IoError.
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options = {});
 

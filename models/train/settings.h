@@ -92,7 +92,8 @@ struct TrainSettings {
   /// Returns the list of all fields with their help texts.
   static const FieldList<TrainSettings>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
+  /// under the same conditions as check().
   static TrainSettings from_json(std::string_view json);
   friend bool operator==(const TrainSettings&, const TrainSettings&) = default;
 };

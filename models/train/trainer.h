@@ -212,7 +212,8 @@ class Trainer {
   Results run_step(BatchPrefetcher& batches, std::int64_t& items);
   /// Throws the DataError that ends a diverged run, because of `what` ("the loss is nan").
   [[noreturn]] void throw_diverged(const std::string& what, std::int64_t step) const;
-  /// Throws like throw_diverged() if a variable that is about to be saved is not finite.
+  /// Throws the same exceptions as throw_diverged() if a variable that is about to be saved is not
+  /// finite.
   void check_variables(std::int64_t step) const;
 
   Session& session_;

@@ -28,7 +28,7 @@ Pretrained read_folder(const std::string& path) {
           : hf::build_model(graph, folder.config, hf::minimal_inputs(folder.config));
   if (!model.family) {
     throw FormatError(
-        fmt::format("{} holds a {} (model_type \"{}\"): training cannot start from such a model",
+        fmt::format("{} contains a {} (model_type \"{}\"): training cannot start from such a model",
                     path, model.architecture, model.model_type));
   }
   Pretrained result{.source = path, .config = *model.family};
@@ -45,7 +45,7 @@ Pretrained read_folder(const std::string& path) {
   return result;
 }
 
-/// Returns the configuration in an attachment; the type of the attachment determines the family.
+/// Returns the config in an attachment. The attachment type determines the model family.
 template <class... Configs>
 FamilyConfig read_config(const Attachment& part, const std::string& path,
                          const std::variant<Configs...>&) {
@@ -56,7 +56,7 @@ FamilyConfig read_config(const Attachment& part, const std::string& path,
        ...));
   if (found) return *std::move(found);
   throw FormatError(
-      fmt::format("{} holds no trained model: its configuration is a '{}'", path, part.type));
+      fmt::format("{} contains no trained model: its configuration type is '{}'", path, part.type));
 }
 
 Pretrained read_file(const std::string& path, bool quantized) {
@@ -65,7 +65,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
   const Attachment* config = find(kConfigPart);
   if (config == nullptr) {
     throw FormatError(fmt::format(
-        "{} holds no trained model: it lacks the attachment '{}' (weft train writes it)", path,
+        "{} contains no trained model: the attachment '{}' is missing (weft train writes it)", path,
         kConfigPart));
   }
   if (find(kLoraPart) != nullptr) {
@@ -74,7 +74,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
   }
   if (!quantized && is_quantized(file.graph())) {
     throw ArgumentError(fmt::format(
-        "the weights in {} are quantised, so small updates would be lost in rounding: start from "
+        "the weights in {} are quantised, so small updates would be rounded away: start from "
         "the original file, or train adapters (--lora-rank)",
         path));
   }
@@ -88,7 +88,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
   for (const Variable& variable : file.graph().variables())
     result.narrow_caches |=
         variable.info().kind == VariableKind::cache && variable.dtype() == DType::bf16;
-  result.text.missing = fmt::format("{} holds no tokenizer", path);
+  result.text.missing = fmt::format("{} contains no tokenizer", path);
   if (const Attachment* tokenizer = find(kTokenizerPart))
     result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);
   if (const Attachment* head = find(kHeadPart)) result.head = *head;
@@ -113,7 +113,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
 }  // namespace
 
 void Pretrained::wrong_family(std::string_view wanted) const {
-  throw FormatError(fmt::format("{} holds {}, which is {} {}, not {} {}", source, about,
+  throw FormatError(fmt::format("{} contains {}, which is {} {}, not {} {}", source, about,
                                 config.index() == 1 || config.index() == 2 ? "an" : "a",
                                 family_name(config), wanted.starts_with('e') ? "an" : "a", wanted));
 }

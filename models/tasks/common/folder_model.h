@@ -70,7 +70,8 @@ struct FolderReport {
   std::vector<std::string> notes;  // messages for users; usually empty
 };
 
-/// Writes `folder`, the description of `model` by its task, to `path`. Throws as save_folder().
+/// Writes `folder`, the description of `model` by its task, to `path`. Throws the same exceptions
+/// as save_folder().
 FolderReport write_folder(const std::string& path, const TrainedModel& model, FolderModel folder,
                           const FolderOptions& options);
 

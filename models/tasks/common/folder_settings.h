@@ -15,7 +15,7 @@ inline constexpr const char* kGenerationPart = "model.generation";
 
 /// Reads the generation settings of a folder, including the special ids around texts. If the files
 /// of the tokenizer do not specify these ids, the defaults of its transformers class are used.
-/// Throws as hf::read_generation_config.
+/// Throws the same exceptions as hf::read_generation_config.
 GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokenizer& text);
 
 /// Throws ArgumentError if the tokenizer has more ids than an embedding table with `rows` rows.

@@ -14,7 +14,8 @@ struct ImageParts {
   ImageData data;
   ImageSet train, validation;
 };
-/// Loads the images at `path` and splits off the validation set. Throws as load_image_data.
+/// Loads the images at `path` and splits off the validation set. Throws the same exceptions as
+/// load_image_data.
 ImageParts load_image_parts(const std::string& path, const ImageSize& size,
                             const TrainSettings& settings);
 

@@ -155,19 +155,21 @@ class Task {
   /// arguments name. Throws ArgumentError for arguments that make no sense, DataError and
   /// FormatError for invalid files.
   virtual std::unique_ptr<TaskRun> start(const TaskArguments& args) const = 0;
-  /// Combines a model of the task with the data that `options` name. Throws as start().
+  /// Combines a model of the task with the data that `options` name. Throws the same exceptions as
+  /// start().
   virtual std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                         const OptionValues& options) const = 0;
 
   /// Returns the model in a Hugging Face folder, with the inputs and programs that the uses below
   /// need; it cannot be trained. Returns null if the class of the folder does not belong to the
   /// task. Throws ArgumentError for an unsupported config and for a tokenizer that does not fit the
-  /// model, FormatError if a required tokenizer is missing, and as hf::load_weights.
+  /// model, FormatError if a required tokenizer is missing, and the same exceptions as
+  /// hf::load_weights.
   virtual std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                                     const FolderTokenizer& text) const;
 
   /// The inverse of from_folder(), for any model of the task: returns its description as a Hugging
-  /// Face folder, without the weights. Throws ArgumentError that names the part of the model for
+  /// Face folder, without the weights. Throws an ArgumentError that names the part of the model for
   /// which transformers has no class.
   virtual FolderModel to_folder(const TrainedModel& model) const = 0;
 
@@ -246,8 +248,8 @@ template <class Config>
 Config base_config(const Config& preset, const TaskArguments& args) {
   return args.from ? args.from->config_of<Config>() : preset;
 }
-/// Returns `base` with the given config fields. Throws ArgumentError for illegal values, and as
-/// args.check_size.
+/// Returns `base` with the given config fields. Throws ArgumentError for illegal values, and the
+/// same exceptions as args.check_size.
 template <class Config>
 Config chosen_config(const Config& base, const TaskArguments& args) {
   const Config config = Config::fields().with(base, args.model);
@@ -304,8 +306,8 @@ std::unique_ptr<Model> model_as(std::unique_ptr<TrainedModel> model) {
   return std::unique_ptr<Model>(known);
 }
 
-/// Returns `value`, the value of a metric. Throws DataError that names `what` ("the perplexity") if
-/// it is NaN or infinite.
+/// Returns `value`, the value of a metric. Throws a DataError that names `what` ("the perplexity")
+/// if it is NaN or infinite.
 double require_finite(double value, std::string_view what);
 
 }  // namespace weft

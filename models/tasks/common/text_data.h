@@ -20,8 +20,8 @@ inline constexpr const char* kDataRequired = "--data is required: files of label
 /// --split-seed.
 TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help);
 
-/// Reads the lines of --data, or of `paths`. Throws ArgumentError if --data was not given, and as
-/// read_labelled_text.
+/// Reads the lines of --data, or of `paths`. Throws ArgumentError if --data was not given, and the
+/// same exceptions as read_labelled_text.
 LabelledText labelled_data(const OptionValues& values);
 LabelledText labelled_data(const OptionValues& values, const std::vector<std::string>& paths);
 
@@ -31,8 +31,8 @@ LabelledText labelled_data(const OptionValues& values, const std::vector<std::st
 struct LabelledParts {
   LabelledText train, held_out;
 };
-/// Reads and splits the labelled data. Throws ArgumentError if --data was not given, and as
-/// read_labelled_text.
+/// Reads and splits the labelled data. Throws ArgumentError if --data was not given, and the same
+/// exceptions as read_labelled_text.
 LabelledParts labelled_parts(const OptionValues& values);
 /// The value of --held-out: "test" or "validation".
 std::string held_out_part(const OptionValues& values);
@@ -45,7 +45,7 @@ struct NewEncoder {
 };
 /// Returns the encoder that the arguments describe, based on `base`. Its tokenizer is that of the
 /// weights to start from, or else the one of --tokenizer and --vocab, learned from `texts`. Throws
-/// as encoder_tokenizer, tokenizer_choice, make_tokenizer and chosen_config.
+/// the same exceptions as encoder_tokenizer, tokenizer_choice, make_tokenizer and chosen_config.
 NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
                        const std::function<std::vector<std::string>()>& texts);
 /// Returns the tokenizer of an encoder to start from. Throws FormatError if it lacks [CLS], [SEP]

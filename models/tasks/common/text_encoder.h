@@ -35,10 +35,10 @@ ChoiceNames choice_names(TextPooling);
 struct TextVectors {
   TextPooling pooling = TextPooling::mean;
 
-  /// All fields with their help texts.
+  /// Returns all fields with their help texts.
   static const FieldList<TextVectors>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field.
+  /// Throws FormatError if a field is missing, unknown or of the wrong type.
   static TextVectors from_json(std::string_view json);
 };
 
@@ -54,7 +54,7 @@ struct TextEncoder : ModelKind<TextEncoder> {
   std::optional<TextReading> reading;  // for encoders from folders
   TextVectors vectors;
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
@@ -88,7 +88,7 @@ struct EmbedOptions {
 
 /// Returns the vectors of the texts, f32 [texts, width], in the order of the texts. Texts of
 /// similar length are batched together, so that there is little padding. `session` runs the
-/// encoder's graph with its store. Throws as TextReader::rows.
+/// encoder's graph with its store. Throws the same exceptions as TextReader::rows.
 Tensor embed(Session& session, const TextEncoder& encoder, std::span<const std::string> texts,
              const EmbedOptions& options = {});
 /// The vectors that embed() returns, and the total number of tokens in the texts.

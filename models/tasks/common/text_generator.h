@@ -94,17 +94,18 @@ class TextGenerator {
   virtual bool continues() const = 0;
   /// Maximum number of ids of a prompt.
   virtual std::int64_t context() const = 0;
-  /// Encodes a prompt, with the special ids that the model expects around it. Throws as
-  /// Tokenizer::encode; DataError if there are no ids.
+  /// Encodes a prompt, with the special ids that the model expects around it. Throws the same
+  /// exceptions as Tokenizer::encode; DataError if there are no ids.
   virtual TokenIds read(std::string_view text) const = 0;
   /// Encodes all prompts. Throws FormatError if there is no tokenizer, TextError for a prompt that
   /// cannot be encoded.
   std::vector<TokenIds> read_all(const std::vector<std::string>& texts) const;
   /// Encodes a text as output of the model. Encoder-decoders may have a separate tokenizer for
-  /// outputs (Tokenizer::targets()). Throws as read().
+  /// outputs (Tokenizer::targets()). Throws the same exceptions as read().
   virtual TokenIds read_output(std::string_view text) const { return read(text); }
   /// Encodes a text that continues another one: without special ids around it, and starting a new
-  /// word only if the text begins with a space. For decoders. Throws as Tokenizer::encode.
+  /// word only if the text begins with a space. For decoders. Throws the same exceptions as
+  /// Tokenizer::encode.
   virtual TokenIds encode_continuation(std::string_view text) const { return read_output(text); }
   /// Returns the default options for a prompt, limited to the positions of the model.
   virtual GenerationOptions usual(const TokenIds& prompt) const = 0;
@@ -128,15 +129,15 @@ class TextGenerator {
   virtual std::int64_t reused() const { return 0; }
 
   /// Encodes and generates all further texts according to a task in settings(), such as
-  /// "summarization". Throws ArgumentError as GenerationSettings::task(), and if there are no
-  /// settings.
+  /// "summarization". Throws ArgumentError under the same conditions as GenerationSettings::task(),
+  /// and if there are no settings.
   void set_task(std::string_view name);
 
   /// Continues or answers every text. Returns the results in the order of the texts, best first;
   /// the options specify the number of results per text. Texts of similar length are batched, and
   /// each result is the same as for the text alone. Throws TextError for a prompt that cannot be
   /// encoded, or that leaves no room for output within context() (unless the window slides or
-  /// on_cut is set), and as search().
+  /// on_cut is set), and the same exceptions as search().
   std::vector<WrittenText> write(const std::vector<std::string>& texts,
                                  const WriteOptions& options = {}, const OnText& on_text = {});
   /// As write(), for ids as read() returns them.
@@ -146,7 +147,7 @@ class TextGenerator {
   /// that cannot be encoded, has no ids to score, or is too long if on_cut is not set.
   std::vector<ScoredText> score_texts(const std::vector<TextToScore>& texts,
                                       const ScoreOptions& options = {});
-  /// Encodes a text to score. Throws as score_texts().
+  /// Encodes a text to score. Throws the same exceptions as score_texts().
   Continuation read_continuation(const TextToScore& text) const;
   /// As score_texts(), for ids. Truncates `continuations` to the ids that were scored.
   std::vector<ContinuationScore> score_ids(std::vector<Continuation>& continuations,
@@ -158,7 +159,8 @@ class TextGenerator {
   /// The prompts that write_ids() continues: those that are too long are truncated. Throws
   /// TextError for a prompt that is too long if on_cut is not set.
   std::vector<TokenIds> fitted(std::vector<TokenIds> prompts, const WriteOptions& options) const;
-  /// The options that write() uses for `prompt`. Throws as GenerationOptions::check().
+  /// The options that write() uses for `prompt`. Throws the same exceptions as
+  /// GenerationOptions::check().
   GenerationOptions options_for(const TokenIds& prompt, const WriteOptions& options) const;
 
  protected:

@@ -16,7 +16,7 @@ inline constexpr const char* kTokenFilesHelp =
     "corpus=0.7";
 
 /// Opens the token files that `paths` name; returns none if all paths are texts. Throws
-/// ArgumentError if only some paths are token files, and as open_token_sources.
+/// ArgumentError if only some paths are token files, and the same exceptions as open_token_sources.
 std::vector<TokenSource> token_sources(const std::vector<std::string>& paths);
 
 /// Returns the tokenizer that the token files were made with. Weights to start from must have the
@@ -30,7 +30,7 @@ struct TokenSetSplit {
 };
 /// Splits every source: about `validation_fraction` at its end is for validation, the rest for
 /// training. Throws DataError if the tokenizer of a source is not `tokenizer`, that of the model,
-/// and as split_tokens.
+/// and the same exceptions as split_tokens.
 TokenSetSplit split_sources(const std::vector<TokenSource>& sources, const Tokenizer& tokenizer,
                             double validation_fraction);
 

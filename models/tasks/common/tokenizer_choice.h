@@ -60,7 +60,7 @@ struct TokenizerNeeds {
   std::int64_t default_vocab = 4000;
 };
 /// Trains or reads the tokenizer, with a note if the texts yield fewer pieces than requested.
-/// Throws as train_tokenizer, read_tokenizer, CharacterTokenizer::from_text.
+/// Throws the same exceptions as train_tokenizer, read_tokenizer, CharacterTokenizer::from_text.
 LearnedTokenizer make_tokenizer(const TokenizerChoice& choice, const TokenizerNeeds& needs);
 
 }  // namespace weft

@@ -31,7 +31,7 @@ struct ImageClassifier : ModelKind<ImageClassifier> {
   ImageInfo images;                // class names, and the normalisation of pixels
   ImageAugmentation augmentation;  // for training images
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
   const std::vector<std::string>& classes() const { return images.classes; }
@@ -55,7 +55,7 @@ ImageClassifier build_image_classifier(const VitConfig& config,
 /// DeiTForImageClassification, DeiTForImageClassificationWithTeacher), or null if the folder holds
 /// another class. The model has the programs "evaluate" and "classify" only. Throws FormatError if
 /// there is no preprocessor_config.json, which specifies the normalisation of pixels, ArgumentError
-/// for an unsupported config, and as hf::load_weights.
+/// for an unsupported config, and the same exceptions as hf::load_weights.
 std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder);
 
 /// Returns the model in Hugging Face layout.

@@ -35,7 +35,7 @@ struct MaskedImageModel : ModelKind<MaskedImageModel> {
   ImageAugmentation augmentation;  // for training images
   PatchMasking masking;
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
   ImageSize image_size() const {

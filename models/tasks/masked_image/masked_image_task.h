@@ -32,7 +32,7 @@ struct MaskedImageBaselines {
   /// prediction that does not depend on the image.
   double training_median = 0;
 };
-/// Computes the baselines. Throws as masked_image_loss, for either set.
+/// Computes the baselines. Throws the same exceptions as masked_image_loss, for either set.
 MaskedImageBaselines masked_image_baselines(const MaskedImageModel& model, const ImageSet& train,
                                             const ImageSet& held_out);
 

@@ -24,20 +24,22 @@ struct PretrainingModel : ModelKind<PretrainingModel> {
   PretrainingOptions options;
   std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
-/// `config` and `tokenizer` differ in vocabulary size or padding id, and as build_pretraining.
+/// `config` and `tokenizer` differ in vocabulary size or padding id, and the same exceptions as
+/// build_pretraining.
 PretrainingModel build_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                          const TrainSettings& settings,
                                          const PretrainingOptions& options = {});
 
 /// Returns the masked language model in a Hugging Face folder (classes ...ForMaskedLM,
 /// BertForPreTraining and AlbertForPreTraining), or null if the folder holds another class. The
-/// model has the program "evaluate" of the objective mlm only. Throws as read_folder_encoder.
+/// model has the program "evaluate" of the objective mlm only. Throws the same exceptions as
+/// read_folder_encoder.
 std::unique_ptr<PretrainingModel> masked_language_model_of(const hf::Folder& folder,
                                                            const FolderTokenizer& text);
 

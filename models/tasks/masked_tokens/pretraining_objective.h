@@ -32,12 +32,13 @@ struct PretrainingOptions {
   /// For rtd: weight of the detection loss. The loss of the generator has weight 1.
   double replaced_weight = 50;
 
-  /// Throws ArgumentError that names the field, its value and the allowed values.
+  /// Throws an ArgumentError that names the field, its value and the allowed values.
   void check() const;
-  /// All fields with their help texts.
+  /// Returns all fields with their help texts.
   static const FieldList<PretrainingOptions>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
+  /// under the same conditions as check().
   static PretrainingOptions from_json(std::string_view json);
   friend bool operator==(const PretrainingOptions&, const PretrainingOptions&) = default;
 };

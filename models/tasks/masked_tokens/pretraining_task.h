@@ -48,8 +48,9 @@ TrainTask pretraining_task(Session& session, const PretrainingModel& model,
 TrainTask pretraining_task(Session& session, const PretrainingModel& model,
                            const SentencePairs& train, const SentencePairs* held_out);
 
-/// Returns a source of sentence pairs that fill the context of the model. Throws ArgumentError as
-/// SentencePairs, and if the objective of the model does not use pairs.
+/// Returns a source of sentence pairs that fill the context of the model. Throws ArgumentError
+/// under the same conditions as SentencePairs, and if the objective of the model does not use
+/// pairs.
 SentencePairs sentence_pairs(const PretrainingModel& model,
                              std::span<const std::vector<std::string>> documents);
 

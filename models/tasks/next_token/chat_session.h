@@ -61,16 +61,17 @@ class ChatSession {
  public:
   /// The writer must outlive the conversation and must not be used for anything else meanwhile. An
   /// answer ends with the end-of-turn mark of `format`, or as the settings of the model specify.
-  /// Throws ArgumentError for a writer that does not continue prompts; as ChatFormat::render if
-  /// there is a system message that the format does not support.
+  /// Throws ArgumentError for a writer that does not continue prompts; also throws the same
+  /// exceptions as ChatFormat::render if there is a system message that the format does not
+  /// support.
   ChatSession(TextGenerator& writer, ChatFormat format, ChatSettings settings = {});
   /// Uses the chat format of the model. Throws ArgumentError if it is unknown.
   explicit ChatSession(TextGenerator& writer, ChatSettings settings = {});
 
   /// Answers `message`. `on_text` receives the answer while it is generated, never half a
   /// character. If it returns false, generation stops, and the answer up to there, in whole
-  /// characters, stays in the conversation. Throws ContextFullError, and as ChatFormat::render; the
-  /// conversation is then unchanged.
+  /// characters, stays in the conversation. Throws ContextFullError, and the same exceptions as
+  /// ChatFormat::render; the conversation is then unchanged.
   ChatAnswer say(const std::string& message,
                  const std::function<bool(std::string_view text)>& on_text = {});
 

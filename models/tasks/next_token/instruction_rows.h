@@ -31,7 +31,7 @@ struct InstructionExample {
 
   std::int64_t counted() const;
 };
-/// Encodes a conversation with encode_chat. Throws as encode_chat.
+/// Encodes a conversation with encode_chat. Throws the same exceptions as encode_chat.
 InstructionExample make_example(const Tokenizer& tokenizer, const ChatFormat& format,
                                 const Conversation& turns,
                                 InstructionLoss loss = InstructionLoss::answers);
@@ -63,7 +63,7 @@ class InstructionRows {
   std::int64_t counted() const { return counted_; }
 
   /// A training batch of `rows` rows, padded to `context`. Every row occurs once per epoch, in an
-  /// order that is drawn for each epoch. Throws as Epochs::examples.
+  /// order that is drawn for each epoch. Throws the same exceptions as Epochs::examples.
   InstructionBatch batch(std::int64_t rows, const BatchPart& part) const;
   /// At most `count` rows from row `first` on, padded to the longest of them.
   InstructionBatch in_order(std::int64_t first, std::int64_t count) const;

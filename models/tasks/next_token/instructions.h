@@ -16,8 +16,8 @@ namespace WEFT_API weft {
 /// format, and generation with it ends answers as the format does. "train" and "evaluate" have the
 /// inputs of InstructionBatch, and their loss is the mean over the counted targets. The tokenizer
 /// is not changed: a mark of the format that it has no id for ("<|im_end|>" of ChatML with the
-/// tokenizer of GPT-2) is encoded as text, which also works with frozen embeddings. Throws as
-/// build_language_model.
+/// tokenizer of GPT-2) is encoded as text, which also works with frozen embeddings. Throws the same
+/// exceptions as build_language_model.
 LanguageModel build_instructed_model(const GptConfig& config, const Tokenizer& tokenizer,
                                      const ChatFormat& format, const TrainSettings& settings);
 

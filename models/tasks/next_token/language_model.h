@@ -59,8 +59,8 @@ LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tok
 
 /// Returns the decoder in a Hugging Face folder, or null if its class is not a language model of
 /// the GPT family. Throws ArgumentError for an unsupported config or unsupported generation
-/// settings, and for a tokenizer with more ids than the embedding table has rows; as
-/// hf::load_weights.
+/// settings, and for a tokenizer with more ids than the embedding table has rows; also throws the
+/// same exceptions as hf::load_weights.
 std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
                                                  const FolderTokenizer& text);
 

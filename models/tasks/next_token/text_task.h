@@ -19,7 +19,8 @@ struct TextParts {
   std::string_view train, validation;
 };
 /// Splits `text` (UTF-8), which must outlive the parts: the first floor(characters * (1 -
-/// validation_fraction)) characters are the training part. Throws ArgumentError as TextData.
+/// validation_fraction)) characters are the training part. Throws ArgumentError under the same
+/// conditions as TextData.
 TextParts split_text(std::string_view text, double validation_fraction);
 
 /// The ids of the training and validation parts.
@@ -33,8 +34,8 @@ struct LanguageData {
 /// Splits and encodes a text.
 LanguageData read_text(const LanguageModel& model, std::string_view text);
 /// Reads token files, which must have been made with the tokenizer of the model (DataError). A part
-/// of every source is held out; these parts together are the validation set. Throws as
-/// split_tokens.
+/// of every source is held out; these parts together are the validation set. Throws the same
+/// exceptions as split_tokens.
 LanguageData read_tokens(const LanguageModel& model, std::span<const TokenSource> sources);
 
 /// Returns the mean loss of `evaluate`, a program of a language model, over validation windows of

@@ -21,11 +21,11 @@ Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tok
                                    std::int64_t least_rows = 0,
                                    SourceLocation loc = SourceLocation::current());
 
-/// Splits documents into passages for `model`. Throws ArgumentError as Passages, and for a model
-/// that is trained on pairs.
+/// Splits documents into passages for `model`. Throws ArgumentError under the same conditions as
+/// Passages, and for a model that is trained on pairs.
 Passages make_passages(const Seq2SeqModel& model, std::span<const TextDocument> documents);
-/// As above, for token files. Throws as TokenPassages; ArgumentError for an objective that works on
-/// sentences.
+/// As above, for token files. Throws the same exceptions as TokenPassages; ArgumentError for an
+/// objective that works on sentences.
 TokenPassages make_passages(const Seq2SeqModel& model, std::vector<TokenSetPart> parts);
 
 /// A training task on random passages: settings.batch / passage of them per step, the same number

@@ -46,7 +46,7 @@ struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
   /// file.
   std::string no_tokenizer;
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
   Seq2SeqPrograms decoding() const;
@@ -59,7 +59,7 @@ struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
 /// create its variables. Vocabulary, padding id and the start id of the decoder (the padding id,
 /// too) come from the tokenizer and replace those of `config`. `least_rows`: minimum number of rows
 /// of the embedding table, for weights to start from with more rows than there are ids. Throws
-/// ArgumentError as EncoderDecoder and with_ends().
+/// ArgumentError under the same conditions as EncoderDecoder and with_ends().
 Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
                               const TrainSettings& settings, std::int64_t least_rows = 0,
                               SourceLocation loc = SourceLocation::current());
@@ -67,7 +67,7 @@ Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& toke
 /// Returns the encoder-decoder in a Hugging Face folder. Returns null if its class is not an
 /// encoder-decoder, or has no head that generates text. Throws ArgumentError for an unsupported
 /// config or unsupported generation settings, and for a tokenizer with more ids than the embedding
-/// table has rows; as hf::load_weights.
+/// table has rows; also throws the same exceptions as hf::load_weights.
 std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 

@@ -23,7 +23,7 @@ struct EncodedPairs {
 EncodedPairs encode_pairs(const std::vector<TextPair>& pairs, const Seq2SeqModel& model);
 
 /// Batches pairs for training, with up to settings.batch tokens on one side. Throws ArgumentError
-/// as PairBatches.
+/// under the same conditions as PairBatches.
 PairBatches make_training_batches(EncodedPairs pairs, const Seq2SeqModel& model);
 /// Batches pairs for evaluation, with the number of tokens of a shard of a training batch.
 PairBatches make_pair_batches(EncodedPairs pairs, const Seq2SeqModel& model);

@@ -28,12 +28,12 @@ struct SpanReading {
   std::int64_t window = 384, stride = 128;
   std::int64_t answer_tokens = 30;
 
-  /// Throws ArgumentError that names the field, its value and the allowed values.
+  /// Throws an ArgumentError that names the field, its value and the allowed values.
   void check() const;
-  /// All fields with their help texts.
+  /// Returns all fields with their help texts.
   static const FieldList<SpanReading>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field.
+  /// Throws FormatError if a field is missing, unknown or of the wrong type.
   static SpanReading from_json(std::string_view json);
   friend bool operator==(const SpanReading&, const SpanReading&) = default;
 };
@@ -55,19 +55,19 @@ struct SpanAnswerer : ModelKind<SpanAnswerer> {
   std::optional<TextReading> reading;  // empty: without token types
   SpanReading spans;                   // windows of the training data
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. The tokenizer determines the
-/// special ids around texts. Throws ArgumentError if `config` and `tokenizer` do not match, and as
-/// spans.check().
+/// special ids around texts. Throws ArgumentError if `config` and `tokenizer` do not match, and the
+/// same exceptions as spans.check().
 SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& tokenizer,
                                  const SpanReading& spans, const TrainSettings& settings);
 
 /// Returns the model in a Hugging Face folder with a class ...ForQuestionAnswering of an encoder,
-/// or null if the folder holds another class. Throws as read_folder_encoder.
+/// or null if the folder holds another class. Throws the same exceptions as read_folder_encoder.
 std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 

@@ -27,8 +27,8 @@ struct SpanRows {
   std::int64_t questions = 0;
   std::int64_t unseen = 0;  // number of answers that no window contains as a whole
 };
-/// Returns the training rows of `data`. Throws ArgumentError that names the question if one leaves
-/// no room for its context in a window.
+/// Returns the training rows of `data`. Throws an ArgumentError that names the question if one
+/// leaves no room for its context in a window.
 SpanRows span_rows(const SpanAnswerer& model, const SquadData& data);
 
 struct SpanAnsweringScores {
@@ -39,7 +39,7 @@ struct SpanAnsweringScores {
 /// Evaluates the model on `most` of the questions, evenly spaced (0: on all). Answers are found as
 /// in answer(), with the window settings of the model. If the data contain questions without an
 /// answer, the model may also predict that there is no answer. Throws DataError if there are no
-/// questions, and as span_rows().
+/// questions, and the same exceptions as span_rows().
 SpanAnsweringScores score_spans(Session& session, const SpanAnswerer& model, const SquadData& data,
                                 std::int64_t most = 0);
 

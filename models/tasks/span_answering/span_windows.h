@@ -27,7 +27,7 @@ struct SpanWindow {
 };
 
 /// Returns all windows of a question. `number` is the index of the question. Throws ArgumentError
-/// as TextReader::windows.
+/// under the same conditions as TextReader::windows.
 std::vector<SpanWindow> span_windows(const TextReader& reader, std::size_t number,
                                      const Question& question, const SpanReading& how);
 

@@ -23,7 +23,7 @@ struct SquadParts {
 };
 
 /// Reads the data. Without --validation, a share of the contexts of --data is held out for
-/// validation. Throws ArgumentError if no data were given, and as read_squad.
+/// validation. Throws ArgumentError if no data were given, and the same exceptions as read_squad.
 SquadParts read_parts(const OptionValues& values, const TrainSettings& settings) {
   if (!values.has(kData) && !values.has(kValidation) && !values.has(kTest))
     throw ArgumentError(kFilesRequired);

@@ -41,10 +41,11 @@ struct ClassifierHead {
 
   /// Throws ArgumentError unless word_dropout is in [0, 1) and members is at least 1.
   void check() const;
-  /// All fields with their help texts.
+  /// Returns all fields with their help texts.
   static const FieldList<ClassifierHead>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
+  /// under the same conditions as check().
   static ClassifierHead from_json(std::string_view json);
   /// Returns the text as it is passed to the tokenizer.
   std::string read(std::string_view text) const;

@@ -31,7 +31,7 @@ struct SequenceClassifier : ModelKind<SequenceClassifier<Config>> {
   std::vector<std::string> classes;
   GenerationSettings generation;  // for the special ids around a text, and the padding id
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
@@ -39,7 +39,7 @@ using DecoderClassifier = SequenceClassifier<GptConfig>;
 using EncoderDecoderClassifier = SequenceClassifier<EncoderDecoderConfig>;
 
 /// Returns the classifier in a Hugging Face folder. Returns null if the folder holds no classifier
-/// of this family, or one for regression. Throws as Task::from_folder.
+/// of this family, or one for regression. Throws the same exceptions as Task::from_folder.
 template <class Config>
 std::unique_ptr<SequenceClassifier<Config>> sequence_classifier_of(const hf::Folder& folder,
                                                                    const FolderTokenizer& text);

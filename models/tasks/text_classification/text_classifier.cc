@@ -76,7 +76,7 @@ class StepTexts {
   StepTexts(const LabelledText& train, const TextClassifier& model)
       : train_(train), model_(model), epochs_(train.size(), model.settings.seed, epoch_order) {}
 
-  /// Throws ArgumentError as Epochs::examples.
+  /// Throws ArgumentError under the same conditions as Epochs::examples.
   Epochs::Order texts(const BatchPart& part) const {
     const std::int64_t batch = model_.settings.batch;
     if (!model_.head.by_length) return epochs_.examples(part, batch);

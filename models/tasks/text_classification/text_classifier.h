@@ -38,7 +38,7 @@ struct TextClassifier : ModelKind<TextClassifier> {
   ClassifierHead head;
   std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
@@ -51,8 +51,8 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
                                      const ClassifierHead& head = {});
 
 /// Returns the classifier in a Hugging Face folder with a class ...ForSequenceClassification of an
-/// encoder. Returns null if the folder holds no such model, or one for regression. Throws as
-/// read_folder_encoder.
+/// encoder. Returns null if the folder holds no such model, or one for regression. Throws the same
+/// exceptions as read_folder_encoder.
 std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
                                                    const FolderTokenizer& text);
 
@@ -66,7 +66,7 @@ struct Classified {
   std::vector<double> probabilities = {}, log_probabilities = {};  // of every class
 };
 /// Returns the predictions for texts, in the same order. `session` runs the model's graph with its
-/// store. Throws as TextReader::rows.
+/// store. Throws the same exceptions as TextReader::rows.
 std::vector<Classified> classify(Session& session, const TextClassifier& model,
                                  std::span<const std::string> texts, const OnCut& on_cut = {});
 /// As above, in a new Session.

@@ -39,10 +39,11 @@ struct SimilarityHead {
   /// Throws ArgumentError unless low < high, also in float32, and for Comparison::cosine with
   /// single texts.
   void check() const;
-  /// All fields with their help texts.
+  /// Returns all fields with their help texts.
   static const FieldList<SimilarityHead>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
+  /// under the same conditions as check().
   static SimilarityHead from_json(std::string_view json);
   friend bool operator==(const SimilarityHead&, const SimilarityHead&) = default;
 };

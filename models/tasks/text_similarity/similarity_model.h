@@ -45,20 +45,21 @@ struct SimilarityModel : ModelKind<SimilarityModel> {
   SimilarityHead head;
   std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
-/// `config` and `tokenizer` do not match, and as head.check().
+/// `config` and `tokenizer` do not match, and the same exceptions as head.check().
 SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const SimilarityHead& head, const TrainSettings& settings);
 
 /// Returns the model in a Hugging Face folder that predicts a number for pairs of texts: a class
 /// ...ForSequenceClassification of an encoder with one label and the problem type "regression".
 /// Returns null if the folder holds another model. The model has the programs "evaluate" and
-/// "score" only; scores are the outputs of the head, unscaled. Throws as read_folder_encoder.
+/// "score" only; scores are the outputs of the head, unscaled. Throws the same exceptions as
+/// read_folder_encoder.
 std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
 

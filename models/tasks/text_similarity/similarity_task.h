@@ -12,8 +12,8 @@
 namespace WEFT_API weft {
 
 /// Returns the scores that the model predicts for the lines, in the scale of the data. The scores
-/// in `lines` are ignored. `session` runs the model's graph with its store. Throws as
-/// similarity_inputs().
+/// in `lines` are ignored. `session` runs the model's graph with its store. Throws the same
+/// exceptions as similarity_inputs().
 std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
                                 std::span<const ScoredPair> lines);
 

@@ -27,7 +27,8 @@ struct TaggedParts {
 };
 
 /// Reads the data. Without --validation, a share of the sentences of --train is held out for
-/// validation. Throws ArgumentError if no data were given, and as read_tagged_text.
+/// validation. Throws ArgumentError if no data were given, and the same exceptions as
+/// read_tagged_text.
 TaggedParts read_parts(const OptionValues& values, const TrainSettings& settings) {
   if (!values.has(kTrain) && !values.has(kValidation) && !values.has(kTest))
     throw ArgumentError("--train is required: files of words and tags");

@@ -37,7 +37,7 @@ struct TokenClassifier : ModelKind<TokenClassifier> {
   std::vector<std::string> tags;       // BIO tags, "O" first
   std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
@@ -50,7 +50,8 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
                                        const TrainSettings& settings);
 
 /// Returns the tagger in a Hugging Face folder with a class ...ForTokenClassification of an
-/// encoder, or null if the folder holds another class. Throws as read_folder_encoder.
+/// encoder, or null if the folder holds another class. Throws the same exceptions as
+/// read_folder_encoder.
 std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
 
@@ -91,7 +92,7 @@ std::vector<std::vector<std::string>> tag_words(Session& session, const TokenCla
 
 /// Returns the most likely tag of every word of texts, and the spans that the tags mark. Words are
 /// separated by whitespace; for encoders from folders, the tokenizer separates them. Words that are
-/// truncated away get "O". Throws as tag_words().
+/// truncated away get "O". Throws the same exceptions as tag_words().
 std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
                                   std::span<const std::string> texts, const OnCut& on_cut = {});
 
