@@ -124,7 +124,8 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
     const std::size_t padding = longest - batch.texts[r].size();
     if (padding > 0 && !supports_padding_)
       throw ArgumentError(
-          "this model file is too old to batch prompts with different lengths: generate from one prompt at a time");
+          "this model file is too old to batch prompts with different lengths: generate from one "
+          "prompt at a time");
     batch.padding[r] = static_cast<std::int64_t>(padding);
     columns.emplace_back(padding, 0);
     columns.back().insert(columns.back().end(), batch.texts[r].begin() + batch.filled,
@@ -157,9 +158,9 @@ SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> te
     const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding[p];
     const std::int64_t most = length_rules(options, columns - padding).max;
     if (learned && !options.slide && most > config_.context) {
-      throw ArgumentError(
-          fmt::format("a sequence of {} ids exceeds the model's {} positions (set `slide`, or generate less)",
-                      most, config_.context));
+      throw ArgumentError(fmt::format(
+          "a sequence of {} ids exceeds the model's {} positions (set `slide`, or generate less)",
+          most, config_.context));
     }
     batch.capacity = std::max(batch.capacity, most + padding);
     for (std::int64_t i = 0; i < rows_per_prompt(options); ++i) batch.texts.push_back(texts[p]);

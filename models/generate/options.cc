@@ -74,8 +74,8 @@ void GenerationOptions::check() const {
           "sampling with {} beams is not supported: use 1 beam, or beam search without sampling",
           beams));
   } else if (results > beams) {
-    throw ArgumentError(
-        fmt::format("without sampling, results must not exceed beams ({}), but it is {}", beams, results));
+    throw ArgumentError(fmt::format(
+        "without sampling, results must not exceed beams ({}), but it is {}", beams, results));
   }
   if (beams > 1 && (!stop_sequences.empty() || stop)) {
     throw ArgumentError(

@@ -106,8 +106,9 @@ std::vector<ContinuationScore> score(Session& session, const Program& program,
   const Rows rows = make_rows(prompts, continuations);
   const auto length = static_cast<std::int64_t>(rows.inputs.front().size());
   if (config.positions == GptPositions::learned && length > config.context) {
-    throw ArgumentError(fmt::format(
-        "prompt and continuation require {} positions, but the model has {}", length, config.context));
+    throw ArgumentError(
+        fmt::format("prompt and continuation require {} positions, but the model has {}", length,
+                    config.context));
   }
   const Value tokens = session.graph().find_input("tokens");
   const Value targets = session.graph().find_input("targets");

@@ -154,7 +154,8 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
   options.check();
   if (on_token && options.beams > 1 && options.results > 1)
     throw ArgumentError(
-        "on_token is not supported if beam search returns several results, because they are known only at "
+        "on_token is not supported if beam search returns several results, because they are known "
+        "only at "
         "the end");
   if (starts.ids.empty() || starts.ids.front().empty())
     throw ArgumentError("starts must not be empty");
@@ -168,8 +169,8 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
     prompts.push_back({padding, length_rules(options, length)});
     if (prompts.back().lengths.max <= length) {
       throw ArgumentError(
-          fmt::format("the prompt has {} tokens and {} is {}: there is no room for new tokens", length,
-                      options.max_new >= 0 ? "max_new" : "max_length",
+          fmt::format("the prompt has {} tokens and {} is {}: there is no room for new tokens",
+                      length, options.max_new >= 0 ? "max_new" : "max_length",
                       options.max_new >= 0 ? options.max_new : options.max_length));
     }
   }

@@ -130,8 +130,8 @@ void read(const json& value, const std::string& key, std::map<std::int64_t, std:
     TokenIds both;
     read(pair, key, both);
     if (both.size() != 2)
-      throw FormatError(fmt::format("'{}' must contain [position, id] pairs, not {}", key,
-                                    json_excerpt(pair)));
+      throw FormatError(
+          fmt::format("'{}' must contain [position, id] pairs, not {}", key, json_excerpt(pair)));
     field[both[0]] = both[1];
   }
 }
@@ -158,7 +158,8 @@ class ObjectReader {
   void operator()(const char* name, std::optional<SamplingOptions>& field) {
     const auto found = object_.find(name);
     if (found == object_.end() || !(found->is_null() || found->is_object()))
-      throw FormatError(fmt::format("the generation settings do not contain the object '{}'", name));
+      throw FormatError(
+          fmt::format("the generation settings do not contain the object '{}'", name));
     known_.insert(name);
     field.reset();
     if (found->is_null()) return;
@@ -182,7 +183,8 @@ class ObjectReader {
   void finish() const {
     for (const auto& [key, value] : object_.items()) {
       if (!known_.contains(key))
-        throw FormatError(fmt::format("the generation settings contain an unknown field '{}'", key));
+        throw FormatError(
+            fmt::format("the generation settings contain an unknown field '{}'", key));
     }
   }
 

@@ -45,8 +45,8 @@ std::vector<std::string> freeze(Graph& graph, const std::vector<std::string>& pa
       frozen.push_back(variable.name());
     }
     if (!any) {
-      throw ArgumentError(
-          fmt::format("no parameter matches '{}'; existing parameters: {}", pattern, first_of(names)));
+      throw ArgumentError(fmt::format("no parameter matches '{}'; existing parameters: {}", pattern,
+                                      first_of(names)));
     }
   }
   return frozen;

@@ -23,7 +23,8 @@ constexpr const char* kQuantized = "weft.lora.quantized";
 constexpr std::string_view kA = ".lora_a", kB = ".lora_b";
 
 bool is_finite(const Tensor& tensor) {
-  if (tensor.dtype() != DType::f32) return true;  // other dtypes are rejected when the adapters are used
+  if (tensor.dtype() != DType::f32)
+    return true;  // other dtypes are rejected when the adapters are used
   const auto* values = tensor.data<float>();
   return std::all_of(values, values + tensor.numel(), [](float x) { return std::isfinite(x); });
 }
@@ -69,14 +70,17 @@ LoraAdapters load_lora(const std::string& path) {
     return FormatError(fmt::format("{} is not a valid adapter file: {}", path, what));
   };
   const auto text = file.metadata.find(kScale);
-  if (text == file.metadata.end()) throw fail(fmt::format("the metadata entry '{}' is missing", kScale));
+  if (text == file.metadata.end())
+    throw fail(fmt::format("the metadata entry '{}' is missing", kScale));
   char* end = nullptr;
   LoraAdapters result;
   result.scale = std::strtod(text->second.c_str(), &end);
   if (text->second.empty() || *end != '\0' || !std::isfinite(result.scale))
-    throw fail(fmt::format("the metadata entry '{}' is '{}', which is not a number", kScale, text->second));
+    throw fail(fmt::format("the metadata entry '{}' is '{}', which is not a number", kScale,
+                           text->second));
   if (!(result.scale > 0))
-    throw fail(fmt::format("the metadata entry '{}' is {}, which is not positive", kScale, result.scale));
+    throw fail(
+        fmt::format("the metadata entry '{}' is {}, which is not positive", kScale, result.scale));
   if (const auto base = file.metadata.find(kBase); base != file.metadata.end())
     result.base = base->second;
   if (const auto formats = file.metadata.find(kQuantized); formats != file.metadata.end()) {
