@@ -61,8 +61,8 @@ auto with_number(std::size_t text, Read&& read) {
 }
 
 /// Calls `on_cut` if it is set; otherwise throws a TextError. `reader` is inserted into the message
-/// before the maximum number of tokens, for example "the model reads".
+/// before the maximum number of tokens, for example "the model accepts".
 void report_truncation(const CutText& cut, const OnCut& on_cut,
-                       std::string_view reader = "the model reads");
+                       std::string_view reader = "the model accepts");
 
 }  // namespace weft

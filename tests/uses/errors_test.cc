@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(texts_beyond_the_context_are_errors) {
         {c.command(use) + with_lines(use, file), 1, "weft: " + c.file(file) + ", line 2: it has "});
   }
   cases.push_back({c.command(Use::classify) + "'" + text + "'", 1,
-                   "the text: it has 72 tokens, but the model reads at most 40" + cut});
+                   "the text: it has 72 tokens, but the model accepts at most 40" + cut});
   cases.push_back({c.command(Use::classify) + "good '" + text + "'", 1, "weft: text 2: it has 72"});
   cases.push_back({c.command(Use::embed) + "good --similar " + c.file("long.txt"), 1,
                    c.file("long.txt") + ", line 2: it has 72 tokens"});
@@ -140,9 +140,9 @@ BOOST_AUTO_TEST_CASE(texts_beyond_the_context_are_errors) {
   cases.push_back({c.command(Use::generate) + "--prompt up --prompt '" + text + "'", 1,
                    "weft: prompt 2: it has "});
   cases.push_back({c.command(Use::generate) + with_text(Use::generate, text), 1,
-                   "but the model, which needs room to write, reads at most 47" + cut});
+                   "but the model, which needs room for output, accepts at most 47" + cut});
   cases.push_back({"generate " + c.bart().path() + " --prompt '" + text + "'", 1,
-                   "but the model reads at most 64" + cut});
+                   "but the model accepts at most 64" + cut});
   cases.push_back({c.command(Use::generate) + "--tokens 99 --prompt up", 1,
                    "ids exceeds the 48 positions of the model"});
   check_all(cases);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(unknown_languages_are_errors) {
   testing::write_marian(marian);
   testing::write_marian(several, {"deu", "fra"});
   const std::string command = c.command(Use::translate) + "up ",
-                    known = ": the model knows de_DE, en_XX, ro_RO";
+                    known = ": the model supports de_DE, en_XX, ro_RO";
   check_all(
       {{command + "--to sv_SE", 2, "weft: unknown language code 'sv_SE'" + known},
        {command + "--to de", 2, "weft: unknown language code 'de' (did you mean de_DE?)" + known},
@@ -202,13 +202,13 @@ BOOST_AUTO_TEST_CASE(unknown_languages_are_errors) {
        {"translate " + marian.path() + " up --from English --to German", 2,
         "weft: the model has no language codes, and so not 'English'"},
        {"translate " + several.path() + " up --to de", 2,
-        "weft: unknown language code 'de' (did you mean deu?): the model knows deu, fra"},
+        "weft: unknown language code 'de' (did you mean deu?): the model supports deu, fra"},
        {"translate " + several.path() + " up --from eng --to deu", 2,
         "weft: the model takes the target language only: leave out the source language"},
        {"translate " + t5.path() + " up --to de", 2,
         "weft: the model takes both languages in words: give the source"},
        {"translate " + t5.path() + " up --from en --to fi", 2,
-        "weft: the model does not translate en to fi: it knows en to de"},
+        "weft: the model does not translate en to fi: it supports en to de"},
        {"generate " + t5.path() + " --prompt up --task summary", 1,
         "weft: unknown task 'summary'; available: translation_en_to_de"},
        {"generate " + c.bart().path() + " --prompt up --task summarization", 1,

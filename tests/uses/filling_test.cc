@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(texts_without_visible_masks_are_errors) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += "the ";
   check_error_message<TextError>([&] { filled(text + "[MASK]"); },
-                                 "text 1: it has 63 tokens, but the model reads at most 40");
+                                 "text 1: it has 63 tokens, but the model accepts at most 40");
   check_error_message<TextError>(
       [&] { filled(text + "[MASK]", ignore_truncation()); },
       "number of masks: 1 in the text, but only 0 in the 40 tokens that the");

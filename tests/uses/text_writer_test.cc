@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_by_the_models_tokenizer) {
     BOOST_TEST((found.front().ids == TokenIds(whole.begin() + 1, whole.end())));
     BOOST_CHECK_EXCEPTION(
         translate(opened.session, model, {text}, {.languages = {"de_DE", "sv_SE"}}), ArgumentError,
-        says("unknown language code 'sv_SE': the model knows de_DE, en_XX, ro_RO"));
+        says("unknown language code 'sv_SE': the model supports de_DE, en_XX, ro_RO"));
   }
   const TemporaryFolder made("t5");
   Opened t5(testing::write_t5(made));
@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(errors_explain_why_a_folder_cannot_generate) {
     std::string text;
     for (int i = 0; i < 60; ++i) text += "up and down ";
     BOOST_CHECK_EXCEPTION(opened.writer->write({"up", text}), TextError,
-                          says("text 2: it has 181 tokens, but the model, which needs room to "
-                               "write, reads at most 47"));
+                          says("text 2: it has 181 tokens, but the model, which needs room for "
+                               "output, accepts at most 47"));
     BOOST_CHECK_EXCEPTION(opened.writer->write({""}), TextError,
                           says("text 1: it is empty: generation needs at least one token"));
   }
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(translate_and_score_work_with_folders) {
   BOOST_TEST(testing::Json::parse(last_line(two.out)).at("text").get<std::string>() + "\n" == one);
   BOOST_TEST(contains(two.err, "2 texts, "));
   check_error(weft(command + "--to xx up"), 2,
-              "unknown language code 'xx': the model knows de_DE, en_XX");
+              "unknown language code 'xx': the model supports de_DE, en_XX");
   const std::string german = "translate " + t5.path() + " up --threads 1 ";
   BOOST_TEST(succeeds(weft(german + "--from English --to German")).out ==
              succeeds(weft(german + "--prefix 'translate English to German: '")).out);

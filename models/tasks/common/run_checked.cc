@@ -18,8 +18,7 @@ void check_results(const Results& results) {
                                    [](float x) { return x <= std::numeric_limits<float>::max(); });
     if (sound) continue;
     throw DataError(fmt::format(
-        "the model's '{}' are not finite: its weights are damaged, or its training has diverged "
-        "(weft verify checks the file)",
+        "the model's '{}' are not finite: the weights are damaged, or training diverged (weft verify checks the file)",
         name));
   }
 }
