@@ -1,4 +1,4 @@
-// Plots the reconstructions of a masked-image model.
+// Plots reconstructions by a masked-image model.
 #include <fmt/format.h>
 
 #include <limits>
@@ -18,7 +18,7 @@ std::string reconstruction_svg(Session& session, const MaskedImageModel& model,
   if (images.sizes() != Sizes{count, channels, height, width} ||
       mask.sizes() != Sizes{count, patches}) {
     throw ShapeError(
-        fmt::format("the model takes images f32[count, {}, {}, {}] and masks i32[count, {}], not "
+        fmt::format("the model requires images f32[count, {}, {}, {}] and masks i32[count, {}], not "
                     "{} and {}",
                     channels, height, width, patches, images.type_str(), mask.type_str()));
   }
