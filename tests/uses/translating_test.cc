@@ -114,9 +114,10 @@ BOOST_AUTO_TEST_CASE(multilingual_marian_reads_the_target_language) {
   BOOST_TEST(ids.front() == french);
   const auto plain = model.tokenizer.encode_text(kTexts[0]).ids;
   BOOST_TEST((wide({ids.begin() + 1, ids.end()}) == wide(plain)));
-  BOOST_CHECK_EXCEPTION(opened.translate(kTexts, {.languages = {"", "fr"}}), ArgumentError,
-                        says("unknown language code 'fr' (did you mean fra?): the model supports deu, "
-                             "fra"));
+  BOOST_CHECK_EXCEPTION(
+      opened.translate(kTexts, {.languages = {"", "fr"}}), ArgumentError,
+      says("unknown language code 'fr' (did you mean fra?): the model supports deu, "
+           "fra"));
 }
 
 BOOST_AUTO_TEST_CASE(pegasus_summaries_equal_their_generated_ids) {

@@ -174,7 +174,8 @@ class FolderWriter {
 void require_origin(const TrainedModel& model) {
   if (model.origin) return;
   throw ArgumentError(
-      "the file was written by an earlier version and does not record the original folder of the model: convert that folder again (weft convert)");
+      "the file was written by an earlier version and does not record the original folder of the "
+      "model: convert that folder again (weft convert)");
 }
 
 FolderReport write_folder(const std::string& path, const TrainedModel& model, FolderModel folder,
@@ -199,7 +200,8 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
       folder.library, model.origin ? model.origin->text("config.json") : std::string());
   if (!exported.left_out.empty()) {
     report.notes.push_back(
-        fmt::format("settings that affect only training and have no key in a transformers config of type \"{}\" are not written: {}",
+        fmt::format("settings that affect only training and have no key in a transformers config "
+                    "of type \"{}\" are not written: {}",
                     exported.type, fmt::join(exported.left_out, ", ")));
   }
   report.architecture = exported.architecture;

@@ -39,10 +39,10 @@ std::string Task::unsupported_use_message(Use use) const {
   std::vector<std::string> commands;
   for (const Use other : info().uses)
     commands.push_back(fmt::format("weft {}", choice_name(other)));
-  return fmt::format(
-      "a {}, which {}; use it with {}", empty_model()->layout().kind,
-      kCannot[static_cast<std::size_t>(use)],
-      commands.empty() ? "weft train --from, which starts training from its weights" : list_names(commands));
+  return fmt::format("a {}, which {}; use it with {}", empty_model()->layout().kind,
+                     kCannot[static_cast<std::size_t>(use)],
+                     commands.empty() ? "weft train --from, which starts training from its weights"
+                                      : list_names(commands));
 }
 
 std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel&,

@@ -41,7 +41,8 @@ TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help) {
   return options.files(kData, help)
       .choice(kLabel, {"auto", "first", "last"}, "position of the label in each line")
       .choice(kHeldOut, {"test", "validation"},
-              "test = evaluate on the test set and train on the rest; validation = for choosing settings: leave the test set unused, evaluate on a part of the rest")
+              "test = evaluate on the test set and train on the rest; validation = for choosing "
+              "settings: leave the test set unused, evaluate on a part of the rest")
       .real(kTestFraction, {0.01, 0.9}, "fraction of each class in the test set (default 0.2)")
       .seed(kSplitSeed, "random seed for selecting the test set (default 1)")
       .data();

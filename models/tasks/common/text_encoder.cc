@@ -29,10 +29,10 @@ QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
 ChoiceNames choice_names(TextPooling) { return {"pooling", kPoolings}; }
 
 const FieldList<TextVectors>& TextVectors::fields() {
-  static const auto list =
-      FieldList<TextVectors>("the text vectors of an encoder")
-          .add("pooling", &TextVectors::pooling,
-               "how token vectors are pooled into one vector per text: the mean over all tokens, or the first token");
+  static const auto list = FieldList<TextVectors>("the text vectors of an encoder")
+                               .add("pooling", &TextVectors::pooling,
+                                    "how token vectors are pooled into one vector per text: the "
+                                    "mean over all tokens, or the first token");
   return list;
 }
 

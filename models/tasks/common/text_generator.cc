@@ -49,7 +49,8 @@ bool TextGenerator::has_length_setting() const {
 }
 
 std::vector<TokenIds> TextGenerator::read_all(const std::vector<std::string>& texts) const {
-  static_cast<void>(tokenizer());  // report a missing tokenizer as a model error, not as a text error
+  static_cast<void>(
+      tokenizer());  // report a missing tokenizer as a model error, not as a text error
   std::vector<TokenIds> prompts;
   for (const std::string& text : texts)
     prompts.push_back(with_number(prompts.size(), [&] { return read(text); }));

@@ -24,7 +24,8 @@ Tokenizer tokenizer_of(const std::vector<TokenSource>& sources, const TaskArgume
   for (const char* option : {kTokenizerOption, kVocabOption}) {
     if (args.options.has(option)) {
       throw ArgumentError(
-          fmt::format("{} cannot be used with token files: they already contain the tokenizer that they were made with",
+          fmt::format("{} cannot be used with token files: they already contain the tokenizer that "
+                      "they were made with",
                       option));
     }
   }

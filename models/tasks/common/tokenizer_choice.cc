@@ -63,7 +63,8 @@ TaskOptions& add_tokenizer(TaskOptions& options, const std::string& usual, bool 
   options.file(
       kTokenizerOption,
       fmt::format("tokenizer: {} (a tokenizer.json, a folder, a SentencePiece model, or a .weft "
-                  "file); bpe merges pairs of characters as in SentencePiece; byte-bpe, wordpiece and unigram are trained as with `weft tokenizer train` (default: {})",
+                  "file); bpe merges pairs of characters as in SentencePiece; byte-bpe, wordpiece "
+                  "and unigram are trained as with `weft tokenizer train` (default: {})",
                   kForms, usual));
   if (new_models_only) options.new_models_only();
   options.integer(kVocabOption, kVocabRange,
@@ -79,9 +80,9 @@ TokenizerChoice parse_tokenizer_choice(const std::string& text) {
     TokenizerChoice choice{.kind = known.kind};
     if (colon == text.size()) return choice;
     if (known.kind == Kind::characters) {
-      throw ArgumentError(
-          fmt::format("{} {}: the text determines the number of characters, so a number cannot be given",
-                      kTokenizerOption, excerpt(text)));
+      throw ArgumentError(fmt::format(
+          "{} {}: the text determines the number of characters, so a number cannot be given",
+          kTokenizerOption, excerpt(text)));
     }
     choice.vocab = parse_integer(fmt::format("{} {}", kTokenizerOption, name),
                                  text.substr(colon + 1), kVocabRange);
@@ -89,8 +90,8 @@ TokenizerChoice parse_tokenizer_choice(const std::string& text) {
   }
   std::error_code ignored;
   if (!std::filesystem::exists(text, ignored)) {
-    throw ArgumentError(fmt::format("{} {}: no such file; expected {}", kTokenizerOption,
-                                    excerpt(text), kForms));
+    throw ArgumentError(
+        fmt::format("{} {}: no such file; expected {}", kTokenizerOption, excerpt(text), kForms));
   }
   return {.kind = Kind::file, .path = text};
 }
@@ -105,7 +106,8 @@ TokenizerChoice tokenizer_choice(const OptionValues& values, const std::string& 
   }
   if (!choice.learns_pieces()) {
     throw ArgumentError(fmt::format(
-        "{} is the number of pieces to learn: it requires --tokenizer bpe (character tokenizers use the characters in the text, and existing tokenizers already have pieces)",
+        "{} is the number of pieces to learn: it requires --tokenizer bpe (character tokenizers "
+        "use the characters in the text, and existing tokenizers already have pieces)",
         kVocabOption));
   }
   choice.vocab = values.integer(kVocabOption, 0);

@@ -46,7 +46,7 @@ struct ClassifyOptions {
 };
 
 struct TagOptions {
-  OnCut on_cut = {};  // words that are truncated away get the tag O
+  OnCut on_cut = {};  // words removed by truncation get the tag O
 };
 
 /// A candidate token for a masked position.
@@ -62,7 +62,7 @@ struct MaskedPosition {
 };
 struct FillOptions {
   std::int64_t most = 5;  // maximum number of candidates per mask
-  OnCut on_cut = {};      // truncating away a mask is an error
+  OnCut on_cut = {};      // it is an error if truncation removes a mask
 };
 
 /// The reason why a generated text ends.

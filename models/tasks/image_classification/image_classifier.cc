@@ -201,8 +201,9 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
                                 const ImageSet& set) {
   require_size(model, set.images);
   if (set.classes != model.classes()) {
-    throw DataError(fmt::format("the images have the classes ({}), but the model has the classes ({})",
-                                fmt::join(set.classes, ", "), fmt::join(model.classes(), ", ")));
+    throw DataError(
+        fmt::format("the images have the classes ({}), but the model has the classes ({})",
+                    fmt::join(set.classes, ", "), fmt::join(model.classes(), ", ")));
   }
   if (set.count() == 0) throw DataError("there are no images to evaluate on");
   ImageEvaluation result{0, ConfusionMatrix(model.classes())};

@@ -90,7 +90,8 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
         .name = "classify",
         .about = "classify images",
         .help = {{"batch", "images per step"},
-                 {"validation_fraction", "fraction of the training images held out for validation"}},
+                 {"validation_fraction",
+                  "fraction of the training images held out for validation"}},
         .plots = {kConfusion, kAttention},
         .folders = "ViT and DeiT ...ForImageClassification",
         .uses = {Use::classify}};

@@ -36,8 +36,8 @@ Tensor masks(const MaskedImageModel& model, std::int64_t step,
 void check_set(const MaskedImageModel& model, const ImageSet& set, std::string_view purpose) {
   if (set.count() == 0) throw DataError(fmt::format("there are no images to {}", purpose));
   if (set.size() != model.image_size()) {
-    throw ShapeError(fmt::format("the model requires images of size {}, not {}", model.image_size().str(),
-                                 set.size().str()));
+    throw ShapeError(fmt::format("the model requires images of size {}, not {}",
+                                 model.image_size().str(), set.size().str()));
   }
 }
 

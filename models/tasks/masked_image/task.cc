@@ -29,8 +29,8 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
     const VitConfig& c = model_->config;
     const std::int64_t unit = model_->masking.mask_unit;
     std::string text = describe_vit(c, *model_->graph);
-    text += fmt::format("data      {}: images {}, labels ignored\n", path_,
-                        parts_.train.size().str());
+    text +=
+        fmt::format("data      {}: images {}, labels ignored\n", path_, parts_.train.size().str());
     text += describe_split(parts_, model_->settings);
     text +=
         fmt::format("masked    {} of {} patches of every image",
@@ -88,10 +88,10 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
         .id = "masked-image",
         .family = "vit",
         .name = "masked-image",
-        .about =
-            "pre-training: reconstruct masked image patches (SimMIM)",
+        .about = "pre-training: reconstruct masked image patches (SimMIM)",
         .help = {{"batch", "images per step"},
-                 {"validation_fraction", "fraction of the training images held out for validation"}},
+                 {"validation_fraction",
+                  "fraction of the training images held out for validation"}},
         .plots = {kPicture},
         .loss_unit = "deviations"};
     return info;

@@ -60,7 +60,8 @@ MaskedRow masked_row(const TextReader& reader, const MaskedText& masked, const s
   }
   if (result.mask_positions.size() != masked.places.size()) {
     throw TextError(
-        number, fmt::format("the text has {} masks, but only {} of them are in the first {} tokens, the maximum that the model accepts: shorten the text",
+        number, fmt::format("the text has {} masks, but only {} of them are in the first {} "
+                            "tokens, the maximum that the model accepts: shorten the text",
                             masked.places.size(), result.mask_positions.size(), reader.longest()));
   }
   result.row = {std::move(encoding.ids), std::move(encoding.type_ids)};

@@ -86,7 +86,8 @@ Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
 
 /// Running results of an evaluation.
 struct Counts {
-  WeightedMean loss, pair_loss, replaced_loss;  // weighted by the number of masked tokens, rows and tokens
+  WeightedMean loss, pair_loss,
+      replaced_loss;  // weighted by the number of masked tokens, rows and tokens
   std::int64_t found = 0, pairs_right = 0, replaced_right = 0;
   std::vector<float> scores;
   std::vector<std::int32_t> replaced;

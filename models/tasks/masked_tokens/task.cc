@@ -23,7 +23,8 @@ constexpr const char* kText = "--text";
 constexpr const char* kData = "--data";
 constexpr const char* kGroup = "Pre-training";
 constexpr const char* kHint =
-    "(a blank line ends a document; --validation-fraction sets the fraction of documents held out for validation)";
+    "(a blank line ends a document; --validation-fraction sets the fraction of documents held out "
+    "for validation)";
 
 constexpr std::array<std::string_view, 4> kDescriptions = {
     "pre-training: predict masked tokens",

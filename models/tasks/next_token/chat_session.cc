@@ -107,7 +107,8 @@ std::int64_t ChatSession::make_room(Conversation& conversation, TokenIds& prompt
   }
   if (fits(prompt)) return forgotten;
   throw ContextFullError(
-      fmt::format("the context is full: the conversation has {} tokens, but the model accepts at most {}, including the answer{}",
+      fmt::format("the context is full: the conversation has {} tokens, but the model accepts at "
+                  "most {}, including the answer{}",
                   prompt.size(), writer_.context(),
                   settings_.when_full == WhenFull::forget
                       ? " (all turns that may be dropped were already dropped)"

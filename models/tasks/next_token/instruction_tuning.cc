@@ -36,7 +36,8 @@ ConversationSplit read_split(const OptionValues& values, const ChatFormat& forma
   const std::vector<std::string>& paths = values.texts(kConversations);
   if (paths.empty())
     throw ArgumentError(
-        "--data is required: JSON Lines files in which each line is a conversation, or an instruction "
+        "--data is required: JSON Lines files in which each line is a conversation, or an "
+        "instruction "
         "and its answer");
   std::vector<Conversation> all = read_conversations(paths, input_of(format));
   if (!values.has(kHeldOut)) return hold_out(all, settings.validation_fraction, settings.seed);
@@ -79,13 +80,15 @@ class InstructionRun final : public RunOf<LanguageModel> {
         grouped(data_.validation.examples()));
     if (const std::int64_t out = data_.train.left_out() + data_.validation.left_out(); out > 0) {
       text += fmt::format(
-          "          {} more are not used: they are longer than the context, or the format renders no answer\n",
+          "          {} more are not used: they are longer than the context, or the format renders "
+          "no answer\n",
           grouped(out));
     }
-    text += fmt::format("packing   {} rows of up to {} tokens; {:.0f}% of the tokens are not padding\n",
-                        grouped(data_.train.size()), c.context,
-                        100 * static_cast<double>(data_.train.tokens()) /
-                            static_cast<double>(data_.train.size() * c.context));
+    text +=
+        fmt::format("packing   {} rows of up to {} tokens; {:.0f}% of the tokens are not padding\n",
+                    grouped(data_.train.size()), c.context,
+                    100 * static_cast<double>(data_.train.tokens()) /
+                        static_cast<double>(data_.train.size() * c.context));
     if (const AnswerEnd end = answer_end(model_->tokenizer, *model_->chat); end.text.empty()) {
       text += "format    answers have no end mark, so the model cannot learn where answers end\n";
     } else if (end.id < 0) {
@@ -153,7 +156,8 @@ class InstructionTask final : public TaskOf<LanguageModel> {
         .about = "instruction tuning: follow instructions and hold conversations",
         .help = {{"batch", "rows of packed conversations per step"},
                  {"validation_fraction",
-                  "fraction of the distinct questions held out for validation if there is no --held-out"}},
+                  "fraction of the distinct questions held out for validation if there is no "
+                  "--held-out"}},
         .uses = {Use::generate, Use::chat, Use::score},
         .perplexity = true};
     return info;
@@ -171,7 +175,8 @@ class InstructionTask final : public TaskOf<LanguageModel> {
         .data();
     options.file(kChatFormat,
                  "chat format: chatml, llama-2, llama-3, alpaca, or a file with a template "
-                 "(default: the format of the initial weights); marks without token ids are encoded as text");
+                 "(default: the format of the initial weights); marks without token ids are "
+                 "encoded as text");
     add_tokenizer(options, "byte-bpe, with token ids for the marks of the format", true)
         .real(kDropouts, {0, 0.99}, "all three dropout rates");
     return options;

@@ -87,9 +87,9 @@ InstructionData::InstructionData(const LanguageModel& model,
                  model.settings.seed),
       held_out(held_out_part) {
   if (train.size() == 0) {
-    throw DataError(
-        fmt::format("none of the {} conversations fits into the model's context of {} tokens with an answer",
-                    train_part.size(), model.config.context));
+    throw DataError(fmt::format(
+        "none of the {} conversations fits into the model's context of {} tokens with an answer",
+        train_part.size(), model.config.context));
   }
 }
 

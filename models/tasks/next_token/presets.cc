@@ -70,11 +70,13 @@ const std::vector<Preset<GptConfig>>& gpt_presets() {
        wide_start(nanogpt(sizes(4, 4, 128, 64), 0)),
        {.steps = 2000, .batch = 12, .eval_every = 250, .save_every = 500}},
       {"llama-cpu",
-       "same size as nanogpt-cpu, with LLaMA components: RMSNorm, RoPE, SwiGLU, grouped-query attention",
+       "same size as nanogpt-cpu, with LLaMA components: RMSNorm, RoPE, SwiGLU, grouped-query "
+       "attention",
        llama_cpu(),
        {.steps = 2000, .batch = 12, .eval_every = 250, .save_every = 500}},
       {"nanogpt-baby",
-       "nanoGPT's baby GPT (published validation loss 1.47 at the best step; it overfits, see --best)",
+       "nanoGPT's baby GPT (published validation loss 1.47 at the best step; it overfits, see "
+       "--best)",
        nanogpt(sizes(6, 6, 384, 256), 0.2),
        {.steps = 5000, .batch = 64, .eval_every = 250, .eval_batches = 10, .save_every = 250}},
       {"gpt2",
@@ -109,7 +111,8 @@ const std::vector<Preset<GptConfig>>& instruction_presets() {
     std::vector<Preset<GptConfig>> made = {
         {"instruct-cpu", "llama-cpu for conversations of up to 256 tokens: trains all weights",
          instruct_cpu(), all},
-        {"instruct-cpu-lora", "same model as instruct-cpu, with learning rates for adapters (--lora-rank 16)",
+        {"instruct-cpu-lora",
+         "same model as instruct-cpu, with learning rates for adapters (--lora-rank 16)",
          instruct_cpu(), adapters}};
     made.insert(made.end(), gpt_presets().begin(), gpt_presets().end());
     return made;

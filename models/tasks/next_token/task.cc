@@ -139,7 +139,8 @@ LanguageInput read_input(const OptionValues& values) {
   }
   if (tokens < std::ssize(names)) {
     throw ArgumentError(
-        fmt::format("{} is a text file, but there are {} files: train on a single text, or convert several texts to token files with weft data tokenize",
+        fmt::format("{} is a text file, but there are {} files: train on a single text, or convert "
+                    "several texts to token files with weft data tokenize",
                     *std::find_if_not(names.begin(), names.end(), names_token_set), names.size()));
   }
   return {fmt::format("{}", fmt::join(names, ", ")), {}, open_token_sources(names)};
@@ -154,7 +155,8 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
         .name = "next-token",
         .about = "language modelling: predict the next token of a text",
         .help = {{"batch", "windows per step"},
-                 {"validation_fraction", "fraction of the text, at its end, held out for validation"}},
+                 {"validation_fraction",
+                  "fraction of the text, at its end, held out for validation"}},
         .folders = "decoders ...LMHeadModel and ...ForCausalLM",
         .uses = {Use::generate, Use::chat, Use::score},
         .perplexity = true};
@@ -162,12 +164,16 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
   }
   TaskOptions options() const override {
     TaskOptions options;
-    options.files(kText, "UTF-8 file to train on, or token files; the end is held out for validation")
-        .files(kData,
-               "token files made by weft data tokenize: the path of the first file, or the common prefix of their paths; several data sets need sampling weights: corpus=0.7 other=0.3")
+    options
+        .files(kText, "UTF-8 file to train on, or token files; the end is held out for validation")
+        .files(
+            kData,
+            "token files made by weft data tokenize: the path of the first file, or the common "
+            "prefix of their paths; several data sets need sampling weights: corpus=0.7 other=0.3")
         .data();
     add_tokenizer(options,
-                  "chars; with --from, the tokenizer of the weights (a different tokenizer reinitialises the embeddings); with token files, their tokenizer",
+                  "chars; with --from, the tokenizer of the weights (a different tokenizer "
+                  "reinitialises the embeddings); with token files, their tokenizer",
                   false)
         .real(kDropout, {0, 0.99}, "all three dropout rates");
     return options;

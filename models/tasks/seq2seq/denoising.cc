@@ -117,7 +117,8 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   const TaskInfo& info() const override { return info_; }
   TaskOptions options() const override {
     TaskOptions options;
-    const std::string texts = "UTF-8 files with one sentence per line and a blank line between documents";
+    const std::string texts =
+        "UTF-8 files with one sentence per line and a blank line between documents";
     options
         .files(kText, objective_ == DenoisingObjective::gap_sentences
                           ? texts

@@ -117,9 +117,9 @@ Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tok
                                    std::int64_t least_rows, SourceLocation loc) {
   const Denoiser known(options, tokenizer);  // throws for invalid options
   if (longest_text(config) <= options.passage) {
-    throw ArgumentError(
-        fmt::format("context must be greater than passage ({}), to leave room for the end id, but is {}",
-                    options.passage, config.context));
+    throw ArgumentError(fmt::format(
+        "context must be greater than passage ({}), to leave room for the end id, but is {}",
+        options.passage, config.context));
   }
   Seq2SeqModel model = build_translator(config, tokenizer, settings, least_rows, loc);
   model.task = choice_name(options.objective);

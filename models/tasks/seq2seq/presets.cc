@@ -97,8 +97,8 @@ const std::vector<Preset<EncoderDecoderConfig>>& translator_presets() {
   static const std::vector<Preset<EncoderDecoderConfig>> presets = {
       {"eng-swe", "English to Swedish, trained on 25,000 pairs", translation(4000, 0.2),
        recipe(1500, 2048, 3e-3, 200)},
-      {"eng-swe-short", "same as eng-swe, but with 600 instead of 1,500 steps", translation(4000, 0.2),
-       recipe(600, 2048, 3e-3, 200)},
+      {"eng-swe-short", "same as eng-swe, but with 600 instead of 1,500 steps",
+       translation(4000, 0.2), recipe(600, 2048, 3e-3, 200)},
       {"eng-fra", "English to French, trained on 5,000 short pairs", translation(1500, 0.3),
        recipe(500, 2048, 3e-3, 200)},
       {"reversal", "reverses strings of 1 to 20 letters", reversal(), reversal_training()},
@@ -108,7 +108,8 @@ const std::vector<Preset<EncoderDecoderConfig>>& translator_presets() {
 
 const std::vector<Preset<EncoderDecoderConfig>>& denoising_presets() {
   static const std::vector<Preset<EncoderDecoderConfig>> presets = {
-      {"t5-mini", "T5 1.1 with 3 encoder and 3 decoder layers, width 128", t5_mini(), t5_training()},
+      {"t5-mini", "T5 1.1 with 3 encoder and 3 decoder layers, width 128", t5_mini(),
+       t5_training()},
       {"bart-mini", "BART (norms as in mBART) with 3 encoder and 3 decoder layers, width 128",
        small(EncoderDecoderConfig::bart()), recipe(2000, 4096, 3e-3, 200)},
   };
@@ -123,8 +124,8 @@ const std::string& default_preset(DenoisingObjective objective) {
 
 const std::vector<Preset<EncoderDecoderConfig>>& translator_fine_tuning_presets() {
   static const std::vector<Preset<EncoderDecoderConfig>> presets = {
-      {"fine-tune", "for fine-tuning with --from, which determines the model", EncoderDecoderConfig{},
-       recipe(600, 2048, 1e-3, 100)},
+      {"fine-tune", "for fine-tuning with --from, which determines the model",
+       EncoderDecoderConfig{}, recipe(600, 2048, 1e-3, 100)},
   };
   return presets;
 }

@@ -272,7 +272,8 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
 /// scores to compare with.
 void check_penalty(const TranslateOptions& options, std::int64_t beams) {
   if (options.length_penalty && beams == 1)
-    throw ArgumentError("length_penalty applies only to beam search: it requires at least two beams");
+    throw ArgumentError(
+        "length_penalty applies only to beam search: it requires at least two beams");
 }
 
 }  // namespace

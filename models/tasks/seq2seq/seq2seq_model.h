@@ -24,7 +24,8 @@
 namespace WEFT_API weft {
 
 /// An encoder-decoder that is trained on text pairs or pre-trained on plain text. Programs:
-///   train     one complete training step, with label smoothing in the loss. The inputs are "source"
+///   train     one complete training step, with label smoothing in the loss. The inputs are
+///   "source"
 ///             i32 [batch, source_length], padded with the padding id, and "labels" i32 [batch,
 ///             target_length], padded with -100.
 ///   evaluate  the same inputs, with teacher forcing and without dropout; output "loss", the mean

@@ -42,9 +42,9 @@ PairData read_pairs(const OptionValues& options, const TrainSettings& settings) 
   const std::vector<TextPair> pairs =
       path.empty() ? reversal_pairs(kStrings, settings.seed) : read_text_pairs(path, &more_columns);
   if (more_columns > 0) {
-    data.notes =
-        fmt::format("columns   {} lines in {} have more than two columns: the extra columns are ignored\n",
-                    grouped(more_columns), path);
+    data.notes = fmt::format(
+        "columns   {} lines in {} have more than two columns: the extra columns are ignored\n",
+        grouped(more_columns), path);
   }
   data.split = split_by_source(pairs, settings.validation_fraction, settings.seed);
   return data;
@@ -89,7 +89,8 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
     const TextPairSplit& s = data_.split;
     std::string text = data_.notes + describe_seq2seq(*model_);
     text += fmt::format(
-        "pairs     {} for training, {} for validation, {} for testing; each source is in one set only\n",
+        "pairs     {} for training, {} for validation, {} for testing; each source is in one set "
+        "only\n",
         grouped(std::ssize(s.train)), grouped(std::ssize(s.validation)),
         grouped(std::ssize(s.test)));
     if (batches_.cut_sources + batches_.cut_targets > 0) {
@@ -208,7 +209,8 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
         .about = "train on text pairs, such as translations",
         .help = {{"batch", "tokens per step on one side (sources or targets), including padding"},
                  {"validation_fraction",
-                  "fraction of the distinct sources held out for validation; the same fraction is held out for testing"}},
+                  "fraction of the distinct sources held out for validation; the same fraction is "
+                  "held out for testing"}},
         .plots = {kMeasure, kAttention},
         .folders = "encoder-decoders ...ForConditionalGeneration and ...MTModel",
         .uses = {Use::generate, Use::score, Use::translate},
@@ -219,7 +221,8 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     TaskOptions options;
     options
         .file(kPairs,
-              "file to train on: source <tab> target on every line; parts of it are held out for validation and testing")
+              "file to train on: source <tab> target on every line; parts of it are held out for "
+              "validation and testing")
         .data();
     return add_tokenizer(
         options, "bpe with a joint vocabulary for both languages, of the size in the preset", true);
@@ -298,7 +301,8 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
       const Tokenizer& tokenizer = args.from->tokenizer();
       if (tokenizer.reads_characters()) {
         throw ArgumentError(
-            fmt::format("{} has a character tokenizer, which is meant for reversing strings: text pairs need a model with a subword tokenizer",
+            fmt::format("{} has a character tokenizer, which is meant for reversing strings: text "
+                        "pairs need a model with a subword tokenizer",
                         args.from->source));
       }
       return {tokenizer};
