@@ -113,9 +113,8 @@ LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
         known.push_back(classes);
     }
   }
-  throw FormatError(
-      fmt::format("{} contains a {}, which is not supported; supported classes are {}", path,
-                  hf::architecture_of(folder.config), fmt::join(known, ", ")));
+  throw FormatError(fmt::format("{} holds a {}, which is not supported; supported classes are {}",
+                                path, hf::architecture_of(folder.config), fmt::join(known, ", ")));
 }
 
 LoadedModel load_file(const std::string& path) {
@@ -124,11 +123,11 @@ LoadedModel load_file(const std::string& path) {
   const Task* task = find_task(id);
   if (task == nullptr && !id.empty()) {
     throw FormatError(fmt::format(
-        "{} contains a model for the task '{}', which this program does not support", path, id));
+        "{} holds a model for the task '{}', which this program does not support", path, id));
   }
   if (task == nullptr) {
     throw FormatError(fmt::format(
-        "{} contains no trained model: the attachment '{}' is missing (weft train writes it)", path,
+        "{} holds no trained model: the attachment '{}' is missing (weft train writes it)", path,
         kConfigPart));
   }
   LoadedModel loaded{*task, task->empty_model()};

@@ -47,7 +47,7 @@ std::vector<std::string> quantized_patterns(const TrainedModel& model,
   });
   std::vector<std::string> names;
   for (const WeightMatrix& matrix :
-       select_matrices(matrices, patterns, "matrix that can be quantised"))
+       select_matrices(matrices, patterns, "matrix that can be converted"))
     names.push_back(matrix.name);
   return names;
 }

@@ -108,7 +108,7 @@ LoraAdapters load_lora(const std::string& path) {
     if (!adapter.a.defined() || !adapter.b.defined())
       throw fail(fmt::format("the tensor '{}{}' is missing", name, adapter.a.defined() ? kB : kA));
     if (!is_finite(adapter.a) || !is_finite(adapter.b))
-      throw fail(fmt::format("the adapter for {} contains values that are not finite", name));
+      throw fail(fmt::format("the adapter for {} holds values that are not finite", name));
   }
   return result;
 }

@@ -160,7 +160,7 @@ void read_model(const std::string& path, TrainedModel& model) {
 void read_model(const Checkpoint& file, const std::string& path, TrainedModel& model) {
   const ModelLayout& layout = model.layout();
   const auto fail = [&](const std::string& what) {
-    return FormatError(fmt::format("{} contains no {}: {}", path, layout.kind, what));
+    return FormatError(fmt::format("{} holds no {}: {}", path, layout.kind, what));
   };
   const auto find = [&](const FilePart& part) {
     const Attachment* found = file.find_attachment(part.name);

@@ -28,7 +28,7 @@ Pretrained read_folder(const std::string& path) {
           : hf::build_model(graph, folder.config, hf::minimal_inputs(folder.config));
   if (!model.family) {
     throw FormatError(
-        fmt::format("{} contains a {} (model_type \"{}\"): training cannot start from such a model",
+        fmt::format("{} holds a {} (model_type \"{}\"): training cannot start from such a model",
                     path, model.architecture, model.model_type));
   }
   Pretrained result{.source = path, .config = *model.family};
@@ -56,7 +56,7 @@ FamilyConfig read_config(const Attachment& part, const std::string& path,
        ...));
   if (found) return *std::move(found);
   throw FormatError(
-      fmt::format("{} contains no trained model: its configuration type is '{}'", path, part.type));
+      fmt::format("{} holds no trained model: its configuration type is '{}'", path, part.type));
 }
 
 Pretrained read_file(const std::string& path, bool quantized) {
@@ -65,7 +65,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
   const Attachment* config = find(kConfigPart);
   if (config == nullptr) {
     throw FormatError(fmt::format(
-        "{} contains no trained model: the attachment '{}' is missing (weft train writes it)", path,
+        "{} holds no trained model: the attachment '{}' is missing (weft train writes it)", path,
         kConfigPart));
   }
   if (find(kLoraPart) != nullptr) {
@@ -88,7 +88,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
   for (const Variable& variable : file.graph().variables())
     result.narrow_caches |=
         variable.info().kind == VariableKind::cache && variable.dtype() == DType::bf16;
-  result.text.missing = fmt::format("{} contains no tokenizer", path);
+  result.text.missing = fmt::format("{} holds no tokenizer", path);
   if (const Attachment* tokenizer = find(kTokenizerPart))
     result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);
   if (const Attachment* head = find(kHeadPart)) result.head = *head;
@@ -113,7 +113,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
 }  // namespace
 
 void Pretrained::wrong_family(std::string_view wanted) const {
-  throw FormatError(fmt::format("{} contains {}, which is {} {}, not {} {}", source, about,
+  throw FormatError(fmt::format("{} holds {}, which is {} {}, not {} {}", source, about,
                                 config.index() == 1 || config.index() == 2 ? "an" : "a",
                                 family_name(config), wanted.starts_with('e') ? "an" : "a", wanted));
 }

@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_by_the_models_tokenizer) {
   const auto& model = dynamic_cast<Seq2SeqModel&>(*t5.loaded.model);
   BOOST_CHECK_EXCEPTION(translate(t5.session, model, {"a"}, {.languages = {"", "de_DE"}}),
                         ArgumentError,
-                        says("the model takes both languages in words: give the source"));
+                        says("the model needs both languages in its prefix: give the source"));
   const std::string prefix = "translate English to German: ";
   BOOST_TEST(translate(t5.session, model, {"up"}, {.prefix = prefix}) ==
                  translate(t5.session, model, {prefix + "up"}),
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(generation_settings_round_trip) {
   BOOST_TEST(read.options.sampling->top_p == 0.9);
   BOOST_TEST((read.options.early_stopping == EarlyStopping::never));
   BOOST_CHECK_EXCEPTION(GenerationSettings::from_json("{}"), FormatError,
-                        says("the generation settings lack 'beams'"));
+                        says("the generation settings do not contain 'beams'"));
   const auto broken = [&](const char* key, testing::Json value) {
     testing::Json object = testing::Json::parse(settings.to_json());
     object[key] = std::move(value);
@@ -238,10 +238,10 @@ BOOST_AUTO_TEST_CASE(generation_settings_round_trip) {
   };
   for (const auto& [text, message] :
        {std::pair{broken("surprise", 1),
-                  "the generation settings have an unknown field 'surprise'"},
+                  "the generation settings contain an unknown field 'surprise'"},
         {broken("stop_ids", 7), "'stop_ids' must be a list, not 7"},
-        {broken("forced", {{1, 2, 3}}), "'forced' must contain pairs of position and id"},
-        {broken("sampling", 4), "lack the object 'sampling'"},
+        {broken("forced", {{1, 2, 3}}), "'forced' must contain [position, id] pairs"},
+        {broken("sampling", 4), "do not contain the object 'sampling'"},
         {broken("start", {"a"}), "'start' must be an integer"}})
     BOOST_CHECK_EXCEPTION(GenerationSettings::from_json(text), FormatError, says(message));
 }

@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(t5_accepts_language_codes_names_and_prefixes) {
   const TemporaryFolder marian("marian");
   OpenedWriter other(testing::write_marian(marian));
   BOOST_CHECK_EXCEPTION(other.translate(kTexts, {.languages = {"en", "de"}}), ArgumentError,
-                        says("the model has no language codes, and so not 'en'"));
+                        says("the model has no language codes, so 'en' cannot be used"));
 }
 
 BOOST_AUTO_TEST_CASE(commands_accept_tasks_and_languages) {

@@ -133,7 +133,7 @@ std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
       (std::filesystem::path(folder.path) / "preprocessor_config.json").string();
   if (!std::filesystem::exists(about)) {
     throw FormatError(fmt::format(
-        "{} contains no preprocessor_config.json, which specifies how the pixels for a {} are "
+        "{} holds no preprocessor_config.json, which specifies how the pixels of a {} are "
         "normalised",
         folder.path, name));
   }

@@ -53,11 +53,11 @@ class ImageClassificationRun final : public RunOf<ImageClassifier> {
                             found.matrix.accuracy(), found.matrix.correct(), found.matrix.total()),
             {{kConfusion,
               svg_heat_maps({found.matrix.heat_map()},
-                            {.title = fmt::format("test set: {} of {} correct",
+                            {.title = fmt::format("test set: {} of {} right",
                                                   found.matrix.correct(), found.matrix.total())})},
              {kAttention,
               attention_svg(*model_, test.image(0),
-                            fmt::format("attention by layer: test image 0, class {}", truth))}}};
+                            fmt::format("where the layers look: test image 0, class {}", truth))}}};
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {

@@ -134,7 +134,7 @@ LanguageInput read_input(const OptionValues& values) {
   const auto tokens = std::count_if(names.begin(), names.end(), names_token_set);
   if (tokens == 0 && names.size() == 1) {
     std::string text = read_utf8_file(names.front());
-    if (text.empty()) throw DataError(fmt::format("{} contains no text", names.front()));
+    if (text.empty()) throw DataError(fmt::format("{} holds no text", names.front()));
     return {names.front(), std::move(text)};
   }
   if (tokens < std::ssize(names)) {
