@@ -221,10 +221,9 @@ SearchResult Generator::generate(const Tensor& prompts, const Tensor& mask,
                                  const GenerationOptions& options, const OnToken& on_token) {
   if (prompts.dtype() != DType::i64 || prompts.rank() != 2 || prompts.numel() == 0 ||
       (mask.defined() && (mask.dtype() != DType::i64 || mask.sizes() != prompts.sizes()))) {
-    throw ShapeError(
-        fmt::format("prompts and mask must be i64 [prompts, length] and must not be empty, but the "
-                    "prompts are {}",
-                    prompts.type_str()));
+    throw ShapeError(fmt::format(
+        "prompts and mask must be non-empty i64 [prompts, length] tensors, but the prompts are {}",
+        prompts.type_str()));
   }
   const SearchStarts starts{ids_rows(prompts)};
   std::vector<TokenIds> texts = starts.ids;

@@ -64,8 +64,8 @@ struct GenerationOptions {
   std::int64_t eos_id = -1;      // ends a sequence; -1 = none
   TokenIds stop_ids = {};        // additional ids that end a sequence
   std::int64_t pad_id = 0;       // pads sequences that ended earlier
-  /// The only id allowed in the last position before max_length, and the only id allowed directly
-  /// after the start; -1 = none.
+  /// The only id allowed in the last position before max_length (forced_eos_id) and directly after
+  /// the start (forced_bos_id); -1 = none.
   std::int64_t forced_eos_id = -1, forced_bos_id = -1;
   /// Forced ids by position. The key is the number of ids before the forced id.
   std::map<std::int64_t, std::int64_t> forced = {};

@@ -182,8 +182,8 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
 SearchResult search(const DecodeStep& step, const Tensor& starts, const GenerationOptions& options,
                     const OnToken& on_token) {
   if (starts.dtype() != DType::i64 || starts.rank() != 2 || starts.numel() == 0)
-    throw ShapeError(fmt::format(
-        "starts must be i64 [prompts, length] and must not be empty, not {}", starts.type_str()));
+    throw ShapeError(fmt::format("starts must be a non-empty i64 [prompts, length] tensor, not {}",
+                                 starts.type_str()));
   return search(step, SearchStarts{ids_rows(starts)}, options, on_token);
 }
 

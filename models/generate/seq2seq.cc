@@ -39,13 +39,13 @@ SearchResult run(Session& session, const Seq2SeqPrograms& programs, const Tensor
         "slide is supported for decoders only: encoder-decoder outputs have no sliding window");
   if (ids.dtype() != DType::i64 || ids.rank() != 2 || ids.numel() == 0 ||
       mask.dtype() != DType::i64 || mask.sizes() != ids.sizes()) {
-    throw ShapeError(fmt::format(
-        "ids and mask must be i64 [prompts, source] and must not be empty, not {} and {}",
-        ids.type_str(), mask.type_str()));
+    throw ShapeError(
+        fmt::format("ids and mask must be non-empty i64 [prompts, source] tensors, not {} and {}",
+                    ids.type_str(), mask.type_str()));
   }
   if (start.dtype() != DType::i64 || start.rank() != 2 || start.numel() == 0 ||
       start.size(0) != ids.size(0)) {
-    throw ShapeError(fmt::format("start must be i64 [{}, length] and must not be empty, not {}",
+    throw ShapeError(fmt::format("start must be a non-empty i64 [{}, length] tensor, not {}",
                                  ids.size(0), start.type_str()));
   }
   const std::int64_t each = rows_per_prompt(options), rows = ids.size(0) * each;

@@ -46,8 +46,8 @@ LoadedModel load_model_for(Use use, const std::string& path);
 /// unless the model overrides them. Quantised weights are written as f32. The folder is written
 /// completely or not at all; an existing model folder is replaced. If transformers has no class for
 /// a field, head or part of the model, throws an ArgumentError that names it. Throws ArgumentError
-/// if the model has adapters, which must be merged first. Throws IoError if writing fails, and the
-/// same exceptions as hf::check_folder_target().
+/// if the model has adapters, which must be merged first. Throws IoError if writing fails. Also
+/// throws the same exceptions as hf::check_folder_target().
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options = {});
 

@@ -130,7 +130,7 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
                "momentum")
           .add("weight_decay", &TrainSettings::weight_decay,
                "weight decay of parameters with two or more axes")
-          .add("clip", &TrainSettings::clip, "maximum of the global gradient norm; 0 = no clipping")
+          .add("clip", &TrainSettings::clip, "maximum global gradient norm; 0 = no clipping")
           .add("validation_fraction", &TrainSettings::validation_fraction,
                "fraction of the data that is held out for validation")
           .added("ema", &TrainSettings::ema,

@@ -55,7 +55,7 @@ struct TrainSettings {
   /// Weight decay for parameters with two or more axes. It is decoupled (applied to the parameter
   /// itself) in adamw, lion and adafactor; adam and sgd add it to the gradient.
   double weight_decay = 0.1;
-  double clip = 1.0;  // maximum of the global gradient norm; 0 = no clipping
+  double clip = 1.0;  // maximum global gradient norm; 0 = no clipping
   /// Fraction of the data that is held out if there is no separate held-out set.
   double validation_fraction = 0.1;
   /// Decay of the exponential moving average of the weights (Polyak and Juditsky 1992), which is

@@ -45,7 +45,7 @@ struct FolderUse {
 /// Builds the encoder in a folder in `graph` and loads its weights. Returns nullopt if the model
 /// class is not an encoder or does not match `use`. Throws ArgumentError if the config is not
 /// supported or if the tokenizer has more ids than the embedding table has rows. Throws FormatError
-/// if there is no tokenizer, and the same exceptions as hf::load_weights.
+/// if there is no tokenizer. Also throws the same exceptions as hf::load_weights.
 std::optional<FolderEncoder> read_folder_encoder(Graph& graph, const hf::Folder& folder,
                                                  const FolderTokenizer& text, const FolderUse& use);
 

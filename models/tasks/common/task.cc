@@ -96,8 +96,8 @@ TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given
         std::min(base.warmup, std::max<std::int64_t>(steps > 1 ? 1 : 0, steps / 10)));
   }
   TrainSettings settings = TrainSettings::fields().with(base, training);
-  // The weight decay in presets is tuned for AdamW. Optimizers that add it to gradients or to
-  // relative steps use it only if it was set explicitly.
+  // The weight decay in presets is tuned for AdamW. For optimizers that add weight decay to
+  // gradients or to relative steps, it is 0 unless it was set explicitly.
   const Optimizer optimizer = settings.optimizer;
   if (optimizer != Optimizer::adamw && optimizer != Optimizer::lion &&
       !given.contains("weight_decay"))

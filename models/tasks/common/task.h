@@ -1,4 +1,4 @@
-// The interface of training tasks. Each task is a folder plus one line in tasks.cc. Commands that
+// Interface for training tasks. Each task is a folder plus one line in tasks.cc. Commands that
 // train, evaluate or convert models access tasks only through this interface.
 //
 //   weft train FAMILY --task NAME ...     start() or open(), then TaskRun::task() in a Trainer
@@ -168,7 +168,7 @@ class Task {
   /// Returns the model in a Hugging Face folder, with the inputs and programs required by the
   /// inference functions below; the model cannot be trained. Returns null if the model class does
   /// not belong to this task. Throws ArgumentError if the config is not supported or the tokenizer
-  /// does not match the model, FormatError if a required tokenizer is missing, and the same
+  /// does not match the model, FormatError if a required tokenizer is missing. Also throws the same
   /// exceptions as hf::load_weights.
   virtual std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                                     const FolderTokenizer& text) const;
@@ -253,7 +253,7 @@ Config base_config(const Config& preset, const TaskArguments& args) {
   return args.from ? args.from->config_of<Config>() : preset;
 }
 /// Returns `base` with the given config fields replaced. Throws ArgumentError if a value is
-/// invalid, and the same exceptions as args.check_size.
+/// invalid. Also throws the same exceptions as args.check_size.
 template <class Config>
 Config chosen_config(const Config& base, const TaskArguments& args) {
   const Config config = Config::fields().with(base, args.model);

@@ -21,7 +21,7 @@ inline constexpr const char* kDataRequired = "--data is required: files with lab
 TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help);
 
 /// Reads the labelled texts in the --data files, or in `paths`. Throws ArgumentError if --data was
-/// not given, and the same exceptions as read_labelled_text.
+/// not given. Also throws the same exceptions as read_labelled_text.
 LabelledText labelled_data(const OptionValues& values);
 LabelledText labelled_data(const OptionValues& values, const std::vector<std::string>& paths);
 
@@ -31,8 +31,8 @@ LabelledText labelled_data(const OptionValues& values, const std::vector<std::st
 struct LabelledParts {
   LabelledText train, held_out;
 };
-/// Reads and splits the labelled data. Throws ArgumentError if --data was not given, and the same
-/// exceptions as read_labelled_text.
+/// Reads and splits the labelled data. Throws ArgumentError if --data was not given. Also throws
+/// the same exceptions as read_labelled_text.
 LabelledParts labelled_parts(const OptionValues& values);
 /// Returns the value of --held-out: "test" or "validation".
 std::string held_out_part(const OptionValues& values);

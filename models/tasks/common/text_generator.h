@@ -169,7 +169,7 @@ class TextGenerator {
   GenerationOptions options_for(const TokenIds& prompt, const WriteOptions& options) const;
 
  protected:
-  /// Sets the World over whose ranks the texts are distributed.
+  /// Sets the World. Texts are distributed over its ranks.
   void share_with(const World& world) { world_ = world; }
   /// Returns the task that was set, or null.
   const TaskGeneration* task() const { return task_; }

@@ -16,7 +16,8 @@ inline constexpr const char* kTokenFilesHelp =
     "corpus=0.7";
 
 /// Opens the token files in `paths`; returns an empty list if all paths are text files. Throws
-/// ArgumentError if only some paths are token files, and the same exceptions as open_token_sources.
+/// ArgumentError if only some paths are token files. Also throws the same exceptions as
+/// open_token_sources.
 std::vector<TokenSource> token_sources(const std::vector<std::string>& paths);
 
 /// Returns the tokenizer that the token files were made with. Initial weights must have the same
@@ -31,7 +32,7 @@ struct TokenSetSplit {
 };
 /// Splits every source: a fraction of about `validation_fraction` at its end is for validation, the
 /// rest for training. `tokenizer` is the tokenizer of the model. Throws DataError if a source has
-/// another tokenizer, and the same exceptions as split_tokens.
+/// another tokenizer. Also throws the same exceptions as split_tokens.
 TokenSetSplit split_sources(const std::vector<TokenSource>& sources, const Tokenizer& tokenizer,
                             double validation_fraction);
 

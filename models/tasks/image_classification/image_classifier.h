@@ -55,7 +55,7 @@ ImageClassifier build_image_classifier(const VitConfig& config,
 /// DeiTForImageClassification, DeiTForImageClassificationWithTeacher), or null if the folder
 /// contains another model class. The model has only the programs "evaluate" and "classify". Throws
 /// FormatError if there is no preprocessor_config.json, which specifies the pixel normalisation.
-/// Throws ArgumentError if the config is not supported, and the same exceptions as
+/// Throws ArgumentError if the config is not supported. Also throws the same exceptions as
 /// hf::load_weights.
 std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder);
 

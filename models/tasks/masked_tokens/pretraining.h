@@ -30,8 +30,8 @@ struct PretrainingModel : ModelKind<PretrainingModel> {
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if the
-/// vocabulary sizes or padding ids of `config` and `tokenizer` differ, and the same exceptions as
-/// build_pretraining.
+/// vocabulary sizes or padding ids of `config` and `tokenizer` differ. Also throws the same
+/// exceptions as build_pretraining.
 PretrainingModel build_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                          const TrainSettings& settings,
                                          const PretrainingOptions& options = {});

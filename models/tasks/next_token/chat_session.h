@@ -70,9 +70,9 @@ class ChatSession {
 
   /// Answers `message`. `on_text` is called with parts of the answer while it is generated; parts
   /// are always whole characters. If it returns false, generation stops, and the answer up to this
-  /// point, truncated to whole characters, is kept in the conversation. Throws ContextFullError and
-  /// the same exceptions as ChatFormat::render. If an exception is thrown, the conversation does
-  /// not change.
+  /// point, truncated to whole characters, is kept in the conversation. Throws ContextFullError.
+  /// Also throws the same exceptions as ChatFormat::render. If an exception is thrown, the
+  /// conversation does not change.
   ChatAnswer say(const std::string& message,
                  const std::function<bool(std::string_view text)>& on_text = {});
 

@@ -28,10 +28,10 @@ GptConfig wide_start(GptConfig config) {
   return config;
 }
 
-/// nanogpt-cpu with the components of LLaMA and the same number of parameters. In both presets, the
-/// matrices of a block have 12 width^2 parameters: using two key heads for four query heads saves
-/// enough parameters for a gate of width 3 * width. The separate head replaces the learned
-/// positions.
+/// Returns a variant of nanogpt-cpu with LLaMA components and the same number of parameters. In
+/// both presets, the matrices of a block have 12 width^2 parameters: using two key heads for four
+/// query heads saves enough parameters for a gate of width 3 * width. The separate head replaces
+/// the learned positions.
 GptConfig llama_cpu() {
   GptConfig config = GptConfig::llama();
   config.layers = 4;

@@ -35,8 +35,8 @@ struct LanguageData {
 /// Splits and encodes a text.
 LanguageData read_text(const LanguageModel& model, std::string_view text);
 /// Reads token files. A part of every source is held out; together these parts are the validation
-/// set. Throws DataError if the token files were not made with the model's tokenizer, and the same
-/// exceptions as split_tokens.
+/// set. Throws DataError if the token files were not made with the model's tokenizer. Also throws
+/// the same exceptions as split_tokens.
 LanguageData read_tokens(const LanguageModel& model, std::span<const TokenSource> sources);
 
 /// Returns the mean loss computed by `evaluate`, a program of a language model, over validation

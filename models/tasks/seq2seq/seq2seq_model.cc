@@ -36,7 +36,7 @@ struct BuiltPrograms {
         labels(inputs.labels),
         mask(not_equal(source, net.config().padding_id)) {
     const EncoderDecoderConfig& c = net.config();
-    // Some folders do not specify these ids. The caller of generate() must then pass the start.
+    // Some folders do not specify these ids. The caller of generate() must then pass the start ids.
     const bool knows_start =
         c.padding_id >= 0 && (c.start_id >= 0 || c.decoder_start == DecoderStart::last_label);
     if (knows_start) shifted = net.shift_right(labels);

@@ -44,7 +44,7 @@ class Seq2SeqWriter final : public TextGenerator {
   Session& session_;
   const Seq2SeqModel& model_;
   LanguageIds languages_;
-  std::string language_prefix_;  // "translate English to German: "
+  std::string language_prefix_;  // for example "translate English to German: "
   /// Position of the target language id in outputs: none, as the start id, or after the start id.
   enum class Target { none, start, after_start } target_ = Target::none;
 };

@@ -61,8 +61,8 @@ struct SpanAnswerer : ModelKind<SpanAnswerer> {
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. The tokenizer determines the
-/// special ids around texts. Throws ArgumentError if `config` does not match `tokenizer`, and the
-/// same exceptions as spans.check().
+/// special ids around texts. Throws ArgumentError if `config` does not match `tokenizer`. Also
+/// throws the same exceptions as spans.check().
 SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& tokenizer,
                                  const SpanReading& spans, const TrainSettings& settings);
 

@@ -39,7 +39,7 @@ struct SpanAnsweringScores {
 /// Evaluates the model on `most` evenly spaced questions (0 = all questions). Answers are computed
 /// as in answer(), with the model's window settings. If the data contain questions without an
 /// answer, the model may also predict that there is no answer. Throws DataError if there are no
-/// questions, and the same exceptions as span_rows().
+/// questions. Also throws the same exceptions as span_rows().
 SpanAnsweringScores score_spans(Session& session, const SpanAnswerer& model, const SquadData& data,
                                 std::int64_t most = 0);
 

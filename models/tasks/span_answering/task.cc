@@ -23,7 +23,8 @@ struct SquadParts {
 };
 
 /// Reads the data. Without --validation, a fraction of the --data contexts is held out for
-/// validation. Throws ArgumentError if no data were given, and the same exceptions as read_squad.
+/// validation. Throws ArgumentError if no data were given. Also throws the same exceptions as
+/// read_squad.
 SquadParts read_parts(const OptionValues& values, const TrainSettings& settings) {
   if (!values.has(kData) && !values.has(kValidation) && !values.has(kTest))
     throw ArgumentError(kFilesRequired);

@@ -52,7 +52,7 @@ struct SimilarityModel : ModelKind<SimilarityModel> {
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
-/// `config` does not match `tokenizer`, and the same exceptions as head.check().
+/// `config` does not match `tokenizer`. Also throws the same exceptions as head.check().
 SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const SimilarityHead& head, const TrainSettings& settings);
 

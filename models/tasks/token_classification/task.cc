@@ -27,7 +27,7 @@ struct TaggedParts {
 };
 
 /// Reads the data. Without --validation, a fraction of the --train sentences is held out for
-/// validation. Throws ArgumentError if no data were given, and the same exceptions as
+/// validation. Throws ArgumentError if no data were given. Also throws the same exceptions as
 /// read_tagged_text.
 TaggedParts read_parts(const OptionValues& values, const TrainSettings& settings) {
   if (!values.has(kTrain) && !values.has(kValidation) && !values.has(kTest))
