@@ -22,7 +22,7 @@ struct Hypothesis {
   bool ended;
 };
 
-/// The best finished sequences of one prompt, at most `beams`.
+/// The best finished sequences for one prompt, at most `beams` of them.
 class Finished {
  public:
   Finished(const GenerationOptions& options, const PromptRules& rules)
@@ -34,15 +34,15 @@ class Finished {
                      [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
     if (kept_.size() > static_cast<std::size_t>(options_.beams)) kept_.pop_back();
   }
-  /// Returns true if running sequences of `length` cannot improve the result any more. `best_sum`
-  /// is the sum of log-probabilities of their best candidate.
+  /// Returns true if the running sequences, which have `length` ids, can no longer improve the
+  /// result. `best_sum` is the sum of log-probabilities of their best candidate.
   bool done(double best_sum, std::int64_t length) const {
     if (kept_.size() < static_cast<std::size_t>(options_.beams)) return false;
     switch (options_.early_stopping) {
       case EarlyStopping::first: return true;
       case EarlyStopping::heuristic: break;
       case EarlyStopping::never:
-        // A positive penalty favours long sequences: compare with the longest possible one.
+        // A positive penalty favours long sequences, so compare with the maximum length.
         if (options_.length_penalty > 0) length = rules_.lengths.max;
         break;
     }
@@ -59,14 +59,14 @@ class Finished {
   std::vector<Hypothesis> kept_;  // best first
 };
 
-/// The ids of a prompt's result that are certain while beams are still running: the common prefix
-/// of all sequences that may become the result.
+/// Reports the ids of a prompt's result that are already final while beams are still running. These
+/// are the common prefix of all sequences that may become the result.
 class StablePrefix {
  public:
   /// `start`: number of ids that all sequences start from.
   explicit StablePrefix(std::size_t start) : emitted_(start) {}
 
-  /// Reports the ids that have become certain to the callback. Returns false once the callback has
+  /// Passes the ids that have become final to the callback. Returns false once the callback has
   /// returned false.
   template <class Emit>
   bool emit(std::span<const TokenIds> running, const std::vector<Hypothesis>& finished,
@@ -83,8 +83,9 @@ class StablePrefix {
     while (emitted_ < same && !stopped_) stopped_ = !emit(first[emitted_++]);
     return !stopped_;
   }
-  /// Reports the remaining ids of the final result, which does not contain the `padding` ids at its
-  /// front. If the callback has returned false, truncates the result after the last reported id.
+  /// Reports the remaining ids of the final result, from which the `padding` leading ids were
+  /// already removed. If the callback has returned false, truncates the result after the last
+  /// reported id.
   template <class Emit>
   void emit_rest(TokenIds& result, std::int64_t padding, Emit&& emit) {
     auto emitted = emitted_ - static_cast<std::size_t>(padding);
@@ -102,8 +103,8 @@ struct Candidate {
   std::int64_t row, id;
 };
 
-/// Returns the best continuations of one prompt's rows, best first: enough that `beams` of them can
-/// continue, however many are end ids.
+/// Returns the best continuations of one prompt's rows, best first. There are enough of them that
+/// `beams` rows can continue even if all end ids are among them.
 std::vector<Candidate> candidates(const SearchModel& model, const std::vector<TokenIds>& rows,
                                   const std::vector<double>& sums, std::size_t first_row,
                                   const PromptRules& prompt, const GenerationOptions& options) {
@@ -145,7 +146,7 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
     for (std::size_t b = 0; b < beams; ++b) {
       parents.push_back(static_cast<std::int64_t>(rows.size()));
       rows.push_back(starts.ids[p]);
-      sums.push_back(b == 0 ? 0 : -1e9);  // all rows are equal at the start, so one of them counts
+      sums.push_back(b == 0 ? 0 : -1e9);  // rows are identical at the start: use only the first
     }
   }
   std::vector<bool> done(starts.ids.size());
@@ -200,7 +201,8 @@ SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
       const Hypothesis& h = finished[p].kept().at(i);
       const auto ids = prompts[p].without_padding(h.ids);
       result.sequences.emplace_back(ids.begin(), ids.end());
-      // Hugging Face transformers appends its first end id, whichever end id was generated.
+      // Hugging Face transformers always appends the first end id, even if another one was
+      // generated.
       if (h.ended)
         result.sequences.back().push_back(options.eos_id >= 0 ? options.eos_id
                                                               : options.stop_ids.front());

@@ -1,4 +1,4 @@
-// Reordering of cache rows in beam search.
+// Reorders cache rows in beam search.
 #pragma once
 
 #include "weft/core/tensor.h"
@@ -10,8 +10,8 @@ namespace WEFT_API weft {
 /// Its input "cache_rows" is i64 [rows].
 Program make_reorder_program(const Program& decode);
 
-/// Returns true if any row continues a different row: `parents` is i64 [rows]. Usually no row does,
-/// and the caches need not be copied.
+/// Returns true if any row continues a different row of the previous step. `parents` is i64 [rows].
+/// The result is usually false, and the caches need not be copied.
 bool reorders_rows(const Tensor& parents);
 
 }  // namespace weft

@@ -23,21 +23,21 @@ std::int64_t trained_context(const GptConfig& config) {
   return any_length ? kUnlimited : config.context;
 }
 
-/// Rows of text, and the part of them that the caches hold.
+/// Rows of text, and how much of them the caches contain.
 struct Generator::Batch {
   std::vector<TokenIds> texts;  // without padding
-  std::int64_t limit;           // maximum number of ids of a text in the caches
+  std::int64_t limit;           // maximum number of ids per text in the caches
   std::int64_t capacity;
   std::int64_t filled = 0;            // filled columns of the caches, the same for every row
   std::vector<std::int64_t> padding;  // padding columns at the front of each row
   Tensor visible;                     // bool [rows, capacity]
-  std::int64_t reused_columns = 0;    // columns of the first text that the caches already hold
+  std::int64_t reused_columns = 0;    // columns of the first text that the caches already contain
 
   std::int64_t rows() const { return static_cast<std::int64_t>(texts.size()); }
 };
 
-/// Records in the Generator which ids of the single text of a batch the caches hold, even if the
-/// run ends with an exception.
+/// Records in the Generator which ids the caches contain, even if the run ends with an exception.
+/// The batch has a single text.
 class Generator::CacheRecorder {
  public:
   CacheRecorder(Generator& generator, Batch& batch) : generator_(generator), batch_(batch) {}
@@ -74,7 +74,7 @@ Tensor Generator::decode(Batch& batch, const std::vector<TokenIds>& columns) {
     Tensor positions = Tensor::empty(DType::i64, {rows, added});
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t i = 0; i < added; ++i) {
-        // Padding and rows that have ended may have any position, since they are never read.
+        // Padding and finished rows may have any position, because their results are never used.
         std::int64_t at = batch.filled + i - batch.padding[static_cast<std::size_t>(r)];
         if (config_.positions == GptPositions::learned) at = std::min(at, config_.context - 1);
         positions.mutable_data<std::int64_t>()[r * added + i] = std::max<std::int64_t>(at, 0);
@@ -91,7 +91,7 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
                        const Tensor& parents) {
   std::vector<TokenIds> columns;
   if (position > 0) {
-    // Rows of one prompt have the same padding, so only texts and caches are reordered.
+    // All rows of a prompt have the same padding, so only texts and caches are reordered.
     if (reorders_rows(parents)) {
       if (!reorder_) reorder_ = make_reorder_program(decode_);
       session_.run(*reorder_, {{"cache_rows", parents}}, {.dims = {{"capacity", batch.capacity}}});
@@ -124,8 +124,8 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
     const std::size_t padding = longest - batch.texts[r].size();
     if (padding > 0 && !supports_padding_)
       throw ArgumentError(
-          "the model's file is too old for prompts of different lengths in one batch: generate "
-          "from one prompt at a time");
+          "this model file is too old to batch prompts with different lengths: generate from one "
+          "prompt at a time");
     batch.padding[r] = static_cast<std::int64_t>(padding);
     columns.emplace_back(padding, 0);
     columns.back().insert(columns.back().end(), batch.texts[r].begin() + batch.filled,
@@ -158,10 +158,9 @@ SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> te
     const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding[p];
     const std::int64_t most = length_rules(options, columns - padding).max;
     if (learned && !options.slide && most > config_.context) {
-      throw ArgumentError(
-          fmt::format("a sequence of {} ids exceeds the {} positions of the model (let the window "
-                      "slide, or generate less)",
-                      most, config_.context));
+      throw ArgumentError(fmt::format(
+          "a sequence of {} ids exceeds the model's {} positions (set `slide`, or generate less)",
+          most, config_.context));
     }
     batch.capacity = std::max(batch.capacity, most + padding);
     for (std::int64_t i = 0; i < rows_per_prompt(options); ++i) batch.texts.push_back(texts[p]);
@@ -175,7 +174,7 @@ SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> te
     batch.capacity = cache_capacity_;
     batch.reused_columns = common_prefix_length(batch.texts.front());
   } else {
-    // A text that has outgrown its caches gets twice the capacity, so that this happens rarely.
+    // Double the capacity when a text outgrows its caches, so that reallocation is rare.
     constexpr std::int64_t kLeast = 256;
     if (reuse_caches)
       batch.capacity = std::min(std::max({batch.capacity, 2 * cache_capacity_, kLeast}),
@@ -194,7 +193,7 @@ SearchResult Generator::continue_text(const TokenIds& prompt, const GenerationOp
                                       const OnToken& on_token) {
   if (rows_per_prompt(options) != 1) {
     throw ArgumentError(
-        "a text can be continued from cached keys and values in one row only: beams and results "
+        "cached keys and values can be reused for a single row only: beams and results "
         "must be 1");
   }
   if (prompt.empty()) throw ArgumentError("the prompt is empty: at least one token is needed");
@@ -222,10 +221,9 @@ SearchResult Generator::generate(const Tensor& prompts, const Tensor& mask,
                                  const GenerationOptions& options, const OnToken& on_token) {
   if (prompts.dtype() != DType::i64 || prompts.rank() != 2 || prompts.numel() == 0 ||
       (mask.defined() && (mask.dtype() != DType::i64 || mask.sizes() != prompts.sizes()))) {
-    throw ShapeError(
-        fmt::format("prompts and mask must be i64 [prompts, length] and must not be empty, but the "
-                    "prompts are {}",
-                    prompts.type_str()));
+    throw ShapeError(fmt::format(
+        "prompts and mask must be non-empty i64 [prompts, length] tensors, but the prompts are {}",
+        prompts.type_str()));
   }
   const SearchStarts starts{ids_rows(prompts)};
   std::vector<TokenIds> texts = starts.ids;

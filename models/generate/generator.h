@@ -1,4 +1,4 @@
-// Generation with decoders (GPT) over key and value caches.
+// Text generation with decoders (GPT) and key/value caches.
 #pragma once
 
 #include <optional>
@@ -10,39 +10,40 @@
 
 namespace WEFT_API weft {
 
-/// Returns the maximum number of tokens of a text that a model was made for. A longer text is
-/// either impossible or longer than the texts in training. Returns the largest int64 for models
-/// that read texts of any length.
+/// Returns the maximum text length, in tokens, that a model was trained for. Longer texts are
+/// either impossible or longer than any training text. Returns the largest int64 for models without
+/// a length limit.
 std::int64_t trained_context(const GptConfig& config);
 
 /// Generates with a program made by Gpt::decode_program; every id costs one step. Prompts of
-/// different lengths share a batch with padding on the left, which is masked and has no positions.
+/// different lengths are batched with left padding, which is masked and has no positions.
 class Generator {
  public:
   /// Session and program must outlive the Generator; the session may be used for training between
-  /// calls. Programs of old files, which lack the input "visible", do not support padding: all
-  /// their prompts must have the same length.
+  /// calls. Programs from old files, which lack the input "visible", do not support padding; all
+  /// prompts in a batch must then have the same length.
   Generator(Session& session, const Program& decode, const GptConfig& config);
 
-  /// Continues each prompt as if it were alone (greedy search gives the same ids except for ties
-  /// within rounding). Lengths count only the ids of the prompt itself. Sequences begin with the
-  /// prompt. Throws like search(); ArgumentError for an empty prompt, and if the longest sequence
-  /// exceeds learned positions and `slide` is off.
+  /// Continues each prompt independently of the others (greedy search returns the same ids as for
+  /// the prompt alone, except for ties within rounding). Padding does not count towards lengths.
+  /// Sequences begin with the prompt. Throws the same exceptions as search(). Also throws
+  /// ArgumentError if a prompt is empty, or if the longest sequence exceeds the learned positions
+  /// and `slide` is off.
   SearchResult generate(const std::vector<TokenIds>& prompts, const GenerationOptions& options = {},
                         const OnToken& on_token = {});
 
   /// Continues `prompts`, i64 [prompts, length]. `mask` has the same type or is undefined; it is 0
-  /// for padding, which is on the left. As in Hugging Face transformers, lengths include the
-  /// padding, rules see it, and shorter sequences are padded with pad_id.
+  /// for padding, which must be on the left. As in Hugging Face transformers, lengths include the
+  /// padding, the rules apply to padding ids as well, and shorter sequences are padded with pad_id.
   SearchResult generate(const Tensor& prompts, const Tensor& mask, const GenerationOptions& options,
                         const OnToken& on_token = {});
 
-  /// Continues one prompt that usually starts with the previous text, like the turns of a
-  /// conversation. The keys and values of the common prefix are reused, and only the new part is
-  /// computed. Returns the same ids as generate() except for ties within rounding, also after a
-  /// call that failed or was cancelled. Between calls, only this Generator may decode with the
-  /// session (generate() may be called). Throws like generate(); ArgumentError for more than one
-  /// row.
+  /// Continues a single prompt that usually starts with the previous text, as in a conversation.
+  /// The keys and values of the common prefix are reused, and only the new part is computed.
+  /// Returns the same ids as generate() except for ties within rounding, even after a call that
+  /// failed or was cancelled. Between calls, no other Generator may decode with the session; calls
+  /// to generate() are allowed. Throws the same exceptions as generate(). Also throws ArgumentError
+  /// if there is more than one row.
   SearchResult continue_text(const TokenIds& prompt, const GenerationOptions& options = {},
                              const OnToken& on_token = {});
   /// Returns the number of ids in the last prompt of continue_text() that were not recomputed.
@@ -60,12 +61,12 @@ class Generator {
 
   Session& session_;
   Program decode_;
-  std::optional<Program> reorder_;  // created when beam search first needs it
+  std::optional<Program> reorder_;  // created on first use by beam search
   GptConfig config_;
   DType id_type_;
   bool supports_padding_ = false;
-  // For continue_text(): the ids that the caches hold keys and values of, the capacity of the
-  // caches, and the result of reused().
+  // For continue_text(): the ids whose keys and values are cached, the capacity of the caches, and
+  // the result of reused().
   TokenIds cached_ids_;
   std::int64_t cache_capacity_ = 0, reused_ = 0;
 };

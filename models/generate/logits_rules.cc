@@ -13,7 +13,7 @@ double& at(std::vector<double>& scores, std::int64_t id) {
 
 void penalise_repetition(double penalty, Sequence ids, std::vector<double>& scores) {
   if (penalty == 1) return;
-  // Once per id, however often it occurs.
+  // The penalty is applied once per id, even if the id occurs several times.
   TokenIds seen(ids.begin(), ids.end());
   std::sort(seen.begin(), seen.end());
   seen.erase(std::unique(seen.begin(), seen.end()), seen.end());

@@ -33,7 +33,7 @@ void check_sequences(const char* name, const std::vector<TokenIds>& sequences) {
 void SamplingOptions::check() const {
   if (!(temperature > 0) || std::isinf(temperature)) {
     throw ArgumentError(fmt::format(
-        "temperature must be positive, not {} (for the most likely token use greedy search)",
+        "temperature must be positive, not {} (use greedy search to select the most likely token)",
         temperature));
   }
   if (top_k < 0) throw ArgumentError(fmt::format("top_k must be 0 (all) or more, not {}", top_k));
@@ -49,7 +49,7 @@ bool GenerationOptions::is_end(std::int64_t id) const {
 }
 
 void GenerationOptions::check() const {
-  // Sums of lengths fit in 64 bits, whatever the settings of the model are.
+  // This limit ensures that sums of lengths fit in 64 bits for all model settings.
   constexpr std::int64_t kLongest = std::int64_t{1} << 40;
   within("beams", beams, 1, kMaxRows);
   within("max_length", max_length, 1, kLongest);
@@ -74,8 +74,8 @@ void GenerationOptions::check() const {
           "sampling with {} beams is not supported: use 1 beam, or beam search without sampling",
           beams));
   } else if (results > beams) {
-    throw ArgumentError(
-        fmt::format("results must be at most beams ({}) without sampling, not {}", beams, results));
+    throw ArgumentError(fmt::format(
+        "without sampling, results must not exceed beams ({}), but it is {}", beams, results));
   }
   if (beams > 1 && (!stop_sequences.empty() || stop)) {
     throw ArgumentError(

@@ -81,7 +81,7 @@ std::int64_t sample_id(const std::vector<double>& scores, std::uint64_t seed, st
     if (left < mass) return last;
     left -= mass;
   }
-  return last;  // reached through rounding only
+  return last;  // reached only because of rounding
 }
 
 }  // namespace weft

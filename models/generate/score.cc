@@ -16,7 +16,7 @@ constexpr std::int64_t kIgnoreIndex = -100;
 void check(const std::vector<TokenIds>& prompts, const std::vector<TokenIds>& continuations) {
   if (prompts.size() != continuations.size() || prompts.empty()) {
     throw ArgumentError(
-        fmt::format("every prompt needs one continuation: there are {} prompts and {} "
+        fmt::format("each prompt needs exactly one continuation, but there are {} prompts and {} "
                     "continuations",
                     prompts.size(), continuations.size()));
   }
@@ -28,12 +28,13 @@ void check(const std::vector<TokenIds>& prompts, const std::vector<TokenIds>& co
   }
 }
 
-/// The input and the target of a decoder at each position.
+/// The decoder inputs and targets at each position.
 struct Rows {
   std::vector<TokenIds> inputs, targets;
 };
 
-/// Returns rows of `prefixes` followed by continuations. Only the continuations count as targets.
+/// Returns rows that contain a prefix followed by its continuation. Only the continuations are
+/// targets.
 Rows make_rows(const std::vector<TokenIds>& prefixes, const std::vector<TokenIds>& continuations) {
   Rows rows;
   for (std::size_t i = 0; i < prefixes.size(); ++i) {
@@ -105,8 +106,9 @@ std::vector<ContinuationScore> score(Session& session, const Program& program,
   const Rows rows = make_rows(prompts, continuations);
   const auto length = static_cast<std::int64_t>(rows.inputs.front().size());
   if (config.positions == GptPositions::learned && length > config.context) {
-    throw ArgumentError(fmt::format(
-        "prompt and continuation need {} positions, but the model has {}", length, config.context));
+    throw ArgumentError(
+        fmt::format("prompt and continuation require {} positions, but the model has {}", length,
+                    config.context));
   }
   const Value tokens = session.graph().find_input("tokens");
   const Value targets = session.graph().find_input("targets");

@@ -1,4 +1,4 @@
-// Scoring of given texts: log-probabilities of all their ids from one forward pass.
+// Scores given texts: computes the log-probabilities of all their ids in one forward pass.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace WEFT_API weft {
 
-/// Natural logarithms of the probabilities of a continuation's ids, each given all ids before it.
+/// Natural log-probabilities of the ids of a continuation, each conditioned on all previous ids.
 struct ContinuationScore {
   std::vector<double> log_probabilities;
 
@@ -21,8 +21,8 @@ struct ContinuationScore {
 };
 
 /// Returns the program "score" of a decoder. `tokens` and `targets` are integer inputs [batch, seq]
-/// of its graph. The output "losses" [batch, seq] is the negative log-probability of every target
-/// given the tokens up to its position, and 0 for targets of -100.
+/// of its graph. The output "losses" [batch, seq] is the negative log-probability of each target
+/// given the tokens up to its position, and 0 for targets equal to -100.
 Program make_score_program(const Gpt& gpt, Value tokens, Value targets,
                            SourceLocation loc = SourceLocation::current());
 /// As above, for an encoder-decoder with the inputs "prompt_ids" and "prompt_mask" [prompts,
@@ -30,10 +30,10 @@ Program make_score_program(const Gpt& gpt, Value tokens, Value targets,
 Program make_score_program(const EncoderDecoder& net,
                            SourceLocation loc = SourceLocation::current());
 
-/// Scores continuations[i] after prompts[i], all in one batch. The ids of prompts are not scored,
-/// and each row gives the result that it would give alone. The program's inputs must be named
-/// "tokens" and "targets". Throws ArgumentError for an empty prompt or continuation, and for more
-/// ids than learned positions.
+/// Scores continuations[i] after prompts[i], all in one batch. Prompt ids are not scored, and each
+/// result is the same as if its row were scored alone. The program's inputs must be named "tokens"
+/// and "targets". Throws ArgumentError if a prompt or continuation is empty, or if a row has more
+/// ids than there are learned positions.
 std::vector<ContinuationScore> score(Session& session, const Program& program,
                                      const GptConfig& config, const std::vector<TokenIds>& prompts,
                                      const std::vector<TokenIds>& continuations);

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Returns every id that the options name, to be checked against the vocabulary.
+/// Returns every id in the options, so that it can be checked against the vocabulary.
 TokenIds referenced_ids(const GenerationOptions& options) {
   TokenIds ids = options.suppressed;
   for (const TokenIds* more :
@@ -77,7 +77,7 @@ void SearchModel::run(const std::vector<TokenIds>& rows, const TokenIds& parents
   }
   for (const std::int64_t id : referenced_ids(options_)) {
     if (id < 0 || id >= vocab())
-      throw ArgumentError(fmt::format("the id {} is outside the vocabulary of {}", id, vocab()));
+      throw ArgumentError(fmt::format("id {} is outside the vocabulary (size {})", id, vocab()));
   }
 }
 
@@ -87,7 +87,7 @@ std::vector<double> SearchModel::logits(std::size_t row) const {
   const bool numbers =
       std::none_of(result.begin(), result.end(), [](double x) { return std::isnan(x); });
   if (!numbers || !std::isfinite(*std::max_element(result.begin(), result.end())))
-    throw DataError("the model's logits are not finite: its weights may have diverged in training");
+    throw DataError("the model's logits are not finite: training may have diverged");
   return result;
 }
 
@@ -122,7 +122,7 @@ SearchResult sample_rows(SearchModel& model, const SearchStarts& starts,
       const auto best = std::max_element(scores.begin(), scores.end());
       if (*best == kForbidden) {
         throw DataError(fmt::format(
-            "the options exclude every id of the vocabulary after {} ids of row {}: no id can be "
+            "the options exclude every id in the vocabulary after {} ids in row {}: no id can be "
             "generated",
             prompt.length(rows[r]), row));
       }
@@ -154,22 +154,23 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
   options.check();
   if (on_token && options.beams > 1 && options.results > 1)
     throw ArgumentError(
-        "on_token is not supported with several results of beam search, which are known only at "
+        "on_token is not supported if beam search returns several results, because they are known "
+        "only at "
         "the end");
   if (starts.ids.empty() || starts.ids.front().empty())
-    throw ArgumentError("there is no id to start from");
+    throw ArgumentError("starts must not be empty");
   std::vector<PromptRules> prompts;
   for (std::size_t p = 0; p < starts.ids.size(); ++p) {
     const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding.at(p);
     const auto length = static_cast<std::int64_t>(starts.ids[p].size()) - padding;
     if (starts.ids[p].size() != starts.ids.front().size() || padding < 0 || length < 1)
       throw ArgumentError(
-          "starts must all have the same length and at least one id that is not padding");
+          "all starts must have the same length and at least one id that is not padding");
     prompts.push_back({padding, length_rules(options, length)});
     if (prompts.back().lengths.max <= length) {
       throw ArgumentError(
-          fmt::format("the prompt has {} tokens, {} is {}: nothing is left to generate", length,
-                      options.max_new >= 0 ? "max_new" : "max_length",
+          fmt::format("the prompt has {} tokens and {} is {}: there is no room for new tokens",
+                      length, options.max_new >= 0 ? "max_new" : "max_length",
                       options.max_new >= 0 ? options.max_new : options.max_length));
     }
   }
@@ -181,8 +182,8 @@ SearchResult search(const DecodeStep& step, const SearchStarts& starts,
 SearchResult search(const DecodeStep& step, const Tensor& starts, const GenerationOptions& options,
                     const OnToken& on_token) {
   if (starts.dtype() != DType::i64 || starts.rank() != 2 || starts.numel() == 0)
-    throw ShapeError(fmt::format(
-        "starts must be i64 [prompts, length] and must not be empty, not {}", starts.type_str()));
+    throw ShapeError(fmt::format("starts must be a non-empty i64 [prompts, length] tensor, not {}",
+                                 starts.type_str()));
   return search(step, SearchStarts{ids_rows(starts)}, options, on_token);
 }
 

@@ -1,4 +1,4 @@
-// The interface of greedy and beam search to the model. Internal to search.
+// The model interface that greedy search and beam search use. Internal to search().
 #pragma once
 
 #include <vector>
@@ -14,12 +14,12 @@ class SearchModel {
   SearchModel(const DecodeStep& step, const GenerationOptions& options)
       : step_(step), options_(options) {}
 
-  /// Computes the logits of the next id of each row. Row r continues row parents[r] of the previous
+  /// Computes the logits of the next id in each row. Row r continues row parents[r] of the previous
   /// call.
   void run(const std::vector<TokenIds>& rows, const TokenIds& parents);
   std::int64_t vocab() const { return logits_.size(1); }
-  /// Returns the logits of a row in double. Throws DataError if one is NaN or the largest is
-  /// infinite.
+  /// Returns the logits of a row in double precision. Throws DataError if a logit is NaN or the
+  /// largest logit is infinite.
   std::vector<double> logits(std::size_t row) const;
 
  private:
@@ -29,7 +29,7 @@ class SearchModel {
   std::size_t seen_ = 0;
 };
 
-/// Padding and length rules of a prompt, applied to its rows.
+/// The padding and the length rules of a prompt, which apply to all its rows.
 struct PromptRules {
   std::int64_t padding;
   LengthRules lengths;
@@ -43,7 +43,7 @@ struct PromptRules {
   bool is_full(const TokenIds& row) const { return length(row) >= lengths.max; }
 };
 
-/// Greedy search and sampling: extends each row by its most likely id, or by a sampled one.
+/// Greedy search and sampling: extends each row by its most likely id or by a sampled id.
 SearchResult sample_rows(SearchModel& model, const SearchStarts& starts,
                          const std::vector<PromptRules>& prompts, const GenerationOptions& options,
                          const OnToken& on_token);

@@ -36,22 +36,23 @@ SearchResult run(Session& session, const Seq2SeqPrograms& programs, const Tensor
   options.check();
   if (options.slide)
     throw ArgumentError(
-        "slide is supported for decoders only: the output of an encoder-decoder has no window");
+        "slide is supported for decoders only: encoder-decoder outputs have no sliding window");
   if (ids.dtype() != DType::i64 || ids.rank() != 2 || ids.numel() == 0 ||
       mask.dtype() != DType::i64 || mask.sizes() != ids.sizes()) {
-    throw ShapeError(fmt::format(
-        "ids and mask must be i64 [prompts, source] and must not be empty, not {} and {}",
-        ids.type_str(), mask.type_str()));
+    throw ShapeError(
+        fmt::format("ids and mask must be non-empty i64 [prompts, source] tensors, not {} and {}",
+                    ids.type_str(), mask.type_str()));
   }
   if (start.dtype() != DType::i64 || start.rank() != 2 || start.numel() == 0 ||
       start.size(0) != ids.size(0)) {
-    throw ShapeError(fmt::format("start must be i64 [{}, length] and must not be empty, not {}",
+    throw ShapeError(fmt::format("start must be a non-empty i64 [{}, length] tensor, not {}",
                                  ids.size(0), start.type_str()));
   }
   const std::int64_t each = rows_per_prompt(options), rows = ids.size(0) * each;
   TokenIds prompt_of_row;
   for (std::int64_t r = 0; r < rows; ++r) prompt_of_row.push_back(r / each);
-  // The caches have the capacity that this search needs, so those of an earlier one are dropped.
+  // Each search allocates caches of the capacity it needs, so caches from an earlier search are
+  // freed.
   session.reset_caches();
   const DimValues sizes = {{"capacity", length_rules(options, start.size(1)).max}};
   session.run(programs.prompt,
@@ -60,7 +61,7 @@ SearchResult run(Session& session, const Seq2SeqPrograms& programs, const Tensor
                {"prompt_of_row", Tensor::of<std::int64_t>({rows}, prompt_of_row)}},
               {.dims = sizes});
   const auto step = [&](const Tensor& tokens, std::int64_t position, const Tensor& parents) {
-    // Rows of one prompt share its encoding, so only the caches of the decoder's self-attention are
+    // All rows of a prompt share its encoding, so only the decoder's self-attention caches are
     // reordered.
     if (position > 0 && reorders_rows(parents))
       session.run(programs.reorder, {{"cache_rows", parents}}, {.dims = sizes});

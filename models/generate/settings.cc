@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kEarlyStoppingNames = {"heuristic", "f
 
 ChoiceNames choice_names(EarlyStopping) { return {"early_stopping", kEarlyStoppingNames}; }
 
-/// Calls use(name, field) for every field of `o` that is stored in files, for reading and for
+/// Calls use(name, field) for every field of `o` that is stored in files. Used for both reading and
 /// writing.
 template <class Options, class Use>
 void for_options(Options& o, Use&& use) {
@@ -130,8 +130,8 @@ void read(const json& value, const std::string& key, std::map<std::int64_t, std:
     TokenIds both;
     read(pair, key, both);
     if (both.size() != 2)
-      throw FormatError(fmt::format("'{}' must contain pairs of position and id, not {}", key,
-                                    json_excerpt(pair)));
+      throw FormatError(
+          fmt::format("'{}' must contain [position, id] pairs, not {}", key, json_excerpt(pair)));
     field[both[0]] = both[1];
   }
 }
@@ -142,7 +142,7 @@ template <class T>
 requires std::is_arithmetic_v<T>
 void read(const json& value, const std::string& key, T& field) { read_json(value, key, field); }
 
-/// Reads the fields of an object one by one. finish() throws if the object has other fields.
+/// Reads the fields of an object. finish() throws if the object contains fields that were not read.
 class ObjectReader {
  public:
   explicit ObjectReader(const json& object) : object_(object) {}
@@ -151,14 +151,15 @@ class ObjectReader {
   void operator()(const char* name, T& field) {
     const auto found = object_.find(name);
     if (found == object_.end())
-      throw FormatError(fmt::format("the generation settings lack '{}'", name));
+      throw FormatError(fmt::format("the generation settings do not contain '{}'", name));
     known_.insert(name);
     read(*found, name, field);
   }
   void operator()(const char* name, std::optional<SamplingOptions>& field) {
     const auto found = object_.find(name);
     if (found == object_.end() || !(found->is_null() || found->is_object()))
-      throw FormatError(fmt::format("the generation settings lack the object '{}'", name));
+      throw FormatError(
+          fmt::format("the generation settings do not contain the object '{}'", name));
     known_.insert(name);
     field.reset();
     if (found->is_null()) return;
@@ -182,7 +183,8 @@ class ObjectReader {
   void finish() const {
     for (const auto& [key, value] : object_.items()) {
       if (!known_.contains(key))
-        throw FormatError(fmt::format("the generation settings have an unknown field '{}'", key));
+        throw FormatError(
+            fmt::format("the generation settings contain an unknown field '{}'", key));
     }
   }
 

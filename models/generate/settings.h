@@ -13,33 +13,33 @@ namespace WEFT_API weft {
 /// Settings for one of several tasks of a model, for example "translation_en_to_de".
 struct TaskGeneration {
   std::string prefix = {};              // added before every text: "translate English to German: "
-  GenerationOptions options = {};       // complete options, not only those that differ
+  GenerationOptions options = {};       // complete options, not only the differences
   bool states_length = false;           // see GenerationSettings
   TokenIds start = {};                  // see GenerationSettings
-  std::string unsupported_reason = {};  // reason why the task is not supported; empty if it is
+  std::string unsupported_reason = {};  // empty if the task is supported
 };
 
-/// Generation settings of a model from a Hugging Face folder: the contents of its
-/// generation_config.json, and the special ids around its texts.
+/// Generation settings of a model from a Hugging Face folder: the contents of
+/// generation_config.json, and the special ids that are added to texts.
 struct GenerationSettings {
-  /// stop_sequences and `stop` are not used, since they do not belong to the model.
+  /// stop_sequences and `stop` are not used, because they do not belong to the model.
   GenerationOptions options = {};
-  /// True if the model states a length; else the lengths in `options` are only the defaults of
-  /// Hugging Face transformers.
+  /// True if the model specifies a maximum length. If false, the lengths in `options` are just the
+  /// Hugging Face transformers defaults.
   bool states_length = false;
-  /// The first ids of an encoder-decoder's output; empty if the model does not state them.
+  /// The first ids of an encoder-decoder's output; empty if the model does not specify them.
   TokenIds start = {};
-  /// Ids before and after every input text, if the tokenizer does not add them.
+  /// Ids that are added before and after every input text if the tokenizer does not add them.
   TokenIds before = {}, after = {};
-  /// Settings of tasks by name. Empty in files of earlier versions.
+  /// Task settings by task name. Empty in files of earlier versions.
   std::map<std::string, TaskGeneration, std::less<>> tasks = {};
 
   /// Returns the settings of a task. Throws ArgumentError if the name is unknown (the message lists
-  /// the tasks), or if the task is not supported.
+  /// the known tasks) or if the task is not supported.
   const TaskGeneration& task(std::string_view name) const;
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field. The values are checked when
-  /// the settings are used.
+  /// Throws FormatError if a field is missing, unknown or of the wrong type. The values are checked
+  /// when the settings are used.
   static GenerationSettings from_json(std::string_view json);
 };
 

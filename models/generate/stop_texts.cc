@@ -18,7 +18,7 @@ void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
   if (texts.empty()) return;
   std::size_t longest = 0;
   for (const std::string& text : texts) {
-    if (text.empty()) throw ArgumentError("a stop text is empty, which matches everywhere");
+    if (text.empty()) throw ArgumentError("a stop text is empty; an empty text matches everywhere");
     longest = std::max(longest, text.size());
   }
   if (tokenizer.reads_characters()) {
@@ -31,7 +31,7 @@ void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
   options.stop = [=, &tokenizer, per_prompt = rows_per_prompt(options)](
                      std::int64_t row, std::span<const std::int64_t> ids) {
     // Decode only the last ids that may contain a stop text, and the id before them, because it
-    // decides whether a leading space belongs to the text. Special ids have no text.
+    // determines whether a leading space belongs to the text. Special ids have no text.
     const auto holds = [&](std::int64_t id) {
       return !tokenizer.is_special(static_cast<std::int32_t>(id));
     };

@@ -10,11 +10,12 @@
 
 namespace WEFT_API weft {
 
-/// Ends sequences for `prompts` when their new text contains one of `texts`, which remains in the
-/// result. With a character tokenizer, ids are compared. With other tokenizers the texts themselves
-/// are compared, because the ids of a text depend on the text around it. `prompts` are the prompts
-/// of a decoder, or the first ids of each output of an encoder-decoder. The tokenizer must outlive
-/// the options. Throws ArgumentError for an empty text; with beams, options.check() throws.
+/// Changes `options` so that each sequence ends when its new text contains one of `texts`. The stop
+/// text remains in the result. With a character tokenizer, ids are compared. With other tokenizers,
+/// decoded texts are compared, because the ids of a text depend on the surrounding text. `prompts`
+/// are the prompts of a decoder, or the first ids of each encoder-decoder output. The tokenizer
+/// must outlive the options. Throws ArgumentError if a text is empty. With beams, options.check()
+/// throws.
 void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
              const std::vector<TokenIds>& prompts, GenerationOptions& options);
 

@@ -54,16 +54,16 @@ const std::vector<const Task*>& untrained_tasks() {
 const std::vector<FamilyDescription>& families() {
   static const std::vector<FamilyDescription> all = {
       {"encoder",
-       "Train a BERT: pre-train it on unlabelled text, then fine-tune it to classify, tag or score "
-       "texts, or to answer questions"},
+       "Train a BERT encoder: pre-train it on unlabelled text, then fine-tune it to classify, tag "
+       "or score texts, or to answer questions"},
       {"gpt",
-       "Train a GPT: pre-train it on text, by characters or subwords, then tune it to follow "
+       "Train a GPT: pre-train it on text (characters or subwords), then fine-tune it to follow "
        "instructions"},
       {"seq2seq",
-       "Train an encoder-decoder: pre-train it on plain text, then train it on text pairs to "
-       "translate"},
+       "Train an encoder-decoder: pre-train it on plain text, then train it on text pairs, for "
+       "example to translate"},
       {"vit",
-       "Train a vision transformer: to classify images, or by pre-training on unlabelled images"},
+       "Train a vision transformer to classify images, or pre-train it on unlabelled images"},
   };
   return all;
 }
@@ -91,7 +91,7 @@ FormatError unsupported_use(Use use, const Task& task, const std::string& path) 
   return FormatError(fmt::format("{} holds {}", path, task.unsupported_use_message(use)));
 }
 
-/// Loads the model in a folder. `use`: the intended use of the model, if it is known.
+/// Loads the model in a folder. `use` is the intended inference task, if known.
 LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
   const hf::Folder folder = hf::read_folder(path);
   const FolderTokenizer text = read_tokenizer_folder(path);
@@ -104,8 +104,8 @@ LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
           return {*task, std::move(model)};
         }
       } catch (const Error&) {
-        // If the model does not support the intended use anyway, report that instead of other
-        // defects of the folder.
+        // If the model does not support the intended inference task at all, report this instead of
+        // other problems with the folder.
         if (use && !task->can(*use)) throw unsupported_use(*use, *task, path);
         throw;
       }
@@ -123,11 +123,11 @@ LoadedModel load_file(const std::string& path) {
   const Task* task = find_task(id);
   if (task == nullptr && !id.empty()) {
     throw FormatError(fmt::format(
-        "{} holds a model of the task '{}', which this program does not support", path, id));
+        "{} holds a model for the task '{}', which this program does not support", path, id));
   }
   if (task == nullptr) {
     throw FormatError(fmt::format(
-        "{} holds no trained model: it lacks the attachment '{}' (weft train writes it)", path,
+        "{} holds no trained model: the attachment '{}' is missing (weft train writes it)", path,
         kConfigPart));
   }
   LoadedModel loaded{*task, task->empty_model()};
@@ -152,8 +152,9 @@ FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options) {
   const Task* task = find_task(model.task);
   if (task == nullptr) {
-    throw ArgumentError(fmt::format(
-        "the model is of the task '{}', which this program does not support", model.task));
+    throw ArgumentError(
+        fmt::format("the model was trained for the task '{}', which this program does not support",
+                    model.task));
   }
   return write_folder(path, model, task->to_folder(model), options);
 }

@@ -1,4 +1,4 @@
-// The list of all tasks, and loading and saving of their models.
+// The list of all tasks, and functions that load and save models of any task.
 #pragma once
 
 #include <memory>
@@ -10,43 +10,44 @@
 
 namespace WEFT_API weft {
 
-/// The tasks of `weft train`, in the order in which the help lists them. The first task of a family
-/// is its default.
+/// Returns the tasks of `weft train`, in the order of the help text. The first task of a family is
+/// its default.
 const std::vector<const Task*>& all_tasks();
-/// Tasks that cannot be trained: their models are loaded from Hugging Face folders only.
+/// Returns the inference-only tasks. Their models are loaded only from Hugging Face folders.
 const std::vector<const Task*>& untrained_tasks();
-/// A model family, named as in `weft train NAME`, and a line about it for the help.
+/// A model family, named as in `weft train NAME`, and its description for the help text.
 struct FamilyDescription {
   std::string name, about;
 };
-/// The model families that `weft train` supports.
+/// Returns the model families that `weft train` supports.
 const std::vector<FamilyDescription>& families();
-/// Returns the task with this id, trainable or not, or null if the id is unknown.
+/// Returns the task with this id (trainable or inference-only), or null if the id is unknown.
 const Task* find_task(std::string_view id);
 /// Returns the trainable tasks of a family.
 std::vector<const Task*> tasks_of(std::string_view family);
 
-/// A loaded model and the task that it was trained for.
+/// A loaded model, and the task that it was trained for.
 struct LoadedModel {
   const Task& task;
   std::unique_ptr<TrainedModel> model;
 };
-/// Loads the model in a .weft file or in a Hugging Face folder, whatever its task. Callers need not
-/// distinguish the two, except that a model from a folder cannot be trained. Throws as read_model,
-/// hf::read_folder and Task::from_folder; FormatError if there is no trained model, or if its task
-/// or class is not supported.
+/// Loads a model for any task from a .weft file or a Hugging Face folder. Callers need not
+/// distinguish the two, except that a model from a folder cannot be trained. Throws the same
+/// exceptions as read_model, hf::read_folder and Task::from_folder. Throws FormatError if there is
+/// no trained model, or if its task or class is not supported.
 LoadedModel load_any_model(const std::string& path);
-/// As load_any_model(), for one use of the model. Throws FormatError, which lists the supported
-/// uses, if `use` is not one of them.
+/// Same as load_any_model(), for one inference task. If the model does not support `use`, throws a
+/// FormatError that lists the supported inference tasks.
 LoadedModel load_model_for(Use use, const std::string& path);
 
-/// Writes a model of any task as a folder that Hugging Face transformers and load_any_model() can
+/// Writes a model for any task as a folder that Hugging Face transformers and load_any_model() can
 /// read: config.json, model.safetensors, the tokenizer, and the settings for generation, chat and
-/// image preprocessing. If the model came from a folder, settings of that folder are kept unless
-/// the model overrides them. Quantised weights are written as f32. The folder is written completely
-/// or not at all; an existing model folder is replaced. Throws ArgumentError, naming the field,
-/// head or part, if transformers has no class for it, and for a model with adapters, which must be
-/// merged first; as hf::check_folder_target(); IoError.
+/// image preprocessing. If the model came from a folder, the settings in that folder are kept
+/// unless the model overrides them. Quantised weights are written as f32. The folder is written
+/// completely or not at all; an existing model folder is replaced. If transformers has no class for
+/// a field, head or part of the model, throws an ArgumentError that names it. Throws ArgumentError
+/// if the model has adapters, which must be merged first. Throws IoError if writing fails. Also
+/// throws the same exceptions as hf::check_folder_target().
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options = {});
 

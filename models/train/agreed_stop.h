@@ -1,4 +1,4 @@
-// Agreement of all ranks to stop at the same step.
+// Makes all ranks stop at the same step.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,31 @@
 
 namespace WEFT_API weft {
 
-/// Shares stop requests among all ranks without waiting. At the end of every step each rank sends
-/// whether it has a request, and reads the flags that the others sent one step earlier, which
-/// arrived with the sums of this step (about 20 microseconds per step on one machine). All ranks
-/// therefore stop at the same step: with one rank at the step of the request, with several at the
-/// next one.
+/// Exchanges stop requests between all ranks without blocking. At the end of every step, each rank
+/// sends a flag that is set if it has a stop request. It then reads the flags that the other ranks
+/// sent one step earlier, which arrived together with the sums of this step. This costs about 20
+/// microseconds per step on one machine. All ranks therefore stop at the same step: a single rank
+/// stops at the step of the request, several ranks stop one step later.
 ///
-/// An agreement to stop also shows that all ranks were still running after the request. If a rank
-/// is lost and the launcher terminates the others, they therefore do not save.
+/// An agreed stop also implies that all ranks were still running after the request. Therefore the
+/// remaining ranks do not save if a rank is lost and the launcher terminates them.
 class AgreedStop {
  public:
   explicit AgreedStop(World world) : world_(std::move(world)) {}
-  // Not copyable, because pending transfers write into it. It must live until they are complete or
-  // the world has ended.
+  // Not copyable, because pending transfers write into the object. It must exist until the
+  // transfers are complete or the world has ended.
   AgreedStop(const AgreedStop&) = delete;
   AgreedStop& operator=(const AgreedStop&) = delete;
 
-  // All ranks must call these functions in the same order; they throw WorldError.
+  // All ranks must call these functions in the same order. They throw WorldError if communication
+  // fails.
 
-  /// Returns true if any rank has a stop request before the first step. Waits for the other ranks.
+  /// Must be called before the first step. Returns true if any rank has a stop request. Waits for
+  /// the other ranks.
   bool begin(bool requested);
-  /// Returns true if all ranks stop after this step. Once true, the result remains true.
+  /// Returns true if all ranks must stop after this step. All later calls then also return true.
   bool after_step(bool requested);
-  /// Receives the messages that are still pending after the last step.
+  /// Receives the flags that are still pending after the last step.
   void end();
 
  private:

@@ -1,4 +1,4 @@
-// Prefetching: the next batches are made while a step runs.
+// Prefetches the next batches while a step runs.
 #pragma once
 
 #include <condition_variable>
@@ -15,15 +15,16 @@
 
 namespace WEFT_API weft {
 
-/// Returns batches by step and shard, and makes the next ones on its own thread: enough shards for
-/// one step, so that a program that needs all its shards at once does not wait. If no thread can be
-/// started, batches are made when they are requested. Must be used from one thread only.
+/// Returns batches by step and shard, and prefetches the following ones on a separate thread. It
+/// prefetches enough shards for one step, so that a program that needs all its shards at once does
+/// not wait. If no thread can be started, batches are made when they are requested. Must be used
+/// from one thread only.
 class BatchPrefetcher {
  public:
   using Make = std::function<TrainBatch(const BatchPart&)>;
 
   /// Provides the shards `mine` of batches that are split into `shards` shards. `make` must outlive
-  /// the prefetcher; calls of it never overlap.
+  /// the prefetcher; calls to `make` never overlap.
   BatchPrefetcher(const Make& make, int shards, ShardRun mine)
       : make_(make), shards_(shards), mine_(mine) {}
   explicit BatchPrefetcher(const Make& make, int shards = 1)
@@ -33,9 +34,9 @@ class BatchPrefetcher {
   BatchPrefetcher(const BatchPrefetcher&) = delete;
   BatchPrefetcher& operator=(const BatchPrefetcher&) = delete;
 
-  /// Returns a shard of a step and starts to prefetch the shards after it, including those of the
-  /// next step if `next` is set. Rethrows the exception of `make` for this shard; the exception of
-  /// a later shard is thrown when that shard is taken.
+  /// Returns a shard of a step and starts prefetching the shards after it, including those of the
+  /// next step if `next` is set. Rethrows the exception that `make` threw for this shard; an
+  /// exception for a later shard is rethrown when that shard is requested.
   TrainBatch take(std::int64_t step, int shard, bool next);
 
  private:
@@ -45,13 +46,14 @@ class BatchPrefetcher {
     std::exception_ptr error;
   };
 
-  /// Returns the part at `place`: shards are counted from 0 in the order in which they are taken.
+  /// Returns the batch part with index `place`. Indices count the shards from 0 in the order in
+  /// which they are requested.
   BatchPart part(std::int64_t place) const;
   Made make(std::int64_t place) const;
-  /// Waits for the prefetched batch at `place` and returns it. If another place or none was being
-  /// prefetched, discards the prefetched batches and returns nothing.
+  /// Waits for the prefetched batch with index `place` and returns it. If a different batch or none
+  /// was being prefetched, discards all prefetched batches and returns nullopt.
   std::optional<Made> finish(std::int64_t place);
-  /// Starts to prefetch the places from `place` to `end` - 1.
+  /// Starts prefetching the batches with indices from `place` to `end` - 1.
   void begin(std::int64_t place, std::int64_t end);
   void work();
 
@@ -64,9 +66,9 @@ class BatchPrefetcher {
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:
-  std::deque<Made> made_;   // finished batches of the places before next_, in order
-  std::int64_t next_ = 0;   // the next place to make
-  std::int64_t end_ = 0;    // places from here on are not made yet
+  std::deque<Made> made_;   // finished batches with indices before next_, in order
+  std::int64_t next_ = 0;   // index of the next batch to make
+  std::int64_t end_ = 0;    // batches with this index or a higher one are not prefetched yet
   bool is_making_ = false;  // true while a batch is being made
   bool stop_ = false;
 };

@@ -15,13 +15,13 @@ namespace WEFT_API weft {
 template <class Config>
 struct Preset {
   std::string name;
-  std::string about;  // description in one line
+  std::string about;  // one-line description
   Config model = {};
   TrainSettings training = {};
 };
 
-/// Returns the preset with this name. Throws an ArgumentError that lists the presets if the name is
-/// unknown.
+/// Returns the preset with this name. If the name is unknown, throws an ArgumentError that lists
+/// the presets.
 template <class AnyPreset>
 const AnyPreset& find_preset(const std::vector<AnyPreset>& presets, std::string_view name) {
   std::string known;

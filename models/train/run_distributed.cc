@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-/// Runs of each rank between two exchanges: few messages, and few results that wait for them.
+/// Number of runs per rank between two exchanges: a compromise between few messages and few
+/// buffered results.
 constexpr std::int64_t kRunsPerExchange = 4;
 
 std::string serialise(const Results& results) {

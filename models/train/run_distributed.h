@@ -1,4 +1,4 @@
-// Distribution of independent runs over ranks.
+// Distributes independent runs over ranks.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace WEFT_API weft {
 
-/// Calls make(i) on one rank for each i in [0, count), and use(i, result) on every rank for each i
-/// in order. Indices are assigned round-robin, which balances lists that are sorted by size.
-/// Collective; throws WorldError. If make() may throw, the caller must inform the other ranks
-/// (World::poison_on_error).
+/// For each i in [0, count), calls make(i) on one rank and use(i, result) on every rank. Calls to
+/// use() are in order. Indices are assigned round-robin, which balances lists that are sorted by
+/// size. This function is collective and throws WorldError. If make() may throw, the caller must
+/// notify the other ranks (World::poison_on_error).
 void distribute_over_ranks(const World& world, std::int64_t count,
                            FunctionRef<std::string(std::int64_t i)> make,
                            FunctionRef<void(std::int64_t i, const std::string& made)> use);
 
 /// Runs `program` with inputs(i) for each i in [0, count) and calls use(i, results) for each i in
-/// order. If the Session has a World of several ranks, each run is executed on one rank, and every
-/// rank receives the results of all runs, with the same bits on every rank. A program with updates,
-/// such as one that draws random numbers, runs on every rank, so that the random keys stay equal.
-/// Collective.
+/// order. If the Session has a World with several ranks, each run is executed on one rank, and
+/// every rank receives the bit-identical results of all runs. A program that updates variables, for
+/// example random keys, runs on every rank, so that the variables stay equal. This function is
+/// collective.
 void run_distributed(Session& session, const Program& program, std::int64_t count,
                      FunctionRef<NamedTensors(std::int64_t i)> inputs,
                      FunctionRef<void(std::int64_t i, const Results& results)> use);

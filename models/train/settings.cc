@@ -24,14 +24,14 @@ using Points = TrainHistory::Points;
 Points read_points(const nlohmann::json& parsed, const std::string& key) {
   const auto it = parsed.find(key);
   if (it == parsed.end() || !it->is_array())
-    throw FormatError(fmt::format("the training history lacks the list '{}'", key));
+    throw FormatError(fmt::format("the training history does not contain the list '{}'", key));
   Points points;
   for (const auto& entry : *it) {
-    // A loss that is not finite is stored as null.
+    // Losses that are not finite are stored as null.
     if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer() ||
         !(entry[1].is_number() || entry[1].is_null())) {
       throw FormatError(
-          fmt::format("the training history has the entry {} in '{}'; expected [step, loss]",
+          fmt::format("the training history contains the entry {} in '{}'; expected [step, loss]",
                       json_excerpt(entry), key));
     }
     points.emplace_back(entry[0].get<std::int64_t>(), entry[1].is_null()
@@ -42,7 +42,8 @@ Points read_points(const nlohmann::json& parsed, const std::string& key) {
 }
 
 std::vector<std::int64_t> read_batches(const nlohmann::json& parsed, std::size_t evaluations) {
-  const auto it = parsed.find("validation_batches");  // missing in files of the first versions
+  const auto it =
+      parsed.find("validation_batches");  // missing from files written by the first versions
   if (it == parsed.end()) return {};
   const bool fits =
       it->is_array() && it->size() <= evaluations &&
@@ -66,7 +67,7 @@ std::string_view choice_name<Precision>(Precision precision) {
 
 template <>
 Precision parse_choice<Precision>(std::string_view name) {
-  return parse_precision(name);  // the values of Precision do not count from 0
+  return parse_precision(name);  // the values of Precision do not start at 0
 }
 
 ChoiceNames choice_names(Optimizer) { return {"optimizer", kOptimizers}; }
@@ -75,7 +76,8 @@ ChoiceNames choice_names(LearningRate) { return {"schedule", kLearningRates}; }
 void TrainSettings::check() const {
   check::at_least("steps", steps, 1);
   check::at_least("batch", batch, 1);
-  // Far above any real run: larger values are mistakes, and sums of steps fit in 64 bits.
+  // These limits are far above any real run. They catch mistakes and ensure that sums of steps fit
+  // in 64 bits.
   constexpr std::int64_t kMaxSteps = 1'000'000'000, kMaxRows = std::int64_t{1} << 24;
   check::at_most({{"steps", steps, kMaxSteps}, {"batch", batch, kMaxRows}});
   check::at_least("warmup", warmup, 0);
@@ -110,18 +112,17 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
       FieldList<TrainSettings>("the training settings")
           .add("steps", &TrainSettings::steps, "total number of training steps")
           .add("batch", &TrainSettings::batch, "examples per step")
-          .added(
-              "shards", &TrainSettings::shards,
-              "number of shards of a batch, a power of two; they are computed one after another, "
-              "so that a large batch needs the memory of one shard")
+          .added("shards", &TrainSettings::shards,
+                 "number of shards per batch, a power of two; shards are computed one after "
+                 "another, so that a large batch needs only the memory of one shard")
           .add("lr", &TrainSettings::lr, "learning rate after warm-up")
           .add("min_lr", &TrainSettings::min_lr,
                "learning rate at the last step if the schedule is cosine or linear")
           .added("schedule", &TrainSettings::schedule, "learning-rate schedule after warm-up")
           .add("warmup", &TrainSettings::warmup, "steps of linear warm-up")
           .added("optimizer", &TrainSettings::optimizer,
-                 "the optimizer; adafactor's learning rate is relative to the size of a parameter, "
-                 "lion's is a third to a tenth of adamw's")
+                 "optimizer; the learning rate of adafactor is relative to parameter magnitude; "
+                 "lion needs a third to a tenth of adamw's learning rate")
           .add("beta1", &TrainSettings::beta1,
                "adamw, adam, lion: decay of the running mean of gradients; sgd: momentum")
           .add("beta2", &TrainSettings::beta2,
@@ -129,14 +130,15 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
                "momentum")
           .add("weight_decay", &TrainSettings::weight_decay,
                "weight decay of parameters with two or more axes")
-          .add("clip", &TrainSettings::clip, "maximum of the global gradient norm; 0 = no clipping")
+          .add("clip", &TrainSettings::clip, "maximum global gradient norm; 0 = no clipping")
           .add("validation_fraction", &TrainSettings::validation_fraction,
-               "share of the data that is held out for validation")
+               "fraction of the data that is held out for validation")
           .added("ema", &TrainSettings::ema,
-                 "decay of moving averages of the weights, which are used for evaluation and saved "
-                 "next to the model; 0 = none")
+                 "decay of the exponential moving average of the weights, which is used for "
+                 "evaluation and saved next to the model; 0 = no average")
           .add("seed", &TrainSettings::seed,
-               "seed of initial values, batches and dropout; the same seed gives the same bits")
+               "random seed for initial values, batches and dropout; runs with the same seed are "
+               "bit-identical")
           .added("precision", &TrainSettings::precision, "precision of matrix products")
           .add("eval_every", &TrainSettings::eval_every,
                "steps between evaluations; 0 = only at the end")
@@ -145,11 +147,12 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
           .add("save_every", &TrainSettings::save_every,
                "steps between checkpoints; 0 = only at the end")
           .added("patience", &TrainSettings::patience,
-                 "end the run after this many periodic evaluations in a row without a better loss; "
+                 "early stopping: end the run after this many consecutive periodic evaluations "
+                 "without a better loss; "
                  "0 = never")
           .added("skip_nonfinite", &TrainSettings::skip_nonfinite,
-                 "maximum number of steps in a row that are skipped because their loss or gradient "
-                 "norm is not finite; 0 = such a step ends the run");
+                 "maximum number of consecutive steps that are skipped because the loss or "
+                 "gradient norm is not finite; 0 = such a step ends the run");
   return list;
 }
 
@@ -203,7 +206,7 @@ TrainHistory TrainHistory::from_json(std::string_view text) {
   history.validation_batches = read_batches(parsed, history.validation.size());
   if (const auto found = parsed.find("data"); found != parsed.end())
     read_json(*found, "data", history.data);
-  const auto metrics = parsed.find("metrics");  // missing in files of the first version
+  const auto metrics = parsed.find("metrics");  // missing from files written by the first version
   if (metrics == parsed.end()) return history;
   if (!metrics->is_object()) throw FormatError("the training history: 'metrics' must be an object");
   for (const auto& [name, points] : metrics->items())

@@ -19,14 +19,14 @@
 namespace weft {
 namespace {
 
-/// Formats a number. The sign of a NaN is left out, since it has no meaning.
+/// Formats a number. The sign of a NaN is omitted, because it has no meaning.
 std::string format_number(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.5g}", value);
 }
 
-/// Describes the value of a step that is not finite ("the loss is nan"); empty if both are finite.
-/// The gradient norm is reported only if the loss is finite, since otherwise it adds no
-/// information.
+/// Returns a description of a step's loss or gradient norm if it is not finite, for example "the
+/// loss is nan", or an empty string if both are finite. The gradient norm is reported only if the
+/// loss is finite, because otherwise it adds no information.
 std::string describe_nonfinite(double loss, double gradient_norm) {
   if (!std::isfinite(loss)) return fmt::format("the loss is {}", format_number(loss));
   if (!std::isfinite(gradient_norm))
@@ -43,7 +43,7 @@ double StepClock::end() {
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::chrono::duration<double>(now - start_).count();
   ++steps_;
-  // The first step includes compilation: discard it as soon as there is another one.
+  // The first step includes compilation: discard it as soon as there is a second step.
   const double keep = steps_ <= 2 ? 0 : std::min(0.95, 1 - 1.0 / static_cast<double>(steps_));
   mean_ = keep * mean_ + (1 - keep) * seconds;
   return seconds;
@@ -53,12 +53,12 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
     : session_(session), task_(std::move(task)), options_(std::move(options)) {
   options_.settings.check();
   if (task_.train == nullptr || !task_.batch)
-    throw ArgumentError("a TrainTask needs a program `train` and a source of batches `batch`");
+    throw ArgumentError("a TrainTask requires a program `train` and a batch source `batch`");
   if (const int made = task_.train->shards().count; made != options_.settings.shards) {
-    throw ArgumentError(fmt::format(
-        "shards: the program's training step was built with {}, but the settings have {}; the "
-        "number is fixed when the step is built",
-        made, options_.settings.shards));
+    throw ArgumentError(
+        fmt::format("shards: the program's training step was built with {} shards, but the "
+                    "settings specify {}; the number is fixed when the step is built",
+                    made, options_.settings.shards));
   }
   if (options_.settings.skip_nonfinite > 0 && !skips_nonfinite(*task_.train)) {
     throw ArgumentError(
@@ -67,7 +67,7 @@ Trainer::Trainer(Session& session, TrainTask task, Options options)
   }
   if (tracks_best() && !task_.evaluate) {
     throw ArgumentError(
-        fmt::format("{} needs held-out data, but the task has none",
+        fmt::format("{} requires held-out data, but the task has none",
                     options_.save_best ? "the best model (save_best)" : "patience"));
   }
   if (tracks_best()) best_ = options_.history.best(options_.settings.compared_batches());
@@ -85,12 +85,12 @@ bool Trainer::out_of_patience() const {
 void Trainer::evaluate(std::int64_t step, std::int64_t batches) {
   TrainHistory& history = options_.history;
   world().set_phase(fmt::format("step {}: evaluation", step));
-  // The averages of the weights are part of the optimizer state.
+  // The averaged weights are part of the optimizer state.
   if (options_.settings.ema > 0) session_.gather_state();
   last_ = task_.evaluate(batches == 0);
   last_at_ = {step, batches};
   if (options_.observer != nullptr) options_.observer->on_evaluation(step, last_, batches == 0);
-  // A finished run that is resumed evaluates its model again, but the history already contains this
+  // Resuming a finished run evaluates the model again, but the history already contains this
   // evaluation.
   if (history.has_evaluation(step, batches)) return;
   history.add(step, last_, batches);
@@ -136,15 +136,15 @@ void Trainer::throw_diverged(const std::string& what, std::int64_t step) const {
 
 void Trainer::check_variables(std::int64_t step) const {
   auto found = first_nonfinite(*session_.store());
-  // Without all_save, the store of the first rank contains the whole state.
+  // Without all_save, the store on rank 0 contains the whole state.
   if (!found && options_.all_save) found = first_nonfinite(owned_state(session_), world().rank());
   if (found) throw_diverged(found->message, step);
 }
 
 Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   const TrainSettings& settings = options_.settings;
-  // No batch is prefetched after the last one of a run. (If its step is skipped, the next batch is
-  // made when it is needed.)
+  // No batch is prefetched after the last step of a run. (If the last step is skipped, the next
+  // batch is made on demand.)
   const bool last_step = step_ + 1 == settings.steps || stop_requested() || stops(step_ + 1);
   const std::int64_t number = step_ + skipped_;
   RunOptions options;
@@ -157,7 +157,7 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   return session_.run_shards(*task_.train, feeds, options);
 }
 
-// Scales the items of this rank to those of all ranks.
+// Scales the number of items on this rank to the number on all ranks.
 double Trainer::shard_ratio() const {
   const int shards = task_.train->shards().count;
   return static_cast<double>(shards) / session_.shards_of_rank(*task_.train).size();
@@ -183,12 +183,12 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
   try {
     results = run_step(batches, items);
   } catch (const WorldError&) {
-    throw;  // unchanged, since its message is the same on all ranks
+    throw;  // unchanged, because the message is the same on all ranks
   } catch (const Error& e) {
     e.rethrow_as(fmt::format("step {}: {}", step_ + 1, e.what()));
   }
   const double seconds = clock_.end();
-  if (rank_clock_.steps++ == 1) rank_clock_ = {.steps = 2};  // discards the first
+  if (rank_clock_.steps++ == 1) rank_clock_ = {.steps = 2};  // discards the first step
   rank_clock_.items += items;
   rank_clock_.seconds += seconds;
   rank_clock_.waited += seconds_waited(world()) - waited;
@@ -199,9 +199,10 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
     if (settings.skip_nonfinite == 0) throw_diverged(what, step_ + 1);
     ++skipped_;
     if (++in_a_row_ > settings.skip_nonfinite) {
-      throw_diverged(fmt::format("{} steps in a row were not finite, skip_nonfinite allows {}; {}",
-                                 in_a_row_, settings.skip_nonfinite, what),
-                     step_ + 1);
+      throw_diverged(
+          fmt::format("{} consecutive steps were not finite, but skip_nonfinite allows only {}; {}",
+                      in_a_row_, settings.skip_nonfinite, what),
+          step_ + 1);
     }
     if (options_.observer != nullptr) {
       options_.observer->on_skip({.step = step_ + 1,
@@ -233,8 +234,8 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
 
 TrainOutcome Trainer::run() {
   begin();
-  // Declared outside of poison_on_error(): if a step throws, transfers into `agreed` may still
-  // arrive until the world has ended.
+  // Declared outside of poison_on_error(), because transfers may still write into `agreed` after a
+  // step has thrown, until the world has ended.
   AgreedStop agreed(world());
   TrainOutcome outcome;
   world().poison_on_error([&] { outcome = take_steps(agreed); });
@@ -261,7 +262,7 @@ void Trainer::begin() {
                                             .step = step_,
                                             .skipped = skipped_});
   });
-  // Both throw on all ranks or on none.
+  // Both calls throw either on all ranks or on none.
   agree(world(), greeting);
   check_shards(task_.train->shards().count, world().size());
 }

@@ -37,7 +37,7 @@ Greeting training_greeting(const Session& session, const TrainingStart& start) {
   Greeting greeting = greeting_of(start.train, session.options());
   const auto settings = nlohmann::json::parse(start.settings.to_json());
   for (const auto& [name, value] : settings.items()) {
-    if (name == "shards") continue;  // already a fact of the program
+    if (name == "shards") continue;  // greeting_of() has already added it
     greeting.add(fmt::format("the setting '{}'", name), value.dump());
   }
   greeting.add("the data (a fingerprint)", start.data);

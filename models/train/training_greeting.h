@@ -1,4 +1,4 @@
-// The facts that ranks compare before a common training run.
+// Handshake fields that ranks compare before a distributed training run.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace WEFT_API weft {
 
-/// State at the start of a training run.
+/// The state at the start of a training run.
 struct TrainingStart {
   const Program& train;  // the training step
   const TrainSettings& settings;
@@ -18,9 +18,9 @@ struct TrainingStart {
   std::int64_t step = 0, skipped = 0;  // steps completed and skipped so far
 };
 
-/// Returns greeting_of() the program, with these additional facts: every setting, the data, the
-/// step, and checksums of all parameters and buffers (running statistics) in the session's store,
-/// which must be initialised.
+/// Returns the handshake of the program (greeting_of) with additional fields: every setting, the
+/// data fingerprint, the step counters, and checksums of all parameters and buffers (running
+/// statistics) in the session's store, which must be initialised.
 Greeting training_greeting(const Session& session, const TrainingStart& start);
 
 }  // namespace weft

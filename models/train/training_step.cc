@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// Counts skipped steps in variables, so that a resumed run knows which batches were used and how
-/// many steps in a row were skipped.
+/// Counts skipped steps in variables, so that a resumed run can restore how many batches were used
+/// and how many consecutive steps were skipped.
 void count_skipped(Program& train, Value taken, SourceLocation loc) {
   Graph& graph = taken.graph();
   const auto counter = [&](const char* name) {
@@ -21,7 +21,7 @@ void count_skipped(Program& train, Value taken, SourceLocation loc) {
       .update(in_a_row, where(taken, graph.scalar(DType::i64, 0, loc), in_a_row.value() + 1), loc);
 }
 
-/// Returns a step of the optimizer that the settings name.
+/// Returns a training step with the optimizer that the settings specify.
 TrainingStep optimizer_step(Value loss, const ParameterGroups& groups, const TrainSettings& s,
                             const StepOptions& step, SourceLocation loc) {
   const Schedule lr = learning_rate(s);

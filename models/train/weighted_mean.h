@@ -1,4 +1,4 @@
-// Mean over batches of different sizes.
+// Mean over batches with different sizes.
 #pragma once
 
 #include "weft/core/export.h"

@@ -16,10 +16,10 @@ namespace weft {
 const FieldList<LoraOptions>& lora_fields() {
   static const auto list =
       FieldList<LoraOptions>("the adapter options")
-          .add("rank", &LoraOptions::rank, "rank of the adapters")
+          .add("rank", &LoraOptions::rank, "adapter rank")
           .add("alpha", &LoraOptions::alpha,
-               "the output of the adapters is multiplied by alpha / rank")
-          .add("dropout", &LoraOptions::dropout, "dropout rate of the inputs of the adapters");
+               "scale factor: the adapter output is multiplied by alpha / rank")
+          .add("dropout", &LoraOptions::dropout, "dropout rate on the adapter inputs");
   return list;
 }
 

@@ -1,4 +1,4 @@
-// Low-rank adapters (LoRA) of trained models.
+// Low-rank adapters (LoRA) for trained models.
 #pragma once
 
 #include <string>
@@ -12,31 +12,32 @@ namespace WEFT_API weft {
 struct Pretrained;
 struct TrainedModel;
 
-/// The adapter options that model files contain: rank, alpha and dropout.
+/// Returns the adapter options that are stored in model files: rank, alpha and dropout.
 const FieldList<LoraOptions>& lora_fields();
 
-/// Adds adapters to the matrices of a model. Its program "train" must have only the output "loss",
-/// and no training step yet. Graph, programs and store are replaced; the new store shares the
-/// tensors of the old one. The parameters `fresh`, which have no trained weights (a new head), are
-/// initialised and trained without adapters. Throws ArgumentError as add_lora.
+/// Adds adapters to the weight matrices of a model. The program "train" must have "loss" as its
+/// only output and must not contain a training step yet. The graph, the programs and the store are
+/// replaced; the new store shares the tensors of the old one. `fresh` lists parameters without
+/// trained weights, such as a new head; they are initialised, and trained without adapters. Throws
+/// ArgumentError under the same conditions as add_lora.
 void add_adapters(TrainedModel& model, const LoraOptions& options,
                   const std::vector<std::string>& fresh = {});
 
-/// Returns the patterns for quantize(). For a model with adapters, these are the names of the
-/// matrices that match `patterns`, without the adapters, which always stay floats. For other
-/// models, they are `patterns`. Throws ArgumentError for a pattern that matches adapters only, or
-/// nothing.
+/// Returns the patterns to pass to quantize(). For a model with adapters, these are the names of
+/// the matrices that match `patterns`, except for the adapters, which are never quantised. For a
+/// model without adapters, returns `patterns` unchanged. Throws ArgumentError if a pattern matches
+/// nothing, or only adapters.
 std::vector<std::string> quantized_patterns(const TrainedModel& model,
                                             const std::vector<std::string>& patterns);
 
-/// Prepares a new model, which has no variables yet, for the quantised weights of `from`: its
-/// matrices get the formats that they have in `from`. The model can then load these weights, and
-/// train adapters on them. Matrices that match a pattern of `reinit` stay floats. Throws
-/// ArgumentError for mismatched shapes.
+/// Prepares a new model, which must not have variables yet, for the quantised weights of `from`.
+/// Its matrices are declared with the same quantisation formats as in `from`, so that the model can
+/// load these weights and train adapters on them. Matrices that match a pattern in `reinit` are not
+/// quantised. Throws ArgumentError if shapes differ.
 void keep_quantized(TrainedModel& model, const Pretrained& from,
                     const std::vector<std::string>& reinit);
 
-/// Returns the adapters of a model. Throws ArgumentError if it has none.
+/// Returns the adapters of a model. Throws ArgumentError if the model has no adapters.
 LoraAdapters lora_adapters(const TrainedModel& model);
 
 }  // namespace weft

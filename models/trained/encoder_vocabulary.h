@@ -1,4 +1,4 @@
-// Consistency of the config and the tokenizer of an encoder.
+// Checks that an encoder config and a tokenizer are consistent.
 #pragma once
 
 #include "weft/models/families/encoder_config.h"
@@ -6,9 +6,8 @@
 
 namespace WEFT_API weft {
 
-/// Throws ArgumentError if the tokenizer has more ids than the embedding table of the model has
-/// rows, or another padding id. A table from weights to start from may have more rows than the
-/// tokenizer has ids.
+/// Throws ArgumentError if the tokenizer has more ids than the model's embedding table has rows, or
+/// if the padding ids differ. The table may have extra rows, as in some pre-trained weights.
 void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The parts of a model file other than programs and variables. Each part is an attachment of the
-// file and a member of the model struct.
+// The parts of a model file other than programs and variables. Each part is stored as an attachment
+// in the file and as a member of the model struct.
 #pragma once
 
 #include <concepts>
@@ -15,7 +15,8 @@ namespace WEFT_API weft {
 
 struct TrainedModel;
 
-/// Converts a value to the bytes of an attachment and back. Reading throws FormatError.
+/// Converts a value to the bytes of an attachment and back. Reading throws FormatError if the bytes
+/// are invalid.
 template <class T>
 struct PartValue;
 
@@ -30,7 +31,7 @@ struct PartValue<T> {
   static T read(const Attachment& part) { return T::from_json(part.bytes); }
 };
 
-/// Values that determine the type of their attachment: tokenizers.
+/// For values that determine their attachment type, such as tokenizers.
 template <class T>
 concept TypedValue = requires(const T& value, std::string_view text) {
   { value.type() } -> std::convertible_to<std::string>;
@@ -43,15 +44,15 @@ struct PartValue<T> {
   static T read(const Attachment& part) { return T::from_bytes(part.type, part.bytes); }
 };
 
-/// Class names: a list of strings.
+/// For class names, which are a list of strings.
 template <>
 struct PartValue<std::vector<std::string>> {
   static std::string write(const std::vector<std::string>& names);
   static std::vector<std::string> read(const Attachment& part);
 };
 
-/// One part: the name of its attachment, and functions that write it from a model and read it into
-/// a model.
+/// A part of a model file: its attachment name, and functions that write the part from a model and
+/// read it into a model.
 struct FilePart {
   std::string name;
   bool required = true;

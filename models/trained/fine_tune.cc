@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-/// Returns the first component of a dotted name that is a number, if any.
+/// Returns the first numeric component of a dotted name, if there is one.
 std::optional<std::int64_t> layer_number(std::string_view name) {
   while (!name.empty()) {
     const std::string_view part = name.substr(0, name.find('.'));
@@ -45,8 +45,8 @@ std::vector<std::string> freeze(Graph& graph, const std::vector<std::string>& pa
       frozen.push_back(variable.name());
     }
     if (!any) {
-      throw ArgumentError(
-          fmt::format("no parameter matches '{}'; parameters are {}", pattern, first_of(names)));
+      throw ArgumentError(fmt::format("no parameter matches '{}'; existing parameters: {}", pattern,
+                                      first_of(names)));
     }
   }
   return frozen;
@@ -59,7 +59,7 @@ std::vector<ParameterGroup> learning_rate_groups(const Graph& graph, double deca
   std::int64_t layers = 0;
   for (const Variable& parameter : parameters)
     layers = std::max(layers, layer_number(parameter.name()).value_or(-1) + 1);
-  std::map<std::int64_t, ParameterGroup> groups;  // by height; 0 = below all layers
+  std::map<std::int64_t, ParameterGroup> groups;  // by level; 0 = below all layers
   bool layer_seen = false;
   for (const Variable& parameter : parameters) {
     const auto layer = layer_number(parameter.name());

@@ -9,8 +9,9 @@
 namespace weft {
 namespace {
 
-/// Returns the config of the encoder in a folder, or nullopt if it holds no encoder. The inputs of
-/// the class depend on the config, so a first graph is built to find it, without weights.
+/// Returns the config of the encoder in a folder, or nullopt if the folder contains no encoder. The
+/// inputs of a transformers class depend on the config, so a first graph is built without weights
+/// to obtain the config.
 std::optional<EncoderConfig> encoder_config(const hf::Folder& folder) {
   Graph graph;
   const hf::Model model = hf::build_model(graph, folder.config, hf::minimal_inputs(folder.config));

@@ -1,4 +1,4 @@
-// Encoders from Hugging Face folders, with the same inputs as encoders that Weft trained.
+// Encoders from Hugging Face folders, with the same inputs as encoders trained by Weft.
 #pragma once
 
 #include <memory>
@@ -14,19 +14,19 @@
 
 namespace WEFT_API weft {
 
-/// A model of a transformers class. models/hf builds its graph. Its inputs have the names that they
-/// have in models that Weft trained: "tokens" and "mask" i32 [batch, seq] and, for pairs of texts
+/// An encoder of a transformers class, with a graph built by models/hf. The inputs have the same
+/// names as in models trained by Weft: "tokens" and "mask" i32 [batch, seq] and, for pairs of texts
 /// if the encoder has token types, "token_types" i32 [batch, seq].
 struct FolderEncoder {
   EncoderConfig config;
   Tokenizer tokenizer;
   std::optional<TextReading> reading;
-  Value mask;       // the input
-  hf::Model model;  // with its outputs, for example "logits"
+  Value mask;       // the input "mask"
+  hf::Model model;  // includes the outputs, for example "logits"
   std::shared_ptr<VariableStore> store;
 
   Value output(const std::string& name) const { return model.outputs.at(name); }
-  /// Moves the members that all kinds of encoders share into a model.
+  /// Moves the members that all encoder models have in common into a model.
   template <class Model>
   void into(Model& made) {
     made.config = std::move(config);
@@ -36,24 +36,24 @@ struct FolderEncoder {
   }
 };
 
-/// Requirements on the encoder of a folder.
+/// Requirements for the encoder in a folder.
 struct FolderUse {
-  std::vector<std::string_view> endings = {};  // of accepted class names; empty: any class
-  bool pairs = false;                          // the encoder must also read pairs of texts
-  hf::InputValues more = {};                   // inputs of the class other than texts
+  std::vector<std::string_view> endings = {};  // accepted class-name endings; empty: any class
+  bool pairs = false;                          // the encoder must also accept text pairs
+  hf::InputValues more = {};                   // other inputs of the class
 };
-/// Builds the encoder of a folder in `graph` and loads its weights. Returns nullopt if the class of
-/// the folder does not match `use`, or is not an encoder. Throws ArgumentError for an unsupported
-/// config and for a tokenizer with more ids than the embedding table has rows, FormatError if there
-/// is no tokenizer, and as hf::load_weights.
+/// Builds the encoder in a folder in `graph` and loads its weights. Returns nullopt if the model
+/// class is not an encoder or does not match `use`. Throws ArgumentError if the config is not
+/// supported or if the tokenizer has more ids than the embedding table has rows. Throws FormatError
+/// if there is no tokenizer. Also throws the same exceptions as hf::load_weights.
 std::optional<FolderEncoder> read_folder_encoder(Graph& graph, const hf::Folder& folder,
                                                  const FolderTokenizer& text, const FolderUse& use);
 
-/// Returns the tokenizer of a folder. Throws FormatError with the reason if there is none.
+/// Returns the tokenizer of a folder. If there is none, throws a FormatError that gives the reason.
 const Tokenizer& require_tokenizer(const FolderTokenizer& text);
 
-/// Returns the names of `count` labels from the config of a folder or, if it does not have that
-/// number of names, the defaults of transformers: "LABEL_0", ...
+/// Returns the names of `count` labels from a folder's config. If the config does not contain that
+/// number of names, returns the defaults of transformers: "LABEL_0", "LABEL_1", ...
 std::vector<std::string> label_names(const std::string& config, std::int64_t count);
 
 }  // namespace weft

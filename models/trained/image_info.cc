@@ -32,8 +32,8 @@ ImageInfo ImageInfo::from_json(std::string_view text) {
                           parsed.at("deviation").get<std::vector<double>>()};
     return info;
   } catch (const nlohmann::json::exception& e) {
-    throw FormatError(fmt::format("the attachment '{}' is not a valid description of images: {}",
-                                  kName, e.what()));
+    throw FormatError(
+        fmt::format("the attachment '{}' is not valid image information: {}", kName, e.what()));
   }
 }
 

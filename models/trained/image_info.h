@@ -1,4 +1,4 @@
-// Information in the files of vision transformers about the images that a model was trained on.
+// Information about the training images, stored in vision transformer files.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 namespace WEFT_API weft {
 
 struct ImageInfo {
-  std::vector<std::string> classes = {};  // names; empty for models without classes
+  std::vector<std::string> classes = {};  // class names; empty for models without classes
   ImageNormalisation normalisation = {};
 
-  /// {"classes": [...], "mean": [...], "deviation": [...]}.
+  /// Returns {"classes": [...], "mean": [...], "deviation": [...]}.
   std::string to_json() const;
-  /// Throws FormatError.
+  /// Throws FormatError if the JSON is invalid.
   static ImageInfo from_json(std::string_view json);
 };
 

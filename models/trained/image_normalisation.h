@@ -1,4 +1,4 @@
-// Normalisation of pixels for vision transformers.
+// Pixel normalisation for vision transformers.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace WEFT_API weft {
 
-/// (pixel - mean) / deviation for each channel.
+/// Per-channel normalisation: (pixel - mean) / deviation.
 struct ImageNormalisation {
   std::vector<double> mean, deviation;
 
-  /// Throws ArgumentError unless there are one mean and one deviation per channel, all values are
-  /// finite in float32, and deviations are positive.
+  /// Throws ArgumentError unless each channel has one mean and one deviation, all values are finite
+  /// in float32, and all deviations are positive.
   void check(std::int64_t channels) const;
 };
 
-/// Returns the normalisation by the mean and standard deviation of the images. A channel with a
-/// constant value has deviation 1, so it is only shifted.
+/// Returns the normalisation that uses the mean and standard deviation of the images. Constant
+/// channels get deviation 1, so that they are shifted but not scaled.
 ImageNormalisation normalisation_of(const ImageSet& set);
 
-/// Normalises images [batch, channels, height, width] with pixels in [0, 1].
+/// Returns normalised images. `images` is [batch, channels, height, width] with pixels in [0, 1].
 Value normalised(const Value& images, const ImageNormalisation& normalisation);
-/// The inverse of normalised().
+/// Reverses normalised().
 Value denormalised(const Value& pixels, const ImageNormalisation& normalisation);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Texts that exceed the context of their model. They are truncated if there is a callback for
-// truncation, else they are errors.
+// Texts that exceed the context of a model. They are truncated if a truncation callback is set;
+// otherwise they are errors.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,17 @@
 
 namespace WEFT_API weft {
 
-/// An error in one of several texts: "text 3: it has 62 tokens, ...".
+/// An error in one of several texts. The message starts with the text number: "text 3: it has 62
+/// tokens, ...".
 class TextError : public DataError {
  public:
-  /// `text` is an index from 0; messages count from 1.
+  /// `text` is a zero-based index; messages count from 1.
   TextError(std::size_t text, const std::string& reason);
   [[noreturn]] void rethrow_as(const std::string& message) const override;
 
   std::size_t text() const { return text_; }
-  /// The message without the number, for callers that have a better name for the text.
+  /// Returns the message without the text number, for callers that identify the text in another
+  /// way.
   const std::string& reason() const { return reason_; }
 
  private:
@@ -30,21 +32,21 @@ class TextError : public DataError {
 
 /// A text that was truncated to the context of its model.
 struct CutText {
-  std::size_t text = 0;     // index among the given texts, from 0
-  std::int64_t tokens = 0;  // number of tokens of the whole text, with special tokens
+  std::size_t text = 0;     // zero-based index among the given texts
+  std::int64_t tokens = 0;  // number of tokens in the whole text, including special tokens
   std::int64_t kept = 0;    // number of tokens after truncation
 };
-/// Truncation callback, called for every text that is too long, in the order of the texts. Encoders
-/// and encoder-decoders keep the beginning of the text, decoders its end. If the callback is empty,
-/// a text that is too long is a TextError.
+/// Truncation callback. It is called for each text that is too long, in text order. Encoders and
+/// encoder-decoders keep the beginning of the text; decoders keep the end. If the callback is
+/// empty, a text that is too long causes a TextError.
 using OnCut = std::function<void(const CutText&)>;
 
-/// Returns a callback that ignores truncation, for training and its evaluations.
+/// Returns a callback that does nothing, for training and the evaluations during training.
 inline OnCut ignore_truncation() {
   return [](const CutText&) {};
 }
 
-/// Calls `read`, and rethrows DataError and FormatError as a TextError with the index of the text.
+/// Calls `read`. Rethrows a DataError or FormatError as a TextError with the index of the text.
 template <class Read>
 auto with_number(std::size_t text, Read&& read) {
   try {
@@ -58,9 +60,9 @@ auto with_number(std::size_t text, Read&& read) {
   }
 }
 
-/// Calls `on_cut`, or throws a TextError if it is empty. `reader` is the part of the message that
-/// names the reader of the text: "the model reads".
+/// Calls `on_cut` if it is set; otherwise throws a TextError. `reader` is inserted into the message
+/// before the maximum number of tokens, for example "the model accepts".
 void report_truncation(const CutText& cut, const OnCut& on_cut,
-                       std::string_view reader = "the model reads");
+                       std::string_view reader = "the model accepts");
 
 }  // namespace weft

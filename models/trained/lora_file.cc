@@ -23,7 +23,8 @@ constexpr const char* kQuantized = "weft.lora.quantized";
 constexpr std::string_view kA = ".lora_a", kB = ".lora_b";
 
 bool is_finite(const Tensor& tensor) {
-  if (tensor.dtype() != DType::f32) return true;  // users of the adapters reject other dtypes
+  if (tensor.dtype() != DType::f32)
+    return true;  // other dtypes are rejected when the adapters are used
   const auto* values = tensor.data<float>();
   return std::all_of(values, values + tensor.numel(), [](float x) { return std::isfinite(x); });
 }
@@ -69,14 +70,17 @@ LoraAdapters load_lora(const std::string& path) {
     return FormatError(fmt::format("{} is not a valid adapter file: {}", path, what));
   };
   const auto text = file.metadata.find(kScale);
-  if (text == file.metadata.end()) throw fail(fmt::format("it lacks the metadata '{}'", kScale));
+  if (text == file.metadata.end())
+    throw fail(fmt::format("the metadata entry '{}' is missing", kScale));
   char* end = nullptr;
   LoraAdapters result;
   result.scale = std::strtod(text->second.c_str(), &end);
   if (text->second.empty() || *end != '\0' || !std::isfinite(result.scale))
-    throw fail(fmt::format("its '{}' is '{}', which is not a number", kScale, text->second));
+    throw fail(fmt::format("the metadata entry '{}' is '{}', which is not a number", kScale,
+                           text->second));
   if (!(result.scale > 0))
-    throw fail(fmt::format("its '{}' is {}, which is not positive", kScale, result.scale));
+    throw fail(
+        fmt::format("the metadata entry '{}' is {}, which is not positive", kScale, result.scale));
   if (const auto base = file.metadata.find(kBase); base != file.metadata.end())
     result.base = base->second;
   if (const auto formats = file.metadata.find(kQuantized); formats != file.metadata.end()) {
@@ -86,7 +90,7 @@ LoraAdapters load_lora(const std::string& path) {
         result.quantized[name] =
             parse_weight_format(format.is_string() ? format.get<std::string>() : "");
       } catch (const ArgumentError& e) {
-        throw fail(fmt::format("its '{}' of {}: {}", kQuantized, name, e.what()));
+        throw fail(fmt::format("the metadata entry '{}' for {}: {}", kQuantized, name, e.what()));
       }
     }
   }
@@ -96,15 +100,15 @@ LoraAdapters load_lora(const std::string& path) {
     } else if (name.ends_with(kB)) {
       result.adapters[name.substr(0, name.size() - kB.size())].b = tensor;
     } else {
-      throw fail(fmt::format("the name of tensor '{}' ends neither in {} nor in {}", name, kA, kB));
+      throw fail(fmt::format("the tensor name '{}' ends neither in {} nor in {}", name, kA, kB));
     }
   }
-  if (result.adapters.empty()) throw fail("it has no tensors");
+  if (result.adapters.empty()) throw fail("the file contains no tensors");
   for (const auto& [name, adapter] : result.adapters) {
     if (!adapter.a.defined() || !adapter.b.defined())
-      throw fail(fmt::format("it lacks '{}{}'", name, adapter.a.defined() ? kB : kA));
+      throw fail(fmt::format("the tensor '{}{}' is missing", name, adapter.a.defined() ? kB : kA));
     if (!is_finite(adapter.a) || !is_finite(adapter.b))
-      throw fail(fmt::format("the adapter of {} holds values that are not finite", name));
+      throw fail(fmt::format("the adapter for {} holds values that are not finite", name));
   }
   return result;
 }

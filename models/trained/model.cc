@@ -19,13 +19,13 @@ namespace {
 constexpr const char* kTaskPart = "model.task";
 constexpr const char* kHistoryPart = "train.history";
 
-/// The parts that all kinds of models have. The task is not one of them, because files of the first
-/// versions lack it.
+/// Returns the parts that all models have in common. The task is not among them, because files
+/// written by the first versions do not contain it.
 const std::vector<FilePart>& common_parts() {
   static const std::vector<FilePart> parts = [] {
     std::vector<FilePart> all = {
         detail::make_part("train.settings", "weft.train.settings", &TrainedModel::settings)};
-    // Models for inference may have no history.
+    // Inference-only models may have no history.
     all.push_back({kHistoryPart, false,
                    [](const TrainedModel& model) -> std::optional<Attachment> {
                      const TrainHistory& history = model.history;
@@ -51,8 +51,8 @@ const std::vector<FilePart>& common_parts() {
   return parts;
 }
 
-/// Returns the program with this name, or with the name that it has in files of the first versions;
-/// null if the file has neither.
+/// Returns the program with this name or, in files written by the first versions, with its old
+/// name. Returns null if the file contains neither.
 const Program* program_in(const Checkpoint& file, const ModelLayout& layout,
                           const std::string& name) {
   if (file.has_program(name)) return &file.program(name);
@@ -165,19 +165,19 @@ void read_model(const Checkpoint& file, const std::string& path, TrainedModel& m
   const auto find = [&](const FilePart& part) {
     const Attachment* found = file.find_attachment(part.name);
     if (found == nullptr && part.required)
-      throw fail(fmt::format("it lacks the attachment '{}' (weft train writes it)", part.name));
+      throw fail(fmt::format("the attachment '{}' is missing (weft train writes it)", part.name));
     return found;
   };
   const Attachment& config = *find(layout.parts.front());
   if (config.type != layout.config_type) {
     throw fail(
-        fmt::format("its configuration is a '{}', not a '{}'", config.type, layout.config_type));
+        fmt::format("the configuration type is '{}', not '{}'", config.type, layout.config_type));
   }
   for (const std::string& name : layout.programs) {
     if (const Program* found = program_in(file, layout, name)) {
       model.programs.insert_or_assign(name, *found);
     } else if (!contains(layout.added_programs, name)) {
-      throw fail(fmt::format("it lacks the program '{}'", name));
+      throw fail(fmt::format("the program '{}' is missing", name));
     }
   }
   if (file.has_program("train")) model.programs.insert_or_assign("train", file.program("train"));

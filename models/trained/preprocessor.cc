@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 /// Returns the values of `key`, one per channel. The file may contain a single number for all
-/// channels; `otherwise` is the default if it has none.
+/// channels. If `key` is missing, returns `otherwise` for every channel.
 std::vector<double> per_channel(const json& object, const char* key, double otherwise,
                                 std::int64_t channels, const std::string& path) {
   const auto found = object.find(key);
@@ -21,14 +21,14 @@ std::vector<double> per_channel(const json& object, const char* key, double othe
   std::vector<double> values;
   for (const json& value : found->is_array() ? *found : json::array({*found})) {
     if (!value.is_number())
-      throw FormatError(
-          fmt::format("{}: '{}' is {}, but must be numbers", path, key, found->dump()));
+      throw FormatError(fmt::format("{}: '{}' is {}, but must be a number or a list of numbers",
+                                    path, key, found->dump()));
     values.push_back(value.get<double>());
   }
   if (values.size() == 1) values.resize(count, values.front());
   if (values.size() != count) {
-    throw FormatError(fmt::format("{}: '{}' has {} numbers, but images have {} channels", path, key,
-                                  values.size(), channels));
+    throw FormatError(fmt::format("{}: '{}' contains {} numbers, but images have {} channels", path,
+                                  key, values.size(), channels));
   }
   return values;
 }

@@ -45,7 +45,7 @@ Pretrained read_folder(const std::string& path) {
   return result;
 }
 
-/// Returns the configuration in an attachment; the type of the attachment determines the family.
+/// Returns the config in an attachment. The attachment type determines the model family.
 template <class... Configs>
 FamilyConfig read_config(const Attachment& part, const std::string& path,
                          const std::variant<Configs...>&) {
@@ -56,7 +56,7 @@ FamilyConfig read_config(const Attachment& part, const std::string& path,
        ...));
   if (found) return *std::move(found);
   throw FormatError(
-      fmt::format("{} holds no trained model: its configuration is a '{}'", path, part.type));
+      fmt::format("{} holds no trained model: its configuration type is '{}'", path, part.type));
 }
 
 Pretrained read_file(const std::string& path, bool quantized) {
@@ -65,7 +65,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
   const Attachment* config = find(kConfigPart);
   if (config == nullptr) {
     throw FormatError(fmt::format(
-        "{} holds no trained model: it lacks the attachment '{}' (weft train writes it)", path,
+        "{} holds no trained model: the attachment '{}' is missing (weft train writes it)", path,
         kConfigPart));
   }
   if (find(kLoraPart) != nullptr) {
@@ -74,7 +74,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
   }
   if (!quantized && is_quantized(file.graph())) {
     throw ArgumentError(fmt::format(
-        "the weights in {} are quantised, so small updates would be lost in rounding: start from "
+        "the weights in {} are quantised, so small updates would be rounded away: start from "
         "the original file, or train adapters (--lora-rank)",
         path));
   }

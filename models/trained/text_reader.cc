@@ -13,13 +13,13 @@
 namespace weft {
 namespace {
 
-/// Number of bytes of text that a thread encodes at a time.
+/// Number of text bytes that a thread encodes at a time.
 constexpr std::size_t kBytesTogether = 4096;
 /// Approximate cost of encoding one byte of text.
 constexpr double kNanosecondsPerByte = 100;
 
 constexpr const char* kNothingLeft =
-    "it has no tokens: the tokenizer removes all of it, and adds no special tokens";
+    "it has no tokens: the tokenizer removes the whole text and adds no special tokens";
 
 }  // namespace
 
@@ -45,14 +45,14 @@ void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer,
 
 std::string ids_without_rows(std::int64_t ids, std::int64_t rows) {
   return fmt::format(
-      "the tokenizer has {} ids, but the embedding table of the model has {} rows: they do not "
+      "the tokenizer has {} ids, but the model's embedding table has {} rows: they do not "
       "belong together",
       ids, rows);
 }
 
 std::int32_t padding_id(const EncoderConfig& config, const Tokenizer& tokenizer) {
   if (config.padding_id >= 0) return static_cast<std::int32_t>(config.padding_id);
-  return std::max(tokenizer.pad_id(), 0);  // any id will do, because padding is masked
+  return std::max(tokenizer.pad_id(), 0);  // any id is possible, because padding is masked
 }
 
 TextRow TextReader::row(std::string_view text) const {
@@ -168,8 +168,8 @@ std::size_t TextReader::added(bool pair) const {
   return add_special_tokens(nothing, pair ? &nothing : nullptr).size();
 }
 
-/// If the tokenizer does not define the special ids, they are those of BERT: "[CLS] first [SEP]
-/// second [SEP]". RoBERTa and its successors separate texts by two end ids.
+/// If the tokenizer does not define the special ids, the BERT ids are used: "[CLS] first [SEP]
+/// second [SEP]". RoBERTa and its successors separate two texts by two end ids.
 Encoding TextReader::add_special_tokens(const Encoding& first, const Encoding* second) const {
   const auto text_alone = [](const Encoding& text) { return text.part(0, text.size()); };
   if (tokenizer_adds_special_tokens()) {
@@ -181,7 +181,7 @@ Encoding TextReader::add_special_tokens(const Encoding& first, const Encoding* s
   const std::int32_t front = ids.cls >= 0 ? ids.cls : ids.bos;
   const std::int32_t behind = ids.sep >= 0 ? ids.sep : ids.eos;
   if (second != nullptr && behind < 0)
-    throw ArgumentError("the tokenizer has no id that separates two texts");
+    throw ArgumentError("the tokenizer has no separator id for text pairs");
   Encoding result;
   if (front >= 0) result.add_special(front, 0);
   result.append(text_alone(first));

@@ -1,4 +1,5 @@
-// Copies weights from one model to another. Parameters that the source lacks are initialised.
+// Copies weights from one model to another. Parameters that are missing from the source are
+// initialised.
 #pragma once
 
 #include <string>
@@ -10,15 +11,16 @@
 
 namespace WEFT_API weft {
 
-/// Returns the parameters and buffers of `graph` that `store` contains, by name.
+/// Returns the parameters and buffers of `graph` that are in `store`, by name.
 TensorMap weights_of(const Graph& graph, const VariableStore& store);
 
-/// Sets the parameters and buffers of `graph` that `weights` contains by name or alias. `store`
-/// must not contain any of them yet. The others start from their initialisers. This is
+/// Sets each parameter and buffer of `graph` that is in `weights` under its name or an alias.
+/// `store` must not contain any of them yet. All others start from their initialisers. This is
 /// load_parameters() with all missing and unexpected keys allowed. Parameters that match one of the
-/// patterns `reinit` ("layers.0.*") are initialised although `weights` contains them, for example a
-/// head for other classes. Throws a FormatError that lists all tensors with mismatched shapes or
-/// dtypes, and one if no weights match at all; `source` names the weights in these messages.
+/// patterns in `reinit` ("layers.0.*") are initialised even if `weights` contains them, for example
+/// a head for other classes. Throws a FormatError that lists all tensors with a wrong shape or
+/// dtype. Also throws FormatError if no weights match at all. `source` names the weights in these
+/// messages.
 LoadReport load_weights(VariableStore& store, const Graph& graph, const TensorMap& weights,
                         std::string_view source, const std::vector<std::string>& reinit = {});
 

@@ -195,10 +195,12 @@ BOOST_AUTO_TEST_CASE(best_model_and_patience_require_held_out_data) {
   BOOST_CHECK_EXCEPTION(
       Trainer(*script.session, task,
               {.settings = script.settings, .save_best = [](const TrainHistory&) {}}),
-      ArgumentError, says("the best model (save_best) needs held-out data, but the task has none"));
+      ArgumentError,
+      says("the best model (save_best) requires held-out data, but the task has none"));
   script.settings.patience = 2;
   BOOST_CHECK_EXCEPTION(Trainer(*script.session, task, {.settings = script.settings}),
-                        ArgumentError, says("patience needs held-out data, but the task has none"));
+                        ArgumentError,
+                        says("patience requires held-out data, but the task has none"));
 }
 
 /// Returns a text whose last tenth, the validation set, differs from the rest, so that the

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(token_files_can_be_used_for_training) {
                 " --batch 4 --steps 2 --warmup 1 --out " + weft.path("c.weft")));
   check_error(weft("train gpt --data " + weft.path("set") + " --tokenizer bpe" + kTiny +
                    " --steps 2 --out " + weft.path("d.weft")),
-              2, "cannot be given with token files");
+              2, "cannot be used with token files");
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_is_bit_exact) {
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_is_bit_exact) {
   check_error(weft(go_on + "=0.5 " + weft.path("b")), 2, "set weights for all");
   check_error(weft(go_on + "=-1 " + weft.path("b") + "=1"), 2, "the weight of ");
   check_error(weft(go_on + " " + weft.path("text.txt")), 2,
-              "text.txt is not a token file, but one of 2");
+              "text.txt is a text file, but there are 2");
   // Remove the last file of a set.
   const std::int64_t last = std::ssize(TokenSet::open(weft.path("a")).files()) - 1;
   std::filesystem::remove(token_file_name(weft.path("a"), last));
@@ -151,10 +151,10 @@ BOOST_AUTO_TEST_CASE(encoders_are_pretrained_on_token_files) {
   succeeds(weft(task + "mlm --from " + weft.path("mlm.weft") + " --text " + weft.path("set") +
                 " --steps 2 --warmup 1 --batch 4 --out " + weft.path("on.weft")));
   check_error(weft(task + "mlm+nsp --text " + weft.path("set") + tiny + weft.path("x.weft")), 2,
-              "is a token file: it does not mark the ends of sentences");
+              "is a token file: it does not record sentence boundaries");
   check_error(weft(task + "mlm --text " + weft.path("set") + " " + weft.path("text.txt") + tiny +
                    weft.path("x.weft")),
-              2, "token files and texts cannot be mixed");
+              2, "token files and text files cannot be mixed");
 }
 
 BOOST_AUTO_TEST_CASE(token_files_written_with_another_tokenizer_are_rejected) {

@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(unsuitable_models_are_rejected) {
   narrow.context = 40;
   check_error_message<ArgumentError>(
       [&] { trainable(build_denoising_model(narrow, with_mask, settings(), noise)); },
-      "context must be greater than passage, 40, to leave room for its end, not 40");
+      "context must be greater than passage (40), to leave room for the end id, but is 40");
   check_error_message<ArgumentError>(
       [&] {
         trainable(build_denoising_model(small(noise.objective),
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(unsuitable_models_are_rejected) {
       "the tokenizer has no id for the end of a text");
   Seq2SeqModel pairs = trainable(build_translator(small(noise.objective), with_mask, settings()));
   check_error_message<ArgumentError>([&] { (void)make_passages(pairs, documents()); },
-                                     "is trained on text pairs");
+                                     "was trained on text pairs");
 }
 
 }  // namespace

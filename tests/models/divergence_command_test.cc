@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(nonfinite_steps_are_skipped_up_to_the_limit) {
   const std::string text = " --text " + weft.path("text.txt"), model = weft.path("m.weft");
   const std::string start = "train gpt" + text + kTiny + " --out " + model;
   const Outcome ended = weft(start + kDiverging + " --steps 20 --skip-nonfinite 2 --save-every 1");
-  check_error(ended, 1, "3 steps in a row were not finite, skip_nonfinite allows 2");
+  check_error(ended, 1, "3 consecutive steps were not finite, but skip_nonfinite allows only 2");
   BOOST_TEST(contains(ended.out, "(1 of at most 2 in a row)\nskipped   step "));
   BOOST_TEST(contains(ended.out, "(2 of at most 2 in a row)\n"));
   BOOST_TEST(!contains(ended.out, "(3 of"));

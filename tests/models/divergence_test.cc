@@ -239,8 +239,10 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_with_skipped_steps_is_bit_exact) {
 BOOST_AUTO_TEST_CASE(too_many_consecutive_nonfinite_steps_stop_the_run) {
   Model model(settings(9, 2));
   Run run(model, bad_at({3, 4, 5}));
-  run.fails("3 steps in a row were not finite, skip_nonfinite allows 2; the gradient norm is nan",
-            4, "the checkpoint of step 3 is kept");
+  run.fails(
+      "3 consecutive steps were not finite, but skip_nonfinite allows only 2; the gradient norm is "
+      "nan",
+      4, "the checkpoint of step 3 is kept");
   BOOST_TEST(!first_nonfinite(*model.store));
 
   // The number of consecutive skipped steps is kept when the run is stopped and resumed.

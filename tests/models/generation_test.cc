@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(only_models_with_learned_positions_reject_texts_beyond_the_
       const GenerationOptions options{.max_length = length};
       if (variant.config.positions == GptPositions::learned) {
         BOOST_CHECK_EXCEPTION(model(kPrompts, options), ArgumentError,
-                              says("a sequence of 40 ids exceeds the 16 positions of the model"));
+                              says("a sequence of 40 ids exceeds the model's 16 positions"));
       } else {
         BOOST_TEST((model({kPrompts[0]}, options).front() == model.greedy(kPrompts[0], length)));
       }
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(generators_reject_invalid_prompts_and_programs) {
   BOOST_TEST(
       (old.generate({{3, 1, 4, 1, 5}}, options).sequences == model({{3, 1, 4, 1, 5}}, options)));
   BOOST_CHECK_EXCEPTION(old.generate(kPrompts, options), ArgumentError,
-                        says("too old for prompts of different lengths in one batch"));
+                        says("too old to batch prompts with different lengths"));
   Graph empty;
   Session nothing(empty);
   BOOST_CHECK_EXCEPTION(Generator(nothing, Program("p"), config), ArgumentError,

@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(image_classifier_errors_name_the_problem) {
   rejects([](auto&, auto& classes, auto&) { classes.resize(1); },
           "a classifier needs at least two classes, not 1");
   rejects([](auto&, auto&, auto& n) { n.mean.push_back(0); },
-          "2 means and 1 deviations do not match images of 1 channels");
+          "2 means and 1 deviations do not match images with 1 channels");
   rejects([](auto&, auto&, auto& n) { n.deviation[0] = 0; },
           "a deviation must be positive and finite, not 0");
   ImageClassifier model = fresh();
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(image_classifier_errors_name_the_problem) {
   const Tensor wrong = Tensor::zeros(DType::f32, {2, 1, 8, 6});
   BOOST_CHECK_EXCEPTION(
       class_probabilities(session, model, wrong), ShapeError,
-      message_contains({"the model takes images f32[count, 1, 6, 6], not f32[2, 1, 8, 6]"}));
+      message_contains({"the model requires images f32[count, 1, 6, 6], not f32[2, 1, 8, 6]"}));
   BOOST_CHECK_EXCEPTION(attention_svg(model, wrong, "t"), ShapeError,
                         message_contains({"an image f32[1, 6, 6], not f32[2, 1, 8, 6]"}));
   ImageSet other = set;

@@ -37,14 +37,14 @@ BOOST_AUTO_TEST_CASE(adapters_round_trip_and_errors_describe_the_damage) {
   refused({{"x.lora_a", a}, {"x.lora_b", b}}, {{"weft.lora.scale", "-0x1p+0"}},
           "is -1, which is not positive");
   refused({{"x.lora_a", Tensor::full(DType::f32, {2, 3}, NAN)}, {"x.lora_b", b}}, scale,
-          "the adapter of x holds values that are not finite");
+          "the adapter for x holds values that are not finite");
   refused({{"x.lora_a", a}}, {},
-          "is not a valid adapter file: it lacks the metadata 'weft.lora.scale'");
+          "is not a valid adapter file: the metadata entry 'weft.lora.scale' is missing");
   refused({{"x.lora_a", a}}, {{"weft.lora.scale", "two"}}, "is 'two', which is not a number");
-  refused({{"x.lora_a", a}}, scale, "it lacks 'x.lora_b'");
+  refused({{"x.lora_a", a}}, scale, "the tensor 'x.lora_b' is missing");
   refused({{"x.weight", a}}, scale,
-          "the name of tensor 'x.weight' ends neither in .lora_a nor in .lora_b");
-  refused({}, scale, "it has no tensors");
+          "the tensor name 'x.weight' ends neither in .lora_a nor in .lora_b");
+  refused({}, scale, "the file contains no tensors");
   std::filesystem::remove(path);
 }
 

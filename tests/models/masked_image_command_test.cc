@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(masked_image_models_are_trained_resumed_and_fine_tuned) {
   const Outcome trained = weft(start + " --out " + model + kTiny);
   BOOST_TEST(trained.code == 0);
   BOOST_TEST(trained.err == "");
-  BOOST_TEST(contains(trained.out, ": images 1 x 4 x 4, labels are ignored\n"));
+  BOOST_TEST(contains(trained.out, ": images 1 x 4 x 4, labels ignored\n"));
   BOOST_TEST(contains(trained.out, "40 training images, 4 of them held out for validation"));
   BOOST_TEST(
       contains(trained.out, "masked    12 of 16 patches of every image, in squares of 2 x 2\n"));
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_masked_image_options) {
   fails(masked + " --mask-unit 3",
         "mask_unit must divide the 4 rows and 4 columns of patches, not 3");
   fails(masked + " --mask-ratio 0.97", "hides them all");
-  fails(masked + " --patch-height 4", "masked-image modelling needs square patches");
+  fails(masked + " --patch-height 4", "masked-image modelling requires square patches");
   BOOST_TEST(weft("train vit --steps 3 --stop-after 1" + masked + data + kTiny).code == 0);
   const std::string resume = " --resume " + weft.path("m.weft");
   fails(resume + " --mask-unit 2", "--mask-unit cannot be given with --resume");

@@ -259,14 +259,14 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_initialised_from_a_masked_image_model) {
                            model.store->tensor("layers.1.attention.query.weight")));
 
   BOOST_CHECK_EXCEPTION(load_model<ImageClassifier>(files.path("m.weft")), FormatError,
-                        message_contains({"holds no image classifier: it lacks the program "
-                                          "'classify'"}));
+                        message_contains({"holds no image classifier: the program "
+                                          "'classify' is missing"}));
   Session session(*classifier.graph, classifier.store);
   session.initialise();
   save_model(files.path("c.weft"), classifier);
   BOOST_CHECK_EXCEPTION(load_model<MaskedImageModel>(files.path("c.weft")), FormatError,
-                        message_contains({"holds no masked-image model: it lacks the program "
-                                          "'reconstruct'"}));
+                        message_contains({"holds no masked-image model: the program "
+                                          "'reconstruct' is missing"}));
 }
 
 BOOST_AUTO_TEST_CASE(errors_state_which_arguments_do_not_match) {
@@ -281,12 +281,12 @@ BOOST_AUTO_TEST_CASE(errors_state_which_arguments_do_not_match) {
         ArgumentError, message_contains({message}));
   };
   rejects([](auto& c, auto&, auto&) { c.patch_width = 4; },
-          "needs square patches, not patch_height 2 and patch_width 4");
+          "requires square patches, not patch_height 2 and patch_width 4");
   rejects([](auto&, auto&, auto& m) { m.mask_unit = 2; },
           "mask_unit must divide the 3 rows and 4 columns of patches, not 2");
   rejects([](auto&, auto&, auto& m) { m.mask_ratio = 0.99; }, "hides them all");
   rejects([](auto&, auto& n, auto&) { n.mean.push_back(0); },
-          "3 means and 2 deviations do not match images of 2 channels");
+          "3 means and 2 deviations do not match images with 2 channels");
 
   const MaskedImageModel model = fresh();
   Session session(*model.graph, model.store, {.seed = 1});

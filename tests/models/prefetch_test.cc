@@ -190,8 +190,8 @@ BOOST_AUTO_TEST_CASE(a_program_with_a_different_number_of_shards_is_rejected) {
   small.settings.shards = 2;
   BOOST_CHECK_EXCEPTION(
       small.run(), ArgumentError,
-      says_exactly("shards: the program's training step was built with 4, but the "
-                   "settings have 2; the number is fixed when the step is built"));
+      says_exactly("shards: the program's training step was built with 4 shards, but the settings "
+                   "specify 2; the number is fixed when the step is built"));
 }
 
 BOOST_AUTO_TEST_CASE(no_batch_is_in_progress_after_a_failed_run) {

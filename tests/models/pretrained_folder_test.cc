@@ -225,8 +225,10 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_are_preprocessed_as_c
   BOOST_TEST(normalisation(R"({"rescale_factor": 0.00784313725490196})").mean.at(0) == 0.25,
              boost::test_tools::tolerance(1e-12));
   for (const auto& [text, part] :
-       {std::pair{R"({"image_mean": [1, 2]})", "'image_mean' has 2 numbers, but images have 1"},
-        {R"({"image_std": ["a"]})", "'image_std' is [\"a\"], but must be numbers"},
+       {std::pair{R"({"image_mean": [1, 2]})",
+                  "'image_mean' contains 2 numbers, but images have 1"},
+        {R"({"image_std": ["a"]})",
+         "'image_std' is [\"a\"], but must be a number or a list of numbers"},
         {R"({"rescale_factor": 0})", "'rescale_factor' must be positive"}})
     check_error_message<FormatError>([&, t = text] { normalisation(t); }, part);
 

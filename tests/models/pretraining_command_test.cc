@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
     }
   }
   BOOST_TEST(contains(files.train("--task rtd" + kSmall + " --generator-share 0.5").out,
-                      "generator of width 8, weight 50 for the detection of replaced tokens"));
+                      "generator width 8, weight 50 for replaced-token detection"));
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_invalid_pretraining_options) {

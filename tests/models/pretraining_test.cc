@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(generators_keep_the_number_of_layers_and_scale_the_width) {
   narrow.conv_kernel = 3;
   narrow.conv_groups = 48;
   check_error_message<ArgumentError>([&] { generator_config(narrow, 0.25); },
-                                     "a generator of width 64 cannot have conv_groups 48");
+                                     "a generator with width 64 cannot have conv_groups 48");
   EncoderConfig other = narrow;
   other.context = 100;
   Graph graph;

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
   BOOST_TEST(weft("train encoder" + text + out + kSmall + " --steps 4 --context 16 --vocab 60 " +
                   "--validation-fraction 0")
                  .code == 0);
-  check_error(weft(quantize + text), 1, "no part of the text was held out in training");
+  check_error(weft(quantize + text), 1, "no text was held out in training");
 }
 
 BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {
   check_formats(weft, data, "held out  loss ", "train vit" + data);
   check_error(weft("quantize " + weft.path("m.weft") + " --out " + weft.path("x.weft") + data +
                    " " + weft.path("sms")),
-              2, "--data takes one path here, not 2");
+              2, "--data accepts a single path here, not 2");
 
   BOOST_TEST(weft("train seq2seq" + pairs + out +
                   " --vocab 50 --encoder-layers 1 --decoder-layers 1 --encoder-heads 2 "

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_for_models_in_folders) {
   rejects(R"("early_stopping": "soon")", "'early_stopping' must be true, false or \"never\"");
   rejects(R"("bad_words_ids": [[]])", "'bad_words_ids' must contain lists of ids, not []");
   rejects(R"("eos_token_id": ["a"])", "'eos_token_id' must contain ids, not \"a\"");
-  rejects(R"("forced_decoder_ids": [[1]])", "must contain pairs of position and id, not [1]");
+  rejects(R"("forced_decoder_ids": [[1]])", "must contain [position, id] pairs, not [1]");
   rejects(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id contains several ids");
   weft.write("penalised/generation_config.json", "{}");
   check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "sets no decoder_start_token_id");
@@ -103,10 +103,10 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_for_models_in_folders) {
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --max-length 17 --beams 4") ==
              "19 94 70 44 46 59 59 59 59 59 59 55 67\n");
-  check_error(generate(gpt + "\"1 2\" --max-length 99"), 1, "exceeds the 24 positions");
+  check_error(generate(gpt + "\"1 2\" --max-length 99"), 1, "exceeds the model's 24 positions");
   const std::string many = ids(gpt + "\"1 2\" --tokens 60 --min-tokens 60 --slide");
   BOOST_TEST(std::count(many.begin(), many.end(), ' ') == 61);
-  check_error(generate(gpt + "\"1 2 3\" --max-length 3"), 1, "nothing is left to generate");
+  check_error(generate(gpt + "\"1 2 3\" --max-length 3"), 1, "there is no room for new tokens");
   // Several prompts in one batch give the same results as single prompts. The prompts and results
   // come from the reference, which does not pad the prompts.
   BOOST_TEST(ids(gpt + "\"19 94 70 44 46\" --prompt-ids \"64 31 90 73\" --prompt-ids "
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(generate_applies_or_rejects_every_option) {
   rejects(gpt + "--early-stopping true", "are only for beam search: add --beams");
   rejects(gpt + "--beams 2 --early-stopping soon",
           "--early-stopping: soon is not one of {true,false,never}");
-  rejects(gpt + "--results 2", "results must be at most beams (1) without sampling, not 2");
+  rejects(gpt + "--results 2", "without sampling, results must not exceed beams (1), but it is 2");
   rejects(gpt + "--tokens 4 --max-length 4", "give only one of them");
   rejects(gpt + "--force 4", "--force must be POSITION:ID, not '4'");
   rejects(gpt + "--force \"4:1 2\"", "--force must be POSITION:ID, not '4:1 2'");
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(generate_applies_or_rejects_every_option) {
   rejects(gpt + "--repetition-penalty 0", "repetition_penalty must be positive, not 0");
   rejects(gpt + "--beams 2 --stop-sequence 1", "not supported with beams");
   check_error(outcome(t5 + "--slide"), 1, "slide is supported for decoders only");
-  check_error(outcome(gpt + "--forbid-ids 999"), 1, "the id 999 is outside the vocabulary of 101");
+  check_error(outcome(gpt + "--forbid-ids 999"), 1, "id 999 is outside the vocabulary (size 101)");
 }
 
 BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_for_models_in_folders) {

@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_prompts_and_continuations) {
   rejects({{1}}, {{2}, {3}}, "there are 1 prompts and 2 continuations");
   rejects({{}}, {{2}}, "prompt 0 is empty: there is nothing to continue");
   rejects({{1}, {1}}, {{2}, {}}, "continuation 1 is empty: there is nothing to score");
-  rejects({{1}}, {TokenIds(17, 2)}, "need 17 positions, but the model has 16");
+  rejects({{1}}, {TokenIds(17, 2)}, "require 17 positions, but the model has 16");
   rejects({}, {}, "there are 0 prompts");
 }
 

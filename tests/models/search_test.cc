@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(rules_restrict_lengths_repetitions_and_ids) {
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 1, 2, 3}}));
   o.max_length = 5;
   BOOST_CHECK_EXCEPTION(search(table(), kStart, o), DataError,
-                        says("exclude every id of the vocabulary after 4 ids of row 0"));
+                        says("exclude every id in the vocabulary after 4 ids in row 0"));
   o = {.max_length = 4, .eos_id = 0, .forced_eos_id = 0, .forced_bos_id = 3};
   o.min_length = 4;
   BOOST_TEST((search(table(), kStart, o).sequences == Sequences{{0, 3, 1, 0}}));
@@ -241,9 +241,10 @@ BOOST_AUTO_TEST_CASE(searches_reject_invalid_options) {
     BOOST_CHECK_EXCEPTION(search(table(), kStart, o), ArgumentError, says(message));
   };
   rejects({.beams = 0}, "beams must be in [1, 4096], not 0");
-  rejects({.beams = 2, .results = 3}, "results must be at most beams (2) without sampling, not 3");
+  rejects({.beams = 2, .results = 3},
+          "without sampling, results must not exceed beams (2), but it is 3");
   rejects({.max_length = 0}, "max_length must be in [1, 1099511627776], not 0");
-  rejects({.eos_id = 4}, "the id 4 is outside the vocabulary of 4");
+  rejects({.eos_id = 4}, "id 4 is outside the vocabulary (size 4)");
   rejects({.beams = 2, .length_penalty = HUGE_VAL}, "length_penalty must be finite");
   rejects({.max_new = -2}, "max_new must be in [-1, 1099511627776], not -2");
   rejects({.min_new = -1}, "min_new must be at least 0, not -1");
@@ -252,15 +253,15 @@ BOOST_AUTO_TEST_CASE(searches_reject_invalid_options) {
   rejects({.bad_token_sequences = {{}}}, "bad_token_sequences contains an empty sequence");
   rejects({.stop_sequences = {{1}, {}}}, "stop_sequences contains an empty sequence");
   rejects({.beams = 2, .sampling = SamplingOptions{}}, "sampling with 2 beams is not supported");
-  rejects({.results = 2}, "results must be at most beams (1) without sampling, not 2");
+  rejects({.results = 2}, "without sampling, results must not exceed beams (1), but it is 2");
   rejects({.beams = 2, .stop_sequences = {{1}}}, "stop are not supported with beams");
-  rejects({.max_length = 1}, "the prompt has 1 tokens, max_length is 1: nothing is left");
-  rejects({.max_new = 0}, "the prompt has 1 tokens, max_new is 0: nothing is left");
-  rejects({.stop_ids = {7}}, "the id 7 is outside the vocabulary of 4");
+  rejects({.max_length = 1}, "the prompt has 1 tokens and max_length is 1: there is no room");
+  rejects({.max_new = 0}, "the prompt has 1 tokens and max_new is 0: there is no room");
+  rejects({.stop_ids = {7}}, "id 7 is outside the vocabulary (size 4)");
   BOOST_CHECK_EXCEPTION(search(table(), kStart, {.beams = 2, .results = 2},
                                [](std::int64_t, std::int64_t) { return true; }),
                         ArgumentError,
-                        says("on_token is not supported with several results of beam search"));
+                        says("on_token is not supported if beam search returns several results"));
   const DecodeStep broken = [](const Tensor&, std::int64_t, const Tensor&) {
     return Tensor::full(DType::f32, {1, 4}, std::nan(""));
   };

@@ -113,10 +113,12 @@ BOOST_AUTO_TEST_CASE(objectives_that_do_not_need_sentences_accept_token_files) {
     BOOST_TEST(outcome.code != 0);
     BOOST_TEST(contains(outcome.err, says), outcome.err);
   };
-  refused(" --task denoising", "do not record where sentences end, which denoising needs unless");
-  refused(" --task gap-sentences", "do not record where sentences end, which gap-sentences needs");
-  refused(task + " --vocab 100", "cannot be given with token files");
-  refused(task + " --text " + weft.path("documents"), "token files and texts cannot be mixed");
+  refused(" --task denoising",
+          "do not record sentence boundaries, which denoising requires unless");
+  refused(" --task gap-sentences",
+          "do not record sentence boundaries, which gap-sentences requires");
+  refused(task + " --vocab 100", "cannot be used with token files");
+  refused(task + " --text " + weft.path("documents"), "token files and text files cannot be mixed");
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_invalid_pre_training_options) {
@@ -128,8 +130,9 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_pre_training_options) {
               "--density is for --task span-corruption, not for --task ul2");
   check_error(files.train("--task span-corruption --density 1.5" + kSentinels), 2,
               "density must be in (0, 1), not 1.5");
-  check_error(files.train("--task denoising --passage 600" + kTiny + " --vocab 60"), 2,
-              "context must be greater than passage, 600, to leave room for its end, not 512");
+  check_error(
+      files.train("--task denoising --passage 600" + kTiny + " --vocab 60"), 2,
+      "context must be greater than passage (600), to leave room for the end id, but is 512");
   check_error(files.train("--task gap-sentences --passage 8" + kTiny + " --vocab 60"), 2,
               "the training part of the text: no passage of up to 8 tokens has 2 sentences");
   check_error(files.train("--task ul2" + pairs), 2, "--pairs is for --task translation");

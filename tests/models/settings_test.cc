@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("warmup must be less than steps"));
   BOOST_CHECK_EXCEPTION(TrainHistory::from_json(R"({"train": [[1, "x"]], "validation": []})"),
                         FormatError,
-                        says("the training history has the entry [1,\"x\"] in 'train'"));
+                        says("the training history contains the entry [1,\"x\"] in 'train'"));
   settings = TrainSettings{.patience = -1};
   BOOST_CHECK_EXCEPTION(settings.check(), ArgumentError, says("patience must be at least 0"));
   settings = TrainSettings{.eval_every = 0, .patience = 3};

@@ -145,10 +145,10 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_smaller_than_requested_is_reported) {
   const std::string start =
       "train gpt --text " + weft.path("text.txt") + kTiny + " --out " + weft.path("m.weft") + " ";
   const Outcome trained = succeeds(weft(start + "--tokenizer bpe"));
-  BOOST_TEST(contains(trained.out, " pieces: the text does not yield the requested 4,000\n"));
+  BOOST_TEST(contains(trained.out, " pieces: the text is too small for the requested 4,000\n"));
   BOOST_TEST(!contains(succeeds(weft(start)).out, "requested"));
-  check_error(weft(start + "--vocab 90"), 2, "it needs --tokenizer bpe");
-  check_error(weft(start + "--tokenizer characters --vocab 90"), 2, "it needs --tokenizer bpe");
+  check_error(weft(start + "--vocab 90"), 2, "it requires --tokenizer bpe");
+  check_error(weft(start + "--tokenizer characters --vocab 90"), 2, "it requires --tokenizer bpe");
   check_error(weft(start + "--tokenizer bpe --vocab 16"), 2, "vocab 16 is too small: the text has");
 }
 

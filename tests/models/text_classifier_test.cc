@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(ensemble_members_train_independently_and_their_logits_are_a
       [&] {
         trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 3}));
       },
-      "members must be a divisor of the width 16, not 3");
+      "members must be a divisor of width (16), not 3");
   check_error_message<ArgumentError>(
       [&] {
         trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 0}));
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_do_not_change_and_lower_layers_learn_more
                                      "layer_lr_decay must be in (0, 1]");
   check_error_message<ArgumentError>(
       [&] { freeze(graph, {"decoder.*"}); },
-      "no parameter matches 'decoder.*'; parameters are embeddings.tokens");
+      "no parameter matches 'decoder.*'; existing parameters: embeddings.tokens");
 }
 
 BOOST_AUTO_TEST_CASE(mismatched_arguments_are_rejected) {
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(mismatched_arguments_are_rejected) {
   config.vocab = 59;
   check_error_message<ArgumentError>(
       [&] { trainable(build_pretraining_model(config, tokenizer(), settings())); },
-      "the model has a vocabulary of 59 with padding id 0, but the tokenizer has one");
+      "the model has 59 vocabulary entries and padding id 0, but the tokenizer has");
   check_error_message<ArgumentError>(
       [&] { trainable(build_text_classifier(small(), tokenizer(), {"one"}, settings())); },
       "a classifier needs at least two classes, not 1");
@@ -408,9 +408,9 @@ BOOST_AUTO_TEST_CASE(mismatched_arguments_are_rejected) {
   Session(*model.graph, model.store, {.seed = 1}).initialise();
   save_model(files.path("m.weft"), model);
   check_error_message<FormatError>([&] { load_model<TextClassifier>(files.path("m.weft")); },
-                                   "holds no text classifier: it lacks the program 'classify'");
+                                   "holds no text classifier: the program 'classify' is missing");
   check_error_message<FormatError>([&] { load_model<LanguageModel>(files.path("m.weft")); },
-                                   "its configuration is a 'weft.config.encoder'");
+                                   "the configuration type is 'weft.config.encoder'");
 }
 
 }  // namespace

@@ -322,8 +322,7 @@ BOOST_AUTO_TEST_CASE(a_similarity_head_requires_different_lowest_and_highest_sco
   SimilarityHead head{.low = 2, .high = 2};
   check_error_message<ArgumentError>(
       [&] { head.check(); },
-      "the highest score must be greater than the lowest in float32: they "
-      "are 2 and 2");
+      "the highest score must be greater than the lowest score in float32, but they are 2 and 2");
   head = {.pooling = Pooling::mean, .pairs = false, .low = -0.1, .high = 1e30};
   BOOST_TEST((SimilarityHead::from_json(head.to_json()) == head));
   check_error_message<ArgumentError>([] { parse_choice<Pooling>("max"); },
@@ -332,7 +331,7 @@ BOOST_AUTO_TEST_CASE(a_similarity_head_requires_different_lowest_and_highest_sco
                                      "expected one of joint, cosine");
   head.comparison = Comparison::cosine;
   check_error_message<ArgumentError>([&] { head.check(); },
-                                     "comparison cosine needs pairs of texts");
+                                     "comparison 'cosine' requires text pairs");
   // In files from the first versions, models always read both texts jointly.
   BOOST_TEST(
       (SimilarityHead::from_json(R"({"pooling": "mean", "pairs": true, "low": 0, "high": 1})")
@@ -385,7 +384,7 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_evaluates_similarity_models) {
   BOOST_TEST(contains(more.out, "\nbaseline  pearson "));
   BOOST_TEST(!contains(more.out, "before training"));
   // With --validation, all of --data was used for training.
-  check_error(weft("evaluate " + model + data), 1, "no line of the data was held out in training");
+  check_error(weft("evaluate " + model + data), 1, "no line was held out in training");
 
   check_error(weft(start), 2, "--data is required");
   check_error(weft(start + data + validation + " --validation-fraction 0.2"), 2,
@@ -397,7 +396,7 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_evaluates_similarity_models) {
   check_error(weft(start + data + " --pooling max"), 2, "--pooling");
   const std::string alone = weft.write("alone", "1\ta\n2\tb\n3\tc\n4\td\n");
   check_error(weft(start + " --data " + alone + " --comparison cosine"), 2,
-              "comparison cosine needs pairs of texts");
+              "comparison 'cosine' requires text pairs");
   check_error(weft("train encoder --task similarity --resume " + model + data + " --pooling cls"),
               2, "--pooling cannot be given with --resume");
   check_error(weft("train encoder --task similarity --resume " + model + test), 2,

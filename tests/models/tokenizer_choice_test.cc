@@ -68,9 +68,9 @@ BOOST_AUTO_TEST_CASE(language_models_report_bits_per_byte_with_any_tokenizer) {
     succeeds(weft, "tokenizer encode " + model + " 'all work'");
   }
   BOOST_TEST(load_model<LanguageModel>(model).tokenizer.vocab_size() == 280);
-  check_error(weft(start + "no-such.json"), 2, "there is no such file");
+  check_error(weft(start + "no-such.json"), 2, "no such file");
   check_error(weft(start + "bpe:60 --vocab 60"), 2, "leave out --vocab");
-  check_error(weft(start + file + " --vocab 60"), 2, "it needs --tokenizer bpe");
+  check_error(weft(start + file + " --vocab 60"), 2, "it requires --tokenizer bpe");
   check_error(weft(start + text), 1, "supported are a tokenizer.json");
   check_error(weft(start + "byte-bpe:100"), 2, "vocab 100 is too small");
 }

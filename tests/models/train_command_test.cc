@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(errors_explain_the_limits_of_best_and_patience) {
                     start = "train gpt" + text + out + kTiny, none = " --validation-fraction 0";
   check_error(weft(start + none + " --best " + weft.path("b.weft")), 2,
               "--best needs held-out data to compare models, but this run has none");
-  check_error(weft(start + none + " --patience 2"), 2, "patience needs held-out data");
+  check_error(weft(start + none + " --patience 2"), 2, "patience requires held-out data");
   check_error(weft(start + " --patience -1"), 2, "patience must be at least 0, not -1");
   check_error(weft("train gpt" + text + out + " --patience 2 --eval-every 0"), 2,
               "patience counts periodic evaluations: eval_every must be at least 1");

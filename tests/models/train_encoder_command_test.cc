@@ -82,8 +82,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_compared_with_its_baseline) {
     BOOST_TEST(contains(made.out, "400 steps of 32 texts"));
     BOOST_TEST(contains(made.out, "held out  accuracy 100.00% on 18 texts"));
     BOOST_TEST(contains(made.out,
-                        "baseline  accuracy 100.00% on 18 texts: logistic regression on TF-IDF of "
-                        "words and word pairs, tuned on the training texts"));
+                        "baseline  accuracy 100.00% on 18 texts: logistic regression on TF-IDF "
+                        "features of words and word pairs, tuned on the training texts"));
   }
   // The head options are read from the file together with the weights.
   const std::string more = weft.path("more.weft");
@@ -119,7 +119,8 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_compared_with_its_baseline) {
   weft.write("other", "spam\tWIN a free prize\nfish\tsee you then\n");
   check_error(weft("train encoder --task classify" + sms + " --test " + weft.path("other") +
                    " --out " + net),
-              1, "the files of --test have the classes fish, ham, spam, those of --data have ham");
+              1,
+              "the --test files have the classes fish, ham, spam, but the --data files have ham");
 }
 
 BOOST_AUTO_TEST_CASE(train_encoder_errors_are_one_line) {
@@ -144,7 +145,7 @@ BOOST_AUTO_TEST_CASE(train_encoder_errors_are_one_line) {
         "--vocab cannot be given with --from: its tokenizer is used");
   fails("classify", sms + out + " --new 'pooler.*'", 2, "--reinit needs --from");
   fails("classify", sms + out + " --validation-fraction 0.2", 2,
-        "--validation-fraction is for pre-training: --test-fraction and --held-out select");
+        "--validation-fraction is for pre-training: use --test-fraction and --held-out");
   fails("classify", " --data " + weft.path("text") + out, 1, "expected a label and a text");
 }
 

@@ -237,16 +237,16 @@ BOOST_AUTO_TEST_CASE(errors_for_files_without_a_model_name_the_missing_part) {
         load_model<LanguageModel>(files.path("other.weft")), FormatError,
         [&](const Error& e) { return std::string(e.what()).find(part) != std::string::npos; });
   };
-  refused({}, "other.weft holds no language model: it lacks the attachment 'model.config'");
+  refused({}, "other.weft holds no language model: the attachment 'model.config' is missing");
   refused({{kConfigPart, "weft.config.vit", ""}},
-          "holds no language model: its configuration is a 'weft.config.vit', not a");
+          "holds no language model: the configuration type is 'weft.config.vit', not");
   refused({{kConfigPart, "weft.config.gpt", ""}},
-          "holds no language model: it lacks the program 'evaluate'");
+          "holds no language model: the program 'evaluate' is missing");
   const auto tokenizer = CharacterTokenizer::from_text("ab");
   BOOST_CHECK_EXCEPTION(trainable(build_language_model(small(3), tokenizer, settings())),
                         ArgumentError, [](const Error& e) {
                           return std::string(e.what()) ==
-                                 "the model has a vocabulary of 3, the tokenizer one of 2";
+                                 "the model's vocabulary size is 3, but the tokenizer's is 2";
                         });
 }
 

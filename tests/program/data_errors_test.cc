@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(options_without_effect_are_rejected) {
   check_usage_error("embed folder --json --similar -", "stdin is already read for --similar");
   check_usage_error("tag folder film --spans --json", "--json prints the spans");
   check_usage_error("translate pairs.weft 'the ships' --length-penalty 2",
-                    "length_penalty applies to beam search");
+                    "length_penalty applies only to beam search");
   check_usage_error("data tokenize --tokenizer tok.json --out set --field body text.txt",
                     "--field applies to");
   check_usage_error("data tokenize --tokenizer tok.json --out set --documents line texts.jsonl",
@@ -168,8 +168,8 @@ BOOST_AUTO_TEST_CASE(every_command_that_reads_a_model_detects_damage) {
   }
   write_safetensors(weft.path("nan/model.safetensors"), weights.tensors, weights.metadata);
   fs::copy_file(weft.path("folder/vocab.txt"), weft.path("nan/vocab.txt"));
-  weft.check_rejected("embed nan film --json", "are not finite: its weights are damaged");
-  weft.check_rejected("embed nan film --out v.npy", "are not finite: its weights are damaged");
+  weft.check_rejected("embed nan film --json", "are not finite: the weights are damaged");
+  weft.check_rejected("embed nan film --out v.npy", "are not finite: the weights are damaged");
   fs::remove_all(weft.path("nan"));
   for (const char* name : {"bpe.weft", "bpe.svg"}) fs::remove(weft.path(name));
 }
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(ignored_columns_are_reported) {
   arguments.replace(arguments.find("pairs.tsv"), 9, "more.tsv");
   const Outcome outcome = weft(arguments);
   BOOST_TEST(outcome.code == 0);
-  BOOST_TEST(contains(outcome.out, "columns   1 lines of more.tsv have more than two"));
+  BOOST_TEST(contains(outcome.out, "columns   1 lines in more.tsv have more than two"));
   for (const auto& entry : fs::directory_iterator(weft.path())) {
     if (entry.path().filename().string().starts_with("more.")) fs::remove(entry.path());
   }

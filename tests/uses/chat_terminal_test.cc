@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_full_context_is_reported) {
   for (int i = 0; i < 9 && !contains(shown, "full"); ++i) shown = chat.say("hello");
   BOOST_TEST(contains(shown, "hello\r\nweft: the context is full: the conversation has "));
   BOOST_TEST(contains(shown,
-                      "(let the model forget the oldest turns, or start a new conversation): "
+                      "(allow dropping the oldest turns, or start a new conversation): "
                       "/reset\r\n> "));
   BOOST_TEST(chat.say("/reset") == "/reset\r\n(forgot everything except the system message)\r\n> ");
   BOOST_TEST(chat.say("hello") == "hello\r\n" + kAnswer + "\r\n> ");

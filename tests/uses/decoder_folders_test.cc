@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_as_hugging_face_classes
   dropped.model->task = "painting";
   check_error_message<ArgumentError>(
       [&] { save_folder(weft.path("no"), *dropped.model); },
-      "the model is of the task 'painting', which this program does not support");
+      "the model was trained for the task 'painting', which this program does not support");
   const auto pieces = trained(" --bias --tokenizer bpe:60");
   BOOST_TEST_REQUIRE(save_folder(weft.path("pieces"), *pieces.model).notes.size() == 1U);
   BOOST_TEST(contains(

@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(unsupported_pooling_and_modules_are_rejected) {
   check_error_message<ArgumentError>(
       [&] { load_any_model(folder.path()); },
       "modules.json: the module \"sentence_transformers.models.Dense\" is "
-      "not supported, only Transformer, Pooling and Normalize");
+      "not supported; supported modules are Transformer, Pooling and Normalize");
   folder.write("modules.json", "{}");
   check_error_message<FormatError>([&] { load_any_model(folder.path()); },
                                    "is not a list of modules");

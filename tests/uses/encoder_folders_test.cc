@@ -274,7 +274,9 @@ BOOST_AUTO_TEST_CASE(pre_trained_encoders_are_exported_with_their_heads) {
   const FolderReport report = train("rtd", "electra");
   BOOST_TEST(report.architecture == "ElectraForPreTraining");
   BOOST_TEST_REQUIRE(report.notes.size() == 1U);
-  BOOST_TEST(contains(report.notes[0], "the generator, which is a separate model in transformers"));
+  BOOST_TEST(
+      contains(report.notes[0],
+               "the generator is not written, because it is a separate model in transformers"));
 }
 
 BOOST_AUTO_TEST_CASE(encoders_trained_by_weft_are_exported_as_bert) {
@@ -302,9 +304,9 @@ BOOST_AUTO_TEST_CASE(encoders_trained_by_weft_are_exported_as_bert) {
     BOOST_TEST(!fs::exists(weft.path("no")));
   };
   check_rejected(" --summary mean --members 1",
-                 "no transformers classifier supports summary = mean");
+                 "transformers classifiers do not support summary = mean");
   check_rejected(" --summary cls --members 2",
-                 "supports members = 2: its input is the unchanged text");
+                 "support members = 2: their input is the unchanged text");
   check_rejected(" --summary cls --members 1 --lower-case", "supports lower_case = true");
   check_rejected(" --summary cls --members 1 --no-lower-case --norm-first",
                  "no Hugging Face model type supports norm_first = true");
@@ -328,8 +330,8 @@ BOOST_AUTO_TEST_CASE(mean_pooled_regressions_cannot_be_exported) {
                 "/scored/similar.tsv --steps 2 --warmup 1 --batch 4 --threads 2 --out " +
                 weft.path("m.weft")));
   check_error(weft("convert " + weft.path("m.weft") + " --out " + weft.path("no")), 1,
-              "no transformers regression model supports pooling = mean: its head uses the first "
-              "token only");
+              "transformers regression models do not support pooling = mean: their head uses only "
+              "the first token");
 }
 
 BOOST_AUTO_TEST_CASE(cosine_similarity_models_are_exported_as_encoders) {
@@ -409,7 +411,7 @@ BOOST_AUTO_TEST_CASE(pooling_is_exported_and_files_of_unknown_origin_are_rejecte
   const auto model = load_any_model(classes.path());
   model.model->origin.reset();
   check_error_message<ArgumentError>([&] { save_folder(classes.beside("no"), *model.model); },
-                                     "the file does not record which folder the model came from");
+                                     "does not record the original folder of the model");
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(texts_beyond_the_context_are_errors) {
         {c.command(use) + with_lines(use, file), 1, "weft: " + c.file(file) + ", line 2: it has "});
   }
   cases.push_back({c.command(Use::classify) + "'" + text + "'", 1,
-                   "the text: it has 72 tokens, but the model reads at most 40" + cut});
+                   "the text: it has 72 tokens, but the model accepts at most 40" + cut});
   cases.push_back({c.command(Use::classify) + "good '" + text + "'", 1, "weft: text 2: it has 72"});
   cases.push_back({c.command(Use::embed) + "good --similar " + c.file("long.txt"), 1,
                    c.file("long.txt") + ", line 2: it has 72 tokens"});
@@ -141,11 +141,11 @@ BOOST_AUTO_TEST_CASE(texts_beyond_the_context_are_errors) {
   cases.push_back({c.command(Use::generate) + "--prompt up --prompt '" + text + "'", 1,
                    "weft: prompt 2: it has "});
   cases.push_back({c.command(Use::generate) + with_text(Use::generate, text), 1,
-                   "but the model, which needs room to write, reads at most 47" + cut});
+                   "but the model, which needs room for output, accepts at most 47" + cut});
   cases.push_back({"generate " + c.bart().path() + " --prompt '" + text + "'", 1,
-                   "but the model reads at most 64" + cut});
+                   "but the model accepts at most 64" + cut});
   cases.push_back({c.command(Use::generate) + "--tokens 99 --prompt up", 1,
-                   "ids exceeds the 48 positions of the model"});
+                   "ids exceeds the model's 48 positions"});
   check_all(cases);
   // The context length is checked before anything is generated.
   BOOST_TEST(c(c.command(Use::generate) + "--tokens 99 --prompt up").out == "");
@@ -192,24 +192,24 @@ BOOST_AUTO_TEST_CASE(unknown_languages_are_errors) {
   testing::write_marian(marian);
   testing::write_marian(several, {"deu", "fra"});
   const std::string command = c.command(Use::translate) + "up ",
-                    known = ": the model knows de_DE, en_XX, ro_RO";
+                    known = ": the model supports de_DE, en_XX, ro_RO";
   check_all(
       {{command + "--to sv_SE", 2, "weft: unknown language code 'sv_SE'" + known},
        {command + "--to de", 2, "weft: unknown language code 'de' (did you mean de_DE?)" + known},
        {command + "--from en_xx --to de_DE", 2, "code 'en_xx' (did you mean en_XX?)" + known},
        {command + "--from english --to de_DE", 2, "weft: unknown language code 'english'"},
        {"translate " + c.bart().path() + " up --to de_DE", 2,
-        "weft: the model has no language codes, and so not 'de_DE'"},
+        "weft: the model has no language codes, so 'de_DE' cannot be used"},
        {"translate " + marian.path() + " up --from English --to German", 2,
-        "weft: the model has no language codes, and so not 'English'"},
+        "weft: the model has no language codes, so 'English' cannot be used"},
        {"translate " + several.path() + " up --to de", 2,
-        "weft: unknown language code 'de' (did you mean deu?): the model knows deu, fra"},
+        "weft: unknown language code 'de' (did you mean deu?): the model supports deu, fra"},
        {"translate " + several.path() + " up --from eng --to deu", 2,
-        "weft: the model takes the target language only: leave out the source language"},
+        "weft: the model accepts only a target language: leave out the source language"},
        {"translate " + t5.path() + " up --to de", 2,
-        "weft: the model takes both languages in words: give the source"},
+        "weft: the model needs both languages in its prefix: give the source"},
        {"translate " + t5.path() + " up --from en --to fi", 2,
-        "weft: the model does not translate en to fi: it knows en to de"},
+        "weft: the model does not translate en to fi: it supports en to de"},
        {"generate " + t5.path() + " --prompt up --task summary", 1,
         "weft: unknown task 'summary'; available: translation_en_to_de"},
        {"generate " + c.bart().path() + " --prompt up --task summarization", 1,
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(mismatched_and_missing_tokenizers_are_errors) {
     const std::string rest = " " + with_text(use, "good"), name(choice_name(use));
     check_all({{name + " " + folder.path() + rest, 1,
                 "weft: " + folder.path() +
-                    ": the tokenizer has 65 ids, but the embedding table of the model has 48 rows: "
+                    ": the tokenizer has 65 ids, but the model's embedding table has 48 rows: "
                     "they do not belong together"},
                {name + " " + without_tokenizer.path() + rest, 1,
                 "weft: " + without_tokenizer.path() +
@@ -264,8 +264,8 @@ BOOST_AUTO_TEST_CASE(mismatched_and_missing_tokenizers_are_errors) {
     const std::string command = std::string(choice_name(use)) + " " + folder.path() + " " +
                                 (use == Use::chat ? "" : with_text(use, "good"));
     folder.write("tokenizer.json", testing::tokenizer_json(many, {}));
-    check_all(
-        {{command, 1, folder.path() + ": the tokenizer has 387 ids, but the embedding table "}});
+    check_all({{command, 1,
+                folder.path() + ": the tokenizer has 387 ids, but the model's embedding table "}});
     std::filesystem::remove(folder.path("tokenizer.json"));
     const bool knows_ids = use == Use::generate || use == Use::score;
     check_all(

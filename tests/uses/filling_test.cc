@@ -116,16 +116,15 @@ BOOST_AUTO_TEST_CASE(texts_without_a_mask_in_the_context_are_errors) {
   const auto filled = [&](const std::string& text, const OnCut& on_cut = {}) {
     return loaded.task.fill(session, *loaded.model, {text}, {.on_cut = on_cut});
   };
-  check_error_message<DataError>(
-      [&] { filled("the film"); },
-      "'the film' has no mask: write [MASK] in place of the missing word");
+  check_error_message<DataError>([&] { filled("the film"); },
+                                 "'the film' has no mask: replace the word to predict by [MASK]");
   std::string text;
   for (int i = 0; i < 60; ++i) text += "the ";
   check_error_message<TextError>([&] { filled(text + "[MASK]"); },
-                                 "text 1: it has 63 tokens, but the model reads at most 40");
+                                 "text 1: it has 63 tokens, but the model accepts at most 40");
   check_error_message<TextError>(
       [&] { filled(text + "[MASK]", ignore_truncation()); },
-      "number of masks: 1 in the text, but only 0 in the 40 tokens that the");
+      "the text has 1 masks, but only 0 of them are in the first 40 tokens");
   BOOST_TEST(filled("[MASK] " + text, ignore_truncation())[0].size() == 1U);
 }
 

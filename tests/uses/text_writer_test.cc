@@ -172,14 +172,14 @@ BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_in_the_original_tokenizer) {
     BOOST_TEST((found.front().ids == TokenIds(whole.begin() + 1, whole.end())));
     BOOST_CHECK_EXCEPTION(
         translate(opened.session, model, {text}, {.languages = {"de_DE", "sv_SE"}}), ArgumentError,
-        says("unknown language code 'sv_SE': the model knows de_DE, en_XX, ro_RO"));
+        says("unknown language code 'sv_SE': the model supports de_DE, en_XX, ro_RO"));
   }
   const TemporaryFolder made("t5");
   Opened t5(testing::write_t5(made));
   const auto& model = dynamic_cast<Seq2SeqModel&>(*t5.loaded.model);
   BOOST_CHECK_EXCEPTION(translate(t5.session, model, {"a"}, {.languages = {"", "de_DE"}}),
                         ArgumentError,
-                        says("the model takes both languages in words: give the source"));
+                        says("the model needs both languages in its prefix: give the source"));
   const std::string prefix = "translate English to German: ";
   BOOST_TEST(translate(t5.session, model, {"up"}, {.prefix = prefix}) ==
                  translate(t5.session, model, {prefix + "up"}),
@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(errors_explain_why_a_model_cannot_generate_text) {
     std::string text;
     for (int i = 0; i < 60; ++i) text += "up and down ";
     BOOST_CHECK_EXCEPTION(opened.writer->write({"up", text}), TextError,
-                          says("text 2: it has 181 tokens, but the model, which needs room to "
-                               "write, reads at most 47"));
+                          says("text 2: it has 181 tokens, but the model, which needs room for "
+                               "output, accepts at most 47"));
     BOOST_CHECK_EXCEPTION(opened.writer->write({""}), TextError,
                           says("text 1: it is empty: generation needs at least one token"));
   }
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(generation_settings_round_trip) {
   BOOST_TEST(read.options.sampling->top_p == 0.9);
   BOOST_TEST((read.options.early_stopping == EarlyStopping::never));
   BOOST_CHECK_EXCEPTION(GenerationSettings::from_json("{}"), FormatError,
-                        says("the generation settings lack 'beams'"));
+                        says("the generation settings do not contain 'beams'"));
   const auto broken = [&](const char* key, testing::Json value) {
     testing::Json object = testing::Json::parse(settings.to_json());
     object[key] = std::move(value);
@@ -238,10 +238,10 @@ BOOST_AUTO_TEST_CASE(generation_settings_round_trip) {
   };
   for (const auto& [text, message] :
        {std::pair{broken("surprise", 1),
-                  "the generation settings have an unknown field 'surprise'"},
+                  "the generation settings contain an unknown field 'surprise'"},
         {broken("stop_ids", 7), "'stop_ids' must be a list, not 7"},
-        {broken("forced", {{1, 2, 3}}), "'forced' must contain pairs of position and id"},
-        {broken("sampling", 4), "lack the object 'sampling'"},
+        {broken("forced", {{1, 2, 3}}), "'forced' must contain [position, id] pairs"},
+        {broken("sampling", 4), "do not contain the object 'sampling'"},
         {broken("start", {"a"}), "'start' must be an integer"}})
     BOOST_CHECK_EXCEPTION(GenerationSettings::from_json(text), FormatError, says(message));
 }
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(translate_and_score_accept_model_folders) {
   BOOST_TEST(testing::Json::parse(last_line(two.out)).at("text").get<std::string>() + "\n" == one);
   BOOST_TEST(contains(two.err, "2 texts, "));
   check_error(weft(command + "--to xx up"), 2,
-              "unknown language code 'xx': the model knows de_DE, en_XX");
+              "unknown language code 'xx': the model supports de_DE, en_XX");
   const std::string german = "translate " + t5.path() + " up --threads 1 ";
   BOOST_TEST(succeeds(weft(german + "--from English --to German")).out ==
              succeeds(weft(german + "--prefix 'translate English to German: '")).out);

@@ -1,4 +1,4 @@
-// Lines of a report that compare a model with a simpler baseline on the same held-out data.
+// Report lines that compare a model with a simpler baseline on the same held-out data.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,13 +10,13 @@
 
 namespace WEFT_API weft {
 
-/// Returns "baseline  FIGURES: WHAT". `figures` are the metrics of the baseline, formatted as in
-/// the task's own line; `what` names the baseline.
+/// Returns "baseline FIGURES: WHAT". `figures` are the baseline metrics, formatted like the metrics
+/// of the model; `what` names the baseline.
 inline std::string baseline_line(std::string_view figures, std::string_view what) {
   return fmt::format("baseline  {}: {}\n", figures, what);
 }
 
-/// Returns "baseline  WHAT: WHY", for a baseline without metrics; `why` is the reason.
+/// Returns "baseline WHAT: WHY" for a baseline that was not evaluated; `why` is the reason.
 inline std::string no_baseline_line(std::string_view what, std::string_view why) {
   return fmt::format("baseline  {}: {}\n", what, why);
 }

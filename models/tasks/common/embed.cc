@@ -1,4 +1,4 @@
-// Text embeddings for many texts, and nearest neighbours of vectors.
+// Text embeddings for many texts, and nearest-neighbour search.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -90,9 +90,8 @@ std::vector<std::vector<Similar>> most_similar(const Tensor& vectors, const Tens
   require_vectors(vectors);
   require_vectors(others);
   if (vectors.size(1) != others.size(1)) {
-    throw ShapeError(
-        fmt::format("vectors {} cannot be compared with {}: both must have the same width",
-                    vectors.type_str(), others.type_str()));
+    throw ShapeError(fmt::format("cannot compare vectors {} with {}: both must have the same width",
+                                 vectors.type_str(), others.type_str()));
   }
   std::vector<double> lengths;
   for (std::int64_t j = 0; j < others.size(0); ++j) lengths.push_back(length_of(row_of(others, j)));

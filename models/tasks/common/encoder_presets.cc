@@ -11,8 +11,8 @@ EncoderConfig bert_mini() {
   config.heads = 4;
   config.width = 128;
   config.inner = 512;
-  // No dropout: the model cannot memorise the texts in so few steps.
-  // The standard deviation is about half of 1 / sqrt(width); BERT's 0.02 suits wide models.
+  // Dropout is off, because the model cannot memorise the texts in so few steps. The standard
+  // deviation is about half of 1 / sqrt(width); BERT's 0.02 suits wider models.
   config.initializer_range = 0.05;
   return config;
 }
@@ -61,7 +61,7 @@ Preset<EncoderConfig> bert_base_fine_tuning(double lr) {
   TrainSettings training = short_training(1000, 32, lr, 200);
   training.beta2 = 0.999;
   training.save_every = 200;
-  return {"bert-base", "BERT-base, fine-tuned as in its paper", bert_base(), training};
+  return {"bert-base", "BERT-base, fine-tuned as in the BERT paper", bert_base(), training};
 }
 
 }  // namespace weft

@@ -8,31 +8,32 @@
 
 namespace WEFT_API weft {
 
-/// 3 layers, width 128.
+/// Returns the config of a small encoder with 3 layers and width 128.
 EncoderConfig bert_mini();
-/// BERT-base, with its dropout.
+/// Returns the config of BERT-base, including its dropout rates.
 EncoderConfig bert_base();
-/// `config` with a dropout rate of 0.1 for hidden states and attention.
+/// Returns `config` with a dropout rate of 0.1 for hidden states and attention.
 EncoderConfig with_dropout(EncoderConfig config);
-/// A convolution over a few tokens, without attention and position embeddings. There is no norm
-/// after the embeddings, so that uninformative words keep small activations. The model is nearly
-/// linear at the start of training and unlikely to memorise a small training set.
+/// Returns the config of a convolution over a few tokens, without attention and position
+/// embeddings. There is no norm after the embeddings, so that uninformative words keep small
+/// activations. The model is nearly linear at the start of training and is unlikely to memorise a
+/// small training set.
 EncoderConfig convolution_mini();
 
-/// Names of two presets: one for models trained from scratch, and one for models that start from
-/// weights that belong to no preset.
+/// Names of two presets: the first for models trained from scratch, the second for models
+/// initialised from weights that do not belong to a preset.
 inline constexpr const char *kFromTexts = "text-mini", *kFromWeights = "bert-mini";
-/// Returns the default preset of tasks that have both of these.
+/// Returns the default preset for tasks that have both presets.
 std::string default_encoder_preset(bool from_weights);
 
-/// Returns `settings` with the values that all encoders share: a learning rate that decays linearly
+/// Returns `settings` with the values that are common to all encoders: linear learning-rate decay
 /// to 0, and a weight decay of 0.01.
 TrainSettings encoder_training(TrainSettings settings);
-/// Settings for a training run of `steps` steps from new or nearly new weights. Warmup takes a
-/// tenth of the steps, and every evaluation covers the whole held-out set.
+/// Returns settings for a training run of `steps` steps with new or mostly new weights. Warm-up
+/// takes a tenth of the steps, and every evaluation covers the whole held-out set.
 TrainSettings short_training(std::int64_t steps, std::int64_t batch, double lr,
                              std::int64_t eval_every);
-/// BERT-base, fine-tuned as in its paper, at the learning rate `lr`.
+/// Returns the preset for fine-tuning BERT-base as in the paper, with the learning rate `lr`.
 Preset<EncoderConfig> bert_base_fine_tuning(double lr);
 
 }  // namespace weft

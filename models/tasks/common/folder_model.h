@@ -1,4 +1,4 @@
-// Export of trained models to Hugging Face folders: the description that a task returns for its
+// Export of trained models to Hugging Face folders: FolderModel, which a task returns for its
 // model, and the function that writes it.
 #pragma once
 
@@ -21,31 +21,32 @@ namespace WEFT_API weft {
 
 /// A model in Hugging Face layout, ready to be written as a folder.
 struct FolderModel {
-  /// Without weights: write_folder() adds them.
+  /// Does not include the weights, which write_folder() adds.
   hf::ModelToExport library;
-  /// Converts the weights of the model to those of its transformers class; empty if they are the
-  /// same.
+  /// Converts the model's weights to the weights of the transformers class. Empty if they are
+  /// identical.
   std::function<TensorMap(TensorMap)> weights = {};
   std::optional<Tokenizer> tokenizer = {};
-  /// Maximum number of tokens of a text.
+  /// Maximum number of tokens per text.
   std::int64_t longest = 0;
-  /// For models that generate text.
+  /// Settings for models that generate text.
   struct Writing {
-    /// The start id of the decoder; -1 if the output continues the prompt.
+    /// Start id of the decoder; -1 if outputs continue the prompt.
     std::int64_t start_id = -1;
-    /// Empty for models that Weft trained.
+    /// Empty for models trained by Weft.
     std::optional<GenerationSettings> settings = {};
   };
   std::optional<Writing> writing = {};
   std::optional<ChatFormat> chat = {};
   std::optional<ImageNormalisation> normalisation = {};
-  /// Additional files: contents by name.
+  /// Additional files: file contents by name.
   std::map<std::string, std::string> more = {};
-  /// Messages for users about parts of the model that are not written.
+  /// Notes for users about parts of the model that are not written.
   std::vector<std::string> notes = {};
 };
 
-/// Returns the description that all encoders have in common. `endings`: see hf::ModelToExport.
+/// Returns a FolderModel with the fields that are common to all encoders. For `endings`, see
+/// hf::ModelToExport.
 template <class Model>
 FolderModel encoder_folder(const Model& model, const std::vector<std::string>& endings) {
   FolderModel folder;
@@ -56,8 +57,8 @@ FolderModel encoder_folder(const Model& model, const std::vector<std::string>& e
   return folder;
 }
 
-/// Throws ArgumentError if the model does not record which folder it came from, as in files of
-/// earlier versions. The class of that folder determines the class of the head.
+/// Throws ArgumentError if the model does not record its original folder, as in files written by
+/// earlier versions. The model class in that folder determines the class of the head.
 void require_origin(const TrainedModel& model);
 
 struct FolderOptions {
@@ -67,10 +68,11 @@ struct FolderOptions {
 /// The result of writing a folder.
 struct FolderReport {
   std::string architecture;        // "BertForMaskedLM"
-  std::vector<std::string> notes;  // messages for users; usually empty
+  std::vector<std::string> notes;  // notes for users; usually empty
 };
 
-/// Writes `folder`, the description of `model` by its task, to `path`. Throws as save_folder().
+/// Writes `model` to `path`. `folder` is the result of Task::to_folder() for `model`. Throws the
+/// same exceptions as save_folder().
 FolderReport write_folder(const std::string& path, const TrainedModel& model, FolderModel folder,
                           const FolderOptions& options);
 

@@ -18,7 +18,7 @@ void add(TokenIds& ids, std::int32_t id) {
 }
 
 /// Sets the special ids around texts to the defaults of the tokenizer's transformers class, unless
-/// the settings of the tokenizer override them.
+/// the tokenizer settings override them.
 void set_default_special_ids(const hf::Folder& folder, const Tokenizer& tokenizer,
                              GenerationSettings& s) {
   const std::string type = hf::ConfigReader(folder.config).model_type();

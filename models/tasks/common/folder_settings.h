@@ -1,4 +1,4 @@
-// Settings of Hugging Face folders for encoding and generating texts.
+// Settings in Hugging Face folders for encoding and generating texts.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@
 
 namespace WEFT_API weft {
 
-/// Name of the attachment that holds GenerationSettings.
+/// Name of the GenerationSettings attachment.
 inline constexpr const char* kGenerationPart = "model.generation";
 
-/// Reads the generation settings of a folder, including the special ids around texts. If the files
-/// of the tokenizer do not specify these ids, the defaults of its transformers class are used.
-/// Throws as hf::read_generation_config.
+/// Reads the generation settings in a folder, including the special ids around texts. If the
+/// tokenizer files do not specify these ids, the defaults of the tokenizer's transformers class are
+/// used. Throws the same exceptions as hf::read_generation_config.
 GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokenizer& text);
 
-/// Throws ArgumentError if the tokenizer has more ids than an embedding table with `rows` rows.
+/// Throws ArgumentError if the tokenizer has more than `rows` ids, where `rows` is the number of
+/// rows in the embedding table.
 void require_ids_fit(const std::string& folder, const Tokenizer& tokenizer, std::int64_t rows);
 
-/// Encodes a text for a model from a folder, with the special ids around it. Throws FormatError for
-/// invalid UTF-8.
+/// Encodes a text for a model from a folder, including the special ids around it. Throws
+/// FormatError if the text is not valid UTF-8.
 TokenIds read_prompt(const Tokenizer& tokenizer, const GenerationSettings& settings,
                      std::string_view text);
 

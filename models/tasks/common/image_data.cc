@@ -31,7 +31,8 @@ const std::string& image_path(const OptionValues& values) {
   const std::string& path = values.text(kImageData);
   if (!path.empty()) return path;
   throw ArgumentError(
-      "--data is required: a folder with MNIST or optdigits files or with one folder per class, or "
+      "--data is required: a folder with MNIST files, optdigits files or one subfolder per class, "
+      "or "
       "a .csv file");
 }
 

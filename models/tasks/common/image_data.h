@@ -1,4 +1,4 @@
-// Images for tasks: loading, splitting and describing them.
+// Image data for tasks: loading, splitting and descriptions.
 #pragma once
 
 #include <string>
@@ -9,33 +9,34 @@
 
 namespace WEFT_API weft {
 
-/// Images, with part of the training set held out for validation.
+/// Images, with a part of the training set held out for validation.
 struct ImageParts {
   ImageData data;
   ImageSet train, validation;
 };
-/// Loads the images at `path` and splits off the validation set. Throws as load_image_data.
+/// Loads the images at `path` and splits off the validation set. Throws the same exceptions as
+/// load_image_data.
 ImageParts load_image_parts(const std::string& path, const ImageSize& size,
                             const TrainSettings& settings);
 
-/// "--data", the option that names the images.
+/// "--data", the option for the path of the images.
 inline constexpr const char* kImageData = "--data";
 TaskOptions& add_image_data(TaskOptions& options);
 /// Returns the value of --data. Throws ArgumentError if it was not given.
 const std::string& image_path(const OptionValues& values);
 
 ImageSize image_size(const VitConfig& config);
-/// Returns the weights of a trained vision transformer, adapted to a model of `config`: learned
-/// positions are interpolated if the number of patch rows or columns differs (ShapeError if the
-/// number of tokens before the patches or the width differs).
+/// Returns the weights of a trained vision transformer, adapted to a model with `config`. Learned
+/// positions are interpolated if the number of patch rows or columns differs. Throws ShapeError if
+/// the width or the number of tokens before the patches differs.
 TensorMap vit_weights(const Pretrained& base, const VitConfig& config);
-/// As start_weights(), with the weights adapted by vit_weights().
+/// Same as start_weights(), but adapts the weights with vit_weights().
 std::optional<LoadReport> start_vit_weights(TrainedModel& model, const VitConfig& config,
                                             const TaskArguments& args,
                                             const std::vector<std::string>& also_new = {});
-/// The line "model" of a run's description.
+/// Returns the "model" line in the description of a run.
 std::string describe_vit(const VitConfig& config, const Graph& graph);
-/// The line "split" of a run's description.
+/// Returns the "split" line in the description of a run.
 std::string describe_split(const ImageParts& parts, const TrainSettings& settings);
 
 }  // namespace weft

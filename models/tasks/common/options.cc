@@ -74,7 +74,8 @@ const std::string& OptionValues::text(const std::string& option) const {
   static const std::string none;
   const std::vector<std::string>& values = texts(option);
   if (values.size() > 1)
-    throw ArgumentError(fmt::format("{} takes one path here, not {}", option, values.size()));
+    throw ArgumentError(
+        fmt::format("{} accepts a single path here, not {}", option, values.size()));
   return values.empty() ? none : values.front();
 }
 

@@ -1,4 +1,4 @@
-// Options of tasks and their values: names, types and help, independent of a command line.
+// Task options and their values: names, types and help texts, independent of the command line.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ struct TaskOption {
   IntegerRange<std::int64_t> integers = {};
   RealRange reals = {};
   std::vector<std::string> choices = {};
-  /// True for options that select the training data. They also select the data of evaluations: a
-  /// model of the task is evaluated with these options.
+  /// True for options that select the training data. `weft evaluate` accepts the same options to
+  /// select the evaluation data.
   bool data = false;
-  /// True for options of new models only, such as the vocabulary size of a new tokenizer. Weights
-  /// to start from determine these values.
+  /// True for options that apply only to models trained from scratch, such as the vocabulary size
+  /// of a new tokenizer. With --from, the initial weights determine these values.
   bool new_models_only = false;
 };
 
 /// Options for the fields of an object: "--mask-ratio" for mask_ratio.
 struct TaskFields {
-  std::string group;  // title in the help, and key of the values
+  std::string group;  // title in the help text, and key for the values
   const FieldListBase* list;
   std::set<std::string> skip = {};
 };
@@ -44,14 +44,14 @@ struct TaskOptions {
   std::vector<TaskOption> options = {};
   std::vector<TaskFields> fields = {};
 
-  // Each of these functions adds one option. Data options come first; data() marks them.
+  // Each of these functions adds one option. Data options must be added first; data() marks them.
   TaskOptions& file(std::string name, std::string help);
   TaskOptions& files(std::string name, std::string help);
   TaskOptions& integer(std::string name, IntegerRange<std::int64_t> range, std::string help);
   TaskOptions& seed(std::string name, std::string help);
   TaskOptions& real(std::string name, RealRange range, std::string help);
   TaskOptions& choice(std::string name, std::vector<std::string> choices, std::string help);
-  /// Restricts the last option to new models.
+  /// Restricts the last added option to models trained from scratch.
   TaskOptions& new_models_only();
   /// Marks all options added so far as data options.
   TaskOptions& data();
@@ -59,21 +59,22 @@ struct TaskOptions {
                            std::set<std::string> skip = {});
 };
 
-/// The given values, by option name. They were validated when they were parsed; reading a value as
-/// another type than that of its option is a programming error.
+/// The values that were given, by option name. They were validated when they were parsed. Reading a
+/// value as a type other than its option's type is a programming error.
 class OptionValues {
  public:
   void add(const std::string& option, const std::string& value) {
     values_[option].push_back(value);
   }
-  /// The given fields of a group.
+  /// Returns the given fields of a group.
   FieldTexts& fields(const std::string& group) { return fields_[group]; }
   const FieldTexts& fields(const std::string& group) const;
 
   /// Returns true if any option was given.
   bool given() const { return !values_.empty(); }
   bool has(std::string_view option) const { return values_.contains(option); }
-  /// Returns "" if the option was not given. Throws ArgumentError if it has several values.
+  /// Returns the value, or "" if the option was not given. Throws ArgumentError if the option has
+  /// several values.
   const std::string& text(const std::string& option) const;
   const std::vector<std::string>& texts(const std::string& option) const;
   std::int64_t integer(const std::string& option, std::int64_t otherwise) const;
@@ -81,7 +82,7 @@ class OptionValues {
   double real(const std::string& option, double otherwise) const;
   std::string choice(const std::string& option, const std::string& otherwise) const;
 
-  /// The options in command-line form: " --label first --split-seed 2".
+  /// Returns the options in command-line form: " --label first --split-seed 2".
   std::string command_line() const;
 
  private:

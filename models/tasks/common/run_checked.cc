@@ -17,10 +17,10 @@ void check_results(const Results& results) {
     const bool sound = std::all_of(values.begin(), values.end(),
                                    [](float x) { return x <= std::numeric_limits<float>::max(); });
     if (sound) continue;
-    throw DataError(fmt::format(
-        "the model's '{}' are not finite: its weights are damaged, or its training has diverged "
-        "(weft verify checks the file)",
-        name));
+    throw DataError(
+        fmt::format("the model's '{}' are not finite: the weights are damaged, or training "
+                    "diverged (weft verify checks the file)",
+                    name));
   }
 }
 

@@ -1,4 +1,4 @@
-// Scoring of texts with generative models.
+// Scores texts with generative models.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void TextGenerator::fit(std::vector<Continuation>& continuations,
     auto& [prompt, ids] = continuations[i];
     const std::int64_t before = std::ssize(prompt), behind = std::ssize(ids);
     std::int64_t kept_before = before, kept_behind = behind;
-    // The last id is only predicted, so it needs no position.
+    // The last id is predicted but is not an input, so it needs no position.
     if (continues()) {
       if (before - 1 <= most - behind) continue;
       kept_behind = std::min(behind, most);

@@ -1,4 +1,4 @@
-// Serialisation of generated texts and scores, for the exchange between ranks.
+// Serialisation of generated texts and scores for exchange between ranks.
 #pragma once
 
 #include <string>

@@ -39,10 +39,10 @@ std::string Task::unsupported_use_message(Use use) const {
   std::vector<std::string> commands;
   for (const Use other : info().uses)
     commands.push_back(fmt::format("weft {}", choice_name(other)));
-  return fmt::format(
-      "a {}, which {}; use it with {}", empty_model()->layout().kind,
-      kCannot[static_cast<std::size_t>(use)],
-      commands.empty() ? "weft train --from, which starts from its weights" : list_names(commands));
+  return fmt::format("a {}, which {}; use it with {}", empty_model()->layout().kind,
+                     kCannot[static_cast<std::size_t>(use)],
+                     commands.empty() ? "weft train --from, which starts training from its weights"
+                                      : list_names(commands));
 }
 
 std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel&,
@@ -88,16 +88,16 @@ FormatError Task::unsupported_use_error(Use use) const {
 
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {
   FieldTexts training = given;
-  // A shortened run of a preset warms up for a tenth of its steps, but for at least one step: some
-  // schedules cannot do without warmup.
+  // If `steps` is given without `warmup`, warm-up takes at most a tenth of the steps, but at least
+  // one step, because some schedules require it.
   if (training.contains("steps") && !training.contains("warmup")) {
     const std::int64_t steps = parse_integer("--steps", training["steps"]);
     training["warmup"] = std::to_string(
         std::min(base.warmup, std::max<std::int64_t>(steps > 1 ? 1 : 0, steps / 10)));
   }
   TrainSettings settings = TrainSettings::fields().with(base, training);
-  // The weight decay of presets is tuned for AdamW. Optimizers that add it to gradients or to
-  // relative steps use it only if it was given explicitly.
+  // The weight decay in presets is tuned for AdamW. For optimizers that add weight decay to
+  // gradients or to relative steps, it is 0 unless it was set explicitly.
   const Optimizer optimizer = settings.optimizer;
   if (optimizer != Optimizer::adamw && optimizer != Optimizer::lion &&
       !given.contains("weight_decay"))
@@ -132,7 +132,7 @@ std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments
     keep_quantized(model, *args.from, reinit);
     return load_weights(*model.store, *model.graph, weights, args.from->source, reinit);
   } catch (const FormatError& e) {
-    throw ArgumentError(e.what());  // the file is valid, but does not fit the requested model
+    throw ArgumentError(e.what());  // the file is valid, but does not match the requested model
   }
 }
 
@@ -145,7 +145,7 @@ std::vector<std::string> mismatched_head_parameters(const TaskArguments& args,
 double require_finite(double value, std::string_view what) {
   if (std::isfinite(value)) return value;
   throw DataError(fmt::format(
-      "{} is {}: the model's weights are damaged, or its training has diverged (weft verify checks "
+      "{} is {}: the model's weights are damaged, or training diverged (weft verify checks "
       "the file)",
       what, value));
 }

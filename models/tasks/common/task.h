@@ -1,5 +1,5 @@
-// Tasks that models are trained for. A task consists of its folder and one line in tasks.cc;
-// commands that train, evaluate or convert models use this interface only.
+// Interface for training tasks. Each task is a folder plus one line in tasks.cc. Commands that
+// train, evaluate or convert models access tasks only through this interface.
 //
 //   weft train FAMILY --task NAME ...     start() or open(), then TaskRun::task() in a Trainer
 //   weft convert FOLDER                   from_folder()
@@ -42,83 +42,87 @@ class TextGenerator;
 
 /// Name and properties of a task.
 struct TaskInfo {
-  std::string id;      // as stored in files: "masked-image"
+  std::string id;      // stored in model files: "masked-image"
   std::string family;  // weft train FAMILY: "vit"
   std::string name;    // --task NAME: "masked-image"
-  /// "pre-training: some patches are masked, and the model learns to reconstruct them"
+  /// Description for the help text: "pre-training: reconstruct masked image patches"
   std::string about;
-  /// Task-specific help for TrainSettings::batch and validation_fraction, if their general help is
-  /// not sufficient.
+  /// Task-specific help for TrainSettings::batch and validation_fraction, if their general help
+  /// texts are not sufficient.
   std::map<std::string, std::string, std::less<>> help = {};
-  /// File endings of plots written at the end of a run: ".confusion.svg".
+  /// File name endings of the plots written at the end of a run: ".confusion.svg".
   std::vector<std::string> plots = {};
-  /// Hugging Face classes that are loaded as models of the task: "encoders ...ForMaskedLM".
+  /// The Hugging Face model classes that can be loaded for this task: "encoders ...ForMaskedLM".
   std::string folders = {};
-  /// Uses that models of the task support; others throw.
+  /// The inference tasks that models of this task support. Functions for other inference tasks
+  /// throw.
   std::vector<Use> uses = {};
   std::string loss_unit = "nats";
   bool perplexity = false;  // true if exp(loss) is a perplexity
 };
 
-/// Name and description of a preset, for help texts.
+/// Name and description of a preset for help texts.
 struct PresetDescription {
   std::string name, about;
 };
 
 /// The arguments of a new training run.
 struct TaskArguments {
-  OptionValues options = {};             // values of the task's options
-  std::string preset = {};               // "" = the task's default
-  FieldTexts model = {}, training = {};  // given fields of config and TrainSettings
+  OptionValues options = {};             // values of the task-specific options
+  std::string preset = {};               // "" = the task's default preset
+  FieldTexts model = {}, training = {};  // given fields of the config and of TrainSettings
   std::optional<Pretrained> from = {};   // weights to start from
-  /// Patterns of parameters to reinitialise although `from` has them.
+  /// Patterns of parameters to reinitialise even if `from` contains them.
   std::vector<std::string> reinit = {};
-  /// Called with the config before the model is built; throws if the model is too large.
+  /// Called with the config before the model is built. Throws if the model would be too large.
   std::function<void(const FamilyConfig&)> check_size = {};
 };
 
-/// A plot that is written next to the file of a model.
+/// A plot that is written next to the model file.
 struct TaskPlot {
   std::string ending;  // one of TaskInfo::plots
   std::string svg;
 };
 /// The report at the end of a run.
 struct TaskReport {
-  std::string text;  // whole lines
+  std::string text;  // one or more complete lines
   std::vector<TaskPlot> plots = {};
 };
 
-/// A model together with its data. The model must outlive the result of task().
+/// A model and its data. The model must outlive the result of task().
 class TaskRun {
  public:
   virtual ~TaskRun() = default;
   /// The model that is trained.
   virtual TrainedModel& model() = 0;
-  /// Returns the text that is printed before a run, as whole lines: "model     ViT: ...".
+  /// Returns the description that is printed before a run, as complete lines: "model     ViT: ...".
   virtual std::string describe() = 0;
-  /// The unit of a batch, for the line "training": "images", "x 64 characters".
+  /// Returns the unit of the batch size for the "training" line: "images", "x 64 characters".
   virtual std::string batch_unit() const = 0;
-  /// Number of values in a row of a batch; 0 if batches are measured in tokens.
+  /// Returns the number of values in a batch row, or 0 if batches are measured in tokens.
   virtual std::int64_t row_size() const { return 0; }
-  /// Returns the batches and evaluations of a training run. Throws ArgumentError if the data
-  /// suffice to evaluate a model but not to train one.
+  /// Returns the batches and evaluations of a training run. Throws ArgumentError if there is data
+  /// for evaluation but not for training.
   virtual TrainTask task(Session& session) = 0;
-  /// Returns a line of sample output of the current model, printed after an evaluation; may be
-  /// empty.
+  /// Returns a line of sample output from the current model, which is printed after an evaluation.
+  /// May be empty.
   virtual std::string sample(Session&) { return {}; }
   /// Returns the report on a complete training run. `title` is the title of its plots.
   virtual TaskReport report(Session& session, const TrainOutcome& outcome,
                             const std::string& title) = 0;
-  /// Evaluates `model` on the whole held-out set. `model` is that of this run or another one of the
-  /// same kind (converted, averaged). Throws DataError if no data were held out.
+  /// Evaluates `model` on the whole held-out set. `model` may be the model of this run or another
+  /// model of the same type (for example a converted or averaged one). Throws DataError if no data
+  /// were held out.
   virtual Evaluation measure(Session& session, const TrainedModel& model) = 0;
-  /// As measure(), but returns whole lines of text for users, tables included.
+  /// Same as measure(), but returns the results as complete lines of text for users, including
+  /// tables.
   virtual std::string measure_report(Session& session, const TrainedModel& model);
 
-  /// For a new model: the preset of its settings, and a report on the weights that it started from.
+  /// For new models: the name of the preset, and a report on the weights that training started
+  /// from.
   std::string preset;
   std::optional<LoadReport> loaded;
-  /// Further messages for users about how the model was made: whole lines, usually empty.
+  /// Further notes for users on how the model was built: complete lines, usually empty.
   std::string notes;
 };
 
@@ -137,80 +141,82 @@ class RunOf : public TaskRun {
   std::unique_ptr<Model> model_;
 };
 
-/// A task that models are trained for. Stateless.
+/// A training task. Tasks are stateless.
 class Task {
  public:
   virtual ~Task() = default;
   virtual const TaskInfo& info() const = 0;
-  /// The options of this task, without those common to all tasks.
+  /// Returns the task-specific options, without those that are common to all tasks.
   virtual TaskOptions options() const = 0;
-  /// The config fields of its models; TaskFields::skip lists those that are not options.
+  /// Returns the config fields of the task's models. TaskFields::skip lists the fields that are not
+  /// options.
   virtual TaskFields config_fields() const = 0;
-  /// The presets of the task. The first is the default.
+  /// Returns the presets of the task. The first is the default.
   virtual std::vector<PresetDescription> presets() const = 0;
-  /// Returns an empty model of the task, to be filled from a file.
+  /// Returns an empty model of this task, which the caller fills from a file.
   virtual std::unique_ptr<TrainedModel> empty_model() const = 0;
 
-  /// Builds a new model, not yet trainable (see make_trainable), and reads the data that the
-  /// arguments name. Throws ArgumentError for arguments that make no sense, DataError and
-  /// FormatError for invalid files.
+  /// Builds a new model, which is not yet trainable (see make_trainable), and reads the data
+  /// specified by the arguments. Throws ArgumentError if arguments are invalid, and DataError or
+  /// FormatError if files are invalid.
   virtual std::unique_ptr<TaskRun> start(const TaskArguments& args) const = 0;
-  /// Combines a model of the task with the data that `options` name. Throws as start().
+  /// Combines a model of this task with the data specified by `options`. Throws the same exceptions
+  /// as start().
   virtual std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
                                         const OptionValues& options) const = 0;
 
-  /// Returns the model in a Hugging Face folder, with the inputs and programs that the uses below
-  /// need; it cannot be trained. Returns null if the class of the folder does not belong to the
-  /// task. Throws ArgumentError for an unsupported config and for a tokenizer that does not fit the
-  /// model, FormatError if a required tokenizer is missing, and as hf::load_weights.
+  /// Returns the model in a Hugging Face folder, with the inputs and programs required by the
+  /// inference functions below; the model cannot be trained. Returns null if the model class does
+  /// not belong to this task. Throws ArgumentError if the config is not supported or the tokenizer
+  /// does not match the model, FormatError if a required tokenizer is missing. Also throws the same
+  /// exceptions as hf::load_weights.
   virtual std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                                     const FolderTokenizer& text) const;
 
-  /// The inverse of from_folder(), for any model of the task: returns its description as a Hugging
-  /// Face folder, without the weights. Throws ArgumentError that names the part of the model for
-  /// which transformers has no class.
+  /// The inverse of from_folder() for any model of this task. Returns a description of the model as
+  /// a Hugging Face folder, without the weights. If no transformers class supports the model,
+  /// throws an ArgumentError that names the unsupported part.
   virtual FolderModel to_folder(const TrainedModel& model) const = 0;
 
-  /// Returns true if info() lists the use.
+  /// Returns true if models of this task support the inference task.
   bool can(Use use) const;
-  /// Returns the message for a use that models of the task do not support: "a text classifier,
-  /// which does not generate text; use it with weft classify, weft embed".
+  /// Returns the error message for an inference task that models of this task do not support: "a
+  /// text classifier, which does not generate text; use it with weft classify, weft embed".
   std::string unsupported_use_message(Use use) const;
 
   /// Returns the most likely classes of every input (a text, or the path of an image) in descending
-  /// order of probability; weft classify prints them. Throws FormatError with
-  /// unsupported_use_message() if models of the task do not classify. So do the functions below for
-  /// their uses.
+  /// order of probability; weft classify prints them. If models of this task do not classify,
+  /// throws FormatError with unsupported_use_message(). The same applies to the functions below.
   virtual std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
                                                         const std::vector<std::string>& inputs,
                                                         const ClassifyOptions& options) const;
-  /// Returns the words of every text with the tags that the model predicts, and the spans that
-  /// these tags mark; weft tag prints them. Throws FormatError if models of the task do not tag
-  /// words.
+  /// Returns the words of every text with their predicted tags, and the spans that the tags mark;
+  /// weft tag prints them. Throws FormatError if models of this task do not tag words.
   virtual std::vector<TaggedText> tag(Session& session, const TrainedModel& model,
                                       const std::vector<std::string>& texts,
                                       const TagOptions& options) const;
   /// Returns `options.most` candidates for each mask in every text; weft fill prints them. A mask
-  /// is written "[MASK]", or as the tokenizer spells it. Throws FormatError if models of the task
-  /// do not predict masked tokens, DataError if a text has no mask.
+  /// is written "[MASK]" or as the tokenizer spells it. Throws FormatError if models of this task
+  /// do not predict masked tokens, and DataError if a text has no mask.
   virtual std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedModel& model,
                                                         const std::vector<std::string>& texts,
                                                         const FillOptions& options) const;
-  /// Returns the spans of the context of every question that answer it, best first; weft answer
-  /// prints them. Throws FormatError if models of the task do not answer questions.
+  /// Returns, for every question, the context spans that answer it, best first; weft answer prints
+  /// them. Throws FormatError if models of this task do not answer questions.
   virtual std::vector<std::vector<Answer>> answer(Session& session, const TrainedModel& model,
                                                   const std::vector<Question>& questions,
                                                   const AnswerOptions& options) const;
-  /// Returns the translation of every text, or the output for another text-to-text task of the
-  /// model; weft translate prints it.
+  /// Returns the translation of every text, or the output of another text-to-text task that the
+  /// model supports; weft translate prints it.
   virtual std::vector<WrittenText> translate(Session& session, const TrainedModel& model,
                                              const std::vector<std::string>& texts,
                                              const TranslateOptions& options) const;
   /// Returns the encoder that computes a vector for each text; weft embed runs it. Throws
-  /// FormatError if models of the task have no text encoder, ArgumentError as text_encoder_in().
+  /// FormatError if models of this task have no text encoder. Throws ArgumentError under the same
+  /// conditions as text_encoder_in().
   virtual std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const;
-  /// Returns a text generator that runs the model in a session; both must outlive it. Throws
-  /// FormatError if models of the task do not generate text.
+  /// Returns a text generator that runs the model in a session. The model and the session must
+  /// outlive the generator. Throws FormatError if models of this task do not generate text.
   virtual std::unique_ptr<TextGenerator> text_generator(Session& session,
                                                         const TrainedModel& model) const;
 
@@ -225,13 +231,13 @@ class TaskOf : public Task {
   std::unique_ptr<TrainedModel> empty_model() const final { return std::make_unique<Model>(); }
 };
 
-/// Returns `base` with the given fields. If `steps` is given without `warmup`, the warmup of `base`
-/// is limited to a tenth of the steps, or to one step if that is more. Throws ArgumentError for
-/// illegal values, and for fields without meaning in combination with the others.
+/// Returns `base` with the given fields replaced. If `steps` is given without `warmup`, the warm-up
+/// of `base` is limited to a tenth of the steps, or to one step if that is more. Throws
+/// ArgumentError if a value is invalid, or if a field has no effect in combination with the others.
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given);
 
-/// Returns the requested preset (by default the first) with the given settings. Throws
-/// ArgumentError for unknown names and illegal values.
+/// Returns the requested preset (by default the first) with the given settings replaced. Throws
+/// ArgumentError if the name is unknown or a value is invalid.
 template <class Config>
 Preset<Config> chosen_preset(const std::vector<Preset<Config>>& presets,
                              const TaskArguments& args) {
@@ -240,24 +246,24 @@ Preset<Config> chosen_preset(const std::vector<Preset<Config>>& presets,
   chosen.training = chosen_settings(chosen.training, args.training);
   return chosen;
 }
-/// Returns the config of the weights to start from, or else that of the preset. Throws FormatError
-/// if the weights are of another family.
+/// Returns the config of the initial weights if there are any; otherwise the config of the preset.
+/// Throws FormatError if the weights belong to another model family.
 template <class Config>
 Config base_config(const Config& preset, const TaskArguments& args) {
   return args.from ? args.from->config_of<Config>() : preset;
 }
-/// Returns `base` with the given config fields. Throws ArgumentError for illegal values, and as
-/// args.check_size.
+/// Returns `base` with the given config fields replaced. Throws ArgumentError if a value is
+/// invalid. Also throws the same exceptions as args.check_size.
 template <class Config>
 Config chosen_config(const Config& base, const TaskArguments& args) {
   const Config config = Config::fields().with(base, args.model);
   if (args.check_size) args.check_size(config);
   return config;
 }
-/// Number of rows of the embedding table: the vocabulary size of the tokenizer or, if larger,
-/// `known`, the number of rows of the weights to start from, if any.
+/// Returns the number of rows in the embedding table. This is the vocabulary size of the tokenizer
+/// or, if larger, `known`, which is the number of rows in the initial weights (if any).
 std::int64_t table_rows(std::int64_t known, const Tokenizer& tokenizer, const TaskArguments& args);
-/// Names and descriptions of presets.
+/// Returns the names and descriptions of presets.
 template <class AnyPreset>
 std::vector<PresetDescription> preset_descriptions(const std::vector<AnyPreset>& presets) {
   std::vector<PresetDescription> result;
@@ -265,8 +271,8 @@ std::vector<PresetDescription> preset_descriptions(const std::vector<AnyPreset>&
   return result;
 }
 
-/// Loads the weights that `args` start from, if any, into a new model. Parameters that match
-/// `also_new` are reinitialised, too. Throws ArgumentError if the weights do not fit.
+/// Loads the initial weights in `args`, if any, into a new model. Parameters that match `also_new`
+/// are also reinitialised. Throws ArgumentError if the weights do not match the model.
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
                                         const std::vector<std::string>& also_new = {});
 /// As above, with `weights` in place of the weights of `args.from`, for example with positions that
@@ -274,12 +280,12 @@ std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments
 std::optional<LoadReport> start_weights(TrainedModel& model, const TaskArguments& args,
                                         const TensorMap& weights,
                                         const std::vector<std::string>& also_new);
-/// Returns the parameters of a classifier to reinitialise: those of its head, if the weights to
-/// start from were trained for other classes.
+/// Returns the parameters of a classifier that must be reinitialised: the head parameters if the
+/// initial weights were trained for other classes, otherwise none.
 std::vector<std::string> mismatched_head_parameters(const TaskArguments& args,
                                                     const std::vector<std::string>& classes);
 
-/// Creates a run of a new model. `parts` are the arguments of the constructor of `Run`.
+/// Creates a run with a new model. `parts` are the constructor arguments of `Run`.
 template <class Run, class... Parts>
 std::unique_ptr<TaskRun> new_run(const std::string& preset, std::optional<LoadReport> loaded,
                                  const std::string& notes, Parts&&... parts) {
@@ -293,7 +299,7 @@ std::unique_ptr<TaskRun> new_run(const std::string& preset, std::optional<LoadRe
 /// Allowed values of "--vocab", the vocabulary size of a subword tokenizer.
 inline constexpr IntegerRange<std::int64_t> kVocabRange{16, 1'000'000};
 
-/// Casts the model to `Model`. Throws ArgumentError if it is of another kind.
+/// Casts the model to `Model`. Throws ArgumentError if it has another type.
 template <class Model>
 std::unique_ptr<Model> model_as(std::unique_ptr<TrainedModel> model) {
   auto* known = dynamic_cast<Model*>(model.get());
@@ -305,8 +311,8 @@ std::unique_ptr<Model> model_as(std::unique_ptr<TrainedModel> model) {
   return std::unique_ptr<Model>(known);
 }
 
-/// Returns `value`, the value of a metric. Throws DataError that names `what` ("the perplexity") if
-/// it is NaN or infinite.
+/// Returns `value`, a metric. If it is NaN or infinite, throws a DataError that contains `what`
+/// ("the perplexity").
 double require_finite(double value, std::string_view what);
 
 }  // namespace weft

@@ -14,17 +14,17 @@ constexpr const char *kData = "--data", *kLabel = "--label", *kHeldOut = "--held
 constexpr double kDefaultTestFraction = 0.2;
 constexpr std::uint64_t kDefaultSplitSeed = 1;
 
-/// Throws FormatError if the tokenizer of `source` lacks an id that inputs of encoders need.
+/// Throws FormatError if the tokenizer of `source` lacks an id that encoder inputs require.
 void check_ids(const Tokenizer& tokenizer, const std::string& source) {
   for (const auto& [name, id] : {std::pair{"[CLS]", tokenizer.cls_id()},
                                  {"[SEP]", tokenizer.sep_id()},
                                  {"padding", tokenizer.pad_id()}}) {
     if (id < 0)
-      throw FormatError(fmt::format("the tokenizer of {} has no piece for {}", source, name));
+      throw FormatError(fmt::format("the tokenizer in {} has no piece for {}", source, name));
   }
 }
 
-/// The requested tokenizer of a new encoder.
+/// Returns the requested tokenizer for a new encoder.
 LearnedTokenizer requested_tokenizer(const TaskArguments& args,
                                      const std::function<std::vector<std::string>()>& texts) {
   LearnedTokenizer made =
@@ -39,12 +39,12 @@ LearnedTokenizer requested_tokenizer(const TaskArguments& args,
 
 TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help) {
   return options.files(kData, help)
-      .choice(kLabel, {"auto", "first", "last"}, "position of the label on a line")
+      .choice(kLabel, {"auto", "first", "last"}, "position of the label in each line")
       .choice(kHeldOut, {"test", "validation"},
-              "test = train on the rest, evaluate on the test set; validation = leave the test set "
-              "unused and evaluate on a part of the rest, to choose settings")
-      .real(kTestFraction, {0.01, 0.9}, "share of each class in the test set (default 0.2)")
-      .seed(kSplitSeed, "seed that selects the test set (default 1)")
+              "test = evaluate on the test set and train on the rest; validation = for choosing "
+              "settings: leave the test set unused, evaluate on a part of the rest")
+      .real(kTestFraction, {0.01, 0.9}, "fraction of each class in the test set (default 0.2)")
+      .seed(kSplitSeed, "random seed for selecting the test set (default 1)")
       .data();
 }
 

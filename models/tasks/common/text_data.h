@@ -1,4 +1,4 @@
-// Labelled texts for tasks: options, reading, and held-out sets. Also new encoders for texts.
+// Labelled text data for tasks: options, reading and held-out sets. Also builds new text encoders.
 #pragma once
 
 #include <functional>
@@ -13,46 +13,47 @@
 
 namespace WEFT_API weft {
 
-/// Message for missing training data.
-inline constexpr const char* kDataRequired = "--data is required: files of labels and texts";
+/// Error message for missing training data.
+inline constexpr const char* kDataRequired = "--data is required: files with labels and texts";
 
-/// Adds the options of labelled texts: --data, --label, --held-out, --test-fraction and
+/// Adds the options for labelled texts: --data, --label, --held-out, --test-fraction and
 /// --split-seed.
 TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help);
 
-/// Reads the lines of --data, or of `paths`. Throws ArgumentError if --data was not given, and as
-/// read_labelled_text.
+/// Reads the labelled texts in the --data files, or in `paths`. Throws ArgumentError if --data was
+/// not given. Also throws the same exceptions as read_labelled_text.
 LabelledText labelled_data(const OptionValues& values);
 LabelledText labelled_data(const OptionValues& values, const std::vector<std::string>& paths);
 
-/// The training set and the held-out set of a run. The held-out set is the test set or, to choose
-/// settings, a validation set. With a validation set, the test set is part of neither, so that the
-/// chosen settings can be evaluated on it later.
+/// The training set and the held-out set of a run. The held-out set is either the test set or, for
+/// choosing settings, a validation set. If it is a validation set, the test set is not used at all,
+/// so that the chosen settings can be evaluated on it later.
 struct LabelledParts {
   LabelledText train, held_out;
 };
-/// Reads and splits the labelled data. Throws ArgumentError if --data was not given, and as
-/// read_labelled_text.
+/// Reads and splits the labelled data. Throws ArgumentError if --data was not given. Also throws
+/// the same exceptions as read_labelled_text.
 LabelledParts labelled_parts(const OptionValues& values);
-/// The value of --held-out: "test" or "validation".
+/// Returns the value of --held-out: "test" or "validation".
 std::string held_out_part(const OptionValues& values);
 
-/// Config and tokenizer of a new encoder, and messages for users about the tokenizer.
+/// Config and tokenizer of a new encoder, and notes for users on the tokenizer.
 struct NewEncoder {
   EncoderConfig config;
   Tokenizer tokenizer;
   std::string notes;
 };
-/// Returns the encoder that the arguments describe, based on `base`. Its tokenizer is that of the
-/// weights to start from, or else the one of --tokenizer and --vocab, learned from `texts`. Throws
-/// as encoder_tokenizer, tokenizer_choice, make_tokenizer and chosen_config.
+/// Returns the encoder specified by the arguments, based on `base`. It uses the tokenizer of the
+/// initial weights if there are any; otherwise the tokenizer is chosen by --tokenizer and --vocab
+/// and learned from `texts`. Throws the same exceptions as encoder_tokenizer, tokenizer_choice,
+/// make_tokenizer and chosen_config.
 NewEncoder new_encoder(const EncoderConfig& base, const TaskArguments& args,
                        const std::function<std::vector<std::string>()>& texts);
-/// Returns the tokenizer of an encoder to start from. Throws FormatError if it lacks [CLS], [SEP]
-/// or padding.
+/// Returns the tokenizer of the encoder that training starts from. Throws FormatError if the
+/// tokenizer lacks [CLS], [SEP] or padding.
 Tokenizer encoder_tokenizer(const Pretrained& base);
 
-/// The line "model" of a run's description, for an encoder.
+/// Returns the "model" line in the description of a run with an encoder.
 std::string describe_encoder(const EncoderConfig& config, const Graph& graph);
 
 }  // namespace weft

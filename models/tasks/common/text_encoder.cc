@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPoolings[] = {"mean", "cls"};
 
-/// Returns the quantised weights of `model` that `encoder` has as float variables.
+/// Returns the quantised weights of `model` that are declared as float variables in `encoder`.
 QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
   QuantizedWeights found;
   for (const auto& [name, weight] : quantized_weights(model)) {
@@ -29,10 +29,10 @@ QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
 ChoiceNames choice_names(TextPooling) { return {"pooling", kPoolings}; }
 
 const FieldList<TextVectors>& TextVectors::fields() {
-  static const auto list =
-      FieldList<TextVectors>("the vectors of an encoder")
-          .add("pooling", &TextVectors::pooling,
-               "how a text is pooled into one vector: the mean of all tokens, or the first token");
+  static const auto list = FieldList<TextVectors>("the text vectors of an encoder")
+                               .add("pooling", &TextVectors::pooling,
+                                    "how token vectors are pooled into one vector per text: the "
+                                    "mean over all tokens, or the first token");
   return list;
 }
 

@@ -28,7 +28,7 @@ bool ends_with_one(const TokenIds& ids, const std::vector<TokenIds>& ends) {
 
 }  // namespace
 
-/// Prompts that are continued together, and their indices among all prompts.
+/// A batch of prompts, and their indices among all prompts.
 struct TextGenerator::Batch {
   std::vector<std::size_t> places;
   std::vector<TokenIds> prompts;
@@ -49,7 +49,8 @@ bool TextGenerator::has_length_setting() const {
 }
 
 std::vector<TokenIds> TextGenerator::read_all(const std::vector<std::string>& texts) const {
-  static_cast<void>(tokenizer());  // a missing tokenizer is an error of the model, not of a text
+  static_cast<void>(
+      tokenizer());  // report a missing tokenizer as a model error, not as a text error
   std::vector<TokenIds> prompts;
   for (const std::string& text : texts)
     prompts.push_back(with_number(prompts.size(), [&] { return read(text); }));
@@ -73,7 +74,7 @@ std::vector<TokenIds> TextGenerator::fitted(std::vector<TokenIds> prompts,
                                             const WriteOptions& options) const {
   for (std::size_t p = 0; p < prompts.size(); ++p) {
     const std::int64_t size = std::ssize(prompts[p]);
-    // A decoder needs room for an id after its prompt.
+    // A decoder needs room for at least one id after the prompt.
     const std::int64_t most = continues() ? context() - 1 : context();
     if (size <= most || options_for(prompts[p], options).slide) continue;
     std::int64_t kept = most;
@@ -83,7 +84,7 @@ std::vector<TokenIds> TextGenerator::fitted(std::vector<TokenIds> prompts,
     }
     report_truncation(
         {p, size, kept}, options.on_cut,
-        continues() ? "the model, which needs room to write, reads" : "the model reads");
+        continues() ? "the model, which needs room for output, accepts" : "the model accepts");
     prompts[p] = cut_prompt(prompts[p], kept);
   }
   return prompts;
@@ -114,7 +115,7 @@ std::vector<WrittenText> TextGenerator::write_ids(const std::vector<TokenIds>& g
   const auto most = static_cast<std::size_t>(options.batch);
   std::vector<std::size_t> order(prompts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Samples depend on the number of the row, so sampled rows keep their order.
+  // Samples depend on the row index, so sampled rows keep their order.
   if (prompts.size() > most && !each.front().sampling) order = by_length(sizes);
   std::vector<Batch> batches;
   for (std::size_t first = 0; first < order.size();) {
@@ -170,7 +171,7 @@ void TextGenerator::write_batch(const Batch& batch, const WriteOptions& write_op
   const TokenIds start = start_of(write_options.start);
   if (options.sampling)
     options.sampling->first_row = static_cast<std::int64_t>(batch.places.front() * results);
-  /// The first ids of a row's sequence.
+  /// Returns the first ids of a row's sequence.
   const auto front = [&](std::size_t row) -> const TokenIds& {
     return continues() ? batch.prompts[row / results] : start;
   };

@@ -14,7 +14,7 @@ std::vector<TokenSource> token_sources(const std::vector<std::string>& paths) {
   if (tokens == paths.end()) return {};
   if (!std::all_of(paths.begin(), paths.end(), names_token_set)) {
     throw ArgumentError(
-        fmt::format("{} is a token file: token files and texts cannot be mixed", *tokens));
+        fmt::format("{} is a token file: token files and text files cannot be mixed", *tokens));
   }
   return open_token_sources(paths);
 }
@@ -24,8 +24,8 @@ Tokenizer tokenizer_of(const std::vector<TokenSource>& sources, const TaskArgume
   for (const char* option : {kTokenizerOption, kVocabOption}) {
     if (args.options.has(option)) {
       throw ArgumentError(
-          fmt::format("{} cannot be given with token files: they come with the tokenizer that they "
-                      "were made with",
+          fmt::format("{} cannot be used with token files: they already contain the tokenizer that "
+                      "they were made with",
                       option));
     }
   }

@@ -41,7 +41,7 @@ std::string joined(const std::vector<std::string>& texts) {
 
 std::string fewer_pieces(std::int64_t found, std::int64_t wanted) {
   if (found >= wanted) return {};
-  return fmt::format("vocab     {} pieces: the text does not yield the requested {}\n",
+  return fmt::format("vocab     {} pieces: the text is too small for the requested {}\n",
                      grouped(found), grouped(wanted));
 }
 
@@ -63,12 +63,12 @@ TaskOptions& add_tokenizer(TaskOptions& options, const std::string& usual, bool 
   options.file(
       kTokenizerOption,
       fmt::format("tokenizer: {} (a tokenizer.json, a folder, a SentencePiece model, or a .weft "
-                  "file); bpe merges pairs of characters as SentencePiece does; byte-bpe, "
-                  "wordpiece and unigram are trained as by weft tokenizer train (default: {})",
+                  "file); bpe merges pairs of characters as in SentencePiece; byte-bpe, wordpiece "
+                  "and unigram are trained as with `weft tokenizer train` (default: {})",
                   kForms, usual));
   if (new_models_only) options.new_models_only();
   options.integer(kVocabOption, kVocabRange,
-                  "maximum number of pieces, if they are learned (default 4000)");
+                  "maximum number of pieces for learned tokenizers (default 4000)");
   return new_models_only ? options.new_models_only() : options;
 }
 
@@ -80,9 +80,9 @@ TokenizerChoice parse_tokenizer_choice(const std::string& text) {
     TokenizerChoice choice{.kind = known.kind};
     if (colon == text.size()) return choice;
     if (known.kind == Kind::characters) {
-      throw ArgumentError(
-          fmt::format("{} {}: the number of characters is that of the text, so give no number",
-                      kTokenizerOption, excerpt(text)));
+      throw ArgumentError(fmt::format(
+          "{} {}: the text determines the number of characters, so a number cannot be given",
+          kTokenizerOption, excerpt(text)));
     }
     choice.vocab = parse_integer(fmt::format("{} {}", kTokenizerOption, name),
                                  text.substr(colon + 1), kVocabRange);
@@ -90,8 +90,8 @@ TokenizerChoice parse_tokenizer_choice(const std::string& text) {
   }
   std::error_code ignored;
   if (!std::filesystem::exists(text, ignored)) {
-    throw ArgumentError(fmt::format("{} {}: there is no such file; expected {}", kTokenizerOption,
-                                    excerpt(text), kForms));
+    throw ArgumentError(
+        fmt::format("{} {}: no such file; expected {}", kTokenizerOption, excerpt(text), kForms));
   }
   return {.kind = Kind::file, .path = text};
 }
@@ -106,8 +106,8 @@ TokenizerChoice tokenizer_choice(const OptionValues& values, const std::string& 
   }
   if (!choice.learns_pieces()) {
     throw ArgumentError(fmt::format(
-        "{} is the number of pieces to learn: it needs --tokenizer bpe (a character tokenizer has "
-        "the characters of the text, and an existing tokenizer has its own pieces)",
+        "{} is the number of pieces to learn: it requires --tokenizer bpe (character tokenizers "
+        "use the characters in the text, and existing tokenizers already have pieces)",
         kVocabOption));
   }
   choice.vocab = values.integer(kVocabOption, 0);

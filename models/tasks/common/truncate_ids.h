@@ -1,4 +1,4 @@
-// Truncation of id sequences that are longer than the context of their model.
+// Truncates id sequences that are longer than the context of the model.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace WEFT_API weft {
 
-/// Truncates the ids of a text to `kept` ids. Ids are dropped at the end given by `cut`, but
-/// special ids at both ends are kept if `tokenizer` (may be null) identifies them. If the special
-/// ids alone reach `kept`, returns the first `kept` ids.
+/// Truncates the ids of a text to `kept` ids. `cut` specifies at which end ids are dropped. Special
+/// ids at both ends are kept if `tokenizer` (may be null) identifies them. If there are at least
+/// `kept` special ids, returns the first `kept` ids.
 TokenIds truncate_ids(const TokenIds& ids, std::int64_t kept, const Tokenizer* tokenizer,
                       TextEnd cut);
 

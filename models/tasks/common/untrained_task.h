@@ -1,4 +1,4 @@
-// Tasks without training in Weft: their models come from folders.
+// Inference-only tasks, whose models are loaded from folders.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace WEFT_API weft {
 
-/// Base class of these tasks: training and evaluation throw ArgumentError.
+/// Base class of inference-only tasks. Training and evaluation throw ArgumentError.
 template <class Model>
 class UntrainedTask : public TaskOf<Model> {
  public:
@@ -27,7 +27,7 @@ class UntrainedTask : public TaskOf<Model> {
  private:
   ArgumentError not_trainable() const {
     return ArgumentError(
-        fmt::format("a {} cannot be trained or evaluated: its task, {}, is for inference only",
+        fmt::format("a {} cannot be trained or evaluated: the task {} is for inference only",
                     Model::file_layout().kind, this->info().id));
   }
 };

@@ -3,8 +3,8 @@
 namespace weft {
 namespace {
 
-/// A ViT for square images with `channels` channels and square patches. It pools by the mean of the
-/// patches.
+/// Returns a ViT config for square images with `channels` channels and square patches. Pooling is
+/// the mean over the patches.
 VitConfig small_vit(std::int64_t channels, std::int64_t image, std::int64_t patch,
                     std::int64_t layers, std::int64_t heads, std::int64_t width, double dropout) {
   VitConfig config;
@@ -22,7 +22,7 @@ VitConfig small_vit(std::int64_t channels, std::int64_t image, std::int64_t patc
   return config;
 }
 
-/// Returns `settings` with the values that all presets share.
+/// Returns `settings` with the values that are common to all presets.
 TrainSettings training(TrainSettings settings) {
   settings.batch = 64;
   settings.min_lr = 1e-5;
@@ -36,7 +36,7 @@ TrainSettings training(TrainSettings settings) {
 const std::vector<Preset<VitRecipe>>& vit_presets() {
   static const std::vector<Preset<VitRecipe>> presets = {
       {"digits",
-       "8 x 8 digits (optdigits) in patches of 2 x 2",
+       "8 x 8 digits (optdigits), 2 x 2 patches",
        {small_vit(1, 8, 2, 4, 4, 64, 0), {.shift = 0.5, .rotation = 8, .zoom = 0.08}},
        training({.steps = 1500,
                  .lr = 2e-3,
@@ -45,11 +45,11 @@ const std::vector<Preset<VitRecipe>>& vit_presets() {
                  .eval_batches = 0,
                  .save_every = 600})},
       {"mnist",
-       "28 x 28 digits (MNIST) in patches of 7 x 7",
+       "28 x 28 digits (MNIST), 7 x 7 patches",
        {small_vit(1, 28, 7, 4, 4, 96, 0), {.shift = 1.5, .rotation = 10, .zoom = 0.1}},
        training({.steps = 2000, .lr = 2e-3, .warmup = 140, .eval_every = 250, .eval_batches = 0})},
       {"images",
-       "colour images (a folder per class) of 64 x 64 in patches of 8 x 8",
+       "64 x 64 colour images (one folder per class), 8 x 8 patches",
        {small_vit(3, 64, 8, 6, 4, 192, 0.1), {.min_area = 0.4, .flip = true}},
        training({.steps = 5000, .lr = 1e-3, .warmup = 250, .eval_every = 250, .eval_batches = 10})},
   };

@@ -7,13 +7,14 @@
 
 namespace WEFT_API weft {
 
-/// A model and the augmentation of its training images.
+/// A model config and the augmentation of the training images.
 struct VitRecipe {
   VitConfig model = {};
   ImageAugmentation augmentation = {};
 };
 
-/// digits, mnist, images: presets for training classifiers. The data determine the classes.
+/// Returns the presets for training classifiers: digits, mnist and images. The data determine the
+/// classes.
 const std::vector<Preset<VitRecipe>>& vit_presets();
 
 }  // namespace weft

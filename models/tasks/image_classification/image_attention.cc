@@ -1,4 +1,4 @@
-// Plots the attention of a vision transformer.
+// Plots the attention in a vision transformer.
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
@@ -14,9 +14,9 @@ std::string attention_svg(const ImageClassifier& model, const Tensor& image,
   const VitConfig& c = model.config;
   const auto [channels, height, width] = model.image_size();
   if (image.sizes() != Sizes{channels, height, width}) {
-    throw ShapeError(
-        fmt::format("the model takes an image f32[{}, {}, {}], not {}: resize it with fit_image()",
-                    channels, height, width, image.type_str()));
+    throw ShapeError(fmt::format(
+        "the model requires an image f32[{}, {}, {}], not {}: resize it with fit_image()", channels,
+        height, width, image.type_str()));
   }
   Program program("attention");
   const std::vector<AttentionMap> maps =

@@ -61,19 +61,19 @@ Programs build_programs(Graph& graph, const VitConfig& config, std::int64_t clas
   return programs;
 }
 
-/// Throws ShapeError unless `images` [count, ...] have the size of the model.
+/// Throws ShapeError unless `images` [count, ...] have the model's image size.
 void require_size(const ImageClassifier& model, const Tensor& images) {
   const ImageSize size = model.image_size();
   if (images.rank() != 4 || images.dtype() != DType::f32 ||
       ImageSize{images.size(1), images.size(2), images.size(3)} != size) {
     throw ShapeError(
-        fmt::format("the model takes images f32[count, {}, {}, {}], not {}: "
+        fmt::format("the model requires images f32[count, {}, {}, {}], not {}: "
                     "resize them with fit_image()",
                     size.channels, size.height, size.width, images.type_str()));
   }
 }
 
-/// Returns the number of batches for the images of a set.
+/// Returns the number of batches for an image set.
 std::int64_t parts_of(const ImageSet& set) {
   return (set.count() + kImagesAtOnce - 1) / kImagesAtOnce;
 }
@@ -201,8 +201,9 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
                                 const ImageSet& set) {
   require_size(model, set.images);
   if (set.classes != model.classes()) {
-    throw DataError(fmt::format("the images have the classes ({}), but the model has ({})",
-                                fmt::join(set.classes, ", "), fmt::join(model.classes(), ", ")));
+    throw DataError(
+        fmt::format("the images have the classes ({}), but the model has the classes ({})",
+                    fmt::join(set.classes, ", "), fmt::join(model.classes(), ", ")));
   }
   if (set.count() == 0) throw DataError("there are no images to evaluate on");
   ImageEvaluation result{0, ConfusionMatrix(model.classes())};

@@ -1,8 +1,8 @@
-// Image classification: a vision transformer with its head, class names and training settings.
+// Image classification: a vision transformer with a head, class names and training settings.
 //
-// Programs take images as f32 [batch, channels, height, width] with values in [0, 1] and normalise
-// them. Parameters are those of Vit at the root and classifier.{weight,bias}, the names that
-// models/hf uses.
+// Programs accept images as f32 [batch, channels, height, width] with values in [0, 1] and
+// normalise them. The parameters are those of a Vit at the root of the graph, and
+// classifier.{weight,bias}. models/hf uses the same names.
 #pragma once
 
 #include <memory>
@@ -23,15 +23,15 @@
 namespace WEFT_API weft {
 
 /// An image classifier as stored in a model file. Programs:
-///   train     "images" and "labels" (i32 [batch]): one complete training step
+///   train     inputs "images" and "labels" (i32 [batch]); one complete training step
 ///   evaluate  "images", "labels" -> "loss" (mean) and "predictions" (i64 [batch]), without dropout
 ///   classify  "images" -> "probabilities" (f32 [batch, classes]) and "predictions"
 struct ImageClassifier : ModelKind<ImageClassifier> {
   VitConfig config;
-  ImageInfo images;                // class names, and the normalisation of pixels
+  ImageInfo images;                // class names and pixel normalisation
   ImageAugmentation augmentation;  // for training images
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
   const std::vector<std::string>& classes() const { return images.classes; }
@@ -43,7 +43,7 @@ struct ImageClassifier : ModelKind<ImageClassifier> {
 /// Builds a new model. It has no variables yet (a Session creates them) and is not trainable.
 /// Throws ArgumentError if there are fewer than two classes, or if the normalisation does not match
 /// the number of channels. A distillation token (DeiT) is supported for weights that were trained
-/// with one; the head reads only the class token, as in DeiTForImageClassification.
+/// with one. The head uses only the class token, as in DeiTForImageClassification.
 ImageClassifier build_image_classifier(const VitConfig& config,
                                        const std::vector<std::string>& classes,
                                        const ImageNormalisation& normalisation,
@@ -52,42 +52,46 @@ ImageClassifier build_image_classifier(const VitConfig& config,
                                        SourceLocation loc = SourceLocation::current());
 
 /// Returns the classifier in a Hugging Face folder (ViTForImageClassification,
-/// DeiTForImageClassification, DeiTForImageClassificationWithTeacher), or null if the folder holds
-/// another class. The model has the programs "evaluate" and "classify" only. Throws FormatError if
-/// there is no preprocessor_config.json, which specifies the normalisation of pixels, ArgumentError
-/// for an unsupported config, and as hf::load_weights.
+/// DeiTForImageClassification, DeiTForImageClassificationWithTeacher), or null if the folder
+/// contains another model class. The model has only the programs "evaluate" and "classify". Throws
+/// FormatError if there is no preprocessor_config.json, which specifies the pixel normalisation.
+/// Throws ArgumentError if the config is not supported. Also throws the same exceptions as
+/// hf::load_weights.
 std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder);
 
 /// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const ImageClassifier& model);
 
 /// Returns the class probabilities, f32 [count, classes], for images [count, channels, height,
-/// width] of the model's size. Throws ShapeError for other sizes; fit_image() resizes images.
+/// width]. Throws ShapeError if the images do not have the model's image size; fit_image() resizes
+/// images.
 Tensor class_probabilities(Session& session, const ImageClassifier& model, const Tensor& images);
 
 /// Returns the `most` most likely classes of an image, most likely first. The image [channels,
-/// height, width] may have any size; it is resized to that of the model.
+/// height, width] may have any size; it is resized to the model's image size.
 std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
                                  const Tensor& image, std::int64_t most = 5);
 
-/// The results of an evaluation.
+/// Evaluation results.
 struct ImageEvaluation {
-  double loss = 0;  // mean
+  double loss = 0;  // mean over the images
   ConfusionMatrix matrix;
 };
-/// Evaluates `model` on a set of images. Throws DataError if the set is empty or has other classes
-/// than the model, ShapeError if its images have another size.
+/// Evaluates `model` on a set of images. Throws DataError if the set is empty or its classes differ
+/// from the model's classes, and ShapeError if the image sizes differ.
 ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
                                 const ImageSet& set);
 
-/// Returns the task of training on `train` and evaluating on `validation`, which may be empty.
-/// Evaluations report the loss and "accuracy". Session, model and sets must outlive the task.
+/// Returns the task for training on `train` and evaluating on `validation`, which may be empty.
+/// Evaluations report the loss and "accuracy". The session, the model and the image sets must
+/// outlive the task.
 TrainTask image_task(Session& session, const ImageClassifier& model, const ImageSet& train,
                      const ImageSet& validation);
 
 /// Returns an SVG document that shows the image and, for every layer, the attention that each patch
-/// receives from the class token, averaged over heads. In models without a class token, it is also
-/// averaged over all tokens. `image` is [channels, height, width] of the model's size.
+/// receives from the class token, averaged over heads. For models without a class token, the
+/// attention is averaged over all query tokens instead. `image` is [channels, height, width] and
+/// must have the model's image size.
 std::string attention_svg(const ImageClassifier& model, const Tensor& image,
                           const std::string& title);
 

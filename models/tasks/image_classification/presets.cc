@@ -5,7 +5,7 @@ namespace weft {
 const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets() {
   static const std::vector<Preset<VitRecipe>> presets = {
       {"fine-tune",
-       "for use with --from: a low learning rate and moderate crops",
+       "for fine-tuning with --from: low learning rate, moderate crops",
        {VitConfig{}, {.min_area = 0.5, .flip = true}},
        {.steps = 1000,
         .batch = 32,

@@ -5,8 +5,8 @@
 
 namespace WEFT_API weft {
 
-/// Returns the presets. They contain training settings; the config of the model is that of the
-/// weights to start from.
+/// Returns the presets. They contain only training settings; the initial weights determine the
+/// model config.
 const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets();
 
 }  // namespace weft

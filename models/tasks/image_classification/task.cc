@@ -18,8 +18,8 @@ constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.s
 
 class ImageClassificationRun final : public RunOf<ImageClassifier> {
  public:
-  /// `pixels` is the line of the description about the normalisation of pixels; empty for models
-  /// that were opened from a file.
+  /// `pixels` is the description line on pixel normalisation; empty for models that were opened
+  /// from a file.
   ImageClassificationRun(std::unique_ptr<ImageClassifier> model, ImageParts parts, std::string path,
                          std::string pixels = {})
       : RunOf(std::move(model)),
@@ -90,7 +90,8 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
         .name = "classify",
         .about = "classify images",
         .help = {{"batch", "images per step"},
-                 {"validation_fraction", "share of the training images for validation"}},
+                 {"validation_fraction",
+                  "fraction of the training images held out for validation"}},
         .plots = {kConfusion, kAttention},
         .folders = "ViT and DeiT ...ForImageClassification",
         .uses = {Use::classify}};
@@ -113,7 +114,7 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const std::string& path = image_path(args.options);
-    // With --from, presets for fine-tuning and for new models can both be chosen.
+    // With --from, presets for fine-tuning and presets for new models are both available.
     std::vector<Preset<VitRecipe>> presets = vit_presets();
     if (args.from) {
       presets.insert(presets.begin(), vit_fine_tuning_presets().begin(),
@@ -155,7 +156,7 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
     const std::string& path = image_path(options);
     ImageParts parts = load_image_parts(path, known->image_size(), known->settings);
     if (parts.train.classes != known->classes()) {
-      throw DataError(fmt::format("the model has the classes ({}), but {} has ({})",
+      throw DataError(fmt::format("the model has the classes ({}), but {} has the classes ({})",
                                   fmt::join(known->classes(), ", "), path,
                                   fmt::join(parts.train.classes, ", ")));
     }

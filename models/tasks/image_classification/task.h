@@ -5,7 +5,7 @@
 
 namespace WEFT_API weft {
 
-/// The task "classify" of vision transformers.
+/// Returns the task "classify" for vision transformers.
 const Task& image_classification_task();
 
 }  // namespace weft

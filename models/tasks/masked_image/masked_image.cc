@@ -60,7 +60,7 @@ void MaskedImageModel::check() const {
   hidden_patches(masking, config.rows(), config.columns());
   if (config.patch_height != config.patch_width) {
     throw ArgumentError(
-        fmt::format("masked-image modelling needs square patches, not patch_height {} and "
+        fmt::format("masked-image modelling requires square patches, not patch_height {} and "
                     "patch_width {}",
                     config.patch_height, config.patch_width));
   }

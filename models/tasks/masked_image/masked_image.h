@@ -1,14 +1,14 @@
 // Masked-image modelling ("SimMIM", Xie et al. 2022): a vision transformer is trained to
-// reconstruct the masked patches of an image from the visible ones. It needs no labels. A
-// classifier can then be trained from its weights.
+// reconstruct the masked patches of an image from the visible patches. This needs no labels. The
+// weights can then be used to initialise a classifier.
 //
 //   h = vit(image), with the mask token in place of masked patches
 //   pixels = pixel_shuffle(h of the patches * W + b)
 //   loss = mean of |pixels - image| over the pixels of masked patches, both normalised
 //
-// Programs take "images" f32 [batch, channels, height, width] with values in [0, 1], which they
-// normalise, and "mask" i32 [batch, patches], 1 = masked. Parameters are those of Vit at the root,
-// with its mask_token, and pixels.{weight,bias}.
+// The program inputs are "images", f32 [batch, channels, height, width] with values in [0, 1],
+// which the programs normalise, and "mask", i32 [batch, patches], 1 = masked. The parameters are
+// those of a Vit at the root of the graph, including mask_token, and pixels.{weight,bias}.
 #pragma once
 
 #include <string>
@@ -25,17 +25,17 @@ namespace WEFT_API weft {
 
 /// A masked-image model as stored in a model file. Programs:
 ///   train        one complete training step
-///   evaluate     "loss", without dropout: the loss of masked pixels, in standard deviations
+///   evaluate     output "loss": the loss over masked pixels, in standard deviations; no dropout
 ///   reconstruct  "reconstruction", the images with predictions in place of masked patches, and
 ///                "pixels", the predictions for all patches. Both are f32 of the size and scale of
 ///                the images, not clamped to [0, 1].
 struct MaskedImageModel : ModelKind<MaskedImageModel> {
   VitConfig config;
-  ImageInfo images;                // normalisation of pixels; there are no classes
+  ImageInfo images;                // pixel normalisation; there are no classes
   ImageAugmentation augmentation;  // for training images
   PatchMasking masking;
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
   ImageSize image_size() const {
@@ -44,9 +44,9 @@ struct MaskedImageModel : ModelKind<MaskedImageModel> {
 };
 
 /// Builds a new model. It has no variables yet (a Session creates them) and is not trainable.
-/// Throws ArgumentError if the patches are not square (a pixel shuffle produces their pixels), if
-/// the masking does not fit the patch grid, or if the normalisation does not match the number of
-/// channels.
+/// Throws ArgumentError if the patches are not square (required by the pixel shuffle), if the
+/// masking is not compatible with the patch grid, or if the normalisation does not match the number
+/// of channels.
 MaskedImageModel build_masked_image_model(const VitConfig& config,
                                           const ImageNormalisation& normalisation,
                                           const ImageAugmentation& augmentation,
@@ -56,7 +56,7 @@ MaskedImageModel build_masked_image_model(const VitConfig& config,
 
 /// Returns an SVG document with three versions of every image: the original, the image with its
 /// masked patches removed, and the reconstruction. `images` is [count, channels, height, width] and
-/// `mask` i32 [count, patches]. Throws ShapeError for images and masks of other sizes.
+/// `mask` i32 [count, patches]. Throws ShapeError if images or masks have the wrong size.
 std::string reconstruction_svg(Session& session, const MaskedImageModel& model,
                                const Tensor& images, const Tensor& mask, const std::string& title);
 

@@ -1,4 +1,4 @@
-// Plots the reconstructions of a masked-image model.
+// Plots reconstructions by a masked-image model.
 #include <fmt/format.h>
 
 #include <limits>
@@ -17,10 +17,10 @@ std::string reconstruction_svg(Session& session, const MaskedImageModel& model,
   const std::int64_t patches = c.rows() * c.columns();
   if (images.sizes() != Sizes{count, channels, height, width} ||
       mask.sizes() != Sizes{count, patches}) {
-    throw ShapeError(
-        fmt::format("the model takes images f32[count, {}, {}, {}] and masks i32[count, {}], not "
-                    "{} and {}",
-                    channels, height, width, patches, images.type_str(), mask.type_str()));
+    throw ShapeError(fmt::format(
+        "the model requires images f32[count, {}, {}, {}] and masks i32[count, {}], not "
+        "{} and {}",
+        channels, height, width, patches, images.type_str(), mask.type_str()));
   }
   const Tensor made = session.run(model.program("reconstruct"),
                                   {{"images", images}, {"mask", mask}})["reconstruction"];

@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-/// Returns the masks of the images in the given rows of the batch of step `step`.
+/// Returns the masks for the given rows of the batch at step `step`.
 Tensor masks(const MaskedImageModel& model, std::int64_t step,
              const std::vector<std::int64_t>& rows) {
   const VitConfig& c = model.config;
@@ -36,13 +36,13 @@ Tensor masks(const MaskedImageModel& model, std::int64_t step,
 void check_set(const MaskedImageModel& model, const ImageSet& set, std::string_view purpose) {
   if (set.count() == 0) throw DataError(fmt::format("there are no images to {}", purpose));
   if (set.size() != model.image_size()) {
-    throw ShapeError(fmt::format("the model takes images of {}, not {}", model.image_size().str(),
-                                 set.size().str()));
+    throw ShapeError(fmt::format("the model requires images of size {}, not {}",
+                                 model.image_size().str(), set.size().str()));
   }
 }
 
-/// Runs a program on held-out images in batches. Calls `use` with the results of every batch and
-/// its number of images.
+/// Runs a program on held-out images in batches. Calls `use` with the results and the number of
+/// images for each batch.
 void over_held_out(Session& session, const Program& program, const MaskedImageModel& model,
                    const ImageSet& set, std::int64_t most,
                    const std::function<void(const Results&, double count)>& use) {
@@ -65,8 +65,8 @@ void over_held_out(Session& session, const Program& program, const MaskedImageMo
       });
 }
 
-/// Returns the median of every pixel, f32 [1, channels, height, width]. For an even number of
-/// values, this is the larger of the middle two.
+/// Returns the per-pixel median, f32 [1, channels, height, width]. For an even number of values, it
+/// is the larger of the two middle values.
 Tensor median_image(const ImageSet& set) {
   constexpr std::int64_t kMax = 2000;
   const ImageSet some = set.pick(evenly_spread(set.count(), kMax));
@@ -87,7 +87,7 @@ Tensor median_image(const ImageSet& set) {
 }  // namespace
 
 Tensor held_out_masks(const MaskedImageModel& model, const std::vector<std::int64_t>& places) {
-  // Training steps count from 0, so step -1 gives masks that training never uses.
+  // Training steps count from 0, so step -1 produces masks that training never uses.
   return masks(model, -1, places);
 }
 

@@ -3,8 +3,9 @@
 namespace weft {
 namespace {
 
-/// Returns the presets. Pre-training takes twice the steps of classifiers. The preset for large
-/// images has larger masked units, stronger crops, no dropout and a longer warmup.
+/// Returns the presets. Pre-training runs for twice as many steps as classifier training. The
+/// preset for large images uses larger masked units, stronger crops, no dropout and a longer
+/// warm-up.
 std::vector<Preset<VitPretrainingRecipe>> made_presets() {
   std::vector<Preset<VitPretrainingRecipe>> presets;
   for (const Preset<VitRecipe>& of_classes : vit_presets()) {

@@ -6,12 +6,12 @@
 
 namespace WEFT_API weft {
 
-/// A model, the augmentation of its training images, and their masking.
+/// A model config, the augmentation of the training images, and the masking.
 struct VitPretrainingRecipe : VitRecipe {
   PatchMasking masking;
 };
 
-/// Returns the presets, with the models and names of vit_presets().
+/// Returns the presets. They have the same names and model configs as vit_presets().
 const std::vector<Preset<VitPretrainingRecipe>>& vit_pretraining_presets();
 
 }  // namespace weft

@@ -29,8 +29,8 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
     const VitConfig& c = model_->config;
     const std::int64_t unit = model_->masking.mask_unit;
     std::string text = describe_vit(c, *model_->graph);
-    text += fmt::format("data      {}: images {}, labels are ignored\n", path_,
-                        parts_.train.size().str());
+    text +=
+        fmt::format("data      {}: images {}, labels ignored\n", path_, parts_.train.size().str());
     text += describe_split(parts_, model_->settings);
     text +=
         fmt::format("masked    {} of {} patches of every image",
@@ -51,7 +51,7 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
     const ImageSet& test = parts_.data.test;
     if (test.count() == 0) return {};
-    // Every pixel is an element of the SVG document: show fewer images if they are large.
+    // Every pixel is an element in the SVG document, so show fewer images if they are large.
     const ImageSize size = model_->image_size();
     const std::vector<std::int64_t> places = evenly_spread(
         test.count(), std::clamp<std::int64_t>(14000 / (3 * size.height * size.width), 1, 6));
@@ -60,7 +60,7 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
     return {
         fmt::format(
             "test      loss {:.4f} over the masked pixels of {} images; baselines: "
-            "{:.4f} (mean of the visible pixels of the image), {:.4f} (median of the pixel over "
+            "{:.4f} (mean of the visible pixels in the image), {:.4f} (median of each pixel over "
             "training images)\n",
             loss, grouped(test.count()), without.visible_mean, without.training_median),
         {{kPicture, reconstruction_svg(session, *model_, test.pick(places).images,
@@ -88,11 +88,10 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
         .id = "masked-image",
         .family = "vit",
         .name = "masked-image",
-        .about =
-            "pre-training: some patches are masked, and the model learns to reconstruct them "
-            "(SimMIM)",
+        .about = "pre-training: reconstruct masked image patches (SimMIM)",
         .help = {{"batch", "images per step"},
-                 {"validation_fraction", "share of the training images for validation"}},
+                 {"validation_fraction",
+                  "fraction of the training images held out for validation"}},
         .plots = {kPicture},
         .loss_unit = "deviations"};
     return info;

@@ -5,7 +5,7 @@
 
 namespace WEFT_API weft {
 
-/// The task "masked-image" of vision transformers.
+/// Returns the task "masked-image" for vision transformers.
 const Task& masked_image_task();
 
 }  // namespace weft

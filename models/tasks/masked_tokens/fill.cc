@@ -16,13 +16,13 @@
 namespace weft {
 namespace {
 
-/// Number of tokens per batch. It is small because every token may be masked, and a masked token
-/// needs one logit per id of the vocabulary.
+/// Number of tokens per batch. It is small because all tokens may be masked, and each masked token
+/// needs one logit per vocabulary id.
 constexpr std::int64_t kFillTokens = 1024;
 constexpr std::string_view kDefaultMask = "[MASK]";
 
-/// A text with its masks in the spelling of the tokenizer, and the positions of the masks in the
-/// original text.
+/// A text in which masks are written in the tokenizer's spelling, and the positions of the masks in
+/// the original text.
 struct MaskedText {
   std::string text;
   std::vector<MaskedPosition> places;
@@ -50,7 +50,7 @@ MaskedRow masked_row(const TextReader& reader, const MaskedText& masked, const s
                      std::size_t number, const OnCut& on_cut) {
   const std::int32_t mask = reader.tokenizer().mask_id();
   if (masked.places.empty()) {
-    throw TextError(number, fmt::format("'{}' has no mask: write {} in place of the missing word",
+    throw TextError(number, fmt::format("'{}' has no mask: replace the word to predict by {}",
                                         excerpt(text), reader.tokenizer().piece(mask)));
   }
   Encoding encoding = reader.encode(masked.text, number, on_cut);
@@ -60,8 +60,8 @@ MaskedRow masked_row(const TextReader& reader, const MaskedText& masked, const s
   }
   if (result.mask_positions.size() != masked.places.size()) {
     throw TextError(
-        number, fmt::format("number of masks: {} in the text, but only {} in the {} tokens "
-                            "that the model reads: shorten the text",
+        number, fmt::format("the text has {} masks, but only {} of them are in the first {} "
+                            "tokens, the maximum that the model accepts: shorten the text",
                             masked.places.size(), result.mask_positions.size(), reader.longest()));
   }
   result.row = {std::move(encoding.ids), std::move(encoding.type_ids)};
@@ -80,7 +80,7 @@ std::vector<TokenCandidate> top_candidates(const Tokenizer& tokenizer,
   const float top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - top);
-  // The embedding table may have more rows than the tokenizer has ids.
+  // The embedding table may have more rows than there are token ids.
   std::vector<std::int32_t> ids;
   const auto known = std::min(std::ssize(logits), tokenizer.vocab_size());
   for (std::int32_t id = 0; id < known; ++id) {
@@ -103,8 +103,8 @@ std::vector<TokenCandidate> top_candidates(const Tokenizer& tokenizer,
   return guesses;
 }
 
-/// Returns a program that computes the logits of the picked positions. Its output is the input of
-/// the argmax in the program "evaluate".
+/// Returns a program that computes the logits at the picked positions. Its output is the value that
+/// the program "evaluate" passes to argmax.
 Program logits_program(const PretrainingModel& model) {
   for (const auto& [name, value] : model.program("evaluate").outputs()) {
     if (name != "predicted") continue;
@@ -112,7 +112,7 @@ Program logits_program(const PretrainingModel& model) {
     program.precision(model.settings.precision).output("logits", value.node().input(0));
     return program;
   }
-  throw ArgumentError("the program evaluate of the model has no output 'predicted'");
+  throw ArgumentError("the model's program 'evaluate' has no output 'predicted'");
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ std::vector<std::vector<MaskedPosition>> fill(Session& session, const Pretrainin
                                               const FillOptions& options) {
   const Tokenizer& tokenizer = model.tokenizer;
   if (tokenizer.mask_id() < 0)
-    throw FormatError("the tokenizer of the model has no mask token ([MASK])");
+    throw FormatError("the model's tokenizer has no mask token ([MASK])");
   const TextReader reader(model.config, tokenizer, model.reading);
   const std::string own = tokenizer.piece(tokenizer.mask_id());
   std::vector<std::vector<MaskedPosition>> result;

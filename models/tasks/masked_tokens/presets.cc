@@ -6,7 +6,7 @@ namespace weft {
 
 const std::vector<Preset<EncoderConfig>>& encoder_presets() {
   static const std::vector<Preset<EncoderConfig>> presets = {
-      {"bert-mini", "3 layers of width 128; trains in a few minutes on two cores", bert_mini(),
+      {"bert-mini", "3 layers, width 128; trains in a few minutes on two cores", bert_mini(),
        encoder_training({.steps = 1000,
                          .batch = 16,
                          .lr = 1e-3,
@@ -15,7 +15,7 @@ const std::vector<Preset<EncoderConfig>>& encoder_presets() {
                          .validation_fraction = 0.02,
                          .eval_every = 250,
                          .save_every = 250})},
-      {"bert-base", "BERT-base, pre-trained as in its paper", bert_base(),
+      {"bert-base", "BERT-base, pre-trained as in the BERT paper", bert_base(),
        encoder_training({.steps = 1000000,
                          .batch = 256,
                          .lr = 1e-4,

@@ -1,4 +1,4 @@
-// Presets for the pre-training of encoders.
+// Presets for pre-training encoders.
 #pragma once
 
 #include "weft/models/families/encoder_config.h"
@@ -6,7 +6,7 @@
 
 namespace WEFT_API weft {
 
-/// Returns the presets bert-mini and bert-base, which pre-train masked language models. The
+/// Returns the presets bert-mini and bert-base for pre-training masked language models. The
 /// vocabulary size depends on the training text.
 const std::vector<Preset<EncoderConfig>>& encoder_presets();
 

@@ -67,7 +67,7 @@ FolderModel folder_model_of(const PretrainingModel& model) {
     return folder;
   }
   folder.library.endings = {"ForPreTraining"};
-  folder.notes = {"the generator, which is a separate model in transformers, is left out"};
+  folder.notes = {"the generator is not written, because it is a separate model in transformers"};
   folder.weights = [](TensorMap weights) {
     std::erase_if(weights,
                   [](const auto& weight) { return weight.first.starts_with("generator"); });

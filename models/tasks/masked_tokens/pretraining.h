@@ -1,4 +1,4 @@
-// A pre-trained encoder: its parts in a model file, construction, import and export.
+// Pre-trained encoders: model file layout, construction, import and export.
 #pragma once
 
 #include <memory>
@@ -15,34 +15,36 @@
 
 namespace WEFT_API weft {
 
-/// An encoder with the heads of its objective. Its programs are those of build_pretraining().
+/// An encoder with the heads for its objective. The programs are listed at build_pretraining().
 struct PretrainingModel : ModelKind<PretrainingModel> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  /// Absent from files of the first versions, whose models were trained with the default options:
-  /// single tokens were masked.
+  /// Missing from files written by the first versions. Their models were trained with the default
+  /// options, which mask single tokens.
   PretrainingOptions options;
   std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
-/// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
-/// `config` and `tokenizer` differ in vocabulary size or padding id, and as build_pretraining.
+/// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if the
+/// vocabulary sizes or padding ids of `config` and `tokenizer` differ. Also throws the same
+/// exceptions as build_pretraining.
 PretrainingModel build_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                          const TrainSettings& settings,
                                          const PretrainingOptions& options = {});
 
 /// Returns the masked language model in a Hugging Face folder (classes ...ForMaskedLM,
-/// BertForPreTraining and AlbertForPreTraining), or null if the folder holds another class. The
-/// model has the program "evaluate" of the objective mlm only. Throws as read_folder_encoder.
+/// BertForPreTraining and AlbertForPreTraining), or null if the folder contains another model
+/// class. The model has only the program "evaluate" for the objective mlm. Throws the same
+/// exceptions as read_folder_encoder.
 std::unique_ptr<PretrainingModel> masked_language_model_of(const hf::Folder& folder,
                                                            const FolderTokenizer& text);
 
-/// Returns the model in Hugging Face layout. For the objective rtd, this is the discriminator
-/// without the generator.
+/// Returns the model in Hugging Face layout. For the objective rtd, the result contains only the
+/// discriminator.
 FolderModel folder_model_of(const PretrainingModel& model);
 
 }  // namespace weft

@@ -30,7 +30,7 @@ const FieldList<PretrainingOptions>& PretrainingOptions::fields() {
           .add("generator_share", &PretrainingOptions::generator_share,
                "width of the generator as a fraction of the width of the encoder")
           .add("replaced_weight", &PretrainingOptions::replaced_weight,
-               "weight of the loss for detecting replaced tokens; the generator's is 1");
+               "weight of the loss for detecting replaced tokens; the generator loss has weight 1");
   return list;
 }
 

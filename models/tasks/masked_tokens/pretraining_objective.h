@@ -1,4 +1,4 @@
-// Pre-training objectives of encoders, and their options.
+// Pre-training objectives for encoders, and their options.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace WEFT_API weft {
 
 enum class PretrainingObjective : std::uint8_t {
   mlm,      // predict masked tokens (RoBERTa, Liu et al. 2019)
-  mlm_nsp,  // mlm, and whether the second segment follows the first (BERT, Devlin et al. 2019)
-  mlm_sop,  // mlm, and the order of two segments (ALBERT, Lan et al. 2020)
-  rtd,      // detect tokens that a generator replaced (ELECTRA, Clark et al. 2020)
+  mlm_nsp,  // mlm and next-sentence prediction (BERT, Devlin et al. 2019)
+  mlm_sop,  // mlm and sentence-order prediction (ALBERT, Lan et al. 2020)
+  rtd,      // replaced-token detection (ELECTRA, Clark et al. 2020)
 };
 /// "mlm", "mlm+nsp", "mlm+sop", "rtd".
 ChoiceNames choice_names(PretrainingObjective);
 
-/// Returns true if inputs are pairs of segments.
+/// Returns true if the inputs are segment pairs.
 inline bool reads_pairs(PretrainingObjective objective) {
   return objective == PretrainingObjective::mlm_nsp || objective == PretrainingObjective::mlm_sop;
 }
@@ -26,18 +26,18 @@ inline bool reads_pairs(PretrainingObjective objective) {
 struct PretrainingOptions {
   PretrainingObjective objective = PretrainingObjective::mlm;
   bool whole_words = false;  // mask all tokens of a word together
-  /// For rtd: width of the generator as a fraction of the width of the encoder; see
-  /// generator_config().
+  /// For rtd: width of the generator as a fraction of the encoder width; see generator_config().
   double generator_share = 0.25;
-  /// For rtd: weight of the detection loss. The loss of the generator has weight 1.
+  /// For rtd: weight of the detection loss. The generator loss has weight 1.
   double replaced_weight = 50;
 
-  /// Throws ArgumentError that names the field, its value and the allowed values.
+  /// Throws an ArgumentError that names the field, its value and the allowed values.
   void check() const;
-  /// All fields with their help texts.
+  /// Returns all fields with their help texts.
   static const FieldList<PretrainingOptions>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
+  /// under the same conditions as check().
   static PretrainingOptions from_json(std::string_view json);
   friend bool operator==(const PretrainingOptions&, const PretrainingOptions&) = default;
 };

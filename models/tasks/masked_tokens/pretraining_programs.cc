@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// Name of the random key that samples the tokens of the generator in training.
+/// Name of the random key for sampling the generator's tokens in training.
 constexpr const char* kSamplingKey = "sampling";
 
 struct Inputs {
@@ -24,7 +24,7 @@ Inputs declare_inputs(Graph& graph) {
            .labels = graph.input("labels", DType::i32, {"picks"})}};
 }
 
-/// Builds the programs for masked tokens and, if the objective has them, for pairs.
+/// Builds the programs for masked tokens and, if the objective uses them, for pairs.
 Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObjective objective,
                       Reduction reduction) {
   Inputs inputs = declare_inputs(graph);
@@ -81,7 +81,7 @@ Programs build_replaced(Graph& graph, const EncoderConfig& config,
     return replaced_token_loss(tokens.logits, tokens.replaced, inputs.encoder.attention_mask, over);
   };
   Program evaluate("evaluate"), train("train");
-  // Evaluation has a separate key, so that it does not change the random numbers of training.
+  // Evaluation uses a separate key, so that it does not change the random numbers used in training.
   const ReplacedTokens evaluated = found(graph.input("key", DType::i64, {2}), false);
   evaluate.output("loss", label_loss(evaluated.generator_logits, labels))
       .output("predicted", argmax(evaluated.generator_logits, -1))

@@ -1,4 +1,4 @@
-// Programs for the pre-training of encoders.
+// Programs for pre-training encoders.
 #pragma once
 
 #include "weft/models/families/encoder_config.h"
@@ -8,7 +8,7 @@
 
 namespace WEFT_API weft {
 
-/// Builds the programs of an objective. Their inputs are
+/// Builds the programs for an objective. Their inputs are
 ///   tokens  i32 [batch, seq]
 ///   mask    i32 [batch, seq]; 1 = token, 0 = padding
 ///   picks   i32 [picks]; positions to predict, as indices into the flattened tokens [batch * seq].
@@ -19,22 +19,21 @@ namespace WEFT_API weft {
 ///   pair_labels  i32 [batch]
 ///
 /// The programs are
-///   train     Output "loss": the sum of the losses of the objective. These are the loss of the
-///             masked tokens, the loss of the pairs, and replaced_weight times the loss of the
-///             replaced tokens. Each is a mean over its labels in the whole batch, that is, in all
-///             its shards (settings.shards).
+///   train     Output "loss": the sum of the objective's losses, which are the masked-token loss,
+///             the pair loss, and replaced_weight times the replaced-token loss. Each is a mean
+///             over its labels in the whole batch, including all shards (settings.shards).
 ///   evaluate  Without dropout. Outputs "loss", the mean over picks that are not ignored, and
 ///             "predicted" i64 [picks].
 ///             For pairs, also "pair_loss", a mean, and "pair_predicted" i64 [batch].
-///             For rtd, "loss" is that of the generator, whose samples are a function of the input
-///             "key" i64 [2]. Further outputs: "corrupted" i32 [batch, seq], the input of the
+///             For rtd, "loss" is the generator loss; the input "key" i64 [2] determines the
+///             generator's samples. Further outputs: "corrupted" i32 [batch, seq], the input of the
 ///             discriminator; "replaced" i32 [batch, seq], its labels; "scores" f32 [batch, seq],
 ///             its logits; and "replaced_loss", the mean over tokens.
 ///
 /// Declares an encoder at the root of `graph`, named as in encoder.h, and its heads: "masked_lm";
-/// for pairs, "pooler" and "sentence_pair"; for rtd, those of make_replaced_token_model. Throws
-/// ArgumentError for options out of range, and for pairs if the config has fewer than two token
-/// types.
+/// for pairs, "pooler" and "sentence_pair"; for rtd, the heads declared by
+/// make_replaced_token_model(). Throws ArgumentError if an option is out of range, or if the
+/// objective uses pairs but the config has fewer than two token types.
 Programs build_pretraining(Graph& graph, const EncoderConfig& config,
                            const PretrainingOptions& options, const TrainSettings& settings,
                            SourceLocation loc = SourceLocation::current());

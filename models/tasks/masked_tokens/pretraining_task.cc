@@ -18,8 +18,8 @@
 namespace weft {
 namespace {
 
-/// Rows of a data set: random rows for training, and a fixed list of rows that covers the set, for
-/// evaluation.
+/// Rows from a data set: random rows for training, and a fixed list of rows that cover the data set
+/// for evaluation.
 struct Rows {
   std::function<std::vector<PretrainingRow>(const BatchPart& part)> random;
   std::int64_t count = 0;
@@ -34,7 +34,8 @@ Rows rows_of(const PretrainingModel& model, const PackedTexts& texts) {
                     static_cast<std::uint32_t>(part.step()));
             const RowRange mine = part.rows(settings.batch);
             std::vector<PretrainingRow> rows;
-            // All rows of the batch share one random sequence: also draw those before this shard.
+            // All rows of the batch share one random sequence, so also generate the rows before
+            // this shard.
             for (std::int64_t r = 0; r < mine.end; ++r) {
               const std::int64_t first = rng.below(texts.texts());
               if (r >= mine.begin) rows.push_back({texts.row(first)});
@@ -77,7 +78,7 @@ Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
           },
           count,
           [=, &pairs](std::int64_t i) {
-            // Training steps count from 0, so step -1 gives random numbers that training never
+            // Training steps count from 0, so step -1 produces random numbers that training never
             // uses.
             return row(pairs.at(i * pairs.places() / count, settings.seed, -1, i));
           }};
@@ -85,7 +86,8 @@ Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
 
 /// Running results of an evaluation.
 struct Counts {
-  WeightedMean loss, pair_loss, replaced_loss;  // weighted by masked tokens, rows and tokens
+  WeightedMean loss, pair_loss,
+      replaced_loss;  // weighted by the number of masked tokens, rows and tokens
   std::int64_t found = 0, pairs_right = 0, replaced_right = 0;
   std::vector<float> scores;
   std::vector<std::int32_t> replaced;
@@ -153,13 +155,13 @@ Evaluation evaluation_of(const Counts& c, const PretrainingOptions& options) {
   return found;
 }
 
-/// Returns the inputs of an evaluation batch that starts at row `begin`.
+/// Returns the inputs for the evaluation batch that starts at row `begin`.
 NamedTensors measured_inputs(const PretrainingModel& model, const Rows& rows, std::int64_t begin) {
   const TrainSettings& settings = model.settings;
   std::vector<PretrainingRow> batch;
   for (std::int64_t i = begin; i < std::min(begin + settings.shard_batch(), rows.count); ++i)
     batch.push_back(rows.at(i));
-  // Training steps count from 0, so negative steps give masks that training never uses.
+  // Training steps count from 0, so negative steps produce masks that training never uses.
   NamedTensors inputs = pretraining_inputs(model, batch, settings.seed, -1 - begin);
   if (model.options.objective == PretrainingObjective::rtd) {
     const auto seed = static_cast<std::int64_t>(stable_hash("replaced", settings.seed) >> 1);
@@ -249,8 +251,8 @@ NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const P
     types.push_back(rows[r].token_types);
     pair_labels.push_back(rows[r].pair_label);
   }
-  // Packed texts all have the same length. The lengths of pairs are rounded up, so that there are
-  // few different ones.
+  // All packed texts have the same length. The lengths of pairs are rounded up to reduce the number
+  // of distinct lengths.
   const std::int64_t multiple = pairs ? 16 : 1;
   const std::int64_t most = model.config.max_tokens();
   const TokenRows batch = pad_rows(hidden, model.tokenizer.pad_id(), multiple, most);
@@ -263,7 +265,7 @@ NamedTensors pretraining_inputs(const PretrainingModel& model, std::span<const P
       labels.push_back(masked[r].labels[i]);
     }
   }
-  // Round up the number of picks: each distinct number needs another plan.
+  // Round up the number of picks, because each distinct number needs a separate plan.
   constexpr std::size_t kMultiple = 32;
   const std::size_t size = (picks.size() + kMultiple - 1) / kMultiple * kMultiple;
   picks.resize(size, 0);

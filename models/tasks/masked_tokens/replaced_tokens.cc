@@ -22,7 +22,7 @@ EncoderConfig generator_config(const EncoderConfig& config, double share) {
     throw ArgumentError(fmt::format("generator_share must be in (0, 1], not {}", share));
   if (config.embedding_projection == EmbeddingProjection::before_norm) {
     throw ArgumentError(
-        "the generator cannot share embeddings that are projected before their norm: "
+        "the generator cannot share embeddings that are projected before the norm: "
         "embedding_projection must be none or after_norm");
   }
   EncoderConfig generator = config;
@@ -40,7 +40,7 @@ EncoderConfig generator_config(const EncoderConfig& config, double share) {
                                        : EmbeddingProjection::after_norm;
   if (generator.conv_kernel > 0 && generator.width % generator.conv_groups != 0) {
     throw ArgumentError(
-        fmt::format("a generator of width {} cannot have conv_groups {}: change generator_share",
+        fmt::format("a generator with width {} cannot have conv_groups {}: change generator_share",
                     generator.width, generator.conv_groups));
   }
   return generator;
@@ -71,8 +71,8 @@ ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const Enc
   const Value counts = hidden.labels >= 0;
   const Value ids = flatten(inputs.ids);
   const Value none = ids * 0;
-  // Add the differences of the ids instead of writing the ids: an ignored pick may repeat the
-  // position of another pick.
+  // Add differences of ids instead of writing the ids, because an ignored pick may have the same
+  // position as another pick.
   const Value change = where(counts, drawn - take(ids, hidden.picks), 0);
   result.ids = reshape(index_add(ids, hidden.picks, change), inputs.ids.shape());
   const Value wrong = where(counts, cast(not_equal(drawn, hidden.labels), DType::i32), 0);

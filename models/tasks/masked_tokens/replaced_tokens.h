@@ -9,20 +9,20 @@ namespace WEFT_API weft {
 
 /// Samples an id for every row of logits [..., classes] with probability softmax(logits). Returns
 /// i64 [...], computed as argmax(logits + Gumbel noise) (Gumbel 1954). No gradient flows through
-/// the samples. `key`: see graph/functions/random.h.
+/// the samples. For `key`, see graph/functions/random.h.
 Value sample_ids(Value logits, Value key, SourceLocation loc = SourceLocation::current());
 
-/// Returns the config of the generator for an encoder of `config`. The generator has the same
-/// number of layers and `share` times the width, rounded to whole heads of the same size (at least
-/// one head). The width of its feed-forward layers is scaled in proportion. It shares the
-/// embeddings of the encoder and projects them if the widths differ. Throws ArgumentError unless 0
-/// < share <= 1, and for configs that do not allow sharing the embeddings.
+/// Returns the config of the generator for an encoder with `config`. The generator has the same
+/// number of layers. Its width is `share` times the encoder width, rounded to a multiple of the
+/// head size (at least one head), and the feed-forward width is scaled in proportion. The generator
+/// shares the embeddings of the encoder and projects them if the widths differ. Throws
+/// ArgumentError unless 0 < share <= 1, and if the config does not support shared embeddings.
 EncoderConfig generator_config(const EncoderConfig& config, double share);
 
-/// Encoder (discriminator) and generator with their heads. Within the scope, the parameters of the
-/// discriminator are those of an Encoder and of "replaced_token". Those of the generator are
-/// "generator" (without embeddings) and "generator.masked_lm". The decoder of this head is the
-/// token embedding table that both networks share.
+/// An encoder (the discriminator) and a generator, with their heads. Within the scope, the
+/// discriminator parameters are those of an Encoder and those of the head "replaced_token". The
+/// generator parameters are in "generator" (without embeddings) and "generator.masked_lm". The
+/// output layer of the latter is the token embedding table, which both networks share.
 struct ReplacedTokenModel {
   Encoder encoder;
   ReplacedTokenHead head;
@@ -40,14 +40,14 @@ struct MaskedTargets {
 };
 struct ReplacedTokens {
   Value generator_logits;  // [picks, vocab]
-  Value ids;               // i32 [batch, seq]: the input with the samples of the generator
-  /// i32 [batch, seq]: 1 if `ids` differs from the original token, else 0. A masked token is
-  /// therefore 0 if the generator sampled the original.
+  Value ids;               // i32 [batch, seq]: the input with masks replaced by samples
+  /// i32 [batch, seq]: 1 if `ids` differs from the original token, otherwise 0. The value is
+  /// therefore also 0 at a masked position if the generator sampled the original token.
   Value replaced;
-  Value logits;  // [batch, seq]: > 0 means replaced
+  Value logits;  // [batch, seq]; > 0 predicts "replaced"
 };
-/// Replaces the masked tokens by samples of the generator, and detects the replacements. inputs.ids
-/// i32 [batch, seq] contains the masks.
+/// Replaces the masked tokens by samples from the generator, and detects the replacements.
+/// inputs.ids i32 [batch, seq] contains the masks.
 ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const EncoderInputs& inputs,
                                       const MaskedTargets& hidden, Value key, bool training,
                                       SourceLocation loc = SourceLocation::current());

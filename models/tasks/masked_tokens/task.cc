@@ -23,24 +23,24 @@ constexpr const char* kText = "--text";
 constexpr const char* kData = "--data";
 constexpr const char* kGroup = "Pre-training";
 constexpr const char* kHint =
-    "(a blank line ends a document; --validation-fraction sets the share of the documents for "
-    "validation)";
+    "(a blank line ends a document; --validation-fraction sets the fraction of documents held out "
+    "for validation)";
 
 constexpr std::array<std::string_view, 4> kDescriptions = {
     "pre-training: predict masked tokens",
-    "predict masked tokens, and whether the second segment follows the first (BERT)",
-    "predict masked tokens, and the order of two segments (ALBERT)",
-    "detect tokens that a generator replaced (ELECTRA)"};
+    "pre-training: predict masked tokens and whether the second segment follows the first (BERT)",
+    "pre-training: predict masked tokens and the order of two segments (ALBERT)",
+    "pre-training: detect tokens that a generator replaced (ELECTRA)"};
 
-/// The training data: texts, or token files.
+/// The training data: either texts or token files.
 struct PretrainingInput {
   std::vector<TextDocument> documents = {};
   std::vector<TokenSource> tokens = {};
 };
 
-/// Reads documents of sentences. For objectives on single texts, every text is a document with one
-/// sentence. Of labelled data, only the texts of the training set are used, so that pre-training
-/// does not see the test set of a later fine-tuning.
+/// Reads documents that consist of sentences. For objectives on single texts, every text is a
+/// document with one sentence. For labelled data, only texts in the training set are used, so that
+/// pre-training does not use the test set of a later fine-tuning run.
 std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObjective objective) {
   const std::vector<std::string>& paths = values.texts(kText);
   if (reads_pairs(objective)) return read_documents(paths);
@@ -67,17 +67,17 @@ PretrainingInput read_input(const OptionValues& values, PretrainingObjective obj
   const std::string& path = paths.front();
   if (reads_pairs(objective)) {
     throw ArgumentError(fmt::format(
-        "{} is a token file: it does not mark the ends of sentences, which pairs are made of",
+        "{} is a token file: it does not record sentence boundaries, which are required for pairs",
         path));
   }
   if (values.has(kData)) {
     throw ArgumentError(
-        fmt::format("{} is a token file: it cannot be combined with the texts of --data", path));
+        fmt::format("{} is a token file: it cannot be combined with --data texts", path));
   }
   return {{}, std::move(tokens)};
 }
 
-/// Texts, pairs or packed tokens, split into a training set and a validation set.
+/// Texts, pairs or packed tokens, split into training and validation sets.
 class PretrainingData {
  public:
   PretrainingData(const PretrainingModel& model, PretrainingInput input)
@@ -142,8 +142,8 @@ class PretrainingData {
       throw ArgumentError(fmt::format("the {} set: {} {}", what, e.what(), kHint));
     }
   }
-  /// Throws DataError if even the whole text yields no pairs. Then the text is at fault, and not an
-  /// option.
+  /// Throws DataError if even the whole text contains no pairs. This is an error in the text, not
+  /// in the options.
   void reject_unpaired(const PretrainingModel& model) const {
     std::vector<TextDocument> all = split_.train;
     all.insert(all.end(), split_.validation.begin(), split_.validation.end());
@@ -172,7 +172,7 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
                         o.whole_words ? ", whole words" : "");
     if (o.objective == PretrainingObjective::rtd) {
       text +=
-          fmt::format(": generator of width {}, weight {:g} for the detection of replaced tokens",
+          fmt::format(": generator width {}, weight {:g} for replaced-token detection",
                       generator_config(model_->config, o.generator_share).width, o.replaced_weight);
     }
     return text + "\n";
@@ -207,7 +207,7 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    if (!data_.has_held_out()) throw DataError("no part of the text was held out in training");
+    if (!data_.has_held_out()) throw DataError("no text was held out in training");
     return data_.task(session, known(model)).evaluate(true);
   }
 
@@ -215,7 +215,7 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
   PretrainingData data_;
 };
 
-/// Returns the encoder that the arguments describe, with the tokenizer of the token files.
+/// Returns the encoder specified by the arguments, with the tokenizer of the token files.
 NewEncoder encoder_of_tokens(EncoderConfig config, const TaskArguments& args,
                              const std::vector<TokenSource>& sources) {
   const Tokenizer tokenizer = tokenizer_of(sources, args);
@@ -231,7 +231,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     info_.family = "encoder";
     info_.about = kDescriptions[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "rows of tokens per step"},
-                  {"validation_fraction", "share of the documents for validation"}};
+                  {"validation_fraction", "fraction of the documents held out for validation"}};
     if (objective == PretrainingObjective::mlm)
       info_.folders = "encoders ...ForMaskedLM and ...ForPreTraining";
     info_.uses = {Use::fill, Use::embed};
@@ -269,7 +269,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     PretrainingOptions options = PretrainingOptions::fields().with({}, args.options.fields(kGroup));
     options.objective = objective_;
     EncoderConfig base = base_config(preset.model, args);
-    // Pairs need token types, which the presets for single texts lack.
+    // Pairs need token types, but the presets are for single texts and have none.
     if (reads_pairs(objective_)) base.token_types = std::max<std::int64_t>(base.token_types, 2);
     const auto [config, tokenizer, notes] =
         input.tokens.empty() ? new_encoder(base, args, [&] { return sentences(input.documents); })

@@ -6,7 +6,7 @@
 
 namespace WEFT_API weft {
 
-/// Returns the task of a pre-training objective. It exists until the program ends.
+/// Returns the task for a pre-training objective. The result is valid until the program ends.
 const Task& masked_tokens_task(PretrainingObjective objective);
 
 }  // namespace weft

@@ -22,13 +22,13 @@ void cut_end(std::string& text, const std::string& end) {
     text.erase(at);
 }
 
-/// Removes the end mark from a text that arrives in parts. Text that may be the beginning of the
-/// mark is held back.
+/// Removes the end mark from a text that is received in parts. Text that may be the beginning of
+/// the mark is buffered.
 class EndMarkFilter {
  public:
   explicit EndMarkFilter(std::string end) : end_(std::move(end)) {}
 
-  /// Adds a part; returns the text that is certain now.
+  /// Adds a part and returns the text that is final now.
   std::string add(std::string_view part) {
     if (ended_) return {};
     held_ += part;
@@ -43,7 +43,7 @@ class EndMarkFilter {
     held_.erase(0, sure.size());
     return sure;
   }
-  /// Held-back text that turned out not to be the mark.
+  /// Returns the buffered text, which turned out not to be the mark.
   const std::string& rest() const { return held_; }
 
  private:
@@ -57,7 +57,7 @@ const ChatFormat& format_of(const TextGenerator& writer) {
   for (const std::string_view name : ChatFormat::built_in_names())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
   throw ArgumentError(
-      fmt::format("the model has no chat format: choose one ({}, or a template)", names));
+      fmt::format("the model has no chat format: select one ({} or a template)", names));
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ std::int64_t ChatSession::make_room(Conversation& conversation, TokenIds& prompt
   std::int64_t forgotten = 0;
   while (!fits(prompt) && settings_.when_full == WhenFull::forget &&
          std::ssize(conversation) > first + 1) {
-    // Drop a question together with its answer: formats require alternating turns.
+    // Drop a question together with its answer, because chat formats require alternating turns.
     const std::ptrdiff_t gone = std::min<std::ptrdiff_t>(2, std::ssize(conversation) - first - 1);
     conversation.erase(conversation.begin() + first, conversation.begin() + first + gone);
     forgotten += gone;
@@ -107,12 +107,12 @@ std::int64_t ChatSession::make_room(Conversation& conversation, TokenIds& prompt
   }
   if (fits(prompt)) return forgotten;
   throw ContextFullError(
-      fmt::format("the context is full: the conversation has {} tokens, and the model reads at "
-                  "most {}, including its answer{}",
+      fmt::format("the context is full: the conversation has {} tokens, but the model accepts at "
+                  "most {}, including the answer{}",
                   prompt.size(), writer_.context(),
                   settings_.when_full == WhenFull::forget
-                      ? " (all turns that may be forgotten are already left out)"
-                      : " (let the model forget the oldest turns, or start a new conversation)"));
+                      ? " (all turns that may be dropped were already dropped)"
+                      : " (allow dropping the oldest turns, or start a new conversation)"));
 }
 
 ChatAnswer ChatSession::say(const std::string& message,
@@ -128,7 +128,7 @@ ChatAnswer ChatSession::say(const std::string& message,
   if (!spelled.empty()) options.stop.push_back(spelled);
   options.change = [&](GenerationOptions& o) {
     o.beams = o.results = 1;
-    o.slide = false;  // a sliding window would cut messages in two
+    o.slide = false;  // a sliding window would split messages
     if (settings_.change) settings_.change(o);
     if (end_.id >= 0) o.stop_ids.push_back(end_.id);
     if (length_rules(o, std::ssize(prompt)).max > writer_.context()) {

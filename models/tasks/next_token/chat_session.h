@@ -1,5 +1,5 @@
-// A conversation with a language model. It keeps the messages, and reuses their cached keys and
-// values from turn to turn.
+// A conversation with a language model. The session stores the messages, and reuses their cached
+// keys and values from turn to turn.
 //
 //   const auto writer = opened.task.text_generator(session, *opened.model);
 //   ChatSession chat(*writer);
@@ -21,9 +21,9 @@
 
 namespace WEFT_API weft {
 
-/// Behaviour when the conversation fills the context of the model.
+/// What to do when the conversation fills the model's context.
 enum class WhenFull : std::uint8_t {
-  stop,    // no further answers
+  stop,    // stop answering
   forget,  // the oldest turns are dropped; the system message is kept
 };
 inline constexpr std::array<std::string_view, 2> kWhenFullNames = {"stop", "forget"};
@@ -32,17 +32,17 @@ inline ChoiceNames choice_names(WhenFull) { return {"when_full", kWhenFullNames}
 struct ChatSettings {
   std::string system = {};  // the system message; empty: none
   WhenFull when_full = WhenFull::stop;
-  /// Tokens to reserve for an answer: with fewer left, the context counts as full. At most half of
-  /// the context.
+  /// Number of tokens reserved for an answer, limited to half of the context. If fewer tokens are
+  /// left, the context is treated as full.
   std::int64_t room = 128;
-  /// Modifies the model's own settings for an answer: its length, sampling.
+  /// Modifies the model's default options for an answer, for example the length or sampling.
   std::function<void(GenerationOptions&)> change = {};
-  /// An answer ends after one of these texts.
+  /// An answer ends after any of these texts.
   std::vector<std::string> stop = {};
 };
 
-/// The conversation fills the context, and no turns may be dropped (or dropping them is not
-/// enough).
+/// Thrown if the conversation fills the context and no turns may be dropped, or if dropping turns
+/// is not sufficient.
 class ContextFullError : public DataError {
  public:
   using DataError::DataError;
@@ -51,48 +51,50 @@ class ContextFullError : public DataError {
 /// An answer and its token counts.
 struct ChatAnswer {
   WrittenText written;
-  std::int64_t prompt = 0;     // tokens of the conversation before it
-  std::int64_t reused = 0;     // of these, tokens with cached keys and values
-  std::int64_t forgotten = 0;  // messages that were dropped to make room for it
+  std::int64_t prompt = 0;     // number of tokens in the conversation before the answer
+  std::int64_t reused = 0;     // number of these tokens with reused keys and values
+  std::int64_t forgotten = 0;  // number of messages dropped to make room for the answer
 };
 
 /// A conversation with a model.
 class ChatSession {
  public:
-  /// The writer must outlive the conversation and must not be used for anything else meanwhile. An
-  /// answer ends with the end-of-turn mark of `format`, or as the settings of the model specify.
-  /// Throws ArgumentError for a writer that does not continue prompts; as ChatFormat::render if
-  /// there is a system message that the format does not support.
+  /// The writer must outlive the conversation and must not be used for anything else during that
+  /// time. An answer ends with the end-of-turn mark of `format`, or as specified by the model's
+  /// settings. Throws ArgumentError if the writer does not continue prompts. Throws the same
+  /// exceptions as ChatFormat::render if the format does not support a system message and one is
+  /// given.
   ChatSession(TextGenerator& writer, ChatFormat format, ChatSettings settings = {});
-  /// Uses the chat format of the model. Throws ArgumentError if it is unknown.
+  /// Uses the model's chat format. Throws ArgumentError if the format is unknown.
   explicit ChatSession(TextGenerator& writer, ChatSettings settings = {});
 
-  /// Answers `message`. `on_text` receives the answer while it is generated, never half a
-  /// character. If it returns false, generation stops, and the answer up to there, in whole
-  /// characters, stays in the conversation. Throws ContextFullError, and as ChatFormat::render; the
-  /// conversation is then unchanged.
+  /// Answers `message`. `on_text` is called with parts of the answer while it is generated; parts
+  /// are always whole characters. If it returns false, generation stops, and the answer up to this
+  /// point, truncated to whole characters, is kept in the conversation. Throws ContextFullError.
+  /// Also throws the same exceptions as ChatFormat::render. If an exception is thrown, the
+  /// conversation does not change.
   ChatAnswer say(const std::string& message,
                  const std::function<bool(std::string_view text)>& on_text = {});
 
   /// Drops all messages except the system message.
   void reset();
-  /// Starts a new conversation with another system message (empty: none).
+  /// Starts a new conversation with a new system message (empty: none).
   void reset(const std::string& system);
-  /// The messages that were not dropped.
+  /// Returns the messages that were not dropped.
   const Conversation& conversation() const { return conversation_; }
 
  private:
   TokenIds ids_of(const Conversation& conversation) const;
   bool fits(const TokenIds& prompt) const;
-  /// Drops the oldest turns until the rest fits; the last message is kept. Returns the number of
-  /// dropped messages.
+  /// Drops the oldest turns until the rest fits into the context. The last message is always kept.
+  /// Returns the number of dropped messages.
   std::int64_t make_room(Conversation& conversation, TokenIds& prompt) const;
 
   TextGenerator& writer_;
   ChatFormat format_;
   ChatSettings settings_;
   Conversation conversation_;
-  AnswerEnd end_;  // the mark at the end of answers
+  AnswerEnd end_;  // end mark of answers
 };
 
 }  // namespace weft

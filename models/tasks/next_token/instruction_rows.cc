@@ -12,7 +12,7 @@ namespace {
 constexpr std::int32_t kNotCounted = -100;
 constexpr std::string_view kInstructionLosses[] = {"answers", "all"};
 
-/// Returns the examples of each row: first-fit packing into the rows that are still open.
+/// Returns the examples in each row, using first-fit packing into the rows that are still open.
 std::vector<std::vector<std::size_t>> pack(const std::vector<InstructionExample>& examples,
                                            std::int64_t context, std::uint64_t seed) {
   constexpr std::size_t kOpen = 32;  // number of open rows to try
@@ -97,7 +97,7 @@ InstructionBatch InstructionRows::make(std::span<const std::int64_t> rows,
   InstructionBatch batch;
   for (std::int64_t r = 0; r < count; ++r) {
     std::int64_t at = r * length;
-    std::int32_t segment = 0;  // segment of the padding, which only padding attends to
+    std::int32_t segment = 0;  // segment of the padding; only padding attends to it
     for (const std::size_t place : rows_[static_cast<std::size_t>(rows[r])]) {
       const InstructionExample& example = examples_[place];
       ++segment;

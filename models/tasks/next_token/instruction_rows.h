@@ -1,4 +1,5 @@
-// Conversations packed into rows of ids. Each is computed as if it were alone in its row.
+// Conversations packed into rows of ids. Results are the same as if each conversation had its own
+// row.
 #pragma once
 
 #include <cstdint>
@@ -16,42 +17,43 @@
 
 namespace WEFT_API weft {
 
-/// Ids that count in the loss.
+/// The ids that contribute to the loss.
 enum class InstructionLoss : std::uint8_t {
-  answers,  // ids of answers, including their end
-  all,      // also the ids of questions and of the format itself
+  answers,  // answer ids, including end ids
+  all,      // all ids, including questions and the ids added by the chat format
 };
 /// "answers", "all".
 ChoiceNames choice_names(InstructionLoss);
 
-/// The inputs of a conversation, and the target to predict from each of them.
+/// The inputs of a conversation, and the target for each input.
 struct InstructionExample {
   std::vector<std::int32_t> inputs;
-  std::vector<std::int32_t> targets;  // -100: not counted
+  std::vector<std::int32_t> targets;  // -100: not included in the loss
 
   std::int64_t counted() const;
 };
-/// Encodes a conversation with encode_chat. Throws as encode_chat.
+/// Makes an example by encoding a conversation with encode_chat(). Throws the same exceptions as
+/// encode_chat().
 InstructionExample make_example(const Tokenizer& tokenizer, const ChatFormat& format,
                                 const Conversation& turns,
                                 InstructionLoss loss = InstructionLoss::answers);
 
-/// Inputs of the programs "train" and "evaluate" of an instruction-tuned model: "tokens", "targets"
-/// and "segments" i32 [batch, seq], "positions" i64 [batch, seq].
+/// Inputs for the programs "train" and "evaluate" of an instruction-tuned model: "tokens",
+/// "targets" and "segments" i32 [batch, seq], "positions" i64 [batch, seq].
 struct InstructionBatch {
   NamedTensors inputs;
-  std::int64_t tokens = 0;   // without padding
-  std::int64_t counted = 0;  // targets that count
+  std::int64_t tokens = 0;   // number of tokens without padding
+  std::int64_t counted = 0;  // number of targets in the loss
 };
 
-/// Examples packed into rows. A row may contain several examples. Each has positions from 0 and a
-/// separate segment, so that it attends only to itself.
+/// Examples packed into rows. A row may contain several examples. Each example has positions from 0
+/// and its own segment, so that it attends only to itself.
 class InstructionRows {
  public:
-  /// Packs the examples into rows of up to `context` ids. Examples that are longer or have no
-  /// counted targets are left out: a truncated example would teach answers without ends. The seed
-  /// determines which examples share a row. If `packed` is false, every example gets a separate
-  /// row.
+  /// Packs the examples into rows of up to `context` ids. Examples without counted targets are
+  /// dropped, and so are longer examples, because training on truncated examples would produce
+  /// answers that never end. The seed determines which examples share a row. If `packed` is false,
+  /// every example has its own row.
   InstructionRows(std::vector<InstructionExample> examples, std::int64_t context,
                   std::uint64_t seed, bool packed = true);
 
@@ -59,13 +61,13 @@ class InstructionRows {
   std::int64_t examples() const { return static_cast<std::int64_t>(examples_.size()); }
   std::int64_t left_out() const { return left_out_; }
   std::int64_t tokens() const { return tokens_; }
-  /// Number of targets that count.
+  /// Returns the number of targets in the loss.
   std::int64_t counted() const { return counted_; }
 
-  /// A training batch of `rows` rows, padded to `context`. Every row occurs once per epoch, in an
-  /// order that is drawn for each epoch. Throws as Epochs::examples.
+  /// Returns a training batch of `rows` rows, padded to `context`. Every row occurs once per epoch,
+  /// in a random order that differs between epochs. Throws the same exceptions as Epochs::examples.
   InstructionBatch batch(std::int64_t rows, const BatchPart& part) const;
-  /// At most `count` rows from row `first` on, padded to the longest of them.
+  /// Returns at most `count` rows, starting at row `first`, padded to the longest of them.
   InstructionBatch in_order(std::int64_t first, std::int64_t count) const;
 
  private:

@@ -24,8 +24,8 @@ namespace {
 constexpr const char *kConversations = "--data", *kHeldOut = "--held-out",
                      *kChatFormat = "--chat-format", *kCounted = "--loss", *kDropouts = "--dropout";
 
-/// The alpaca format separates an instruction from its input; other formats have no role for the
-/// input.
+/// The alpaca format separates an instruction from its input; other formats have no separate role
+/// for inputs.
 InstructionInput input_of(const ChatFormat& format) {
   return format.source() == ChatFormat::built_in("alpaca").source() ? InstructionInput::message
                                                                     : InstructionInput::joined;
@@ -36,7 +36,8 @@ ConversationSplit read_split(const OptionValues& values, const ChatFormat& forma
   const std::vector<std::string>& paths = values.texts(kConversations);
   if (paths.empty())
     throw ArgumentError(
-        "--data is required: files of JSON lines, each with a conversation, or with an instruction "
+        "--data is required: JSON Lines files in which each line is a conversation, or an "
+        "instruction "
         "and its answer");
   std::vector<Conversation> all = read_conversations(paths, input_of(format));
   if (!values.has(kHeldOut)) return hold_out(all, settings.validation_fraction, settings.seed);
@@ -47,7 +48,7 @@ InstructionLoss counted(const OptionValues& values) {
   return parse_choice<InstructionLoss>(values.choice(kCounted, "answers"));
 }
 
-/// The beginning of a text on one line, for display.
+/// Returns the beginning of a text on one line, for display.
 std::string one_line_excerpt(const std::string& text) {
   constexpr std::size_t kMost = 200;
   std::string line = text.substr(0, kMost);
@@ -70,7 +71,7 @@ class InstructionRun final : public RunOf<LanguageModel> {
     const GptConfig& c = model_->config;
     std::string text = fmt::format(
         "model     GPT: {} layers, {} heads, width {}, context {}, {} {}: {} parameters\n"
-        "data      {} training conversations of {} tokens, {} of which count in the loss{}; {} for "
+        "data      {} training conversations, {} tokens, {} of them in the loss{}; {} for "
         "validation\n",
         c.layers, c.heads, c.width, c.context, c.vocab, model_->tokenizer.unit(),
         grouped(c.parameter_count()), grouped(data_.train.examples()),
@@ -79,18 +80,19 @@ class InstructionRun final : public RunOf<LanguageModel> {
         grouped(data_.validation.examples()));
     if (const std::int64_t out = data_.train.left_out() + data_.validation.left_out(); out > 0) {
       text += fmt::format(
-          "          {} more are left out: they are longer than the context, or the format renders "
+          "          {} more are not used: they are longer than the context, or the format renders "
           "no answer\n",
           grouped(out));
     }
-    text += fmt::format("packing   {} rows of up to {} tokens: {:.0f}% are not padding\n",
-                        grouped(data_.train.size()), c.context,
-                        100 * static_cast<double>(data_.train.tokens()) /
-                            static_cast<double>(data_.train.size() * c.context));
+    text +=
+        fmt::format("packing   {} rows of up to {} tokens; {:.0f}% of the tokens are not padding\n",
+                    grouped(data_.train.size()), c.context,
+                    100 * static_cast<double>(data_.train.tokens()) /
+                        static_cast<double>(data_.train.size() * c.context));
     if (const AnswerEnd end = answer_end(model_->tokenizer, *model_->chat); end.text.empty()) {
-      text += "format    answers have no end mark: the model will not learn where they end\n";
+      text += "format    answers have no end mark, so the model cannot learn where answers end\n";
     } else if (end.id < 0) {
-      text += fmt::format("format    the tokenizer has no id for {}: the model learns it as text\n",
+      text += fmt::format("format    the tokenizer has no id for {}, so it is encoded as text\n",
                           end.text);
     }
     return text;
@@ -102,7 +104,7 @@ class InstructionRun final : public RunOf<LanguageModel> {
 
   TrainTask task(Session& session) override { return instruction_task(session, *model_, data_); }
 
-  /// The answer to the first held-out question.
+  /// Returns the answer to the first held-out question.
   std::string sample(Session& session) override {
     if (data_.held_out.empty()) return {};
     const AnsweredInstructions one =
@@ -151,10 +153,11 @@ class InstructionTask final : public TaskOf<LanguageModel> {
         .id = "instructions",
         .family = "gpt",
         .name = "instructions",
-        .about = "follow instructions and hold conversations",
+        .about = "instruction tuning: follow instructions and hold conversations",
         .help = {{"batch", "rows of packed conversations per step"},
                  {"validation_fraction",
-                  "share of the distinct questions used for validation, without --held-out"}},
+                  "fraction of the distinct questions held out for validation if there is no "
+                  "--held-out"}},
         .uses = {Use::generate, Use::chat, Use::score},
         .perplexity = true};
     return info;
@@ -163,18 +166,18 @@ class InstructionTask final : public TaskOf<LanguageModel> {
     TaskOptions options;
     options
         .files(kConversations,
-               "JSON lines of conversations, {\"messages\": [...]}, or of instructions, "
+               "JSON Lines files with conversations, {\"messages\": [...]}, or instructions, "
                "{\"instruction\", \"input\", \"output\"}; plain, .gz or .zst")
-        .files(kHeldOut, "files of conversations for validation, instead of a part of --data")
+        .files(kHeldOut, "conversation files for validation, instead of a part of --data")
         .choice(kCounted, {"answers", "all"},
-                "tokens that count in the training loss (default: answers); the validation loss "
+                "tokens included in the training loss (default: answers); the validation loss "
                 "counts answers only")
         .data();
     options.file(kChatFormat,
                  "chat format: chatml, llama-2, llama-3, alpaca, or a file with a template "
-                 "(default: that of the weights to start from); its marks are encoded as text if "
-                 "the tokenizer has no ids for them");
-    add_tokenizer(options, "byte-bpe, with ids for the format's marks", true)
+                 "(default: the format of the initial weights); marks without token ids are "
+                 "encoded as text");
+    add_tokenizer(options, "byte-bpe, with token ids for the marks of the format", true)
         .real(kDropouts, {0, 0.99}, "all three dropout rates");
     return options;
   }
@@ -221,7 +224,7 @@ class InstructionTask final : public TaskOf<LanguageModel> {
   }
 
  private:
-  /// The chat format of the model in a file or folder, if it has one.
+  /// Returns the chat format of the model in a file or folder, if it has one.
   static std::optional<ChatFormat> own_format(const std::string& path) {
     if (std::filesystem::is_directory(path)) return read_chat_format(path).format;
     const Checkpoint file = load_checkpoint(path, {.verify = true});
@@ -239,7 +242,7 @@ class InstructionTask final : public TaskOf<LanguageModel> {
       throw ArgumentError(fmt::format(
           "--chat-format is required{}: chatml, llama-2, llama-3, alpaca, or a file with a "
           "template",
-          args.from ? fmt::format(", as {} has no chat format", args.from->source) : ""));
+          args.from ? fmt::format(", because {} has no chat format", args.from->source) : ""));
     }
     SpecialTexts specials;
     if (args.from && args.from->text.tokenizer)

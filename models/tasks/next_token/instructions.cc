@@ -59,7 +59,7 @@ LanguageModel build_instructed_model(const GptConfig& config, const Tokenizer& t
   const Value targets = graph.input("targets", DType::i32, {"batch", "seq"});
   const Gpt gpt(Scope(graph), config);
   const Precision precision = settings.precision;
-  // Decoding has already declared the input "positions"; packed rows share it.
+  // Decoding has already declared the input "positions", which packed rows also use.
   model.programs.emplace("decode", gpt.decode_program(tokens).precision(precision));
   const Value segments = graph.input("segments", DType::i32, {"batch", "seq"});
   const GptInputs packed{
@@ -87,9 +87,9 @@ InstructionData::InstructionData(const LanguageModel& model,
                  model.settings.seed),
       held_out(held_out_part) {
   if (train.size() == 0) {
-    throw DataError(
-        fmt::format("none of {} conversations fits into the model's context of {} with an answer",
-                    train_part.size(), model.config.context));
+    throw DataError(fmt::format(
+        "none of the {} conversations fits into the model's context of {} tokens with an answer",
+        train_part.size(), model.config.context));
   }
 }
 
@@ -113,7 +113,7 @@ std::vector<std::string> instruction_answers(Session& session, const LanguageMod
                                              const std::vector<Conversation>& questions,
                                              std::int64_t most_tokens) {
   if (!model.chat)
-    throw ArgumentError("the model has no chat format, which is required for answers");
+    throw ArgumentError("the model has no chat format, which is required to generate answers");
   LanguageWriter writer(session, model);
   const AnswerEnd end = answer_end(model.tokenizer, *model.chat);
   WriteOptions options;
@@ -127,7 +127,7 @@ std::vector<std::string> instruction_answers(Session& session, const LanguageMod
     if (end.id >= 0) o.stop_ids.push_back(end.id);
   };
   std::vector<std::string> answers(questions.size());
-  // The room for an answer depends on the length of the prompt: batch prompts of equal length.
+  // The maximum answer length depends on the prompt length, so batch prompts of equal length.
   std::map<std::int64_t, std::vector<std::size_t>> by_length;
   std::vector<TokenIds> prompts;
   EncodeChatOptions asking;

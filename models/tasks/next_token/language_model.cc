@@ -27,14 +27,14 @@ void LanguageModel::check() const {
   if (!no_tokenizer.empty()) throw ArgumentError(no_tokenizer);
   const std::int64_t known = tokenizer.vocab_size();
   if (tokenizer.reads_characters() ? config.vocab != known : config.vocab < known) {
-    throw ArgumentError(fmt::format("the model has a vocabulary of {}, the tokenizer one of {}",
+    throw ArgumentError(fmt::format("the model's vocabulary size is {}, but the tokenizer's is {}",
                                     config.vocab, known));
   }
 }
 
 namespace {
 
-/// The programs of all language models, trainable or not.
+/// Builds the programs that all language models have, trainable or not.
 Programs gpt_programs(const Gpt& model, Value tokens, Value targets, Precision precision,
                       SourceLocation loc) {
   const GptOutputs outputs = model({.ids = tokens}, false, loc);
@@ -87,8 +87,8 @@ std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
   if (!hf::is_gpt(folder.config)) return nullptr;
   const std::string type = hf::ConfigReader(folder.config).model_type(),
                     named = hf::architecture_of(folder.config);
-  // Published files of the first GPTs name the class without a head; its embedding table is also
-  // the head.
+  // Published files of early GPTs specify the class without a head; the embedding table then serves
+  // as the head.
   if (!named.empty() && named != hf::gpt_class(type, hf::GptClass::language_model) &&
       named != hf::gpt_class(type, hf::GptClass::base))
     return nullptr;

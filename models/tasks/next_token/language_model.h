@@ -1,4 +1,4 @@
-// Language models: they predict the next token of a text from the tokens before it.
+// Language models, which predict the next token of a text from the previous tokens.
 #pragma once
 
 #include <memory>
@@ -16,60 +16,60 @@
 
 namespace WEFT_API weft {
 
-/// Name of the attachment that holds the ChatFormat of a model.
+/// Name of the attachment with the model's ChatFormat.
 inline constexpr const char* kChatPart = "model.chat";
 
-/// Programs over the inputs "tokens" and "targets", both i32 [batch, seq]:
-///   train     one whole training step
+/// A language model. Its programs have the inputs "tokens" and "targets", both i32 [batch, seq]:
+///   train     one complete training step
 ///   evaluate  "loss": mean over all positions, without dropout
-///   decode    incremental decoding, see Gpt::decode_program; a Generator runs it
-///   score     "losses" [batch, seq]: the terms of the mean in `evaluate`. Files of the first
+///   decode    incremental decoding with a Generator; see Gpt::decode_program
+///   score     "losses" [batch, seq]: the terms of the mean in `evaluate`. Files written by the
+///   first
 ///             versions lack this program.
 /// Models from Hugging Face folders have no "train".
 struct LanguageModel : ModelKind<LanguageModel> {
   GptConfig config;
   Tokenizer tokenizer;
-  /// The generation settings of the model's authors, for models from folders. With them, texts are
-  /// encoded as the tokenizer specifies and generated texts have ends; models that Weft trained on
-  /// plain text generate without end.
+  /// For models from folders, the generation settings of the model's authors. If they are set,
+  /// texts are encoded as the tokenizer specifies, and generation stops at end ids. Models that
+  /// Weft trained on plain text have no end ids.
   std::optional<GenerationSettings> generation;
-  /// The chat format, if it is known.
+  /// The chat format, if known.
   std::optional<ChatFormat> chat;
-  /// The reason why there is no tokenizer. Such a model works on ids only, and cannot be saved to a
-  /// file.
+  /// The reason why the model has no tokenizer. A model without a tokenizer works only on ids and
+  /// cannot be saved to a file.
   std::string no_tokenizer;
 
-  /// For the task "instructions", "train" and "evaluate" also have the inputs of packed rows (see
-  /// build_instructed_model).
+  /// Returns the layout of the model file. For the task "instructions", "train" and "evaluate" also
+  /// have the inputs for packed rows (see build_instructed_model).
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
 /// Builds the programs of a language model in `graph`. The only output of "train" is "loss". The
-/// values "hidden.<i>", "last_hidden_state" and "logits" are those of `evaluate`.
+/// graph values "hidden.<i>", "last_hidden_state" and "logits" belong to "evaluate".
 Programs build_gpt_programs(Graph& graph, const GptConfig& config, const TrainSettings& settings,
                             SourceLocation loc = SourceLocation::current());
 
 /// Builds a new model that is not yet trainable; a Session will create its variables. Throws
-/// ArgumentError if the vocabulary sizes of config and tokenizer differ. Only with a subword
-/// tokenizer may the model have more ids, like published models with a vocabulary that was rounded
-/// up; no text contains these ids.
+/// ArgumentError if the vocabulary sizes of the config and the tokenizer differ. With subword
+/// tokenizers, the model may have more ids than the tokenizer, like published models with a padded
+/// vocabulary; these ids do not occur in texts.
 LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings);
 
-/// Returns the decoder in a Hugging Face folder, or null if its class is not a language model of
-/// the GPT family. Throws ArgumentError for an unsupported config or unsupported generation
-/// settings, and for a tokenizer with more ids than the embedding table has rows; as
-/// hf::load_weights.
+/// Returns the decoder in a Hugging Face folder, or null if the model class is not a language model
+/// in the GPT family. Throws ArgumentError if the config or the generation settings are not
+/// supported, or if the tokenizer has more ids than the embedding table has rows. Also throws the
+/// same exceptions as hf::load_weights.
 std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
                                                  const FolderTokenizer& text);
 
 /// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const LanguageModel& model);
 
-/// Returns the ids that do not decode to text and so must not be generated, whatever their
-/// probability. They do not include ids for the beginning or end of a text, nor special ids of
-/// models from folders.
+/// Returns the ids that do not decode to text and therefore must never be generated. They do not
+/// include ids for the beginning or end of a text, nor special ids of models from folders.
 TokenIds ids_without_text(const LanguageModel& model);
 
 }  // namespace weft

@@ -78,7 +78,7 @@ std::vector<ContinuationScore> LanguageWriter::score(const std::vector<TokenIds>
                                                      const TokenIds&) {
   if (!model_.has_program("score")) {
     throw FormatError(
-        "the model's file was written by an earlier version without scoring: weft train --resume "
+        "the model file was written by an earlier version without scoring: weft train --resume "
         "updates it");
   }
   return weft::score(session_, model_.program("score"), model_.config, prompts, continuations);

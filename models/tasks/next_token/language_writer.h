@@ -11,15 +11,15 @@
 
 namespace WEFT_API weft {
 
-/// A text generator for a language model. By default, a model that Weft trained samples 500 tokens
-/// with a sliding window. A model from a folder follows its settings; if these specify no length,
-/// it generates up to 500 tokens within its context. Ids that do not decode to text are never
-/// generated.
+/// A text generator for language models. By default, models trained by Weft sample 500 tokens with
+/// a sliding window. For models from folders, the model's settings apply; if they specify no
+/// length, up to 500 tokens are generated within the context. Ids that do not decode to text are
+/// never generated.
 class LanguageWriter final : public TextGenerator {
  public:
   static constexpr std::int64_t kDefaultTokens = 500;
 
-  /// Session and model must outlive the writer. The session must run the graph of the model with
+  /// The session and the model must outlive the writer. The session must run the model's graph with
   /// its store.
   LanguageWriter(Session& session, const LanguageModel& model);
 

@@ -6,10 +6,12 @@
 
 namespace WEFT_API weft {
 
-/// char-small, nanogpt-cpu, llama-cpu, nanogpt-baby, gpt2. The text determines the vocabulary.
+/// Returns the presets char-small, nanogpt-cpu, llama-cpu, nanogpt-baby and gpt2. The text
+/// determines the vocabulary.
 const std::vector<Preset<GptConfig>>& gpt_presets();
 
-/// Presets for instruction tuning: instruct-cpu, instruct-cpu-lora, then those of gpt_presets().
+/// Returns the presets for instruction tuning: instruct-cpu, instruct-cpu-lora, and then those in
+/// gpt_presets().
 const std::vector<Preset<GptConfig>>& instruction_presets();
 
 }  // namespace weft

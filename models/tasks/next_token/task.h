@@ -5,9 +5,9 @@
 
 namespace WEFT_API weft {
 
-/// Language modelling: --task next-token.
+/// Returns the language modelling task: --task next-token.
 const Task& next_token_task();
-/// Instruction tuning: --task instructions.
+/// Returns the instruction tuning task: --task instructions.
 const Task& instruction_tuning_task();
 
 }  // namespace weft

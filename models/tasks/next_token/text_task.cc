@@ -33,7 +33,7 @@ LanguageData read_text(const LanguageModel& model, std::string_view text) {
   const double fraction = model.settings.validation_fraction;
   const TextParts parts = split_text(text, fraction);
   const std::int64_t bytes = std::ssize(parts.validation);
-  // Encode the text as a whole, so that errors give the places of unknown characters in it.
+  // Encode the text as a whole, so that errors report the positions of unknown characters.
   if (tokenizer.reads_characters()) return {TextData(tokenizer.encode(text), fraction), bytes};
   return {TextData(tokenizer.encode(parts.train),
                    tokenizer.encode(parts.validation, TextPlace::middle)),

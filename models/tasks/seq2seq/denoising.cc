@@ -23,12 +23,12 @@ constexpr const char* kGroup = "Pre-training";
 constexpr std::int64_t kSamples = 3;
 
 constexpr std::array<std::string_view, 4> kDescriptions = {
-    "pre-training: reconstruct hidden spans (T5)",
-    "the same with light or heavy corruption, or continue a text (UL2's mixture)",
-    "reconstruct a text from a noisy version (BART)",
-    "generate the sentences that summarise the others best (PEGASUS)"};
+    "pre-training: reconstruct masked spans (T5)",
+    "pre-training: reconstruct spans at low or high corruption rates, or continue a text (UL2)",
+    "pre-training: reconstruct a text from a noisy version (BART)",
+    "pre-training: generate the sentences that best summarise the rest (PEGASUS)"};
 
-/// The training data: texts, or token files.
+/// The training data: either texts or token files.
 struct DenoisingInput {
   std::vector<TextDocument> documents = {};
   std::vector<TokenSource> tokens = {};
@@ -42,7 +42,7 @@ std::unique_ptr<PassageSource> passages_of(const Seq2SeqModel& model,
   } catch (const ArgumentError& e) {
     throw ArgumentError(
         fmt::format("the {} part of the text: {} (a blank line ends a document; "
-                    "--validation-fraction sets the share of documents for validation)",
+                    "--validation-fraction sets the fraction of documents held out for validation)",
                     part, e.what()));
   }
 }
@@ -90,7 +90,7 @@ class DenoisingRun final : public RunOf<Seq2SeqModel> {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    if (!held_out_) throw DataError("no part of the text was held out in training");
+    if (!held_out_) throw DataError("no text was held out in training");
     return weft::denoising_task(session, known(model), *held_out_, held_out_.get()).evaluate(true);
   }
 
@@ -99,7 +99,7 @@ class DenoisingRun final : public RunOf<Seq2SeqModel> {
     return std::make_unique<TokenPassages>(make_passages(*model_, std::move(parts)));
   }
 
-  std::unique_ptr<PassageSource> train_, held_out_;  // held_out_ is null if nothing is held out
+  std::unique_ptr<PassageSource> train_, held_out_;  // held_out_ is null if no text is held out
 };
 
 class DenoisingTask final : public TaskOf<Seq2SeqModel> {
@@ -109,7 +109,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     info_.family = "seq2seq";
     info_.about = kDescriptions[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "tokens of passages per step"},
-                  {"validation_fraction", "share of the documents for validation"}};
+                  {"validation_fraction", "fraction of the documents held out for validation"}};
     info_.uses = {Use::generate, Use::score, Use::translate};
     info_.perplexity = true;
   }
@@ -117,7 +117,8 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   const TaskInfo& info() const override { return info_; }
   TaskOptions options() const override {
     TaskOptions options;
-    const std::string texts = "UTF-8 files, a sentence per line and a blank line between documents";
+    const std::string texts =
+        "UTF-8 files with one sentence per line and a blank line between documents";
     options
         .files(kText, objective_ == DenoisingObjective::gap_sentences
                           ? texts

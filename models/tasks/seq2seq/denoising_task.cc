@@ -17,16 +17,16 @@
 namespace weft {
 namespace {
 
-// The length of rows is a multiple of this, so that few plans are needed.
+// Row lengths are multiples of this value, so that few plans are needed.
 constexpr std::int64_t kMultiple = 16;
 
 const DenoisingOptions& options_of(const Seq2SeqModel& model) {
   if (!model.denoising)
-    throw ArgumentError("the model is trained on text pairs: it has no objective for passages");
+    throw ArgumentError("the model was trained on text pairs: it has no denoising objective");
   return *model.denoising;
 }
 
-/// Number of passages in a batch: the same number in each shard.
+/// Returns the number of passages in a batch, a multiple of the number of shards.
 std::int64_t rows_per_batch(const Seq2SeqModel& model) {
   const std::int64_t shards = model.settings.shards;
   return shards *
@@ -39,7 +39,7 @@ std::vector<std::int32_t> narrow(const TokenIds& ids, std::int64_t most) {
 
 struct Batch {
   NamedTensors inputs;
-  std::int64_t tokens = 0;  // of the passages
+  std::int64_t tokens = 0;  // number of tokens in the passages
   std::int64_t labels = 0;
 };
 
@@ -64,7 +64,7 @@ class BatchMaker {
     }
     return batch(rows);
   }
-  /// Passage `place` with its noise in evaluations.
+  /// Returns passage `place` with the noise that evaluations use.
   DenoisingExample fixed(std::int64_t place) const {
     return denoiser_(passages_->at(place), evaluation_seed(place));
   }
@@ -85,7 +85,7 @@ class BatchMaker {
     return static_cast<std::uint64_t>(rng.below(std::numeric_limits<std::int64_t>::max()));
   }
   std::uint64_t evaluation_seed(std::int64_t place) const {
-    // A random stream that no training row uses.
+    // This random stream is not used by any training row.
     Rng rng(stable_hash("denoising evaluation", seed_), 0, static_cast<std::uint32_t>(place));
     return noise_seed(rng);
   }
@@ -117,9 +117,9 @@ Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tok
                                    std::int64_t least_rows, SourceLocation loc) {
   const Denoiser known(options, tokenizer);  // throws for invalid options
   if (longest_text(config) <= options.passage) {
-    throw ArgumentError(
-        fmt::format("context must be greater than passage, {}, to leave room for its end, not {}",
-                    options.passage, config.context));
+    throw ArgumentError(fmt::format(
+        "context must be greater than passage ({}), to leave room for the end id, but is {}",
+        options.passage, config.context));
   }
   Seq2SeqModel model = build_translator(config, tokenizer, settings, least_rows, loc);
   model.task = choice_name(options.objective);
@@ -144,7 +144,7 @@ TokenPassages make_passages(const Seq2SeqModel& model, std::vector<TokenSetPart>
   const DenoisingOptions& options = options_of(model);
   if (options.reads_sentences()) {
     throw ArgumentError(fmt::format(
-        "token files do not record where sentences end, which {} needs{}",
+        "token files do not record sentence boundaries, which {} requires{}",
         choice_name(options.objective),
         options.objective == DenoisingObjective::denoising ? " unless permute_sentences is off"
                                                            : ": train on texts"));

@@ -1,4 +1,4 @@
-// Pre-training of encoder-decoders on plain text, before they are trained on text pairs.
+// Pre-training for encoder-decoders on plain text, before training on text pairs.
 #pragma once
 
 #include <span>
@@ -13,35 +13,36 @@
 
 namespace WEFT_API weft {
 
-/// Builds a new model as build_translator() does, to be trained with the objective in `options`.
-/// Throws ArgumentError also if the tokenizer lacks symbols that the objective needs, or if there
-/// are too few learned positions for a passage.
+/// Same as build_translator(), but for training with the objective in `options`. Also throws
+/// ArgumentError if the tokenizer lacks symbols that the objective needs, or if there are too few
+/// learned positions for a passage.
 Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tokenizer& tokenizer,
                                    const TrainSettings& settings, const DenoisingOptions& options,
                                    std::int64_t least_rows = 0,
                                    SourceLocation loc = SourceLocation::current());
 
-/// Splits documents into passages for `model`. Throws ArgumentError as Passages, and for a model
-/// that is trained on pairs.
+/// Splits documents into passages for `model`. Throws ArgumentError under the same conditions as
+/// the Passages constructor, and if the model was trained on pairs.
 Passages make_passages(const Seq2SeqModel& model, std::span<const TextDocument> documents);
-/// As above, for token files. Throws as TokenPassages; ArgumentError for an objective that works on
-/// sentences.
+/// As above, for token files. Throws the same exceptions as the TokenPassages constructor. Throws
+/// ArgumentError if the objective requires sentence boundaries.
 TokenPassages make_passages(const Seq2SeqModel& model, std::vector<TokenSetPart> parts);
 
-/// A training task on random passages: settings.batch / passage of them per step, the same number
-/// in each shard, at least one. Evaluations on `held_out` (may be null) use the same noise every
-/// time, and a full evaluation covers all of it. They measure the mean loss per label of the
-/// program "evaluate", the decoder fed with the targets, and "perplexity". A batch is a function of
-/// (settings.seed, step). All arguments must outlive the task. Throws ArgumentError for a model
-/// that is trained on pairs.
+/// Returns a training task for random passages. Each step uses settings.batch / passage passages;
+/// every shard has the same number, at least one. Evaluations on `held_out` (may be null) use the
+/// same noise every time, and a full evaluation covers all of `held_out`. They measure the mean
+/// loss per label, computed by the program "evaluate" with teacher forcing, and "perplexity". A
+/// batch is a function of (settings.seed, step). All arguments must outlive the task. Throws
+/// ArgumentError if the model was trained on pairs.
 TrainTask denoising_task(Session& session, const Seq2SeqModel& model, const PassageSource& train,
                          const PassageSource* held_out);
 
-/// A noisy passage, the target, and the output of the model.
+/// A noisy passage, its target, and the model's output.
 struct Denoised {
-  std::string input, target, output;  // the output is greedy
+  std::string input, target, output;  // the output is from greedy search
 };
-/// Returns `count` evenly spread passages (all, if there are fewer), with the noise of evaluations.
+/// Returns `count` evenly spaced passages (or all passages if there are fewer), with the noise that
+/// evaluations use.
 std::vector<Denoised> denoise(Session& session, const Seq2SeqModel& model,
                               const PassageSource& passages, std::int64_t count);
 

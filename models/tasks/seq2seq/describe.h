@@ -1,4 +1,4 @@
-// Descriptions of models that both tasks for encoder-decoders print.
+// Model descriptions that both encoder-decoder tasks print.
 #pragma once
 
 #include <set>
@@ -8,11 +8,11 @@
 
 namespace WEFT_API weft {
 
-/// Config fields that are not command-line options: the tokenizer determines them.
+/// Config fields that are not command-line options, because the tokenizer determines them.
 inline const std::set<std::string> kOwnFields = {"vocab", "decoder_vocab", "start_id", "padding_id",
                                                  "decoder_start"};
 
-/// The line "model" of a run's description.
+/// Returns the "model" line in the description of a run.
 std::string describe_seq2seq(const Seq2SeqModel& model);
 
 }  // namespace weft

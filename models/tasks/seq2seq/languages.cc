@@ -21,7 +21,7 @@ bool all_of(std::string_view text, int (*is)(int)) {
                      [&](char c) { return is(static_cast<unsigned char>(c)) != 0; });
 }
 
-/// Returns true for a code such as "en_XX".
+/// Returns true for language codes such as "en_XX".
 bool is_code(std::string_view piece) {
   const std::size_t bar = piece.find('_');
   return (bar == 2 || bar == 3) && piece.size() == bar + 3 &&
@@ -29,7 +29,7 @@ bool is_code(std::string_view piece) {
          all_of(piece.substr(bar + 1), [](int c) { return std::isupper(c); });
 }
 
-/// Returns true for a marked code such as ">>fra<<".
+/// Returns true for marked language codes such as ">>fra<<".
 bool is_marked(std::string_view piece) {
   return piece.size() > kOpen.size() + kClose.size() && piece.starts_with(kOpen) &&
          piece.ends_with(kClose);
@@ -45,7 +45,8 @@ void for_special(const Tokenizer& tokenizer, Use&& use) {
   }
 }
 
-/// Suggestions for an unknown code: codes of the same language, or spelled similarly.
+/// Returns suggestions for an unknown code: codes for the same language and codes with a similar
+/// spelling.
 std::vector<std::string> near_codes(const std::string& code,
                                     const std::vector<std::string>& known) {
   constexpr std::size_t kTypos = 1, kMost = 5;
@@ -71,16 +72,16 @@ std::vector<std::string> near_codes(const std::string& code,
   const std::vector<std::string> near = near_codes(code, known);
   throw ArgumentError(
       known.empty()
-          ? fmt::format("the model has no language codes, and so not '{}'", excerpt(code))
+          ? fmt::format("the model has no language codes, so '{}' cannot be used", excerpt(code))
           : fmt::format(
-                "unknown language code '{}'{}: the model knows {}", excerpt(code),
+                "unknown language code '{}'{}: the model supports {}", excerpt(code),
                 near.empty() ? "" : fmt::format(" (did you mean {}?)", fmt::join(near, " or ")),
                 list_names(known)));
 }
 
 constexpr std::string_view kTranslation = "translation_", kTo = "_to_";
 
-/// The languages of a task such as "translation_en_to_de"; empty for other tasks.
+/// Returns the languages of a task such as "translation_en_to_de", or nullopt for other tasks.
 std::optional<Languages> languages_of(const std::string& task) {
   const std::size_t to = task.find(kTo);
   if (!task.starts_with(kTranslation) || to == std::string::npos) return std::nullopt;
@@ -120,7 +121,7 @@ LanguageIds language_ids(const Tokenizer& tokenizer, const Languages& languages)
   });
   const std::vector<std::string> known = language_codes(tokenizer);
   if (!languages.source.empty() && ids.codes.empty() && !known.empty()) {
-    throw ArgumentError("the model takes the target language only: leave out the source language");
+    throw ArgumentError("the model accepts only a target language: leave out the source language");
   }
   if (!languages.source.empty() && ids.source < 0) unknown(languages.source, known);
   if (!languages.target.empty() && ids.target < 0 && ids.in_text.empty())
@@ -131,7 +132,7 @@ LanguageIds language_ids(const Tokenizer& tokenizer, const Languages& languages)
 LanguagePrefix language_prefix(const GenerationSettings& settings, const Languages& languages) {
   if (languages.source.empty() || languages.target.empty()) {
     throw ArgumentError(
-        "the model takes both languages in words: give the source and the target language");
+        "the model needs both languages in its prefix: give the source and the target language");
   }
   std::vector<std::string> known;
   for (const auto& [name, task] : settings.tasks) {
@@ -142,7 +143,7 @@ LanguagePrefix language_prefix(const GenerationSettings& settings, const Languag
     if (codes || task.prefix == prefix_of(languages)) return {.task = name};
   }
   if (!known.empty() && is_short(languages.source) && is_short(languages.target)) {
-    throw ArgumentError(fmt::format("the model does not translate {} to {}: it knows {}",
+    throw ArgumentError(fmt::format("the model does not translate {} to {}: it supports {}",
                                     excerpt(languages.source), excerpt(languages.target),
                                     list_names(known)));
   }
@@ -161,7 +162,7 @@ void LanguageIds::set_source_language(TokenIds& ids) const {
     *id = source;
     found = true;
   }
-  if (!found) throw ArgumentError("the tokenizer of the model adds no language code to texts");
+  if (!found) throw ArgumentError("the model's tokenizer does not add language codes to texts");
 }
 
 }  // namespace weft

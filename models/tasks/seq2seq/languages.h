@@ -1,5 +1,5 @@
-// The languages of multilingual translators. A model takes them as ids (mBART's "en_XX", Marian's
-// ">>fra<<") or in words (T5's "translate English to German: ").
+// Languages of multilingual translation models. They are specified as ids (mBART's "en_XX",
+// Marian's ">>fra<<") or in words (T5's "translate English to German: ").
 #pragma once
 
 #include <string>
@@ -13,33 +13,34 @@
 
 namespace WEFT_API weft {
 
-/// Returns the language codes that a tokenizer has ids for, in order of the ids: "en_XX", "de_DE",
-/// ... or, without the marks around them, "fra", "deu", ...; otherwise empty.
+/// Returns the language codes for which a tokenizer has ids, sorted by id. Examples are "en_XX" and
+/// "de_DE" or, for marked codes, "fra" and "deu" without the marks. Returns an empty list if there
+/// are none.
 std::vector<std::string> language_codes(const Tokenizer& tokenizer);
 
-/// Language ids and marks in inputs and outputs.
+/// The language ids and marks for inputs and outputs.
 struct LanguageIds {
-  /// Replaces the language code before or after a text by that of the source.
+  /// Replaces the language code before or after a text by the code of the source language.
   void set_source_language(TokenIds& ids) const;
   bool is_language(std::int64_t id) const;
 
-  std::int64_t source = -1, target = -1;  // -1: the default of the model, or given by `in_text`
+  std::int64_t source = -1, target = -1;  // -1: the model's default, or specified by `in_text`
   TokenIds codes = {};                    // ids of all languages
-  std::string in_text = {};               // put before every text: ">>fra<< "
+  std::string in_text = {};               // added before every text: ">>fra<< "
 };
-/// Returns the ids for two language codes. Throws ArgumentError for a code that the tokenizer does
-/// not have; the message suggests similar codes and lists all codes.
+/// Returns the ids for two language codes. If the tokenizer does not have a code, throws an
+/// ArgumentError that suggests similar codes and lists all codes.
 LanguageIds language_ids(const Tokenizer& tokenizer, const Languages& languages);
 
-/// Source and target language in words: one of the tasks of a model, or a prefix.
+/// Source and target language in words: a task of the model, or a prefix.
 struct LanguagePrefix {
   std::string task = {};
   std::string prefix = {};  // if there is no such task
 };
-/// Returns the task "translation_en_to_de" for the codes "en" and "de", and for "English" and
-/// "German" if the prefix of the task contains these names; else the usual prefix of such tasks,
-/// with the given names. Throws ArgumentError if a language is missing, and for codes without a
-/// task.
+/// Returns the task for two languages. For example, returns "translation_en_to_de" for the codes
+/// "en" and "de", and for "English" and "German" if the prefix of the task contains these names. If
+/// there is no such task, returns the standard prefix with the given names. Throws ArgumentError if
+/// a language is missing, or if there is no task for two codes.
 LanguagePrefix language_prefix(const GenerationSettings& settings, const Languages& languages);
 
 }  // namespace weft

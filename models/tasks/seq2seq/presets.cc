@@ -6,8 +6,8 @@ namespace weft {
 namespace {
 
 /// A small Transformer (Vaswani et al. 2017) with inner = 4 * width. Matrices are initialised with
-/// a standard deviation of 1 / sqrt(width), which models this narrow need. Norms come before the
-/// blocks; such models train without the long warmup that the order in the paper needs.
+/// a standard deviation of 1 / sqrt(width), which models this narrow need. The model is pre-norm,
+/// so it trains without the long warm-up that the post-norm order in the paper needs.
 EncoderDecoderConfig transformer(std::int64_t layers, std::int64_t width, std::int64_t heads) {
   EncoderDecoderConfig c;
   c.encoder_layers = c.decoder_layers = layers;
@@ -33,7 +33,7 @@ EncoderDecoderConfig reversal() {
   return c;
 }
 
-/// The paper's Adam (beta 0.9, 0.98) and schedule.
+/// Returns settings with the Adam betas (0.9, 0.98) and the schedule from the paper.
 TrainSettings recipe(std::int64_t steps, std::int64_t batch, double lr, std::int64_t warmup) {
   return {.steps = steps,
           .batch = batch,
@@ -49,15 +49,15 @@ TrainSettings recipe(std::int64_t steps, std::int64_t batch, double lr, std::int
           .save_every = steps / 5};
 }
 
-/// The learning rate decays to 0, so that at the end every string is reversed correctly.
+/// The learning rate decays to 0, so that the final model reverses every string correctly.
 TrainSettings reversal_training() {
   TrainSettings settings = recipe(2500, 2048, 2e-3, 200);
   settings.schedule = LearningRate::cosine;
   return settings;
 }
 
-/// Reduces the config of a family to a size that AdamW trains in minutes. Matrices and token
-/// embeddings are initialised as in transformer(), and norms come before the blocks.
+/// Reduces a family's config to a size that AdamW can train in minutes. Matrices and token
+/// embeddings are initialised as in transformer(), and the model is pre-norm.
 EncoderDecoderConfig small(EncoderDecoderConfig c) {
   c.encoder_layers = c.decoder_layers = 3;
   c.width = 128;
@@ -70,8 +70,8 @@ EncoderDecoderConfig small(EncoderDecoderConfig c) {
   return c;
 }
 
-/// T5 1.1 in small: gated, without dropout in pre-training. Parameters are initialised as in the
-/// paper: token embeddings with a standard deviation of 1, which the head then scales down. This
+/// A small T5 1.1: gated, without dropout in pre-training. Parameters are initialised as in the
+/// paper: token embeddings have a standard deviation of 1, and the head scales them down. This
 /// initialisation is designed for Adafactor.
 EncoderDecoderConfig t5_mini() {
   EncoderDecoderConfig c = small(EncoderDecoderConfig::t5());
@@ -82,9 +82,9 @@ EncoderDecoderConfig t5_mini() {
   return c;
 }
 
-/// Adafactor scales its steps by the size of the parameters that they change. With AdamW these
-/// token embeddings hardly change. If they are initialised smaller to suit AdamW, the perplexity of
-/// span corruption is a third higher after 800 steps (docs/seq2seq.md).
+/// Adafactor scales its steps by the magnitude of the parameters. With AdamW, these token
+/// embeddings hardly change. If they are initialised smaller to suit AdamW, the span-corruption
+/// perplexity is a third higher after 800 steps (docs/seq2seq.md).
 TrainSettings t5_training() {
   TrainSettings settings = recipe(2000, 4096, 0.03, 200);
   settings.optimizer = Optimizer::adafactor;
@@ -95,21 +95,22 @@ TrainSettings t5_training() {
 
 const std::vector<Preset<EncoderDecoderConfig>>& translator_presets() {
   static const std::vector<Preset<EncoderDecoderConfig>> presets = {
-      {"eng-swe", "English to Swedish from 25,000 pairs", translation(4000, 0.2),
+      {"eng-swe", "English to Swedish, trained on 25,000 pairs", translation(4000, 0.2),
        recipe(1500, 2048, 3e-3, 200)},
-      {"eng-swe-short", "the same, stopped after 600 of 1,500 steps", translation(4000, 0.2),
-       recipe(600, 2048, 3e-3, 200)},
-      {"eng-fra", "English to French from 5,000 short pairs", translation(1500, 0.3),
+      {"eng-swe-short", "same as eng-swe, but with 600 instead of 1,500 steps",
+       translation(4000, 0.2), recipe(600, 2048, 3e-3, 200)},
+      {"eng-fra", "English to French, trained on 5,000 short pairs", translation(1500, 0.3),
        recipe(500, 2048, 3e-3, 200)},
-      {"reversal", "reversing strings of 1 to 20 letters", reversal(), reversal_training()},
+      {"reversal", "reverses strings of 1 to 20 letters", reversal(), reversal_training()},
   };
   return presets;
 }
 
 const std::vector<Preset<EncoderDecoderConfig>>& denoising_presets() {
   static const std::vector<Preset<EncoderDecoderConfig>> presets = {
-      {"t5-mini", "T5 1.1 of 3 + 3 layers, width 128", t5_mini(), t5_training()},
-      {"bart-mini", "BART (norms as mBART's) of 3 + 3 layers, width 128",
+      {"t5-mini", "T5 1.1 with 3 encoder and 3 decoder layers, width 128", t5_mini(),
+       t5_training()},
+      {"bart-mini", "BART (norms as in mBART) with 3 encoder and 3 decoder layers, width 128",
        small(EncoderDecoderConfig::bart()), recipe(2000, 4096, 3e-3, 200)},
   };
   return presets;
@@ -123,8 +124,8 @@ const std::string& default_preset(DenoisingObjective objective) {
 
 const std::vector<Preset<EncoderDecoderConfig>>& translator_fine_tuning_presets() {
   static const std::vector<Preset<EncoderDecoderConfig>> presets = {
-      {"fine-tune", "with --from: the model is the one in the file", EncoderDecoderConfig{},
-       recipe(600, 2048, 1e-3, 100)},
+      {"fine-tune", "for fine-tuning with --from, which determines the model",
+       EncoderDecoderConfig{}, recipe(600, 2048, 1e-3, 100)},
   };
   return presets;
 }

@@ -10,19 +10,21 @@
 
 namespace WEFT_API weft {
 
-/// eng-swe, eng-swe-short, eng-fra, reversal. The vocabulary is the maximum number of pieces
-/// learned from the texts; reversal uses characters. TrainSettings::batch is the number of tokens
-/// on one side of a batch, padding included. validation_fraction is the share of distinct sources
-/// for validation, and the same share for testing.
+/// Returns the presets eng-swe, eng-swe-short, eng-fra and reversal. The vocabulary size is the
+/// maximum number of pieces learned from the texts; reversal uses characters. TrainSettings::batch
+/// is the number of tokens on one side of a batch, including padding. validation_fraction is the
+/// fraction of distinct sources that is held out for validation; the same fraction is held out for
+/// testing.
 const std::vector<Preset<EncoderDecoderConfig>>& translator_presets();
 
-/// Presets for pre-training: t5-mini, bart-mini. TrainSettings::batch is the number of tokens of
-/// the passages.
+/// Returns the presets for pre-training: t5-mini and bart-mini. TrainSettings::batch is the number
+/// of tokens in the passages.
 const std::vector<Preset<EncoderDecoderConfig>>& denoising_presets();
-/// The preset that is modelled on the paper of an objective.
+/// Returns the name of the preset that is based on the paper that introduced an objective.
 const std::string& default_preset(DenoisingObjective objective);
 
-/// Training settings for translators that start from trained weights, which determine the model.
+/// Returns training settings for translators that are initialised from trained weights. The weights
+/// determine the model.
 const std::vector<Preset<EncoderDecoderConfig>>& translator_fine_tuning_presets();
 
 }  // namespace weft

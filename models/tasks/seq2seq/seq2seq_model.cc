@@ -27,7 +27,7 @@ struct PairInputs {
   Value source, labels;
 };
 
-/// The programs of all models, trainable or not.
+/// The programs that all models have, trainable or not.
 struct BuiltPrograms {
   BuiltPrograms(const EncoderDecoder& model, const PairInputs& inputs, Precision precision,
                 SourceLocation loc)
@@ -36,7 +36,7 @@ struct BuiltPrograms {
         labels(inputs.labels),
         mask(not_equal(source, net.config().padding_id)) {
     const EncoderDecoderConfig& c = net.config();
-    // Folders may not specify these ids. Then the caller of generate() specifies the start.
+    // Some folders do not specify these ids. The caller of generate() must then pass the start ids.
     const bool knows_start =
         c.padding_id >= 0 && (c.start_id >= 0 || c.decoder_start == DecoderStart::last_label);
     if (knows_start) shifted = net.shift_right(labels);
@@ -105,8 +105,9 @@ const ModelLayout& Seq2SeqModel::file_layout() {
             .config(&Seq2SeqModel::config)
             .tokenizer(&Seq2SeqModel::tokenizer);
     all.plan_cache = 96;
-    // Files of the first versions do not record that character tokenizers have padding and end ids
-    // in front. Other tokenizers must have these ids only in models that Weft trained: see check().
+    // Files written by the first versions do not record that character tokenizers begin with
+    // padding and end ids. Other tokenizers are required to have these ids only in models trained
+    // by Weft; see check().
     all.parts.back().read = [](TrainedModel& model, const Attachment& part) {
       const Tokenizer read = PartValue<Tokenizer>::read(part);
       static_cast<Seq2SeqModel&>(model).tokenizer =
@@ -186,8 +187,7 @@ FolderModel folder_model_of(const Seq2SeqModel& model) {
   if (model.no_tokenizer.empty()) folder.tokenizer = model.tokenizer;
   folder.writing = FolderModel::Writing{.start_id = config.start_id, .settings = model.generation};
   if (!config.head_bias && config.positions != Seq2SeqPositions::relative_bias) {
-    // All transformers classes except those of T5 add a bias to the logits, which none of them
-    // trains.
+    // All transformers classes except T5 add a bias to the logits, but none of them trains it.
     config.head_bias = true;
     folder.weights = [vocab = config.target_vocab()](TensorMap weights) {
       weights["head.bias"] = Tensor::zeros(DType::f32, {1, vocab});
@@ -200,16 +200,16 @@ FolderModel folder_model_of(const Seq2SeqModel& model) {
 
 namespace {
 
-/// Generates the outputs of a model that Weft trained, as ids without texts.
+/// Generates the outputs of a model trained by Weft, as ids without texts.
 std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model,
                                      const std::vector<std::vector<std::int32_t>>& sources,
                                      const TranslateOptions& options) {
   if (options.batch < 1)
     throw ArgumentError(fmt::format("batch must be at least 1, not {}", options.batch));
   const Tokenizer& tokenizer = model.tokenizer;
-  // Texts are padded to a multiple of this and decoded with others of the same padded size. This
-  // keeps the number of plans small, and the length limit of an output does not depend on the other
-  // texts.
+  // Texts are padded to a multiple of this value and batched with texts of the same padded size.
+  // This keeps the number of plans small, and ensures that the length limit of an output does not
+  // depend on the other texts.
   constexpr std::int64_t kStep = 8;
   const std::int64_t longest = longest_text(model.config);
   std::vector<std::size_t> sizes;
@@ -268,11 +268,12 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
   return outputs;
 }
 
-/// Throws ArgumentError for a length penalty with one beam, which has no other scores to compare
-/// with.
+/// Throws ArgumentError if a length penalty is given with one beam, because there are no other
+/// scores to compare with.
 void check_penalty(const TranslateOptions& options, std::int64_t beams) {
   if (options.length_penalty && beams == 1)
-    throw ArgumentError("length_penalty applies to beam search: it needs at least two beams");
+    throw ArgumentError(
+        "length_penalty applies only to beam search: it requires at least two beams");
 }
 
 }  // namespace
@@ -346,7 +347,7 @@ CrossAttention cross_attention(Session& session, const Seq2SeqModel& model, std:
   };
   std::vector<std::int32_t> source_ids = model.tokenizer.encode_to_end(source),
                             target_ids = model.tokenizer.targets().encode_to_end(target);
-  // Generated text may have more ids when it is encoded again, especially if it contains incomplete
+  // Re-encoding generated text may produce more ids, especially if the text contains incomplete
   // characters.
   for (std::vector<std::int32_t>* ids : {&source_ids, &target_ids})
     ids->resize(static_cast<std::size_t>(std::min(std::ssize(*ids), longest_text(model.config))));

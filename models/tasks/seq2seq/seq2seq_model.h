@@ -1,5 +1,5 @@
-// An encoder-decoder that maps texts to texts, stored in one file: graph, programs, variables, and
-// the parts specific to this kind of model.
+// An encoder-decoder that maps texts to texts. It is stored in one file with its graph, programs,
+// variables and the parts that are specific to this model type.
 #pragma once
 
 #include <memory>
@@ -24,84 +24,87 @@
 namespace WEFT_API weft {
 
 /// An encoder-decoder that is trained on text pairs or pre-trained on plain text. Programs:
-///   train     over "source" and "labels", i32 [batch, source_length] and [batch, target_length],
-///             padded with the padding id and with -100: one whole training step, with label
-///             smoothing in its loss
-///   evaluate  over the same inputs, without dropout, the decoder fed with the preceding labels;
-///             "loss" is the mean over all labels that count, without label smoothing
+///   train     one complete training step, with label smoothing in the loss. The inputs are
+///   "source"
+///             i32 [batch, source_length], padded with the padding id, and "labels" i32 [batch,
+///             target_length], padded with -100.
+///   evaluate  the same inputs, with teacher forcing and without dropout; output "loss", the mean
+///             over all labels other than -100, without label smoothing
 ///   prompt, step, reorder_caches: decoding with caches (Seq2SeqPrograms)
-///   score     log-probabilities of given outputs (make_score_program). Files of the first versions
-///             lack this program.
-/// Models from Hugging Face folders have no "train", and "evaluate" only if the folder specifies
-/// the padding id and the start id of the decoder.
+///   score     log-probabilities of given outputs (make_score_program). Files written by the first
+///             versions lack this program.
+/// Models from Hugging Face folders have no "train". They have "evaluate" only if the folder
+/// specifies the padding id and the decoder's start id.
 struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
   EncoderDecoderConfig config;
   Tokenizer tokenizer;
-  /// The pre-training objective (denoising_task.h); empty for models trained on pairs.
+  /// The pre-training objective (denoising_task.h). Empty for models trained on pairs.
   std::optional<DenoisingOptions> denoising;
-  /// The generation settings of the model's authors, for models from folders. With them, texts are
-  /// encoded as the tokenizer specifies.
+  /// For models from folders, the generation settings of the model's authors. If they are set,
+  /// texts are encoded as the tokenizer specifies.
   std::optional<GenerationSettings> generation;
-  /// The reason why there is no tokenizer. Such a model works on ids only, and cannot be saved to a
-  /// file.
+  /// The reason why the model has no tokenizer. A model without a tokenizer works only on ids and
+  /// cannot be saved to a file.
   std::string no_tokenizer;
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
   Seq2SeqPrograms decoding() const;
-  /// Returns the ids that the embedding table has but the tokenizer does not, which must not be
-  /// generated. Empty if there is no tokenizer.
+  /// Returns the ids that are in the embedding table but not in the tokenizer and therefore must
+  /// not be generated. Returns an empty list if there is no tokenizer.
   TokenIds ids_without_text() const;
 };
 
-/// Builds a new model for the ids of tokenizer.with_ends(), not yet trainable; a Session will
-/// create its variables. Vocabulary, padding id and the start id of the decoder (the padding id,
-/// too) come from the tokenizer and replace those of `config`. `least_rows`: minimum number of rows
-/// of the embedding table, for weights to start from with more rows than there are ids. Throws
-/// ArgumentError as EncoderDecoder and with_ends().
+/// Builds a new model for the ids of tokenizer.with_ends(). The model is not yet trainable; a
+/// Session will create its variables. The vocabulary size, the padding id and the decoder's start
+/// id (which equals the padding id) are taken from the tokenizer and replace the values in
+/// `config`. `least_rows` is the minimum number of rows in the embedding table, for initial weights
+/// with more rows than there are ids. Throws ArgumentError under the same conditions as the
+/// EncoderDecoder constructor and with_ends().
 Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
                               const TrainSettings& settings, std::int64_t least_rows = 0,
                               SourceLocation loc = SourceLocation::current());
 
-/// Returns the encoder-decoder in a Hugging Face folder. Returns null if its class is not an
-/// encoder-decoder, or has no head that generates text. Throws ArgumentError for an unsupported
-/// config or unsupported generation settings, and for a tokenizer with more ids than the embedding
-/// table has rows; as hf::load_weights.
+/// Returns the encoder-decoder in a Hugging Face folder. Returns null if the model class is not an
+/// encoder-decoder or has no head for generating text. Throws ArgumentError if the config or the
+/// generation settings are not supported, or if the tokenizer has more ids than the embedding table
+/// has rows. Also throws the same exceptions as hf::load_weights.
 std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 
 /// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const Seq2SeqModel& model);
 
-/// Translates the texts, in order. The length of an output is limited to about twice the tokens of
-/// its text or, for models from folders, as their settings specify. The session must run the graph
-/// of the model with its store. Throws ArgumentError for options out of range and for languages
-/// that the model does not support, TextError for a text that the tokenizer cannot encode, or that
-/// exceeds the positions of the model if on_cut is not set.
+/// Translates the texts and returns the outputs in text order. The maximum length of an output is
+/// about twice the number of tokens in its text or, for models from folders, the length in their
+/// settings. The session must run the model's graph with its store. Throws ArgumentError if an
+/// option is out of range or the model does not support a language. Throws TextError if the
+/// tokenizer cannot encode a text, or if a text exceeds the model's positions and on_cut is not
+/// set.
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options = {});
-/// As translate(), with all details of the outputs.
+/// Same as translate(), but returns all details of the outputs.
 std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& model,
                                          const std::vector<std::string>& texts,
                                          const TranslateOptions& options = {});
 
-/// As translate(), for ids: returns the ids of the outputs. For models that Weft trained. Each
-/// source has the end id, as the tokenizer encodes texts.
+/// Same as translate(), but for ids; returns the output ids. For models trained by Weft. Each
+/// source must include the end id, as in texts encoded by the tokenizer.
 std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
                                     const std::vector<std::vector<std::int32_t>>& sources,
                                     const TranslateOptions& options = {});
 
-/// Maximum number of ids of a text on either side: the size of the table of learned positions;
-/// otherwise unlimited.
+/// Returns the maximum number of ids in a source or target text: the number of learned positions,
+/// or unlimited for other position encodings.
 std::int64_t longest_text(const EncoderDecoderConfig& config);
 
-/// Cross-attention of the decoder while it reads the translation of a text: for every layer, the
-/// probabilities [heads, target, source] of attention to the output of the encoder. Row i belongs
-/// to output i of the decoder, and shows which source tokens that token depends on. `source` and
-/// `target` are the tokens, end tokens included; longer texts are truncated to longest_text(). New
-/// values are added to the graph, so it must not be shared between threads.
+/// Cross-attention probabilities of the decoder for a given translation: [heads, target, source]
+/// for every layer. Row i belongs to output i of the decoder, and shows which source tokens the
+/// output attends to. `source` and `target` are the tokens, including end tokens; longer texts are
+/// truncated to longest_text(). Computing the probabilities adds values to the graph, so the graph
+/// must not be shared between threads.
 struct CrossAttention {
   std::vector<std::string> source, target;
   std::vector<Tensor> layers;

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// Returns true for T5 and mT5, which take their task in words, languages included.
+/// Returns true for T5 and mT5, whose task (including the languages) is specified in words.
 bool reads_prefixes(const Seq2SeqModel& model) {
   return model.generation && model.config.positions == Seq2SeqPositions::relative_bias;
 }
@@ -59,8 +59,8 @@ const Tokenizer& Seq2SeqWriter::tokenizer() const {
 
 std::int64_t Seq2SeqWriter::context() const {
   const Seq2SeqPositions positions = model_.config.positions;
-  // Models with sinusoidal positions that Weft trained read any length; folders specify the length
-  // that their model was trained with.
+  // Models with sinusoidal positions accept any length if Weft trained them; folders specify the
+  // length that the model was trained with.
   const bool bounded = positions == Seq2SeqPositions::learned ||
                        (positions == Seq2SeqPositions::sinusoidal && model_.generation);
   return bounded ? model_.config.context : std::numeric_limits<std::int64_t>::max();
@@ -74,7 +74,7 @@ TokenIds Seq2SeqWriter::encode(const Tokenizer& tokenizer, const std::string& te
     const auto encoded = tokenizer.encode_to_end(text);
     ids.assign(encoded.begin(), encoded.end());
   }
-  if (ids.empty()) throw DataError("it is empty: nothing can be encoded");
+  if (ids.empty()) throw DataError("it is empty: there is nothing to encode");
   return ids;
 }
 
@@ -121,7 +121,7 @@ std::vector<ContinuationScore> Seq2SeqWriter::score(const std::vector<TokenIds>&
                                                     const TokenIds& start) {
   if (!model_.has_program("score")) {
     throw FormatError(
-        "the model's file was written by an earlier version without scoring: weft train --resume "
+        "the model file was written by an earlier version without scoring: weft train --resume "
         "updates it");
   }
   return weft::score(session_, model_.program("score"), start, prompts, continuations);

@@ -1,4 +1,4 @@
-// Text generation with encoder-decoders: an output for every text.
+// Text generation with encoder-decoders, which produce an output for every text.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace WEFT_API weft {
 
-/// A text generator for an encoder-decoder, with optional source and target languages. The place of
-/// the target code depends on that of the source code. If the source code follows texts (mBART),
-/// outputs begin with the target code instead of the usual start id. If it precedes them
-/// (mBART-50), the target code follows the start id. A model from a folder follows its settings. If
-/// these specify no length, and for models that Weft trained, outputs have up to about twice as
-/// many tokens as their text.
+/// A text generator for encoder-decoders, with optional source and target languages. The position
+/// of the target code depends on the position of the source code. If the source code follows the
+/// text (mBART), outputs begin with the target code instead of the usual start id. If it precedes
+/// the text (mBART-50), the target code follows the start id. For models from folders, the model's
+/// settings apply. If they specify no length, and for models trained by Weft, outputs have at most
+/// about twice as many tokens as their text.
 class Seq2SeqWriter final : public TextGenerator {
  public:
-  /// Session and model must outlive the writer. The session must run the graph of the model with
-  /// its store. Throws ArgumentError for languages that the tokenizer does not have.
+  /// The session and the model must outlive the writer. The session must run the model's graph with
+  /// its store. Throws ArgumentError if the tokenizer does not have a language.
   Seq2SeqWriter(Session& session, const Seq2SeqModel& model, const Languages& languages = {});
 
   bool has_tokenizer() const override;
@@ -44,8 +44,8 @@ class Seq2SeqWriter final : public TextGenerator {
   Session& session_;
   const Seq2SeqModel& model_;
   LanguageIds languages_;
-  std::string language_prefix_;  // "translate English to German: "
-  /// Place of the target language id in outputs: none, as the start id, or after it.
+  std::string language_prefix_;  // for example "translate English to German: "
+  /// Position of the target language id in outputs: none, as the start id, or after the start id.
   enum class Target { none, start, after_start } target_ = Target::none;
 };
 

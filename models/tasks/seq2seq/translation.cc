@@ -28,13 +28,13 @@ constexpr const char* kReversal = "reversal";
 constexpr std::int64_t kStrings = 40000;
 constexpr std::int64_t kBeams = 4;
 
-/// The training data, split into its parts, and messages for users.
+/// The training, validation and test pairs, and notes for users.
 struct PairData {
   TextPairSplit split;
   std::string notes;
 };
 
-/// Reads the pairs of --pairs or, if no file is given, makes random strings and their reversals.
+/// Reads the --pairs file or, if it is not given, generates random strings and their reversals.
 PairData read_pairs(const OptionValues& options, const TrainSettings& settings) {
   PairData data;
   std::int64_t more_columns = 0;
@@ -42,9 +42,9 @@ PairData read_pairs(const OptionValues& options, const TrainSettings& settings) 
   const std::vector<TextPair> pairs =
       path.empty() ? reversal_pairs(kStrings, settings.seed) : read_text_pairs(path, &more_columns);
   if (more_columns > 0) {
-    data.notes =
-        fmt::format("columns   {} lines of {} have more than two columns: the others are ignored\n",
-                    grouped(more_columns), path);
+    data.notes = fmt::format(
+        "columns   {} lines in {} have more than two columns: the extra columns are ignored\n",
+        grouped(more_columns), path);
   }
   data.split = split_by_source(pairs, settings.validation_fraction, settings.seed);
   return data;
@@ -59,7 +59,7 @@ std::vector<std::string> texts_of(const std::vector<TextPair>& pairs) {
   return texts;
 }
 
-/// The size of the target texts, as far as the model reads them. Their end ids are counted, too.
+/// The size of the target texts after truncation. End ids are included.
 struct TargetSize {
   TargetSize(const std::vector<TextPair>& pairs, const Seq2SeqModel& model) {
     const Tokenizer targets = model.tokenizer.targets();
@@ -89,12 +89,13 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
     const TextPairSplit& s = data_.split;
     std::string text = data_.notes + describe_seq2seq(*model_);
     text += fmt::format(
-        "pairs     {} for training, {} for validation, {} for testing; no source is in two parts\n",
+        "pairs     {} for training, {} for validation, {} for testing; each source is in one set "
+        "only\n",
         grouped(std::ssize(s.train)), grouped(std::ssize(s.validation)),
         grouped(std::ssize(s.test)));
     if (batches_.cut_sources + batches_.cut_targets > 0) {
       text += fmt::format(
-          "cut       {} sources and {} targets truncated to the {} tokens that the model reads\n",
+          "cut       {} sources and {} targets truncated to {} tokens, the maximum for the model\n",
           grouped(batches_.cut_sources), grouped(batches_.cut_targets),
           grouped(longest_text(model_->config)));
     }
@@ -115,7 +116,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
   }
 
  private:
-  /// Metrics on the test set, which no choice was based on.
+  /// Returns metrics on the test set, which is not used to choose any settings.
   std::string test_figures(Session& session) {
     const std::vector<TextPair>& test = data_.split.test;
     const PairBatches pairs = make_pair_batches(encode_pairs(test, *model_), *model_);
@@ -135,7 +136,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
     constexpr std::size_t kSamples = 10;
     const std::size_t count = std::min(kSamples, cases.size());
     for (std::size_t i = 0; i < count; ++i) {
-      // Evenly spread over the test set, without its shortest and longest texts.
+      // Evenly spaced over the test set, without its shortest and longest texts.
       const std::size_t at = (2 * i + 1) * cases.size() / (2 * count);
       samples += fmt::format("\nsource    {}\nreference {}\ngreedy    {}\nbeams     {}\n",
                              cases[at].source, fmt::join(cases[at].references, " | "),
@@ -152,7 +153,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
                        corpus_bleu(greedy.outputs, greedy.references).signature, kBeams);
   }
 
-  /// A plot of the validation metric over the training steps.
+  /// Returns a plot of the validation metric over the training steps.
   std::string measures(const std::string& title) const {
     std::vector<PlotSeries> series;
     std::string measure;
@@ -166,8 +167,8 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
                          {.title = title + ": validation", .x_label = "step", .y_label = measure});
   }
 
-  /// A plot of the attention heads of the last layer in one translation, for a text of medium
-  /// length: short enough to be readable, long enough to be informative.
+  /// Returns a plot of the attention heads in the last layer for one translation. The text has
+  /// medium length, short enough to be readable and long enough to be informative.
   std::string attention(Session& session, const std::string& title) const {
     const TextPair& shown = data_.split.test[data_.split.test.size() / 2];
     const std::string output =
@@ -205,10 +206,11 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
         .id = "translation",
         .family = "seq2seq",
         .name = "translation",
-        .about = "train on text pairs, for example translations",
-        .help = {{"batch", "tokens per step, of sources or targets, padding included"},
+        .about = "train on text pairs, such as translations",
+        .help = {{"batch", "tokens per step on one side (sources or targets), including padding"},
                  {"validation_fraction",
-                  "share of the distinct sources for validation, and the same share for testing"}},
+                  "fraction of the distinct sources held out for validation; the same fraction is "
+                  "held out for testing"}},
         .plots = {kMeasure, kAttention},
         .folders = "encoder-decoders ...ForConditionalGeneration and ...MTModel",
         .uses = {Use::generate, Use::score, Use::translate},
@@ -219,11 +221,11 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
     TaskOptions options;
     options
         .file(kPairs,
-              "file to train on: source <tab> target on every line; some of the sources are for "
-              "validation, some for testing")
+              "file to train on: source <tab> target on every line; parts of it are held out for "
+              "validation and testing")
         .data();
     return add_tokenizer(
-        options, "bpe for both languages together, with the vocabulary size of the preset", true);
+        options, "bpe with a joint vocabulary for both languages, of the size in the preset", true);
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderDecoderConfig::fields(), kOwnFields};
@@ -245,11 +247,11 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
           "--pairs is required: the file to train on, source <tab> target on every line");
     }
     if (pairs && reversal)
-      throw ArgumentError("the preset reversal generates its own strings: leave out --pairs");
+      throw ArgumentError("the preset 'reversal' generates its own strings: leave out --pairs");
     for (const char* option : {kVocabOption, kTokenizerOption}) {
       if (args.options.has(option) && reversal) {
         throw ArgumentError(
-            fmt::format("the preset reversal uses a character tokenizer: leave out {}", option));
+            fmt::format("the preset 'reversal' uses a character tokenizer: leave out {}", option));
       }
     }
     const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
@@ -299,8 +301,8 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
       const Tokenizer& tokenizer = args.from->tokenizer();
       if (tokenizer.reads_characters()) {
         throw ArgumentError(
-            fmt::format("{} has a character tokenizer, as for reversed strings: text pairs need a "
-                        "model with a subword tokenizer",
+            fmt::format("{} has a character tokenizer, which is meant for reversing strings: text "
+                        "pairs need a model with a subword tokenizer",
                         args.from->source));
       }
       return {tokenizer};

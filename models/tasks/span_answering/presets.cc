@@ -5,8 +5,8 @@
 namespace weft {
 namespace {
 
-/// Has token types, which distinguish a question from its context, and a context length that is
-/// large enough for both.
+/// Returns a config with token types, which distinguish a question from its context, and with a
+/// context length that is sufficient for both.
 EncoderConfig mini() {
   EncoderConfig config = bert_mini();
   config.context = 256;
@@ -18,7 +18,7 @@ EncoderConfig mini() {
 
 const std::vector<Preset<EncoderConfig>>& span_answerer_presets() {
   static const std::vector<Preset<EncoderConfig>> presets = {
-      {"bert-mini", "3 layers of width 128; start it from a pre-trained model", mini(),
+      {"bert-mini", "3 layers, width 128; should be initialised from a pre-trained model", mini(),
        short_training(2000, 16, 5e-4, 200)},
       bert_base_fine_tuning(3e-5),
   };

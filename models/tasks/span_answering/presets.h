@@ -6,7 +6,7 @@
 
 namespace WEFT_API weft {
 
-/// Returns the presets. Their configs are used only without weights to start from.
+/// Returns the presets. Their configs are used only if there are no initial weights.
 const std::vector<Preset<EncoderConfig>>& span_answerer_presets();
 
 }  // namespace weft

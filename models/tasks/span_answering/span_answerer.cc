@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-/// Logit of impossible positions, far below all other logits.
+/// The logit of impossible positions, far below all other logits.
 constexpr double kImpossibleLogit = -1e9;
 
 }  // namespace
@@ -24,12 +24,13 @@ const FieldList<SpanReading>& SpanReading::fields() {
   static const auto list =
       FieldList<SpanReading>("the window options of question answering")
           .add("window", &SpanReading::window,
-               "maximum number of tokens of a window, question included (at most the context of "
+               "maximum number of tokens in a window, including the question (at most the context "
+               "of "
                "the model)")
           .add("stride", &SpanReading::stride,
-               "number of tokens that adjacent windows of a longer text share")
+               "number of tokens by which adjacent windows of a long text overlap")
           .add("answer_tokens", &SpanReading::answer_tokens,
-               "maximum number of tokens of an answer");
+               "maximum number of tokens in an answer");
   return list;
 }
 
@@ -81,7 +82,7 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
   const auto logits = [&](bool training) {
     return split_span(span(encoder(inputs, training).last_hidden_state));
   };
-  // An answer cannot start or end at padding: exclude padding from the softmax of the loss.
+  // An answer cannot start or end at padding, so exclude padding from the softmax in the loss.
   const auto in_row = [&](const Value& scores) {
     return where(inputs.attention_mask < 1, kImpossibleLogit, scores);
   };

@@ -1,4 +1,4 @@
-// Extractive question answering: an encoder that finds the span of a text that answers a question.
+// Extractive question answering: an encoder that finds the text span that answers a question.
 #pragma once
 
 #include <cstdint>
@@ -23,64 +23,64 @@
 
 namespace WEFT_API weft {
 
-/// Windows and answer lengths as stored in model files. AnswerOptions override them.
+/// Window and answer lengths, stored in model files. AnswerOptions override them.
 struct SpanReading {
   std::int64_t window = 384, stride = 128;
   std::int64_t answer_tokens = 30;
 
-  /// Throws ArgumentError that names the field, its value and the allowed values.
+  /// Throws an ArgumentError that names the field, its value and the allowed values.
   void check() const;
-  /// All fields with their help texts.
+  /// Returns all fields with their help texts.
   static const FieldList<SpanReading>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field.
+  /// Throws FormatError if a field is missing, unknown or of the wrong type.
   static SpanReading from_json(std::string_view json);
   friend bool operator==(const SpanReading&, const SpanReading&) = default;
 };
 
-/// An encoder of "[CLS] question [SEP] context [SEP]" and a linear layer with two logits per token,
-/// for the start and the end of the answer (BERT, Devlin et al. 2019, section 4.2). If the first
-/// token is predicted, the context does not contain the answer (section 4.3). Encoder parameters
-/// are named as in encoder.h; the linear layer is "span". Programs have the inputs "tokens" i32
-/// [batch, seq], "mask" i32 [batch, seq] (1 = token) and, if the encoder has token types,
-/// "token_types" i32 [batch, seq]:
+/// An encoder for "[CLS] question [SEP] context [SEP]", followed by a linear layer with two logits
+/// per token, for the start and the end of the answer (BERT, Devlin et al. 2019, section 4.2). If
+/// the first token is predicted, the context does not contain the answer (section 4.3). Encoder
+/// parameters are named as in encoder.h; the linear layer is "span". Programs have the inputs
+/// "tokens" i32 [batch, seq], "mask" i32 [batch, seq] (1 = token) and, if the encoder has token
+/// types, "token_types" i32 [batch, seq]:
 ///   train   one complete training step; also has the inputs "start_positions" and "end_positions"
 ///           i32 [batch]: the first and last token of the answer, or 0 if the row does not contain
 ///           the answer
 ///   answer  outputs "start" and "end" f32 [batch, seq]: logits, without dropout
-/// Models from folders have "answer" only.
+/// Models from folders have only "answer".
 struct SpanAnswerer : ModelKind<SpanAnswerer> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  std::optional<TextReading> reading;  // empty: without token types
-  SpanReading spans;                   // windows of the training data
+  std::optional<TextReading> reading;  // empty: no token types
+  SpanReading spans;                   // window settings used in training
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. The tokenizer determines the
-/// special ids around texts. Throws ArgumentError if `config` and `tokenizer` do not match, and as
-/// spans.check().
+/// special ids around texts. Throws ArgumentError if `config` does not match `tokenizer`. Also
+/// throws the same exceptions as spans.check().
 SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& tokenizer,
                                  const SpanReading& spans, const TrainSettings& settings);
 
-/// Returns the model in a Hugging Face folder with a class ...ForQuestionAnswering of an encoder,
-/// or null if the folder holds another class. Throws as read_folder_encoder.
+/// Returns the model in a Hugging Face folder if its class is an encoder ...ForQuestionAnswering,
+/// or null if the folder contains another class. Throws the same exceptions as read_folder_encoder.
 std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 
 /// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const SpanAnswerer& model);
 
-/// Returns the answers to every question, in the order of the questions. Answers are sorted by
-/// score, best first. The score of a span is the sum of the logits of its start and its end; all
-/// windows of the context are searched. Without options.no_answer, there is at least one answer if
-/// the context has a token. With it, the result for a question without an answer is a single Answer
-/// with `none` set. Windows of similar length share a batch. `session` runs the model's graph with
-/// its store. Throws TextError for a question that leaves no room for its context in a window, and
-/// for invalid UTF-8.
+/// Returns the answers to every question, in question order. Answers are sorted by score, best
+/// first. The score of a span is the sum of its start and end logits; all windows of the context
+/// are searched. If options.no_answer is empty, there is at least one answer unless the context has
+/// no tokens. If it is set, the result for a question without an answer is a single Answer with
+/// `none` set. Windows of similar length are batched together. `session` must run the model's graph
+/// with its store. Throws TextError if a question leaves no room for its context in a window, or if
+/// a text is not valid UTF-8.
 std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& model,
                                         std::span<const Question> questions,
                                         const AnswerOptions& options = {});

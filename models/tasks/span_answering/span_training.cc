@@ -23,7 +23,7 @@ namespace {
 /// Approximate cost of encoding one byte of text.
 constexpr double kNanosecondsPerByte = 100;
 
-/// A question with its windows and their targets.
+/// A question, its windows, and the targets for the windows.
 struct ReadQuestion {
   Question question;
   std::vector<SpanWindow> windows;
@@ -49,7 +49,7 @@ ReadQuestion read_question(const SpanAnswerer& model, const SquadData& data, std
   return read;
 }
 
-/// Calls visit(i) for the i-th of the given questions, for all of them, on all threads.
+/// Calls visit(i) for the index i of every given question, on all threads.
 template <class Visit>
 void for_questions(const SquadData& data, std::span<const std::int64_t> places, Visit&& visit) {
   std::size_t bytes = 0;
@@ -67,7 +67,7 @@ double cross_entropy_of(std::span<const float> logits, std::int32_t target) {
   return top + std::log(sum) - logits[static_cast<std::size_t>(target)];
 }
 
-/// Returns the inputs for a batch of rows.
+/// Returns the program inputs for a batch of rows.
 NamedTensors inputs_of(const SpanAnswerer& model, std::span<const SpanRow* const> rows) {
   std::vector<const TextRow*> texts;
   std::vector<std::int32_t> start, end;
@@ -115,7 +115,7 @@ SpanAnsweringScores score_spans(Session& session, const SpanAnswerer& model, con
                 [&](std::size_t i) { read[i] = read_question(model, data, places[i], i); });
   std::vector<Question> questions;
   std::vector<SpanWindow> windows;
-  std::vector<SpanTargets::Ends> ends;  // of each window
+  std::vector<SpanTargets::Ends> ends;  // one per window
   for (ReadQuestion& one : read) {
     questions.push_back(std::move(one.question));
     std::move(one.windows.begin(), one.windows.end(), std::back_inserter(windows));

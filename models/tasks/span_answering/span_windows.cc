@@ -15,7 +15,7 @@ namespace {
 /// Number of tokens per batch.
 constexpr std::int64_t kBatchTokens = 4096;
 
-/// Candidate answers from the windows of one context.
+/// Candidate answers from all windows of one context.
 struct Found {
   std::vector<Answer> candidates;
   /// Score of "no answer": the minimum over all windows.
@@ -40,7 +40,8 @@ void add_candidates(const SpanWindow& window, std::span<const float> start,
   }
 }
 
-/// Removes the whitespace that tokens may contain from both ends of the answer, and sets its text.
+/// Removes whitespace, which tokens may contain, from both ends of the answer, and sets the text of
+/// the answer.
 void trim(Answer& answer, std::string_view context) {
   constexpr std::string_view kBlank = " \t\r\n";
   const std::string_view part = context.substr(answer.begin, answer.end - answer.begin);
@@ -52,7 +53,7 @@ void trim(Answer& answer, std::string_view context) {
   answer.text = context.substr(answer.begin, answer.end - answer.begin);
 }
 
-/// Returns the best candidates that do not overlap, or the answer "none".
+/// Returns the best non-overlapping candidates, or the answer "none".
 std::vector<Answer> best_of(Found found, std::string_view context, const AnswerOptions& options) {
   std::vector<Answer>& all = found.candidates;
   std::stable_sort(all.begin(), all.end(),
@@ -95,13 +96,13 @@ std::vector<SpanWindow> span_windows(const TextReader& reader, std::size_t numbe
 }
 
 SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin, std::size_t end) {
-  // The part of the answer within a window: its tokens, and the bytes that they cover.
+  // The part of the answer within a window: the tokens, and the bytes that they cover.
   struct Part {
     SpanTargets::Ends ends;
     std::size_t begin = std::numeric_limits<std::size_t>::max(), end = 0;
   };
   std::vector<Part> parts;
-  Part whole;  // the bytes that tokens of any window cover: some bytes may belong to no token
+  Part whole;  // the bytes covered by tokens in any window; some bytes may belong to no token
   for (const SpanWindow& window : windows) {
     Part& part = parts.emplace_back();
     for (std::size_t i = 0; i < window.spans.size(); ++i) {

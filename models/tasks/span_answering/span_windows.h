@@ -1,4 +1,4 @@
-// Windows over long contexts, for question answering.
+// Windows over long contexts for question answering.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace WEFT_API weft {
 
-/// A question with a window of its context.
+/// A question and a window of its context.
 struct SpanWindow {
   std::size_t question;  // index of the question
   TextRow row;
-  std::vector<Span> spans;              // per token: its bytes in the context
+  std::vector<Span> spans;              // per token: its byte range in the context
   std::vector<std::int32_t> sequences;  // per token: 1 if it belongs to the context
 
   /// Returns true if token i is part of the context.
@@ -27,11 +27,11 @@ struct SpanWindow {
 };
 
 /// Returns all windows of a question. `number` is the index of the question. Throws ArgumentError
-/// as TextReader::windows.
+/// under the same conditions as TextReader::windows.
 std::vector<SpanWindow> span_windows(const TextReader& reader, std::size_t number,
                                      const Question& question, const SpanReading& how);
 
-/// Training targets for an answer, in each of the windows of one question.
+/// The training targets for an answer in each window of a question.
 struct SpanTargets {
   /// The first and last token of the answer in a window, or 0 and 0 ([CLS]) if the window does not
   /// contain the whole answer.
@@ -39,9 +39,9 @@ struct SpanTargets {
     std::int32_t start = 0, end = 0;
   };
   std::vector<Ends> ends;  // one per window
-  bool seen = false;       // true if at least one window contains the whole answer
+  bool seen = false;       // true if any window contains the whole answer
 };
-/// Returns the start and end targets for the answer at bytes [begin, end) of the context. If the
+/// Returns the start and end targets for an answer at bytes [begin, end) in the context. If the
 /// range is empty, all targets are [CLS].
 SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin, std::size_t end);
 
@@ -49,8 +49,8 @@ SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin,
 using LogitsCallback =
     std::function<void(std::size_t w, std::span<const float> start, std::span<const float> end)>;
 
-/// As answer(), for windows that were already made with the settings `how`. Fields of `options`
-/// that `how` also has are ignored. `on_logits` may be empty.
+/// Same as answer(), for windows that were already made with the settings `how`. The settings in
+/// `how` take precedence over `options`. `on_logits` may be empty.
 std::vector<std::vector<Answer>> answer_windows(Session& session, const SpanAnswerer& model,
                                                 std::span<const Question> questions,
                                                 std::span<const SpanWindow> windows,

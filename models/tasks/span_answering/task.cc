@@ -22,13 +22,14 @@ struct SquadParts {
   SquadData train, validation, test;
 };
 
-/// Reads the data. Without --validation, a share of the contexts of --data is held out for
-/// validation. Throws ArgumentError if no data were given, and as read_squad.
+/// Reads the data. Without --validation, a fraction of the --data contexts is held out for
+/// validation. Throws ArgumentError if no data were given. Also throws the same exceptions as
+/// read_squad.
 SquadParts read_parts(const OptionValues& values, const TrainSettings& settings) {
   if (!values.has(kData) && !values.has(kValidation) && !values.has(kTest))
     throw ArgumentError(kFilesRequired);
   const auto read = [&](const char* option) {
-    return read_squad(values.texts(option));  // returns no questions if there are no files
+    return read_squad(values.texts(option));  // empty if there are no files
   };
   SquadParts parts{read(kData), read(kValidation), read(kTest)};
   if (!values.has(kValidation)) {
@@ -95,7 +96,8 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
   }
 
  private:
-  /// The test set if there is one, or else the validation set. Throws DataError if it is empty.
+  /// Returns the test set if there is one, or else the validation set. Throws DataError if the set
+  /// is empty.
   const SquadData& held_out() const {
     const SquadData& found = parts_.test.size() > 0 ? parts_.test : parts_.validation;
     if (found.size() == 0) throw DataError("no question was held out in training");
@@ -113,11 +115,11 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
         .id = "span-answering",
         .family = "encoder",
         .name = "answer",
-        .about = "find the span of a text that answers a question",
-        .help = {{"batch", "windows of texts per step"},
+        .about = "question answering: find the text span that answers a question",
+        .help = {{"batch", "text windows per step"},
                  {"validation_fraction",
-                  "share of the texts of --data, with their questions, for validation if there is "
-                  "no --validation"}},
+                  "fraction of the --data texts (with their questions) held out for validation if "
+                  "there is no --validation"}},
         .folders = "encoders ...ForQuestionAnswering",
         .uses = {Use::answer, Use::embed}};
     return info;
@@ -125,12 +127,11 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(
-            kData,
-            "JSON files in the format of SQuAD 1.1 or 2.0: texts, questions, and the positions of "
-            "the answers")
-        .files(kValidation, "such files for validation (default: a share of --data)")
-        .files(kTest, "such files for a single evaluation at the end")
+        .files(kData,
+               "JSON files in SQuAD 1.1 or 2.0 format, with texts, questions and answer positions")
+        .files(kValidation,
+               "files for validation, in the same format (default: a fraction of --data)")
+        .files(kTest, "files for a single evaluation at the end, in the same format")
         .data();
     add_tokenizer(options, "bpe", true);
     return options.field_group(kGroup, SpanReading::fields());
@@ -186,8 +187,9 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   }
 
  private:
-  /// Returns the encoder of a new model: a new one, or the config and tokenizer of the weights to
-  /// start from. The embedding table of the latter may have more rows than the tokenizer has ids.
+  /// Returns the encoder for a new model: a new encoder, or the config and tokenizer of the initial
+  /// weights. The embedding table in the initial weights may have more rows than there are token
+  /// ids.
   static NewEncoder encoder_for(const TaskArguments& args, const EncoderConfig& preset,
                                 const SquadData& train) {
     const EncoderConfig base = base_config(preset, args);

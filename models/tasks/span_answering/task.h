@@ -5,7 +5,7 @@
 
 namespace WEFT_API weft {
 
-/// The task "answer": find the span of a text that answers a question.
+/// Returns the task "answer": find the text span that answers a question.
 const Task& span_answering_task();
 
 }  // namespace weft

@@ -21,19 +21,19 @@ const FieldList<ClassifierHead>& ClassifierHead::fields() {
   static const auto list =
       FieldList<ClassifierHead>("the head of a text classifier")
           .add("summary", &ClassifierHead::summary,
-               "vector of a text: a pooler over [CLS], or the mean or maximum over all tokens")
+               "how token vectors are pooled into one vector per text: by a pooler over [CLS], or "
+               "the mean or maximum over all tokens")
           .add("lower_case", &ClassifierHead::lower_case, "convert A to Z to lower case")
           .add("word_dropout", &ClassifierHead::word_dropout,
-               "share of the tokens of training texts that are replaced by the unknown token, "
-               "selected again in every step")
+               "fraction of training tokens that are replaced by the unknown token; sampled in "
+               "every step")
           .add("by_length", &ClassifierHead::by_length,
-               "batch training texts of similar length together, which saves padding")
+               "batch training texts of similar length together, which reduces padding")
           .added("members", &ClassifierHead::members,
-                 "number of equal parts of the features that are trained as separate classifiers; "
-                 "the prediction is their mean")
-          .added(
-              "pooler", &ClassifierHead::pooler,
-              "activation of the pooler over [CLS]; for weights from a folder, that of its class");
+                 "number of equal feature groups that are trained as separate classifiers; the "
+                 "prediction is their mean")
+          .added("pooler", &ClassifierHead::pooler,
+                 "activation of the pooler over [CLS]; weights from a folder determine it");
   return list;
 }
 

@@ -1,4 +1,4 @@
-// Options of a text classifier: preprocessing of texts, and the head on the encoder.
+// Options of a text classifier: text preprocessing, and the head of the encoder.
 #pragma once
 
 #include <cstdint>
@@ -10,43 +10,46 @@
 
 namespace WEFT_API weft {
 
-/// How the outputs of the encoder are reduced to one vector per text.
+/// How encoder outputs are pooled into one vector per text.
 enum class Summary : std::uint8_t {
   cls,   // BERT's pooler over the first token
   mean,  // the mean over all tokens
-  max,   // the maximum of every feature over all tokens
+  max,   // the per-feature maximum over all tokens
 };
 /// "cls", "mean", "max".
 ChoiceNames choice_names(Summary);
 
-/// The defaults are those of the BERT paper. They apply to model files without this part.
+/// Options of the head. The defaults are from the BERT paper and apply to model files without this
+/// part.
 struct ClassifierHead {
   Summary summary = Summary::cls;
   bool lower_case = false;  // convert A to Z to lower case
-  /// The probability that a token of a training text is replaced by the unknown token, sampled
-  /// independently in every step, so that no decision depends on a single word (Iyyer et al. 2015).
+  /// Probability that a token in a training text is replaced by the unknown token, sampled
+  /// independently in every step. Predictions then do not depend on single words (Iyyer et al.
+  /// 2015).
   double word_dropout = 0;
-  /// Training texts of similar length share a batch, which needs little padding. If false, batches
-  /// are random.
+  /// If true, training texts of similar length are batched together, which reduces padding. If
+  /// false, batches are random.
   bool by_length = false;
-  /// Number of equal parts that the vector of a text is split into. Each part is trained as a
-  /// separate classifier with its own loss; the prediction is the mean of their logits. If the
-  /// encoder does not mix the parts either (no layers, and a convolution with the same number of
-  /// groups), this is an ensemble, which has a lower error than a single model (Hansen and Salamon
+  /// Number of equal parts that the text vector is split into. Each part is trained as a separate
+  /// classifier with its own loss; the prediction is the mean of their logits. If the encoder does
+  /// not mix the parts either (it has no layers, and a convolution with the same number of groups),
+  /// the result is an ensemble, which has a lower error than a single model (Hansen and Salamon
   /// 1990).
   std::int64_t members = 1;
-  /// Activation of the pooler: tanh, as in BERT, or that of the transformers class of the folder
-  /// that the weights came from.
+  /// Activation of the pooler: tanh, as in BERT, or the activation in the transformers class of the
+  /// original folder.
   Activation pooler = Activation::tanh;
 
   /// Throws ArgumentError unless word_dropout is in [0, 1) and members is at least 1.
   void check() const;
-  /// All fields with their help texts.
+  /// Returns all fields with their help texts.
   static const FieldList<ClassifierHead>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
+  /// under the same conditions as check().
   static ClassifierHead from_json(std::string_view json);
-  /// Returns the text as it is passed to the tokenizer.
+  /// Returns the preprocessed text, which is passed to the tokenizer.
   std::string read(std::string_view text) const;
   friend bool operator==(const ClassifierHead&, const ClassifierHead&) = default;
 };

@@ -63,7 +63,7 @@ LbfgsResult minimise_lbfgs(const std::function<double(const Vector&, Vector&)>& 
     Vector d = direction(gradient, pairs);
     double slope = dot(d, gradient);
     if (!(slope < 0)) break;
-    // There is no curvature information in the first iteration: take a step of length at most 1.
+    // In the first iteration, there is no curvature information, so limit the step length to 1.
     double rate = pairs.empty() ? std::min(1.0, 1 / std::sqrt(dot(gradient, gradient))) : 1;
     Vector x, next(result.x.size());
     double value = 0;

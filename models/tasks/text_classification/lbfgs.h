@@ -1,5 +1,5 @@
 // Limited-memory BFGS (Nocedal 1980; Liu and Nocedal 1989). For smooth convex full-batch losses, it
-// needs tens of evaluations instead of the thousands of first-order methods.
+// needs tens of evaluations, while first-order methods need thousands.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace WEFT_API weft {
 
 struct LbfgsOptions {
   std::int64_t iterations = 200;  // maximum number of iterations
-  double tolerance = 1e-7;   // stop if no element of the gradient exceeds this (absolute value)
-  std::int64_t memory = 10;  // number of stored pairs of steps and gradient differences
+  double tolerance = 1e-7;        // stop if no gradient element has a larger absolute value
+  std::int64_t memory = 10;       // number of stored (step, gradient difference) pairs
 };
 
 struct LbfgsResult {
@@ -24,8 +24,9 @@ struct LbfgsResult {
 };
 
 /// Minimises f, starting at `start`. `evaluate` returns f(x) and writes the gradient, which has the
-/// size of x. The line search halves the step until f decreases sufficiently (Armijo condition). If
-/// no step satisfies the condition, the remaining error is rounding error, and the search ends.
+/// same size as x. The line search halves the step until f decreases sufficiently (Armijo
+/// condition). If no step satisfies the condition, the remaining error is due to rounding, and the
+/// minimisation ends.
 LbfgsResult minimise_lbfgs(const std::function<double(const std::vector<double>& x,
                                                       std::vector<double>& gradient)>& evaluate,
                            std::vector<double> start, const LbfgsOptions& options = {});

@@ -10,15 +10,15 @@ namespace {
 
 constexpr std::int64_t kMembers = 8;
 
-/// The config for training from scratch on a small data set, which a large model would memorise.
-/// This model is nearly linear at the start of training: word embeddings are not normalised, so
-/// that uninformative words keep small values. A convolution adds the meaning of a word in the
-/// context of its neighbours ("not good"), and every feature is reduced to its maximum over the
-/// tokens (Kim 2014). Half of all features and a fifth of the words are dropped. Attention and
-/// position embeddings reduced the accuracy, because they make it easier to memorise a small data
-/// set. The result of training on few texts depends strongly on the initial weights. Therefore,
-/// eight members with different initial weights and kernel sizes (1, 3 or 5 words) are trained in
-/// parallel; their mean has a lower error than a single member.
+/// Returns the config for training from scratch on a small data set, which a large model would
+/// memorise. The model is nearly linear at the start of training: word embeddings are not
+/// normalised, so that uninformative words keep small values. A convolution models words in the
+/// context of their neighbours ("not good"), followed by max pooling over the tokens (Kim 2014).
+/// Half of the features and a fifth of the words are dropped. Attention and position embeddings
+/// reduced the accuracy, because they make it easier to memorise a small data set. With few
+/// training texts, results depend strongly on the initial weights. Therefore, eight members with
+/// different initial weights and kernel sizes (1, 3 or 5 words) are trained in parallel; their mean
+/// has a lower error than a single member.
 EncoderConfig text_mini() {
   EncoderConfig config = convolution_mini();
   config.context = 128;
@@ -49,7 +49,7 @@ TrainSettings TextClassifierPreset::training_for(std::int64_t texts, std::int64_
 const std::vector<TextClassifierPreset>& text_classifier_presets() {
   static const std::vector<TextClassifierPreset> presets = {
       {{kFromTexts,
-        "8 convolutional models of width 64, trained from scratch; the number of steps depends on "
+        "8 convolutional models, width 64, trained from scratch; the number of steps depends on "
         "the data: about a minute for a few thousand sentences on two cores",
         text_mini(), text_mini_training(2400, 32)},
        {.summary = Summary::max,
@@ -58,7 +58,7 @@ const std::vector<TextClassifierPreset>& text_classifier_presets() {
         .by_length = true,
         .members = kMembers},
        true},
-      {{kFromWeights, "3 layers of width 128; trains in a minute or two on two cores", bert_mini(),
+      {{kFromWeights, "3 layers, width 128; trains in a minute or two on two cores", bert_mini(),
         short_training(220, 32, 5e-4, 55)}},
       {bert_base_fine_tuning(3e-5)},
   };

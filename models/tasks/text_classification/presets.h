@@ -13,8 +13,8 @@ namespace WEFT_API weft {
 
 struct TextClassifierPreset : Preset<EncoderConfig> {
   ClassifierHead head = {};
-  /// True if the number of steps depends on the data: 14 passes over the texts, but at most 12,800
-  /// steps or 3 passes, whichever is more, and at least 400 steps.
+  /// True if the number of steps depends on the data: 14 epochs, limited to 12,800 steps or 3
+  /// epochs (whichever is more), but at least 400 steps.
   bool steps_from_data = false;
 
   /// Returns the settings for `texts` training texts and `batch` texts per step.
@@ -22,7 +22,8 @@ struct TextClassifierPreset : Preset<EncoderConfig> {
 };
 
 /// Returns the presets. The first is for classifiers that are trained from scratch. The others have
-/// the names of pre-training presets; their configs are used only without weights to start from.
+/// the same names as pre-training presets; their configs are used only if there are no initial
+/// weights.
 const std::vector<TextClassifierPreset>& text_classifier_presets();
 
 }  // namespace weft

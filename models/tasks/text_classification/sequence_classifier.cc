@@ -37,14 +37,14 @@ std::int64_t max_tokens(const EncoderDecoderConfig& config) {
              : config.context;
 }
 
-/// Returns the config of a model, or nullopt if it is of another family.
+/// Returns the config of a model, or nullopt if the model belongs to another family.
 template <class Config>
 std::optional<Config> config_of(const hf::Model& model) {
   const auto* config = model.family ? std::get_if<Config>(&*model.family) : nullptr;
   return config == nullptr ? std::nullopt : std::optional(*config);
 }
 
-/// Returns the inputs for the rows of a batch.
+/// Returns the program inputs for a batch of rows.
 template <class Config>
 NamedTensors inputs_of(const SequenceClassifier<Config>& model,
                        const std::vector<std::vector<std::int32_t>>& rows) {
@@ -73,8 +73,8 @@ template <class Config>
 const ModelLayout& SequenceClassifier<Config>::file_layout() {
   using Self = SequenceClassifier<Config>;
   static const ModelLayout layout =
-      ModelLayout{.kind = kDecoder<Config> ? "text classifier over a decoder"
-                                           : "text classifier over an encoder-decoder",
+      ModelLayout{.kind = kDecoder<Config> ? "text classifier with a decoder"
+                                           : "text classifier with an encoder-decoder",
                   .programs = {"classify"},
                   .plan_cache = 64}
           .config(&Self::config)

@@ -18,9 +18,9 @@
 
 namespace WEFT_API weft {
 
-/// A transformers class ...ForSequenceClassification with a decoder (GPT-2, LLaMA), whose head
-/// reads the last token, or with an encoder-decoder (BART), whose head reads the last end-of-text
-/// token. It has one program:
+/// A text classifier of a transformers class ...ForSequenceClassification. With a decoder (GPT-2,
+/// LLaMA), the head uses the last token; with an encoder-decoder (BART), it uses the last
+/// end-of-text token. The model has one program:
 ///   classify  Output "log_probabilities" [batch, classes]. Inputs "tokens" and, for
 ///             encoder-decoders, "mask", both i32 [batch, seq]. The batch size is 1 for decoders
 ///             without a padding id.
@@ -29,24 +29,25 @@ struct SequenceClassifier : ModelKind<SequenceClassifier<Config>> {
   Config config;
   Tokenizer tokenizer;
   std::vector<std::string> classes;
-  GenerationSettings generation;  // for the special ids around a text, and the padding id
+  GenerationSettings generation;  // provides the padding id and the special ids around texts
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 using DecoderClassifier = SequenceClassifier<GptConfig>;
 using EncoderDecoderClassifier = SequenceClassifier<EncoderDecoderConfig>;
 
-/// Returns the classifier in a Hugging Face folder. Returns null if the folder holds no classifier
-/// of this family, or one for regression. Throws as Task::from_folder.
+/// Returns the classifier in a Hugging Face folder. Returns null if the folder contains no
+/// classifier of this family, or if the classifier is a regression model. Throws the same
+/// exceptions as Task::from_folder.
 template <class Config>
 std::unique_ptr<SequenceClassifier<Config>> sequence_classifier_of(const hf::Folder& folder,
                                                                    const FolderTokenizer& text);
 
-/// Returns the options.most most likely classes of every text, in the order of the texts. Texts of
-/// similar length share a batch. Throws TextError for a text that cannot be encoded or has no
-/// tokens, and for a text that is too long if options.on_cut is empty.
+/// Returns the `options.most` most likely classes for every text, in text order. Texts of similar
+/// length are batched together. Throws TextError if a text cannot be encoded or has no tokens, or
+/// if it is too long and options.on_cut is empty.
 template <class Config>
 std::vector<std::vector<ClassScore>> classify(Session& session,
                                               const SequenceClassifier<Config>& model,

@@ -1,5 +1,5 @@
-// Tasks of text classifiers with decoders and encoder-decoders, which exist as Hugging Face folders
-// only.
+// Tasks for text classifiers with decoders and encoder-decoders, which are supported only as
+// Hugging Face folders.
 #include "weft/models/tasks/common/untrained_task.h"
 #include "weft/models/tasks/text_classification/sequence_classifier.h"
 #include "weft/models/tasks/text_classification/task.h"

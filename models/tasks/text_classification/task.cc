@@ -21,12 +21,12 @@ namespace {
 
 constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
 constexpr const char *kTest = "--test", *kGroup = "Classifier";
-/// For more training texts, tuning the baseline can take longer than training the model.
+/// With more training texts, tuning the baseline can take longer than training the model.
 constexpr std::int64_t kMaxBaselineTexts = 20'000;
 constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
 
-/// Reads and splits the data. With --test, the training set is all of --data, or empty without
-/// --data, and the held-out set is read from the files of --test.
+/// Reads and splits the data. With --test, the training set is all of --data (empty if --data is
+/// not given), and the held-out set is read from the --test files.
 LabelledParts parts_of(const OptionValues& values) {
   if (!values.has(kTest)) return labelled_parts(values);
   for (const char* option : {"--held-out", "--test-fraction", "--split-seed"}) {
@@ -43,11 +43,13 @@ LabelledParts parts_of(const OptionValues& values) {
   const LabelledText train = labelled_data(values);
   std::vector<std::string> paths = values.texts("--data");
   paths.insert(paths.end(), test.begin(), test.end());
-  // Read all files together, so that they agree on the position and the numbering of the labels.
+  // Read all files together, so that the position and the numbering of labels are the same in all
+  // files.
   const LabelledText all = labelled_data(values, paths);
   if (all.names != train.names) {
-    throw DataError(fmt::format("the files of --test have the classes {}, those of --data have {}",
-                                fmt::join(all.names, ", "), fmt::join(train.names, ", ")));
+    throw DataError(
+        fmt::format("the --test files have the classes {}, but the --data files have {}",
+                    fmt::join(all.names, ", "), fmt::join(train.names, ", ")));
   }
   std::vector<std::int64_t> first(static_cast<std::size_t>(train.size()));
   std::vector<std::int64_t> last(static_cast<std::size_t>(all.size() - train.size()));
@@ -56,9 +58,9 @@ LabelledParts parts_of(const OptionValues& values) {
   return {all.subset(first), all.subset(last)};
 }
 
-/// Returns the report line of the baseline, a bag-of-words classifier trained on the same texts.
+/// Returns the report line for the baseline, a bag-of-words classifier trained on the same texts.
 std::string text_baseline_line(const LabelledParts& parts) {
-  constexpr const char* kWhat = "logistic regression on TF-IDF of words and word pairs";
+  constexpr const char* kWhat = "logistic regression on TF-IDF features of words and word pairs";
   if (parts.train.size() > kMaxBaselineTexts) {
     return no_baseline_line(
         kWhat, fmt::format("skipped for more than {} training texts", grouped(kMaxBaselineTexts)));
@@ -118,7 +120,7 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
   std::string held_out_;
 };
 
-/// Returns the settings of the preset for `texts` training texts, replaced by those in `given`.
+/// Returns the preset's settings for `texts` training texts, overridden by the settings in `given`.
 TrainSettings settings_for(const TextClassifierPreset& preset, const FieldTexts& given,
                            std::int64_t texts) {
   const auto batch = given.find("batch");
@@ -129,15 +131,15 @@ TrainSettings settings_for(const TextClassifierPreset& preset, const FieldTexts&
       given);
 }
 
-/// Returns the head options that belong to the weights to start from. Only the file of a classifier
-/// contains them; for other files they are the defaults, with the activation of the pooler.
+/// Returns the head options for the initial weights. Only classifier files contain head options.
+/// For other files, the result is the default options with the pooler activation of the weights.
 ClassifierHead head_of(const Pretrained& base) {
   ClassifierHead head;
   head.pooler = base.pooler;
   return base.head ? PartValue<ClassifierHead>::read(*base.head) : head;
 }
 
-/// Returns the training texts as they are passed to the tokenizer.
+/// Returns the preprocessed training texts, which are passed to the tokenizer.
 std::vector<std::string> read(const LabelledText& train, const ClassifierHead& head) {
   std::vector<std::string> texts;
   for (const std::string& text : train.texts) texts.push_back(head.read(text));
@@ -162,8 +164,8 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     add_labelled_data(options, "files with lines 'label <tab> text' or 'text <tab> label'");
     options
         .files(kTest,
-               "files with such lines to evaluate on; all of --data is then used for training "
-               "(default: a part of --data)")
+               "test files in the same format; all of --data is then used for training (default: a "
+               "part of --data)")
         .data();
     add_tokenizer(options, "bpe", true);
     return options.field_group(kGroup, ClassifierHead::fields(), {"pooler"});
@@ -178,8 +180,8 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     if (args.training.contains("validation_fraction")) {
       throw ArgumentError(
-          "--validation-fraction is for pre-training: --test-fraction and --held-out select the "
-          "held-out texts of a classifier");
+          "--validation-fraction is for pre-training: use --test-fraction and --held-out to select "
+          "the held-out texts for a classifier");
     }
     if (!args.options.has("--data")) throw ArgumentError(kDataRequired);
     LabelledParts parts = parts_of(args.options);

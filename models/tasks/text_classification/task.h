@@ -5,10 +5,10 @@
 
 namespace WEFT_API weft {
 
-/// Text classification with encoders.
+/// Returns the task for text classification with encoders.
 const Task& text_classification_task();
-/// Tasks of models that exist as Hugging Face folders only: ...ForSequenceClassification with a
-/// decoder, and with an encoder-decoder.
+/// Return the inference-only tasks for the Hugging Face classes ...ForSequenceClassification with a
+/// decoder and with an encoder-decoder.
 const Task& decoder_classification_task();
 const Task& encoder_decoder_classification_task();
 

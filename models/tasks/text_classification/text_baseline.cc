@@ -21,7 +21,7 @@ Tensor column(const std::vector<T>& values) {
   return Tensor::of({static_cast<std::int64_t>(values.size())}, values);
 }
 
-/// Returns the fold of every example. Folds are stratified: all have the same share of each class.
+/// Returns the fold of every example. Folds are stratified: all have the same class proportions.
 std::vector<int> folds_of(std::span<const std::int32_t> labels, int folds, std::uint64_t seed) {
   std::map<std::int32_t, std::vector<std::size_t>> classes;
   for (std::size_t i = 0; i < labels.size(); ++i) classes[labels[i]].push_back(i);
@@ -36,7 +36,7 @@ std::vector<int> folds_of(std::span<const std::int32_t> labels, int folds, std::
 
 }  // namespace
 
-/// The graph of loss and gradient, with its inputs.
+/// The graph that computes the loss and the gradient, and its inputs.
 struct LogisticRegression::Loss {
   Loss(const SparseRows& rows, std::span<const std::int32_t> labels, std::int64_t features,
        std::int64_t classes, int threads)
@@ -48,7 +48,7 @@ struct LogisticRegression::Loss {
     const Value weights = graph.input("weights", DType::f64, {features, classes});
     const Value biases = graph.input("biases", DType::f64, {classes});
     const Value l2 = graph.input("l2", DType::f64, {});
-    // Product of a sparse and a dense matrix: every entry adds a multiple of a row of the weights.
+    // Sparse-dense matrix product: every entry adds a multiple of a weight row.
     const Value products = take(weights, feature) * unsqueeze(value, 1);
     const Value scores =
         index_add(zeros(graph, DType::f64, {truth.size(0), classes}), row, products);

@@ -1,4 +1,4 @@
-// Baseline for text classifiers: logistic regression on bags of words.
+// Baseline for text classifiers: bag-of-words logistic regression.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace WEFT_API weft {
 
-/// Multinomial logistic regression. The loss is the mean cross-entropy + l2 / 2 * (sum of squared
-/// weights, without biases). Loss and gradient are computed by a graph in double precision and
-/// minimised with L-BFGS.
+/// Multinomial logistic regression. The loss is the mean cross-entropy plus l2 / 2 times the sum of
+/// squared weights, excluding biases. A graph computes the loss and the gradient in double
+/// precision, and L-BFGS minimises the loss.
 class LogisticRegression {
  public:
-  /// Labels are in [0, classes). Throws ArgumentError if the numbers of labels and rows differ, if
-  /// there are no rows, or if there are fewer than two classes.
+  /// Labels must be in [0, classes). Throws ArgumentError if the numbers of labels and rows differ,
+  /// if there are no rows, or if there are fewer than two classes.
   LogisticRegression(const SparseRows& rows, std::span<const std::int32_t> labels,
                      std::int64_t features, std::int64_t classes, int threads = 0);
   ~LogisticRegression();
@@ -28,9 +28,9 @@ class LogisticRegression {
   void fit(double l2);
   /// Returns the most likely class of every row.
   std::vector<std::int32_t> predict(const SparseRows& rows) const;
-  /// Weights [features, classes], then biases [classes].
+  /// Returns the weights [features, classes], followed by the biases [classes].
   const std::vector<double>& parameters() const { return parameters_; }
-  /// The largest absolute element of the gradient after fit(): a measure of convergence.
+  /// Returns the largest absolute gradient element after fit(), as a measure of convergence.
   double gradient() const { return gradient_; }
 
  private:
@@ -45,13 +45,13 @@ class LogisticRegression {
 struct TextBaseline {
   TfIdfOptions features;
   double l2 = 0;
-  double validation_accuracy = 0;  // of the chosen settings, over all folds
+  double validation_accuracy = 0;  // accuracy of the chosen settings over all folds
   std::int64_t tried = 0;          // number of settings that were compared
   ConfusionMatrix test;
 };
 /// Tunes the TF-IDF options and `l2` by cross-validation on `train`, trains with the best settings
-/// on all of `train`, and evaluates on `test`. Folds are stratified and depend on `seed`. Among
-/// settings with the same accuracy, the one with the larger l2 is chosen.
+/// on all of `train`, and evaluates on `test`. Folds are stratified and depend on `seed`. If
+/// several settings have the same accuracy, the largest l2 is chosen.
 TextBaseline tfidf_baseline(const LabelledText& train, const LabelledText& test,
                             std::uint64_t seed = 1, int folds = 4, int threads = 0);
 

@@ -36,7 +36,7 @@ TextRow row_of(const TextClassifier& model, const std::string& text) {
 }
 
 /// Applies word dropout: replaces tokens between [CLS] and [SEP] by the unknown token. The random
-/// numbers are a function of the seed, the step and the index of the row in its batch.
+/// numbers depend on the seed, the step and the index of the row in its batch.
 void drop_words(std::vector<std::int32_t>& row, const TextClassifier& model, std::int64_t step,
                 std::int64_t place) {
   if (model.head.word_dropout == 0) return;
@@ -59,8 +59,8 @@ LazyCache<TextRow> rows_of(const TextClassifier& model, const LabelledText& data
           }};
 }
 
-/// Returns the order of the examples in an epoch. It differs from the default of Epochs, because
-/// training runs that earlier versions started must be resumed with the same order.
+/// Returns the order of the examples in an epoch. It differs from the default order in Epochs,
+/// because training runs started by earlier versions must be resumed with the same order.
 Epochs::Order epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t epoch) {
   Epochs::Order order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -68,15 +68,15 @@ Epochs::Order epoch_order(std::int64_t count, std::uint64_t seed, std::uint32_t 
   return order;
 }
 
-/// The texts of every training step: the next ones of an epoch, or texts of similar length. For the
-/// latter, the texts of kSteps steps are sorted by length and split into batches, which are used in
-/// random order.
+/// Selects the texts for every training step: either the next texts in an epoch, or texts of
+/// similar length. In the latter case, the texts for kSteps steps are sorted by length and split
+/// into batches, which are used in random order.
 class StepTexts {
  public:
   StepTexts(const LabelledText& train, const TextClassifier& model)
       : train_(train), model_(model), epochs_(train.size(), model.settings.seed, epoch_order) {}
 
-  /// Throws ArgumentError as Epochs::examples.
+  /// Throws ArgumentError under the same conditions as Epochs::examples.
   Epochs::Order texts(const BatchPart& part) const {
     const std::int64_t batch = model_.settings.batch;
     if (!model_.head.by_length) return epochs_.examples(part, batch);
@@ -109,7 +109,7 @@ class StepTexts {
   MemoizedLast<std::int64_t, Epochs::Order> windows_;
 };
 
-/// Returns the predictions for texts; row(i) returns the input row of text i.
+/// Returns the predictions for texts. row(i) returns the input row for text i.
 std::vector<Classified> classify_rows(Session& session, const TextClassifier& model,
                                       std::span<const std::string> texts,
                                       const std::function<TextRow(std::size_t i)>& row) {
@@ -157,13 +157,14 @@ Evaluation evaluation_of(const TextClassifier& model, const std::vector<Classifi
            {"f1", matrix.classes() == 2 ? matrix.f1(1) : matrix.macro_f1()}}};
 }
 
-/// Scales the features of all members so that a linear layer of them computes the mean of the
-/// members' logits. Without scaling, it computes their sum.
+/// Scales the features of all members so that a linear layer computes the mean of the members'
+/// logits. Without scaling, it would compute their sum.
 Value mean_of_members(Value features, std::int64_t members) {
   return members == 1 ? features : features * (1.0 / static_cast<double>(members));
 }
 
-/// Returns a mask [members, 1, width]: 1 if the feature belongs to the member, else 0.
+/// Returns a mask [members, 1, width] that is 1 if the feature belongs to the member, and 0
+/// otherwise.
 Tensor features_of_members(std::int64_t width, std::int64_t members) {
   std::vector<float> own(static_cast<std::size_t>(members * width));
   const std::int64_t size = width / members;
@@ -171,8 +172,8 @@ Tensor features_of_members(std::int64_t width, std::int64_t members) {
   return Tensor::of({members, 1, width}, own);
 }
 
-/// Returns the mean loss over the members for features [batch, width]. Each member uses its part of
-/// the features only; all members share the bias.
+/// Returns the mean loss over the members for features [batch, width]. Each member uses only its
+/// part of the features; all members share the bias.
 Value members_loss(const Linear& classifier, Value features, Value labels,
                    const ClassifierHead& head, Reduction reduction) {
   if (head.members == 1) return label_loss(classifier(features), labels, reduction);
@@ -198,16 +199,16 @@ const ModelLayout& TextClassifier::file_layout() {
 
 void TextClassifier::check() const {
   check_vocabulary(config, tokenizer, reading);
-  // Models from folders may have a single label, which is present or absent.
+  // Models from folders may have a single label, which is either present or absent.
   if (classes.size() < 2 && !(reading && classes.size() == 1))
     throw ArgumentError(
         fmt::format("a classifier needs at least two classes, not {}", classes.size()));
   head.check();
   if (head.word_dropout > 0 && tokenizer.unk_id() < 0)
-    throw ArgumentError("word_dropout needs an unknown token, which the tokenizer lacks");
+    throw ArgumentError("word_dropout requires an unknown token, but the tokenizer has none");
   if (config.width % head.members != 0) {
-    throw ArgumentError(fmt::format("members must be a divisor of the width {}, not {}",
-                                    config.width, head.members));
+    throw ArgumentError(
+        fmt::format("members must be a divisor of width ({}), not {}", config.width, head.members));
   }
 }
 
@@ -278,10 +279,10 @@ FolderModel folder_model_of(const TextClassifier& model) {
     return folder;
   }
   const auto reject = [](const std::string& what) {
-    throw ArgumentError(fmt::format(
-        "no transformers classifier supports {}: its input is the unchanged text, and its head "
-        "uses the first token only",
-        what));
+    throw ArgumentError(
+        fmt::format("transformers classifiers do not support {}: their input is the unchanged "
+                    "text, and their head uses only the first token",
+                    what));
   };
   if (model.head.summary != Summary::cls)
     reject(fmt::format("summary = {}", choice_name(model.head.summary)));

@@ -22,42 +22,42 @@
 
 namespace WEFT_API weft {
 
-/// An encoder for sequence classification. The encoder's output is reduced to one vector per text
+/// An encoder for sequence classification. The encoder output is pooled into one vector per text
 /// (in BERT, by a pooler over the first token), followed by dropout and a linear layer. Encoder
 /// parameters are named as in encoder.h; those of the head are "pooler" (for Summary::cls) and
 /// "classifier". Programs have the inputs "tokens" i32 [batch, seq] and "mask" i32 [batch, seq] (1
 /// = token):
 ///   train     one complete training step; also has the input "labels" i32 [batch]
 ///   classify  output "log_probabilities" [batch, classes], without dropout
-/// Models from folders have "classify" only, with the head of their transformers class. In
-/// multi-label models, the probabilities of the labels are independent.
+/// Models from folders have only "classify", with the head of their transformers class. In
+/// multi-label models, label probabilities are independent.
 struct TextClassifier : ModelKind<TextClassifier> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  std::vector<std::string> classes;  // names
+  std::vector<std::string> classes;  // class names
   ClassifierHead head;
   std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
-/// `tokenizer` or `head` does not fit `config`, and for fewer than two classes.
+/// `tokenizer` or `head` does not match `config`, or if there are fewer than two classes.
 TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                      const std::vector<std::string>& classes,
                                      const TrainSettings& settings,
                                      const ClassifierHead& head = {});
 
-/// Returns the classifier in a Hugging Face folder with a class ...ForSequenceClassification of an
-/// encoder. Returns null if the folder holds no such model, or one for regression. Throws as
-/// read_folder_encoder.
+/// Returns the classifier in a Hugging Face folder if its class is an encoder
+/// ...ForSequenceClassification. Returns null if the folder contains another class or a regression
+/// model. Throws the same exceptions as read_folder_encoder.
 std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
                                                    const FolderTokenizer& text);
 
-/// Returns the model in Hugging Face layout. Throws ArgumentError if no transformers class has the
-/// head of the model.
+/// Returns the model in Hugging Face layout. Throws ArgumentError if no transformers class supports
+/// the model's head.
 FolderModel folder_model_of(const TextClassifier& model);
 
 /// The prediction for a text.
@@ -65,11 +65,11 @@ struct Classified {
   std::int32_t label = 0;                                          // the most likely class
   std::vector<double> probabilities = {}, log_probabilities = {};  // of every class
 };
-/// Returns the predictions for texts, in the same order. `session` runs the model's graph with its
-/// store. Throws as TextReader::rows.
+/// Returns the predictions for texts, in the same order. `session` must run the model's graph with
+/// its store. Throws the same exceptions as TextReader::rows.
 std::vector<Classified> classify(Session& session, const TextClassifier& model,
                                  std::span<const std::string> texts, const OnCut& on_cut = {});
-/// As above, in a new Session.
+/// As above, but creates a new Session.
 std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
                                  int threads = 0);
 
@@ -78,7 +78,7 @@ std::vector<Classified> classify(const TextClassifier& model, std::span<const st
 ConfusionMatrix confusion(Session& session, const TextClassifier& model, const LabelledText& data);
 
 /// Evaluates the model on labelled texts: mean loss, "accuracy" and "f1". With two classes, "f1" is
-/// that of the last class; with more classes, it is the mean over all classes.
+/// the F1 score of the last class; with more classes, it is the mean over all classes.
 Evaluation evaluate(Session& session, const TextClassifier& model, const LabelledText& data);
 
 /// Returns the training task. Training runs in epochs, which are shuffled independently.

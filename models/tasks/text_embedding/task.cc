@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Checks the modules that Sentence Transformers applies after the encoder. Throws ArgumentError
-/// for a module that changes vectors in a way that weft embed does not support.
+/// Checks the modules that Sentence Transformers applies after the encoder. Throws ArgumentError if
+/// a module transforms vectors in a way that weft embed does not support.
 void check_modules(const fs::path& file) {
   if (!fs::exists(file)) return;
   const auto modules = parse_json(read_text_file(file.string()), file.string());
@@ -30,16 +30,17 @@ void check_modules(const fs::path& file) {
     const std::string type =
         found != module.end() && found->is_string() ? found->get<std::string>() : std::string();
     const std::string name = type.substr(type.rfind('.') + 1);
-    // Normalize has no effect: weft embed scales vectors to length 1, unless that is turned off.
+    // Normalize can be ignored, because weft embed scales vectors to length 1 by default.
     if (name == "Transformer" || name == "Pooling" || name == "Normalize") continue;
-    throw ArgumentError(fmt::format(
-        "{}: the module \"{}\" is not supported, only Transformer, Pooling and Normalize",
-        file.string(), type));
+    throw ArgumentError(
+        fmt::format("{}: the module \"{}\" is not supported; supported modules are Transformer, "
+                    "Pooling and Normalize",
+                    file.string(), type));
   }
 }
 
-/// Returns the pooling of a Sentence Transformers folder; the mean if the folder does not specify
-/// it. Throws ArgumentError for pooling modes that are not supported.
+/// Returns the pooling in a Sentence Transformers folder, or the mean if the folder does not
+/// specify it. Throws ArgumentError if the pooling mode is not supported.
 TextPooling pooling_of(const fs::path& folder) {
   check_modules(folder / "modules.json");
   const fs::path file = folder / "1_Pooling" / "config.json";
@@ -63,7 +64,7 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
     static const TaskInfo info{.id = "text-embedding",
                                .family = "",
                                .name = "embed",
-                               .about = "compute vectors of texts",
+                               .about = "compute text embeddings",
                                .folders = "encoders of any other class",
                                .uses = {Use::embed}};
     return info;

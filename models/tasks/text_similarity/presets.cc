@@ -5,9 +5,10 @@
 namespace weft {
 namespace {
 
-/// The config for training from scratch on a few hundred pairs. The cosine of averaged word
-/// embeddings is already a good measure of similarity, and training it determines the weight of
-/// each word. The data do not suffice for more: attention and dropout both reduced the correlation.
+/// Returns the config for training from scratch on a few hundred pairs. The cosine of averaged word
+/// embeddings is already a good similarity measure, and training determines the weight of each
+/// word. There is not enough data for larger models: attention and dropout both reduced the
+/// correlation.
 EncoderConfig text_mini() {
   EncoderConfig config = convolution_mini();
   config.width = 256;
@@ -21,12 +22,12 @@ EncoderConfig text_mini() {
 const std::vector<SimilarityPreset>& text_similarity_presets() {
   static const std::vector<SimilarityPreset> presets = {
       {{kFromTexts,
-        "cosine similarity with a convolution of width 256, trained from scratch: half a minute on "
+        "cosine similarity with a convolution, width 256, trained from scratch: half a minute on "
         "two cores",
         text_mini(), short_training(300, 32, 1e-3, 50)},
        {.comparison = Comparison::cosine, .pooling = Pooling::mean}},
-      // Data sets with human scores are small, and without dropout a model soon memorises them.
-      {{kFromWeights, "3 layers of width 128; trains in a minute or two on two cores",
+      // Data sets with human scores are small, and models without dropout soon memorise them.
+      {{kFromWeights, "3 layers, width 128; trains in a minute or two on two cores",
         with_dropout(bert_mini()), short_training(300, 32, 5e-4, 50)}},
       {bert_base_fine_tuning(3e-5)},
   };

@@ -14,7 +14,7 @@ struct SimilarityPreset : Preset<EncoderConfig> {
 };
 
 /// Returns the presets. The first is for models that are trained from scratch. The configs of the
-/// others are used only without weights to start from.
+/// others are used only if there are no initial weights.
 const std::vector<SimilarityPreset>& text_similarity_presets();
 
 }  // namespace weft

@@ -17,29 +17,28 @@ ChoiceNames choice_names(Comparison) { return {"comparison", kComparisons}; }
 
 void SimilarityHead::check() const {
   if (comparison == Comparison::cosine && !pairs) {
-    throw ArgumentError("comparison cosine needs pairs of texts: use joint for single texts");
+    throw ArgumentError("comparison 'cosine' requires text pairs: use 'joint' for single texts");
   }
   if (static_cast<float>(low) < static_cast<float>(high)) return;
   throw ArgumentError(fmt::format(
-      "the highest score must be greater than the lowest in float32: they are {} and {}", high,
-      low));
+      "the highest score must be greater than the lowest score in float32, but they are {} and {}",
+      high, low));
 }
 
 const FieldList<SimilarityHead>& SimilarityHead::fields() {
   static const auto list =
       FieldList<SimilarityHead>("the head of a similarity model")
           .added("comparison", &SimilarityHead::comparison,
-                 "how two texts are compared: joint, in one row with a linear layer, or by the "
-                 "cosine of their vectors, as weft embed computes them")
+                 "how two texts are compared: joint = in one row, with a linear layer; cosine = by "
+                 "the cosine of their embeddings")
           .add("pooling", &SimilarityHead::pooling,
-               "vector that scores are computed from: [CLS] (for joint, through a pooler), or the "
-               "mean over all tokens")
-          .add("pairs", &SimilarityHead::pairs, "pairs of texts instead of single texts")
+               "how token vectors are pooled: [CLS] (for joint, with a pooler), or the mean over "
+               "all tokens")
+          .add("pairs", &SimilarityHead::pairs, "text pairs instead of single texts")
           .add("low", &SimilarityHead::low, "the lowest training score")
           .add("high", &SimilarityHead::high, "the highest training score")
-          .added(
-              "pooler", &SimilarityHead::pooler,
-              "activation of the pooler over [CLS]; for weights from a folder, that of its class");
+          .added("pooler", &SimilarityHead::pooler,
+                 "activation of the pooler over [CLS]; weights from a folder determine it");
   return list;
 }
 

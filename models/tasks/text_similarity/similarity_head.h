@@ -1,4 +1,4 @@
-// Options of the head of a similarity model.
+// Head options for similarity models.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace WEFT_API weft {
 
-/// How the outputs of the encoder are reduced to one vector.
+/// How encoder outputs are pooled into one vector.
 enum class Pooling : std::uint8_t {
-  cls,   // the first token; for Comparison::joint, BERT's pooler over it
+  cls,   // the first token; for Comparison::joint, followed by BERT's pooler
   mean,  // the mean over all tokens
 };
 /// "cls", "mean".
@@ -20,7 +20,7 @@ ChoiceNames choice_names(Pooling);
 
 /// How two texts are compared.
 enum class Comparison : std::uint8_t {
-  joint,   // both in one row, so that their tokens attend to each other, with a linear layer
+  joint,   // both in one row, so that their tokens attend to each other; scored by a linear layer
   cosine,  // each in a separate row; the cosine of their vectors (Reimers and Gurevych 2019)
 };
 /// "joint", "cosine".
@@ -30,19 +30,20 @@ struct SimilarityHead {
   Comparison comparison = Comparison::joint;
   Pooling pooling = Pooling::cls;
   bool pairs = true;  // false: single texts
-  /// The lowest and the highest training score; the model is trained on scores scaled to [0, 1].
+  /// The lowest and the highest training score. The model is trained on scores scaled to [0, 1].
   double low = 0, high = 1;
-  /// Activation of the pooler: tanh, as in BERT, or that of the transformers class of the folder
-  /// that the weights came from.
+  /// Activation of the pooler: tanh, as in BERT, or the activation in the transformers class of the
+  /// original folder.
   Activation pooler = Activation::tanh;
 
-  /// Throws ArgumentError unless low < high, also in float32, and for Comparison::cosine with
+  /// Throws ArgumentError unless low < high in float32, and if Comparison::cosine is used for
   /// single texts.
   void check() const;
-  /// All fields with their help texts.
+  /// Returns all fields with their help texts.
   static const FieldList<SimilarityHead>& fields();
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, ArgumentError as check().
+  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
+  /// under the same conditions as check().
   static SimilarityHead from_json(std::string_view json);
   friend bool operator==(const SimilarityHead&, const SimilarityHead&) = default;
 };

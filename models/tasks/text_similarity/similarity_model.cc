@@ -22,7 +22,7 @@ namespace weft {
 namespace {
 
 /// Returns true if the programs have the input "token_types". Encoders without token types, or with
-/// a single one like RoBERTa, distinguish two texts by [SEP] only.
+/// a single token type like RoBERTa, distinguish two texts only by [SEP].
 bool reads_token_types(const SimilarityModel& model) {
   if (model.reading) return model.reading->token_types;
   return model.head.pairs && model.head.comparison == Comparison::joint &&
@@ -51,8 +51,7 @@ std::function<Value(bool training)> joint_score(SimilarityModel& model) {
   };
 }
 
-/// Returns a function that computes the cosine of the vectors of two texts; it is 0 if a vector is
-/// zero.
+/// Returns a function that computes the cosine of two text vectors, which is 0 if a vector is zero.
 std::function<Value(bool training)> cosine_score(SimilarityModel& model) {
   constexpr double kLeast = 1e-24;
   Graph& graph = *model.graph;
@@ -139,8 +138,8 @@ std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
 
 namespace {
 
-/// Returns the encoder of a cosine model in Hugging Face layout, with the files in which Sentence
-/// Transformers stores modules and pooling.
+/// Returns the encoder of a cosine model in Hugging Face layout, including the Sentence
+/// Transformers files for modules and pooling.
 FolderModel vectors_folder(const SimilarityModel& model) {
   FolderModel folder = encoder_folder(model, {"Model"});
   folder.library.untrained = {"pooler."};
@@ -173,14 +172,14 @@ FolderModel folder_model_of(const SimilarityModel& model) {
   }
   if (head.pooling != Pooling::cls) {
     throw ArgumentError(
-        fmt::format("no transformers regression model supports pooling = {}: its head uses the "
-                    "first token only",
+        fmt::format("transformers regression models do not support pooling = {}: their head uses "
+                    "only the first token",
                     choice_name(head.pooling)));
   }
   folder.library.problem_type = "regression";
   folder.library.pooler = head.pooler;
   folder.weights = [head](TensorMap weights) {
-    // In transformers, the output of the head is the score itself, in the scale of the data.
+    // In transformers, the head output is the score itself, on the scale of the data.
     const auto range = static_cast<float>(head.high - head.low);
     const auto low = static_cast<float>(head.low);
     const auto scaled = [&](const std::string& name, float added) {

@@ -1,4 +1,4 @@
-// An encoder that scores pairs of texts, for example by similarity, or single texts.
+// An encoder that scores text pairs, for example by similarity, or single texts.
 #pragma once
 
 #include <memory>
@@ -22,11 +22,12 @@ namespace WEFT_API weft {
 /// A model that compares two texts in one of two ways.
 ///
 /// Comparison::joint encodes "[CLS] first [SEP] second [SEP]" in one row (BERT, Devlin et al. 2019,
-/// section 4.1), so that the tokens of each text attend to those of the other. Pooling, dropout and
-/// a linear layer to one number follow. Encoder parameters are named as in encoder.h; those of the
-/// head are "pooler" (if the first token is pooled) and "score". Programs have the inputs "tokens"
-/// i32 [batch, seq], "mask" i32 [batch, seq] (1 = token) and, for pairs if the encoder has at least
-/// two token types, "token_types" i32 [batch, seq].
+/// section 4.1), so that the tokens of each text attend to the tokens of the other. This is
+/// followed by pooling, dropout and a linear layer with a single output. Encoder parameters are
+/// named as in encoder.h; those of the head are "pooler" (if the first token is pooled) and
+/// "score". Programs have the inputs "tokens" i32 [batch, seq] and "mask" i32 [batch, seq] (1 =
+/// token). For pairs, if the encoder has at least two token types, they also have the input
+/// "token_types" i32 [batch, seq].
 ///
 /// Comparison::cosine encodes each text separately as "[CLS] text [SEP]" and computes the cosine of
 /// the pooled vectors (Sentence-BERT, Reimers and Gurevych 2019, section 3). The head has no
@@ -45,38 +46,39 @@ struct SimilarityModel : ModelKind<SimilarityModel> {
   SimilarityHead head;
   std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
-/// `config` and `tokenizer` do not match, and as head.check().
+/// `config` does not match `tokenizer`. Also throws the same exceptions as head.check().
 SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const SimilarityHead& head, const TrainSettings& settings);
 
-/// Returns the model in a Hugging Face folder that predicts a number for pairs of texts: a class
-/// ...ForSequenceClassification of an encoder with one label and the problem type "regression".
-/// Returns null if the folder holds another model. The model has the programs "evaluate" and
-/// "score" only; scores are the outputs of the head, unscaled. Throws as read_folder_encoder.
+/// Returns the model in a Hugging Face folder if it predicts a score for text pairs: its class must
+/// be an encoder ...ForSequenceClassification with one label and the problem type "regression".
+/// Returns null if the folder contains another model. The result has only the programs "evaluate"
+/// and "score"; scores are the unscaled head outputs. Throws the same exceptions as
+/// read_folder_encoder.
 std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
 
 /// Returns the model in Hugging Face layout: for Comparison::joint, a regression model with scores
-/// in the scale of the data; for Comparison::cosine, the encoder with the pooling files of Sentence
-/// Transformers. Throws ArgumentError if no transformers class has the head of the model.
+/// on the scale of the data; for Comparison::cosine, the encoder with the pooling files of Sentence
+/// Transformers. Throws ArgumentError if no transformers class supports the model's head.
 FolderModel folder_model_of(const SimilarityModel& model);
 
-/// The input rows of a line: one row, or two for Comparison::cosine with pairs.
+/// The input rows for a data line: one row, or two for Comparison::cosine with pairs.
 using SimilarityRows = std::vector<TextRow>;
-/// Returns the input rows of a line; long texts are truncated. Throws FormatError for invalid
-/// UTF-8.
+/// Returns the input rows for `line`. Texts that exceed the model's context are truncated. Throws
+/// FormatError if a text is not valid UTF-8.
 SimilarityRows similarity_rows(const SimilarityModel& model, const ScoredPair& line);
-/// Returns the inputs of all programs for several lines, without the targets.
+/// Returns the program inputs for several lines, without the targets.
 NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const SimilarityRows> lines);
 
-/// Returns the encoder without its head. For Comparison::cosine, its default vectors are those that
-/// the model compares.
+/// Returns the encoder without its head. For Comparison::cosine, its default pooling produces the
+/// vectors that the model compares.
 std::unique_ptr<TextEncoder> similarity_text_encoder(const SimilarityModel& model);
 
 }  // namespace weft

@@ -17,13 +17,13 @@
 namespace weft {
 namespace {
 
-/// Returns the input rows of line i.
+/// Returns the input rows for line i.
 using RowOf = std::function<SimilarityRows(std::size_t i)>;
 
 using Places = std::span<const std::size_t>;
 
-/// Runs a program on all lines, in batches of similar length. `inputs` returns the inputs for the
-/// lines with the given indices; `use` is called with the results for these lines.
+/// Runs a program on all lines, in batches of similar length. `inputs` returns the program inputs
+/// for the lines with the given indices; `use` is called with the results for these lines.
 void over_lines(Session& session, const Program& program, std::span<const ScoredPair> lines,
                 const std::function<NamedTensors(Places)>& inputs,
                 const std::function<void(const Results&, Places)>& use) {
@@ -74,7 +74,7 @@ Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const S
         mean.add(results["loss"].item<float>(), static_cast<double>(places.size()));
       });
   const double loss = mean.value();
-  // The correlations of scores that are not finite are undefined; the loss reports the problem.
+  // Correlations are undefined if scores are not finite. The loss then shows the problem.
   if (!std::isfinite(loss)) return {loss, {}};
   return {loss, correlations(scores, data.scores())};
 }

@@ -11,15 +11,16 @@
 
 namespace WEFT_API weft {
 
-/// Returns the scores that the model predicts for the lines, in the scale of the data. The scores
-/// in `lines` are ignored. `session` runs the model's graph with its store. Throws as
-/// similarity_inputs().
+/// Returns the scores that the model predicts for the lines, on the scale of the data. The scores
+/// in `lines` are ignored. `session` must run the model's graph with its store. Throws the same
+/// exceptions as similarity_inputs().
 std::vector<double> score_pairs(Session& session, const SimilarityModel& model,
                                 std::span<const ScoredPair> lines);
 
-/// Returns the correlations of predicted and expected scores: the metrics "pearson" and "spearman".
-/// The scales of the scores do not matter. If all predicted scores are equal, the correlations are
-/// 0. If all expected scores are equal, correlations are undefined, and no metrics are returned.
+/// Returns the correlations between predicted and expected scores: the metrics "pearson" and
+/// "spearman", which do not depend on the scale of the scores. If all predicted scores are equal,
+/// the correlations are 0. If all expected scores are equal, the correlations are undefined, and no
+/// metrics are returned.
 std::vector<Metric> correlations(std::span<const double> scores, std::span<const double> expected);
 
 /// Evaluates the model on scored lines: the mean loss and correlations().
@@ -31,8 +32,8 @@ Evaluation evaluate(Session& session, const SimilarityModel& model, const Scored
 TrainTask similarity_task(Session& session, const SimilarityModel& model, const ScoredPairs& train,
                           const ScoredPairs* held_out);
 
-/// Returns the scores of a baseline that does not use training scores: for every pair of `data`,
-/// the cosine of the TF-IDF vectors of both texts. Word weights are computed from all texts of
+/// Returns the scores of a baseline that does not use training scores: for every pair in `data`,
+/// the cosine of the TF-IDF vectors of both texts. Word weights are computed from all texts in
 /// `train`.
 std::vector<double> tfidf_cosines(const ScoredPairs& train, const ScoredPairs& data);
 

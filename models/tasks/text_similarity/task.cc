@@ -25,16 +25,16 @@ struct SimilarityParts {
   ScoredPairs train, validation, test;
 };
 
-/// Throws DataError if `part` is not empty and has single texts instead of pairs, or vice versa.
+/// Throws DataError if `part` contains single texts but pairs are expected, or vice versa.
 void check_form(const ScoredPairs& part, bool pairs, const char* what) {
   if (part.size() > 0 && part.pairs != pairs) {
-    throw DataError(fmt::format("{} has lines with {}, but lines with {} are expected", what,
+    throw DataError(fmt::format("{} has lines with {}, but expected lines with {}", what,
                                 part.pairs ? "two texts" : "one text",
                                 pairs ? "two texts" : "one text"));
   }
 }
 
-/// Reads the data. Without --validation, a share of --data is held out for validation.
+/// Reads the data. Without --validation, a fraction of --data is held out for validation.
 SimilarityParts read_parts(const OptionValues& options, const TrainSettings& settings) {
   const auto read = [&](const char* option) {
     return options.has(option) ? read_scored_pairs(options.texts(option)) : ScoredPairs();
@@ -54,7 +54,7 @@ void check_forms(const SimilarityParts& parts, bool pairs) {
   check_form(parts.test, pairs, kTest);
 }
 
-/// Returns the head of the weights to start from, or else that of the preset.
+/// Returns the head options of the initial weights if there are any, or else of the preset.
 SimilarityHead default_head(const SimilarityPreset& preset, const TaskArguments& args,
                             const ScoredPairs& train) {
   SimilarityHead head = preset.head;
@@ -62,12 +62,12 @@ SimilarityHead default_head(const SimilarityPreset& preset, const TaskArguments&
     head = PartValue<SimilarityHead>::read(*args.from->similarity);
   else if (args.from)
     head.pooler = args.from->pooler;
-  // Single texts are not compared.
+  // The cosine comparison requires two texts.
   if (!train.pairs) head.comparison = Comparison::joint;
   return head;
 }
 
-/// Returns `base_head` with the given options, and with the form and the score range of the
+/// Returns `base_head` with the given options, and with `pairs` and the score range set from the
 /// training lines. Throws DataError if all scores are equal.
 SimilarityHead head_for(const SimilarityHead& base_head, const TaskArguments& args,
                         const ScoredPairs& train) {
@@ -75,7 +75,7 @@ SimilarityHead head_for(const SimilarityHead& base_head, const TaskArguments& ar
   const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
   if (!(static_cast<float>(*low) < static_cast<float>(*high))) {
     throw DataError(
-        fmt::format("all {} training lines have the score {}: training needs different scores",
+        fmt::format("all {} training lines have the score {}: training requires different scores",
                     train.size(), *low));
   }
   SimilarityHead head = base_head;
@@ -151,11 +151,12 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
   }
 
  private:
-  /// The test set if there is one, or else the validation set. Neither is used in training steps,
-  /// and the test set is not used to choose settings either. Throws DataError if the set is empty.
+  /// Returns the test set if there is one, or else the validation set. Neither is used in training
+  /// steps, and the test set is not used for choosing settings either. Throws DataError if the set
+  /// is empty.
   const ScoredPairs& held_out() const {
     const ScoredPairs& found = parts_.test.size() > 0 ? parts_.test : parts_.validation;
-    if (found.size() == 0) throw DataError("no line of the data was held out in training");
+    if (found.size() == 0) throw DataError("no line was held out in training");
     return found;
   }
 
@@ -172,10 +173,11 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
         .id = "text-similarity",
         .family = "encoder",
         .name = "similarity",
-        .about = "score pairs of texts, or single texts",
-        .help = {{"batch", "pairs (or texts) per step"},
-                 {"validation_fraction",
-                  "share of the lines of --data for validation if there is no --validation"}},
+        .about = "predict scores for text pairs or single texts",
+        .help =
+            {{"batch", "text pairs (or single texts) per step"},
+             {"validation_fraction",
+              "fraction of the --data lines held out for validation if there is no --validation"}},
         .folders = "encoders ...ForSequenceClassification for regression",
         .uses = {Use::embed},
         .loss_unit = "squared error of scores scaled to [0, 1]"};
@@ -186,8 +188,10 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
     options
         .files(kData,
                "files to train on, with lines 'score <tab> text <tab> text' or 'score <tab> text'")
-        .files(kValidation, "files with such lines for validation (default: a share of --data)")
-        .files(kTest, "files with such lines for a single evaluation at the end (default: none)")
+        .files(kValidation,
+               "files for validation, in the same format (default: a fraction of --data)")
+        .files(kTest,
+               "files for a single evaluation at the end, in the same format (default: none)")
         .data();
     add_tokenizer(options, "bpe", true);
     return options.field_group(kGroup, SimilarityHead::fields(),
@@ -213,16 +217,16 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
         text_similarity_presets(),
         args.preset.empty() ? default_encoder_preset(args.from.has_value()) : args.preset);
     preset.training = chosen_settings(preset.training, args.training);
-    // The model file records the fraction, and later evaluations hold out the same lines of --data.
-    // With --validation, no lines of --data are held out.
+    // The fraction is stored in the model file, so that later evaluations hold out the same --data
+    // lines. With --validation, no --data lines are held out.
     if (args.options.has(kValidation)) preset.training.validation_fraction = 0;
     SimilarityParts parts = read_parts(args.options, preset.training);
     const SimilarityHead head =
         head_for(default_head(preset, args, parts.train), args, parts.train);
     check_forms(parts, head.pairs);
     EncoderConfig base = base_config(preset.model, args);
-    // Pairs in one row need token types, which presets for single texts lack. Encoders that were
-    // trained without token types keep their config.
+    // Pairs in one row need token types, but the presets are for single texts and have none.
+    // Encoders that were trained without token types keep their config.
     if (head.pairs && head.comparison == Comparison::joint && !args.from)
       base.token_types = std::max<std::int64_t>(base.token_types, 2);
     const auto [config, tokenizer, notes] =

@@ -1,4 +1,4 @@
-// Similarity scores of pairs of texts, or scores of single texts: weft train encoder --task
+// Similarity scores for text pairs, or scores for single texts: weft train encoder --task
 // similarity.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace WEFT_API weft {
 
-/// The task "similarity": predict a score for every pair of texts, or for every text.
+/// Returns the task "similarity": predict a score for every text pair or every single text.
 const Task& text_similarity_task();
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// Tag of unknown words, and of words that are mostly outside of spans.
+/// The tag for unknown words and for words that are usually outside of spans.
 constexpr std::string_view kUnknownTag = "O";
 
 }  // namespace

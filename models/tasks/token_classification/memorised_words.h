@@ -1,4 +1,4 @@
-// Baseline for taggers: memorised tags of words.
+// Baseline for taggers: memorised word tags.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace WEFT_API weft {
 
-/// A tagger that assigns to every word its most frequent tag in the training sentences, independent
-/// of the context. In case of a tie, the alphabetically first tag is used. Words that are not in
-/// the training sentences get "O".
+/// A tagger that assigns to every word its most frequent tag in the training sentences, regardless
+/// of context. Ties are resolved by using the alphabetically first tag. Words that do not occur in
+/// the training sentences get the tag "O".
 class MemorisedWords {
  public:
-  /// `fold_case`: convert A to Z to lower case.
+  /// If `fold_case` is set, A to Z are converted to lower case.
   MemorisedWords(std::span<const TaggedSentence> train, bool fold_case);
 
   /// Returns a tag for every word.
@@ -31,17 +31,17 @@ class MemorisedWords {
   std::string read(std::string_view word) const;
 
   bool fold_case_;
-  std::map<std::string, std::string, std::less<>> tags_;  // "O" is left out
+  std::map<std::string, std::string, std::less<>> tags_;  // without entries for "O"
 };
 
-/// The better of the case-sensitive and the case-insensitive baseline.
+/// The better one of the case-sensitive and case-insensitive baselines.
 struct TaggingBaseline {
   bool fold_case = false;
-  double validation_f1 = 0;  // of the chosen baseline
+  double validation_f1 = 0;  // F1 of the chosen baseline
   SpanScores test;
 };
 /// Memorises `train` with and without case folding, chooses the version with the better F1 on
-/// `validation` (in case of a tie, the case-sensitive one), and evaluates it on `test`.
+/// `validation` (if they are equal, the case-sensitive version), and evaluates it on `test`.
 TaggingBaseline memorised_words_baseline(std::span<const TaggedSentence> train,
                                          std::span<const TaggedSentence> validation,
                                          std::span<const TaggedSentence> test);

@@ -5,9 +5,9 @@
 namespace weft {
 namespace {
 
-/// The config for training from scratch on a small data set. Convolutions of kernel sizes 1, 3 and
-/// 5 read a word and its neighbours. A small data set contains hardly more information about names
-/// than that, and attention would memorise the sentences.
+/// Returns the config for training from scratch on a small data set. Convolutions with kernel sizes
+/// 1, 3 and 5 cover a word and its neighbours. In a small data set, more distant words carry little
+/// information on names, and attention would memorise the sentences.
 EncoderConfig text_mini() {
   EncoderConfig config = convolution_mini();
   config.context = 128;
@@ -20,7 +20,7 @@ EncoderConfig text_mini() {
   return config;
 }
 
-/// Training takes many epochs, and without dropout the model soon memorises the sentences.
+/// Training runs for many epochs, and a model without dropout would soon memorise the sentences.
 EncoderConfig mini() {
   EncoderConfig config = with_dropout(bert_mini());
   config.context = 128;
@@ -31,9 +31,9 @@ EncoderConfig mini() {
 
 const std::vector<Preset<EncoderConfig>>& token_classifier_presets() {
   static const std::vector<Preset<EncoderConfig>> presets = {
-      {kFromTexts, "convolutions of width 512, trained from scratch: a few minutes on two cores",
+      {kFromTexts, "convolutions, width 512, trained from scratch: a few minutes on two cores",
        text_mini(), short_training(1600, 32, 2e-3, 200)},
-      {kFromWeights, "3 layers of width 128; trains in a few minutes on two cores", mini(),
+      {kFromWeights, "3 layers, width 128; trains in a few minutes on two cores", mini(),
        short_training(800, 32, 5e-4, 100)},
       bert_base_fine_tuning(5e-5),
   };

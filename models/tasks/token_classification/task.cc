@@ -26,13 +26,14 @@ struct TaggedParts {
   std::vector<TaggedSentence> train, validation, test;
 };
 
-/// Reads the data. Without --validation, a share of the sentences of --train is held out for
-/// validation. Throws ArgumentError if no data were given, and as read_tagged_text.
+/// Reads the data. Without --validation, a fraction of the --train sentences is held out for
+/// validation. Throws ArgumentError if no data were given. Also throws the same exceptions as
+/// read_tagged_text.
 TaggedParts read_parts(const OptionValues& values, const TrainSettings& settings) {
   if (!values.has(kTrain) && !values.has(kValidation) && !values.has(kTest))
     throw ArgumentError("--train is required: files of words and tags");
   const auto read = [&](const char* option) {
-    return read_tagged_text(values.texts(option));  // returns no sentences if there are no files
+    return read_tagged_text(values.texts(option));  // empty if there are no files
   };
   TaggedParts parts{read(kTrain), read(kValidation), read(kTest)};
   if (!values.has(kValidation)) {
@@ -73,7 +74,7 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
       words += part->cut_words;
     }
     if (sentences > 0) {
-      text += fmt::format("truncated to {} tokens: {} sentences, which lose {} words in total\n",
+      text += fmt::format("truncated to {} tokens: {} sentences, {} words dropped in total\n",
                           model_->config.max_tokens(), grouped(sentences), grouped(words));
     }
     return text;
@@ -99,7 +100,7 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
   }
 
  private:
-  /// The test set if there is one, or else the validation set.
+  /// Returns the test set if there is one, or else the validation set.
   const TaggedRows& held_out() const { return test_.size() > 0 ? test_ : validation_; }
   TaggingScores scores(Session& session, const TrainedModel& model) const {
     if (held_out().size() == 0) throw DataError("no sentence was held out in training");
@@ -116,7 +117,7 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
         grouped(all.truth), grouped(held_out().size()));
   }
 
-  /// Returns the report line of the baseline, a tagger that memorises the tags of words, on the
+  /// Returns the report line for the baseline, a tagger that memorises word tags, evaluated on the
   /// same sentences.
   std::string baseline() const {
     const TaggingBaseline found =
@@ -136,16 +137,16 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
 class TokenClassificationTask final : public TaskOf<TokenClassifier> {
  public:
   const TaskInfo& info() const override {
-    static const TaskInfo info{
-        .id = "token-classification",
-        .family = "encoder",
-        .name = "tag",
-        .about = "tag every word (named entities)",
-        .help = {{"batch", "sentences per step"},
-                 {"validation_fraction",
-                  "share of the training sentences for validation if there is no --validation"}},
-        .folders = "encoders ...ForTokenClassification",
-        .uses = {Use::tag, Use::embed}};
+    static const TaskInfo info{.id = "token-classification",
+                               .family = "encoder",
+                               .name = "tag",
+                               .about = "tag every word, for example with named entities",
+                               .help = {{"batch", "sentences per step"},
+                                        {"validation_fraction",
+                                         "fraction of the training sentences held out for "
+                                         "validation if there is no --validation"}},
+                               .folders = "encoders ...ForTokenClassification",
+                               .uses = {Use::tag, Use::embed}};
     return info;
   }
   TaskOptions options() const override {
@@ -155,8 +156,9 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
                "files with lines 'word <tab> tag' and a blank line after every sentence; tags are "
                "O, B-TYPE and I-TYPE")
         .files(kValidation,
-               "such files for validation (default: a share of the training sentences)")
-        .files(kTest, "such files for a single evaluation at the end")
+               "files for validation, in the same format (default: a fraction of the training "
+               "sentences)")
+        .files(kTest, "files for a single evaluation at the end, in the same format")
         .data();
     return add_tokenizer(options, "bpe", true);
   }
@@ -215,8 +217,8 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
   }
 
  private:
-  /// Returns the tags of the training set, including sentences that were held out from it. Throws
-  /// DataError if the only tag is O.
+  /// Returns the tags in the training set, including sentences that are held out for validation.
+  /// Throws DataError if O is the only tag.
   static std::vector<std::string> known_tags(const TaggedParts& parts, const OptionValues& values) {
     std::vector<TaggedSentence> all = parts.train;
     if (!values.has(kValidation))

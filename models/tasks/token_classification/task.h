@@ -5,7 +5,7 @@
 
 namespace WEFT_API weft {
 
-/// The task "tag": predict a tag for every word.
+/// Returns the task "tag": predict a tag for every word.
 const Task& token_classification_task();
 
 }  // namespace weft

@@ -32,13 +32,13 @@ TextReader reader_of(const TokenClassifier& model) {
   return {model.config, model.tokenizer, model.reading};
 }
 
-/// The index of a text, and the callback for its truncation.
+/// The index of a text, and the truncation callback.
 struct TextNumber {
   std::size_t text;
   const OnCut& on_cut;
 };
 
-/// Returns a row of words that are tokenized separately.
+/// Returns the row for words that are tokenized separately.
 WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> words,
                      const TextNumber& number) {
   WordRow row;
@@ -59,7 +59,7 @@ WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> 
   return row;
 }
 
-/// Returns the row of a text that was encoded as a whole; WordRow::firsts is not set.
+/// Returns the row for a text that was encoded as a whole; WordRow::firsts is not set.
 WordRow row_of_text(Encoding encoding) {
   WordRow row;
   row.ids = std::move(encoding.ids);
@@ -67,8 +67,8 @@ WordRow row_of_text(Encoding encoding) {
   return row;
 }
 
-/// Returns, for every word, the index of the first id that covers any of its bytes; -1 if none
-/// does.
+/// Returns, for every word, the index of the first id that covers any of its bytes, or -1 if there
+/// is none.
 std::vector<std::int64_t> first_ids(const Encoding& encoding, std::span<const WordPlace> words) {
   std::vector<std::int64_t> firsts;
   std::size_t i = 0;
@@ -99,14 +99,14 @@ WordRow word_row(const TokenClassifier& model, std::span<const std::string> word
   return row;
 }
 
-/// The words and the input row of a text.
+/// The words in a text, and its input row.
 struct TextOfWords {
   std::vector<WordPlace> words;
   WordRow row;
 };
 
-/// Adds the words that the tokenizer found, and the index of the first id of each. Words that
-/// consist of whitespace are skipped.
+/// Adds the words that the tokenizer found and, for each word, the index of its first id. Words
+/// that consist of whitespace are skipped.
 void add_words(TextOfWords& result, std::string_view text, const Encoding& encoding) {
   std::int32_t last = -1;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
@@ -173,7 +173,7 @@ TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
   return result;
 }
 
-/// Returns the inputs of a batch, without labels.
+/// Returns the program inputs for a batch, without labels.
 NamedTensors inputs_of(const TokenClassifier& model, std::span<const WordRow* const> rows) {
   std::vector<TextRow> texts;
   for (const WordRow* row : rows) texts.push_back({row->ids, row->token_types});
@@ -182,7 +182,7 @@ NamedTensors inputs_of(const TokenClassifier& model, std::span<const WordRow* co
   return reader_of(model).inputs(places);
 }
 
-/// Returns `inputs` with the labels of the rows.
+/// Returns `inputs` with the labels of the rows added.
 NamedTensors with_labels(NamedTensors inputs, std::span<const WordRow* const> rows) {
   const std::int64_t length = inputs.front().second.size(1);
   Tensor labels = Tensor::empty(DType::i32, {static_cast<std::int64_t>(rows.size()), length});
@@ -218,7 +218,7 @@ void over_batches(
       });
 }
 
-/// Returns the tags of the words of a row; `predictions` are those for its tokens.
+/// Returns the tags of the words in a row. `predictions` are the predictions for its tokens.
 std::vector<std::string> tags_of_words(const TokenClassifier& model, const WordRow& row,
                                        std::span<const std::int64_t> predictions) {
   std::vector<std::string> tags;
@@ -275,8 +275,9 @@ const ModelLayout& TokenClassifier::file_layout() {
 void TokenClassifier::check() const {
   check_vocabulary(config, tokenizer, reading);
   if (config.max_tokens() < 3) {
-    throw ArgumentError(fmt::format("[CLS], a word and [SEP] need a context of 3 tokens, not {}",
-                                    config.max_tokens()));
+    throw ArgumentError(
+        fmt::format("[CLS], a word and [SEP] require a context of at least 3 tokens, not {}",
+                    config.max_tokens()));
   }
   if (reading && tags.empty()) throw ArgumentError("a tagger needs tags");
   if (reading) return;  // models from folders may have any tags
@@ -344,13 +345,13 @@ std::int64_t WordRow::words_seen() const {
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences) {
   TaggedRows result;
   for (const TaggedSentence& sentence : sentences) {
-    const OnCut counted = ignore_truncation();  // truncated words are counted below
+    const OnCut counted = ignore_truncation();  // truncation is counted below
     WordRow row = word_row(model, sentence.words, {result.rows.size(), counted});
     row.labels.assign(row.ids.size(), kNoLabel);
     for (std::size_t w = 0; w < sentence.words.size(); ++w) {
       const auto found = std::find(model.tags.begin(), model.tags.end(), sentence.tags[w]);
       if (found == model.tags.end()) {
-        throw DataError(fmt::format("the tag {} of '{}' is unknown: the model has the tags {}",
+        throw DataError(fmt::format("unknown tag {} for '{}': the model has the tags {}",
                                     sentence.tags[w], sentence.words[w],
                                     fmt::join(model.tags, ", ")));
       }
@@ -438,7 +439,7 @@ TaggingScores score_tags(Session& session, const TokenClassifier& model, const T
       session, program, rows, inputs, [&](const Results& results, auto numbers, auto batch) {
         std::int64_t here = 0;
         for (const WordRow* row : batch) here += row->words_seen();
-        // The mean loss of a batch without labels is undefined.
+        // The mean loss is undefined for a batch without labels.
         if (here > 0) mean.add(results["loss"].item<float>(), static_cast<double>(here));
         for (std::size_t r = 0; r < batch.size(); ++r) {
           const auto place = static_cast<std::size_t>(places[numbers[r]]);

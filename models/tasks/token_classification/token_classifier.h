@@ -27,44 +27,47 @@ namespace WEFT_API weft {
 /// [batch, seq] and "mask" i32 [batch, seq] (1 = token):
 ///   train     one complete training step; also has the input "labels" i32 [batch, seq]: the tag at
 ///             the first token of a word, -100 elsewhere
-///   evaluate  inputs as "train"; outputs "loss", the mean over the labels, and "predictions" i64
+///   evaluate  same inputs as "train"; outputs "loss", the mean over the labels, and "predictions"
+///   i64
 ///             [batch, seq], without dropout
 ///   tag       outputs "logits" [batch, seq, tags] and "predictions" i64 [batch, seq]
-/// Models from folders have "evaluate" and "tag" only, and their tags may have any names.
+/// Models from folders have only "evaluate" and "tag", and their tags may have any names.
 struct TokenClassifier : ModelKind<TokenClassifier> {
   EncoderConfig config;
   Tokenizer tokenizer;
   std::vector<std::string> tags;       // BIO tags, "O" first
   std::optional<TextReading> reading;  // for encoders from folders
 
-  /// The parts of a model file.
+  /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
-/// `config` and `tokenizer` do not match, if the context is too short for a word, and unless `tags`
-/// are "O" followed by other BIO tags.
+/// `config` does not match `tokenizer`, if the context is too short for a word, or if `tags` is not
+/// "O" followed by other BIO tags.
 TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokenizer& tokenizer,
                                        const std::vector<std::string>& tags,
                                        const TrainSettings& settings);
 
-/// Returns the tagger in a Hugging Face folder with a class ...ForTokenClassification of an
-/// encoder, or null if the folder holds another class. Throws as read_folder_encoder.
+/// Returns the tagger in a Hugging Face folder if its class is an encoder
+/// ...ForTokenClassification, or null if the folder contains another class. Throws the same
+/// exceptions as read_folder_encoder.
 std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
 
 /// Returns the model in Hugging Face layout.
 FolderModel folder_model_of(const TokenClassifier& model);
 
-/// A sentence as input of a model. Each word is tokenized separately, except for encoders from
-/// folders, where the tokenizer encodes the whole text.
+/// A sentence as model input. Each word is tokenized separately. For encoders from folders,
+/// however, the tokenizer encodes the whole text.
 struct WordRow {
-  std::vector<std::int32_t> ids;     // [CLS] tokens [SEP], truncated to the context of the model
-  std::vector<std::int64_t> firsts;  // per word: index of its first token; -1 if truncated away
-  std::vector<std::int32_t> labels;  // per id, if the tags are known
+  std::vector<std::int32_t> ids;  // [CLS] tokens [SEP], truncated to the context of the model
+  std::vector<std::int64_t>
+      firsts;  // per word: index of its first token; -1 if removed by truncation
+  std::vector<std::int32_t> labels;            // per id; set only if the tags are known
   std::vector<std::int32_t> token_types = {};  // per id; empty: all 0
-  /// Returns the number of words that were not truncated away.
+  /// Returns the number of words that truncation did not remove.
   std::int64_t words_seen() const;
 };
 
@@ -73,39 +76,39 @@ struct TaggedRows {
   std::vector<TaggedSentence> sentences;
   std::vector<WordRow> rows;  // one per sentence
   std::int64_t words = 0;
-  /// Number of truncated sentences, and of the words that they lost.
+  /// Number of truncated sentences, and number of words dropped by truncation.
   std::int64_t cut_sentences = 0, cut_words = 0;
 
   std::int64_t size() const { return static_cast<std::int64_t>(sentences.size()); }
 };
-/// Makes the input rows of tagged sentences; long sentences are truncated. Throws DataError for a
-/// tag that the model lacks, and FormatError for invalid UTF-8.
+/// Makes input rows for tagged sentences. Sentences that are too long are truncated. Throws
+/// DataError if the model does not have a tag, and FormatError if a text is not valid UTF-8.
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences);
 
-/// Returns the most likely tag of every word. Words that are truncated away get "O". `session` runs
-/// the model's graph with its store. Throws TextError for invalid UTF-8, and for a sentence that is
-/// too long if `on_cut` is empty.
+/// Returns the most likely tag of every word. Words removed by truncation get the tag "O".
+/// `session` must run the model's graph with its store. Throws TextError if a sentence is not valid
+/// UTF-8, or if it is too long and `on_cut` is empty.
 std::vector<std::vector<std::string>> tag_words(Session& session, const TokenClassifier& model,
                                                 std::span<const std::vector<std::string>> sentences,
                                                 const OnCut& on_cut = {});
 
-/// Returns the most likely tag of every word of texts, and the spans that the tags mark. Words are
-/// separated by whitespace; for encoders from folders, the tokenizer separates them. Words that are
-/// truncated away get "O". Throws as tag_words().
+/// Returns the most likely tag of every word in the texts, and the spans that the tags mark. Words
+/// are separated by whitespace; for encoders from folders, the tokenizer separates them. Words
+/// removed by truncation get the tag "O". Throws the same exceptions as tag_words().
 std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
                                   std::span<const std::string> texts, const OnCut& on_cut = {});
 
-/// The results of an evaluation.
+/// Evaluation results.
 struct TaggingScores {
-  double loss = 0;   // mean over the words that were not truncated away
-  SpanScores spans;  // over all words; those that were truncated away count as "O"
+  double loss = 0;   // mean over the words that truncation did not remove
+  SpanScores spans;  // over all words; words removed by truncation count as "O"
 };
-/// Evaluates the model on `most` of the sentences, evenly spaced (0: on all). Throws DataError if
+/// Evaluates the model on `most` evenly spaced sentences (0 = all sentences). Throws DataError if
 /// there are no sentences.
 TaggingScores score_tags(Session& session, const TokenClassifier& model, const TaggedRows& data,
                          std::int64_t most = 0);
 
-/// Returns the loss and the "f1" of the spans.
+/// Converts scores to an Evaluation with the loss and the span F1 ("f1").
 Evaluation evaluation_of(const TaggingScores& scores);
 
 /// Returns the training task. Training runs in epochs, which are shuffled independently.
