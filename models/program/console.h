@@ -14,14 +14,14 @@
 
 namespace weft::program {
 
-// All output of the program goes through these functions. A failed write (a full disk, a pipe whose
-// reader is gone) is reported once on stderr, and further output is discarded. It does not throw,
-// because a training run must not be lost together with its console output. The exit code of the
-// program is then 1.
+// All output of the program goes through these functions. The first write that fails (for example
+// on a full disk or a closed pipe) is reported on stderr, and further output is discarded. No
+// exception is thrown, because a training run must not be lost together with its console output.
+// The exit code of the program is then 1.
 
-/// Opens /dev/null in place of stdin, stdout or stderr if the caller has closed them, so that no
-/// file that is opened later gets their descriptor and receives the output of the program. Reading
-/// from and writing to the substitute still fails.
+/// Opens /dev/null in place of stdin, stdout or stderr if the caller has closed them. Otherwise a
+/// file that is opened later could reuse their descriptor and receive the output of the program.
+/// Reading from or writing to the substitute still fails.
 void replace_closed_streams();
 
 /// Writes to stdout.
@@ -33,9 +33,9 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 }
 /// Flushes stdout.
 void flush_stdout();
-/// Discards all further output to stdout, for ranks whose output another rank prints.
+/// Discards all further output to stdout. To be called on ranks if another rank prints for them.
 void silence_stdout();
-/// True after silence_stdout().
+/// True if silence_stdout() was called.
 bool is_silent();
 /// True if a write to stdout has failed.
 bool stdout_failed();
@@ -54,8 +54,8 @@ std::string short_number(double value);
 std::string short_bytes(double bytes);
 /// Formats a duration: "0:42", "1:03:20".
 std::string short_duration(double seconds);
-/// Joins the lines of a message with "; " (or a blank after a colon): errors are printed in one
-/// line.
+/// Joins the lines of an error message to one line, separated by "; " (or by a space after a
+/// colon).
 std::string one_line(const std::string& message);
 /// True if stdout is a terminal and colours are allowed (NO_COLOR is not set).
 bool colourful();
@@ -64,7 +64,8 @@ bool colourful();
 /// line.
 class ConsoleProgress : public TrainObserver {
  public:
-  /// `sample` returns a line to print after an evaluation, or "". It may be empty.
+  /// `sample` returns a line to print after an evaluation, or "" to print nothing. `sample` itself
+  /// may be empty.
   explicit ConsoleProgress(std::function<std::string()> sample = {});
 
   void on_step(const StepReport& report) override;
@@ -83,7 +84,7 @@ class ConsoleProgress : public TrainObserver {
   bool drawn_ = false;
   double last_draw_ = 0;
   ProgressPace pace_;
-  std::int64_t sampled_ = -1;  // step of the last sample: at most one is printed per step
+  std::int64_t sampled_ = -1;  // step of the last sample; at most one sample per step is printed
 };
 
 }  // namespace weft::program

@@ -1,5 +1,5 @@
-// Command-line options generated from the fields of a config: every new field becomes an option
-// automatically.
+// Command-line options generated from the fields of a config, so that every new field automatically
+// becomes an option.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace weft::program {
 
-/// Help texts by field name, for commands that describe a field more precisely than the field
-/// itself.
+/// Help texts by field name, for commands that describe a field more precisely than the field's own
+/// help text.
 using FieldHelp = std::map<std::string, std::string, std::less<>>;
 
 /// Adds "--field-name" for every field except those in `skip`; a bool becomes a flag with a "--no-"
