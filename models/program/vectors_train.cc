@@ -162,7 +162,7 @@ int train(const TrainVectorsArguments& args, CommandPaths paths) {
   if (args.files.empty() == args.wordnet.empty())
     throw UsageError("give either --text FILE... or --wordnet FOLDER to train on");
   if (args.headwords && args.wordnet.empty())
-    throw UsageError("--headwords applies only to WordNet entries: add --wordnet");
+    throw UsageError("--headwords needs --wordnet, because it applies only to WordNet entries");
   refuse_special(args);
   VectorRecipe recipe = recipe_of(args);
   check_counts(recipe);

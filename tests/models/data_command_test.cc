@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_is_bit_exact) {
   BOOST_TEST(read_text_file(weft.path("whole.weft")) == read_text_file(weft.path("part.weft")));
   const std::string go_on =
       "train gpt --resume " + weft.path("part.weft") + " --steps 8 --data " + weft.path("a");
-  check_error(weft(go_on + "=0.5 " + weft.path("b") + "=0.5"), 2, "trained on other data");
-  check_error(weft(go_on), 2, "trained on other data");
+  check_error(weft(go_on + "=0.5 " + weft.path("b") + "=0.5"), 2, "trained on different data");
+  check_error(weft(go_on), 2, "trained on different data");
   check_error(weft(go_on + "=0.5 " + weft.path("b")), 2, "set weights for all");
   check_error(weft(go_on + "=-1 " + weft.path("b") + "=1"), 2, "the weight of ");
   check_error(weft(go_on + " " + weft.path("text.txt")), 2,

@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(file_kinds_are_not_recognised_by_ambiguous_prefixes) {
 
 BOOST_AUTO_TEST_CASE(inference_files_do_not_replace_trainable_models) {
   const CommandFiles& weft = files();
-  const std::string wanted = "is a trainable model, and would be replaced by one that";
+  const std::string wanted = "is a trainable model and would be replaced by one that";
   fs::copy_file(weft.path("tuned.weft"), weft.path("precious.weft"));
   fs::copy_file(weft.path("tuned.weft"), weft.path("new.ema.weft"));
   weft.run("train gpt --from gpt.weft --lora-rank 2 --steps 2 --text text.txt --out t.weft");

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_full_context_is_reported) {
   shown.clear();
   for (int i = 0; i < 9 && !contains(shown, "full"); ++i) shown = forgetful.say("hello");
   BOOST_TEST(contains(shown,
-                      "(the context was full: forgot the oldest 2 messages)\r\n(the answer reached "
+                      "(the context was full: dropped the oldest 2 messages)\r\n(the answer reached "
                       "the maximum length)\r\n> "));
 }
 
