@@ -132,7 +132,8 @@ void check_ranks(const TrainArguments& args, const TrainSettings& settings) {
   }
   const std::int64_t enough = std::bit_ceil(static_cast<std::uint64_t>(ranks));
   throw UsageError(fmt::format(
-      "{} ranks are too many for {}: set --shards to {}{}, or to a higher value to balance the work better",
+      "{} ranks are too many for {}: set --shards to {}{}, or to a higher value to balance the "
+      "work better",
       ranks, counted(settings.shards, "shards"), enough,
       enough > settings.batch ? fmt::format(" with a --batch of {} or more", enough) : ""));
 }
