@@ -16,7 +16,7 @@ namespace {
 std::vector<TextDocument> checked(std::vector<TextDocument> found,
                                   std::span<const std::string> paths) {
   if (found.empty() && !paths.empty())
-    throw DataError(fmt::format("{}: the files contain no text", fmt::join(paths, ", ")));
+    throw DataError(fmt::format("{}: there is no text in the files", fmt::join(paths, ", ")));
   return found;
 }
 

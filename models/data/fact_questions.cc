@@ -153,8 +153,7 @@ class FactWriter {
 }  // namespace
 
 SquadData fact_questions(std::int64_t count, std::uint64_t seed) {
-  if (count < 0)
-    throw ArgumentError(fmt::format("the number of texts must not be negative, but is {}", count));
+  if (count < 0) throw ArgumentError(fmt::format("cannot generate {} texts", count));
   SquadData data;
   FactWriter writer(seed);
   for (std::int64_t i = 0; i < count; ++i) writer.add_text(data);

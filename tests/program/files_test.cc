@@ -355,7 +355,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_requires_the_same_data) {
   weft.write("copy.txt", weft.read("text.txt"));
   weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
   weft.check_rejected("train gpt --resume run.weft --text other.txt",
-                      "the run in run.weft was trained on other data than those given");
+                      "the run in run.weft was trained on different data");
   weft.run("train gpt --resume run.weft --text copy.txt");
   for (const char* name : {"run.weft", "run.svg", "copy.txt", "other.txt"})
     fs::remove(weft.path(name));
