@@ -19,9 +19,11 @@ namespace weft::program {
 /// The other events are "evaluation" (loss, metrics by name, "whole": over all held-out data),
 /// "skip", "checkpoint", "best" and "end" (with several ranks: the throughput of each rank, and the
 /// fraction of its time that it spent waiting for other ranks). Values that are not finite are
-/// written as null. Seconds are counted from the start of this run. If a line cannot be written
-/// (for example because the disk is full), the error is printed once on stderr and logging stops.
-/// No exception is thrown, because a training run must not be lost together with its log.
+/// written as null. Seconds are counted from the start of this run.
+///
+/// If a line cannot be written (for example because the disk is full), the error is printed once on
+/// stderr and logging stops. No exception is thrown, because a training run must not be lost
+/// together with its log.
 class LogFile : public TrainObserver {
  public:
   /// If `append` is true, the run is resumed and its existing log is continued.

@@ -53,13 +53,14 @@ class CommandPaths {
   void leave_to_first_rank() { checks_ = false; }
 
   /// Plans a file. `what` is its name in messages, such as "--out" or "the loss curve". Checks that
-  /// the file can be written, without leaving a file behind. Throws UsageError if the path is a
-  /// file that the command reads (also through a link or a different path), if it is inside an
-  /// input folder (except for models and plots), if it is the same file as another output, or if
-  /// its extension belongs to another file type. Throws IoError if the path is a folder, a device
-  /// or a pipe, is write-protected, has no parent folder, or cannot be created; if it is an
-  /// existing file of another type; or if it is a trainable model that would be replaced by one
-  /// that cannot be trained.
+  /// the file can be written, without leaving a file behind.
+  ///
+  /// Throws UsageError if the path is a file that the command reads (also through a link or a
+  /// different path), if it is inside an input folder (except for models and plots), if it is the
+  /// same file as another output, or if its extension belongs to another file type. Throws IoError
+  /// if the path is a folder, a device or a pipe, is write-protected, has no parent folder, or
+  /// cannot be created; if it is an existing file of another type; or if it is a trainable model
+  /// that would be replaced by one that cannot be trained.
   OutputFile plan_file(const std::string& what, const std::string& path, FileKind kind);
   /// As above, for the first file and all existing files of a set of token files
   /// (token_file_name()). The number of files that will be written is known only at the end.

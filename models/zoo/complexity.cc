@@ -3,6 +3,7 @@
 // (Vaswani et al. 2017, table 1).
 //
 //   zoo_complexity [OUT.svg [STEPS]]
+//
 // STEPS (default: 5) is the number of measured lengths and widths. Each length or width is twice
 // the previous one.
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 // difference.
 //
 //   zoo_gradient_step [OUT.svg [STEPS]]
+//
 // STEPS (default: 12) is the maximum number of steps and layers.
 #include <fmt/format.h>
 

@@ -4,6 +4,7 @@
 // other program computes new parameters from the counts.
 //
 //   zoo_hmm_tags TEXT [STATES [ITERATIONS]]
+//
 // Because there are no labels, no accuracy can be measured. The program prints the most frequent
 // words of each class instead.
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 //
 //   zoo_language_models TEXT [--steps N] [--parameters N] [--only MODEL,MODEL...] [--lr F]
 //                       [--threads N] [--sample N] [--json FILE]
+//
 // All networks are trained on the first nine tenths of the text with the same numbers of steps and
 // characters, and evaluated on the last tenth. MODEL is "ngram" or a network from
 // models/language/network_kinds.h. A "+" after the name of a network means that its state is

@@ -1,6 +1,7 @@
 // Trains an encoder from scratch to find answers to questions in synthetic texts about people.
 //
 //   zoo_span_answering [OUT_FOLDER [quick]]
+//
 // Writes the model, and the training and test sets as SQuAD JSON files, which weft train and other
 // programs can read. With "quick", runs a smoke test that takes a few seconds.
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 // similarities of the embeddings with human judgements.
 //
 //   zoo_word_vectors WORDSIM_FILE [WORDNET_FOLDER]
+//
 // WORDSIM_FILE is WordSim-353 (word pairs with human similarity scores; Finkelstein et al. 2002).
 // WORDNET_FOLDER contains the WordNet data files (Debian package wordnet-base; default:
 // /usr/share/wordnet). The embeddings are trained only on the definitions; the scores are used only

@@ -10,12 +10,14 @@
 //               documents have a mark every few thousand ids, to give their parts known sizes
 //               for every 64 MiB of ids their CRC-32C, u32
 //               the tokenizer: u32 length of its type, its type, its bytes
+//
 // All numbers are little-endian. The checksums of header and tables are verified when a file is
 // opened. The checksums of the ids are verified only on request (check_ids()), because reading a
 // few ids must not require reading all of them. Every id that is read is checked against the size
-// of the vocabulary. A large set consists of several files, "corpus-00000.tok", "corpus-00001.tok",
-// and so on. Each file stores its number, whether it is the last file, and the fingerprint of the
-// previous file.
+// of the vocabulary.
+//
+// A large set consists of several files, "corpus-00000.tok", "corpus-00001.tok", and so on. Each
+// file stores its number, whether it is the last file, and the fingerprint of the previous file.
 #pragma once
 
 #include <array>
