@@ -18,12 +18,12 @@ enum class InstructionInput : std::uint8_t {
   message,
 };
 
-/// Reads files, plain or compressed (see ByteStream), with one object per line: either {"messages":
-/// [{"role": ..., "content": ...}, ...]}, or {"instruction": ..., "input": ..., "output": ...}
-/// (Taori et al. 2023), where "input" may be missing or empty and "system" is an optional system
-/// message. Other fields are ignored. Every conversation must have an answer, which is a message
-/// with the role "assistant". Reading is strict. Throws FormatError with file and line if a line
-/// has any other form, including an empty line.
+/// Reads plain or compressed files (see ByteStream) with one JSON object per line. An object has
+/// the form {"messages": [{"role": ..., "content": ...}, ...]} or {"instruction": ..., "input":
+/// ..., "output": ...} (Taori et al. 2023). In the second form, "input" may be missing or empty,
+/// and "system" is an optional system message. Other fields are ignored. Every conversation must
+/// have an answer, which is a message with the role "assistant". Reading is strict. Throws
+/// FormatError with file and line if a line has any other form, including an empty line.
 std::vector<Conversation> read_conversations(std::span<const std::string> paths,
                                              InstructionInput input = InstructionInput::joined);
 

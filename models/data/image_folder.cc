@@ -61,7 +61,7 @@ void share_classes(ImageData& data) {
   auto& other = &most == &data.train ? data.test : data.train;
   if (!std::equal(other.classes.begin(), other.classes.end(), most.classes.begin())) {
     throw FormatError(
-        fmt::format("the classes of the test set ({}) differ from those of the training "
+        fmt::format("the classes of the test set ({}) differ from the classes of the training "
                     "set ({})",
                     fmt::join(data.test.classes, ", "), fmt::join(data.train.classes, ", ")));
   }

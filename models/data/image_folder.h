@@ -22,13 +22,13 @@ struct ImageData {
   std::string about;
 };
 
-/// Reads the data set at `path`, fitted to `size`. It may be:
-///   a folder with MNIST's files (train-images-idx3-ubyte, t10k-..., each with or without .gz),
-///     either both sets or one, whose last tenth becomes the test set;
+/// Reads the data set at `path` and fits the images to `size`. `path` may be:
+///   a folder with MNIST files (train-images-idx3-ubyte, t10k-..., each with or without .gz);
+///     if only one of the two sets is present, its last tenth is the test set;
 ///   a folder with a .tra and a .tes file (optdigits);
-///   a folder with folders `train` and `test` (or `val`), each with a folder per class;
-///   a folder with a folder per class: a tenth of every class, selected by `seed`, is the test set;
-///   a .csv file as for read_image_csv(): its last tenth is the test set.
+///   a folder with folders `train` and `test` (or `val`), which contain one folder per class;
+///   a folder with one folder per class; a tenth of each class (selected by `seed`) is the test
+///   set; a .csv file in the format of read_image_csv(); its last tenth is the test set.
 /// Throws IoError. Throws FormatError with a description of the expected contents.
 ImageData load_image_data(const std::string& path, const ImageSize& size, std::uint64_t seed);
 

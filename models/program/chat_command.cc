@@ -35,7 +35,8 @@ std::string not_utf8(const std::string& text) {
   }
 }
 
-/// Returns the chat format: a built-in one, a template from a file, or by default the model's own.
+/// Returns the chat format, which is a built-in format, a template from a file, or by default the
+/// model's own format.
 ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
                      const TextGenerator& writer) {
   const SpecialTexts specials = special_texts(writer.tokenizer());

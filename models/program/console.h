@@ -48,11 +48,11 @@ void print_stderr(fmt::format_string<Args...> format, Args&&... args) {
   write_stderr(fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Formats a number: "950", "12.3k", "124.44M", "2.1G".
+/// Formats a number, for example as "950", "12.3k", "124.44M" or "2.1G".
 std::string short_number(double value);
-/// Formats a number of bytes: "812 B", "24.3 MiB".
+/// Formats a number of bytes, for example as "812 B" or "24.3 MiB".
 std::string short_bytes(double bytes);
-/// Formats a duration: "0:42", "1:03:20".
+/// Formats a duration, for example as "0:42" or "1:03:20".
 std::string short_duration(double seconds);
 /// Joins the lines of an error message to one line, separated by "; " (or by a space after a
 /// colon).
@@ -60,8 +60,8 @@ std::string one_line(const std::string& message);
 /// True if stdout is a terminal and colours are allowed (NO_COLOR is not set).
 bool colourful();
 
-/// Prints training progress: a bar that is redrawn on a terminal, otherwise an occasional plain
-/// line.
+/// Prints training progress. On a terminal, a progress bar is redrawn; otherwise, a plain line is
+/// printed occasionally.
 class ConsoleProgress : public TrainObserver {
  public:
   /// `sample` returns a line to print after an evaluation, or "" to print nothing. `sample` itself

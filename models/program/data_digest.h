@@ -10,7 +10,7 @@ class App;
 
 namespace weft::program {
 
-/// Returns a fingerprint of all files that the command reads, except those of the options in
+/// Returns a fingerprint of all files that the command reads, except the files of the options in
 /// `excluded`. It covers the bytes of each file, the names and sizes of all files in each folder,
 /// and the checksums and given weights of token files. It does not depend on the locations of the
 /// files. Returns an empty string if there is nothing to compare: if there is no file, or if a file

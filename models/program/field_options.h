@@ -15,8 +15,8 @@ namespace weft::program {
 /// help text.
 using FieldHelp = std::map<std::string, std::string, std::less<>>;
 
-/// Adds "--field-name" for every field except those in `skip`; a bool becomes a flag with a "--no-"
-/// form. The given values are stored in `given`, which must outlive `options`.
+/// Adds "--field-name" for every field that is not in `skip`. A bool becomes a flag with an
+/// additional "--no-" form. The given values are stored in `given`, which must outlive `options`.
 void add_field_options(OptionList& options, const std::string& group, const FieldListBase& fields,
                        const std::set<std::string>& skip, FieldTexts& given,
                        const FieldHelp& help = {});

@@ -41,7 +41,8 @@ struct GenerateArguments {
 
   /// True if `file` is a Hugging Face folder.
   bool is_folder() const;
-  /// True if the lines of --prompts contain ids. This is the case for folders if --ids is given.
+  /// True if the lines of the --prompts file contain ids. This is the case for folders if --ids is
+  /// given.
   bool prompts_are_ids() const {
     return ids && prompts.empty() && !prompts_file.empty() && is_folder();
   }
@@ -63,12 +64,12 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& options);
 
 /// Returns the --prompt-ids prompts. Throws UsageError under the same conditions as parse_ids().
 std::vector<TokenIds> id_prompts(const GenerateArguments& args);
-/// A prompt from --prompts and its line number, counted from 0.
+/// A prompt from the --prompts file and its line number, counted from 0.
 struct PromptLine {
   std::string text;
   std::size_t line = 0;
 };
-/// Returns the lines of --prompts that are not empty. Throws DataError if there are none.
+/// Returns the non-empty lines of the --prompts file. Throws DataError if there are none.
 std::vector<PromptLine> prompt_lines(const GenerateArguments& args);
 
 }  // namespace weft::program

@@ -75,7 +75,7 @@ void require_text(const GenerateArguments& args, const std::string& missing) {
   if (missing.empty()) return;
   if (!args.stop.empty() && args.ids) {
     throw UsageError(fmt::format(
-        "--stop is a text, which needs a tokenizer: use --stop-sequence for this folder ({})",
+        "--stop needs a tokenizer because it is a text: use --stop-sequence for this folder ({})",
         missing));
   }
   if (!args.ids || !args.prompts.empty()) {

@@ -19,8 +19,8 @@ void keep_file(const std::string& path, const std::string& as) {
   namespace fs = std::filesystem;
   fs::remove(as);
   std::error_code error;
-  fs::create_hard_link(fs::canonical(path), as,
-                       error);  // links to the file itself, not to a symbolic link
+  // Links to the file itself, not to a symbolic link.
+  fs::create_hard_link(fs::canonical(path), as, error);
   if (!error) return;
   const std::shared_ptr<MappedFile> whole = MappedFile::open(path);
   AtomicFile copy(as);

@@ -17,8 +17,8 @@ struct StepCost {
   double step_flops = 0;       // all updates
   double parameter_bytes = 0;  // trainable parameters; their gradients have the same size
   double table_bytes = 0;      // part of parameter_bytes: embedding tables, which are read first
-  double rows_bytes =
-      0;  // part of table_bytes: tables used only for lookups; their gradients complete last
+  /// Part of table_bytes: tables that are used only for lookups. Their gradients complete last.
+  double rows_bytes = 0;
   double frozen_bytes = 0;
   double state_bytes = 0;  // optimizer state
   double sum_bytes = 0;    // gradients, summed over the shards

@@ -209,7 +209,8 @@ void add_train(CLI::App& parent, Action& action) {
   const auto args = std::make_shared<TrainTokenizerArguments>();
   add_corpus(options, args->corpus);
   options.output("--out", args->out, "tokenizer.json file to write").required();
-  options.flag("--force", args->force, "replace an existing file of another kind with this name");
+  options.flag("--force", args->force,
+               "replace an existing file of another type that has this name");
   options.choice(
       "--kind", {kLearnedKindNames.begin(), kLearnedKindNames.end()},
       [args](const std::string& name) { args->options.kind = parse_choice<LearnedKind>(name); },

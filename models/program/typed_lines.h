@@ -32,8 +32,8 @@ class TypedLines {
   bool wait();  // waits for bytes or Ctrl-C; returns false at the end of stdin
 
   std::string read_;  // bytes that have been read but not returned
-  std::size_t searched_ =
-      0;  // length of the prefix of read_ that is known to contain no line ending
+  /// Length of the prefix of read_ that is known to contain no line ending.
+  std::size_t searched_ = 0;
 };
 
 }  // namespace weft::program

@@ -266,7 +266,8 @@ void add_vectors_train(CLI::App& parent, Action& action) {
       "training algorithm (default skip-gram)");
   options.output("--out", args->out, "file to write, in word2vec's text format").required();
   options.flag("--binary", args->binary, "write word2vec's binary format instead");
-  options.flag("--force", args->force, "replace an existing file of another kind with this name");
+  options.flag("--force", args->force,
+               "replace an existing file of another type that has this name");
   options.integer("--min-count", args->min_count, {1, 1'000'000'000},
                   "minimum number of occurrences of a word; rarer words are ignored (default 2)");
   add_own_options(options, *args);

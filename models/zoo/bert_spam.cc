@@ -5,7 +5,7 @@
 //
 // DATA_FOLDER holds classification/SMSSpamCollection (5,574 messages; Almeida and Hidalgo 2011),
 // classification/{amazon_cells,imdb,yelp}_labelled.txt (3,000 sentences; Kotzias et al. 2015) and
-// translation/eng-swe.tsv (English sentences of Tatoeba). A fifth of each labelled set is used as
+// translation/eng-swe.tsv (English sentences from Tatoeba). A fifth of each labelled set is used as
 // the test set and not for training or tuning. The settings were chosen on a fifth of the remaining
 // data.
 #include <fmt/format.h>

@@ -272,7 +272,8 @@ BOOST_AUTO_TEST_CASE(data_set_layouts_are_recognised_and_split) {
   BOOST_TEST(load_image_data(folder.path("parts"), size, 1).train.classes.size() == 3U);
   std::filesystem::rename(folder.path("parts/val/a"), folder.path("parts/val/aa"));
   rejects([&] { load_image_data(folder.path("parts"), size, 1); },
-          {"the classes of the test set (aa, b, c) differ from those of the training set (a, b)"});
+          {"the classes of the test set (aa, b, c) differ from the classes of the training set (a, "
+           "b)"});
 
   rejects([&] { load_image_data(folder.write("x.txt", "x"), size, 1); },
           {"x.txt: expected a folder"});

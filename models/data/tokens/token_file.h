@@ -2,14 +2,14 @@
 // through a memory mapping, so that memory usage does not depend on their size.
 //
 //   offset 0    128 bytes, TokenFileHeader
-//   128         the ids, 2 or 4 bytes each, document after document, each document followed by the
-//               end-of-text id if the tokenizer has one; zeros up to a multiple of 64
-//   then        for every document two u64: the number of ids of the file, and of bytes of text,
-//               before its end
-//               for every mark the same two numbers for a position inside a document: long
-//               documents have a mark every few thousand ids, to give their parts known sizes
-//               for every 64 MiB of ids their CRC-32C, u32
-//               the tokenizer: u32 length of its type, its type, its bytes
+//   128         the ids, 2 or 4 bytes each, in document order; each document is followed by the
+//               end-of-text id if the tokenizer has one; zero padding to a multiple of 64
+//   then        two u64 per document: the number of ids, and the number of bytes of text, in the
+//               file before the end of the document
+//               two u64 per mark: the same numbers for a position inside a document; long
+//               documents have a mark every few thousand ids, so that the sizes of parts are known
+//               one u32 per 64 MiB of ids: the CRC-32C of these ids
+//               the tokenizer: length of the type (u32), type, serialised tokenizer
 //
 // All numbers are little-endian. The checksums of header and tables are verified when a file is
 // opened. The checksums of the ids are verified only on request (check_ids()), because reading a

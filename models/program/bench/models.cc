@@ -22,8 +22,8 @@ GptConfig gpt_config(std::string_view name, std::int64_t positions) {
     known.push_back(preset.name);
     if (preset.name != name) continue;
     GptConfig config = preset.model;
-    constexpr std::int64_t kCharacters =
-        65;  // vocabulary size of character models, as in tinyshakespeare
+    // The vocabulary size of character models, as in tinyshakespeare.
+    constexpr std::int64_t kCharacters = 65;
     if (name != "gpt2") config.vocab = kCharacters;
     if (positions > config.context) {
       throw UsageError(fmt::format("{} has {} positions, which is fewer than --seq {}", name,

@@ -24,9 +24,10 @@ struct BenchModel {
 
 inline constexpr std::int64_t kDefaultSeq = 256;
 
-/// Returns one training step whose batch is divided into `shards` shards (a power of two): forward
-/// without dropout, mean cross-entropy, backward, clipping to norm 1, AdamW. Throws UsageError if
-/// the name is unknown (with a list of the valid names) or if the model does not support `seq`.
+/// Returns one training step with a batch that is divided into `shards` shards (a power of two).
+/// The step consists of a forward pass without dropout, mean cross-entropy, a backward pass,
+/// gradient clipping to norm 1, and AdamW. Throws UsageError if the name is unknown (with a list of
+/// the valid names) or if the model does not support `seq`.
 BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::int64_t seq,
                                int shards);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kEvaluationTexts = 512;
 
-/// Texts, i64 [batch, length], and their periods, i64 [batch, 1].
+/// A batch of texts, i64 [batch, length], with their periods, i64 [batch, 1].
 struct Texts {
   Value ids, periods;
 };

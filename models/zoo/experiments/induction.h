@@ -17,8 +17,8 @@ namespace weft::zoo {
 /// different block length (period), so that attending to a fixed distance does not solve the task.
 struct RepeatedBlocks {
   std::int64_t vocab = 64, length = 48;
-  std::int64_t shortest = 8,
-               longest = 20;  // range of the period, which must not exceed length and vocab
+  /// The range of the period, which must not exceed `length` and `vocab`.
+  std::int64_t shortest = 8, longest = 20;
 };
 
 struct InductionOptions {
