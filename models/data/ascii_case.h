@@ -1,4 +1,4 @@
-// ASCII lower case. All other characters are unchanged.
+// Conversion of ASCII letters to lower case. All other characters are unchanged.
 #pragma once
 
 #include <string>

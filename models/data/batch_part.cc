@@ -9,7 +9,7 @@ namespace weft {
 BatchPart::BatchPart(std::int64_t step, std::int64_t shard, std::int64_t shards)
     : step_(step), shard_(shard), shards_(shards) {
   if (shard < 0 || shard >= shards)
-    throw ArgumentError(fmt::format("there is no shard {} of {}", shard, shards));
+    throw ArgumentError(fmt::format("shard {} is outside [0, {})", shard, shards));
 }
 
 RowRange BatchPart::rows(std::int64_t count) const {

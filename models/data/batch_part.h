@@ -1,4 +1,4 @@
-// Selects the rows of a training batch that a process needs.
+// Selects the rows of a training batch that one process needs.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct RowRange {
   friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 
-/// The batch of a step, or one of its shards. The shards of a batch contain all of its rows once,
-/// in order. Random numbers for a row depend on its position in the whole batch, so the data do not
-/// depend on which process builds which shard.
+/// The batch of a step, or one shard of the batch. Together, the shards contain each row of the
+/// batch once, in order. Random numbers for a row depend on its position in the whole batch, so
+/// that the data do not depend on which process builds which shard.
 class BatchPart {
  public:
   /// The whole batch of a step. Steps count from 0.
@@ -29,10 +29,11 @@ class BatchPart {
   std::int64_t shards() const { return shards_; }
 
   /// Returns the rows of this part in a batch of `count` rows. Throws ArgumentError if the shards
-  /// would have different sizes: the mean of their losses would not be the loss of the batch.
+  /// would have different sizes, because the mean of their losses would then differ from the loss
+  /// of the batch.
   RowRange rows(std::int64_t count) const;
-  /// As rows(), for batches whose number of rows varies: the shards differ by at most one row.
-  /// Throws ArgumentError if a shard would be empty.
+  /// Like rows(), for batches with a varying number of rows. The sizes of the shards differ by at
+  /// most one row. Throws ArgumentError if a shard would be empty.
   RowRange nearly_equal_rows(std::int64_t count) const;
 
  private:

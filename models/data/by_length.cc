@@ -6,10 +6,11 @@
 namespace weft {
 namespace {
 
-/// Batches with fewer tokens do not use the machine fully: padding then costs less than another
-/// batch.
+/// Batches with fewer tokens do not fully utilise the machine. For them, padding costs less than an
+/// additional batch.
 constexpr std::int64_t kSmallBatch = 256;
-/// A row may be shorter than the longest row of its batch by at most this part: one sixteenth.
+/// A row may be shorter than the longest row of its batch by at most 1 / kPaddingShare of that
+/// length.
 constexpr std::int64_t kPaddingShare = 16;
 
 }  // namespace
@@ -37,7 +38,7 @@ std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::siz
                                                         std::int64_t most_tokens) {
   std::vector<std::vector<std::size_t>> batches;
   std::vector<std::size_t> order = by_length(lengths);
-  std::reverse(order.begin(), order.end());  // the batch that needs most memory comes first
+  std::reverse(order.begin(), order.end());  // the batch that needs the most memory comes first
   for (std::size_t begin = 0; begin < order.size();) {
     const auto longest = static_cast<std::int64_t>(lengths[order[begin]]);
     std::size_t end = begin + 1;

@@ -14,15 +14,15 @@ namespace WEFT_API weft {
 /// their order.
 std::vector<std::size_t> by_length(std::span<const std::size_t> lengths);
 
-/// Returns the indices of the examples of each batch: 64 examples of similar length; the last batch
-/// has the rest.
+/// Returns the indices of the examples in each batch. A batch contains 64 examples of similar
+/// length; the last batch contains the remaining examples.
 std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths);
 
-/// Returns batches with at most `most_tokens` tokens including padding, the longest examples first.
-/// An example that exceeds the limit gets its own batch. To limit padding, examples are at most one
-/// sixteenth shorter than the longest of their batch, except in batches that are too small to use
-/// the machine fully. Full batches of equal length have equal size, so that a session reuses its
-/// plan.
+/// Returns batches with at most `most_tokens` tokens including padding, starting with the longest
+/// examples. An example that exceeds the limit forms its own batch. To limit padding, examples are
+/// at most one sixteenth shorter than the longest example in their batch, except in batches that
+/// are too small to fully utilise the machine. Full batches of equal length have equal size, so
+/// that a session reuses its plan.
 std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::size_t> lengths,
                                                         std::int64_t most_tokens);
 

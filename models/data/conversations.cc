@@ -64,14 +64,14 @@ Conversation read_line(std::string_view line, const std::string& where, Instruct
     throw FormatError(fmt::format(
         "{}: the object has {}", where,
         messages ? "both 'messages' and 'instruction'"
-                 : "neither 'messages' nor 'instruction' (with 'output' and perhaps 'input')"));
+                 : "neither 'messages' nor 'instruction' (with 'output' and optionally 'input')"));
   }
   Conversation turns =
       messages ? conversation_from_json(object, where) : instruction(object, where, input);
   const auto answer = std::find_if(turns.begin(), turns.end(), is_answer);
   if (answer == turns.end())
     throw FormatError(
-        fmt::format("{}: no message has the role '{}': there is no answer", where, kAnswers));
+        fmt::format("{}: there is no answer (a message with the role '{}')", where, kAnswers));
   if (answer == turns.begin())
     throw FormatError(fmt::format("{}: no message precedes the first answer", where));
   return turns;

@@ -15,7 +15,7 @@ constexpr std::string_view kObjectives[] = {"span-corruption", "ul2", "denoising
 
 constexpr const char* kMask = "<mask>";
 constexpr const char *kRegular = "[R]", *kSequential = "[S]", *kExtreme = "[X]";
-constexpr std::int64_t kDefaultSentinels = 100;  // T5's
+constexpr std::int64_t kDefaultSentinels = 100;  // as in T5
 
 std::string sentinel(std::int64_t i) { return fmt::format("<extra_id_{}>", i); }
 
@@ -65,27 +65,27 @@ void DenoisingOptions::check() const {
   if (objective == DenoisingObjective::denoising && !permute_sentences && !rotate &&
       infill_rate == 0 && mask_rate == 0 && delete_rate == 0)
     throw ArgumentError(
-        "denoising without noise: all rates are 0, permute_sentences and rotate are false");
+        "the denoising options enable no noise: all rates are 0, and permute_sentences and rotate "
+        "are false");
 }
 
 const FieldList<DenoisingOptions>& DenoisingOptions::fields() {
   static const auto list =
       FieldList<DenoisingOptions>("the denoising options")
           .add("objective", &DenoisingOptions::objective, "pre-training objective")
-          .add("passage", &DenoisingOptions::passage, "maximum number of tokens of a passage")
-          .add("mean_span", &DenoisingOptions::mean_span,
-               "mean length of the hidden spans in tokens")
-          .add("density", &DenoisingOptions::density, "fraction of the tokens that are hidden")
+          .add("passage", &DenoisingOptions::passage, "maximum number of tokens per passage")
+          .add("mean_span", &DenoisingOptions::mean_span, "mean length of masked spans in tokens")
+          .add("density", &DenoisingOptions::density, "fraction of the tokens that are masked")
           .add("permute_sentences", &DenoisingOptions::permute_sentences, "shuffle the sentences")
           .add("rotate", &DenoisingOptions::rotate, "rotate the text to start at a random token")
           .add("infill_rate", &DenoisingOptions::infill_rate,
-               "fraction of the tokens that are hidden in spans")
+               "fraction of the tokens that are masked in spans")
           .add("mask_rate", &DenoisingOptions::mask_rate,
                "fraction of the tokens that are masked individually")
           .add("delete_rate", &DenoisingOptions::delete_rate,
                "fraction of the tokens that are deleted")
           .add("gap_ratio", &DenoisingOptions::gap_ratio,
-               "fraction of the sentences that are hidden");
+               "fraction of the sentences that are masked");
   return list;
 }
 
@@ -132,7 +132,7 @@ Denoiser::Denoiser(const DenoisingOptions& options, const Tokenizer& tokenizer)
     }
     return id;
   };
-  if (eos_id_ < 0) throw ArgumentError("the tokenizer has no id for the end of a text");
+  if (eos_id_ < 0) throw ArgumentError("the tokenizer has no end-of-text id");
   sentinels_ = count_sentinels(options);
   if (sentinels_ == 0) {
     mask_id_ = id_of(kMask);
@@ -142,7 +142,7 @@ Denoiser::Denoiser(const DenoisingOptions& options, const Tokenizer& tokenizer)
   for (std::int64_t i = 1; i < sentinels_; ++i) {
     if (id_of(sentinel(i)) != first_sentinel_ - i) {
       throw ArgumentError(fmt::format(
-          "the tokenizer's sentinels do not have consecutive ids: {} does not have the id {}",
+          "the ids of the tokenizer's sentinels are not consecutive: {} does not have the id {}",
           sentinel(i), first_sentinel_ - i));
     }
   }

@@ -20,10 +20,11 @@ void check_rate(double rate) {
     throw ArgumentError(fmt::format("rate must be in [0, 1], not {}", rate));
 }
 
-/// Returns the number of hidden ids and the number of spans for a text of `length` ids.
+/// Returns the number of masked ids and the number of spans for a text with `length` ids.
 std::pair<std::int64_t, std::int64_t> count_spans(std::int64_t length,
                                                   const SpanCorruptionOptions& options) {
-  if (length < 2) throw ArgumentError(fmt::format("a text of {} ids has no span to hide", length));
+  if (length < 2)
+    throw ArgumentError(fmt::format("a text with {} ids is too short for span corruption", length));
   if (!(options.density > 0 && options.density < 1))
     throw ArgumentError(fmt::format("density must be in (0, 1), not {}", options.density));
   if (!(options.mean_span >= 1))
@@ -37,7 +38,7 @@ std::pair<std::int64_t, std::int64_t> count_spans(std::int64_t length,
   return {hidden, spans};
 }
 
-/// UL2's denoisers except the sequential one: mean span length and fraction of hidden ids.
+/// Mean span length and fraction of masked ids of UL2's denoisers, except the sequential denoiser.
 constexpr std::pair<double, double> kMixture[] = {{3, 0.15}, {8, 0.15}, {3, 0.5},
                                                   {8, 0.5},  {64, 0.5}, {64, 0.15}};
 
@@ -80,8 +81,8 @@ DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& opt
   }
   Rng rng(seed);
   const std::vector<std::int64_t> hide = random_parts(hidden, spans, rng);
-  // Lengths of the kept parts before, between and after the spans. The first and the last part may
-  // be empty.
+  // Lengths of the kept parts before, between and after the spans. Only the first and the last part
+  // may be empty.
   std::vector<std::int64_t> keep = random_parts(length - hidden + 2, spans + 1, rng);
   --keep.front();
   --keep.back();
@@ -107,7 +108,7 @@ DenoisingExample span_corruption(TokenSpan ids, const SpanCorruptionOptions& opt
 
 DenoisingExample prefix_split(TokenSpan ids, std::int64_t eos_id, std::uint64_t seed) {
   if (ids.size() < 2)
-    throw ArgumentError(fmt::format("a text of {} ids cannot be split", ids.size()));
+    throw ArgumentError(fmt::format("a text with {} ids is too short to be split", ids.size()));
   Rng rng(seed);
   const auto cut =
       static_cast<std::size_t>(1 + rng.below(static_cast<std::int64_t>(ids.size()) - 1));
@@ -173,7 +174,7 @@ TokenIds infill_text(TokenSpan ids, std::int64_t mask_id, double rate, double me
   Rng rng(seed);
   const auto length = static_cast<std::int64_t>(ids.size());
   auto left = static_cast<std::int64_t>(std::llround(rate * static_cast<double>(length)));
-  // The lengths of the spans that begin at each id. Spans do not overlap.
+  // spans[i] contains the lengths of the spans that begin at id i. Spans do not overlap.
   std::vector<std::vector<std::int64_t>> spans(ids.size());
   std::vector<char> taken(ids.size(), 0);
   while (left > 0) {
@@ -225,14 +226,14 @@ DenoisingExample gap_sentences(const std::vector<TokenIds>& sentences, std::int6
     for (const std::int64_t id : sentence) ++document[id];
     length += static_cast<std::int64_t>(sentence.size());
   }
-  // Negated F1, so that ties keep the text order.
+  // The F1 score is negated, so that sorting keeps ties in text order.
   std::vector<std::pair<double, std::size_t>> ranked;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     std::map<std::int64_t, std::int64_t> own;
     for (const std::int64_t id : sentences[i]) ++own[id];
     std::int64_t shared = 0;
     for (const auto& [id, n] : own) shared += std::min(n, document[id] - n);
-    // F1 of precision (shared / own length) and recall (shared / length of the rest).
+    // F1 score of precision (shared / own length) and recall (shared / length of the rest).
     ranked.emplace_back(
         length == 0 ? 0.0 : -2.0 * static_cast<double>(shared) / static_cast<double>(length), i);
   }

@@ -15,16 +15,16 @@ namespace WEFT_API weft {
 /// copies share the cache.
 class Epochs {
  public:
-  /// Indices of the examples in the order of an epoch.
+  /// The order of an epoch, as indices of examples.
   using Order = std::vector<std::int64_t>;
   using Shuffle = Order (*)(std::int64_t count, std::uint64_t seed, std::uint32_t epoch);
 
   Epochs(std::int64_t count, std::uint64_t seed, Shuffle shuffle = shuffled)
       : count_(count), seed_(seed), shuffle_(shuffle) {}
 
-  /// Returns the indices of the examples in a part of a batch of `batch` examples. A batch may
-  /// extend over the end of an epoch. Throws ArgumentError if there are no examples, and as
-  /// BatchPart::rows().
+  /// Returns the indices of the examples in a part of a batch with `batch` examples. A batch may
+  /// extend beyond the end of an epoch. Throws ArgumentError if there are no examples, and under
+  /// the same conditions as BatchPart::rows().
   Order examples(const BatchPart& part, std::int64_t batch) const;
 
  private:

@@ -37,7 +37,8 @@ constexpr std::string_view kLooks[] = {"black", "white", "grey",  "brown",
 constexpr std::string_view kAnimals[] = {"cat",  "dog",   "goat",   "horse", "rabbit",
                                          "duck", "mouse", "parrot", "sheep", "snake"};
 
-/// Wordings of a fact and of its questions: # stands for the person, * for the fact.
+/// Wordings of a type of fact and of the questions about it. # stands for the person, * for the
+/// fact.
 struct FactKind {
   std::array<std::string_view, 3> sentences, what, who;
 };
@@ -82,7 +83,7 @@ class FactWriter {
   void add_text(SquadData& data) {
     std::vector<Fact> facts = draw_facts();
     std::string context;
-    std::vector<std::size_t> places;  // start of each sentence
+    std::vector<std::size_t> places;  // start offset of each sentence
     for (const Fact& fact : facts) {
       if (!context.empty()) context += ' ';
       places.push_back(context.size());

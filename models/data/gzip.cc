@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// For inflateInit2(): accepts gzip headers only, not those of zlib.
+// For inflateInit2(): accept only gzip headers, not zlib headers.
 constexpr int kGzipOnly = 16 + MAX_WBITS;
 
 class GzipDecompressor final : public Decompressor {
@@ -29,7 +29,7 @@ class GzipDecompressor final : public Decompressor {
     if (ended_) {
       if (in_bytes == 0) return {};
       if (inflateReset(&stream_) != Z_OK)
-        throw StateError("zlib cannot be reset");  // another member
+        throw StateError("zlib cannot be reset");  // start of another member
       ended_ = false;
     }
     const std::size_t given = std::min(in_bytes, kMaxStep), room = std::min(out_bytes, kMaxStep);
@@ -60,11 +60,11 @@ class GzipDecompressor final : public Decompressor {
 
   std::string name_;
   z_stream stream_ = {};
-  bool ended_ = false;  // a member has ended
+  bool ended_ = false;  // true at the end of a member
   std::uint64_t taken_ = 0;
 };
 
-/// Decompresses until the end, or until there are more than `enough` bytes.
+/// Decompresses until the end of the input, or until more than `enough` bytes have been produced.
 std::string inflate_until(std::string_view bytes, std::string_view name, std::uint64_t enough) {
   GzipDecompressor decompressor{std::string(name)};
   std::string out;

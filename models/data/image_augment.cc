@@ -36,8 +36,9 @@ class ImageRng {
   std::uint64_t next_ = 0;
 };
 
-/// Returns a random part of the image, resized to the size of the image. Parts that do not fit are
-/// drawn again; after 10 attempts, the whole image is returned.
+/// Returns a random part of the image, resized to the size of the image. If the random size does
+/// not fit into the image, another one is sampled. Returns the whole image after 10 failed
+/// attempts.
 Tensor random_part(const Tensor& image, double min_area, ImageRng& draw) {
   const std::int64_t rows = image.size(1), columns = image.size(2);
   for (int tries = 0; tries < 10; ++tries) {
@@ -73,16 +74,18 @@ const FieldList<ImageAugmentation>& ImageAugmentation::fields() {
   static const auto list =
       FieldList<ImageAugmentation>("the image augmentation")
           .add("padding", &ImageAugmentation::padding,
-               "random crop of the image with this many black pixels on each side")
+               "pad with this number of black pixels on each side, then crop randomly to the "
+               "original size")
           .add("shift", &ImageAugmentation::shift,
-               "random shift by up to this many pixels in each direction")
+               "random shift by up to this number of pixels in each direction")
           .add("rotation", &ImageAugmentation::rotation,
-               "random rotation by up to this many degrees either way")
+               "random rotation by up to this number of degrees in either direction")
           .add("zoom", &ImageAugmentation::zoom,
-               "random scaling by up to this fraction: 0.1 = 0.9 to 1.1 times")
+               "random scaling by up to this fraction (0.1: by a factor from 0.9 to 1.1)")
           .add("min_area", &ImageAugmentation::min_area,
-               "below 1: random part of at least this fraction of the area, resized to the whole")
-          .add("flip", &ImageAugmentation::flip, "mirror half of the images");
+               "if below 1: replace the image by a random part of at least this fraction of its "
+               "area, resized to the original size")
+          .add("flip", &ImageAugmentation::flip, "mirror half of the images horizontally");
   return list;
 }
 

@@ -1,5 +1,5 @@
-// Checks that image files are complete: PNG by chunks and their checksums, JPEG by markers, BMP by
-// header.
+// Checks that image files are complete. PNG files are checked by their chunks and checksums, JPEG
+// files by their markers, and BMP files by their header.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int kMaxScans = 100;
 constexpr std::string_view kPngSignature("\x89PNG\r\n\x1a\n", 8);
 
-/// The bytes of a named file, with bounds-checked reads.
+/// The bytes of a file with bounds-checked reads. The file name is used in error messages.
 class Bytes {
  public:
   Bytes(std::string_view bytes, std::string_view name) : bytes_(bytes), name_(name) {}
@@ -39,7 +39,8 @@ class Bytes {
     for (std::size_t i = count; i-- > 0;) value = value << 8 | (*this)[at + i];
     return value;
   }
-  /// Throws FormatError unless there are `count` bytes at `at`. `at` must not exceed the size.
+  /// Throws FormatError unless there are at least `count` bytes from offset `at` on. `at` must not
+  /// exceed the size.
   void need(std::size_t at, std::uint64_t count) const {
     if (at > bytes_.size() || count > bytes_.size() - at)
       fail("the file is truncated: it ends", bytes_.size());
@@ -52,8 +53,9 @@ class Bytes {
   std::string_view bytes_, name_;
 };
 
-/// Counts the decompressed bytes of the image data of a PNG. Decoders allocate memory for all of
-/// them, and a few compressed bytes can expand to gigabytes.
+/// Counts the decompressed bytes of the image data in a PNG file. The count is limited because
+/// decoders allocate memory for all of these bytes, and a few compressed bytes can expand to
+/// gigabytes.
 class DecompressedCount {
  public:
   DecompressedCount() {
@@ -63,8 +65,8 @@ class DecompressedCount {
   DecompressedCount(const DecompressedCount&) = delete;
   DecompressedCount& operator=(const DecompressedCount&) = delete;
 
-  /// Returns false once there are more than `most` bytes. Corrupt data are left for the decoder to
-  /// report.
+  /// Returns false once there are more than `most` bytes. Corrupt data are not reported here,
+  /// because the decoder reports them.
   bool add(std::string_view packed, std::uint64_t most) {
     std::array<Bytef, 1 << 14> block;
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
@@ -82,12 +84,13 @@ class DecompressedCount {
 
  private:
   z_stream stream_ = {};
-  bool over_ = false;  // end of the data, or corrupt data
+  bool over_ = false;  // the data have ended or are corrupt
   std::uint64_t bytes_ = 0;
 };
 
-/// Returns a bound on the image data: twice the size of the pixels. Each row begins with an extra
-/// byte, and interlaced images have up to seven times as many rows.
+/// Returns an upper bound on the size of the image data, which is twice the size of the pixels. The
+/// factor covers the extra byte at the start of each row; interlaced images have up to seven times
+/// as many rows.
 std::uint64_t most_png_bytes(const Bytes& file, std::size_t header) {
   const std::uint64_t width = file.big(header + 8, 4), height = file.big(header + 12, 4);
   if (width > (1U << 24) || height > (1U << 24))
@@ -96,7 +99,7 @@ std::uint64_t most_png_bytes(const Bytes& file, std::size_t header) {
   return 2 * height * (width * bits / 8 + 8) + 1024;
 }
 
-/// Returns the size of the pixels without extra bytes between rows.
+/// Returns the size of the pixels in bytes, without extra bytes between rows.
 std::uint64_t least_png_bytes(const Bytes& file, std::size_t header) {
   const std::uint64_t width = file.big(header + 8, 4), height = file.big(header + 12, 4);
   const unsigned colours = file[header + 17];  // grey, RGB, palette; grey or RGB with alpha
@@ -104,7 +107,8 @@ std::uint64_t least_png_bytes(const Bytes& file, std::size_t header) {
   return (width * height * channels * file[header + 16] + 7) / 8;
 }
 
-/// Checks the chunks: length, type, data, CRC-32 of type and data.
+/// Checks the chunks. Each chunk consists of a length, a type, data, and the CRC-32 of type and
+/// data.
 void check_png(const Bytes& file) {
   std::size_t at = kPngSignature.size();
   const std::uint64_t most = most_png_bytes(file, at), least = least_png_bytes(file, at);
@@ -135,20 +139,21 @@ void check_png(const Bytes& file) {
   }
 }
 
-/// Checks Huffman tables: a class, 16 counts of codes, and one value per code. Decoders have room
-/// for 256 values.
+/// Checks Huffman tables. Each table consists of a class, 16 code counts, and one value per code.
+/// Decoders support at most 256 values.
 void check_huffman_tables(const Bytes& file, std::size_t at, std::size_t end) {
   while (at < end) {
     std::size_t codes = 0;
     for (std::size_t i = 1; i <= 16; ++i) codes += file[at + i];
-    if (codes > 256) file.fail("a Huffman table of more than 256 codes", at);
+    if (codes > 256) file.fail("a Huffman table has more than 256 codes", at);
     at += 17 + codes;
   }
 }
 
-/// Checks a frame header: precision, height, width, components. Each block of 8 x 8 pixels takes at
-/// least one bit, and every component has at least a quarter of the blocks. This bounds the image
-/// size by the file size; decoders allocate memory for all pixels before they read the data.
+/// Checks a frame header, which consists of precision, height, width and components. Each block of
+/// 8 x 8 pixels needs at least one bit, and every component has at least a quarter of the blocks.
+/// The file size therefore limits the image size. This check is necessary because decoders allocate
+/// memory for all pixels before they read the data.
 void check_frame(const Bytes& file, std::size_t at) {
   const std::uint64_t height = file.big(at + 1, 2), width = file.big(at + 3, 2);
   const std::uint64_t blocks = (height + 7) / 8 * ((width + 7) / 8);
@@ -159,8 +164,8 @@ void check_frame(const Bytes& file, std::size_t at) {
   }
 }
 
-/// Checks the segments FF <marker> <length>. After a start of scan (DA), coded bytes follow up to
-/// the next marker. The file ends with FF D9.
+/// Checks the segments, which begin with FF <marker> <length>. A start-of-scan segment (DA) is
+/// followed by coded bytes up to the next marker. The file must end with FF D9.
 void check_jpeg(const Bytes& file) {
   std::size_t at = 2;
   int scans = 0;
@@ -172,15 +177,15 @@ void check_jpeg(const Bytes& file) {
     const bool alone = marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
     if (alone) continue;
     const std::uint64_t length = file.big(at, 2);
-    if (length < 2) file.fail("a segment with a length below 2", at);
+    if (length < 2) file.fail("a segment has a length below 2", at);
     file.need(at, length);
     if (marker == 0xC4) check_huffman_tables(file, at + 2, at + length);
     if (marker >= 0xC0 && marker <= 0xC2) check_frame(file, at + 2);
     at += length;
     if (marker != 0xDA) continue;
     // Decoding a scan may take as long as the whole image. Progressive files have about ten scans.
-    if (++scans > kMaxScans) file.fail(fmt::format("more than {} scans", kMaxScans), at);
-    // FF 00 encodes the byte FF, and FF D0 to FF D7 are restart markers inside the scan.
+    if (++scans > kMaxScans) file.fail(fmt::format("there are more than {} scans", kMaxScans), at);
+    // FF 00 encodes the byte FF. FF D0 to FF D7 are restart markers inside the scan.
     while (file[at] != 0xFF || file[at + 1] == 0 || (file[at + 1] >= 0xD0 && file[at + 1] <= 0xD7))
       at += file[at] == 0xFF ? 2 : 1;
   }
@@ -196,7 +201,7 @@ void check_bmp(const Bytes& file) {
   } else {
     width = file.little(18, 4);
     height = file.little(22, 4);
-    /// rows are stored from top to bottom
+    /// a negative height means that rows are stored from top to bottom
     if (height >> 31) height = (std::uint64_t{1} << 32) - height;
     bits = file.little(28, 2);
     if (const std::uint64_t compression = file.little(30, 4); compression != 0 && compression != 3)

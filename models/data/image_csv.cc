@@ -11,16 +11,16 @@
 namespace weft {
 namespace {
 
-/// More classes than any table of images has. A label in a file must not cause arbitrary
-/// allocations.
+/// More classes than any image table has. The limit prevents arbitrarily large allocations because
+/// of a label in a file.
 constexpr std::int64_t kMaxClasses = 100'000;
 
-/// Reads numbers line by line.
+/// Reads comma-separated numbers line by line.
 class Reader {
  public:
   Reader(std::string_view text, std::string_view name) : text_(text), name_(name) {}
 
-  /// Returns the numbers of the next line that is not empty; none at the end.
+  /// Returns the numbers in the next non-empty line, or an empty vector at the end.
   std::vector<std::int64_t> next_line() {
     std::vector<std::int64_t> numbers;
     while (numbers.empty() && at_ < text_.size()) {
@@ -40,7 +40,7 @@ class Reader {
   [[noreturn]] void fail(std::string_view what, std::size_t at) const {
     throw FormatError(fmt::format("{}: {}, line {} (byte {})", name_, what, line_, at));
   }
-  /// Reports an error of the whole line.
+  /// Reports an error that concerns the whole line.
   [[noreturn]] void fail(std::string_view what) const { fail(what, line_begin_); }
 
  private:
@@ -82,11 +82,12 @@ ImageSet parse_image_csv(std::string_view text, std::string_view name,
     if (height == 0 || width == 0) {
       height = width = std::llround(std::sqrt(static_cast<double>(found)));
       if (found < 1 || height * width != found)
-        reader.fail(fmt::format("{} pixels and a class do not form a square image", found));
+        reader.fail(fmt::format(
+            "{} pixels (followed or preceded by a class) do not form a square image", found));
     }
     if (found != height * width) {
-      reader.fail(fmt::format("{} numbers, but {} x {} pixels and a class are {}", found + 1,
-                              height, width, height * width + 1));
+      reader.fail(fmt::format("there are {} numbers, but {} x {} pixels and a class are {} numbers",
+                              found + 1, height, width, height * width + 1));
     }
     const std::int64_t label = options.label_first ? line.front() : line.back();
     if (label < 0 || label >= kMaxClasses)
@@ -100,7 +101,7 @@ ImageSet parse_image_csv(std::string_view text, std::string_view name,
     set.labels.push_back(static_cast<std::int32_t>(label));
     classes = std::max(classes, label + 1);
   }
-  if (set.labels.empty()) throw FormatError(fmt::format("{}: no images, byte 0", name));
+  if (set.labels.empty()) throw FormatError(fmt::format("{}: there are no images (byte 0)", name));
   set.images = Tensor::of({set.count(), 1, height, width}, pixels);
   for (std::int64_t c = 0; c < classes; ++c) set.classes.push_back(std::to_string(c));
   return set;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Default fraction of a set that becomes the test set.
+/// Fraction of the images that forms the test set if there is no separate test set.
 constexpr double kTestFraction = 0.1;
 
 /// Returns the entries of a folder in byte order of their names. Throws IoError if it cannot be
@@ -41,7 +41,8 @@ bool is_image_name(const fs::path& path) {
   return ending == ".png" || ending == ".jpg" || ending == ".jpeg" || ending == ".bmp";
 }
 
-/// Returns `set` with every image fitted to `size`; the set itself if the size matches.
+/// Returns `set` with every image fitted to `size`. Returns the set itself if its images already
+/// have this size.
 ImageSet fitted(ImageSet set, const ImageSize& size) {
   if (set.size() == size) return set;
   Tensor images = Tensor::empty(DType::f32, {set.count(), size.channels, size.height, size.width});
@@ -54,13 +55,13 @@ ImageSet fitted(ImageSet set, const ImageSize& size) {
   return set;
 }
 
-/// Gives both sets the class names of the set with more classes.
+/// Sets the class names of both sets to the class names of the set with more classes.
 void share_classes(ImageData& data) {
   auto& most = data.train.classes.size() < data.test.classes.size() ? data.test : data.train;
   auto& other = &most == &data.train ? data.test : data.train;
   if (!std::equal(other.classes.begin(), other.classes.end(), most.classes.begin())) {
     throw FormatError(
-        fmt::format("the classes of the test set ({}) differ from those of the training "
+        fmt::format("the classes of the test set ({}) differ from the classes of the training "
                     "set ({})",
                     fmt::join(data.test.classes, ", "), fmt::join(data.train.classes, ", ")));
   }
@@ -81,14 +82,15 @@ std::optional<fs::path> existing(const fs::path& path) {
   return std::nullopt;
 }
 
-/// Reads the images `prefix`-images-idx3-ubyte with their labels; nothing if there is no such file.
+/// Reads the images in `prefix`-images-idx3-ubyte with their labels. Returns std::nullopt if there
+/// is no such file.
 std::optional<ImageSet> read_mnist(const fs::path& folder, const std::string& prefix) {
   const auto images = existing(folder / (prefix + "-images-idx3-ubyte"));
   if (!images) return std::nullopt;
   const auto labels = existing(folder / (prefix + "-labels-idx1-ubyte"));
   if (!labels) {
     throw FormatError(
-        fmt::format("{} lacks the labels of {}", folder.string(), images->filename().string()));
+        fmt::format("{} contains no labels for {}", folder.string(), images->filename().string()));
   }
   const Tensor pixels = read_idx(images->string()), classes = read_idx(labels->string());
   if (pixels.rank() != 3 || pixels.dtype() != DType::u8 || classes.rank() != 1 ||
@@ -183,8 +185,8 @@ ImageData load_image_data(const std::string& path, const ImageSize& size, std::u
     data = hold_out_last_part(read_image_csv(path), fs::path(path).filename().string());
   } else {
     throw FormatError(
-        fmt::format("{}: expected a folder (MNIST's files, optdigits, a folder per class) or a "
-                    ".csv file",
+        fmt::format("{}: expected a folder (with MNIST files, optdigits files, or one folder per "
+                    "class) or a .csv file",
                     path));
   }
   share_classes(data);

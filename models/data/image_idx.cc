@@ -40,7 +40,7 @@ namespace {
 struct Header {
   DType dtype;
   Sizes sizes;
-  std::uint64_t begin;   // offset of the elements
+  std::uint64_t begin;   // byte offset of the elements
   std::uint64_t wanted;  // size of the elements in bytes
 };
 
@@ -72,10 +72,11 @@ Header parse_header(std::string_view bytes, std::string_view name) {
   }
 }
 
-// The size of a header with the maximum number of axes.
+// Size of a header with the maximum number of axes.
 constexpr std::size_t kLongestHeader = kFirstSize + 255 * kBytesPerSize;
 
-/// Decompresses a file, but not more than its header declares: a few bytes may expand to any size.
+/// Decompresses a file, but only up to the size that its header declares, because a few bytes may
+/// expand to any size.
 std::string decompress(std::string_view bytes, std::string_view name) {
   const Header header = parse_header(gunzip_start(bytes, name, kLongestHeader), name);
   return gunzip(bytes, name, (CheckedSize(header.begin) + header.wanted).value());
@@ -94,7 +95,7 @@ Tensor parse_idx(std::string_view bytes, std::string_view name) {
   Tensor tensor = Tensor::empty(dtype, sizes);
   auto* out = reinterpret_cast<char*>(tensor.mutable_raw());
   std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.end(), out);
-  // Big-endian to little-endian.
+  // Converts big-endian to little-endian.
   if (const std::size_t size = dtype_size(dtype); size > 1) {
     for (std::size_t at = 0; at < wanted; at += size) std::reverse(out + at, out + at + size);
   }

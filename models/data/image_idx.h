@@ -1,5 +1,5 @@
-// Reads IDX files, the format of MNIST (Y. LeCun): two zero bytes, a type, the number of axes, a
-// big-endian size per axis, and the elements, big-endian.
+// Reads IDX files, the format of MNIST (Y. LeCun). A file consists of two zero bytes, an element
+// type, the number of axes, a big-endian size per axis, and the elements in big-endian order.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace WEFT_API weft {
 
-/// Parses an IDX file to a tensor of dtype u8, i8, i32, f32 or f64. `name` names the source of the
-/// bytes in error messages. Throws FormatError with the byte offset for anything else: a wrong
-/// type, sizes that do not match the file, extra bytes.
+/// Parses an IDX file to a tensor of dtype u8, i8, i32, f32 or f64. `name` is the source of the
+/// bytes in error messages. Throws FormatError with the byte offset if the type is not supported,
+/// if the sizes do not match the file, or if there are extra bytes.
 Tensor parse_idx(std::string_view bytes, std::string_view name);
 
-/// As parse_idx(), from a file, which may be compressed with gzip. Throws IoError, FormatError.
+/// Reads a file, which may be compressed with gzip, and parses it as parse_idx() does. Also throws
+/// IoError.
 Tensor read_idx(const std::string& path);
 
 }  // namespace weft

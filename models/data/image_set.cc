@@ -20,8 +20,8 @@ Tensor ImageSet::image(std::int64_t index) const {
 
 ImageSet ImageSet::slice(std::int64_t begin, std::int64_t end) const {
   if (begin < 0 || end < begin || end > count()) {
-    throw ArgumentError(
-        fmt::format("images [{}, {}) of a set of {}: out of range", begin, end, count()));
+    throw ArgumentError(fmt::format("images [{}, {}) are out of range for a set of {} images",
+                                    begin, end, count()));
   }
   const auto [channels, height, width] = size();
   const auto bytes = static_cast<std::size_t>(channels * height * width) * sizeof(float);
@@ -41,7 +41,8 @@ ImageSet ImageSet::pick(const std::vector<std::int64_t>& places) const {
   auto* to = out.images.mutable_data<float>();
   for (const std::int64_t place : places) {
     if (place < 0 || place >= count())
-      throw ArgumentError(fmt::format("image {} of a set of {}: out of range", place, count()));
+      throw ArgumentError(
+          fmt::format("image {} is out of range for a set of {} images", place, count()));
     to = std::copy_n(images.data<float>() + place * pixels, pixels, to);
     out.labels.push_back(labels[static_cast<std::size_t>(place)]);
   }

@@ -1,4 +1,4 @@
-// Labelled images: the data sets of image classifiers.
+// Labelled images, for training and evaluating image classifiers.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct ImageSize {
 /// Images of one size with their classes.
 struct ImageSet {
   Tensor images;                          // f32 [count, channels, height, width], values in [0, 1]
-  std::vector<std::int32_t> labels = {};  // per image, an index into classes
+  std::vector<std::int32_t> labels = {};  // one index into `classes` per image
   std::vector<std::string> classes = {};  // class names
 
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
@@ -34,15 +34,15 @@ struct ImageSet {
   ImageSet pick(const std::vector<std::int64_t>& places) const;
 };
 
-/// Batch size for inference. Without gradients, a larger batch only costs memory.
+/// Batch size for inference. Without gradients, a larger batch only increases memory usage.
 inline constexpr std::int64_t kImagesAtOnce = 250;
 
-/// Splits off about `fraction` of every class, selected by `seed`. Returns the remaining and the
-/// selected images, both in original order. A class keeps at least one image. Throws ArgumentError
-/// unless 0 <= fraction < 1.
+/// Splits off about `fraction` of the images of every class, selected at random with `seed`.
+/// Returns the remaining images and the selected images, both in original order. At least one image
+/// of each class remains. Throws ArgumentError unless 0 <= fraction < 1.
 std::pair<ImageSet, ImageSet> split(const ImageSet& set, double fraction, std::uint64_t seed);
 
-/// Mean and standard deviation of the pixels per channel.
+/// Mean and standard deviation of the pixel values, per channel.
 struct ChannelStatistics {
   std::vector<double> mean, deviation;
 };

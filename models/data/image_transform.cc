@@ -47,7 +47,7 @@ std::vector<Window> windows(Interpolation interpolation, std::int64_t from, std:
   std::vector<Window> all;
   for (std::int64_t i = 0; i < to; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
-    // Pixels whose centres, at half-integers, lie inside the kernel.
+    // Pixels that have their centre (at half-integer positions) inside the kernel.
     const auto first =
         std::max(static_cast<std::int64_t>(std::floor(centre - half + 0.5)), std::int64_t{0});
     const auto end = std::min(static_cast<std::int64_t>(std::floor(centre + half + 0.5)), from);
@@ -76,7 +76,7 @@ Tensor resize_image(const Tensor& image, std::int64_t height, std::int64_t width
   const auto down = windows(interpolation, rows, height);
   Tensor result = Tensor::empty(DType::f32, {channels, height, width});
   auto* out = result.mutable_data<float>();
-  // One channel, resized horizontally.
+  // One channel after horizontal resizing.
   std::vector<double> narrow(static_cast<std::size_t>(rows * width));
   for (std::int64_t c = 0; c < channels; ++c) {
     for (std::int64_t y = 0; y < rows; ++y) {
@@ -123,7 +123,7 @@ Tensor crop_image(const Tensor& image, std::int64_t top, std::int64_t left, std:
 
 Tensor center_crop(const Tensor& image, std::int64_t height, std::int64_t width) {
   require_image(image);
-  // nearbyint rounds halves to even.
+  // std::nearbyint() rounds halves to even.
   const auto margin = [](std::int64_t size, std::int64_t wanted) {
     return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(size - wanted) / 2));
   };
@@ -146,7 +146,7 @@ Tensor transform_image(const Tensor& image, const Affine& affine) {
     throw ArgumentError(fmt::format("the scale must be positive, not {}", affine.scale));
   const std::int64_t channels = image.size(0), rows = image.size(1), columns = image.size(2);
   const double angle = affine.degrees * std::numbers::pi / 180;
-  // The inverse transform, from the result to the image.
+  // The inverse transform maps positions in the result to positions in the image.
   const double along = std::cos(angle) / affine.scale, aside = std::sin(angle) / affine.scale;
   const double middle_y = static_cast<double>(rows - 1) / 2;
   const double middle_x = static_cast<double>(columns - 1) / 2;
@@ -216,8 +216,9 @@ Tensor normalise_image(const Tensor& image, const std::vector<double>& mean,
   require_image(image);
   const auto channels = static_cast<std::size_t>(image.size(0));
   if (mean.size() != channels || deviation.size() != channels) {
-    throw ShapeError(fmt::format("{} means and {} deviations for an image of {} channels",
-                                 mean.size(), deviation.size(), channels));
+    throw ShapeError(
+        fmt::format("there are {} means and {} deviations for an image with {} channels",
+                    mean.size(), deviation.size(), channels));
   }
   Tensor result = image.clone();
   auto* out = result.mutable_data<float>();

@@ -39,7 +39,7 @@ LabelledText LabelledText::subset(std::span<const std::int64_t> indices) const {
 LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide side) {
   struct Line {
     std::string place;
-    /// split as label and text; split as text and label
+    /// The line split as (label, text) and as (text, label).
     std::pair<std::string, std::string> first, last;
   };
   std::vector<Line> lines;
@@ -60,9 +60,10 @@ LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide si
       last.insert(line.last.second);
     }
     if (first.size() == last.size() && !lines.empty()) {
-      throw FormatError(fmt::format(
-          "{}: cannot tell labels from texts: both sides have {} distinct values; specify the side",
-          lines.front().place, first.size()));
+      throw FormatError(
+          fmt::format("{}: cannot distinguish labels from texts, because both sides have {} "
+                      "distinct values: specify the side",
+                      lines.front().place, first.size()));
     }
     side = first.size() < last.size() ? LabelSide::first : LabelSide::last;
   }
@@ -107,8 +108,8 @@ Split stratified_split(std::span<const std::int32_t> labels, double test_fractio
   Split split;
   for (auto& [label, members] : classes) {
     Rng(stable_hash("stratified_split", seed), static_cast<std::uint32_t>(label)).shuffle(members);
-    // At least one example stays in the training set: a class that occurs only in the test set
-    // cannot be predicted.
+    // At least one example stays in the training set, because a class that occurs only in the test
+    // set cannot be predicted.
     const auto count = static_cast<std::ptrdiff_t>(
         std::min(std::round(test_fraction * static_cast<double>(members.size())),
                  static_cast<double>(members.size()) - 1));

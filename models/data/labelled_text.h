@@ -1,4 +1,4 @@
-// Texts with class labels: reading files, and splits that preserve the class proportions.
+// Reads texts with class labels, and splits them so that the class proportions are preserved.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace WEFT_API weft {
 
 struct LabelledText {
   std::vector<std::string> texts;
-  /// One label per text, an index into names.
+  /// One label per text, as an index into `names`.
   std::vector<std::int32_t> labels;
   /// Class names in alphabetical order.
   std::vector<std::string> names;
@@ -24,29 +24,30 @@ struct LabelledText {
   LabelledText subset(std::span<const std::int64_t> indices) const;
 };
 
-/// The side of the tab on which the label is.
+/// The side of the tab that contains the label.
 enum class LabelSide : std::uint8_t { automatic, first, last };
 /// The names are "auto", "first" and "last".
 ChoiceNames choice_names(LabelSide);
 
-/// Reads files of lines "label <tab> text" or "text <tab> label", all of the same form. Only a line
-/// feed ends a line (other Unicode line breaks are part of the text). A carriage return before it
-/// and blanks around text and label are dropped. `automatic` selects the side with fewer distinct
-/// values. Throws IoError; FormatError with file and line for a line without a tab or with an empty
-/// label, for fewer than two classes, and if `automatic` finds equally many values on both sides.
+/// Reads files with lines "label <tab> text" or "text <tab> label"; all lines must have the same
+/// form. Only a line feed ends a line (other Unicode line breaks are part of the text). A carriage
+/// return before the line feed and blanks around text and label are dropped. `automatic` selects
+/// the side with fewer distinct values. Throws IoError. Throws FormatError with file and line if a
+/// line has no tab or an empty label. Throws FormatError if there are fewer than two classes, or if
+/// both sides have the same number of distinct values in the case of `automatic`.
 LabelledText read_labelled_text(std::span<const std::string> paths,
                                 LabelSide side = LabelSide::automatic);
 
-/// Returns the lines of a text file that are not blank, trimmed as above. Throws IoError.
+/// Returns the non-blank lines of a text file, trimmed as above. Throws IoError.
 std::vector<std::string> read_lines(const std::string& path);
 
-/// The indices of training and test examples.
+/// The indices of the training and test examples.
 struct Split {
   std::vector<std::int64_t> train, test;  // ascending
 };
-/// Assigns round(fraction * n) of the n examples of every class to `test`, selected at random, but
-/// leaves at least one in `train`. The result is a function of labels, fraction and seed. Throws
-/// ArgumentError unless 0 < fraction < 1.
+/// Assigns round(test_fraction * n) of the n examples of every class to `test`, selected at random,
+/// but leaves at least one example in `train`. The result is a function of labels, fraction and
+/// seed. Throws ArgumentError unless 0 < test_fraction < 1.
 Split stratified_split(std::span<const std::int32_t> labels, double test_fraction,
                        std::uint64_t seed);
 

@@ -13,13 +13,14 @@
 
 namespace WEFT_API weft {
 
-/// Rows that are computed when they are first used: a training run starts without encoding all of
-/// its texts, and encodes none of them twice. Thread-safe; copies share the rows.
+/// Rows that are computed when they are first used. A training run can therefore start without
+/// encoding all of its texts, and each text is encoded at most once. Thread-safe; copies share the
+/// rows.
 template <class Row>
 class LazyCache {
  public:
-  /// `make` computes row i. It is never called concurrently. Everything it refers to must outlive
-  /// the rows.
+  /// `make` computes row i and is never called concurrently. All objects that `make` refers to must
+  /// outlive the rows.
   LazyCache(std::int64_t count, std::function<Row(std::int64_t i)> make)
       : kept_(std::make_shared<Kept>(count, std::move(make))) {}
 

@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// Returns the line without spaces, tabs and carriage returns at its ends.
+/// Returns the line without leading and trailing spaces, tabs and carriage returns.
 inline std::string_view trimmed_line(std::string_view line) {
   constexpr std::string_view kBlanks = " \t\r";
   const std::size_t begin = line.find_first_not_of(kBlanks);

@@ -45,9 +45,9 @@ MaskedTokens masked_tokens(std::span<const std::int32_t> ids, const MaskingOptio
   check(options);
   const auto vocab = static_cast<std::int64_t>(options.special.size());
   MaskedTokens result{{ids.begin(), ids.end()}, std::vector<std::int32_t>(ids.size(), -100)};
-  std::vector<std::vector<std::size_t>> words;  // or single tokens, without whole_words
+  std::vector<std::vector<std::size_t>> words;  // single tokens unless whole_words is set
   std::int64_t candidates = 0;
-  bool inside = false;  // inside a word
+  bool inside = false;  // true inside a word
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= vocab)
       throw DataError(fmt::format("token id {} is outside the vocabulary [0, {})", ids[i], vocab));

@@ -10,12 +10,12 @@
 
 namespace WEFT_API weft {
 
-/// Caches the value of the most recent key, such as the order of an epoch, which all of its steps
-/// use. Thread-safe; copies share the entry.
+/// Caches the value for the most recent key, for example the order of an epoch, which is used in
+/// all steps of the epoch. Thread-safe; copies share the entry.
 template <class Key, class Value>
 class MemoizedLast {
  public:
-  /// Returns the value of `key`, which is computed by make() unless it is cached.
+  /// Returns the value for `key`. Computes it with make() unless it is cached.
   template <class Make>
   std::shared_ptr<const Value> operator()(const Key& key, Make&& make) const {
     const std::lock_guard lock(kept_->mutex);

@@ -15,16 +15,16 @@ namespace WEFT_API weft {
 /// without padding (RoBERTa's packing, Liu et al. 2019).
 class PackedTexts {
  public:
-  /// Throws DataError if the texts have no tokens, ArgumentError for a context below 3.
+  /// Throws DataError if the texts have no tokens. Throws ArgumentError if `context` is below 3.
   PackedTexts(const Tokenizer& tokenizer, std::span<const std::string> texts, std::int64_t context);
 
   std::int64_t tokens() const { return tokens_; }
   std::int64_t texts() const { return static_cast<std::int64_t>(texts_.size()); }
-  /// Returns the row that begins with text `first` and continues with the following texts. After
-  /// the last text, the first one follows.
+  /// Returns the row that begins with text `first` and continues with the following texts. The last
+  /// text is followed by the first text.
   std::vector<std::int32_t> row(std::int64_t first) const;
-  /// Returns the first texts of rows that together contain every text at least once, except for
-  /// text that is truncated at the end of a row.
+  /// Returns the indices of the first texts of rows that together contain every text at least once,
+  /// except for text that is truncated at the end of a row.
   std::vector<std::int64_t> cover() const;
 
  private:

@@ -36,7 +36,7 @@ PairBatches::PairBatches(std::vector<IdPair> pairs, std::int64_t tokens, std::in
     const std::size_t rows = i - cuts_.back() + 1, length = pairs_[sorted_[i]].longer();
     if (rows > least && rows * length > static_cast<std::size_t>(tokens)) cuts_.push_back(i);
   }
-  // If the last batch has too few pairs, they join the previous one.
+  // If the last batch has too few pairs, they are added to the previous batch.
   if (cuts_.size() > 1 && sorted_.size() - cuts_.back() < least) cuts_.pop_back();
   cuts_.push_back(sorted_.size());
 }
@@ -45,7 +45,7 @@ PairBatches::Epoch PairBatches::epoch(std::uint64_t seed, std::int64_t number) c
   const auto drawn = [&](std::int64_t count, const char* what) {
     return shuffled(count, stable_hash(what, seed), static_cast<std::uint32_t>(number));
   };
-  // The rank of each pair among those of equal length.
+  // The rank of each pair among the pairs of equal length.
   const std::vector<std::int64_t> rank = drawn(size(), "weft.data.pairs");
   Epoch epoch{sorted_, drawn(per_epoch(), "weft.data.batches")};
   std::sort(epoch.pairs.begin(), epoch.pairs.end(), [&](std::size_t a, std::size_t b) {

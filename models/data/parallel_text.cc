@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-/// Returns the index of each pair's source among the distinct sources, in order of first
+/// Returns, for each pair, the index of its source. Distinct sources are numbered in order of first
 /// occurrence.
 std::vector<std::size_t> source_indices(const std::vector<TextPair>& pairs, std::size_t* sources) {
   std::unordered_map<std::string_view, std::size_t> seen;

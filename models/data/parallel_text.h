@@ -1,4 +1,5 @@
-// Parallel text: reading and splitting pairs of texts that are translations of each other.
+// Reads and splits parallel text, which consists of pairs of texts that are translations of each
+// other.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,11 @@ struct TextPair {
   friend bool operator==(const TextPair&, const TextPair&) = default;
 };
 
-/// Reads "source <tab> target [<tab> anything]", one pair per line, in UTF-8. Whitespace around
-/// both texts and empty lines are dropped. Lines with further columns, which are ignored, are
-/// counted in `more_columns`. Throws IoError; FormatError with the line number if a line has no
-/// second column, if a side is empty or not UTF-8, and if there is no pair.
+/// Reads a UTF-8 file with one pair per line, in the form "source <tab> target [<tab> anything]".
+/// Whitespace around both texts and empty lines are dropped. Further columns are ignored;
+/// `more_columns` counts the lines that have any. Throws IoError. Throws FormatError with the line
+/// number if a line has no second column, or if a side is empty or not UTF-8. Throws FormatError if
+/// there is no pair.
 std::vector<TextPair> read_text_pairs(const std::string& path,
                                       std::int64_t* more_columns = nullptr);
 
@@ -26,10 +28,11 @@ struct TextPairSplit {
   std::vector<TextPair> train, validation, test;
 };
 
-/// Splits by source, so that no source of one part occurs in another. A fraction `held_out` of the
-/// distinct sources, at least one, is selected for validation, and as many for test. The choice is
-/// a function of the seed. The parts keep the order of `pairs`. Throws ArgumentError unless 0 <
-/// held_out < 0.5, DataError for fewer than three distinct sources.
+/// Splits by source, so that no source occurs in more than one part. A fraction `held_out` of the
+/// distinct sources, but at least one, is selected for validation, and the same number for test.
+/// The selection is a function of the seed. The order of `pairs` is kept in each part. Throws
+/// ArgumentError unless 0 < held_out < 0.5. Throws DataError if there are fewer than three distinct
+/// sources.
 TextPairSplit split_by_source(const std::vector<TextPair>& pairs, double held_out,
                               std::uint64_t seed);
 

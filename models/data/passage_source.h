@@ -1,4 +1,4 @@
-// The source of passages for pre-training encoder-decoder models.
+// Interface for sources of passages for pre-training encoder-decoder models.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// A set of passages. Each consists of sentences of ids and has at least 2 ids in total.
+/// A set of passages. Each passage consists of sentences (as ids) and has at least 2 ids in total.
 /// Thread-safe.
 class PassageSource {
  public:
@@ -17,7 +17,7 @@ class PassageSource {
   virtual std::int64_t documents() const = 0;
   virtual std::int64_t tokens() const = 0;
   virtual std::int64_t count() const = 0;
-  /// Returns passage i in [0, count()), in text order. Throws ArgumentError for other indices.
+  /// Returns passage i. Passages are in text order. Throws ArgumentError unless 0 <= i < count().
   virtual std::vector<TokenIds> at(std::int64_t i) const = 0;
   /// Returns the indices of consecutive passages that together contain the whole text, possibly
   /// with overlaps.

@@ -46,7 +46,7 @@ Passages::Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t to
   if (places_.empty()) {
     throw ArgumentError(fmt::format(
         "no passage of up to {} tokens has at least {} sentence{} and 2 tokens: there are {} "
-        "documents of {} tokens in total",
+        "documents with {} tokens in total",
         tokens, min_sentences, min_sentences == 1 ? "" : "s", documents_.size(), all_tokens_));
   }
 }
@@ -62,14 +62,14 @@ std::vector<TokenIds> Passages::at(std::int64_t i) const {
 
 std::vector<std::int64_t> Passages::cover() const {
   std::vector<std::int64_t> chosen;
-  // Sentences of `document` before `covered` are in a selected passage, or in no passage at all.
+  // Sentences of `document` before `covered` are in a selected passage or in no passage at all.
   std::size_t document = 0, covered = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
     if (place.document != document) covered = 0;
     document = place.document;
     if (place.end <= covered) continue;
-    // The next passage also begins early enough, so this one is not needed.
+    // The next passage also begins early enough, so the current passage is not needed.
     const bool later = i + 1 < places_.size() && places_[i + 1].document == document &&
                        places_[i + 1].begin <= covered;
     if (later) continue;

@@ -9,15 +9,15 @@
 
 namespace WEFT_API weft {
 
-/// A passage begins at any sentence of a document and extends over as many whole sentences as fit,
-/// at most to the end of the document. A sentence that is longer than a passage is split into
-/// several.
+/// A passage can begin at any sentence of a document. It contains as many whole sentences as fit,
+/// at most up to the end of the document. A sentence that is longer than a passage is split into
+/// several sentences.
 class Passages final : public PassageSource {
  public:
-  /// `documents`: the sentences of each document as ids, in order; empty sentences are dropped.
-  /// `tokens`: maximum number of ids of a passage, at least 2. Passages with a single id or with
-  /// fewer than `min_sentences` sentences are dropped. Throws ArgumentError for `tokens` below 2,
-  /// and if no passage is left.
+  /// `documents` contains the sentences of each document as ids, in order; empty sentences are
+  /// dropped. `tokens` is the maximum number of ids per passage, at least 2. Passages with a single
+  /// id or with fewer than `min_sentences` sentences are dropped. Throws ArgumentError if `tokens`
+  /// is below 2 or if no passage is left.
   Passages(std::vector<std::vector<TokenIds>> documents, std::int64_t tokens,
            std::int64_t min_sentences = 1);
 
@@ -25,8 +25,8 @@ class Passages final : public PassageSource {
   std::int64_t tokens() const override { return all_tokens_; }
   std::int64_t count() const override { return std::ssize(places_); }
   std::vector<TokenIds> at(std::int64_t i) const override;
-  /// Every sentence of any passage is in one of these passages. The last sentences of a document
-  /// may be in two.
+  /// Every sentence that is in any passage is in one of the returned passages. The last sentences
+  /// of a document may be in two of them.
   std::vector<std::int64_t> cover() const override;
   std::vector<TokenIds> random(Rng& rng) const override { return at(rng.below(count())); }
 

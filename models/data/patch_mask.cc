@@ -11,9 +11,10 @@
 namespace weft {
 namespace {
 
-/// Returns the number of hidden units in a grid of `units` units.
+/// Returns the number of masked units in a grid of `units` units.
 std::int64_t hidden_units(const PatchMasking& masking, std::int64_t units) {
-  // In doubles, 0.07 * 100 is slightly more than 7; the tolerance makes it 7.
+  // In double precision, 0.07 * 100 is slightly more than 7. The tolerance prevents rounding up to
+  // 8.
   return static_cast<std::int64_t>(
       std::ceil(masking.mask_ratio * static_cast<double>(units) - 1e-9));
 }
@@ -30,9 +31,9 @@ void PatchMasking::check() const {
 const FieldList<PatchMasking>& PatchMasking::fields() {
   static const auto list =
       FieldList<PatchMasking>("the image masking")
-          .add("mask_ratio", &PatchMasking::mask_ratio, "fraction of the patches that are hidden")
+          .add("mask_ratio", &PatchMasking::mask_ratio, "fraction of the patches that are masked")
           .add("mask_unit", &PatchMasking::mask_unit,
-               "side of the squares of patches that are hidden together");
+               "side length (in patches) of the squares that are masked as a unit");
   return list;
 }
 
@@ -51,8 +52,8 @@ std::int64_t hidden_patches(const PatchMasking& masking, std::int64_t rows, std:
   const std::int64_t units = rows / unit * (columns / unit), hidden = hidden_units(masking, units);
   if (hidden == units) {
     throw ArgumentError(
-        fmt::format("mask_ratio {} of {} units of {} x {} patches (mask_unit {}) hides them all: "
-                    "at least one must stay visible",
+        fmt::format("mask_ratio {} masks all {} units of {} x {} patches (mask_unit {}): at least "
+                    "one unit must stay visible",
                     masking.mask_ratio, units, unit, unit, unit));
   }
   return hidden * unit * unit;

@@ -9,7 +9,7 @@ namespace weft {
 
 std::vector<TextPair> reversal_pairs(std::int64_t count, std::uint64_t seed,
                                      const ReversalOptions& options) {
-  if (options.alphabet.empty()) throw ArgumentError("the alphabet of strings to reverse is empty");
+  if (options.alphabet.empty()) throw ArgumentError("the alphabet for string reversal is empty");
   if (options.min_length < 1 || options.max_length < options.min_length) {
     throw ArgumentError(fmt::format("lengths must satisfy 1 <= min <= max, but are {} and {}",
                                     options.min_length, options.max_length));

@@ -1,4 +1,5 @@
-// String reversal: the smallest task that needs an encoder, a decoder and cross-attention.
+// Training data for string reversal, the simplest task that needs an encoder, a decoder and
+// cross-attention.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,10 @@ struct ReversalOptions {
   std::int64_t min_length = 1, max_length = 20;
 };
 
-/// Generates `count` random strings with their reversals. All lengths are equally likely, and so
-/// are all characters. Short strings occur more than once. A function of (count, seed, options).
-/// Throws ArgumentError for an empty alphabet, and unless 1 <= min_length <= max_length.
+/// Generates `count` random strings with their reversals. All lengths are equally likely, and all
+/// characters are equally likely. Short strings may occur more than once. The result is a function
+/// of (count, seed, options). Throws ArgumentError if the alphabet is empty, and unless 1 <=
+/// min_length <= max_length.
 std::vector<TextPair> reversal_pairs(std::int64_t count, std::uint64_t seed,
                                      const ReversalOptions& options = {});
 

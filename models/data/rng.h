@@ -10,7 +10,8 @@
 
 namespace WEFT_API weft {
 
-/// Random numbers that are a function of the constructor's arguments and of the preceding calls.
+/// A generator of random numbers that depend only on the constructor arguments and the preceding
+/// calls.
 class Rng {
  public:
   explicit Rng(std::uint64_t seed, std::uint32_t stream = 0, std::uint32_t step = 0)
@@ -27,7 +28,7 @@ class Rng {
     return static_cast<std::int64_t>(
         uniform_below(high << 32 | next(), static_cast<std::uint64_t>(bound)));
   }
-  /// Returns a Poisson-distributed number by Knuth's method, which is suitable for small means.
+  /// Returns a Poisson-distributed number. Uses Knuth's method, which is suitable for small means.
   std::int64_t poisson(double mean) {
     std::int64_t count = 0;
     for (double product = uniform(); product > std::exp(-mean); product *= uniform()) ++count;

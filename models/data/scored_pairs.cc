@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-/// A bound on the absolute score, because models compute in float32.
+/// Maximum absolute score. A limit is necessary because models compute in float32.
 constexpr double kLargestScore = 1e30;
 
 std::vector<std::string_view> columns(std::string_view line) {
@@ -30,13 +30,14 @@ std::vector<std::string_view> columns(std::string_view line) {
   return result;
 }
 
-/// Parses a line that is not blank, at `place`. The first line determines the form of all lines.
+/// Parses a non-blank line. `place` is its location for messages. The first line determines the
+/// form of all lines.
 ScoredPair read_line(const std::string& place, std::string_view line, std::optional<bool>& pairs) {
   const std::vector<std::string_view> parts = columns(line);
   if (!pairs && (parts.size() == 2 || parts.size() == 3)) pairs = parts.size() == 3;
   if (!pairs || parts.size() != (*pairs ? 3U : 2U)) {
     throw FormatError(
-        fmt::format("{}: expected {}, not a line of {} columns", place,
+        fmt::format("{}: expected {}, not a line with {} columns", place,
                     !pairs   ? "a score and one or two texts separated by tabs"
                     : *pairs ? "a score and two texts separated by tabs, as in the previous lines"
                              : "a score and a text separated by a tab, as in the previous lines",

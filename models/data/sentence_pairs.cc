@@ -24,8 +24,9 @@ std::vector<std::int32_t> joined(const Document& document, std::size_t begin, st
   return ids;
 }
 
-/// Returns the end of the sentences from `begin` that together have `tokens` tokens: at least
-/// `least` sentences, at most those up to the end of the document.
+/// Returns the end of the range of sentences that starts at `begin` and has `tokens` tokens in
+/// total. The range has at least `least` sentences and ends at the end of the document at the
+/// latest.
 std::size_t end_of(const Document& document, std::size_t begin, std::size_t least,
                    std::int64_t tokens) {
   std::int64_t taken = 0;
@@ -49,13 +50,14 @@ SentencePairs::SentencePairs(std::vector<Document> documents, PairTask task, std
     for (const auto& sentence : document) all_tokens_ += static_cast<std::int64_t>(sentence.size());
   }
   if (places() == 0) {
-    throw ArgumentError(fmt::format(
-        "sentence pairs need a document of at least two sentences: there are {} documents of one "
-        "sentence each",
-        documents_.size()));
+    throw ArgumentError(
+        fmt::format("sentence pairs need a document with at least two sentences: there are {} "
+                    "documents with one "
+                    "sentence each",
+                    documents_.size()));
   }
   if (task == PairTask::next_sentence && documents_.size() < 2)
-    throw ArgumentError("next-sentence pairs need at least two documents: there is one");
+    throw ArgumentError("next-sentence pairs need at least two documents, but there is only one");
 }
 
 SentencePair SentencePairs::at(std::int64_t place, std::uint64_t seed, std::int64_t step,
@@ -73,7 +75,8 @@ SentencePair SentencePairs::random(std::uint64_t seed, std::int64_t step, std::i
 SentencePair SentencePairs::make(std::int64_t place, Rng& rng) const {
   if (place < 0 || place >= places())
     throw ArgumentError(fmt::format("place {} is outside [0, {})", place, places()));
-  // The last document that begins at or before the place. Documents of one sentence have no places.
+  // The last document that begins at or before the place. Documents with a single sentence have no
+  // places.
   const auto next = std::upper_bound(firsts_.begin(), firsts_.end(), place);
   const auto chosen = static_cast<std::size_t>(next - firsts_.begin()) - 1;
   const Document& document = documents_[chosen];

@@ -1,4 +1,4 @@
-// Random orders and even subsets of examples.
+// Random permutations and evenly spaced subsets of examples.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ namespace WEFT_API weft {
 /// (Fisher-Yates).
 std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint32_t epoch = 0);
 
-/// Returns the indices of `most` of `count` examples, evenly spread and ascending, because a set
-/// may be sorted by class. Returns all if `most` is 0 or not below `count`.
+/// Returns `most` evenly spaced indices of `count` examples, in ascending order. Even spacing
+/// matters because a set may be sorted by class. Returns all indices if `most` is 0 or at least
+/// `count`.
 std::vector<std::int64_t> evenly_spread(std::int64_t count, std::int64_t most);
 
 }  // namespace weft

@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-/// SQuAD's training set has 42 MB.
+/// For comparison, the SQuAD training set has 42 MB.
 constexpr JsonLimits kLimits{.most_bytes = std::size_t{1} << 30};
 
 /// Returns the value of a key. Throws FormatError if it is missing.
@@ -39,7 +39,8 @@ std::string text_of(const json& object, const char* key, const std::string& plac
   throw FormatError(fmt::format("{}.{} must be a string, not {}", place, key, json_excerpt(value)));
 }
 
-/// Calls visit(item, place) for each item of a list.
+/// Calls visit(item, place) for each item of a list. `place` is the location of the item for
+/// messages.
 template <class Visit>
 void for_list(const json& object, const char* key, const std::string& place, Visit&& visit) {
   const json& list = value_of(object, key, place);
@@ -49,7 +50,7 @@ void for_list(const json& object, const char* key, const std::string& place, Vis
   for (std::size_t i = 0; i < list.size(); ++i) visit(list[i], fmt::format("{}[{}]", name, i));
 }
 
-/// Returns the byte offset of each code point of a text, then its size.
+/// Returns the byte offset of each code point of a text, followed by the size of the text.
 std::vector<std::size_t> character_places(std::string_view text) {
   std::vector<std::size_t> places;
   for (std::size_t at = 0; at < text.size(); at += character_size(text[at])) places.push_back(at);
@@ -100,9 +101,9 @@ class Reader {
       });
     }
     if (none != result.answers.empty()) {
-      throw FormatError(fmt::format(
-          "{} (id '{}') {}", place, excerpt(result.id),
-          none ? "is_impossible, but has answers" : "has no answers, but is not is_impossible"));
+      throw FormatError(fmt::format("{} (id '{}') {}", place, excerpt(result.id),
+                                    none ? "is marked is_impossible, but has answers"
+                                         : "has no answers, but is not marked is_impossible"));
     }
     all_.questions.push_back(std::move(result));
   }
@@ -149,7 +150,8 @@ class Reader {
   std::set<std::string> ids_;
 };
 
-/// Returns the contexts for which `chosen` equals `wanted`, with their questions, in their order.
+/// Returns the contexts for which `chosen` equals `wanted`, with their questions, in original
+/// order.
 SquadData part_of(const SquadData& all, const std::vector<bool>& chosen, bool wanted) {
   SquadData part;
   std::vector<std::size_t> places(all.contexts.size());

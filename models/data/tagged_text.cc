@@ -21,10 +21,10 @@ struct Columns {
   std::string_view first, last;
 };
 
-/// Returns the first and last column of a line that is not blank, trimmed. Throws FormatError that
-/// names the missing part.
+/// Returns the trimmed first and last column of a non-blank line. Throws FormatError with the name
+/// of the missing part.
 Columns columns_of(std::string_view line) {
-  // With tabs, the first column may be empty, so leading blanks are kept.
+  // If columns are separated by tabs, the first column may be empty, so leading blanks are kept.
   const bool tabs = line.find('\t') != std::string_view::npos;
   if (!tabs) line = trimmed_line(line);
   const std::string_view between = tabs ? "\t" : " ";

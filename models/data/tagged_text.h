@@ -1,4 +1,4 @@
-// Sentences with a tag per word, in the file format of the CoNLL shared tasks.
+// Sentences with one tag per word, in the file format of the CoNLL shared tasks.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace WEFT_API weft {
 /// "O" is outside all spans.
 struct BioTag {
   char part = 'O';             // 'B', 'I' or 'O'
-  std::string_view type = {};  // "person"; empty for 'O'
+  std::string_view type = {};  // such as "person"; empty for 'O'
 };
-/// Parses a tag; nothing if it is not a BIO tag. The type is a view of `tag`.
+/// Parses a tag. Returns std::nullopt if it is not a BIO tag. The type is a view into `tag`.
 std::optional<BioTag> parse_bio_tag(std::string_view tag);
 
 /// A sentence with a tag for each word.
@@ -27,7 +27,7 @@ struct TaggedSentence {
   std::vector<std::string> tags;  // one per word
 };
 
-/// A word: bytes [begin, end) of a text.
+/// A word, which consists of the bytes [begin, end) of a text.
 struct WordPlace {
   std::size_t begin = 0, end = 0;
 };
@@ -40,41 +40,45 @@ struct TaggedWord {
   std::string tag = {};
   double score = 0;
 };
-/// A span of consecutive words that their tags mark as a unit, such as a name.
+/// A span of consecutive words that form a unit according to their tags, such as a name.
 struct TaggedSpan {
   std::string type;
-  std::size_t begin = 0, end = 0;  // bytes of the text
-  double score = 0;                // mean score of its words
+  std::size_t begin = 0, end = 0;  // byte offsets in the text
+  double score = 0;                // mean score of the words
 };
 /// The tagged words of a text, and the spans that they form.
 struct TaggedText {
   std::vector<TaggedWord> words;
   std::vector<TaggedSpan> spans;
 };
-/// Returns the spans that the tags of a text's words form. A span begins with a "B-" tag, continues
-/// with the following tags of its type, and ends after an "E-" or "L-" tag. "S-" and "U-" tags mark
-/// a span of one word. A continuation without a preceding span of its type begins a new span. A tag
-/// without a prefix is a continuation of the type that it names. "O" is outside all spans.
+/// Returns the spans that are formed by the tags of the words. A span begins with a "B-" tag,
+/// continues with the following tags of its type, and ends after an "E-" or "L-" tag. "S-" and "U-"
+/// tags mark a span of one word. A continuation without a preceding span of its type begins a new
+/// span. A tag without a prefix is a continuation, with the tag itself as the type. "O" is outside
+/// all spans.
 std::vector<TaggedSpan> spans_of(std::span<const TaggedWord> words);
 
-/// Reads files of lines "word <tab> tag". A blank line or the end of a file ends a sentence. In
+/// Reads files with lines "word <tab> tag". A blank line or the end of a file ends a sentence. In
 /// lines without a tab, columns are separated by spaces. If there are more than two columns, the
-/// first is the word and the last the tag. Lines whose word is "-DOCSTART-" only separate
-/// documents. Lines end with a line feed; a carriage return before it is dropped. Throws IoError;
-/// FormatError with file and line for a line without a tag or a word and for a tag that is not in
-/// the BIO scheme, and with the file's name if it has no sentences.
+/// first column is the word and the last column is the tag. Lines with the word "-DOCSTART-" only
+/// separate documents. Lines end with a line feed; a carriage return before the line feed is
+/// dropped. Throws IoError. Throws FormatError with file and line if a line has no tag or no word,
+/// or if a tag is not in the BIO scheme. Throws FormatError with the file name if a file has no
+/// sentences.
 std::vector<TaggedSentence> read_tagged_text(std::span<const std::string> paths);
 
-/// Returns "O", then "B-" and "I-" of every type in the sentences, in alphabetical order.
+/// Returns "O", followed by "B-" and "I-" tags for every type in the sentences, in alphabetical
+/// order.
 std::vector<std::string> tags_of(std::span<const TaggedSentence> sentences);
 
 /// Training sentences and held-out sentences.
 struct TaggedSplit {
   std::vector<TaggedSentence> train, held_out;
 };
-/// Holds out round(fraction * n) of the n sentences; at least one if the fraction is not 0 and
-/// another one remains for training. The sentences are selected by `seed`, and both parts keep the
-/// original order. Throws ArgumentError unless 0 <= fraction < 1.
+/// Holds out round(fraction * n) of the n sentences. If the fraction is not 0 and n is at least 2,
+/// at least one sentence is held out and at least one remains for training. The sentences are
+/// selected at random with `seed`. The original order is kept in both parts. Throws ArgumentError
+/// unless 0 <= fraction < 1.
 TaggedSplit split_sentences(std::vector<TaggedSentence> sentences, double fraction,
                             std::uint64_t seed);
 

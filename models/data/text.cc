@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-/// Returns true for UTF-16 and UTF-32, which begin with U+FEFF in either byte order.
+/// Returns true if the text is UTF-16 or UTF-32, that is, if it begins with U+FEFF in either byte
+/// order.
 bool is_wide_text(std::string_view text) {
   return text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") ||
          text.starts_with(std::string_view("\0\0\xFE\xFF", 4));
@@ -61,7 +62,7 @@ std::string checked_utf8(std::string text, const std::string& path) {
 
 namespace {
 
-/// The start of a window.
+/// The start position of a window.
 struct WindowPlace {
   const TokenPart* part;
   std::int64_t start;
@@ -82,8 +83,8 @@ TokenBatch windows(std::span<const WindowPlace> places, std::int64_t length) {
   return out;
 }
 
-/// Returns the number of batches of consecutive windows of `length` that make `predictions`. The
-/// last window may be shorter.
+/// Returns the number of batches of consecutive windows of `length` tokens that are needed for
+/// `predictions` predicted tokens. The last window may be shorter.
 std::int64_t count_batches(std::int64_t predictions, std::int64_t batch, std::int64_t length) {
   const std::int64_t full = predictions / length;
   return (full + batch - 1) / batch + (predictions % length == 0 ? 0 : 1);

@@ -1,4 +1,4 @@
-// TF-IDF features: bags of words, weighted by the rarity of the words.
+// TF-IDF features, which are bags of n-grams weighted by the rarity of the n-grams.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,20 @@ std::string_view term_frequency_name(TermFrequency form);
 struct TfIdfOptions {
   int longest = 2;  // features are n-grams of 1 to `longest` words
   TermFrequency frequency = TermFrequency::logarithmic;
-  /// Punctuation characters are words; otherwise they only separate words.
+  /// If true, each punctuation character is a word. Otherwise punctuation only separates words.
   bool punctuation = true;
-  /// Features that occur in fewer training texts are dropped.
+  /// Features that occur in fewer training texts than this are dropped.
   std::int64_t min_texts = 1;
   friend bool operator==(const TfIdfOptions&, const TfIdfOptions&) = default;
 };
 
-/// Returns the words of a text: runs of letters and digits, with ASCII letters in lower case. Every
-/// non-ASCII character counts as a letter. If `punctuation`, each ASCII punctuation character is a
-/// word.
+/// Returns the words of a text, which are runs of letters and digits. ASCII letters are converted
+/// to lower case. Every non-ASCII character counts as a letter. If `punctuation` is true, each
+/// ASCII punctuation character is also a word.
 std::vector<std::string> words(std::string_view text, bool punctuation);
 
-/// Sparse rows of features: the nonzero entries, row by row and with ascending features in each
-/// row.
+/// Sparse rows of features. The nonzero entries are stored row by row, with ascending feature
+/// indices in each row.
 struct SparseRows {
   std::int64_t rows = 0;
   std::vector<std::int32_t> row, feature;
@@ -44,15 +44,16 @@ struct SparseRows {
 };
 
 /// TF-IDF weights, fitted to training texts. If d of n training texts have a feature, its weight in
-/// a text is tf * (ln((1 + n) / (1 + d)) + 1). Each row is then scaled to length 1 (0 without a
-/// known feature).
+/// a text is tf * (ln((1 + n) / (1 + d)) + 1). Each row is then scaled to length 1 (or is 0 if it
+/// contains no known feature).
 class TfIdf {
  public:
-  /// Throws ArgumentError for options out of range, and if there are no features.
+  /// Throws ArgumentError if options are out of range or if there are no features.
   TfIdf(std::span<const std::string> texts, const TfIdfOptions& options);
 
   std::int64_t features() const { return static_cast<std::int64_t>(idf_.size()); }
-  /// Returns the index of a feature, whose words are separated by a space; -1 if it is unknown.
+  /// Returns the index of a feature, or -1 if the feature is unknown. The words in `feature` are
+  /// separated by spaces.
   std::int32_t find(std::string_view feature) const;
   SparseRows operator()(std::span<const std::string> texts) const;
 
@@ -63,8 +64,8 @@ class TfIdf {
   std::vector<double> idf_;
 };
 
-/// Returns the dot product of each row of `a` with the same row of `b`: the cosine if rows have
-/// length 1. Throws ArgumentError if the numbers of rows differ.
+/// Returns the dot product of each row of `a` with the corresponding row of `b`, which is the
+/// cosine if the rows have length 1. Throws ArgumentError if the numbers of rows differ.
 std::vector<double> row_products(const SparseRows& a, const SparseRows& b);
 
 }  // namespace weft

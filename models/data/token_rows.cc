@@ -12,7 +12,7 @@ std::vector<std::int32_t> with_ends(std::span<const std::int32_t> ids, std::int3
                                     std::int32_t sep_id, std::int64_t context) {
   if (context < 2)
     throw ArgumentError(
-        fmt::format("[CLS] and [SEP] need a context of at least 2, not {}", context));
+        fmt::format("[CLS] and [SEP] need a context of at least 2 tokens, not {}", context));
   const std::size_t kept = std::min(ids.size(), static_cast<std::size_t>(context) - 2);
   std::vector<std::int32_t> row = {cls_id};
   row.insert(row.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept));

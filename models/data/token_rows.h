@@ -1,4 +1,4 @@
-// Converts token ids of texts to the rows of a batch.
+// Converts the token ids of texts to rows of a batch.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@ std::vector<std::int32_t> with_ends(std::span<const std::int32_t> ids, std::int3
 
 struct TokenRows {
   Tensor ids;   // i32 [rows, length]
-  Tensor mask;  // i32 [rows, length]: 1 for tokens, 0 for padding
+  Tensor mask;  // i32 [rows, length]; 1 for tokens, 0 for padding
 };
-/// Pads rows at their end to the length of the longest, rounded up to a multiple of `multiple`, so
-/// that batches have few distinct lengths. The rounding does not exceed `most`, the maximum length
-/// of the model. Throws ArgumentError if there are no rows, or only empty ones.
+/// Pads rows at their end to the length of the longest row, rounded up to a multiple of `multiple`,
+/// so that batches have few distinct lengths. The result of rounding does not exceed `most`, the
+/// maximum length of the model. Throws ArgumentError if there are no rows, or if all rows are
+/// empty.
 TokenRows pad_rows(std::span<const std::vector<std::int32_t>> rows, std::int32_t pad_id,
                    std::int64_t multiple = 16,
                    std::int64_t most = std::numeric_limits<std::int64_t>::max());

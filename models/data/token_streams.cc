@@ -14,14 +14,14 @@ TokenStreams::TokenStreams(std::vector<std::int32_t> ids, std::int64_t rows, std
     : ids_(std::move(ids)), rows_(rows), length_(length) {
   if (rows < 1 || length < 1) {
     throw ArgumentError(fmt::format(
-        "streams need at least 1 row and 1 token of each, not {} and {}", rows, length));
+        "streams need at least 1 row and 1 token per row, not {} and {}", rows, length));
   }
   // The last id of a row is only a target.
   per_row_ = (std::ssize(ids_) - 1) / rows;
   size_ = per_row_ / length;
   if (size_ < 1) {
     throw ArgumentError(
-        fmt::format("{} tokens are too few for a batch of {} rows of {}: {} are needed",
+        fmt::format("{} tokens are too few for a batch of {} rows with {} tokens: {} are needed",
                     ids_.size(), rows, length, rows * length + 1));
   }
 }

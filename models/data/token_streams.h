@@ -1,4 +1,4 @@
-// Batches of consecutive text for models that carry their state from one batch to the next.
+// Batches of consecutive text, for models that carry their state from one batch to the next.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace WEFT_API weft {
 
-/// Splits a text into `rows` parts of equal length, which are read side by side: batch i + 1
-/// continues batch i row by row. After the last full batch, the rows start again. Immutable.
+/// Splits a text into `rows` parts of equal length, which are read in parallel. Each row of batch i
+/// + 1 continues the same row of batch i. After the last full batch, all rows start again.
+/// Immutable.
 class TokenStreams {
  public:
-  /// Throws ArgumentError if rows or length are below 1, and if the ids do not fill a batch.
+  /// Throws ArgumentError if `rows` or `length` is below 1, or if the ids do not fill a batch.
   TokenStreams(std::vector<std::int32_t> ids, std::int64_t rows, std::int64_t length);
 
   /// The number of batches until the rows start again.
@@ -22,8 +23,8 @@ class TokenStreams {
     TokenBatch tokens;  // [rows, length]
     bool fresh;         // true if this is the first batch of the rows
   };
-  /// Returns batch `step`, counted from 0 over all epochs: a function of the step, so a resumed run
-  /// sees the same batches as an uninterrupted one.
+  /// Returns batch `step`, counted from 0 over all epochs. The result depends only on the step, so
+  /// that a resumed run uses the same batches as an uninterrupted run.
   Piece operator[](std::int64_t step) const;
 
  private:

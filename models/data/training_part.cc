@@ -13,8 +13,8 @@ std::int64_t training_part(std::int64_t size, double validation_fraction) {
     throw ArgumentError(
         fmt::format("validation_fraction must be in [0, 1), not {}", validation_fraction));
   }
-  // As a double, a size above 2^53 may be rounded up, and one above 2^63 - 512 to a value that does
-  // not fit into 64 bits.
+  // When converted to double, a size above 2^53 may be rounded up, and a size above 2^63 - 512 may
+  // be rounded to a value that does not fit into 64 bits.
   constexpr double kMost = 0x1p63;
   const double part = static_cast<double>(size) * (1 - validation_fraction);
   return part < kMost ? std::min(size, static_cast<std::int64_t>(part)) : size;

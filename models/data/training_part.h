@@ -1,4 +1,4 @@
-// The size of the training part of a text.
+// Computes the size of the training part of a text.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 
 namespace WEFT_API weft {
 
-/// Returns how many of `size` tokens, characters or bytes, counted from the front, are for
-/// training: floor(size * (1 - validation_fraction)). Throws ArgumentError unless 0 <=
-/// validation_fraction < 1.
+/// Returns floor(size * (1 - validation_fraction)), the number of tokens, characters or bytes at
+/// the front that are used for training. Throws ArgumentError unless 0 <= validation_fraction < 1.
 std::int64_t training_part(std::int64_t size, double validation_fraction);
 
 }  // namespace weft

@@ -47,7 +47,7 @@ class ZstdDecompressor final : public Decompressor {
 
   std::string name_;
   std::unique_ptr<ZSTD_DCtx, Free> context_;
-  bool ended_ = false;  // a frame has ended
+  bool ended_ = false;  // true at the end of a frame
   std::uint64_t taken_ = 0;
 };
 
@@ -55,7 +55,7 @@ class ZstdDecompressor final : public Decompressor {
 
 bool is_zstd(std::string_view bytes) {
   if (bytes.starts_with("\x28\xb5\x2f\xfd")) return true;
-  // A skippable frame: parallel compressors write them before other frames.
+  // Skippable frames are written before other frames by parallel compressors.
   return bytes.size() >= 4 && (bytes[0] & 0xF0) == 0x50 && bytes.substr(1, 3) == "\x2a\x4d\x18";
 }
 

@@ -1,4 +1,4 @@
-// Decompresses zstd (RFC 8878), in which large text corpora are published.
+// Decompresses zstd files (RFC 8878). Large text corpora are published in this format.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// Returns true if `bytes` start like a zstd file.
+/// Returns true if `bytes` begin with a zstd or skippable frame header.
 bool is_zstd(std::string_view bytes);
 
 /// Decompresses one or more frames of any size. A window above 128 MiB (zstd --long=28 and above)

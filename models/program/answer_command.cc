@@ -1,4 +1,4 @@
-// weft answer: extracts the parts of a text that answer questions.
+// weft answer: extracts answers to questions from a text.
 #include <fmt/format.h>
 
 #include <memory>
@@ -96,30 +96,35 @@ int run_answer(const AnswerArguments& args, const World& world) {
 
 void add_answer_command(CLI::App& app, Action& action) {
   OptionList options(app, "answer",
-                     "Extract the parts of a text that answer questions, with their byte offsets");
+                     "Extract answers to questions from a text, with their byte offsets");
   const auto args = std::make_shared<AnswerArguments>();
   AnswerOptions& o = args->options;
   options
       .input("file", args->file,
              "a .weft file written by weft train encoder --task answer, or a Hugging Face folder "
-             "of a class ...ForQuestionAnswering")
+             "with a ...ForQuestionAnswering model")
       .required();
   options.texts("--question", args->questions, OptionList::Times::repeated,
                 "the question; repeat for several questions about one text");
   options.input("--questions", args->questions_file, "file with one question per line; - is stdin");
-  options.input("--context", args->context, "file with the text, UTF-8, of any length").required();
+  options
+      .input("--context", args->context, "text file (UTF-8, of any length) to search for answers")
+      .required();
   options.integer("--top", o.most, {1, 1000},
-                  "number of answers per question, which do not overlap (default 1)");
-  options.integer("--answer-tokens", o.most_tokens, {1, 100'000},
-                  "maximum tokens of an answer (default: as in training, else 30)");
+                  "number of non-overlapping answers per question (default 1)");
+  options.integer(
+      "--answer-tokens", o.most_tokens, {1, 100'000},
+      "maximum length of an answer in tokens (default: the value used in training, or 30)");
   options.integer("--window", o.window, {8, 1'000'000},
-                  "tokens per window, including the question (default: as in training, else 384 or "
-                  "the model's maximum)");
+                  "tokens per window, including the question (default: the value used in training, "
+                  "or 384 or the model's maximum)");
   options.integer("--stride", o.stride, {0, 1'000'000},
-                  "tokens that adjacent windows share (default: as in training, else 128)");
+                  "number of tokens by which adjacent windows overlap (default: the value used in "
+                  "training, or 128)");
   options.real("--no-answer", o.no_answer, {-1000, 1000},
-               "report no answer if the best part of the text scores less than this above \"none\" "
-               "(0 for models that were trained with such questions; default: always answer)");
+               "report no answer if the score of the best answer exceeds the no-answer score by "
+               "less than this value (default: 0 for models trained with unanswerable questions; "
+               "otherwise, always answer)");
   options.flag("--json", args->json, "print one JSON object per line: question, answers");
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run_answer(*args, world); });

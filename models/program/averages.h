@@ -9,7 +9,7 @@
 
 namespace weft::program {
 
-/// A Session over the averages of a model's weights, as of the last refresh().
+/// A Session that runs the model with the averages of its weights as of the last refresh().
 class Averages {
  public:
   /// `model` must have settings.ema > 0 and initialised variables, and must outlive this object.
@@ -18,8 +18,8 @@ class Averages {
   Session& session() { return session_; }
   /// Copies the current averages into the session.
   void refresh();
-  /// Refreshes the averages and writes a model with them as its weights. That model cannot be
-  /// trained.
+  /// Refreshes the averages and writes a model that uses them as its weights. The written model
+  /// cannot be trained.
   void save(const std::string& path);
 
  private:

@@ -21,7 +21,8 @@ fs::path without_extension(const std::string& path) {
   return fs::weakly_canonical(path).replace_extension();
 }
 
-/// Returns true if the file holds the model of that evaluation: its history then ends with it.
+/// Returns true if the file holds the model of the evaluation `best`, that is, if the history in
+/// the file ends with this evaluation.
 bool holds(const std::string& path, const BestEvaluation& best) {
   try {
     const TrainHistory history = read_history(path);
@@ -54,7 +55,8 @@ BestFile::BestFile(OutputFile file, const std::string& out, const TrainSettings&
   }
   if (without_extension(path) == without_extension(out)) {
     throw UsageError(fmt::format(
-        "--best {} needs a different name: {} is the file of the last step", path, out));
+        "--best {} needs a different name: {} is the file for the model after the last step", path,
+        out));
   }
   const BestEvaluation best = history.best(batches_);
   if (!std::isnan(best.loss)) {
@@ -62,18 +64,19 @@ BestFile::BestFile(OutputFile file, const std::string& out, const TrainSettings&
     say("best      so far: {}, {}\n", loss_of(best, batches_),
         holds_best_
             ? fmt::format("saved in {}", path)
-            : fmt::format("not saved in {}, which is written at the next lower loss", path));
+            : fmt::format("not saved in {}, which will be written when the loss is next lower",
+                          path));
   } else if (!history.validation.empty() && fs::exists(path)) {
     throw UsageError(
         fmt::format("--best {} would be replaced without a comparison: the earlier evaluations of "
-                    "this run are not over {}; name another file",
+                    "this run did not use {}; name another file",
                     path, compared_part(batches_)));
   }
 }
 
 void BestFile::print(const BestEvaluation& best) const {
   if (std::isnan(best.loss)) {
-    say("best      {} was not written: there was no evaluation yet\n", file_.path());
+    say("best      {} was not written: there has been no evaluation yet\n", file_.path());
     return;
   }
   const std::string found = loss_of(best, batches_);

@@ -25,7 +25,7 @@
 namespace weft::program {
 namespace {
 
-/// Returns the reason why the bytes of a line are not valid UTF-8, or an empty string if they are.
+/// Returns the reason why `text` is not valid UTF-8, or an empty string if it is valid.
 std::string not_utf8(const std::string& text) {
   try {
     require_utf8(text);
@@ -35,7 +35,8 @@ std::string not_utf8(const std::string& text) {
   }
 }
 
-/// Returns the chat format: a built-in one, a template from a file, or by default the model's own.
+/// Returns the chat format, which is a built-in format, a template from a file, or by default the
+/// model's own format.
 ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
                      const TextGenerator& writer) {
   const SpecialTexts specials = special_texts(writer.tokenizer());
@@ -66,8 +67,8 @@ ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
   }
 }
 
-/// The exit code if Ctrl-C ends a conversation outside of a terminal, by the convention of shells.
-/// In a terminal, Ctrl-C is part of the dialogue.
+/// The conventional shell exit code for Ctrl-C. It is used if Ctrl-C ends a conversation outside of
+/// a terminal. In a terminal, Ctrl-C is part of the dialogue.
 constexpr int kInterrupted = 130;
 
 /// Totals over all answers.
@@ -86,8 +87,8 @@ void print_answer_json(const std::string& message, const ChatAnswer& answer) {
             {"forgotten", answer.forgotten}});
 }
 
-/// The conversation on stdin and stdout. A terminal shows prompts and hints, a pipe receives only
-/// the answers.
+/// The conversation on stdin and stdout. Prompts and hints are printed only on a terminal; a pipe
+/// receives only the answers.
 class ChatDialogue {
  public:
   ChatDialogue(ChatSession& chat, const std::string& about, bool json)
@@ -176,7 +177,8 @@ class ChatDialogue {
     const auto begin = std::chrono::steady_clock::now();
     try {
       const ChatAnswer found = chat_.say(text, [this](std::string_view part) {
-        // Stop without printing: the text after Ctrl-C may end within a character.
+        // Stop without printing, because the text after Ctrl-C may end in the middle of a
+        // character.
         if (TypedLines::interrupted()) return false;
         if (json_) return true;
         write_stdout(repaired(part));
@@ -187,7 +189,7 @@ class ChatDialogue {
       total_.tokens += std::ssize(found.written.ids);
       ++total_.answers;
       if (found.forgotten > 0)
-        hint("(the context was full: forgot the oldest {} messages)\n", found.forgotten);
+        hint("(the context was full: dropped the oldest {} messages)\n", found.forgotten);
       if (found.written.finish == Finish::length) hint("(the answer reached the maximum length)\n");
       if (found.written.finish == Finish::cancelled) hint("(stopped)\n");
     } catch (const ContextFullError& e) {
@@ -244,22 +246,24 @@ void add_chat_command(CLI::App& app, Action& action) {
   options.choice(
       "--when-full", {kWhenFullNames.begin(), kWhenFullNames.end()},
       [args](const std::string& name) { args->settings.when_full = parse_choice<WhenFull>(name); },
-      "when the conversation fills the context: stop (default), or forget the oldest turns, but "
-      "not the system message");
+      "when the conversation fills the context: stop (default), or drop the oldest turns, but not "
+      "the system message");
+  options.integer("--room", args->settings.room, kFromOne,
+                  "tokens reserved for an answer; if fewer are left, the context counts as full "
+                  "(default: 128)");
   options.integer(
-      "--room", args->settings.room, kFromOne,
-      "tokens reserved for an answer: with fewer left, the context is full (default: 128)");
-  options.integer("--tokens", writing.tokens, kFromOne,
-                  "maximum tokens of an answer (default: the model's own setting, or 500)");
+      "--tokens", writing.tokens, kFromOne,
+      "maximum length of an answer in tokens (default: the model's own setting, or 500)");
   options.flag("--greedy", writing.greedy,
                "always choose the most likely token (default for folders)");
   add_drawing_options(options, writing);
   options.texts("--stop", writing.stop, OptionList::Times::repeated,
                 "end an answer after this text; may be repeated");
-  options.flag("--json", args->json,
-               "print one JSON object per line, without prompts and hints: message, text, tokens "
-               "of the text, finish, tokens of the conversation before it (prompt), how many of "
-               "them were reused, and the number of forgotten messages");
+  options.flag(
+      "--json", args->json,
+      "print one JSON object per line, without prompts and hints: message, text, number of tokens "
+      "in the text, finish, number of tokens in the conversation before the text (prompt), number "
+      "of prompt tokens that were reused, and number of dropped messages");
   options.threads(writing.threads);
   options.run(action, [args] { return run(*args); });
 }

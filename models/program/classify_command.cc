@@ -66,7 +66,7 @@ void add_classify_command(CLI::App& app, Action& action) {
   options
       .input("file", args->file,
              "a .weft file written by weft train vit or weft train encoder, or a Hugging Face "
-             "folder of a class ...ForSequenceClassification or ...ForImageClassification")
+             "folder with a ...ForSequenceClassification or ...ForImageClassification model")
       .required();
   args->inputs.add(options, "inputs",
                    "PNG, JPEG or BMP files, resized and centre-cropped to the model's size; or "

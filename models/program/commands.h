@@ -16,14 +16,14 @@ class App;
 
 namespace weft::program {
 
-/// An invalid command line: exit code 2.
+/// Thrown for an invalid command line. The exit code is 2.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Runs `make` and rethrows its ArgumentErrors as UsageErrors. Use it for code whose arguments come
-/// only from the command line. Errors in files and data propagate unchanged.
+/// Runs `make` and rethrows ArgumentErrors as UsageErrors. To be used if all arguments of `make`
+/// come from the command line. Errors in files and data propagate unchanged.
 template <class Make>
 auto rethrow_as_usage(Make&& make) {
   try {
@@ -33,8 +33,8 @@ auto rethrow_as_usage(Make&& make) {
   }
 }
 
-/// The action of a command. An action that takes a World divides its work among the ranks and is
-/// called on all of them; any other action rejects several ranks.
+/// The action of a command. An action with a World parameter divides its work among the ranks and
+/// is called on all of them. Any other action runs only if there is a single rank.
 class Action {
  public:
   Action() = default;
@@ -53,7 +53,7 @@ class Action {
   int operator()(const World& world) const { return what_(world); }
 
  private:
-  /// Throws UsageError on all ranks if there are several, as on_all_ranks() does.
+  /// Throws UsageError if there are several ranks. Every rank throws, as with on_all_ranks().
   static void refuse(const World& world);
 
   std::function<int(const World&)> what_;

@@ -30,8 +30,8 @@ void report_stdout(int error) {
   print_stderr("weft: cannot write to stdout: {}\n", std::strerror(error));
 }
 
-/// Returns true if stdout is a terminal. MPI launchers give every rank a terminal, no matter where
-/// its output goes, so it does not count if a launcher started this process.
+/// Returns true if stdout is a terminal. Returns false if an MPI launcher started this process,
+/// because launchers connect every rank to a terminal, no matter where the output goes.
 bool is_terminal() { return isatty(STDOUT_FILENO) != 0 && !started_by_mpi(); }
 
 }  // namespace
@@ -39,8 +39,8 @@ bool is_terminal() { return isatty(STDOUT_FILENO) != 0 && !started_by_mpi(); }
 void replace_closed_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // open() returns the lowest free descriptor, which is this one. The file is opened for the
-    // opposite direction, so that using it fails as before.
+    // open() returns the lowest free descriptor, which is `fd`. The file is opened for the opposite
+    // direction, so that reads and writes fail as they did before.
     static_cast<void>(::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
   }
 }

@@ -14,14 +14,14 @@
 
 namespace weft::program {
 
-// All output of the program goes through these functions. A failed write (a full disk, a pipe whose
-// reader is gone) is reported once on stderr, and further output is discarded. It does not throw,
-// because a training run must not be lost together with its console output. The exit code of the
-// program is then 1.
+// All output of the program goes through these functions. The first write that fails (for example
+// on a full disk or a closed pipe) is reported on stderr, and further output is discarded. No
+// exception is thrown, because a training run must not be lost together with its console output.
+// The exit code of the program is then 1.
 
-/// Opens /dev/null in place of stdin, stdout or stderr if the caller has closed them, so that no
-/// file that is opened later gets their descriptor and receives the output of the program. Reading
-/// from and writing to the substitute still fails.
+/// Opens /dev/null in place of stdin, stdout or stderr if the caller has closed them. Otherwise a
+/// file that is opened later could reuse their descriptor and receive the output of the program.
+/// Reading from or writing to the substitute still fails.
 void replace_closed_streams();
 
 /// Writes to stdout.
@@ -33,9 +33,9 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 }
 /// Flushes stdout.
 void flush_stdout();
-/// Discards all further output to stdout, for ranks whose output another rank prints.
+/// Discards all further output to stdout. To be called on ranks if another rank prints for them.
 void silence_stdout();
-/// True after silence_stdout().
+/// True if silence_stdout() was called.
 bool is_silent();
 /// True if a write to stdout has failed.
 bool stdout_failed();
@@ -48,23 +48,24 @@ void print_stderr(fmt::format_string<Args...> format, Args&&... args) {
   write_stderr(fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Formats a number: "950", "12.3k", "124.44M", "2.1G".
+/// Formats a number, for example as "950", "12.3k", "124.44M" or "2.1G".
 std::string short_number(double value);
-/// Formats a number of bytes: "812 B", "24.3 MiB".
+/// Formats a number of bytes, for example as "812 B" or "24.3 MiB".
 std::string short_bytes(double bytes);
-/// Formats a duration: "0:42", "1:03:20".
+/// Formats a duration, for example as "0:42" or "1:03:20".
 std::string short_duration(double seconds);
-/// Joins the lines of a message with "; " (or a blank after a colon): errors are printed in one
-/// line.
+/// Joins the lines of an error message to one line, separated by "; " (or by a space after a
+/// colon).
 std::string one_line(const std::string& message);
 /// True if stdout is a terminal and colours are allowed (NO_COLOR is not set).
 bool colourful();
 
-/// Prints training progress: a bar that is redrawn on a terminal, otherwise an occasional plain
-/// line.
+/// Prints training progress. On a terminal, a progress bar is redrawn; otherwise, a plain line is
+/// printed occasionally.
 class ConsoleProgress : public TrainObserver {
  public:
-  /// `sample` returns a line to print after an evaluation, or "". It may be empty.
+  /// `sample` returns a line to print after an evaluation, or "" to print nothing. `sample` itself
+  /// may be empty.
   explicit ConsoleProgress(std::function<std::string()> sample = {});
 
   void on_step(const StepReport& report) override;
@@ -83,7 +84,7 @@ class ConsoleProgress : public TrainObserver {
   bool drawn_ = false;
   double last_draw_ = 0;
   ProgressPace pace_;
-  std::int64_t sampled_ = -1;  // step of the last sample: at most one is printed per step
+  std::int64_t sampled_ = -1;  // step of the last sample; at most one sample per step is printed
 };
 
 }  // namespace weft::program

@@ -1,5 +1,5 @@
-// weft convert: converts a Hugging Face folder to one .weft file and back, the file of a training
-// run to an inference-only file, and a sharded checkpoint to a single file.
+// weft convert: converts a Hugging Face folder to one .weft file and back, a training checkpoint to
+// an inference-only file, and a sharded checkpoint to a single file.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -37,13 +37,14 @@ int write_file(const ConvertArguments& args, CommandPaths paths) {
   const OutputFile out =
       paths.plan_file("--out", args.out, of_folder ? FileKind::inference : FileKind::model);
   const auto [task, model] = load_any_model(args.model);
-  model->check();  // rejects a folder without a tokenizer, which works on ids only
+  model->check();  // rejects a folder without a tokenizer, which supports only ids
   save_model(out.path(), *model);
   say_model(args, *model, fmt::format("a {}", model->layout().kind), fs::file_size(args.out));
   return 0;
 }
 
-/// Writes an inference-only file from a trainable one, with the weights that its evaluations used.
+/// Converts a trainable file to an inference-only file with the weights that evaluations used
+/// during training.
 int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
   const OutputFile out = paths.plan_file("--out", args.out, FileKind::inference);
   const auto [task, model] = load_any_model(args.model);
@@ -76,8 +77,8 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
       throw UsageError(fmt::format("--inference is for .weft files; {} is a folder", args.model));
     return write_inference_file(args, paths);
   }
-  // A folder can also be converted to a folder, and a file to a file: the name of the output
-  // decides.
+  // The name of the output determines its type: a folder can also be converted to a folder, and a
+  // file to a file.
   const bool to_folder =
       fs::is_directory(args.model) ? args.out.ends_with('/') : !args.out.ends_with(".weft");
   return to_folder ? write_folder(args, paths) : write_file(args, paths);
@@ -86,10 +87,9 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
 }  // namespace
 
 void add_convert_command(CLI::App& app, Action& action) {
-  OptionList options(
-      app, "convert",
-      "Convert a Hugging Face folder or a sharded checkpoint to one .weft file, a .weft file to a "
-      "folder, or the file of a training run to an inference-only file");
+  OptionList options(app, "convert",
+                     "Convert a Hugging Face folder or a sharded checkpoint to one .weft file, a "
+                     ".weft file to a folder, or a training checkpoint to an inference-only file");
   const auto args = std::make_shared<ConvertArguments>();
   options
       .input("model", args->model,
@@ -97,18 +97,18 @@ void add_convert_command(CLI::App& app, Action& action) {
       .required();
   options
       .output("--out", args->out,
-              "for a folder: .weft file to write, which works with all commands that accept the "
-              "folder but is not trainable (use --from FOLDER to train). For a .weft file: folder "
-              "to write, which Hugging Face's library reads (an existing model folder is replaced "
-              "as a whole); or a .weft file to write, with the same model in one file even if "
-              "several ranks wrote a part each (weft train --sharded)")
+              "for a folder: the .weft file to write; it works with all commands that accept the "
+              "folder, but cannot be trained (to train, use --from FOLDER). For a .weft file: the "
+              "folder to write, which Hugging Face's library can read (an existing model folder is "
+              "replaced as a whole), or the .weft file to write, which combines the parts of a "
+              "sharded checkpoint (weft train --sharded) in one file")
       .required();
   options.flag("--inference", args->inference,
                "for a .weft file: write a .weft file with only the parts that inference needs, "
-               "without training step, moments and curves; if it has averages of its weights "
-               "(--ema), they become the weights");
+               "without training step, moments and curves; if the file has averages of its weights "
+               "(--ema), these become the weights");
   options.flag("--force", args->force,
-               "also replace an existing file of another kind, a trainable model, or a model "
+               "also replace an existing file of another type, a trainable model, or a model "
                "folder that contains other files");
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));

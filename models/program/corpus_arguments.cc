@@ -38,8 +38,8 @@ void add_corpus(OptionList& options, CorpusArguments& args) {
   options.choice(
       "--documents", {"file", "blank-line", "line"},
       [&args](const std::string& name) { args.end = parse_choice<DocumentEnd>(name); },
-      "where a document in a text file ends: at the end of the file, before a blank line, or at "
-      "the end of every line (default: file)");
+      "end of a document in a text file: at the end of the file, before a blank line, or at the "
+      "end of every line (default: file)");
   options.text("--field", args.field,
                "field of the JSON objects that contains the text (default: text)");
 }

@@ -33,14 +33,14 @@ struct TokenizeArguments {
   bool force = false;
 };
 
-/// Prints the progress of tokenization: a line that is redrawn on a terminal, otherwise an
-/// occasional line.
+/// Prints the progress of tokenization. On a terminal, one line is redrawn; otherwise a line is
+/// printed occasionally.
 class TokenizeView {
  public:
   explicit TokenizeView(std::uint64_t bytes) : bytes_(bytes), terminal_(isatty(STDOUT_FILENO)) {}
 
   void operator()(const TokenizeProgress& now) {
-    // The size of a pipe is not known.
+    // The size of a pipe is unknown.
     const auto percent =
         bytes_ == 0 ? 0 : static_cast<std::int64_t>(100.0 * std::min(1.0, share(now.bytes_read)));
     const double seconds = elapsed();
@@ -85,10 +85,10 @@ std::string file_names(const std::string& prefix, std::int64_t files) {
 
 int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
   if (args.out.empty() || args.out.ends_with('/') || args.out.ends_with(".tok")) {
-    throw UsageError(
-        fmt::format("--out {} is not a prefix for file names: it must not be empty or end in / or "
-                    ".tok (corpus gives {})",
-                    args.out, token_file_name("corpus", 0)));
+    throw UsageError(fmt::format(
+        "--out {} is not a prefix for file names: it must not be empty or end in / or .tok (for "
+        "example, the prefix corpus results in {})",
+        args.out, token_file_name("corpus", 0)));
   }
   paths.plan_token_files("--out", args.out);
   const Tokenizer tokenizer = read_tokenizer(args.tokenizer);
@@ -136,13 +136,15 @@ void add_tokenize(CLI::App& app, Action& action) {
              "a tokenizer.json, a Hugging Face folder, a SentencePiece model, or a .weft file")
       .required();
   options
-      .text("--out", args->out,
-            "prefix of the names of the files: corpus gives corpus-00000.tok, ...")
+      .text(
+          "--out", args->out,
+          "prefix of the output file names (for example, corpus results in corpus-00000.tok, ...)")
       .required();
-  options.flag("--force", args->force, "replace existing files of another kind with these names");
-  options.bytes(
-      "--shard-size", args->file_bytes,
-      "size of the ids in a file, which ends with the document that reaches it (default: 1GiB)");
+  options.flag("--force", args->force,
+               "replace existing files of another type that have these names");
+  options.bytes("--shard-size", args->file_bytes,
+                "target size of the ids per file; a file is closed after the document that reaches "
+                "this size (default: 1GiB)");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {
     return tokenize_files(*args, CommandPaths(parsed, args->force));
@@ -153,8 +155,9 @@ void add_inspect(CLI::App& app, Action& action) {
   OptionList options(app, "inspect", "Describe token files");
   const auto paths = std::make_shared<std::vector<std::string>>();
   options
-      .inputs("files", *paths,
-              "sets of token files, given by their first file or by the prefix of their names")
+      .inputs(
+          "files", *paths,
+          "sets of token files, each given by its first file or by the prefix of its file names")
       .required();
   options.run(action, [paths] { return inspect(*paths); });
 }

@@ -36,7 +36,7 @@ std::string file_fingerprint(const fs::path& path) {
   return file.eof() ? fmt::format("file {} {:08x}\n", bytes, crc) : "";
 }
 
-/// Covers only names and sizes, because a folder may contain a million images.
+/// Covers only file names and sizes, because a folder may contain a million images.
 std::string folder_fingerprint(const fs::path& folder) {
   std::vector<std::string> lines;
   std::error_code error;
@@ -44,7 +44,7 @@ std::string folder_fingerprint(const fs::path& folder) {
        it.increment(error)) {
     std::error_code ignored;
     const std::string ending = it->path().extension().string();
-    // The run may write its own files into the folder of its data.
+    // A training run may write its own files into its data folder.
     if (!it->is_regular_file(ignored) || ending == ".weft" || ending == ".svg") continue;
     const auto size = it->file_size(ignored);
     lines.push_back(fmt::format("{} {}\n", it->path().lexically_relative(folder).string(), size));
@@ -56,7 +56,7 @@ std::string folder_fingerprint(const fs::path& folder) {
   return fmt::format("folder {} {:08x}\n", lines.size(), crc32c(all.data(), all.size()));
 }
 
-/// Covers the set as a whole by its checksums, without reading its ids, which may not fit into
+/// Covers the whole set through its checksums, without reading the ids, which may not fit into
 /// memory.
 std::string tokens_fingerprint(const std::string& given) {
   try {

@@ -1,5 +1,4 @@
-// Fingerprint of the data of a training run, by which a resumed run checks that its data is
-// unchanged.
+// Fingerprint of the training data, which a resumed run uses to check that its data is unchanged.
 #pragma once
 
 #include <set>
@@ -11,11 +10,11 @@ class App;
 
 namespace weft::program {
 
-/// Returns a fingerprint of all files that the command reads, except those of the options in
-/// `excluded`. It covers the bytes of a file, the names and sizes of all files in a folder, and for
-/// token files their checksums and their given weight. It does not depend on where the files are.
-/// Empty if there is nothing to compare: no file, a file that cannot be read, or a file that can be
-/// read only once (a pipe).
+/// Returns a fingerprint of all files that the command reads, except the files of the options in
+/// `excluded`. It covers the bytes of each file, the names and sizes of all files in each folder,
+/// and the checksums and given weights of token files. It does not depend on the locations of the
+/// files. Returns an empty string if there is nothing to compare: if there is no file, or if a file
+/// cannot be read or can be read only once (a pipe).
 std::string data_digest(const CLI::App& command, const std::set<std::string>& excluded);
 
 }  // namespace weft::program

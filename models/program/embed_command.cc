@@ -31,7 +31,7 @@ struct EmbedArguments {
 
 constexpr std::int64_t kDefaultTop = 5;
 
-/// Returns the kind of file that the extension of --out selects.
+/// Returns the file type for the extension of --out.
 FileKind kind_of(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (ending == ".npy") return FileKind::array;
@@ -81,7 +81,8 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
   on_all_ranks(world, [&] {
     if (args.out.empty() && args.similar.empty() && !args.json) {
       throw UsageError(
-          "there is no output: give --out FILE, --similar FILE, or --json to print the vectors");
+          "no output was requested: give --out FILE, --similar FILE, or --json to print the "
+          "vectors");
     }
     if (args.top && args.similar.empty())
       throw UsageError("--top needs --similar: it is the number of lines that --similar prints");
@@ -140,17 +141,18 @@ void add_embed_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<EmbedArguments>();
   options
       .input("file", args->file,
-             "a Hugging Face folder with any encoder (BertModel, Sentence Transformers, with or "
-             "without a head), or a .weft file written by weft train encoder")
+             "a Hugging Face folder with any encoder, with or without a head (BertModel, Sentence "
+             "Transformers, ...), or a .weft file written by weft train encoder")
       .required();
   args->texts.add(options, "texts", "texts to embed");
   options.output(
       "--out", args->out,
       "file to write, f32 [texts, width]: .npy, or .safetensors with a tensor named vectors");
-  options.flag("--force", args->force, "replace an existing file of another kind with this name");
-  options.input(
-      "--similar", args->similar,
-      "file of lines (- is stdin); prints the lines most similar to each text, with their cosine");
+  options.flag("--force", args->force,
+               "replace an existing file of another type that has this name");
+  options.input("--similar", args->similar,
+                "text file (- is stdin); for each text, print the most similar lines of this file "
+                "with their cosines");
   options.integer("--top", args->top, {1, 1'000'000},
                   "number of lines that --similar prints for each text (default 5)");
   options.choice(
@@ -158,8 +160,8 @@ void add_embed_command(CLI::App& app, Action& action) {
       [args](const std::string& name) {
         args->options.pooling = name == "cls" ? TextPooling::cls : TextPooling::mean;
       },
-      "vector of a text: mean over its tokens, or cls, its first token (default: the folder's "
-      "setting, else mean)");
+      "vector of a text: the mean over its tokens, or the vector of the first token (cls) "
+      "(default: the folder's setting, or mean)");
   options.switches(
       "--normalise", [args](bool on) { args->options.normalise = on; },
       "scale vectors to length 1 (default), or leave them unscaled");

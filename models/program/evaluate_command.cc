@@ -51,7 +51,7 @@ int run(const EvaluateArguments& args, const World& world) {
 
 void add_evaluate_command(CLI::App& app, Action& action) {
   OptionList options(app, "evaluate",
-                     "Evaluate a trained model on the data that was held out from its training");
+                     "Evaluate a trained model on data that was held out during training");
   const auto args = std::make_shared<EvaluateArguments>();
   options.input("file", args->file, "a .weft file written by weft train or weft quantize")
       .required();

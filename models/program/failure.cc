@@ -13,7 +13,8 @@
 namespace weft::program {
 namespace {
 
-/// Messages may contain names from files, which can have any length, and lists of such names.
+/// Messages are truncated because they may contain names from files, which can have any length, and
+/// lists of such names.
 constexpr std::size_t kMaxShown = 4000;
 
 }  // namespace
@@ -21,7 +22,7 @@ constexpr std::size_t kMaxShown = 4000;
 void Failure::print() const {
   if (kind == Kind::memory) {
     std::fputs(
-        "weft: not enough memory: reduce the sizes (--batch, --context, --width, --beams) or, in "
+        "weft: not enough memory: reduce the sizes (--batch, --context, --width, --beams) or, for "
         "training, set a --memory-budget\n",
         stderr);
     return;

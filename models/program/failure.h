@@ -1,4 +1,4 @@
-// Failures of a command, and how they are printed.
+// Failure of a command: its error message, its exit code, and its output on stderr.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace weft::program {
 
-/// How a command failed: its error message and its exit code.
+/// The failure of a command, with its error message and exit code.
 struct Failure {
   enum class Kind : std::uint8_t { run, usage, memory };
   Kind kind = Kind::run;
   std::string message = {};  // empty for Kind::memory
 
-  /// Returns the exit code: 1 for a failed run, 2 for bad usage.
+  /// Returns the exit code: 2 for a usage error, 1 for any other failure.
   int code() const { return kind == Kind::usage ? 2 : 1; }
-  /// Prints the failure in one line on stderr. Allocates no memory for Kind::memory.
+  /// Prints the failure as one line on stderr. Allocates no memory for Kind::memory.
   void print() const;
 };
 

@@ -11,7 +11,7 @@
 namespace weft::program {
 namespace {
 
-/// The name of a field type in the help, and the check of its values.
+/// The name of a field type in the help, and the check for its values.
 struct FieldType {
   std::string name;
   void (*check)(const std::string& option, const std::string& text);

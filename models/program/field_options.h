@@ -1,5 +1,5 @@
-// Command-line options generated from the fields of a config: every new field becomes an option
-// automatically.
+// Command-line options generated from the fields of a config, so that every new field automatically
+// becomes an option.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@
 
 namespace weft::program {
 
-/// Help texts by field name, for commands that describe a field more precisely than the field
-/// itself.
+/// Help texts by field name, for commands that describe a field more precisely than the field's own
+/// help text.
 using FieldHelp = std::map<std::string, std::string, std::less<>>;
 
-/// Adds "--field-name" for every field except those in `skip`; a bool becomes a flag with a "--no-"
-/// form. The given values are stored in `given`, which must outlive `options`.
+/// Adds "--field-name" for every field that is not in `skip`. A bool becomes a flag with an
+/// additional "--no-" form. The given values are stored in `given`, which must outlive `options`.
 void add_field_options(OptionList& options, const std::string& group, const FieldListBase& fields,
                        const std::set<std::string>& skip, FieldTexts& given,
                        const FieldHelp& help = {});

@@ -72,7 +72,7 @@ void add_fill_command(CLI::App& app, Action& action) {
   options
       .input("file", args->file,
              "a .weft file written by weft train encoder (mlm, mlm+nsp, mlm+sop, rtd), or a "
-             "Hugging Face folder of a class ...ForMaskedLM")
+             "Hugging Face folder with a ...ForMaskedLM model")
       .required();
   args->texts.add(options, "texts",
                   "texts with masked words: \"she lives in [MASK] .\" (or the mask token of the "

@@ -32,7 +32,7 @@ void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
         "--greedy does not sample: leave out --sample, --temperature, --top-k, --top-p, --min-p, "
         "or --greedy");
   if (args.greedy && searches)
-    throw UsageError("--greedy is a search with one beam: leave out --greedy or --beams");
+    throw UsageError("--greedy searches with a single beam: leave out --greedy or --beams");
   if (draws && searches)
     throw UsageError(
         "--beams does not sample: leave out --sample, --temperature, --top-k, --top-p, --min-p, or "
@@ -54,7 +54,7 @@ void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
   }
 }
 
-/// Parses a forced id, POSITION:ID: "3:17".
+/// Parses a forced id of the form POSITION:ID, such as "3:17".
 std::pair<std::int64_t, std::int64_t> parse_forced_id(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos)
@@ -66,8 +66,8 @@ std::pair<std::int64_t, std::int64_t> parse_forced_id(const std::string& text) {
   return {place.front(), id.front()};
 }
 
-/// The model's own settings may contradict each other, but lengths given on the command line must
-/// be possible.
+/// Checks only lengths that were given on the command line, because the model's own settings may
+/// contradict each other.
 void check_lengths(const GenerateArguments& args, const GenerationOptions& o) {
   if (args.min_tokens && o.max_new >= 0 && o.min_new > o.max_new) {
     throw UsageError(fmt::format("--min-tokens {} is more than the maximum of {} tokens (--tokens)",
@@ -108,18 +108,19 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
   o.texts("--prompt", args.prompts, Times::repeated,
           "text to continue (default: a line break), or the input text of an encoder-decoder; "
           "repeat for a batch");
-  o.ids("--prompt-ids", args.prompt_ids, "prompt as ids, \"1 2 3\"; repeat for a batch");
+  o.ids("--prompt-ids", args.prompt_ids, "prompt as ids, such as \"1 2 3\"; repeat for a batch");
   o.input("--prompts", args.prompts_file,
-          "file with one prompt per line; blank lines are skipped (with --ids and a folder: ids); "
-          "- is stdin");
+          "file with one prompt per line (- is stdin); for a folder with --ids, each line contains "
+          "ids; blank lines are skipped");
   o.text("--task", args.task,
-         "task of the prompts, from the folder's own settings (task_specific_params): "
+         "task of the prompts, one of task_specific_params in the folder's config, such as "
          "\"summarization\"");
   o.flag("--ids", args.ids,
-         "print ids, after the ids of the prompt (encoder-decoders: the decoder's first ids)");
+         "print ids instead of text, starting with the ids of the prompt (encoder-decoders: with "
+         "the decoder's first ids)");
   o.flag("--json", args.json,
-         "print one JSON object per line: prompt, text, ids, score (only with beams), finish (end, "
-         "stop or length)");
+         "print one JSON object per line: prompt, text, ids, score (only for beam search), finish "
+         "(end, stop or length)");
   o.integer("--batch", args.batch, {1, 4096}, "prompts per batch (default: 32)");
   args.truncate.add(o, "the beginning (encoder-decoders: the end)");
   o.threads(args.threads);
@@ -138,7 +139,7 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
   o.integer("--min-tokens", args.min_tokens, kFromZero, "minimum number of generated ids")
       .group(length);
   o.flag("--slide", args.slide,
-         "when the model's context is full, continue from its later half (.weft files: always)")
+         "when the model's context is full, continue from its second half (.weft files: always)")
       .group(length);
 
   add_drawing_options(o, args);
@@ -152,27 +153,29 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
          "divide the scores of beams by length^F")
       .group(search);
   o.choice("--early-stopping", {"true", "false", "never"}, args.early_stopping,
-           "when beam search stops; true: with as many finished sequences as beams; false: when no "
-           "beam could become better by ending now; never: when no beam could become better at any "
-           "length")
+           "when to stop beam search: true = when there are as many finished sequences as beams; "
+           "false = when no unfinished beam could improve the results by ending now; never = when "
+           "no unfinished beam could improve the results at any length")
       .group(search);
   o.integer("--results", args.results, {1, GenerationOptions::kMaxRows},
-            "texts per prompt: the best beams, or independent samples");
+            "number of texts per prompt (the best beams, or independent samples)");
 
   const std::string rules = "Rules";
   o.real("--repetition-penalty", args.repetition_penalty, {},
-         "above 1: make ids that have occurred less likely")
+         "a value above 1 makes ids less likely if they have occurred before")
       .group(rules);
   o.integer("--no-repeat-ngram", args.no_repeat_ngram, kFromZero,
-            "never repeat N adjacent ids; 0 = off")
+            "never generate the same N-gram of ids twice; 0 = off")
       .group(rules);
   o.texts("--stop", args.stop, Times::repeated, "end a text after this string; may be repeated")
       .group(rules);
-  o.ids("--stop-ids", args.stop_ids, "additional ids that end a text, \"1 2\"").group(rules);
-  o.ids("--stop-sequence", args.stop_sequences,
-        "end a text after these ids, \"1 2\"; may be repeated")
+  o.ids("--stop-ids", args.stop_ids, "additional ids that end a text, such as \"1 2\"")
       .group(rules);
-  o.ids("--forbid-ids", args.forbid_ids, "ids that are never generated, \"1 2\"").group(rules);
+  o.ids("--stop-sequence", args.stop_sequences,
+        "end a text after this sequence of ids, such as \"1 2\"; may be repeated")
+      .group(rules);
+  o.ids("--forbid-ids", args.forbid_ids, "ids that are never generated, such as \"1 2\"")
+      .group(rules);
   o.add("--force", kPlaceType, Times::repeated,
         "generate this id at this position, counted from 0 including the prompt; may be repeated",
         [&args](const std::string& text) {
@@ -182,7 +185,7 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
         })
       .group(rules);
   o.ids("--start-ids", args.start_ids,
-        "encoder-decoder folders: ids that the output begins with, \"2 5\"")
+        "encoder-decoder folders: first ids of the output, such as \"2 5\"")
       .group(rules);
 }
 

@@ -13,7 +13,8 @@
 
 namespace weft::program {
 
-/// Options that are not given keep the value of the model's settings, or else of GenerationOptions.
+/// Options that are not given have the value from the model's settings, or else the default of
+/// GenerationOptions.
 struct GenerateArguments {
   std::string file;
   std::vector<std::string> prompts, prompt_ids;
@@ -40,7 +41,8 @@ struct GenerateArguments {
 
   /// True if `file` is a Hugging Face folder.
   bool is_folder() const;
-  /// True if the lines of --prompts are ids: for folders, if --ids is given.
+  /// True if the lines of the --prompts file contain ids. This is the case for folders if --ids is
+  /// given.
   bool prompts_are_ids() const {
     return ids && prompts.empty() && !prompts_file.empty() && is_folder();
   }
@@ -52,21 +54,22 @@ void add_generate_options(OptionList& options, GenerateArguments& args);
 /// Adds only the options for sampling.
 void add_drawing_options(OptionList& options, GenerateArguments& args);
 
-/// Parses ids: "1 2 3". Throws UsageError that names `option` if the text is anything else.
+/// Parses ids such as "1 2 3". Throws UsageError with the name `option` if `text` is not a list of
+/// ids.
 TokenIds parse_ids(const std::string& option, const std::string& text);
 
 /// Applies the command line to `options`, which contain the model's settings. Throws UsageError for
 /// contradictory and invalid values.
 void apply_arguments(const GenerateArguments& args, GenerationOptions& options);
 
-/// Returns the prompts of --prompt-ids. Throws UsageError as parse_ids().
+/// Returns the --prompt-ids prompts. Throws UsageError under the same conditions as parse_ids().
 std::vector<TokenIds> id_prompts(const GenerateArguments& args);
-/// A prompt from --prompts, and the number of its line, counted from 0.
+/// A prompt from the --prompts file and its line number, counted from 0.
 struct PromptLine {
   std::string text;
   std::size_t line = 0;
 };
-/// Returns the lines of --prompts that are not empty. Throws DataError if there are none.
+/// Returns the non-empty lines of the --prompts file. Throws DataError if there are none.
 std::vector<PromptLine> prompt_lines(const GenerateArguments& args);
 
 }  // namespace weft::program

@@ -26,8 +26,8 @@ namespace {
 struct Job {
   std::vector<TokenIds> prompts = {};
   WriteOptions options = {};
-  std::vector<std::string> texts = {};   // texts of the last prompts, as they were given
-  std::vector<std::string> places = {};  // names of these prompts in messages
+  std::vector<std::string> texts = {};   // texts of the last prompts, exactly as given
+  std::vector<std::string> places = {};  // names of the prompts in `texts`, for messages
 
   /// Returns the text of a prompt.
   std::string text(const Tokenizer& tokenizer, std::size_t prompt) const {
@@ -43,11 +43,11 @@ struct Job {
   }
 };
 
-/// Returns the prompts that are given as ids. This happens before anything is opened, so that
-/// errors in them are reported first.
+/// Returns the prompts that are given as ids. To be called before any file is opened, so that
+/// errors in the prompts are reported first.
 std::vector<TokenIds> given_ids(const GenerateArguments& args) {
   std::vector<TokenIds> prompts = id_prompts(args);
-  // With --ids, the lines are ids for a folder, which may have no tokenizer.
+  // For a folder with --ids, the lines contain ids, because the folder may have no tokenizer.
   if (!args.prompts_are_ids()) return prompts;
   for (const PromptLine& line : prompt_lines(args)) {
     try {
@@ -64,18 +64,18 @@ void check_usage(const GenerateArguments& args) {
     if (prompt.empty()) throw UsageError("--prompt is empty: it needs at least one character");
   }
   for (const std::string& text : args.stop) {
-    if (text.empty()) throw UsageError("--stop is empty: an empty text occurs everywhere");
+    if (text.empty()) throw UsageError("--stop is empty: it needs at least one character");
   }
-  if (args.json && args.ids) throw UsageError("--json prints the ids anyway: leave out --ids");
+  if (args.json && args.ids) throw UsageError("--json already prints the ids: leave out --ids");
 }
 
-/// Throws UsageError if texts are needed but the folder has no tokenizer. `missing` says why; it is
-/// empty if there is one.
+/// Throws UsageError if texts are needed but the folder has no tokenizer. `missing` is the reason
+/// why there is no tokenizer, or empty if there is one.
 void require_text(const GenerateArguments& args, const std::string& missing) {
   if (missing.empty()) return;
   if (!args.stop.empty() && args.ids) {
     throw UsageError(fmt::format(
-        "--stop is a text, which needs a tokenizer: use --stop-sequence for this folder ({})",
+        "--stop needs a tokenizer because it is a text: use --stop-sequence for this folder ({})",
         missing));
   }
   if (!args.ids || !args.prompts.empty()) {
@@ -113,8 +113,8 @@ Job make_job(GenerateArguments& args, const LoadedGenerator& writer, std::vector
   if (!decoder) job.options.start = writer.start_ids(args.start_ids);
   if (args.batch) job.options.batch = *args.batch;
   job.options.change = [&args, said = writer.settings()](GenerationOptions& options) {
-    // With --ids, lengths are those of Hugging Face's library, which are short if the folder sets
-    // none.
+    // With --ids, the default lengths are the same as in Hugging Face's library, which are short if
+    // the folder sets none.
     if (args.ids && said != nullptr) {
       options.max_new = said->options.max_new;
       options.max_length = said->options.max_length;
@@ -139,8 +139,8 @@ int print_ids(const LoadedGenerator& writer, const Job& job, const GenerateArgum
   return 0;
 }
 
-/// Prints a single text while it is generated. The prompt is printed with the first token, so that
-/// nothing is printed if generation fails at the start.
+/// Prints a single text while it is being generated. The prompt is printed together with the first
+/// token, so that nothing is printed if generation fails at the start.
 int stream(const LoadedGenerator& writer, const Job& job) {
   std::string prompt =
       writer->continues() ? writer->tokenizer().decode(job.prompts.front()) : std::string();
@@ -189,7 +189,7 @@ int run(GenerateArguments& args, const World& world) {
   on_all_ranks(world, [&] {
     check_usage(args);
     if (world.size() > 1 && args.prompts_file == "-")
-      throw UsageError("--prompts - is stdin, which only one rank has: give a file");
+      throw UsageError("--prompts - is stdin, which only one rank can read: give a file");
     ids = given_ids(args);
     if (!args.is_folder()) {  // reports invalid options before a file is opened
       GenerationOptions usual{.sampling = SamplingOptions{}, .slide = true};

@@ -108,8 +108,8 @@ void print_saved_variables(const std::vector<SavedVariable>& variables) {
   }
 }
 
-/// Prints a file that contains operations unknown to this program: everything except the types of
-/// values, which would need the shape rules of these operations.
+/// Prints a file that contains operations unknown to this program. The types of values are omitted,
+/// because they can be computed only with the shape rules of these operations.
 void print_saved_file(const InspectArguments& args, const SavedFile& file) {
   say("{}: {}, written by {}\n", args.file,
       short_bytes(static_cast<double>(checkpoint_bytes(args.file))), file.producer);
@@ -138,8 +138,8 @@ void print_saved_file(const InspectArguments& args, const SavedFile& file) {
   }
 }
 
-/// Returns true if the file is intact and merely contains operations unknown to this program; it is
-/// then printed. Otherwise prints the variables, if they can be read, and returns false.
+/// Prints the file and returns true if it is intact and merely contains operations unknown to this
+/// program. Otherwise prints the variables, if they can be read, and returns false.
 bool print_with_unknown_ops(const InspectArguments& args) {
   try {
     const SavedFile file = read_saved_file(args.file);
@@ -182,14 +182,14 @@ void add_inspect_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<InspectArguments>();
   const auto planned = std::make_shared<ModelInspection>();
   const AddedOption file = options.input("file", args->file, "the .weft file");
-  // Options for a file, and options for a published model: both together are an error.
+  // Options for a file and options for a published model cannot be combined.
   const std::vector<AddedOption> of_file = {
       options.flag("--graph", args->graph, "print the graph as text, with source lines"),
       options.flag("--programs", args->programs, "print the programs: inputs, outputs, updates"),
       options.flag("--variables", args->variables, "print the variables: kind, type, name"),
       options.integer("--split", args->split, {1, 1 << 20},
-                      "print the text of the programs with shards, as the first of this number of "
-                      "ranks runs them")};
+                      "print the programs with shards as text, in the form that rank 0 runs if "
+                      "there are this number of ranks")};
   options.text("--model", planned->model,
                "a published model instead of a file (gpt2, bert-base, ...)");
   std::vector<AddedOption> of_model = {
@@ -206,13 +206,13 @@ void add_inspect_command(CLI::App& app, Action& action) {
                       "shards of the training batch, each of --batch rows (default: one per rank, "
                       "rounded up to a power of two)"),
       options.speed("--bandwidth", planned->network.bytes_per_second,
-                    "bandwidth of the network, per rank (default: 10Gbit/s)"),
+                    "network bandwidth per rank (default: 10Gbit/s)"),
       options.duration("--latency", planned->network.latency,
-                       "latency of a message (default: 50us)"),
+                       "network latency per message (default: 50us)"),
       options.real("--gflops", planned->gflops, {0, 1e12, true},
-                   "GFLOP/s of a rank (default: 80% of this machine's peak)")};
+                   "GFLOP/s per rank (default: 80% of this machine's peak)")};
   for (const AddedOption& option : of_ranks) option.needs(ranks);
-  of_model.push_back(ranks);  // and with it the options that need it
+  of_model.push_back(ranks);  // options that depend on --ranks are then rejected as well
   options.then([args, planned, file, of_file, of_model, &action] {
     if (args->file.empty() == planned->model.empty()) {
       throw UsageError("inspect needs a file, or --model with the name of a published model");

@@ -22,9 +22,9 @@
 namespace weft::program {
 namespace {
 
-/// Returns the textbook FLOPs of all layers. Per layer and token: 2 for each of 12 d^2 weights, and
-/// 4 n d for queries times keys and probabilities times values. The cross-attention of a decoder
-/// adds 4 d^2 weights and the same amount of attention.
+/// Returns the FLOPs of all layers according to the textbook formula. Each layer needs, per token,
+/// 2 FLOPs for each of its 12 d^2 weights, and 4 n d FLOPs for queries times keys and probabilities
+/// times values. Cross-attention in a decoder adds 4 d^2 weights and another 4 n d FLOPs.
 double stack_flops(const hf::PublishedModel& model, const ModelInspection& inspection) {
   const auto layers = static_cast<double>(model.layers), d = static_cast<double>(model.width);
   const auto n = static_cast<double>(model.modality == hf::Modality::image ? model.patches + 1
@@ -35,8 +35,8 @@ double stack_flops(const hf::PublishedModel& model, const ModelInspection& inspe
   return model.modality == hf::Modality::text_to_text ? 2 * stack + cross : stack;
 }
 
-/// Returns the textbook FLOPs of a forward pass, including the head: 2 for each of its weights, for
-/// every token of a text or for one vector per image.
+/// Returns the FLOPs of a forward pass according to the textbook formula. The head adds 2 FLOPs for
+/// each of its weights, per token of a text or once per image.
 double textbook_flops(const hf::PublishedModel& model, const hf::Model& built,
                       const ModelInspection& inspection) {
   const double stack = stack_flops(model, inspection);
@@ -66,7 +66,7 @@ void print_plan(std::string_view what, const Plan& plan, double textbook_flops) 
       short_bytes(static_cast<double>(memory.variables)));
 }
 
-/// A training step of the model class that is used for training, which has a loss.
+/// A training step of the model class that has a loss (PublishedModel::trained).
 struct Training {
   Training(const hf::PublishedModel& model, const hf::InputTypes& inputs, int shards)
       : student(hf::build_model(graph, model.config, inputs, model.trained)) {

@@ -19,10 +19,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kShownPieces = 10;
-constexpr std::size_t kShownBytes = 60;  // of a piece, or of a setting
+constexpr std::size_t kShownBytes = 60;  // maximum length of a printed piece or setting
 
-/// Describes a component of a tokenizer: "Split (pattern {"Regex":"..."}, behavior Isolated)". The
-/// steps of a sequence are joined by arrows.
+/// Describes a tokenizer component, for example "Split (pattern {"Regex":"..."}, behavior
+/// Isolated)". The steps of a sequence are joined by arrows.
 std::string summary(const json& part) {
   if (!part.is_object()) return "none";
   for (const char* list : {"normalizers", "pretokenizers", "processors", "decoders"}) {

@@ -1,4 +1,4 @@
-// The command weft tokenizer inspect.
+// The command `weft tokenizer inspect`.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace weft::program {
 
-/// Prints the parts of a tokenizer: kind, vocabulary, special ids, components, longest pieces, and
-/// the digest by which token files identify it.
+/// Prints a description of a tokenizer: type, vocabulary, special ids, components, longest pieces,
+/// and the digest that token files use to identify it.
 void inspect_tokenizer(const std::string& path, const Tokenizer& tokenizer);
 
 }  // namespace weft::program

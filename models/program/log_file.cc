@@ -41,7 +41,7 @@ void LogFile::open() {
   file_ = std::fopen(path_.c_str(), append_ ? "ae" : "we");
   if (file_ == nullptr)
     throw IoError(fmt::format("--log: cannot write {}: {}", path_, std::strerror(errno)));
-  if (cut) write("");  // a killed run has left an incomplete line
+  if (cut) write("");  // a killed run left an incomplete line
 }
 
 void LogFile::write(const std::string& line) {

@@ -17,22 +17,24 @@ namespace weft::program {
 ///   {"event": "step", "step": 1, "loss": ..., "learning_rate": ..., "gradient_norm": ...,
 ///    "tokens_per_second": ..., "seconds": ...}
 /// The other events are "evaluation" (loss, metrics by name, "whole": over all held-out data),
-/// "skip", "checkpoint", "best" and "end" (with several ranks: the throughput of each, and the
-/// fraction of its time in which it waited for others). Figures that are not finite are null;
-/// seconds are counted from the start of this run.
+/// "skip", "checkpoint", "best" and "end" (with several ranks: the throughput of each rank, and the
+/// fraction of its time that it spent waiting for other ranks). Values that are not finite are
+/// written as null. Seconds are counted from the start of this run.
 ///
-/// If a line cannot be written (a full disk), the error is printed once on stderr and logging
-/// stops. It does not throw, because a training run must not be lost together with its log.
+/// If a line cannot be written (for example because the disk is full), the error is printed once on
+/// stderr and logging stops. No exception is thrown, because a training run must not be lost
+/// together with its log.
 class LogFile : public TrainObserver {
  public:
-  /// `append`: the run is resumed, and its existing log is continued.
+  /// If `append` is true, the run is resumed and its existing log is continued.
   LogFile(const OutputFile& file, bool append);
   ~LogFile() override;
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
 
-  /// Opens the file. An existing log is replaced only when training begins, and never by a command
-  /// that is rejected. `unit` is the unit of throughput, TrainTask::unit. Throws IoError.
+  /// Opens the file. Because an existing log is replaced only when training begins, a command that
+  /// is rejected leaves it unchanged. `unit` is the unit of throughput, TrainTask::unit. Throws
+  /// IoError.
   void start(const TaskInfo& task, const TrainSettings& settings, const std::string& unit);
   void on_step(const StepReport& report) override;
   void on_skip(const SkipReport& report) override;

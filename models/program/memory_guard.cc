@@ -14,8 +14,8 @@
 namespace weft::program {
 namespace {
 
-/// Returns the number of weights in transformer blocks: queries, keys, values and output of
-/// attention, and the feed-forward block.
+/// Returns the number of weights in transformer layers: the query, key, value and output
+/// projections of attention, and the feed-forward network.
 double blocks(std::int64_t layers, std::int64_t width, std::int64_t inside, std::int64_t inner,
               bool gated) {
   const auto w = static_cast<double>(width);
@@ -76,8 +76,8 @@ double estimated_parameters(const VitConfig& c) {
 }
 
 void check_trainable_size(double parameters) {
-  constexpr double kBytesEach = 4 * 4;  // weight, gradient, two moments
-  check_memory(fmt::format("training a model of {} parameters", short_number(parameters)),
+  constexpr double kBytesEach = 4 * 4;  // weight, gradient and two moments, 4 bytes each
+  check_memory(fmt::format("training a model with {} parameters", short_number(parameters)),
                kBytesEach * parameters, "reduce --layers, --width, --vocab or --context");
 }
 

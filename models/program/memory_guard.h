@@ -1,4 +1,5 @@
-// Memory checks before allocation: sizes that the machine has no memory for are reported as errors.
+// Memory checks before allocation. Sizes that exceed the memory of the machine are reported as
+// errors.
 #pragma once
 
 #include <string_view>
@@ -11,16 +12,17 @@
 
 namespace weft::program {
 
-/// Returns the bytes of memory available to this process: memory and swap of the machine, or less
-/// if its control group or a resource limit (RLIMIT_AS) is lower.
+/// Returns the number of bytes of memory available to this process: the memory and swap space of
+/// the machine, or the limit of the control group or RLIMIT_AS if that is lower.
 double machine_memory();
 
-/// Throws UsageError if `bytes` exceeds that: "WHAT needs 59.6 GiB, but only 15.6 GiB is available:
-/// REMEDY". `bytes` is a double, because products of sizes may overflow an integer.
+/// Throws UsageError if `bytes` exceeds machine_memory(). The message is "WHAT needs 59.6 GiB, but
+/// only 15.6 GiB is available: REMEDY". `bytes` is a double, because products of sizes may overflow
+/// an integer.
 void check_memory(std::string_view what, double bytes, std::string_view remedy);
 
-/// Returns the approximate number of parameters of a model: the large matrices, which determine its
-/// size.
+/// Returns the approximate number of parameters of a model. Only the large matrices, which
+/// determine its size, are counted.
 double estimated_parameters(const GptConfig& config);
 double estimated_parameters(const EncoderConfig& config);
 double estimated_parameters(const EncoderDecoderConfig& config);
@@ -29,13 +31,13 @@ double estimated_parameters(const VitConfig& config);
 /// Throws UsageError if weights, gradients and the two moments of AdamW do not fit into memory.
 void check_trainable_size(double parameters);
 
-/// Sizes of the caches of decoding: rows, ids per row, and ids of the source text of an
-/// encoder-decoder.
+/// Sizes of the key/value caches during decoding: rows, ids per row, and, for an encoder-decoder,
+/// ids of the source text.
 struct CacheSizes {
   double rows = 0, capacity = 0, source = 0;
-  bool moved = false;  // beam search copies rows, which needs two copies of growing caches
+  bool moved = false;  // beam search reorders rows, which needs two copies of growing caches
 };
-/// Returns the bytes of all caches of a graph.
+/// Returns the total size in bytes of all caches of a graph.
 double cache_bytes(const Graph& graph, const CacheSizes& sizes);
 
 }  // namespace weft::program

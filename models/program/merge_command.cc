@@ -39,12 +39,12 @@ std::vector<Program> without_training(const std::vector<Program>& programs) {
   return forward;
 }
 
-/// Returns the fingerprint of the matrices in the precision in which the adapters were trained on
-/// them. `store` contains them in that precision, or as floats, which are then quantised again,
-/// with the same bits.
+/// Returns the fingerprint of the matrices in the precision that was used to train the adapters.
+/// `store` contains the matrices in this precision or as floats. Floats are quantised again, which
+/// reproduces the original bits.
 std::string base_of(const LoraAdapters& adapters, std::vector<Program> forward,
                     std::shared_ptr<VariableStore> store, bool floats) {
-  std::vector<std::shared_ptr<Graph>> graphs;  // keep the graphs of the programs alive
+  std::vector<std::shared_ptr<Graph>> graphs;  // keeps the graphs of the programs alive
   std::map<WeightFormat, std::vector<std::string>> names;
   for (const auto& [name, format] : adapters.quantized) names[format].push_back(name);
   for (const auto& [format, patterns] : names) {
@@ -57,34 +57,34 @@ std::string base_of(const LoraAdapters& adapters, std::vector<Program> forward,
   return adapters_base(adapters, *store);
 }
 
-/// Checks that adapters are merged into the matrices that they were trained on, and only once.
-/// Throws DataError for other matrices of the same shapes, and for matrices that the adapters are
-/// already merged into.
+/// Checks that adapters are merged only into the matrices that they were trained on, and only once.
+/// Throws DataError if the matrices are different ones with the same shapes, or if the adapters are
+/// already merged into them.
 void check_base(const LoraAdapters& adapters, const std::vector<Program>& forward,
                 const std::shared_ptr<VariableStore>& store, bool floats,
                 const MergeArguments& args) {
   if (adapters.base.empty()) {
-    say("base      not checked: {} does not name the model that it was trained on\n",
+    say("base      not checked: {} does not specify which model it was trained on\n",
         args.adapters);
     return;
   }
   if (!floats && adapters.quantized.empty()) {
-    throw DataError(
-        fmt::format("the adapters in {} were trained on weights in f32, but those of {} are "
-                    "quantised: merge them into the file that was quantised",
-                    args.adapters, args.file));
+    throw DataError(fmt::format(
+        "the adapters in {} were trained on f32 weights, but the weights in {} are quantised: "
+        "merge the adapters into the file from which the weights were quantised",
+        args.adapters, args.file));
   }
   std::string base;
   try {
     base = base_of(adapters, forward, store, floats);
   } catch (const Error&) {
-    // The model lacks some of the matrices, or has them in another precision.
-    if (adapters.quantized.empty()) return;  // merge_lora reports them
+    // The model lacks some of the matrices or stores them in a different precision.
+    if (adapters.quantized.empty()) return;  // merge_lora() reports the missing matrices
   }
   if (base != adapters.base) {
     throw DataError(
-        fmt::format("the adapters in {} were trained on other weights than those of {}: it is "
-                    "another model, or the adapters are already merged into it",
+        fmt::format("the adapters in {} were not trained on the weights in {}: this is a different "
+                    "model, or the adapters are already merged into it",
                     args.adapters, args.file));
   }
 }
@@ -95,10 +95,9 @@ int run(const MergeArguments& args, CommandPaths paths) {
       "--out", args.out, file.has_program("train") ? FileKind::model : FileKind::inference);
   const LoraAdapters adapters = load_lora(args.adapters);
   if (file.find_attachment(kLoraPart) != nullptr) {
-    throw DataError(
-        fmt::format("the model in {} has adapters that are not merged: name the model that they "
-                    "were trained on",
-                    args.file));
+    throw DataError(fmt::format(
+        "the model in {} has unmerged adapters: pass the model that these adapters were trained on",
+        args.file));
   }
   std::shared_ptr<VariableStore> store = file.store();
   check_finite(*store, args.file);
@@ -107,7 +106,7 @@ int run(const MergeArguments& args, CommandPaths paths) {
   check_base(adapters, without_training(programs), store, !quantized, args);
   QuantizedModel floats;
   if (quantized) {
-    // Quantising the sum again would lose most of what the adapters have learned.
+    // Quantising the sum again would lose most of the effect of the adapters.
     floats = dequantize(programs, *store);
     programs = floats.programs;
     store = floats.store;
@@ -119,7 +118,7 @@ int run(const MergeArguments& args, CommandPaths paths) {
       out.path());
   if (quantized) {
     say("weights   all {} quantised matrices are now f32; weft quantize --weights {} quantises the "
-        "merged ones\n",
+        "merged matrices\n",
         floats.weights.size(), floats.weights.front().type);
   }
   return 0;
@@ -132,8 +131,8 @@ void add_merge_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<MergeArguments>();
   options
       .input("file", args->file,
-             "the .weft file that the adapters were trained on; if it is quantised, also the file "
-             "that it was quantised from")
+             "the .weft file that the adapters were trained on; if this file is quantised, the "
+             "file that it was quantised from can be given instead")
       .required();
   options
       .input("--adapters", args->adapters,
@@ -141,8 +140,8 @@ void add_merge_command(CLI::App& app, Action& action) {
       .required();
   options.output("--out", args->out, "file to write (.weft)").required();
   options.flag("--force", args->force,
-               "replace an existing file of another kind, or a trainable model by one that cannot "
-               "be trained");
+               "replace an existing file of another type, or replace a trainable model by one that "
+               "cannot be trained");
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));
   });

@@ -12,14 +12,15 @@
 namespace weft::program {
 namespace {
 
-/// Keeps the file under a second name as well, replacing an earlier file of that name: what
-/// replaces `path` later leaves the kept file unchanged. Makes a copy if the file system does not
-/// support hard links.
+/// Keeps the file under the second name `as` as well, replacing any earlier file of that name. If
+/// `path` is replaced later, the kept file remains unchanged. Makes a copy if the file system does
+/// not support hard links.
 void keep_file(const std::string& path, const std::string& as) {
   namespace fs = std::filesystem;
   fs::remove(as);
   std::error_code error;
-  fs::create_hard_link(fs::canonical(path), as, error);  // to the file, not to a link to it
+  // Links to the file itself, not to a symbolic link.
+  fs::create_hard_link(fs::canonical(path), as, error);
   if (!error) return;
   const std::shared_ptr<MappedFile> whole = MappedFile::open(path);
   AtomicFile copy(as);
@@ -48,7 +49,7 @@ void ModelFiles::write(const OutputFile& file, const TrainHistory& history) {
   model_.history = history;
   if (args_.all_write) {
     save_model_in_shards(file.path(), model_, session_);
-    // Averages are optimizer state, and are written to a separate file.
+    // Averages are optimizer state and are written to a separate file.
     if (averages_ != nullptr) session_.gather_state(Gather::first);
     if (!args_.world.first()) return;
   } else {

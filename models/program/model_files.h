@@ -1,4 +1,4 @@
-// The files of a training run: the model, its earlier checkpoints, and its companion files.
+// The files that a training run writes: the model, earlier checkpoints, and companion files.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace weft::program {
 
-/// Writes the state of a model: its own file and its companion files (adapters, averages).
+/// Writes the state of a model to its own file and to its companion files (adapters, averages).
 class ModelFiles {
  public:
   /// `averages` may be null. `session` is the training session. If TrainArguments::all_write is
@@ -18,21 +18,22 @@ class ModelFiles {
   /// outlive this object.
   ModelFiles(TrainedModel& model, Averages* averages, Session& session, const TrainArguments& args);
 
-  /// Writes a checkpoint of the run to the file of --out, after keeping the previous one (--keep).
+  /// Writes a checkpoint of the run to the --out file. The previous checkpoint is kept under
+  /// another name (--keep).
   void checkpoint(const TrainHistory& history);
   /// Writes the model to `file`.
   void write(const OutputFile& file, const TrainHistory& history);
 
  private:
   OutputFile companion(const OutputFile& file, const std::string& ending) const;
-  /// Keeps the checkpoint that is about to be replaced as the newest of the earlier ones.
+  /// Keeps the checkpoint that is about to be replaced as the newest of the earlier checkpoints.
   void keep_earlier(const std::string& path) const;
 
   TrainedModel& model_;
   Averages* averages_;
   Session& session_;
   const TrainArguments& args_;
-  bool saved_;  // the file of --out holds a checkpoint of this run
+  bool saved_;  // the --out file holds a checkpoint of this run
 };
 
 }  // namespace weft::program

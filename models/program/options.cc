@@ -104,9 +104,10 @@ AddedOption OptionList::inputs(const std::string& name, std::vector<std::string>
 AddedOption OptionList::output(const std::string& name, std::string& to, const std::string& help) {
   return add(name, kOutputType, Times::once, help, [&to, name](const std::string& path) {
     if (path.starts_with("--")) {
-      throw ArgumentError(fmt::format(
-          "{} is followed by {}, which looks like an option (write ./{} for a file of that name)",
-          label(name), excerpt(path), excerpt(path)));
+      throw ArgumentError(
+          fmt::format("{} is followed by {}, which looks like an option (for a file with this "
+                      "name, write ./{})",
+                      label(name), excerpt(path), excerpt(path)));
     }
     to = path;
   });

@@ -1,7 +1,6 @@
-// The options of a command. Every option declares here what its values are, so that all values are
-// parsed in one place: strictly, and without accepting empty ones. The type of an option in --help
-// ("INTEGER[1, 64]", "FILE") is what tests rely on, and how CommandPaths finds the files that a
-// command reads.
+// The options of a command. Every option declares the type of its values, so that all values are
+// parsed strictly in one place. Empty values are rejected. Tests rely on the type shown in --help
+// ("INTEGER[1, 64]", "FILE"), and CommandPaths uses it to find the files that a command reads.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +20,13 @@ class Option;
 
 namespace weft::program {
 
-/// Types of options as --help shows them. A range or the choices may follow.
+/// Types of options as shown in --help. They may be followed by a range or by the choices.
 inline constexpr const char* kInputType = "FILE";     // a file or folder that is read
 inline constexpr const char* kOutputType = "OUTPUT";  // a file that is written
 inline constexpr const char* kIntegerType = "INTEGER";
 inline constexpr const char* kNumberType = "NUMBER";
 inline constexpr const char* kBytesType = "BYTES";
-inline constexpr const char* kSpeedType = "SPEED";  // of a network
+inline constexpr const char* kSpeedType = "SPEED";  // network bandwidth
 inline constexpr const char* kDurationType = "TIME";
 inline constexpr const char* kChoiceType = "CHOICE";
 inline constexpr const char* kIdsType = "IDS";  // "1 2 3"
@@ -39,7 +38,7 @@ inline constexpr IntegerRange<std::int64_t> kFromZero{0, 1'000'000'000};
 inline constexpr IntegerRange<std::int64_t> kFromOne{1, 1'000'000'000};
 inline constexpr RealRange kAboveZeroToOne{0, 1, true};
 
-/// Handle to an added option, for setting its other properties.
+/// Handle to an added option for setting further properties.
 class AddedOption {
  public:
   explicit AddedOption(CLI::Option* option) : option_(option) {}
@@ -65,12 +64,12 @@ struct GivenOption {
 /// Returns the options that were given for a parsed command.
 std::vector<GivenOption> given_options(const CLI::App& command);
 
-/// A command and its options. Hides the library that parses them.
+/// A command and its options. Hides the library that parses the command line.
 class OptionList {
  public:
   using Range = IntegerRange<std::int64_t>;
-  /// once: giving the option again is an error. repeated: one value each time. list: several values
-  /// each time.
+  /// once: the option can be given only once. repeated: the option can be repeated, with one value
+  /// each time. list: the option can be repeated, with several values each time.
   enum class Times { once, repeated, list };
 
   explicit OptionList(CLI::App& command) : command_(command) {}
@@ -78,9 +77,9 @@ class OptionList {
   OptionList(CLI::App& parent, const std::string& name, const std::string& about);
 
   CLI::App& command() const { return command_; }
-  /// Requires one of the commands below this one.
+  /// Requires that one of the subcommands is given.
   void needs_command();
-  /// Calls `use` after a command line with this command was parsed.
+  /// Calls `use` after a command line with this command has been parsed.
   void then(std::function<void()> use);
   /// Sets `action` to `what` if this command is given.
   void run(Action& action, Action what);
@@ -92,9 +91,9 @@ class OptionList {
   AddedOption text(const std::string& name, std::string& to, const std::string& help);
   AddedOption texts(const std::string& name, std::vector<std::string>& to, Times times,
                     const std::string& help, const char* type = kTextType);
-  /// Ids as parse_ids() reads them, stored as text.
+  /// Ids in the format of parse_ids(), stored as text.
   AddedOption ids(const std::string& name, std::string& to, const std::string& help);
-  /// As above, but may be repeated.
+  /// As above, but the option may be repeated.
   AddedOption ids(const std::string& name, std::vector<std::string>& to, const std::string& help);
 
   /// An integer in `range`. T is an integer type or an optional one.
@@ -121,11 +120,11 @@ class OptionList {
   }
   /// A positive number of bytes, such as 500MiB.
   AddedOption bytes(const std::string& name, std::size_t& to, const std::string& help);
-  /// The speed of a network, in bytes per second.
+  /// A network bandwidth in bytes per second.
   AddedOption speed(const std::string& name, double& to, const std::string& help);
-  /// A duration, in seconds.
+  /// A duration in seconds.
   AddedOption duration(const std::string& name, double& to, const std::string& help);
-  /// One of `legal`, passed to `use`.
+  /// One of the values in `legal`. The value is passed to `use`.
   AddedOption choice(const std::string& name, const std::vector<std::string>& legal,
                      std::function<void(const std::string&)> use, const std::string& help);
   AddedOption choice(const std::string& name, const std::vector<std::string>& legal,
@@ -137,12 +136,12 @@ class OptionList {
   /// Adds --threads.
   AddedOption threads(int& to);
 
-  /// Adds an option that passes each of its values to `use`, which throws ArgumentError for an
-  /// invalid value.
+  /// Adds an option that passes each of its values to `use`. `use` must throw ArgumentError if a
+  /// value is invalid.
   AddedOption add(const std::string& name, const std::string& type, Times times,
                   const std::string& help, std::function<void(const std::string&)> use);
 
-  /// Types for the help: "INTEGER[1, 64]".
+  /// Returns the type that the help shows for a range, such as "INTEGER[1, 64]".
   static std::string integer_type(const Range& range);
   static std::string number_type(const RealRange& range);
 

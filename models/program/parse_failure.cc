@@ -12,7 +12,7 @@
 namespace weft::program {
 namespace {
 
-/// Returns the innermost command that was parsed, and its full name: "weft train gpt".
+/// Returns the innermost command that was parsed and its full name, such as "weft train gpt".
 std::pair<const CLI::App*, std::string> innermost(const CLI::App& app) {
   const CLI::App* at = &app;
   std::string name = app.get_name();
@@ -28,7 +28,7 @@ std::pair<const CLI::App*, std::string> innermost(const CLI::App& app) {
 std::string parse_failure(const CLI::App& app, const CLI::ParseError& e) {
   const auto [at, name] = innermost(app);
   // The order in which CLI11 stores unexpected words depends on its version. Words that look like
-  // options are more informative than the values that were left over with them.
+  // options are reported first, because they are more informative than leftover values.
   std::vector<std::string> unexpected = at->remaining();
   if (unexpected.empty()) unexpected = app.remaining();
   const auto option = std::find_if(unexpected.begin(), unexpected.end(),

@@ -7,7 +7,7 @@
 namespace weft::program {
 
 /// Returns the error message for a command line that `app` could not parse: the offending word, the
-/// command that it was given to, the closest valid name, and where to find help.
+/// command to which it was passed, the closest valid name, and a pointer to the help.
 std::string parse_failure(const CLI::App& app, const CLI::ParseError& e);
 
 }  // namespace weft::program

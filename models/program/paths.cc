@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the location that a path leads to, following links. The last link may lead nowhere.
+/// Returns the path after resolving symbolic links. The target of the last link need not exist.
 fs::path resolved(const std::string& path) {
   constexpr int kMaxLinks = 40;
   std::error_code error;
@@ -60,7 +60,7 @@ std::string first_bytes(const std::string& path) {
   return bytes;
 }
 
-/// Returns true if the bytes begin like the output of svg_line_plot or svg_heat_maps.
+/// Returns true if the bytes begin like the output of svg_line_plot() or svg_heat_maps().
 bool is_our_plot(const std::string& bytes) {
   return bytes.starts_with(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )") &&
          bytes.find(R"(font-family="system-ui, sans-serif" font-size=")") != std::string::npos;
@@ -72,8 +72,8 @@ bool is_tokenizer(const std::string& bytes) {
          bytes.find("\"truncation\"") != std::string::npos;
 }
 
-/// Returns true if the file begins with a length of 8 bytes, which the file has room for, and a
-/// JSON object.
+/// Returns true if the file begins with an 8-byte length, which does not exceed the file size, and
+/// a JSON object.
 bool is_safetensors(const std::string& path, const std::string& bytes) {
   constexpr std::size_t kLengthBytes = 8;
   if (bytes.size() <= kLengthBytes || bytes[kLengthBytes] != '{') return false;
@@ -93,8 +93,8 @@ bool holds_adapters(const std::string& path) {
   }
 }
 
-/// Returns true if the existing file is of that kind. An empty file is of every kind, because
-/// nothing is lost with it.
+/// Returns true if the existing file is of type `kind`. Also returns true if the file is empty,
+/// because nothing is lost when it is replaced.
 bool is_of_kind(const std::string& path, FileKind kind) {
   std::error_code error;
   if (fs::file_size(path, error) == 0 && !error) return true;
@@ -122,7 +122,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::model:
     case FileKind::inference: return "a .weft file";
     case FileKind::plot: return "a plot drawn by weft";
-    case FileKind::tensors: return "a safetensors file of plain tensors";
+    case FileKind::tensors: return "a safetensors file without adapters";
     case FileKind::array: return "a NumPy array";
     case FileKind::adapters: return "an adapter file";
     case FileKind::log: return "a training log";
@@ -134,8 +134,8 @@ const char* kind_name(FileKind kind) {
   return "";
 }
 
-/// Throws IoError if a trainable model would be replaced, which is worth more than one that cannot
-/// be trained.
+/// Throws IoError if the existing file is a trainable model. It is more valuable than the model
+/// that would replace it, which cannot be trained.
 void check_trainable(const std::string& what, const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return;
@@ -147,23 +147,23 @@ void check_trainable(const std::string& what, const std::string& path) {
   }
   if (trainable) {
     throw IoError(
-        fmt::format("{} {} is a trainable model, and would be replaced by one that cannot be "
+        fmt::format("{} {} is a trainable model and would be replaced by one that cannot be "
                     "trained: name another file, or add --force",
                     what, path));
   }
 }
 
-/// Returns the file that the value of an option names. For a set of token files, the value may also
+/// Returns the file name in the value of an option. For a set of token files, the value may also
 /// contain a weight.
 std::string path_of(const std::string& value) {
   try {
     return parse_source(value).path;
-  } catch (const ArgumentError&) {  // an invalid weight, which its reader reports
+  } catch (const ArgumentError&) {  // an invalid weight, which is reported when the value is read
     return value.substr(0, value.rfind('='));
   }
 }
 
-/// Returns the number in the name of a file of the set `prefix`, or -1 for any other name.
+/// Returns the file number if `name` is the name of a token file with this prefix, otherwise -1.
 std::int64_t token_file_number(const std::string& prefix, const std::string& name) {
   const std::size_t begin = prefix.size() + 1, end = name.find_last_of('.');
   std::int64_t number = -1;
@@ -172,7 +172,7 @@ std::int64_t token_file_number(const std::string& prefix, const std::string& nam
   return number >= 0 && token_file_name(prefix, number) == name ? number : -1;
 }
 
-/// Throws IoError unless the path is free, or is a regular file that may be written.
+/// Throws IoError unless the path does not exist or is a regular file that may be written.
 void check_place(const std::string& what, const std::string& path) {
   const auto refuse = [&](const char* why) {
     throw IoError(fmt::format("{}: cannot write {}: {}", what, path, why));
@@ -192,8 +192,8 @@ void check_place(const std::string& what, const std::string& path) {
   if ((status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) refuse("it is write-protected");
 }
 
-/// Checks that the extension fits the contents: a model must not be named like its own plot or like
-/// data.
+/// Checks that the extension fits the contents. For example, a model must not have the extension of
+/// a plot or of data.
 void check_name(const std::string& what, const std::string& path, FileKind kind) {
   const std::string ending = fs::path(path).extension().string();
   constexpr std::array<std::string_view, 7> kEndings = {".weft",  ".svg", ".safetensors", ".json",
@@ -234,7 +234,8 @@ void CommandPaths::refuse_input(const std::string& what, const std::string& path
     std::error_code ignored;
     if (!fs::is_directory(input.path, ignored) || !is_inside(resolved(path), resolved(input.path)))
       continue;
-    // The run may write its own files into the folder of its data; they are never read as data.
+    // A training run may write its own files into its data folder, because they are never read as
+    // data.
     const bool own = is_model(kind) || kind == FileKind::plot;
     if (!own || (fs::exists(path, ignored) && !is_of_kind(path, kind))) {
       throw UsageError(
@@ -266,8 +267,8 @@ OutputFile CommandPaths::plan(const std::string& what, const std::string& path, 
   refuse_output(what, path);
   check_place(what, path);
   try {
-    // Creates a temporary file next to it and removes it again, so that writing cannot be refused
-    // later.
+    // Creates a temporary file next to `path` and removes it again, so that a later write cannot
+    // fail because of missing permissions.
     const AtomicFile probe(path);
   } catch (const IoError& e) {
     throw IoError(fmt::format("{}: {}", what, e.what()));
@@ -328,9 +329,10 @@ OutputFile CommandPaths::plan_folder(const std::string& what, const std::string&
   refuse_input(what, path, FileKind::folder, "");
   for (const Entry& input : inputs_) {
     if (is_inside(resolved(input.path), resolved(path))) {
-      throw UsageError(fmt::format(
-          "{} {} would replace the folder of {} {}, which is an input: name another folder", what,
-          path, input.what, input.path));
+      throw UsageError(
+          fmt::format("{} {} would replace the folder that contains {} {}, which is an input: name "
+                      "another folder",
+                      what, path, input.what, input.path));
     }
   }
   refuse_output(what, path);
@@ -353,7 +355,7 @@ OutputFile CommandPaths::planned(const std::string& path) const {
   for (const Entry& output : outputs_) {
     if (output.path == path) return OutputFile(path);
   }
-  throw StateError(fmt::format("{} was not planned as a file to write", path));
+  throw StateError(fmt::format("{} was not planned as an output file", path));
 }
 
 bool same_file(const std::string& a, const std::string& b) {

@@ -27,8 +27,8 @@
 namespace weft::program {
 namespace {
 
-/// Rejects options such as "--out=", which would take the next argument as their value. In a
-/// script, the cause is usually an unset variable.
+/// Rejects options without a value such as "--out=", because the parser would use the next argument
+/// as their value. In a script, the cause is usually an unset variable.
 void refuse_empty_values(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -69,8 +69,8 @@ int run_commands(const World& world, int argc, const char* const* argv) {
   return asked ? *asked : line.run(world);
 }
 
-/// Returns true if the first rank reports the same error within 300 ms: if all ranks fail alike,
-/// one line is enough.
+/// Returns true if rank 0 reports the same error within 300 ms. If all ranks fail for the same
+/// reason, one line is enough.
 bool first_rank_reports(const World& world, const std::string& message) {
   constexpr int kLooks = 15;
   constexpr std::chrono::milliseconds kPause{20};
@@ -82,8 +82,8 @@ bool first_rank_reports(const World& world, const std::string& message) {
   return false;
 }
 
-/// Prints why this rank has failed, unless another rank prints it, and makes the other ranks end as
-/// well. Returns the exit code.
+/// Prints why this rank has failed, unless another rank prints the error, and aborts the other
+/// ranks. Returns the exit code.
 int report_failure(const World& world) {
   try {
     throw;
@@ -101,8 +101,8 @@ int report_failure(const World& world) {
   }
 }
 
-/// Runs the program and reports errors. Memory may run out anywhere, even while another error is
-/// being reported.
+/// Runs the program and reports errors. Handles out-of-memory errors even if they occur while
+/// another error is being reported.
 int run_and_report(int argc, const char* const* argv, World (*connect)()) {
   World world;
   try {
@@ -168,10 +168,10 @@ int run_program(int argc, const char* const* argv, World (*connect)()) {
   replace_closed_streams();
   install_sigbus_handler("weft");
   std::set_terminate(handle_terminate);
-  // With SIGXFSZ ignored, a file that exceeds its size limit is a write error, like a full disk.
+  // With SIGXFSZ ignored, exceeding the file size limit is a write error, as if the disk were full.
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_and_report(argc, argv, connect);
-  // Writing the last output may fail only when it is flushed.
+  // The last output may fail only when it is flushed.
   flush_stdout();
   return code == 0 && stdout_failed() ? 1 : code;
 }

@@ -16,7 +16,7 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// Parses the arguments without opening or running anything. Throws UsageError for invalid
+  /// Parses the arguments without opening files or running a command. Throws UsageError for invalid
   /// arguments, and CLI::Success for --help and --version.
   void parse(int argc, const char* const* argv);
   /// Runs the parsed command on all ranks of the world. Returns the exit code.
@@ -30,10 +30,11 @@ class CommandLine {
   Action action_;
 };
 
-/// Connects the ranks, then parses and runs the command line. Errors are printed in one line on
-/// stderr. Returns the exit code: 0, 1 for a failed run, 2 for bad usage. If an MPI launcher
-/// started several processes, rank 0 prints for all of them; the others print only why their own
-/// part of the work failed. Tests pass another `connect`.
+/// Connects the ranks, then parses and runs the command line. Errors are printed as one line on
+/// stderr. Returns the exit code: 0 for success, 1 for a failed run, 2 for a usage error. If an MPI
+/// launcher started several processes, rank 0 prints the output for all of them. The other ranks
+/// print only the errors that occur in their own part of the work. Tests pass a different
+/// `connect`.
 int run_program(int argc, const char* const* argv, World (*connect)() = connect_ranks);
 
 }  // namespace weft::program

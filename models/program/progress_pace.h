@@ -1,4 +1,4 @@
-// Decides when a log gets a progress line.
+// Decides when a progress line is printed.
 #pragma once
 
 #include <algorithm>
@@ -6,15 +6,15 @@
 
 namespace weft::program {
 
-/// Schedules about twenty lines per run, and at least one per minute, so that a run of hours is
-/// visibly alive. The first step passed to due() has a line (a resumed run may start at any step),
-/// and so has the last step.
+/// Schedules about twenty progress lines per run, and at least one per minute, so that long runs
+/// visibly make progress. A line is printed for the first step that is passed to due(), because a
+/// resumed run may start at any step, and for the last step.
 class ProgressPace {
  public:
   static constexpr double kSeconds = 60;
 
-  /// Returns true if completed step `step` of `steps` gets a line. `time` is in seconds on any
-  /// clock.
+  /// Returns true if a line is due after step `step` of `steps`. `time` is in seconds and may have
+  /// any origin.
   bool due(std::int64_t step, std::int64_t steps, double time) {
     const std::int64_t every = std::max<std::int64_t>(1, steps / 20);
     const bool now = !started_ || step % every == 0 || step == steps || time - last_ >= kSeconds;

@@ -24,11 +24,11 @@ struct QuantizeArguments {
   WeightFormat weights = WeightFormat::int8;
   std::vector<std::string> only;
   bool narrow_caches = false, force = false;
-  OptionValues values;  // options that name the training data
+  OptionValues values;  // options that specify the training data
   int threads = 0;
 };
 
-/// Returns the size of a file, or of all files of a folder.
+/// Returns the size of a file, or the total size of all files in a folder.
 double bytes_on_disk(const std::string& path) {
   if (!std::filesystem::is_directory(path)) return static_cast<double>(checkpoint_bytes(path));
   double bytes = 0;
@@ -54,8 +54,8 @@ void print_sizes(const VariableStore& before, const VariableStore& after,
       short_bytes(bytes_on_disk(args.out)));
 }
 
-/// Prints what quantisation changes: the perplexity of a model that predicts one token after
-/// another, or the metrics of any other model.
+/// Prints the effect of quantisation: the change in perplexity for an autoregressive model, or the
+/// change in metrics for any other model.
 void print_change(const Evaluation& before, const Evaluation& after, bool perplexity) {
   for (const Evaluation* found : {&before, &after}) {
     require_finite(perplexity ? std::exp(found->loss) : found->loss,
@@ -76,7 +76,7 @@ void print_change(const Evaluation& before, const Evaluation& after, bool perple
   say("\n");
 }
 
-/// Returns the same model with converted weights and without its training step.
+/// Returns a copy of the model with converted weights and without the training step.
 std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const QuantizeArguments& args,
                                         QuantizedModel& made) {
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
@@ -85,15 +85,15 @@ std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const Quanti
   options.patterns = quantized_patterns(*after, options.patterns);
   made = quantize(after->all_programs(), *before.store, options);
   if (args.narrow_caches && made.narrow_caches == 0)
-    throw UsageError(fmt::format("--caches bf16: {} has no caches for keys and values", args.file));
+    throw UsageError(fmt::format("--caches bf16: {} has no key/value caches", args.file));
   after->replace_programs(made.graph, made.programs);
   after->store = made.store;
-  // A number that is out of range for the format becomes infinite.
+  // A number that is out of range for the new format becomes infinite.
   check_finite(*after->store, fmt::format("{} as {}", args.file, weight_format_name(args.weights)));
   return after;
 }
 
-/// Evaluates both models on the data that training held out.
+/// Evaluates both models on the data that was held out during training.
 void compare(const Task& task, const TrainedModel& before, const TrainedModel& after,
              const QuantizeArguments& args) {
   const std::unique_ptr<TaskRun> run =
@@ -120,15 +120,16 @@ int run(const QuantizeArguments& args, CommandPaths paths) {
 }  // namespace
 
 void add_quantize_command(CLI::App& app, Action& action) {
-  OptionList options(app, "quantize", "Store the weights of a trained model in fewer bits");
+  OptionList options(app, "quantize", "Quantise the weights of a trained model");
   const auto args = std::make_shared<QuantizeArguments>();
   options.input("file", args->file, "a .weft file written by weft train").required();
   options
       .output("--out", args->out,
-              "file to write (.weft), for inference; adapters can be trained on top of its weights")
+              "inference-only file to write (.weft); adapters can be trained on top of its weights")
       .required();
-  options.flag("--force", args->force,
-               "replace an existing file of another kind, or a trainable model, with this name");
+  options.flag(
+      "--force", args->force,
+      "replace an existing file with this name even if it is of another type or a trainable model");
   options.choice(
       "--weights", {"bf16", "int8", "int4"},
       [args](const std::string& name) { args->weights = parse_weight_format(name); },

@@ -27,7 +27,8 @@
 namespace weft::program {
 namespace {
 
-/// Returns the CPUs that this process may use, as a string that is equal for equal sets of CPUs.
+/// Returns the set of CPUs that this process may use, as a string that can be compared for
+/// equality.
 std::string cpu_mask() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return "all";
@@ -36,14 +37,14 @@ std::string cpu_mask() {
   return word;
 }
 
-/// Encodes a failure for the other ranks.
+/// Encodes a failure as a string, to be sent to the other ranks.
 std::string encode_failure(const Failure& failure) {
   std::string word;
   append_text(word, std::to_string(static_cast<int>(failure.kind)));
   append_text(word, failure.message);
   return word;
 }
-/// Decodes a failure.
+/// Decodes a string from encode_failure().
 Failure decode_failure(std::string_view word) {
   const std::vector<std::string> parts = split_texts(word);
   return {static_cast<Failure::Kind>(std::stoi(parts.at(0))), parts.at(1)};
@@ -62,8 +63,8 @@ std::chrono::milliseconds rank_silence_timeout() {
   }
   if (seconds < kLeast || seconds > kMost) {
     throw UsageError(
-        fmt::format("WEFT_SILENCE in the environment is '{}', but must be a duration from 200ms to "
-                    "86400s (such as 2s or 500ms): how long a rank may be silent",
+        fmt::format("the environment variable WEFT_SILENCE (how long a rank may be silent) is "
+                    "'{}', but must be a duration from 200ms to 86400s (such as 2s or 500ms)",
                     excerpt(asked)));
   }
   return std::chrono::milliseconds(std::llround(1000 * seconds));
@@ -90,18 +91,19 @@ World connect_ranks() {
   const LaunchedRank launched = launched_rank();
   try {
 #ifdef WEFT_PROGRAM_MPI
-    most_direct_ranks();  // reports an invalid value before ranks connect
+    most_direct_ranks();  // reports an invalid value before the ranks connect
     return world_over(connect_mpi({.silence = rank_silence_timeout()}));
 #else
     if (launched.ranks == 1) return World();
     throw UsageError(fmt::format(
-        "{} ranks were started, but this program was built without MPI: each would do all of the "
-        "work (build it with ./run build --mpi, or with CMake's -DWEFT_MPI=ON)",
+        "{} ranks were started, but this program was built without MPI: every rank would do all of "
+        "the work (build weft with ./run build --mpi, or with -DWEFT_MPI=ON in CMake)",
         launched.ranks));
 #endif
   } catch (const UsageError& e) {
     if (launched.rank == 0) throw;
-    // Launchers end all ranks once one has failed. Wait, so that rank 0 can print the error.
+    // MPI launchers terminate all ranks once one has failed. Wait so that rank 0 can print the
+    // error.
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     throw CommandFailed({Failure::Kind::usage, e.what()}, false);
   }

@@ -1,4 +1,5 @@
-// The ranks of the program: processes that an MPI launcher has started with one command line.
+// The ranks of the program, which are processes that an MPI launcher starts with the same command
+// line.
 #pragma once
 
 #include <chrono>
@@ -12,31 +13,33 @@
 
 namespace weft::program {
 
-/// Returns how long a rank may be silent before all ranks abort: WEFT_SILENCE in the environment
-/// ("300s", "500ms"), or 30 s if it is not set. Throws UsageError if the value is not a duration or
-/// is out of range.
+/// Returns the time that a rank may be silent before all ranks abort. The value of the environment
+/// variable WEFT_SILENCE is used (such as "300s" or "500ms"), or 30 s if the variable is not set.
+/// Throws UsageError if the value is not a duration or is out of range.
 std::chrono::milliseconds rank_silence_timeout();
 
-/// Returns the largest number of ranks that all exchange data directly (WorldOptions::most_direct);
-/// with more ranks, those of one host form a group. The value is WEFT_MOST_DIRECT in the
-/// environment, or 32 if it is not set. Throws UsageError if it is not a valid number.
+/// Returns the maximum number of ranks at which every rank exchanges data with every other rank
+/// directly (WorldOptions::most_direct). If there are more ranks, the ranks on each host form a
+/// group. The value of the environment variable WEFT_MOST_DIRECT is used, or 32 if the variable is
+/// not set. Throws UsageError if the value is not a valid number.
 int most_direct_ranks();
 
-/// Returns a World of the ranks that `transport` connects. It measures how long they wait for one
-/// another (TimedTransport), and groups them according to most_direct_ranks().
+/// Returns a World of the ranks that `transport` connects. The World measures how long ranks wait
+/// for each other (TimedTransport), and forms groups of ranks according to most_direct_ranks().
 World world_over(std::shared_ptr<Transport> transport);
 
-/// Connects this process with the others that were started with it. Returns a World of one rank if
-/// no MPI launcher started the process. If there are several ranks but the program was built
-/// without MPI, throws UsageError on rank 0, and a CommandFailed that is not printed on the others.
+/// Connects this process with the processes that the MPI launcher started together with it. Returns
+/// a World of one rank if no MPI launcher started the process. If there are several ranks but the
+/// program was built without MPI, throws UsageError on rank 0. The other ranks throw CommandFailed,
+/// which is not printed.
 World connect_ranks();
 
-/// Runs `body` on every rank: checks and preparations before the actual computation, which must not
-/// communicate with other ranks. If `body` throws on some ranks, all ranks throw CommandFailed with
-/// the error of the lowest of them, which rank 0 prints. With one rank, exceptions propagate
-/// unchanged.
+/// Runs `body` on every rank. `body` performs checks and preparations before the actual computation
+/// and must not communicate with other ranks. If `body` throws on some ranks, all ranks throw
+/// CommandFailed with the error from the lowest of these ranks, and rank 0 prints it. If there is a
+/// single rank, exceptions propagate unchanged.
 void on_all_ranks(const World& world, FunctionRef<void()> body);
-/// As above, and returns the result of `make`.
+/// As above. Returns the result of `make`.
 template <class Make>
 requires(!std::is_void_v<std::invoke_result_t<Make&>>) std::invoke_result_t<Make&> on_all_ranks(
     const World& world, Make&& make) {
@@ -46,12 +49,12 @@ requires(!std::is_void_v<std::invoke_result_t<Make&>>) std::invoke_result_t<Make
   return std::move(*made);
 }
 
-/// Returns on every rank what `read` returns on rank 0: input that only that rank can read (stdin).
-/// Throws as on_all_ranks() if `read` fails.
+/// Calls `read` on rank 0 and returns its result on every rank. Used for input that only rank 0 can
+/// read, such as stdin. If `read` throws, all ranks throw CommandFailed as in on_all_ranks().
 std::string from_first(const World& world, FunctionRef<std::string()> read);
 
-/// Returns the number of threads that this rank should use, given the requested number; 0 = all
-/// CPUs of the machine that it may use, divided among the ranks that may use the same CPUs.
+/// Returns the number of threads that this rank should use. `threads` is the requested number. If
+/// it is 0, the CPUs that this rank may use are divided among all ranks that may use the same CPUs.
 /// Collective.
 int threads_of_rank(const World& world, int threads);
 

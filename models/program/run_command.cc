@@ -22,7 +22,7 @@ struct RunArguments {
   int threads = 0;
 };
 
-/// Adds the gradients of `loss`, a scalar that depends on the inputs, as outputs.
+/// Adds the gradients of `loss` with respect to all parameters as outputs. `loss` is a scalar.
 void add_gradients(Program& program, Graph& graph, Value loss,
                    const std::function<std::string(const std::string&)>& name) {
   const std::vector<Variable> parameters = graph.parameters();
@@ -62,7 +62,8 @@ int run_folder(const RunArguments& args, const OutputFile& out, const SessionOpt
   return 0;
 }
 
-/// Returns the requested program, or the first one without updates whose inputs are all given.
+/// Returns the requested program. By default, returns the first program that has no updates and
+/// whose inputs are all given.
 const Program& choose_program(const RunArguments& args, const Checkpoint& file,
                               const TensorMap& inputs) {
   if (!args.program.empty()) return file.program(args.program);
@@ -73,7 +74,7 @@ const Program& choose_program(const RunArguments& args, const Checkpoint& file,
     if (fits) return program;
   }
   throw UsageError(fmt::format(
-      "no program without updates in {} can run on the tensors of {}: name one with --program",
+      "no program without updates in {} can run on the tensors in {}: select one with --program",
       args.model, args.inputs));
 }
 
@@ -116,17 +117,23 @@ void add_run_command(CLI::App& app, Action& action) {
   OptionList options(app, "run", "Run a model on tensors from a file");
   const auto args = std::make_shared<RunArguments>();
   options.input("model", args->model, "a Hugging Face folder, or a .weft file").required();
-  options.input("--inputs", args->inputs, "safetensors file with the inputs, by name").required();
+  options
+      .input("--inputs", args->inputs,
+             "safetensors file with the inputs, which are identified by name")
+      .required();
   options.output("--outputs", args->outputs, "safetensors file to write").required();
-  options.flag("--force", args->force, "replace an existing file of another kind with this name");
-  options.flag("--gradients", args->gradients,
-               "also write grad.<parameter> of the loss for every trainable parameter");
+  options.flag("--force", args->force,
+               "replace an existing file of another type that has this name");
+  options.flag(
+      "--gradients", args->gradients,
+      "also write the gradient of the loss for every trainable parameter, as grad.<parameter>");
   options.choice("--precision", {"highest", "high", "medium"}, args->precision,
                  "precision of matrix products (default: highest)");
   options.text("--architecture", args->architecture,
                "model class to build from a folder (default: the one in config.json)");
-  options.text("--program", args->program,
-               "program of a .weft file to run (default: the first that runs on these inputs)");
+  options.text(
+      "--program", args->program,
+      "program of the .weft file to run (default: the first program that can run on these inputs)");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));

@@ -1,4 +1,4 @@
-// weft score: computes how likely texts are under a model.
+// weft score: computes the likelihood of texts under a model.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ std::vector<TokenIds> parse_all(const std::string& option, const std::vector<std
   return ids;
 }
 
-/// Returns one prompt per continuation: a single prompt is repeated for all `count` of them.
+/// Returns one prompt per continuation. A single prompt is repeated for all `count` continuations.
 /// Returns an empty list if there are no prompts.
 template <class Prompt>
 std::vector<Prompt> prompts_for(std::vector<Prompt> prompts, std::size_t count) {
@@ -58,8 +58,8 @@ std::string piece_of(const Tokenizer& tokenizer, std::int64_t id) {
   return text;
 }
 
-/// The likelihood of a text in figures. `bytes` is 0 without a tokenizer, because the size of the
-/// text is then unknown.
+/// Likelihood measures of a text. If there is no tokenizer, the size of the text is unknown and
+/// `bytes` is 0.
 struct Figures {
   Figures(const ContinuationScore& score, std::int64_t text_bytes)
       : total(score.total()),
@@ -91,7 +91,7 @@ void print_score_json(const std::string& text, const Figures& figures) {
   say_json(line);
 }
 
-/// The texts to score. They follow the continuations that are given as ids.
+/// The texts to score. They are scored after the continuations that are given as ids.
 struct Texts {
   std::vector<std::string> texts;
   std::vector<std::size_t> lines = {};  // line numbers in --input, one per text
@@ -120,7 +120,7 @@ std::string place_of(const ScoreArguments& args, const Texts& texts, std::size_t
   return own == 1 ? "the continuation" : fmt::format("continuation {}", i + 1);
 }
 
-/// Returns prompts and continuations as ids. For a folder without a tokenizer, they are given as
+/// Returns prompts and continuations as ids. If the folder has no tokenizer, they must be given as
 /// ids.
 std::vector<Continuation> read_all(const ScoreArguments& args, const LoadedGenerator& writer,
                                    const Texts& texts) {
@@ -217,24 +217,24 @@ int run(ScoreArguments& args, const World& world) {
 }  // namespace
 
 void add_score_command(CLI::App& app, Action& action) {
-  OptionList options(app, "score", "Compute how likely texts are under a model");
+  OptionList options(app, "score", "Compute the likelihood of texts under a model");
   const auto args = std::make_shared<ScoreArguments>();
   options.input("file", args->file, "a .weft file written by weft train, or a Hugging Face folder")
       .required();
   const auto repeated = OptionList::Times::repeated;
   options.texts("--prompt", args->prompts, repeated,
-                "text before the continuation, which is not scored");
+                "text before the continuation; the prompt itself is not scored");
   options.texts("--continuation", args->continuations, repeated,
                 "text to score; repeat for a batch");
   options.input("--input", args->input,
-                "file with one text to score per line (- is stdin); prints figures for each text "
-                "and for all");
+                "file with one text to score per line (- is stdin); prints the results for each "
+                "text and for all texts together");
   args->truncate.add(options, "the beginning of a prompt, or the end of any other text");
   options.flag("--json", args->json,
                "print one JSON object per line: text, bits_per_byte, perplexity, total, ids");
-  options.ids("--prompt-ids", args->prompt_ids, "prompt as ids, \"1 2 3\"");
+  options.ids("--prompt-ids", args->prompt_ids, "prompt as ids, such as \"1 2 3\"");
   options.ids("--continuation-ids", args->continuation_ids, "continuation as ids");
-  options.ids("--start-ids", args->start_ids, "encoder-decoders: ids that the output begins with");
+  options.ids("--start-ids", args->start_ids, "encoder-decoders: first ids of the output");
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run(*args, world); });
 }

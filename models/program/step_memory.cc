@@ -7,8 +7,8 @@
 namespace weft::program {
 namespace {
 
-/// Returns the bytes of the variables of a program on one rank, which holds its partition of the
-/// optimizer state. Caches, whose sizes vary, do not occur in training.
+/// Returns the size in bytes of a program's variables on one rank, including the rank's partition
+/// of the optimizer state. Caches, which have variable sizes, do not occur in training.
 double variable_bytes(const Program& program, int ranks) {
   double bytes = 0;
   for (const Variable& variable : program.variables()) {

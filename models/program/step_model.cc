@@ -9,8 +9,8 @@
 namespace weft::program {
 namespace {
 
-/// Subtrees of sums. A rank sends its own to every owner, and an owner receives those of all other
-/// ranks.
+/// Subtrees of gradient sums. A rank sends its subtree sums to every owner, and an owner receives
+/// the subtree sums of all other ranks.
 struct SubtreesOfRanks {
   SubtreesOfRanks(int of_ranks, int shards) : ranks(of_ranks) {
     double all = 0, least_sent = shards;
@@ -27,10 +27,11 @@ struct SubtreesOfRanks {
   }
   /// See sums_of_rank().
   double sums(double sum_bytes, double early_bytes) const {
-    // Sums that wait for their siblings, and sums that an owner receives.
+    // Sums that wait for their sibling in the tree, and sums that an owner receives.
     const double all = sum_bytes * (most_kept + most_received / ranks);
     if (ranks == 1) return all;
-    // The early versions of sums, and copies of them to which sums of other shards are added.
+    // The early versions of the sums, and the copies of these early versions to which the sums of
+    // other shards are added.
     return all + early_bytes * (shards_of_busiest > 1 ? 2 : 1);
   }
   int ranks, shards_of_busiest = 1, most_kept = 1;
@@ -46,10 +47,10 @@ double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards)
 double owned_sums_of_rank(double sum_bytes, double bucket_bytes, int ranks, int shards) {
   const double share = sum_bytes / ranks;
   const double totals =
-      share * max_live_sums({0, shards / ranks});  // sums of turns that wait for others
-  // Buckets in flight, and the one that is being filled.
+      share * max_live_sums({0, shards / ranks});  // sums that wait for later shards
+  // Buckets in flight, and the bucket that is being filled.
   const double open = std::min(sum_bytes, bucket_bytes * (kMaxOpenBuckets + 1));
-  return totals + open + open / ranks * (ranks - 1);  // this rank's buckets, and those received
+  return totals + open + open / ranks * (ranks - 1);  // this rank's buckets and received buckets
 }
 
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,

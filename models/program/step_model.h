@@ -5,57 +5,59 @@
 
 namespace weft::program {
 
-/// The network between ranks. Every rank sends and receives at this speed, all at the same time.
+/// The network between ranks. All ranks can send and receive at this bandwidth simultaneously.
 struct Network {
   double bytes_per_second = 1.25e9;  // 10 Gbit/s
-  double latency = 50e-6;            // seconds from a send to its arrival
+  double latency = 50e-6;            // seconds from send to arrival
 };
 
-/// The cost of one shard of a training step, and of the update after all shards.
+/// The cost of one shard of a training step, and of the parameter update after all shards.
 struct StepCost {
   double shard_flops = 0;
   double step_flops = 0;       // all updates
-  double parameter_bytes = 0;  // trainable parameters; their gradients are of the same size
-  double table_bytes = 0;      // of these: embedding tables, read first
-  double rows_bytes = 0;       // of these: tables that are only looked up; gradients complete last
+  double parameter_bytes = 0;  // trainable parameters; their gradients have the same size
+  double table_bytes = 0;      // part of parameter_bytes: embedding tables, which are read first
+  /// Part of table_bytes: tables that are used only for lookups. Their gradients complete last.
+  double rows_bytes = 0;
   double frozen_bytes = 0;
   double state_bytes = 0;  // optimizer state
   double sum_bytes = 0;    // gradients, summed over the shards
-  double early_bytes = 0;  // of these: early versions, sent before the sums are complete
+  double early_bytes = 0;  // part of sum_bytes: early versions, sent before the sums are complete
   double arena_bytes = 0;  // working memory of a shard, without its sums
 };
 
 struct StepPrediction {
-  int shards_of_busiest = 1;  // shards of the rank that computes the most
+  int shards_of_busiest = 1;  // number of shards on the rank with the most shards
   double bytes_sent = 0;      // per rank
-  // In seconds; `hidden` is the part of `communicate` that overlaps with computing shards:
+  // In seconds. `hidden` is the part of `communicate` that overlaps with the computation of shards.
   double compute = 0, communicate = 0, hidden = 0;
   double seconds() const { return compute + communicate - hidden; }
-  // In bytes, for the rank that needs the most:
+  // In bytes, for the rank that needs the most memory.
   double parameters = 0, state = 0, sums = 0, arena = 0;
   double bytes() const { return parameters + state + sums + arena; }
 };
 
-/// The differences if sums are owned (GradientSums::owned).
+/// The values that differ from StepPrediction if sums are owned (GradientSums::owned).
 struct OwnedSumsPrediction {
   double bytes_sent = 0;  // per rank
   double sums = 0;        // bytes, per rank
 };
 
-/// Returns the bytes for sums over shards on the rank that needs the most, for a step that sums
-/// `sum_bytes` and sends early versions of `early_bytes` of them before they are complete.
+/// Returns the maximum over all ranks of the memory (in bytes) for sums over shards. The step sums
+/// gradients of `sum_bytes` bytes. For `early_bytes` of these, early versions are sent before the
+/// sums are complete.
 double sums_of_rank(double sum_bytes, double early_bytes, int ranks, int shards);
 
-/// As above, if sums are owned (GradientSums::owned) and sent in buckets of `bucket_bytes`.
+/// As above, if sums are owned (GradientSums::owned) and sent in buckets of `bucket_bytes` bytes.
 double owned_sums_of_rank(double sum_bytes, double bucket_bytes, int ranks, int shards);
 
-/// Predicts a step of `shards` shards on `ranks` ranks that compute `flops` FLOP/s each. Ranks
-/// exchange the sums of gradients, then parameters: (W - 1) / W of each if W, the number of ranks,
-/// is a power of two. Otherwise the shards of a rank do not form one complete subtree, and the sums
-/// of all its subtrees are sent. Sums are sent during the backward pass of the last shard, which is
-/// two thirds of its work, except those of embeddings that nothing else reads. Parameters are sent
-/// during the forward pass of the first shard of the next step, except all embeddings. The CPU time
-/// for moving bytes is not counted.
+/// Predicts a step with `shards` shards on `ranks` ranks that each compute `flops` FLOP/s. The
+/// ranks exchange the gradient sums and then the parameters. If the number of ranks W is a power of
+/// two, each rank sends (W - 1) / W of both. Otherwise the shards of a rank do not form one
+/// complete subtree, and the sums of all its subtrees are sent. Gradient sums are sent during the
+/// backward pass of the last shard, which is two thirds of its work. The exceptions are embeddings
+/// that are used only for lookups. Parameters, except all embeddings, are sent during the forward
+/// pass of the first shard of the next step. The CPU time for moving bytes is not counted.
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,
                             const Network& network);
 /// Predicts a step with owned sums. `ranks` must be a power of two. Assumes the default bucket size

@@ -12,7 +12,7 @@ namespace weft::program {
 namespace {
 
 std::atomic<bool> stop{false};
-std::atomic<bool> launcher_terminates{false};  // SIGTERM came from the parent process
+std::atomic<bool> launcher_terminates{false};  // the parent process sent SIGTERM
 
 void on_signal(int signal, siginfo_t* from, void*) {
   if (signal == SIGTERM && from->si_pid == getppid()) launcher_terminates.store(true);
@@ -72,17 +72,17 @@ void LauncherWatch::watch() {
   const std::int64_t before = steps_.load();
   const double grace = kill_grace_seconds();
   world_.transport()->ping(std::chrono::milliseconds(static_cast<int>(350 * grace)));
-  // For half of that time, leave it to ranks that know more to report the cause.
+  // Wait for half of the grace period, so that ranks with more information can report the cause.
   if (!pause(0.5 * grace)) return;
-  // One step may already have been in progress. A second one shows that all ranks have agreed to
-  // stop.
+  // One step may already have been in progress. If a second step completes, all ranks have agreed
+  // to stop.
   const std::string known = world_.transport()->poisoned();
   if (known.empty() && steps_.load() > before + 1) return;
   const Failure failure{
       Failure::Kind::run,
       known.empty()
-          ? "the launcher is ending this run (SIGTERM), and no step has completed since: another "
-            "rank was lost, or the launcher was interrupted; the last checkpoint is intact"
+          ? "the launcher is terminating this run (SIGTERM), and no step has completed since then: "
+            "another rank was lost, or the launcher was interrupted; the last checkpoint is intact"
           : known};
   failure.print();
   std::_Exit(failure.code());

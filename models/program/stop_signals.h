@@ -15,17 +15,18 @@ namespace weft::program {
 const std::atomic<bool>& stop_requested();
 
 /// Installs the signal handlers. The first Ctrl-C (or SIGTERM) requests a clean stop, a second one
-/// kills the process. A terminal that closes (SIGHUP) and a reader of stdout that goes away
-/// (SIGPIPE) are also treated as stop requests and may repeat: shells send SIGHUP twice. With
-/// several ranks, a request on any of them stops all; launchers forward SIGUSR1 to all of them.
+/// kills the process. A closed terminal (SIGHUP) and a closed stdout pipe (SIGPIPE) are also
+/// treated as stop requests. They may be repeated without killing the process, because shells send
+/// SIGHUP twice. With several ranks, a request on any rank stops all ranks; launchers forward
+/// SIGUSR1 to all ranks.
 void install_stop_handlers(const World& world);
 
-/// Detects that the launcher is ending the run, if there are several ranks. A launcher that has
-/// lost a rank ends the others by SIGTERM and kills them a moment later (Open MPI after a second),
-/// while they still wait for the lost rank. After that signal, the watch asks the transport which
-/// rank is lost, prints the answer and ends the process. If all ranks respond and yet no step
-/// completes, so that the ranks cannot have agreed to stop and save, it prints that and ends the
-/// process as well.
+/// Detects that the launcher is terminating the run, if there are several ranks. A launcher that
+/// has lost a rank sends SIGTERM to the other ranks and kills them shortly afterwards (Open MPI
+/// after one second), while they are still waiting for the lost rank. After SIGTERM, this class
+/// pings all ranks to find the lost one, prints the result and exits. If all ranks respond but no
+/// step completes, the ranks cannot have agreed to stop and save. In this case, a message is
+/// printed and the process exits as well.
 class LauncherWatch : public TrainObserver {
  public:
   explicit LauncherWatch(const World& world);
@@ -38,7 +39,7 @@ class LauncherWatch : public TrainObserver {
 
  private:
   void watch();
-  /// Waits for that time. Returns false if the watch is ended before.
+  /// Waits for `seconds`. Returns false if the watch ends before.
   bool pause(double seconds);
 
   const World world_;

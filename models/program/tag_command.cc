@@ -1,5 +1,5 @@
-// weft tag: tags the words of texts, for example as names, or whatever else its model was trained
-// to find.
+// weft tag: tags the words of texts, for example to find names. The tags depend on the training
+// data of the model.
 #include <fmt/format.h>
 
 #include <memory>
@@ -28,7 +28,8 @@ std::string part_of(const std::string& text, const Place& place) {
   return text.substr(place.begin, place.end - place.begin);
 }
 
-/// Prints the format of training files, so that errors can be corrected and trained on.
+/// Prints the words and tags in the format of training files, so that users can correct errors and
+/// train on the result.
 void print_words(const std::string& text, const TaggedText& found) {
   for (const TaggedWord& word : found.words) say("{}\t{}\n", part_of(text, word), word.tag);
   say("\n");
@@ -64,7 +65,7 @@ void print_tags_json(const std::string& text, const TaggedText& found) {
 int run(TagArguments& args, const World& world) {
   on_all_ranks(world, [&] {
     if (args.spans && args.json)
-      throw UsageError("--json prints the spans anyway: leave out --spans");
+      throw UsageError("--json already prints the spans: leave out --spans");
   });
   const std::vector<std::string> texts = args.texts.read(world);
   const auto [task, model] =
@@ -89,17 +90,17 @@ int run(TagArguments& args, const World& world) {
 
 void add_tag_command(CLI::App& app, Action& action) {
   OptionList options(app, "tag",
-                     "Tag every word of texts, as lines 'word <tab> tag' with a blank line after "
-                     "every text, or print only the names found");
+                     "Tag every word of texts. The output has lines 'word <tab> tag' and a blank "
+                     "line after every text, or contains only the names that were found");
   const auto args = std::make_shared<TagArguments>();
   options
       .input("file", args->file,
-             "a .weft file written by weft train encoder --task tag, or a Hugging Face folder of a "
-             "class ...ForTokenClassification")
+             "a .weft file written by weft train encoder --task tag, or a Hugging Face folder with "
+             "a ...ForTokenClassification model")
       .required();
   args->texts.add(options, "texts",
-                  "sentences, with blanks between words and punctuation: \"she lives in York .\" "
-                  "(tokenizers of folders separate punctuation themselves)");
+                  "sentences with spaces between words and punctuation: \"she lives in York .\" "
+                  "(the tokenizers of Hugging Face folders separate punctuation themselves)");
   options.flag("--spans", args->spans,
                "print only names, as lines 'begin <tab> end <tab> type <tab> text <tab> score'; "
                "begin and end are byte offsets in the text");

@@ -13,7 +13,7 @@
 namespace weft::program {
 namespace {
 
-/// An option that several tasks share.
+/// An option that may be shared by several tasks.
 struct SharedOption {
   TaskOption option;
   std::vector<TaskText> help;
@@ -32,7 +32,7 @@ std::vector<SharedOption> shared_options(const std::vector<const Task*>& tasks, 
         shared.push_back({option, {}});
         found = shared.end() - 1;
       }
-      // If one task reads several files, the option accepts several.
+      // If one of the tasks accepts several files, the shared option does as well.
       if (option.type == TaskOption::Type::files) found->option.type = option.type;
       found->help.push_back({task->info().name, option.help});
     }
@@ -123,7 +123,7 @@ void add_task_options(OptionList& options, const std::vector<const Task*>& tasks
                       OptionValues& values) {
   for (const SharedOption& shared : shared_options(tasks, false))
     add_option(options, shared.option, joined_help(shared.help, tasks.size()), values);
-  // Groups of fields that any of the tasks has.
+  // Field groups of all tasks.
   struct Group {
     const FieldListBase* list;
     std::map<std::string, std::vector<TaskText>> help;
@@ -161,7 +161,7 @@ void add_data_options(OptionList& options, OptionValues& values) {
     const bool path = shared.option.type == TaskOption::Type::file ||
                       shared.option.type == TaskOption::Type::files;
     add_option(options, shared.option,
-               path ? "the training data, as passed to weft train: the model is evaluated on the "
+               path ? "the training data, as passed to weft train; the model is evaluated on the "
                       "part that was held out"
                     : "as in weft train",
                values);

@@ -27,7 +27,7 @@ void TextInputs::add(OptionList& options, const std::string& name, const std::st
   options.texts(name, texts_, OptionList::Times::list, what);
   options.input(
       "--input", file_,
-      "file with one input per line; - is stdin, which is also read if no inputs are given");
+      "file with one input per line (- is stdin; stdin is also read if no inputs are given)");
 }
 
 std::vector<std::string> TextInputs::read() const {
@@ -68,7 +68,7 @@ std::string TextInputs::place(std::size_t text) const {
 void TruncateOption::add(OptionList& options, const std::string& part) {
   options.flag("--truncate", given_,
                fmt::format("truncate texts longer than the model's context by cutting off {}, and "
-                           "report which (default: such texts are an error)",
+                           "list the truncated texts (default: such texts are an error)",
                            part));
 }
 

@@ -1,4 +1,5 @@
-// The texts that a command works on: its arguments, the lines of a file, or the lines of stdin.
+// The input texts of a command, which are its arguments, the lines of a file, or the lines of
+// stdin.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,17 +26,19 @@ class TextInputs {
 
   /// Returns the texts. Every line is a text in UTF-8, blank lines included, without a carriage
   /// return at its end. Throws UsageError if both arguments and a file are given, or if there is
-  /// nothing to read (stdin is empty, or a terminal); DataError for an empty file; IoError and
-  /// FormatError as read_utf8_file.
+  /// nothing to read (stdin is empty or a terminal). Throws DataError if the file is empty. Throws
+  /// IoError and FormatError under the same conditions as read_utf8_file().
   std::vector<std::string> read() const;
-  /// As above, on every rank: rank 0 reads. Throws as on_all_ranks() if that fails.
+  /// As above, but rank 0 reads the texts and every rank returns them. If reading fails, all ranks
+  /// throw CommandFailed as in on_all_ranks().
   std::vector<std::string> read(const World& world) const;
-  /// True if the texts come from a file or stdin: there may be many, so the speed is reported.
+  /// True if the texts come from a file or stdin. The throughput is then reported, because there
+  /// may be many texts.
   bool many() const { return texts_.empty(); }
   /// True if read() reads stdin.
   bool reads_stdin() const;
-  /// Returns the name of a text for messages: "reviews.txt, line 3", "text 3", or "the text" if it
-  /// is the only one.
+  /// Returns the name of a text for messages, such as "reviews.txt, line 3" or "text 3". Returns
+  /// "the text" if there is only one.
   std::string place(std::size_t text) const;
 
  private:
@@ -44,12 +47,13 @@ class TextInputs {
   std::string file_;
 };
 
-/// Returns the name of one of several texts for messages.
+/// A function that returns the name of a text for messages, given its number.
 using PlaceOf = std::function<std::string(std::size_t text)>;
-/// Names texts by their lines in a file: "FILE, line 3".
+/// Returns a function that names texts by their line in a file: "FILE, line 3".
 PlaceOf lines_in(const std::string& file);
 
-/// Calls `use`. An error in one of its texts is rethrown with the name of the text.
+/// Calls `use`. If it throws an error about one of the texts, the error is rethrown with the name
+/// of the text.
 template <class Use>
 auto with_places(const PlaceOf& place, Use&& use) {
   try {
@@ -59,15 +63,16 @@ auto with_places(const PlaceOf& place, Use&& use) {
   }
 }
 
-/// The option --truncate: texts longer than the context of the model are truncated and reported.
+/// The option --truncate. Texts longer than the context of the model are truncated and reported.
 class TruncateOption {
  public:
-  /// `part` names the part that is cut off, for the help.
+  /// `part` describes the part that is cut off, for the help text.
   void add(OptionList& options, const std::string& part = "the end");
 
-  /// Returns the truncation callback, or an empty function without --truncate.
+  /// Returns the truncation callback. Returns an empty function if --truncate was not given.
   OnCut on_cut();
-  /// Prints the truncated texts to stderr. `part` names the part that was kept: "the first".
+  /// Lists the truncated texts on stderr. `part` describes the part that was kept, such as "the
+  /// first".
   void report(const PlaceOf& place, std::string_view part) const;
 
  private:
@@ -75,9 +80,10 @@ class TruncateOption {
   std::vector<CutText> cut_;
 };
 
-/// Returns the lines of a file; "-" is stdin. Throws as read_utf8_file.
+/// Returns the lines of a file; "-" is stdin. Throws the same errors as read_utf8_file().
 std::vector<std::string> read_lines(const std::string& file);
-/// Returns on every rank what `read` returns on rank 0. Throws as on_all_ranks() if `read` fails.
+/// Calls `read` on rank 0 and returns its result on every rank. If `read` throws, all ranks throw
+/// CommandFailed as in on_all_ranks().
 std::vector<std::string> texts_of_first(const World& world,
                                         FunctionRef<std::vector<std::string>()> read);
 /// Splits a text into lines, without their line endings (LF or CRLF).
@@ -86,12 +92,12 @@ std::vector<std::string> lines_of(std::string_view text);
 /// Formats a count: "1 text", "1,000 texts". `unit` is a plural that ends in "s".
 std::string counted(std::int64_t count, std::string_view unit);
 
-/// Measures the time from its construction, and prints the throughput to stderr.
+/// Measures the time since construction and prints the throughput to stderr.
 class SpeedReport {
  public:
   SpeedReport() : start_(std::chrono::steady_clock::now()) {}
   /// Prints "1,000 texts, 12,345 tokens in 1.23 s: 813 texts/s, 10.0k tokens/s". If `tokens` is 0,
-  /// they are left out. `unit` is a plural that ends in "s".
+  /// the number of tokens is omitted. `unit` is a plural that ends in "s".
   void done(std::string_view unit, std::int64_t texts, std::int64_t tokens = 0) const;
 
  private:

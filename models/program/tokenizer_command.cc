@@ -1,4 +1,4 @@
-// weft tokenizer: trains tokenizers, encodes and decodes with them, and describes them.
+// weft tokenizer: trains tokenizers, encodes and decodes text, and describes tokenizers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -58,13 +58,13 @@ struct DecodeArguments {
 std::vector<std::string> special_tokens(const TrainTokenizerArguments& args) {
   std::vector<std::string> tokens =
       args.special.empty() ? default_special_tokens(args.options.kind) : args.special;
-  // As in T5, the first one has the highest id.
+  // As in T5, the first sentinel has the highest id.
   for (std::int64_t i = args.sentinels - 1; i >= 0; --i)
     tokens.push_back(fmt::format("<extra_id_{}>", i));
   return tokens;
 }
 
-/// Forwards texts, and records whether there were any.
+/// Forwards texts and records whether there were any.
 class TrackedTexts : public TextSource {
  public:
   explicit TrackedTexts(TextSource& texts) : texts_(texts) {}
@@ -98,8 +98,9 @@ int train(const TrainTokenizerArguments& args, CommandPaths paths) {
   const std::int64_t found = learned->vocab_size();
   say("tokenizer {}: {} ids\n", choice_name(options.kind), grouped(found));
   if (found < options.vocab) {
-    say("vocab     {} ids: the text does not yield all {} requested\n", grouped(found),
-        grouped(options.vocab));
+    say("vocab     {} ids instead of the requested {}: the text does not contain enough different "
+        "pieces\n",
+        grouped(found), grouped(options.vocab));
   }
   say("wrote {}\n", args.out);
   return 0;
@@ -132,7 +133,8 @@ void encode_one(const Tokenizer& tokenizer, std::string_view text, const EncodeA
   }
 }
 
-/// Calls `use`. An error in the text is rethrown with the name of the text.
+/// Calls `use`. If it throws an error about the text, the error is rethrown with the name of the
+/// text.
 template <class Use>
 void with_name(const std::string& name, const Use& use) {
   try {
@@ -144,7 +146,7 @@ void with_name(const std::string& name, const Use& use) {
 
 int encode(const EncodeArguments& args) {
   if (!args.text.empty() && !args.file.empty())
-    throw UsageError("text and --file are two texts: give only one of them");
+    throw UsageError("text and --file both specify the input: give only one of them");
   if (int{args.pieces} + int{args.spans} + int{args.json} > 1)
     throw UsageError(
         "--pieces, --spans and --json are different output formats: give only one of them");
@@ -165,8 +167,8 @@ int encode(const EncodeArguments& args) {
   return 0;
 }
 
-/// Returns the ids in these texts. Throws UsageError for text that is not an id, and for ids
-/// outside the vocabulary.
+/// Parses the ids in these texts. Throws UsageError if a word is not an id or an id is outside the
+/// vocabulary.
 std::vector<std::int32_t> ids_of(std::span<const std::string> texts, const Tokenizer& tokenizer) {
   std::vector<std::int32_t> ids;
   for (const std::string& text : texts) {
@@ -181,7 +183,8 @@ std::vector<std::int32_t> ids_of(std::span<const std::string> texts, const Token
   return ids;
 }
 
-/// Returns the ids read from stdin, which may be none. Throws DataError for text that is not an id.
+/// Returns the ids read from stdin; the result may be empty. Throws DataError if a word is not an
+/// id.
 std::vector<std::int32_t> read_ids(const Tokenizer& tokenizer) {
   const std::string text = read_standard_input();
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
@@ -206,47 +209,50 @@ void add_train(CLI::App& parent, Action& action) {
   const auto args = std::make_shared<TrainTokenizerArguments>();
   add_corpus(options, args->corpus);
   options.output("--out", args->out, "tokenizer.json file to write").required();
-  options.flag("--force", args->force, "replace an existing file of another kind with this name");
+  options.flag("--force", args->force,
+               "replace an existing file of another type that has this name");
   options.choice(
       "--kind", {kLearnedKindNames.begin(), kLearnedKindNames.end()},
       [args](const std::string& name) { args->options.kind = parse_choice<LearnedKind>(name); },
-      "byte-bpe: BPE on bytes, as in GPT-2; bpe: BPE on characters, as in SentencePiece (with "
-      "--byte-fallback, as in LLaMA); wordpiece: as in BERT; unigram: as in T5, trained like "
-      "SentencePiece; word: whole words and punctuation (default: byte-bpe)");
+      "byte-bpe: BPE on bytes (GPT-2); bpe: BPE on characters as in SentencePiece (with "
+      "--byte-fallback: LLaMA); wordpiece: WordPiece (BERT); unigram: Unigram as in SentencePiece "
+      "(T5); word: whole words and punctuation (default: byte-bpe)");
   options.integer("--vocab", args->options.vocab, {1, 1 << 24},
                   "maximum number of ids (default: 8000)");
   options.texts("--special", args->special, OptionList::Times::repeated,
-                "special token, which gets one of the first ids; may be repeated (default: "
+                "special token; special tokens have the first ids; may be repeated (default: "
                 "<|endoftext|>; bpe: <unk> <s> </s>; wordpiece: [PAD] [UNK] [CLS] [SEP] [MASK]; "
                 "unigram: <pad> </s> <unk>; word: <pad> <unk> <s> </s>)");
   options.integer("--sentinels", args->sentinels, {0, 10'000},
-                  "number of sentinel tokens for hidden spans, <extra_id_0> and so on; span "
-                  "corruption needs 100 (default: 0)");
+                  "number of sentinel tokens for masked spans (<extra_id_0>, ...); span corruption "
+                  "needs 100 (default: 0)");
   options.integer("--min-frequency", args->options.min_frequency, kFromZero,
-                  "byte-bpe, bpe, wordpiece: do not merge rarer pairs (default: 2); word: treat "
-                  "rarer words as unknown (default: 1)");
+                  "byte-bpe, bpe, wordpiece: minimum frequency of pairs to merge (default: 2); "
+                  "word: minimum frequency of words, rarer words are unknown (default: 1)");
   options.integer(
       "--limit-alphabet", args->options.limit_alphabet, kFromOne,
       "byte-bpe, wordpiece: maximum number of single-character ids (default for wordpiece: 1000)");
   options.integer("--max-length", args->options.max_token_length, kFromOne,
-                  "byte-bpe: pieces of three or more characters must be shorter than this number "
-                  "of characters");
+                  "byte-bpe: exclusive upper limit on the number of characters per piece, for "
+                  "pieces of three or more characters");
   options.add("--prefix", kTextType, OptionList::Times::once,
               "wordpiece: prefix of pieces inside words (default: ##)",
               [args](const std::string& text) { args->options.continuing_subword_prefix = text; });
   options.switches(
       "--prefix-space", [args](bool on) { args->options.add_prefix_space = on; },
-      "byte-bpe: put a blank before each text, as before all its other words (default: no)");
+      "byte-bpe: add a space before each text, so that its first word is encoded like the others "
+      "(default: no)");
   options.switches(
       "--lowercase", [args](bool on) { args->options.lowercase = on; },
       "wordpiece: convert to lower case and strip accents (default: yes); word: convert to lower "
       "case (default: no)");
   options.real("--coverage", args->options.character_coverage, kAboveZeroToOne,
-               "bpe, unigram: fraction of the characters that get an id (default: 0.9995)");
+               "bpe, unigram: fraction of the characters in the text that the vocabulary covers "
+               "(default: 0.9995)");
   options.choice(
       "--normalization", {"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"},
       [args](const std::string& name) { args->options.normalization = name; },
-      "bpe, unigram: normalisation rule of SentencePiece (default: nmt_nfkc)");
+      "bpe, unigram: SentencePiece normalisation rule (default: nmt_nfkc)");
   options.switches(
       "--byte-fallback", [args](bool on) { args->options.byte_fallback = on; },
       "bpe, unigram: encode unknown characters as their bytes (default: no)");
@@ -263,15 +269,15 @@ void add_encode(CLI::App& parent, Action& action) {
   options.text("text", args->text, "the text (default: read from stdin)");
   options.input("--file", args->file, "file with the text");
   options.flag("--lines", args->lines, "encode each line as a separate text");
-  options.flag("--special", args->around, "add the special ids that models expect around a text");
-  options.flag("--plain", args->plain,
-               "treat names of special tokens in the text as ordinary text");
+  options.flag("--special", args->around,
+               "add the special ids that models expect before and after a text");
+  options.flag("--plain", args->plain, "encode the names of special tokens as ordinary text");
   options.flag("--pieces", args->pieces, "print one line per id: the id and its piece");
   options.flag(
       "--spans", args->spans,
       "print one line per id: the id, its byte range in the text (begin, end), and its piece");
   options.flag("--json", args->json,
-               "print one JSON object per text, each on one line: ids, pieces, spans");
+               "print one JSON object per text, on one line: ids, pieces, spans");
   options.run(action, [args] { return encode(*args); });
 }
 
@@ -280,7 +286,7 @@ void add_decode(CLI::App& parent, Action& action) {
   const auto args = std::make_shared<DecodeArguments>();
   options.input("tokenizer", args->tokenizer, kTokenizerHelp).required();
   options.texts("ids", args->ids, OptionList::Times::list, "the ids (default: read from stdin)");
-  options.flag("--special", args->special, "show special ids by their names");
+  options.flag("--special", args->special, "print special ids by name");
   options.run(action, [args] { return decode(*args); });
 }
 

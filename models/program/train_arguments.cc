@@ -13,8 +13,8 @@
 namespace weft::program {
 namespace {
 
-/// Options that a resumed run accepts in addition to its data: where to write, how long to run, and
-/// how often to evaluate.
+/// Options that a resumed run accepts in addition to the data options. They control the output
+/// files, the number of steps, and how often the model is evaluated.
 const std::set<std::string> kAllowedOnResume = {
     "--log",  "--keep",    "--resume",        "--out",          "--best",       "--force",
     "--task", "--threads", "--memory-budget", "--check-finite", "--stop-after", "--sharded"};
@@ -39,23 +39,25 @@ std::string preset_lines(const std::vector<const Task*>& tasks) {
 
 void add_start_options(OptionList& options, TrainArguments& args) {
   options.input("--from", args.from,
-                "start from the weights, config and tokenizer of this .weft file or Hugging Face "
-                "folder; a --preset then sets only the training settings");
+                "start from the weights, config and tokenizer in this .weft file or Hugging Face "
+                "folder; a --preset then selects only the training settings");
   options.texts("--reinit,--new", args.reinit, OptionList::Times::list,
-                "patterns of parameters to reinitialise although --from has them: \"layers.0.*\"");
+                "patterns of parameters to reinitialise instead of loading them from --from, such "
+                "as \"layers.0.*\"");
   options.texts("--freeze", args.freeze, OptionList::Times::list,
-                "patterns of parameters to freeze: \"layers.0.*\"");
-  options.real("--layer-lr-decay", args.layer_lr_decay, kAboveZeroToOne,
-               "ratio of the learning rate of a layer to that of the layer above (default 1)");
+                "patterns of parameters to freeze, such as \"layers.0.*\"");
+  options.real(
+      "--layer-lr-decay", args.layer_lr_decay, kAboveZeroToOne,
+      "ratio of each layer's learning rate to the learning rate of the layer above (default 1)");
   const AddedOption rank = options.integer("--lora-rank", args.lora.rank, {1, 65536},
-                                           "with --from: train low-rank adapters of this rank "
-                                           "instead of the weights, which may be quantised");
+                                           "with --from: train low-rank adapters of this rank and "
+                                           "freeze the weights, which may be quantised");
   options
       .real("--lora-alpha", args.lora.alpha, {0, 1e6, true},
-            "scale the output of the adapters by alpha / rank")
+            "alpha; the adapter outputs are scaled by alpha / rank")
       .needs(rank);
   options
-      .real("--lora-dropout", args.lora.dropout, {0, 0.99}, "dropout of the inputs of the adapters")
+      .real("--lora-dropout", args.lora.dropout, {0, 0.99}, "dropout rate for the adapter inputs")
       .needs(rank);
   options
       .texts("--lora-only", args.lora.patterns, OptionList::Times::list,
@@ -63,7 +65,7 @@ void add_start_options(OptionList& options, TrainArguments& args) {
       .needs(rank);
 }
 
-/// Returns the help for fields of TrainSettings that the tasks describe more precisely.
+/// Returns help texts for the TrainSettings fields that the tasks describe more precisely.
 FieldHelp training_help(const std::vector<const Task*>& tasks) {
   FieldHelp help;
   for (const Field& field : TrainSettings::fields().fields()) {
@@ -95,14 +97,14 @@ void TrainArguments::refuse(const std::vector<std::string>& options, const std::
 
 const std::string& TrainArguments::destination() const {
   if (out.empty() && resume.empty())
-    throw UsageError("--out is required: the file to write the model to");
+    throw UsageError("--out is required: it names the file to write the model to");
   return out.empty() ? resume : out;
 }
 
 void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   if (!world.first()) paths.leave_to_first_rank();
   const std::string& path = destination();
-  // A resumed run may write its next state over the file that it was resumed from.
+  // A resumed run may overwrite the file that it was resumed from with its next state.
   if (!resume.empty() && (out.empty() || same_file(out, resume))) {
     paths.plan_resumed(out.empty() ? "--resume" : "--out", path, "--resume");
   } else {
@@ -118,7 +120,8 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   for (std::int64_t saves = 1; saves <= keep; ++saves)
     paths.plan_earlier_checkpoint("an earlier checkpoint",
                                   companion_path(path, earlier_ending(saves)), path);
-  // Inputs that are stored in the model file do not count as data: a resumed run is not given them.
+  // Inputs that are stored in the model file do not count as data, because they are not passed to a
+  // resumed run.
   digest = data_digest(*command, {"--resume", "--from", "--tokenizer", "--chat-format"});
 }
 
@@ -139,8 +142,8 @@ SessionOptions TrainArguments::session_options(const TrainedModel& model) const 
   const TrainSettings& settings = model.settings;
   if (check_finite && settings.skip_nonfinite > 0) {
     throw UsageError(
-        "--check-finite ends the run at the first NaN or infinity, --skip-nonfinite continues: "
-        "give only one of them");
+        "--check-finite stops the run at the first NaN or infinity, but --skip-nonfinite "
+        "continues: give only one of them");
   }
   return weft::session_options(model, {.seed = settings.seed,
                                        .threads = threads,
@@ -150,7 +153,8 @@ SessionOptions TrainArguments::session_options(const TrainedModel& model) const 
 }
 
 std::string TrainArguments::command_line() const {
-  // The file stores its task, but not which data is held out, and that must not change.
+  // The file stores its task. It does not store which data is held out, and the held-out data must
+  // not change.
   return "weft train " + family + values.command_line();
 }
 
@@ -171,35 +175,36 @@ void add_train_options(OptionList& options, const std::vector<const Task*>& task
                  "file to write (.weft); the loss curve is written next to it (.svg)");
   options.output("--best", args.best,
                  "also write the model to this file whenever its validation loss is the lowest so "
-                 "far, since a model that overfits gets worse later");
-  options.integer(
-      "--keep", args.keep, {0, 1000},
-      "number of earlier checkpoints to keep: net.1.weft is the newest of them (default 0)");
+                 "far (a model that overfits becomes worse later)");
+  options.integer("--keep", args.keep, {0, 1000},
+                  "number of earlier checkpoints to keep; the newest of them is net.1.weft, and so "
+                  "on (default 0)");
   options.flag("--sharded", args.sharded,
-               "with several ranks: all ranks write the checkpoints of --out and --best together, "
-               "each of them a part (net-7-00001-of-00003.weft) next to the file that names the "
-               "parts, so that no rank needs memory for the whole optimizer state; weft convert "
+               "with several ranks: write --out and --best as sharded checkpoints, so that no rank "
+               "needs memory for the whole optimizer state; each rank writes one part (such as "
+               "net-7-00001-of-00003.weft) next to the file that lists the parts; weft convert "
                "merges the parts into one file");
   options.output("--log", args.log,
                  "write a training log to this file (.jsonl), one JSON object per line; a resumed "
                  "run appends to its log");
-  options.flag("--force", args.force, "replace existing files of another kind with these names");
-  options.text(
-      "--preset", args.preset,
-      "start from these values:" + preset_lines(tasks) +
-          "\n(default: the task's first preset; with --from, fine-tune if the task has it)");
+  options.flag("--force", args.force,
+               "replace existing files of another type that have these names");
+  options.text("--preset", args.preset,
+               "start from these settings:" + preset_lines(tasks) +
+                   "\n(default: the task's first preset; with --from, the fine-tune preset if the "
+                   "task has one)");
   options.input("--resume", args.resume, "continue the run saved in this file");
   add_start_options(options, args);
   options.threads(args.threads);
   options.bytes("--memory-budget", args.memory_budget,
-                "limit of the working memory (500MiB, 2GiB); values that do not fit are "
-                "recomputed, with the same results; on 2, 4, 8, ... ranks, gradients are kept only "
-                "by their owners (default: no limit)");
+                "limit on the working memory (such as 500MiB or 2GiB); values that do not fit are "
+                "recomputed, with the same results; on 2, 4, 8, ... ranks, each rank keeps only "
+                "the gradients that it owns (default: no limit)");
   options.flag("--check-finite", args.check_finite,
                "stop at the first operation that produces a NaN or an infinity from finite "
-               "numbers, and print its name, location and operands (slower)");
+               "numbers, and print the name, location and operands of the operation (slower)");
   options.integer("--stop-after", args.stop_after, kFromZero,
-                  "save and stop after this step, as Ctrl-C does; --resume continues");
+                  "save and stop after this step, as with Ctrl-C; continue the run with --resume");
   const TaskFields config = tasks.front()->config_fields();
   add_field_options(options, config.group, *config.list, config.skip, args.model);
   add_field_options(options, "Training", TrainSettings::fields(), {}, args.training,
@@ -209,7 +214,7 @@ void add_train_options(OptionList& options, const std::vector<const Task*>& task
 void check_resume(const TrainArguments& args, const std::vector<const Task*>& tasks) {
   for (const auto& [field, value] : args.model) {
     throw UsageError(fmt::format(
-        "{} cannot be given with --resume: the model is the one in the file", option_name(field)));
+        "{} cannot be given with --resume: the model is loaded from the file", option_name(field)));
   }
   std::set<std::string> taken = kAllowedOnResume;
   for (const Task* task : tasks) {
@@ -222,14 +227,14 @@ void check_resume(const TrainArguments& args, const std::vector<const Task*>& ta
       taken.insert(option_name(field));
     } else {
       throw UsageError(
-          fmt::format("{} cannot be given with --resume: the training step is the one in the file",
+          fmt::format("{} cannot be given with --resume: the training step is loaded from the file",
                       option_name(field)));
     }
   }
   for (const std::string& option : args.given) {
     if (!taken.contains(option)) {
       throw UsageError(fmt::format(
-          "{} cannot be given with --resume: its value is the one in the file", option));
+          "{} cannot be given with --resume: its value is loaded from the file", option));
     }
   }
 }

@@ -1,4 +1,4 @@
-// weft train FAMILY: one command for all tasks.
+// weft train FAMILY: trains models of all families and tasks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@
 namespace weft::program {
 namespace {
 
-/// Returns the chosen task: --task, or the first one of the family. For a resumed run, returns the
-/// task of its file and the model in it.
+/// Returns the selected task, which is --task or by default the first task of the family. For a
+/// resumed run, returns the task and the model from the --resume file.
 LoadedModel chosen_task(const TrainArguments& args, const std::vector<const Task*>& tasks) {
   const auto named = std::find_if(tasks.begin(), tasks.end(),
                                   [&](const Task* task) { return task->info().name == args.task; });
@@ -59,12 +59,13 @@ void check_options(const TrainArguments& args, const Task& task,
   if (!args.resume.empty()) return;  // see check_resume()
   if (args.from.empty()) {
     args.refuse({"--reinit"}, "needs --from");
-    args.refuse({"--lora-rank"}, "needs --from: the model to adapt");
+    args.refuse({"--lora-rank"}, "needs --from, which names the model to adapt");
     return;
   }
   for (const TaskOption& option : task.options().options) {
     if (option.new_models_only)
-      args.refuse({option.name}, "cannot be given with --from: its tokenizer is used");
+      args.refuse({option.name},
+                  "cannot be given with --from, because the tokenizer of that model is used");
   }
 }
 
@@ -72,7 +73,7 @@ std::unique_ptr<TaskRun> resumed_run(const TrainArguments& args, const Task& tas
                                      std::unique_ptr<TrainedModel> model) {
   if (!model->can_train()) {
     throw UsageError(fmt::format(
-        "{} cannot be trained: {}; resume the file it was made from", args.resume,
+        "{} cannot be trained: {}; resume the file that it was made from", args.resume,
         is_quantized(*model->graph)
             ? "its weights were quantised (--from with --lora-rank trains adapters on top of them)"
             : "it was converted for inference (--inference), its weights were averaged, or "
@@ -92,7 +93,7 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
                         .from = {},
                         .reinit = args.reinit,
                         .check_size = {}};
-    // With adapters, the weights are frozen: they need no gradients or moments, and may be
+    // With adapters, the weights are frozen. They need no gradients or moments, and they may be
     // quantised.
     if (args.lora.rank == 0) {
       asked.check_size = [](const FamilyConfig& config) {
@@ -111,40 +112,39 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
   });
 }
 
-/// A resumed run must be trained on the same data as before. Throws UsageError for other data.
+/// Throws UsageError if a resumed run is given different training data than before.
 void check_digest(const std::string& before, const TrainArguments& args) {
   if (before.empty() || args.digest.empty() || before == args.digest) return;
   throw UsageError(
-      fmt::format("the run in {} was trained on other data than those given, and cannot continue "
-                  "with these (start a new training run from its weights with --from)",
+      fmt::format("the run in {} was trained on different data and cannot continue on the given "
+                  "data (use --from to start a new training run from its weights)",
                   args.resume));
 }
 
-/// Checks that there are at most as many ranks as shards. Throws UsageError that names a valid
-/// number.
+/// Throws UsageError if there are more ranks than shards. The message names a valid number.
 void check_ranks(const TrainArguments& args, const TrainSettings& settings) {
   const int ranks = args.world.size();
   if (ranks <= settings.shards) return;
   if (!args.resume.empty()) {
     throw UsageError(
-        fmt::format("the run in {} has {}, which is too few for {} ranks: start {} ranks at most",
+        fmt::format("the run in {} has {}, which is too few for {} ranks: start at most {} ranks",
                     args.resume, counted(settings.shards, "shards"), ranks, settings.shards));
   }
   const std::int64_t enough = std::bit_ceil(static_cast<std::uint64_t>(ranks));
   throw UsageError(fmt::format(
-      "{} ranks cannot divide {} among them: set --shards to {}{}, or higher to keep uneven ranks "
-      "busy",
+      "{} ranks are too many for {}: set --shards to {}{}, or to a higher value to balance the "
+      "work better",
       ranks, counted(settings.shards, "shards"), enough,
       enough > settings.batch ? fmt::format(" with a --batch of {} or more", enough) : ""));
 }
 
-/// A training run. All ranks do the same, but only rank 0 prints and writes the files.
+/// A training run. All ranks execute the same code, but only rank 0 prints and writes the files.
 class TrainingRun {
  public:
   TrainingRun(TrainArguments& args, LauncherWatch& watch) : args_(args), watch_(watch) {}
 
-  /// Does everything before the first step: reads files, checks the options and everything that
-  /// depends on them, and prints the plan. Does not communicate with other ranks.
+  /// Prepares the first step: reads files, checks the options and everything that depends on them,
+  /// and prints the plan. Does not communicate with other ranks.
   void prepare();
   /// Trains and saves, and prints the results. Returns the exit code.
   int run();
@@ -232,7 +232,8 @@ void TrainingRun::prepare_averages() {
 }
 
 void TrainingRun::observe() {
-  // Samples may use random numbers: all ranks generate them, so that their random keys stay equal.
+  // Generating samples may use random numbers. All ranks generate the samples, so that their random
+  // keys stay equal.
   progress_.emplace([this] { return run_->sample(measured()); });
   observers_.add(*progress_);
   observers_.add(watch_);
@@ -241,8 +242,8 @@ void TrainingRun::observe() {
   observers_.add(*log_);
 }
 
-/// Throws UsageError if --best or --patience cannot be followed, or if a resumed run is given other
-/// data than before.
+/// Throws UsageError if --best or --patience cannot be applied, or if a resumed run is given
+/// different data than before.
 void TrainingRun::prepare_trainer() {
   TrainedModel& model = run_->model();
   const TrainSettings& settings = model.settings;
@@ -273,7 +274,7 @@ void TrainingRun::prepare_trainer() {
   const std::int64_t batches = settings.compared_batches();
   if ((!args_.best.empty() || settings.patience > 0) && !before.validation.empty() &&
       std::isnan(before.best(batches).loss)) {
-    say("compared  only evaluations over {}; the earlier ones do not count\n",
+    say("compared  only evaluations over {}; the earlier evaluations do not count\n",
         compared_part(batches));
   }
 }
@@ -327,7 +328,7 @@ void TrainingRun::write_report(const TaskReport& report) {
   say("{}", report.text);
 }
 
-/// Returns true if all ranks see the folders that they would write to with --sharded.
+/// Returns true if all ranks can access the folders to which they would write with --sharded.
 bool ranks_share_folders(const TrainArguments& args) {
   bool share = true;
   for (const std::string& path : {args.out.empty() ? args.resume : args.out, args.best})
@@ -340,8 +341,8 @@ int run(TrainArguments& args, const World& world) {
   args.threads = threads_of_rank(world, args.threads);
   on_all_ranks(world, [&] { world.check_same("--sharded", args.sharded ? "it" : "none"); });
   args.all_write = args.sharded && world.size() > 1 && ranks_share_folders(args);
-  // Watch until all ranks have left, so that a rank that is lost after training is reported as
-  // well.
+  // The watch ends only after all ranks have left, so that a rank that is lost after training is
+  // reported as well.
   LauncherWatch watch(world);
   int code = 0;
   {

@@ -14,7 +14,7 @@
 namespace weft::program {
 namespace {
 
-/// Returns the name of the optimizer, spelt as in papers.
+/// Returns the name of the optimizer as it is spelt in papers.
 std::string_view optimizer_name(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::adamw: return "AdamW";
@@ -115,8 +115,8 @@ void print_ranks(const TrainArguments& args, std::int64_t shards) {
       machines.size() > 1 ? fmt::format(" on {} machines", machines.size()) : "",
       least == most ? fmt::format("{}", least) : fmt::format("{} or {}", least, most), shards);
   if (args.sharded && !args.all_write) {
-    say("files     rank 0 writes all of them despite --sharded: not all ranks can see and write to "
-        "their folder\n");
+    say("files     rank 0 writes all of them despite --sharded: not all ranks can access and write "
+        "to the folder\n");
   }
 }
 

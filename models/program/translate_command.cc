@@ -1,4 +1,4 @@
-// weft translate: translates texts with an encoder-decoder, one line per text.
+// weft translate: translates texts with an encoder-decoder and prints one line per text.
 #include <fmt/format.h>
 
 #include <memory>
@@ -74,31 +74,32 @@ void add_translate_command(CLI::App& app, Action& action) {
              "mBART, BART, PEGASUS)")
       .required();
   args->texts.add(options, "texts", "texts to translate");
-  options.integer("--beams", args->options.beams, {1, 64},
-                  "number of beams; 1 = greedy (default; for folders, as in their settings)");
+  options.integer(
+      "--beams", args->options.beams, {1, 64},
+      "number of beams; 1 = greedy search (default: 1; for folders, the folder's own setting)");
   options.real(
       "--length-penalty", args->options.length_penalty, {-1000, 1000},
-      "divide the scores of beams by length^F (default: 1; for folders, as in their settings)");
+      "divide the scores of beams by length^F (default: 1; for folders, the folder's own setting)");
   options.integer("--batch", args->options.batch, {1, 4096}, "texts per batch (default: 64)");
   const std::string languages = "Languages";
   options
       .text("--from", args->options.languages.source,
-            "language of the texts, given by its code (mBART: \"en_XX\"; T5: \"en\") or its name "
-            "(T5: \"English\")")
+            "language of the texts, as a code (mBART: \"en_XX\"; T5: \"en\") or as a name (T5: "
+            "\"English\")")
       .group(languages);
   options
       .text("--to", args->options.languages.target,
-            "language to translate into, given in the same way: \"de_DE\", \"German\"; for "
-            "multilingual Marian models \"deu\"")
+            "language to translate into, in the same form (such as \"de_DE\" or \"German\"; for "
+            "multilingual Marian models, \"deu\")")
       .group(languages);
   options
       .text("--prefix", args->options.prefix,
-            "text to put before every input (for T5, --from and --to generate one)")
+            "text to add before every input (for T5, --from and --to generate a prefix)")
       .group(languages);
   args->truncate.add(options);
   options.flag(
       "--json", args->json,
-      "print one JSON object per line: source, text, ids, score (only with beams), finish");
+      "print one JSON object per line: source, text, ids, score (only for beam search), finish");
   options.threads(args->threads);
   options.run(action, [args](const World& world) { return run(*args, world); });
 }

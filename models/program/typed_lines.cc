@@ -19,14 +19,14 @@ namespace {
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
 std::atomic<bool> interrupt_pending{false};
-// A byte in this pipe wakes poll(). The signal alone would not: it may arrive just before poll()
-// begins, or in another thread.
+// A byte in this pipe wakes poll(). The signal alone is not enough, because it may arrive just
+// before poll() begins, or in another thread.
 int wake_ends[2] = {-1, -1};
 
 void on_interrupt(int) {
   const int error = errno;
   interrupt_pending.store(true);
-  // If the pipe is full, it wakes poll() as well.
+  // A failed write can be ignored, because a full pipe wakes poll() as well.
   [[maybe_unused]] const ssize_t written = write(wake_ends[1], "!", 1);
   errno = error;
 }

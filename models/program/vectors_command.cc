@@ -92,7 +92,7 @@ int evaluate(const QueryArguments& args) {
 
 using Answer = int (*)(const QueryArguments&);
 
-// Adds a command that reads vectors.
+// Adds a command that queries word embeddings.
 void add_query_command(CLI::App& parent, Action& action, const std::string& name,
                        const std::string& about, const std::string& words_help, Answer answer) {
   OptionList options(parent, name, about);
@@ -103,7 +103,7 @@ void add_query_command(CLI::App& parent, Action& action, const std::string& name
         .inputs(
             "--pairs", args->pairs,
             "files of lines \"word word score\", as in WordSim-353; prints Spearman's correlation "
-            "between the scores and the cosines, over the pairs whose two words both have vectors")
+            "between the scores and the cosines, over the pairs for which both words have vectors")
         .required();
   } else {
     options.texts("words", args->words, OptionList::Times::list, words_help).required();
@@ -121,7 +121,7 @@ void add_vectors_command(CLI::App& app, Action& action) {
   add_vectors_train(options.command(), action);
   add_query_command(options.command(), action, "nearest",
                     "Find the words that are most similar to given words",
-                    "words to find the nearest neighbours of", nearest);
+                    "words for which to find the nearest neighbours", nearest);
   add_query_command(options.command(), action, "analogy",
                     "Complete an analogy: A is to B as C is to ...", "three words A, B and C",
                     analogy);

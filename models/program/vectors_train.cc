@@ -40,7 +40,7 @@ struct TrainVectorsArguments {
   std::optional<double> rate, subsample, max_count, power;
   std::optional<std::uint64_t> seed;
   std::optional<std::string> matrix;
-  /// Options that only some models accept.
+  /// Options that apply only to some models, with these models.
   std::vector<std::pair<AddedOption, Models>> special;
 };
 
@@ -103,14 +103,14 @@ WordText read_text(const TrainVectorsArguments& args) {
       bytes += 2 * static_cast<double>(line.size());
       if (bytes > available) {
         check_memory("a text of this size", bytes,
-                     "it is kept in memory as a whole, so train on a part of it");
+                     "the whole text is kept in memory, so train on a part of it");
       }
     }
   }
   return builder.finish(args.min_count);
 }
 
-// Returns the number of n-grams of all words, each of which is stored as a bucket number.
+// Returns the total number of n-grams in all words. Each n-gram is stored as a bucket number.
 double subwords_of(const WordText& text, const SubwordOptions& options) {
   double count = 0;
   for (std::int64_t w = 0; w < text.counts.size(); ++w) {
@@ -125,7 +125,7 @@ double subwords_of(const WordText& text, const SubwordOptions& options) {
   return count;
 }
 
-// Checks the approximate amount of memory that training needs.
+// Checks that the memory that training needs (approximately) is available.
 void check_size(const WordText& text, const VectorRecipe& recipe) {
   double rows = static_cast<double>(text.counts.size()), width = 0, more = 0;
   switch (recipe.model) {
@@ -142,14 +142,15 @@ void check_size(const WordText& text, const VectorRecipe& recipe) {
       rows *= 4, width = static_cast<double>(recipe.lsa.width);
       break;
   }
-  check_memory(fmt::format("training vectors of {} words", grouped(text.counts.size())),
+  check_memory(fmt::format("training vectors for {} words", grouped(text.counts.size())),
                4 * (rows * width + more), "reduce --width or increase --min-count");
 }
 
-// Checks memory while co-occurrences are being counted, because their number is not known before.
+// Checks the available memory while co-occurrences are being counted, because their number is not
+// known in advance.
 void check_counts(VectorRecipe& recipe) {
-  // A count and its column; GloVe: also its row and its position in the order; LSA: two more
-  // matrices.
+  // Each element has a count and a column. GloVe also stores its row and its position in the
+  // training order; LSA needs two more matrices.
   const double bytes_each = recipe.model == kGlove ? 8 + 4 + 8 : 3 * 8;
   recipe.counts.check = [bytes_each](std::int64_t elements) {
     check_memory("counting co-occurrences", bytes_each * static_cast<double>(elements),
@@ -161,7 +162,7 @@ int train(const TrainVectorsArguments& args, CommandPaths paths) {
   if (args.files.empty() == args.wordnet.empty())
     throw UsageError("give either --text FILE... or --wordnet FOLDER to train on");
   if (args.headwords && args.wordnet.empty())
-    throw UsageError("--headwords needs --wordnet: they are the headwords of WordNet's entries");
+    throw UsageError("--headwords needs --wordnet, because it applies only to WordNet entries");
   refuse_special(args);
   VectorRecipe recipe = recipe_of(args);
   check_counts(recipe);
@@ -205,10 +206,11 @@ void add_own_options(OptionList& options, TrainVectorsArguments& args) {
   options.integer("--window", args.window, {1, 1000},
                   "number of context words on either side (default 5; glove 10)");
   options.seed("--seed", args.seed,
-               "random seed: the same seed gives the same vectors (default 1)");
+               "random seed; the same seed results in the same vectors (default 1)");
   only({kSkipGram, kCbow, kFastText, kGlove},
        options.integer("--epochs", args.epochs, {1, 1'000'000},
-                       "passes over the text or its counts (default 15; glove 25)"));
+                       "number of passes over the text (glove: over the co-occurrence counts; "
+                       "default 15; glove 25)"));
   only({kSkipGram, kCbow, kFastText, kGlove},
        options.real("--rate", args.rate, {0, 1e3, true},
                     "initial learning rate (default 0.025; cbow and fasttext 0.1; glove 0.05)"));
@@ -221,17 +223,20 @@ void add_own_options(OptionList& options, TrainVectorsArguments& args) {
                                     "minimum number of characters of n-grams (default 3)"));
   only({kFastText}, options.integer("--longest", args.longest, {1, 100},
                                     "maximum number of characters of n-grams (default 6)"));
-  only({kFastText}, options.integer("--buckets", args.buckets, {1, 1 << 30},
-                                    "number of vectors that all n-grams share (default 100000)"));
+  only({kFastText},
+       options.integer("--buckets", args.buckets, {1, 1 << 30},
+                       "number of vectors that are shared by all n-grams (default 100000)"));
   only({kGlove}, options.real("--most", args.max_count, {0, 1e9, true},
-                              "counts from this value on have the same weight (default 10)"));
+                              "counts of at least this value have the same weight (default 10)"));
   only({kLsa},
        options.choice(
            "--matrix", {"ppmi", "tf-idf"}, [&args](const std::string& name) { args.matrix = name; },
-           "matrix to decompose: mutual information of nearby words (ppmi, default), or words by "
-           "lines (tf-idf)"));
-  only({kLsa}, options.real("--power", args.power, {0, 10},
-                            "exponent of the singular values in the vectors (default 0.5)"));
+           "matrix to decompose: pointwise mutual information of nearby words (ppmi, default), or "
+           "a words-by-lines matrix (tf-idf)"));
+  only({kLsa},
+       options.real(
+           "--power", args.power, {0, 10},
+           "exponent of the singular values by which the vectors are scaled (default 0.5)"));
 }
 
 }  // namespace
@@ -250,24 +255,25 @@ void add_vectors_train(CLI::App& parent, Action& action) {
                  "text files with one sentence per line (UTF-8, plain or compressed), files with "
                  "one JSON object per line, or folders of these");
   options.input("--wordnet", args->wordnet,
-                fmt::format("folder of WordNet files, whose definitions are the text (Debian "
+                fmt::format("folder with WordNet files, to train on their definitions (Debian "
                             "package wordnet-base: {})",
                             kWordNetFolder));
   options.flag("--headwords", args->headwords,
-               "with --wordnet: put the defined words before each definition");
+               "with --wordnet: add the defined words before each definition");
   options.choice(
       "--model", {"skip-gram", "cbow", "fasttext", "glove", "lsa"},
       [args](const std::string& name) { args->model = parse_choice<VectorModel>(name); },
       "training algorithm (default skip-gram)");
   options.output("--out", args->out, "file to write, in word2vec's text format").required();
   options.flag("--binary", args->binary, "write word2vec's binary format instead");
-  options.flag("--force", args->force, "replace an existing file of another kind with this name");
+  options.flag("--force", args->force,
+               "replace an existing file of another type that has this name");
   options.integer("--min-count", args->min_count, {1, 1'000'000'000},
-                  "leave out words that occur less often (default 2)");
+                  "minimum number of occurrences of a word; rarer words are ignored (default 2)");
   add_own_options(options, *args);
-  options.inputs(
-      "--pairs", args->pairs,
-      "files of lines \"word word score\": evaluate the vectors as weft vectors evaluate does");
+  options.inputs("--pairs", args->pairs,
+                 "files of lines \"word word score\"; evaluate the vectors in the same way as "
+                 "`weft vectors evaluate`");
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {
     return train(*args, CommandPaths(parsed, args->force));

@@ -1,4 +1,4 @@
-// The command weft vectors train, and the output of a similarity measurement.
+// The command `weft vectors train`, and the output of a similarity evaluation.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ std::string whole(const TensorMap& tensors, std::string_view more) {
   return fmt::format("intact: {} tensors, {}{}", tensors.size(), short_bytes(bytes), more);
 }
 
-/// Throws DataError if a weight is NaN or infinite.
+/// Throws DataError if a weight contains NaN or infinity.
 void check_weights(const TensorMap& weights, const std::string& path) {
   for (const auto& [name, tensor] : weights) {
     const std::optional<std::int64_t> index = first_nonfinite(tensor);
@@ -40,7 +40,7 @@ void check_weights(const TensorMap& weights, const std::string& path) {
   }
 }
 
-/// Returns a description of the file if it is intact. Otherwise throws an error that names the
+/// Returns a description of the file if it is intact. Otherwise throws an error that describes the
 /// damage.
 std::string verify(const std::string& path) {
   if (fs::is_directory(path)) {
@@ -85,8 +85,8 @@ int run(const std::vector<std::string>& paths) {
 
 void add_verify_command(CLI::App& app, Action& action) {
   OptionList options(app, "verify",
-                     "Check that files are intact: their structure, all checksums, that they load, "
-                     "and that their parameters are finite");
+                     "Check that files are intact: their structure and all checksums are correct, "
+                     "they can be loaded, and their parameters are finite");
   const auto paths = std::make_shared<std::vector<std::string>>();
   options
       .inputs("files", *paths,

@@ -1,12 +1,13 @@
-// BERT on two cores: pre-trains a small encoder on unlabelled English texts, then fine-tunes it to
-// recognise spam and the sentiment of reviews.
+// Pre-trains a small BERT encoder on unlabelled English texts, then fine-tunes it to recognise spam
+// and the sentiment of reviews. Two cores are enough.
 //
 //   zoo_bert_spam DATA_FOLDER [OUT_FOLDER]
 //
 // DATA_FOLDER holds classification/SMSSpamCollection (5,574 messages; Almeida and Hidalgo 2011),
 // classification/{amazon_cells,imdb,yelp}_labelled.txt (3,000 sentences; Kotzias et al. 2015) and
-// translation/eng-swe.tsv (English sentences of Tatoeba). A fifth of each labelled set is the test
-// set, unused in training and tuning. Settings were chosen on a fifth of the rest.
+// translation/eng-swe.tsv (English sentences from Tatoeba). A fifth of each labelled set is used as
+// the test set and not for training or tuning. The settings were chosen on a fifth of the remaining
+// data.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -49,7 +50,7 @@ void train(Session& session, const TrainTask& task, const TrainSettings& setting
   Trainer(session, task, {.settings = settings, .observer = &progress}).run();
 }
 
-/// Fine-tunes a classifier that starts with the weights of the pre-trained encoder.
+/// Fine-tunes a classifier that is initialised with the weights of the pre-trained encoder.
 TextClassifier fine_tuned(const PretrainingModel& encoder, const Parts& data) {
   TrainSettings settings = find_preset(text_classifier_presets(), "bert-mini").training;
   settings.eval_every = 0;
@@ -64,8 +65,8 @@ TextClassifier fine_tuned(const PretrainingModel& encoder, const Parts& data) {
   return model;
 }
 
-/// Evaluates the model on the test set, prints its results and those of logistic regression on
-/// TF-IDF features, and returns the model's confusion matrix.
+/// Evaluates the model on the test set and prints its results next to the results of logistic
+/// regression on TF-IDF features. Returns the model's confusion matrix.
 ConfusionMatrix compare(const std::string& what, const TextClassifier& model, const Parts& data) {
   Session session(*model.graph, model.store);
   ConfusionMatrix bert = confusion(session, model, data.test);

@@ -1,10 +1,11 @@
 // Measures the cost of sequence layers for length n and width d, and the number of steps that
-// information takes from one end of the sequence to the other, and compares both with theory
+// information needs to travel from one end of the sequence to the other. Compares both with theory
 // (Vaswani et al. 2017, table 1).
 //
 //   zoo_complexity [OUT.svg [STEPS]]
 //
-// STEPS (default: 5) is the number of lengths and widths; each is twice the previous one.
+// STEPS (default: 5) is the number of measured lengths and widths. Each length or width is twice
+// the previous one.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,13 +22,14 @@ using namespace weft;
 namespace {
 
 constexpr std::int64_t kShortest = 256, kNarrowest = 64;  // smallest length and width
-constexpr std::int64_t kWidth = 64, kLength = 512;        // fixed while the other one varies
-constexpr std::int64_t kShortestPath = 32;  // smallest length for paths, more than the window
+constexpr std::int64_t kWidth = 64, kLength = 512;        // fixed while the other varies
+constexpr std::int64_t kShortestPath = 32;  // smallest length for paths; larger than the window
 
 using Numbers = std::vector<double>;
 
-/// Adds a measured line and a dashed line with the theoretical slope through its last point. A line
-/// with an empty name is not listed in the legend: one legend serves all panels.
+/// Adds a line with the measured values and a dashed line with the theoretical slope through the
+/// last measured point. A line with an empty name is not listed in the legend, because all panels
+/// share one legend.
 void add(LinePlot& plot, const std::string& name, const Numbers& x, const Numbers& y,
          double exponent) {
   const int colour = static_cast<int>(plot.series.size() / 2);

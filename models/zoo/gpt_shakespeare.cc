@@ -1,4 +1,4 @@
-// Trains a character-level LLaMA-style decoder on plays from scratch, evaluates it, saves it, loads
+// Trains a character-level LLaMA-style decoder on plays from scratch, evaluates and saves it, loads
 // it again and generates text.
 //
 //   zoo_gpt_shakespeare TEXT [STEPS]
@@ -25,7 +25,7 @@ class Progress : public TrainObserver {
 };
 
 void run(const std::string& path, std::int64_t steps) {
-  // 1. Data: the characters of a text, of which the last tenth is held out.
+  // 1. Data: the characters of a text. The last tenth is held out.
   const std::string text = read_utf8_file(path);
   const CharacterTokenizer letters = CharacterTokenizer::from_text(text);
   const TextData data(letters.encode(text), 0.1);
@@ -46,7 +46,7 @@ void run(const std::string& path, std::int64_t steps) {
                   {.settings = model.settings, .observer = &progress});
   trainer.run();
 
-  // 4. One file contains the whole model, so loading it needs none of the code above.
+  // 4. The file contains the whole model, so loading it requires none of the code above.
   model.history = trainer.history();
   save_model("shakespeare.weft", model);
   const LanguageModel loaded = load_model<LanguageModel>("shakespeare.weft");

@@ -1,9 +1,10 @@
-// Compares layers of linear attention that have hand-written weights with steps of gradient descent
-// (von Oswald et al. 2023): their predictions for the same regressions, and the largest difference.
+// Compares linear attention layers with hand-written weights and steps of gradient descent (von
+// Oswald et al. 2023). Prints and plots their predictions for the same regressions, and the largest
+// difference.
 //
 //   zoo_gradient_step [OUT.svg [STEPS]]
 //
-// STEPS (default: 12) is the largest number of steps and of layers.
+// STEPS (default: 12) is the maximum number of steps and layers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,11 +23,11 @@ namespace {
 constexpr std::int64_t kRegressions = 2000, kInputs = 5, kPoints = 20;
 constexpr double kNoise = 0.5, kRate = 0.5;
 constexpr int kDefaultSteps = 12;     // default for STEPS
-constexpr std::int64_t kShown = 300;  // predictions in the plot
+constexpr std::int64_t kShown = 300;  // number of predictions in the plot
 
 std::string run(std::int64_t requested_steps) {
   const int max_steps = requested_steps == 0 ? kDefaultSteps : static_cast<int>(requested_steps);
-  // 1. Regressions y = w . x + noise with one query each. Gradient descent starts at 0.
+  // 1. Regressions y = w . x + noise with one query each. Gradient descent starts from W = 0.
   Graph g;
   const Variable key = g.key("regressions");
   const Value x = normal(key, Shape{kRegressions, kPoints + 1, kInputs});
@@ -38,7 +39,8 @@ std::string run(std::int64_t requested_steps) {
   const zoo::RegressionPoints points{shown(x), shown(y), asked(x),
                                      zeros(g, DType::f32, Shape{1, kInputs})};
 
-  // 2. The predictions of 0 to `max_steps` layers and of the same number of gradient descent steps.
+  // 2. The predictions of 0 to `max_steps` layers, and of the same numbers of gradient descent
+  // steps.
   Program program("compare");
   const auto error = [&](Value predicted) { return mean(square(predicted - asked(clean))); };
   for (int n = 0; n <= max_steps; ++n) {

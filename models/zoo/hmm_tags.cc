@@ -1,12 +1,12 @@
-// Unsupervised tagging: a hidden Markov model groups the words of a text into classes by their
-// order alone. Expectation-maximisation consists of two programs over variables: one accumulates
-// the expected counts of a batch, which are the gradient of the log-likelihood, and the other one
-// computes new parameters from the counts.
+// Unsupervised tagging. A hidden Markov model groups the words of a text into classes only by their
+// order. Expectation-maximisation is implemented by two programs that share variables. One program
+// accumulates the expected counts of a batch, which are the gradient of the log-likelihood. The
+// other program computes new parameters from the counts.
 //
 //   zoo_hmm_tags TEXT [STATES [ITERATIONS]]
 //
-// There are no labels and hence no accuracy: the program prints the most frequent words of each
-// class.
+// Because there are no labels, no accuracy can be measured. The program prints the most frequent
+// words of each class instead.
 #include <fmt/format.h>
 
 #include <algorithm>

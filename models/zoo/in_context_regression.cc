@@ -1,6 +1,6 @@
-// Trains decoders on in-context linear regression, without and with noise, and compares their
-// errors with those of least squares, ridge regression and predicting zero, by the number of points
-// shown.
+// Trains decoders on in-context linear regression, without and with noise. Compares their errors,
+// by the number of preceding points, with the errors of least squares, ridge regression and
+// predicting zero.
 //
 //   zoo_in_context_regression [OUT.svg [STEPS]]
 #include <fmt/format.h>
@@ -25,12 +25,12 @@ PlotSeries line(const char* name, const std::vector<double>& errors, int colour)
   return series;
 }
 
-/// Trains a decoder on prompts with this noise, evaluates it and returns the plot.
+/// Trains a decoder on prompts with this amount of noise, evaluates it and returns the plot.
 LinePlot learn(double noise, std::int64_t steps) {
   zoo::RegressionExperiment::Options options{.task = {.noise = noise}};
   if (steps > 0) options.steps = steps;
   zoo::RegressionExperiment experiment(options);
-  fmt::print("noise of standard deviation {}\n", noise);
+  fmt::print("noise with standard deviation {}\n", noise);
   double loss = 0;
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     loss += experiment.train() / 500;
@@ -50,11 +50,12 @@ LinePlot learn(double noise, std::int64_t steps) {
   const auto asked = static_cast<std::size_t>(2 * options.task.inputs);
   if (noise > 0) {
     fmt::print(
-        "after {} points: {:.3f} times the error of least squares, {:.3f} times that of ridge\n",
+        "after {} points: {:.3f} times the error of least squares, {:.3f} times the error of "
+        "ridge\n",
         asked, found.decoder[asked] / found.least_squares[asked],
         found.decoder[asked] / found.ridge[asked]);
   } else {
-    fmt::print("after {} points: error {:.5f} above that of least squares\n", asked,
+    fmt::print("after {} points: error {:.5f} above the error of least squares\n", asked,
                found.decoder[asked] - found.least_squares[asked]);
   }
   LinePlot plot{

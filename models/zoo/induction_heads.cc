@@ -1,5 +1,5 @@
-// Trains two attention layers without feed-forward layers on repeating blocks of random tokens,
-// which makes induction heads emerge. Prints the losses and the scores of each head, and plots the
+// Trains two attention layers without feed-forward layers on repeating blocks of random tokens, so
+// that induction heads emerge. Prints the losses and the scores of each head, and plots the
 // attention of the heads.
 //
 //   zoo_induction_heads [OUT.svg [STEPS]]

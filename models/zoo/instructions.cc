@@ -1,8 +1,9 @@
-// Pre-trains a small GPT on statements, then fine-tunes it on instructions with five methods: all
-// weights; adapters on float, int8 or int4 weights (LoRA, QLoRA); and all weights with a loss that
-// includes the questions. Evaluates on phrasings and arguments that are not in the training data.
+// Pre-trains a small GPT on statements, then fine-tunes it on instructions with five methods: full
+// fine-tuning; adapters on float, int8 or int4 weights (LoRA, QLoRA); and full fine-tuning with a
+// loss that includes the questions. Evaluates the models on phrasings and arguments that are not in
+// the training data.
 //
-//   zoo_instructions [--quick]       --quick: a few steps of everything
+//   zoo_instructions [--quick]       --quick: only a few steps per training run
 //   zoo_instructions --write FOLDER  only writes the data, for use with weft train
 #include <fmt/format.h>
 
@@ -53,7 +54,8 @@ TrainSettings prepare_settings(TrainSettings settings, bool quick) {
   return settings;
 }
 
-/// Pre-trains a byte-level decoder. The special tokens of the chat format do not occur in the text.
+/// Pre-trains a byte-level decoder. The special tokens of the chat format are in the vocabulary,
+/// but do not occur in the text.
 LanguageModel read_book(const std::string& book, const ChatFormat& format, bool quick) {
   const std::vector<std::string> marks = marks_of(format), texts = {book};
   TextList list(texts);
@@ -72,7 +74,8 @@ LanguageModel read_book(const std::string& book, const ChatFormat& format, bool 
   return model;
 }
 
-/// Returns a chat model with the weights of `reader`, prepared for fine-tuning with this method.
+/// Returns a chat model that is initialised with the weights of `reader` and prepared for
+/// fine-tuning with the given method.
 LanguageModel make_chat_model(const LanguageModel& reader, const ChatFormat& format,
                               const TuningMethod& method, bool quick) {
   const auto& preset =
@@ -123,7 +126,7 @@ void run(bool quick) {
   }
   fmt::print("\n{}", table.text());
 
-  // One file contains the model and its chat format, so loading it needs none of the code above.
+  // The file contains the model and its chat format, so loading it requires none of the code above.
   const auto loaded = load_model<LanguageModel>("instructions.weft");
   Session session(*loaded.graph, loaded.store);
   for (const char* question : {"Please write weft in upper case.", "What is the sum of 9 and 4?"})

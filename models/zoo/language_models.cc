@@ -1,13 +1,14 @@
-// Compares character-level language models at equal numbers of parameters: n-grams, the average of
-// the preceding characters, a hidden Markov model, a fixed window, RNN, GRU, LSTM, convolutions and
-// a transformer.
+// Compares character-level language models with equal numbers of parameters: n-grams, the average
+// of the preceding characters, a hidden Markov model, a fixed window, RNN, GRU, LSTM, convolutions
+// and a transformer.
 //
 //   zoo_language_models TEXT [--steps N] [--parameters N] [--only MODEL,MODEL...] [--lr F]
 //                       [--threads N] [--sample N] [--json FILE]
 //
 // All networks are trained on the first nine tenths of the text with the same numbers of steps and
-// characters, and evaluated on the last tenth. MODEL is "ngram" or a network of
-// models/language/network_kinds.h, followed by "+" to carry its state from batch to batch.
+// characters, and evaluated on the last tenth. MODEL is "ngram" or a network from
+// models/language/network_kinds.h. A "+" after the name of a network means that its state is
+// carried from batch to batch.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -75,7 +76,7 @@ bool read(int argc, char** argv, Arguments& out) {
 }
 
 void run(const Arguments& arguments) {
-  // 1. Data: the characters of a text, of which the last tenth is held out.
+  // 1. Data: the characters of a text. The last tenth is held out.
   const std::string text = read_utf8_file(arguments.text);
   const CharacterTokenizer letters = CharacterTokenizer::from_text(text);
   const TextParts parts = split_text(text, 0.1);
@@ -88,7 +89,7 @@ void run(const Arguments& arguments) {
   common.sample = arguments.sample;
   common.threads = arguments.threads;
 
-  // 2. By default, the numbers of parameters and steps of the preset nanogpt-cpu.
+  // 2. By default, the numbers of parameters and steps are the same as in the preset nanogpt-cpu.
   const Preset<GptConfig>& preset = find_preset(gpt_presets(), "nanogpt-cpu");
   GptConfig transformer = preset.model;
   transformer.vocab = common.vocab;
@@ -107,7 +108,7 @@ void run(const Arguments& arguments) {
       common.train.size(), common.held_out.ids.size(), common.held_out.words, common.parameters,
       common.settings.steps, common.settings.batch, common.window);
 
-  // 3. Train and evaluate one model after the other.
+  // 3. Trains and evaluates each model in turn.
   std::vector<LanguageRow> rows;
   for (std::string name : arguments.models) {
     const bool carry = name.ends_with('+');

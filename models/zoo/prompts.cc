@@ -1,6 +1,7 @@
-// In-context learning: a decoder that is trained only to predict the next symbol learns to infer
-// tasks (copy, "+1" and other shifts) from the examples in its text, of which a quarter are wrong.
-// Prints and plots the accuracy by the number of examples shown, and that of Bayes' rule.
+// In-context learning. A decoder that is trained only to predict the next symbol learns to infer
+// tasks (copy, "+1" and other shifts) from the examples in its text, although a quarter of the
+// examples are wrong. Prints and plots the accuracies of the decoder and of Bayes' rule by the
+// number of preceding examples.
 //
 //   zoo_prompts [OUT.svg [STEPS]]
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Trains an encoder-decoder from scratch to reverse strings, evaluates it, saves it, loads it again
-// and uses it.
+// Trains an encoder-decoder from scratch to reverse strings, evaluates and saves it, loads it again
+// and runs it.
 //
 //   zoo_reverse [STEPS]
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 using namespace weft;
 
 int main(int argc, char** argv) {
-  // 1. Data: random strings of 1 to 20 letters. No held-out string is in the training set.
+  // 1. Data: random strings with 1 to 20 letters. No held-out string is in the training set.
   const TextPairSplit data = split_by_source(reversal_pairs(40000, 1), 0.025, 1);
 
   // 2. Model: a Transformer over letters with two layers of width 64.
@@ -33,12 +33,12 @@ int main(int argc, char** argv) {
                   {.settings = preset.training, .observer = &progress});
   trainer.run();
 
-  // 4. Evaluation on the test set, which was not used before.
+  // 4. Evaluation on the test set, which has not been used before.
   const Translations test = translate_cases(session, model, group_by_source(data.test));
   fmt::print("exact match on {} held-out strings: {:.2f}%\n", test.outputs.size(),
              100 * exact_match(test.outputs, test.references));
 
-  // 5. One file contains the whole model, so loading it needs none of the code above.
+  // 5. The file contains the whole model, so loading it requires none of the code above.
   model.history = trainer.history();
   save_model("reverse.weft", model);
   const Seq2SeqModel loaded = load_model<Seq2SeqModel>("reverse.weft");

@@ -2,8 +2,8 @@
 //
 //   zoo_span_answering [OUT_FOLDER [quick]]
 //
-// Writes the training and test sets as SQuAD JSON, which weft train and other programs read, and
-// the model. "quick" is a smoke test of a few seconds.
+// Writes the model, and the training and test sets as SQuAD JSON files, which weft train and other
+// programs can read. With "quick", runs a smoke test that takes a few seconds.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -21,21 +21,21 @@ namespace {
 
 void measure(Session& session, const SpanAnswerer& model, const SquadData& test, const char* when) {
   const SquadScores found = score_spans(session, model, test).answers;
-  fmt::print("{} training: exact match {:.4f}, F1 {:.4f} of {} held-out questions\n", when,
+  fmt::print("{} training: exact match {:.4f}, F1 {:.4f} on {} held-out questions\n", when,
              found.exact_match(), found.f1(), found.questions());
   std::fflush(stdout);
 }
 
 int run(const std::filesystem::path& out, bool quick) {
-  // 1. Data: each text has facts about three people, and each question is about one of them.
+  // 1. Data: each text contains facts about three people, and each question is about one of them.
   const SquadData train = fact_questions(quick ? 100 : 10'000, 1),
                   validation = fact_questions(quick ? 10 : 100, 2),
                   test = fact_questions(quick ? 20 : 500, 3);
   write_squad(out / "facts.train.json", train);
   write_squad(out / "facts.test.json", test);
 
-  // 2. Model: three layers of width 64 over subwords. A fact is close to the name of its person,
-  // which relative keys (Shaw et al. 2018) learn to use with less training than absolute positions.
+  // 2. Model: three layers of width 64 over subwords. A fact is close to the name of the person,
+  // and relative keys (Shaw et al. 2018) learn this with less training than absolute positions.
   const auto& preset = find_preset(span_answerer_presets(), "bert-mini");
   const auto pieces = SentencePieceTokenizer::train(train.texts(), {.vocab = 400});
   EncoderConfig config = preset.model;
@@ -45,7 +45,7 @@ int run(const std::filesystem::path& out, bool quick) {
   config.inner = 256;
   config.norm_first = true;
   config.positions = EncoderPositions::relative_key;
-  config.trainable_positions = false;  // absolute positions, which are not used
+  config.trainable_positions = false;  // absolute positions are not used
   TrainSettings settings = preset.training;
   settings.batch = 64;
   settings.lr = 3e-3;
@@ -64,7 +64,7 @@ int run(const std::filesystem::path& out, bool quick) {
   trainer.run();
   measure(session, model, test, "after");
 
-  // 4. One file contains the whole model, so loading it needs none of the code above.
+  // 4. The file contains the whole model, so loading it requires none of the code above.
   model.history = trainer.history();
   const std::string file = out / "span_answering.weft";
   save_model(file, model);

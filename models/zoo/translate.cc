@@ -1,5 +1,5 @@
-// Trains a Transformer from scratch to translate: learns a subword vocabulary from pairs of
-// sentences, trains the model, evaluates it, saves it, loads it again and translates.
+// Trains a Transformer for translation from scratch. Learns a subword vocabulary from sentence
+// pairs, trains, evaluates and saves the model, loads it again and translates.
 //
 //   zoo_translate PAIRS.tsv [STEPS]      source <tab> target on every line
 #include <fmt/format.h>
@@ -32,8 +32,8 @@ class Progress : public TrainObserver {
   }
 };
 
-/// Learns byte pairs from both languages together, so that a name or a number has the same subwords
-/// on both sides.
+/// Learns a joint BPE vocabulary from both languages, so that a name or a number has the same
+/// subwords on both sides.
 Tokenizer learn_pieces(const std::vector<TextPair>& pairs, std::int64_t vocab) {
   std::vector<std::string> texts;
   for (const TextPair& pair : pairs) {
@@ -60,21 +60,21 @@ int main(int argc, char** argv) {
   const TextPairSplit data = split_by_source(
       read_text_pairs(argv[1]), preset.training.validation_fraction, preset.training.seed);
 
-  // 2. Model: a small version of the Transformer of Vaswani et al. (2017).
+  // 2. Model: a small version of the Transformer (Vaswani et al. 2017).
   Seq2SeqModel model = trainable(build_translator(
       preset.model, learn_pieces(data.train, preset.model.vocab), preset.training));
   Session session(*model.graph, model.store,
                   session_options(model, {.seed = preset.training.seed}));
 
-  // 3. Training on batches of pairs of similar length, with perplexity and BLEU on the validation
-  // set.
+  // 3. Training on batches of pairs with similar lengths, with perplexity and BLEU on the
+  // validation set.
   TranslatorData task_data(data, model, bleu_metric);
   Progress progress;
   Trainer trainer(session, translator_task(session, model, task_data),
                   {.settings = preset.training, .observer = &progress});
   trainer.run();
 
-  // 4. A single evaluation on the test set.
+  // 4. Evaluation on the test set, which is used only once.
   const double loss = mean_loss(session, model.program("evaluate"),
                                 make_pair_batches(encode_pairs(data.test, model), model));
   const Translations test =
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   const Bleu bleu = corpus_bleu(test.outputs, test.references);
   fmt::print("test: perplexity {:.2f}, {}\n{}\n", std::exp(loss), bleu.to_string(), bleu.signature);
 
-  // 5. One file contains the whole model, so loading it needs none of the code above.
+  // 5. The file contains the whole model, so loading it requires none of the code above.
   model.history = trainer.history();
   save_model("translate.weft", model);
   const Seq2SeqModel loaded = load_model<Seq2SeqModel>("translate.weft");

@@ -1,12 +1,13 @@
 // Trains a vision transformer (Dosovitskiy et al. 2021, "An Image is Worth 16x16 Words") to
-// classify handwritten digits of 8 x 8 pixels. An image consists of sixteen patches of 2 x 2
+// classify 8 x 8 images of handwritten digits. An image consists of sixteen patches of 2 x 2
 // pixels.
 //
 //   zoo_vit_digits FOLDER [OUT.weft]
 //
-// FOLDER holds optdigits.tra and optdigits.tes (E. Alpaydin, C. Kaynak, 1998): 3,823 training
-// digits by 30 people, and 1,797 test digits by 13 other people, which are used once, at the end. A
-// random tenth of the training digits, drawn with the seed, is the validation set.
+// FOLDER contains optdigits.tra and optdigits.tes (E. Alpaydin, C. Kaynak, 1998), with 3,823
+// training digits written by 30 people and 1,797 test digits written by 13 other people. The test
+// digits are used only once, at the end. A random tenth of the training digits, selected with the
+// seed, is used as the validation set.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -22,7 +23,8 @@ namespace {
 
 constexpr std::uint64_t kSeed = 1337;
 
-/// Four layers of width 64 over 4 x 4 patches; the head reads the mean of the patches.
+/// Returns a config with four layers of width 64 over 4 x 4 patches. The head reads the mean over
+/// the patches.
 VitConfig model_config() {
   VitConfig config;
   config.channels = 1;
@@ -37,7 +39,7 @@ VitConfig model_config() {
   return config;
 }
 
-/// AdamW with a cosine schedule, for about 28 epochs.
+/// Returns settings for about 28 epochs of AdamW with a cosine schedule.
 TrainSettings train_settings() {
   TrainSettings settings;
   settings.steps = 1500;
@@ -47,7 +49,7 @@ TrainSettings train_settings() {
   settings.warmup = 100;
   settings.weight_decay = 0.05;
   settings.eval_every = 300;
-  settings.eval_batches = 0;  // all of the validation images
+  settings.eval_batches = 0;  // all validation images
   settings.seed = kSeed;
   return settings;
 }
@@ -71,13 +73,13 @@ void print_image(const Tensor& image) {
 }
 
 void run(const std::string& folder, const std::string& out) {
-  // Data: pixels in [0, 1], classes "0" to "9".
+  // Data: pixels in [0, 1], with classes "0" to "9".
   const ImageData data = load_image_data(folder, {1, 8, 8}, kSeed);
   const auto [train, validation] = split(data.train, 0.1, kSeed);
   fmt::print("{} training images, {} validation images (seed {}), {} test images ({})\n",
              train.count(), validation.count(), kSeed, data.test.count(), data.about);
 
-  // Training, with slightly rotated, scaled and shifted digits as augmentation.
+  // Training, with slight rotation, scaling and shifting as augmentation.
   const ImageAugmentation augmentation{.shift = 0.5, .rotation = 8, .zoom = 0.08};
   ImageClassifier model = trainable(build_image_classifier(
       model_config(), train.classes, normalisation_of(train), augmentation, train_settings()));
@@ -92,7 +94,7 @@ void run(const std::string& folder, const std::string& out) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
 
-  // One file contains the whole model, so loading it needs none of the code above.
+  // The file contains the whole model, so loading it requires none of the code above.
   save_model(out, model);
   const ImageClassifier loaded = load_model<ImageClassifier>(out);
   Session session(*loaded.graph, loaded.store);

@@ -1,12 +1,12 @@
-// Trains word embeddings with five algorithms on the definitions of a dictionary, and compares
-// their similarities with human judgements.
+// Trains word embeddings with five algorithms on dictionary definitions, and compares the
+// similarities of the embeddings with human judgements.
 //
 //   zoo_word_vectors WORDSIM_FILE [WORDNET_FOLDER]
 //
-// WORDSIM_FILE holds WordSim-353 (pairs of words with human similarity scores; Finkelstein et al.
-// 2002), WORDNET_FOLDER the data files of WordNet (Debian package wordnet-base; by default
-// /usr/share/wordnet). The embeddings are trained on the definitions alone; the scores are used for
-// evaluation only.
+// WORDSIM_FILE is WordSim-353 (word pairs with human similarity scores; Finkelstein et al. 2002).
+// WORDNET_FOLDER contains the WordNet data files (Debian package wordnet-base; default:
+// /usr/share/wordnet). The embeddings are trained only on the definitions; the scores are used only
+// for evaluation.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@ using namespace weft;
 
 namespace {
 
-/// Reads the definitions of WordNet as a training text.
+/// Reads the WordNet definitions as a training text.
 WordText definitions(const std::string& folder) {
   WordTextBuilder builder;
   for_each_synset(folder, [&](const WordNetEntry& entry) { builder.add_sentence(entry.gloss); });

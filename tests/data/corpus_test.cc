@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_file_and_line_of_unencodable_texts) {
   TokenSetWriter writer(folder.path("set"), testing::letters());
   check_error_message<DataError>(
       [&] { tokenize(find_corpus_files(Texts({path})), testing::letters(), {}, writer); },
-      path + ", text that starts in line 2: ");
+      path + ", text starting at line 2: ");
 }
 
 BOOST_AUTO_TEST_CASE(tokenizer_training_reads_the_documents_of_all_files_in_parts) {

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(several_files_are_read_as_one_set) {
       // file.
       BOOST_TEST(TokenSet::open(folder.path("parts-00000.tok")).tokens() == one.tokens());
       check_error_message<FormatError>([&] { TokenSet::open(folder.path("parts-00001.tok")); },
-                                       "it is file 1 of its set, not 0: pass the first");
+                                       "this is file 1 of its set, not file 0: pass the first");
     }
   }
   // A set with fewer files replaces a set with more files.
@@ -127,12 +127,13 @@ BOOST_AUTO_TEST_CASE(writers_reject_invalid_data) {
   const Tokenizer tokenizer = letters();
   TokenSetWriter writer(folder.path("x"), tokenizer);
   const std::vector<std::int32_t> wrong = {26};
-  check_error_message<ArgumentError>([&] { writer.add(wrong, 1); },
-                                     "the tokenizer has 26 ids: 26 is not one of them");
+  check_error_message<ArgumentError>(
+      [&] { writer.add(wrong, 1); },
+      "the tokenizer has 26 ids, so the id 26 is outside its vocabulary");
   writer.add({}, 3);  // a document without tokens
   writer.end_document();
   check_error_message<DataError>([&] { writer.finish(); },
-                                 "there is no text to write token files from");
+                                 "there is no text to write to token files");
   BOOST_TEST(!std::filesystem::exists(folder.path("x-00000.tok")));
   check_error_message<ArgumentError>([&] { TokenSetWriter(folder.path("x"), Tokenizer()); },
                                      "cannot write token files");
@@ -163,7 +164,7 @@ BOOST_AUTO_TEST_CASE(files_of_different_sets_are_rejected) {
   std::filesystem::copy_file(folder.path("b-00001.tok"), folder.path("a-00001.tok"),
                              std::filesystem::copy_options::overwrite_existing);
   check_error_message<FormatError>([&] { TokenSet::open(folder.path("a")); },
-                                   "at byte 80: it does not follow");
+                                   "at byte 80: this file does not follow");
   std::filesystem::rename(folder.path("b-00000.tok"), folder.path("first"));
   check_error_message<FormatError>([&] { TokenSet::open(folder.path("first")); },
                                    "one of several files, but its name does not end in -00000.tok");
@@ -194,8 +195,8 @@ BOOST_AUTO_TEST_CASE(errors_for_a_different_tokenizer_name_both_tokenizers) {
   const Tokenizer other = CharacterTokenizer::from_text("abc");
   check_error_message<DataError>(
       [&] { require_tokenizer(set, other, "the model in net.weft"); },
-      "was written with a tokenizer of 26 characters (digest " + str(set.digest()) +
-          "), but the model in net.weft has one of 3 characters (digest " +
+      "has 26 characters (digest " + str(set.digest()) +
+          "), but the tokenizer of the model in net.weft has 3 characters (digest " +
           str(tokenizer_digest(other)));
 }
 
@@ -253,13 +254,13 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
   Bytes{good.substr(0, 5), folder}.check_rejected("0: not a token file");
   Bytes{"\x89weft\r\n\x1a" + good.substr(8), folder}.check_rejected("0: not a token file");
   Bytes{good.substr(0, 100), folder}.check_rejected(
-      "100: the file ends within its header of 128 bytes");
+      "100: the file ends inside its header of 128 bytes");
   with(8, 2U).check_rejected("8: the file has version 2; this program reads version 1");
   damaged([](Bytes& f) { f.put(16, 25U); }, false).check_rejected("124: the header is damaged");
-  with(12, 3U).check_rejected("12: an id has 3 bytes: must be 2 or 4");
+  with(12, 3U).check_rejected("12: the size of an id is 3 bytes, but must be 2 or 4");
   with(16, std::uint64_t{0})
-      .check_rejected("16: a vocabulary of 0 ids of 2 bytes: must be 1 to 65536");
-  with(16, std::uint64_t{65'537}).check_rejected("16: a vocabulary of 65537 ids");
+      .check_rejected("16: the vocabulary has 0 ids of 2 bytes each, but must have 1 to 65536");
+  with(16, std::uint64_t{65'537}).check_rejected("16: the vocabulary has 65537 ids");
   with(16, std::uint64_t{27})
       .check_rejected("16: the vocabulary has 27 ids, but the tokenizer in the file has");
   with(24, std::uint64_t{0}).check_rejected("24: the file has no ids");
@@ -267,7 +268,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
   with(32, std::uint64_t{0}).check_rejected("32: 0 documents with 15002 ids");
   with(32, std::uint64_t{15'003}).check_rejected("32: 15003 documents with 15002 ids");
   with(40, ~std::uint64_t{0})
-      .check_rejected("40: a text of 18446744073709551615 bytes is too long");
+      .check_rejected("40: the text is too long (18446744073709551615 bytes)");
   with(48, std::uint64_t{1} << 60).check_rejected("24: a size in the file is too large");
   with(48, std::uint64_t{4})
       .check_rejected(std::to_string(good.size()) + ": the file should have " +
@@ -276,7 +277,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
       .check_rejected("64: the digest does not match the tokenizer in the file");
   with(80, std::uint64_t{1})
       .check_rejected("80: the first file of a set must not have a previous file");
-  with(88, 7U).check_rejected("88: it is file 7 of its set, not 0");
+  with(88, 7U).check_rejected("88: this is file 7 of its set, not file 0");
   with(92, 5U).check_rejected("92: the flags 0x5 are unknown");
   with(96, -2).check_rejected("96: the end-of-text id is -2");
   with(96, 26).check_rejected("96: the end-of-text id is 26, but the vocabulary has 26 ids");

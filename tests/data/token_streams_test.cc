@@ -42,10 +42,10 @@ BOOST_AUTO_TEST_CASE(texts_that_are_too_short_and_empty_batches_are_errors) {
   BOOST_TEST(TokenStreams(iota_ids(7), 2, 3).size() == 1);
   testing::check_error<ArgumentError>(
       [] { TokenStreams(iota_ids(6), 2, 3); },
-      {"6 tokens are too few for a batch of 2 rows of 3: 7 are needed"});
+      {"6 tokens are too few for a batch of 2 rows with 3 tokens: 7 are needed"});
   testing::check_error<ArgumentError>(
       [] { TokenStreams(iota_ids(6), 0, 3); },
-      {"streams need at least 1 row and 1 token of each, not 0 and 3"});
+      {"streams need at least 1 row and 1 token per row, not 0 and 3"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -107,8 +107,8 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_is_bit_exact) {
   BOOST_TEST(read_text_file(weft.path("whole.weft")) == read_text_file(weft.path("part.weft")));
   const std::string go_on =
       "train gpt --resume " + weft.path("part.weft") + " --steps 8 --data " + weft.path("a");
-  check_error(weft(go_on + "=0.5 " + weft.path("b") + "=0.5"), 2, "trained on other data");
-  check_error(weft(go_on), 2, "trained on other data");
+  check_error(weft(go_on + "=0.5 " + weft.path("b") + "=0.5"), 2, "trained on different data");
+  check_error(weft(go_on), 2, "trained on different data");
   check_error(weft(go_on + "=0.5 " + weft.path("b")), 2, "set weights for all");
   check_error(weft(go_on + "=-1 " + weft.path("b") + "=1"), 2, "the weight of ");
   check_error(weft(go_on + " " + weft.path("text.txt")), 2,
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(token_files_written_with_another_tokenizer_are_rejected) {
                                  (std::string(command).find("--from") == std::string::npos
                                       ? ""
                                       : " --steps 2 --out " + weft.path("x.weft")));
-    check_error(outcome, 1, "was written with a tokenizer of 60 pieces (digest ");
+    check_error(outcome, 1, " has 60 pieces (digest ");
     BOOST_TEST(contains(outcome.err, " characters (digest "));
   }
 }

@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(options_round_trip_through_json_and_are_validated) {
   rejects({.gap_ratio = 0}, "gap_ratio must be in (0, 1), not 0");
   rejects(
       {.objective = DenoisingObjective::denoising, .permute_sentences = false, .infill_rate = 0},
-      "denoising without noise");
+      "the denoising options enable no noise");
   check_error_message<ArgumentError>(
       [] { (void)DenoisingOptions::from_json(R"({"objective": "t5"})"); },
       "unknown objective 't5': expected one of span-corruption, ul2, denoising, "
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(unsuitable_models_are_rejected) {
                                         Tokenizer(CharacterTokenizer::from_text("ab")), settings(),
                                         noise));
       },
-      "the tokenizer has no id for the end of a text");
+      "the tokenizer has no end-of-text id");
   Seq2SeqModel pairs = trainable(build_translator(small(noise.objective), with_mask, settings()));
   check_error_message<ArgumentError>([&] { (void)make_passages(pairs, documents()); },
                                      "was trained on text pairs");

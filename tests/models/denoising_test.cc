@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(span_corruption_masks_the_configured_fraction_and_loses_no_
                            const std::string& message) {
     BOOST_CHECK_EXCEPTION(span_corruption(given, options, 1), ArgumentError, says(message));
   };
-  rejects(text(1), {}, "a text of 1 ids has no span to hide");
+  rejects(text(1), {}, "a text with 1 ids is too short for span corruption");
   rejects(ids, {.density = 1}, "density must be in (0, 1), not 1");
   rejects(ids, {.mean_span = 0.5}, "mean_span must be at least 1, not 0.5");
   rejects(ids, {.first_sentinel = 5}, "10 spans need 11 sentinels down from first_sentinel 5");
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(the_mixture_uses_every_mode_in_the_expected_proportion) {
   BOOST_TEST(std::abs(modes[1] - 200) < 45);
   BOOST_TEST(std::abs(modes[2] - 100) < 35);
   BOOST_TEST(std::abs(modes[3] - 400) < 50);
-  BOOST_CHECK_EXCEPTION(prefix_split(text(1), 1, 1), ArgumentError, says("cannot be split"));
+  BOOST_CHECK_EXCEPTION(prefix_split(text(1), 1, 1), ArgumentError, says("too short to be split"));
 }
 
 BOOST_AUTO_TEST_CASE(bart_noise_masks_deletes_infills_permutes_and_rotates) {

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(check_finite_reports_the_operation_that_produced_the_first_
   BOOST_TEST(contains(ended.err, "step "));
   BOOST_TEST(!first_nonfinite(*load_model<LanguageModel>(model).store));
   check_error(weft(start + " --skip-nonfinite 2"), 2,
-              "--check-finite ends the run at the first NaN or infinity, --skip-nonfinite");
+              "--check-finite stops the run at the first NaN or infinity, but --skip-nonfinite");
 }
 
 BOOST_AUTO_TEST_CASE(nonfinite_steps_are_skipped_up_to_the_limit) {

@@ -58,9 +58,9 @@ BOOST_AUTO_TEST_CASE(invalid_shards_are_rejected) {
                         says_exactly("a batch of 10 rows cannot be split into 4 equal shards: the "
                                      "rows must be a multiple of 4"));
   BOOST_CHECK_EXCEPTION(BatchPart(0, 4, 4), ArgumentError,
-                        says_exactly("there is no shard 4 of 4"));
+                        says_exactly("shard 4 is outside [0, 4)"));
   BOOST_CHECK_EXCEPTION(BatchPart(0, 0, 0), ArgumentError,
-                        says_exactly("there is no shard 0 of 0"));
+                        says_exactly("shard 0 is outside [0, 0)"));
   BOOST_CHECK_EXCEPTION(BatchPart(5, 0, 4).nearly_equal_rows(3), ArgumentError,
                         says_exactly("the batch of step 5 has 3 rows, too few for 4 shards: use "
                                      "larger batches or fewer shards"));

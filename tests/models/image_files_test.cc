@@ -124,12 +124,13 @@ BOOST_AUTO_TEST_CASE(errors_for_invalid_image_tables_state_line_and_byte) {
   const auto parse = [](const std::string& text) {
     return [text] { parse_image_csv(text, "d.csv"); };
   };
-  rejects(parse(""), {"d.csv: no images, byte 0"});
+  rejects(parse(""), {"d.csv: there are no images (byte 0)"});
   rejects(parse("0,1,2,3,1\n0,1,x,3,1"), {"d.csv: expected an integer, line 2 (byte 14)"});
   rejects(parse("0,1,2,3,1\n0,1,2,1"),
           {"4 numbers, but 2 x 2 pixels and a class are 5, line 2 (byte"});
-  rejects(parse("0,1,2,1"), {"3 pixels and a class do not form a square image, line 1"});
-  rejects(parse("7"), {"0 pixels and a class do not form a square image"});
+  rejects(parse("0,1,2,1"),
+          {"3 pixels (followed or preceded by a class) do not form a square image, line 1"});
+  rejects(parse("7"), {"0 pixels (followed or preceded by a class) do not form a square image"});
   rejects(parse("0,1,2,17,1"), {"pixel 17 is not in [0, 16], line 1"});
   rejects(parse("0,1,2,3,-1"), {"class -1 is not in [0, 100000)"});
   rejects(parse("0,1,2,3,9223372036854775807"), {"class 9223372036854775807"});
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(errors_for_truncated_and_damaged_image_files_state_the_byte
   const std::size_t table = crowded.find("\xff\xc4");
   crowded[table + 5] = crowded[table + 6] = static_cast<char>(0xFF);
   rejects([&] { decode_image(crowded, 1, "a.jpg"); },
-          {"a.jpg: a Huffman table of more than 256 codes at byte"});
+          {"a.jpg: a Huffman table has more than 256 codes at byte"});
   std::string png = testing::grey_png();
   png[17] ^= 1;  // a byte of the header chunk, which begins at byte 8
   rejects([&] { decode_image(png, 1, "a.png"); },
@@ -232,7 +233,7 @@ BOOST_AUTO_TEST_CASE(dataset_layouts_are_recognised_and_split) {
   }
   folder.write("mnist/t10k-images-idx3-ubyte", images);
   rejects([&] { load_image_data(folder.path("mnist"), size, 1); },
-          {"lacks the labels of t10k-images-idx3-ubyte"});
+          {"contains no labels for t10k-images-idx3-ubyte"});
   folder.write("mnist/t10k-labels-idx1-ubyte", labels);
   ImageData data = load_image_data(folder.path("mnist"), size, 1);
   BOOST_TEST(data.train.count() == 9);
@@ -273,7 +274,8 @@ BOOST_AUTO_TEST_CASE(dataset_layouts_are_recognised_and_split) {
   BOOST_TEST(load_image_data(folder.path("parts"), size, 1).train.classes.size() == 3U);
   std::filesystem::rename(folder.path("parts/val/a"), folder.path("parts/val/aa"));
   rejects([&] { load_image_data(folder.path("parts"), size, 1); },
-          {"the classes of the test set (aa, b, c) differ from those of the training set (a, b)"});
+          {"the classes of the test set (aa, b, c) differ from the classes of the training set (a, "
+           "b)"});
 
   rejects([&] { load_image_data(folder.write("x.txt", "x"), size, 1); },
           {"x.txt: expected a folder"});

@@ -127,8 +127,9 @@ BOOST_AUTO_TEST_CASE(non_image_tensors_are_rejected) {
                         message_contains({"the scale must be positive, not 0"}));
   BOOST_CHECK_EXCEPTION(to_channels(pattern(2, 2, 2), 1), ShapeError,
                         message_contains({"cannot convert 2 channels to 1"}));
-  BOOST_CHECK_EXCEPTION(normalise_image(pattern(), {0, 0}, {1, 1}), ShapeError,
-                        message_contains({"2 means and 2 deviations for an image of 1 channels"}));
+  BOOST_CHECK_EXCEPTION(
+      normalise_image(pattern(), {0, 0}, {1, 1}), ShapeError,
+      message_contains({"2 means and 2 deviations for an image with 1 channels"}));
 }
 
 BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
@@ -244,9 +245,9 @@ BOOST_AUTO_TEST_CASE(image_sets_are_split_within_each_class) {
   BOOST_CHECK_EXCEPTION(split(set, 1, 5), ArgumentError,
                         message_contains({"the fraction to split off must be in [0, 1), not 1"}));
   BOOST_CHECK_EXCEPTION(set.slice(20, 31), ArgumentError,
-                        message_contains({"images [20, 31) of a set of 30"}));
+                        message_contains({"images [20, 31) are out of range for a set of 30"}));
   BOOST_CHECK_EXCEPTION(set.pick({30}), ArgumentError,
-                        message_contains({"image 30 of a set of 30"}));
+                        message_contains({"image 30 is out of range for a set of 30"}));
   const ChannelStatistics found = channel_statistics(set);
   BOOST_TEST(std::abs(found.mean.at(0) - 14.5) < 1e-9);
   BOOST_TEST(std::abs(found.deviation.at(0) - std::sqrt((30.0 * 30 - 1) / 12)) < 1e-9);

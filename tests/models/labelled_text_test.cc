@@ -49,7 +49,8 @@ BOOST_AUTO_TEST_CASE(unlabelled_files_are_rejected) {
   check_error_message<FormatError>(read("x\tone\nx\ttwo\n"),
                                    "needs at least two classes, but there is only one");
   check_error_message<FormatError>(read(""), "there are no lines");
-  check_error_message<FormatError>(read("a\tb\nc\td\n"), "f:1: cannot tell labels from texts");
+  check_error_message<FormatError>(read("a\tb\nc\td\n"),
+                                   "f:1: cannot distinguish labels from texts");
   check_error_message<FormatError>(read("a\tb\na\tc\n\td\n"), "f:3: the label is empty");
   check_error_message<IoError>([] { read_labelled_text(Texts{"/nowhere/f"}); }, "/nowhere/f");
   check_error_message<ArgumentError>([] { parse_choice<LabelSide>("left"); },

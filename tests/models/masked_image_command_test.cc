@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_masked_image_options) {
   fails(masked + " --mask-ratio 1", "mask_ratio must be in (0, 1), not 1");
   fails(masked + " --mask-unit 3",
         "mask_unit must divide the 4 rows and 4 columns of patches, not 3");
-  fails(masked + " --mask-ratio 0.97", "hides them all");
+  fails(masked + " --mask-ratio 0.97", "masks all");
   fails(masked + " --patch-height 4", "masked-image modelling requires square patches");
   BOOST_TEST(weft("train vit --steps 3 --stop-after 1" + masked + data + kTiny).code == 0);
   const std::string resume = " --resume " + weft.path("m.weft");

@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(errors_state_which_arguments_do_not_match) {
           "requires square patches, not patch_height 2 and patch_width 4");
   rejects([](auto&, auto&, auto& m) { m.mask_unit = 2; },
           "mask_unit must divide the 3 rows and 4 columns of patches, not 2");
-  rejects([](auto&, auto&, auto& m) { m.mask_ratio = 0.99; }, "hides them all");
+  rejects([](auto&, auto&, auto& m) { m.mask_ratio = 0.99; }, "masks all");
   rejects([](auto&, auto& n, auto&) { n.mean.push_back(0); },
           "3 means and 2 deviations do not match images with 2 channels");
 

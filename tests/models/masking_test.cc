@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(pairs_are_joined_and_the_longer_segment_is_truncated) {
       [] {
         SentencePairs({{{1}}, {{2}, {}}}, PairTask::sentence_order, 2);
       },
-      "a document of at least two sentences: there are 2 documents");
+      "a document with at least two sentences: there are 2 documents");
   check_error_message<ArgumentError>(
       [] {
         SentencePairs({{{1}, {2}}, {{}}}, PairTask::next_sentence, 2);
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(rows_are_padded_to_a_multiple_of_the_granularity) {
   // Rows are never padded beyond the context of the model.
   BOOST_TEST((pad_rows(rows, 0, 16, 11).ids.sizes() == Sizes{2, 11}));
   check_error_message<ArgumentError>([] { with_ends(Ids{9}, 4, 5, 1); },
-                                     "need a context of at least 2, not 1");
+                                     "need a context of at least 2 tokens, not 1");
   check_error_message<ArgumentError>([] { pad_rows(std::vector<Ids>{}, 0); },
                                      "at least one row that is not empty");
 }

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(errors_explain_why_no_passage_can_be_formed) {
         Passages(Documents{{{1, 2}}, {{3}}}, 8, 2);
       },
       "no passage of up to 8 tokens has at least 2 sentences and 2 tokens: there are 2 documents "
-      "of 3 tokens in total");
+      "with 3 tokens in total");
   check_error_message<ArgumentError>([] { Passages(Documents{}, 8); }, "there are 0 documents");
 }
 

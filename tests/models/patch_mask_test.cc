@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_masking_options) {
   fails({.mask_unit = 3}, "mask_unit must divide the 4 rows and 6 columns of patches, not 3");
   fails({.mask_unit = 4}, "mask_unit must divide the 4 rows and 6 columns of patches, not 4");
   fails({.mask_ratio = 0.9, .mask_unit = 2},
-        "mask_ratio 0.9 of 6 units of 2 x 2 patches (mask_unit 2) hides them all");
+        "mask_ratio 0.9 masks all 6 units of 2 x 2 patches (mask_unit 2)");
 }
 
 BOOST_AUTO_TEST_CASE(masking_options_round_trip_through_json) {

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_pretraining_options) {
   fails(resume + " --task rtd", "--task rtd cannot be given with --resume");
   fails(resume + " --whole-words", "--whole-words cannot be given with --resume");
   fails(resume + " --vocab 60",
-        "--vocab cannot be given with --resume: its value is the one in the file");
+        "--vocab cannot be given with --resume: its value is loaded from the file");
 }
 
 }  // namespace

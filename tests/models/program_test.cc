@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_trainable_model_can_be_converted_for_inference) {
   check_error(weft("train gpt --resume " + small + text), 2,
               "cannot be trained: it was converted for inference");
   check_error(weft("convert " + small + " --out " + model + " --inference"), 1,
-              "is a trainable model, and would be replaced by one that cannot");
+              "is a trainable model and would be replaced by one that cannot");
   BOOST_TEST(weft("convert " + small + " --out " + model + " --inference --force").code == 0);
   check_error(weft("convert " + weft.path("") + " --out " + small + " --inference"), 2,
               "--inference is for .weft files");

@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
   check_error(
       weft(quantize + " --text " + weft.path("documents")), 2,
       "m.weft contains a text classifier: evaluate it with --data or --test, not with --text");
-  check_error(weft(quantize + " --caches bf16"), 2, "has no caches for keys and values");
+  check_error(weft(quantize + " --caches bf16"), 2, "has no key/value caches");
   weft.write("others", "a\tone\nb\ttwo\na\tthree\n");
   check_error(weft(quantize + " --data " + weft.path("others")), 1,
               "the model has the classes ham, spam, but the data have a, b");

@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(generate_applies_or_rejects_every_option) {
     check_error(outcome(arguments), 2, message);
   };
   rejects(gpt + "--greedy --temperature 2", "--greedy does not sample");
-  rejects(gpt + "--greedy --beams 2", "--greedy is a search with one beam");
+  rejects(gpt + "--greedy --beams 2", "--greedy searches with a single beam");
   rejects(gpt + "--beams 2 --top-k 4", "--beams does not sample");
   rejects(gpt + "--seed 4", "--seed is only for sampling: add --sample");
   rejects(gpt + "--length-penalty 2", "are only for beam search: add --beams");

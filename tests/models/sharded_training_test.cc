@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(invalid_shards_are_rejected) {
       "a batch of 6 rows cannot be split into 4 equal shards: the rows must be a multiple of 4");
   trained(weft, "m.weft", "--shards 2 --stop-after 1");
   check_error(weft.train("--shards 4 --resume " + weft.path("m.weft")), 2,
-              "--shards cannot be given with --resume: the training step is the one in the file");
+              "--shards cannot be given with --resume: the training step is loaded from the file");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

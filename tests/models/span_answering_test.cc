@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(errors_for_invalid_files_state_the_position) {
                                    at + " lacks 'question'");
   check_error_message<FormatError>(
       read(squad("in York", json::array({question("x7", json::array())}))),
-      at + " (id 'x7') has no answers, but is not is_impossible");
+      at + " (id 'x7') has no answers, but is not marked is_impossible");
   json both = question("x7", json::array({answer_at("York", 3)}));
   both["is_impossible"] = true;
   check_error_message<FormatError>(read(squad("in York", json::array({both}))),

@@ -109,16 +109,15 @@ BOOST_AUTO_TEST_CASE(invalid_scored_lines_are_rejected) {
   const auto read = [&](const std::string& text) {
     return [&files, text] { read_scored_pairs(Texts{files.write("f", text)}); };
   };
-  check_error_message<FormatError>(
-      read("1\ta\tb\n2\n"),
-      "f:2: expected a score and two texts separated by tabs, as in the "
-      "previous lines, not a line of 1 columns");
+  check_error_message<FormatError>(read("1\ta\tb\n2\n"),
+                                   "f:2: expected a score and two texts separated by tabs, as in "
+                                   "the previous lines, not a line with 1 columns");
   check_error_message<FormatError>(
       read("1\ta\n\n2\tb\tc\n"),
       "f:3: expected a score and a text separated by a tab, as in the previous lines");
   check_error_message<FormatError>(
       read("1\ta\tb\tc\n"),
-      "f:1: expected a score and one or two texts separated by tabs, not a line of 4 columns");
+      "f:1: expected a score and one or two texts separated by tabs, not a line with 4 columns");
   check_error_message<FormatError>(read("score\ta\tb\n"), "f:1: the score must be a finite number");
   check_error_message<FormatError>(read("nan\ta\tb\n"), "f:1: the score must be a finite number");
   check_error_message<FormatError>(read("1e31\ta\tb\n"), "f:1: the score must be a finite number");

@@ -88,13 +88,13 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_saved_and_reported) {
   const std::string late = weft.path("late.weft");
   BOOST_TEST(weft(start + " --out " + other + " --stop-after 22").code == 0);
   const Outcome missed = weft("train gpt --resume " + other + text + " --best " + late);
-  BOOST_TEST(
-      contains(missed.out, "not saved in " + late + ", which is written at the next lower loss"));
+  BOOST_TEST(contains(
+      missed.out, "not saved in " + late + ", which will be written when the loss is next lower"));
   BOOST_TEST(contains(missed.out, "before the run was resumed: that model is not in " + late));
   BOOST_TEST(!std::filesystem::exists(late));
   // A run that was stopped before the first evaluation has no best model.
   BOOST_TEST(contains(weft(start + " --out " + other + " --best " + late + " --stop-after 2").out,
-                      late + " was not written: there was no evaluation yet"));
+                      late + " was not written: there has been no evaluation yet"));
 }
 
 BOOST_AUTO_TEST_CASE(a_note_explains_that_evaluations_over_different_batches_are_not_compared) {
@@ -107,11 +107,12 @@ BOOST_AUTO_TEST_CASE(a_note_explains_that_evaluations_over_different_batches_are
   const std::string resume = "train gpt --resume " + model + text + " --eval-batches 0";
   check_error(weft(resume + " --best " + best), 2,
               "best.weft would be replaced without a comparison: the earlier evaluations of this "
-              "run are not over the whole split; name another file");
+              "run did not use the whole split; name another file");
   const Outcome other = weft(resume + " --best " + next);
   BOOST_TEST(other.code == 0);
   BOOST_TEST(contains(
-      other.out, "compared  only evaluations over the whole split; the earlier ones do not count"));
+      other.out,
+      "compared  only evaluations over the whole split; the earlier evaluations do not count"));
   BOOST_TEST(contains(other.out, "best so far: step 15"));
   BOOST_TEST(contains(line_with(other.out, "best      step "), "over the whole split: " + next));
 }

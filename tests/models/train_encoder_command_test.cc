@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(train_encoder_errors_are_one_line) {
         "no parameter matches 'decoder.*'");
   fails("classify", sms + out + " --label first --from /nowhere.weft", 1, "/nowhere.weft");
   fails("classify", sms + out + kSmall + " --from /nowhere.weft", 2,
-        "--vocab cannot be given with --from: its tokenizer is used");
+        "--vocab cannot be given with --from, because the tokenizer of that model is used");
   fails("classify", sms + out + " --new 'pooler.*'", 2, "--reinit needs --from");
   fails("classify", sms + out + " --validation-fraction 0.2", 2,
         "--validation-fraction is for pre-training: use --test-fraction and --held-out");

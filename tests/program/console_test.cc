@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_log_is_replaced_only_if_a_training_run_starts) {
                       "--best needs held-out data");
   weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
   weft.check_rejected("train gpt --resume l.weft --text other.txt --log l.jsonl",
-                      "trained on other data");
+                      "trained on different data");
   // If a killed run leaves an incomplete last line, the next entry starts on a new line.
   const std::string log = weft.read("l.jsonl"), cut = log.substr(0, log.size() - 10);
   weft.write("l.jsonl", cut);

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_only_once_and_only_into_their_base_mode
   // Train a different model with the same sizes.
   weft.run(weft.base("train gpt") + " --seed 7 --out other.weft");
   weft.check_rejected("merge other.weft --adapters tuned.lora.safetensors --out merged.weft",
-                      "were trained on other weights than those of other.weft");
+                      "were not trained on the weights in other.weft");
   LoraAdapters adapters = load_lora(weft.path("tuned.lora.safetensors"));
   BOOST_TEST(!adapters.base.empty());
   const double scale = adapters.scale;
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(adapters_are_merged_only_once_and_only_into_their_base_mode
   save_lora(weft.path("old.safetensors"), adapters);
   const Outcome old = weft(merge + "old.safetensors");
   BOOST_TEST(old.code == 0);
-  BOOST_TEST(contains(old.out, "does not name the model that it was trained on"));
+  BOOST_TEST(contains(old.out, "does not specify which model it was trained on"));
   for (const char* name : {"other.weft", "other.svg", "negative.safetensors", "nan.safetensors",
                            "merged.weft", "old.safetensors", "large.safetensors"})
     fs::remove(weft.path(name));
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(options_without_effect_are_rejected) {
       "--architecture is for folders");
   check_usage_error("embed folder film --json --top 3", "--top needs --similar");
   check_usage_error("embed folder --json --similar -", "stdin is already read for --similar");
-  check_usage_error("tag folder film --spans --json", "--json prints the spans");
+  check_usage_error("tag folder film --spans --json", "--json already prints the spans");
   check_usage_error("translate pairs.weft 'the ships' --length-penalty 2",
                     "length_penalty applies only to beam search");
   check_usage_error("data tokenize --tokenizer tok.json --out set --field body text.txt",

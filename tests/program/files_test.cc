@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(file_types_are_not_recognised_by_ambiguous_prefixes) {
 
 BOOST_AUTO_TEST_CASE(a_trainable_model_is_not_overwritten_by_an_untrainable_one) {
   const CommandFiles& weft = files();
-  const std::string wanted = "is a trainable model, and would be replaced by one that";
+  const std::string wanted = "is a trainable model and would be replaced by one that";
   fs::copy_file(weft.path("tuned.weft"), weft.path("precious.weft"));
   fs::copy_file(weft.path("tuned.weft"), weft.path("new.ema.weft"));
   weft.run("train gpt --from gpt.weft --lora-rank 2 --steps 2 --text text.txt --out t.weft");
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_requires_the_same_data) {
   weft.write("copy.txt", weft.read("text.txt"));
   weft.write("other.txt", weft.read("text.txt") + weft.read("text.txt"));
   weft.check_rejected("train gpt --resume run.weft --text other.txt",
-                      "the run in run.weft was trained on other data than those given");
+                      "the run in run.weft was trained on different data");
   weft.run("train gpt --resume run.weft --text copy.txt");
   for (const char* name : {"run.weft", "run.svg", "copy.txt", "other.txt"})
     fs::remove(weft.path(name));

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_required_memory,
   };
   const std::string gpt = weft.base("train gpt") + " --out new.weft";
   check_memory_error(with(with(gpt, "--width", "65536"), "--layers", "4"),
-                     "training a model of 206.16G parameters needs 3072.05 GiB");
+                     "training a model with 206.16G parameters needs 3072.05 GiB");
   check_memory_error(with(gpt, "--batch", "1000000"), "a training step needs ");
   check_memory_error("bench gemm --m 100000 --n 100000 --k 100000",
                      "this product needs 111.76 GiB");
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_required_memory,
   }());
   check_memory_error(
       "vectors train --text sentences.txt --model lsa --matrix tf-idf --width 1000 --out new.txt",
-      "training vectors of 2 words needs 29.80 GiB");
+      "training vectors for 2 words needs 29.80 GiB");
   weft.run("train seq2seq --out translator.weft" +
            weft.base("train seq2seq").substr(std::string("train seq2seq").size()));
   std::string line, texts;

@@ -103,9 +103,10 @@ BOOST_AUTO_TEST_CASE(a_full_context_is_reported) {
   Chat forgetful(path, {"--room", "20", "--tokens", "5", "--when-full", "forget"});
   shown.clear();
   for (int i = 0; i < 9 && !contains(shown, "full"); ++i) shown = forgetful.say("hello");
-  BOOST_TEST(contains(shown,
-                      "(the context was full: forgot the oldest 2 messages)\r\n(the answer reached "
-                      "the maximum length)\r\n> "));
+  BOOST_TEST(
+      contains(shown,
+               "(the context was full: dropped the oldest 2 messages)\r\n(the answer reached "
+               "the maximum length)\r\n> "));
 }
 
 BOOST_AUTO_TEST_CASE(ctrl_c_with_piped_input_exits_with_code_130) {

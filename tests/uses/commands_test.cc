@@ -121,7 +121,8 @@ BOOST_AUTO_TEST_CASE(embed_writes_vectors_and_ranks_lines_by_similarity) {
   BOOST_TEST(found[0]["similar"][0]["line"] == 2);
   const auto raw = lines(weft("embed " + folder.path() + " bob --json --no-normalise --pool cls"));
   BOOST_TEST(raw[0]["vector"].size() == 16U);
-  check_error(weft("embed " + folder.path() + " bob"), 2, "there is no output: give --out FILE");
+  check_error(weft("embed " + folder.path() + " bob"), 2,
+              "no output was requested: give --out FILE");
   check_error(weft("embed " + folder.path() + " bob --out v.txt"), 2,
               "--out v.txt: the extension must be .npy or .safetensors");
 }

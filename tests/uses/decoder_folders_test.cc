@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_completely_or_not_at_all) {
   fs::create_directory(weft.path("own"));
   fs::copy_file(file, weft.path("own/m.weft"));
   check_error(weft("convert " + weft.path("own/m.weft") + " --out " + weft.path("own")), 2,
-              "would replace the folder of model ");
+              "would replace the folder that contains model ");
   check_error(weft("convert " + folder.path() + " --out " + folder.path() + "/"), 2,
               "would replace model ");
   check_error(weft("convert " + folder.path() + " --out " + folder.path("inside/")), 2,

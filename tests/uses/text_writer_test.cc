@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(generate_accepts_model_folders) {
       succeeds(weft("generate " + bart.path() + " --json --prompt 'he marched them up'"));
   BOOST_TEST(testing::Json::parse(summary.out).contains("score"));
   check_error(weft("generate " + bart.path()), 2, "give --prompt");
-  check_error(weft(command + " --json --ids --prompt a"), 2, "--json prints the ids");
+  check_error(weft(command + " --json --ids --prompt a"), 2, "--json already prints the ids");
   std::filesystem::remove(gpt2.path("tokenizer.json"));
   check_error(weft(command + " --prompt a"), 2, gpt2.path() + " has no tokenizer");
 }

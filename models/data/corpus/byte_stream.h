@@ -1,4 +1,4 @@
-// Reads the bytes of a file, decompressed if it is compressed.
+// Reads the bytes of a file and decompresses them if necessary.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace WEFT_API weft {
 
-/// Reads a file that is plain or compressed with gzip or zstd. The format is detected by the first
-/// bytes, not by the name. Memory does not depend on the size of the contents. Throws IoError as
-/// InputFile does, and FormatError with the byte offset in the compressed file if it is damaged or
-/// truncated.
+/// Reads a file that is plain or compressed with gzip or zstd. The format is detected from the
+/// first bytes, not from the name. Memory usage does not depend on the size of the contents. Throws
+/// the same errors as InputFile. Throws FormatError with the byte offset in the compressed file if
+/// the file is damaged or truncated.
 class ByteStream {
  public:
   explicit ByteStream(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
-  /// Reads at least 1 and at most `most` bytes and returns their number; 0 at the end.
+  /// Reads at least 1 and at most `most` bytes and returns their number. Returns 0 at the end.
   std::size_t read(char* to, std::size_t most);
   /// The number of bytes read from the file so far, in compressed form if the file is compressed.
   std::uint64_t bytes_read() const { return read_; }
@@ -35,7 +35,7 @@ class ByteStream {
   InputFile file_;
   std::uint64_t read_ = 0;
   std::string block_;     // bytes read from the file, before decompression
-  std::size_t used_ = 0;  // bytes of block_ consumed
+  std::size_t used_ = 0;  // consumed bytes of block_
   std::unique_ptr<Decompressor> decompressor_;
 };
 

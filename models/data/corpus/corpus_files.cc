@@ -21,7 +21,8 @@ constexpr std::string_view kFormats[] = {"text", "jsonl"};
 constexpr std::array<std::string_view, 3> kTextEndings = {".txt", ".text", ".md"};
 constexpr std::array<std::string_view, 2> kJsonEndings = {".jsonl", ".ndjson"};
 
-/// Returns the format by the file extension, ignoring .gz and .zst; nothing for other extensions.
+/// Returns the format according to the file extension, ignoring .gz and .zst. Returns std::nullopt
+/// for unknown extensions.
 std::optional<CorpusFormat> format_of(fs::path path) {
   if (path.extension() == ".gz" || path.extension() == ".zst") path.replace_extension();
   const auto ends = [&](const auto& endings) {

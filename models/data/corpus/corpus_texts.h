@@ -12,7 +12,8 @@
 namespace WEFT_API weft {
 
 /// Iterates over the documents of all files. Long documents are split into parts at word
-/// boundaries, see DocumentPiece. next() throws as open_corpus_file() and DocumentReader::next().
+/// boundaries, see DocumentPiece. next() throws the same errors as open_corpus_file() and
+/// DocumentReader::next().
 class CorpusTexts final : public TextSource {
  public:
   explicit CorpusTexts(std::vector<CorpusFile> files, CorpusOptions options = {})
@@ -23,7 +24,7 @@ class CorpusTexts final : public TextSource {
   std::vector<CorpusFile> files_;
   CorpusOptions options_;
   std::size_t opened_ = 0;
-  /// The reader of the last opened file; null after its end.
+  /// The reader for the last opened file; null after the end of the file.
   std::unique_ptr<DocumentReader> reader_;
   DocumentPiece piece_;
 };

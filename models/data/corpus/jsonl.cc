@@ -17,15 +17,15 @@ namespace {
 
 using nlohmann::json;
 
-/// Extracts one field of an object during parsing, without storing the others.
+/// Extracts one field of an object during parsing, without storing the other fields.
 class FieldExtractor final : public nlohmann::json_sax<json> {
  public:
   explicit FieldExtractor(const JsonlOptions& options) : options_(options) {}
 
   std::string text;
   bool found = false;
-  std::string error;   // the reason if parsing failed
-  std::size_t at = 0;  // byte offset of the error, if placed
+  std::string error;   // the error message if parsing failed
+  std::size_t at = 0;  // byte offset of the error; valid if `placed` is true
   bool placed = false;
   std::string others;  // names of the other fields
 

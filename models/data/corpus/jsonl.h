@@ -1,4 +1,5 @@
-// Reads JSON lines: files with one JSON object per line, the usual format of published corpora.
+// Reads JSON Lines files, which contain one JSON object per line and are the usual format of
+// published corpora.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +11,17 @@
 namespace WEFT_API weft {
 
 struct JsonlOptions {
-  std::string field = "text";  // the field of each object that contains the document, a string
-  /// Maximum size of a line, which is held in memory as a whole.
+  std::string field = "text";  // the field that contains the document as a string
+  /// Maximum size of a line. Lines are held in memory as a whole.
   std::size_t most_line_bytes = std::size_t{64} << 20;
-  int most_depth = 64;  // maximum nesting of the values of other fields
+  int most_depth = 64;  // maximum nesting depth of the values of other fields
 };
 
-/// Reads the texts of a file, plain or compressed (see ByteStream), one document per object. Empty
-/// texts are skipped. Reading is strict. Throws FormatError with file, line and byte offset for a
-/// line that is not an object (including an empty line), lacks the field, has it twice or with a
-/// value that is not a string, or exceeds the nesting or size in `options`, and for text that is
-/// not UTF-8.
+/// Reads the texts in a plain or compressed file (see ByteStream). Each object is one document.
+/// Empty texts are skipped. Reading is strict. Throws FormatError with file, line and byte offset
+/// if a line is not an object (including an empty line), if the field is missing, occurs twice or
+/// is not a string, if a line exceeds the nesting depth or size in `options`, or if the text is not
+/// UTF-8.
 std::unique_ptr<DocumentReader> read_jsonl_documents(const std::string& path,
                                                      const JsonlOptions& options = {});
 

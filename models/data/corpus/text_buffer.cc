@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 18;
-constexpr std::size_t kLongestMark = 4;  // bytes of the longest byte-order mark
+constexpr std::size_t kLongestMark = 4;  // size in bytes of the longest byte-order mark
 
 }  // namespace
 

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Text that is tokenized at a time: enough for many threads.
+// Amount of text that is tokenized at a time, which is enough for many threads.
 constexpr std::size_t kBatchBytes = std::size_t{1} << 24;
 constexpr std::size_t kBatchPieces = std::size_t{1} << 16;
 
@@ -30,7 +30,7 @@ class Tokenizing {
   Tokenizing(const Tokenizer& tokenizer, const TokenizeOptions& options, TokenSetWriter& writer)
       : tokenizer_(tokenizer), options_(options), writer_(writer), workers_({options.threads}) {}
 
-  /// Calls `on_batch` after each batch.
+  /// Tokenizes a file. Calls `on_batch` after each batch.
   void file(const CorpusFile& file, const std::function<void(std::uint64_t bytes_read)>& on_batch) {
     const std::unique_ptr<DocumentReader> reader = open_corpus_file(file, options_.corpus);
     DocumentPiece piece;
@@ -69,8 +69,7 @@ class Tokenizing {
     try {
       std::rethrow_exception(job.error);
     } catch (const Error& e) {
-      e.rethrow_as(
-          fmt::format("{}, text that starts in line {}: {}", path, job.piece.line, e.what()));
+      e.rethrow_as(fmt::format("{}, text starting at line {}: {}", path, job.piece.line, e.what()));
     }
   }
 

@@ -9,19 +9,19 @@
 namespace WEFT_API weft {
 
 /// Rows "[CLS] document [SEP] next document [SEP] ..." that fill the model's context without
-/// padding, as PackedTexts builds them from texts. End-of-text ids are left out. A long document
-/// fills several rows. Immutable and thread-safe.
+/// padding, like the rows that PackedTexts builds from texts. End-of-text ids are omitted. A long
+/// document fills several rows. Immutable and thread-safe.
 class PackedTokens {
  public:
-  /// All sources must have the same tokenizer. Throws DataError if no source has ids, ArgumentError
-  /// for a context below 3 and for a tokenizer without [CLS] or [SEP].
+  /// All sources must have the same tokenizer. Throws DataError if no source has ids. Throws
+  /// ArgumentError if `context` is below 3 or the tokenizer has no [CLS] or [SEP].
   PackedTokens(std::vector<TokenSetPart> sources, std::int64_t context);
 
   std::int64_t tokens() const { return sources_.tokens(); }
   std::int64_t documents() const { return sources_.documents(); }
-  /// Returns the row of a random id, a function of the arguments. The row begins at the start of
-  /// the id's document, or, in a document longer than a row, at the start of the row-sized part
-  /// that contains the id.
+  /// Selects a random id and returns the row for it. The result is a function of the arguments. The
+  /// row begins at the start of the document that contains the id. If this document is longer than
+  /// a row, the row begins at the start of the row-sized part that contains the id.
   std::vector<std::int32_t> random(std::uint64_t seed, std::int64_t step, std::int64_t row) const;
   /// The number of consecutive rows that together contain nearly every id once.
   std::int64_t rows() const { return ends_.back(); }

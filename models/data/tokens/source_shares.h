@@ -10,8 +10,8 @@
 
 namespace WEFT_API weft {
 
-/// Maps a uniform number in [0, 1) to the index of a source, with probabilities proportional to the
-/// weights.
+/// Maps a uniform random number in [0, 1) to the index of a source. The probabilities are
+/// proportional to the weights.
 class SourceShares {
  public:
   SourceShares() = default;

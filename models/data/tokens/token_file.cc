@@ -38,7 +38,7 @@ TokenizerDigest digest_of(std::string_view type, std::string_view bytes) {
   return digest;
 }
 
-/// Returns the index of the first of `count` ids that is not below `vocab`, or `count`.
+/// Returns the index of the first of `count` ids that is not below `vocab`, or `count` if all are.
 template <class Id>
 std::size_t first_outside(const std::byte* ids, std::size_t count, std::uint64_t vocab) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -92,7 +92,7 @@ void TokenFile::read_header() {
       std::memcmp(file_->data(), Header::kMagic.data(), Header::kMagic.size()) != 0)
     fail(0, "not a token file: it does not start with the magic number");
   if (size < kHeader)
-    fail(size, fmt::format("the file ends within its header of {} bytes", kHeader));
+    fail(size, fmt::format("the file ends inside its header of {} bytes", kHeader));
   std::memcpy(&header_, file_->data(), kHeader);
   const Header& h = header_;
   if (h.version != Header::kVersion) {
@@ -103,11 +103,13 @@ void TokenFile::read_header() {
   if (h.crc != crc32c(file_->data(), offsetof(Header, crc)))
     fail(offsetof(Header, crc), "the header is damaged: its checksum does not match");
   if (h.id_bytes != 2 && h.id_bytes != 4)
-    fail(offsetof(Header, id_bytes), fmt::format("an id has {} bytes: must be 2 or 4", h.id_bytes));
+    fail(offsetof(Header, id_bytes),
+         fmt::format("the size of an id is {} bytes, but must be 2 or 4", h.id_bytes));
   const std::uint64_t most = h.id_bytes == 2 ? std::uint64_t{1} << 16 : kMaxVocab;
   if (h.vocab == 0 || h.vocab > most) {
-    fail(offsetof(Header, vocab), fmt::format("a vocabulary of {} ids of {} bytes: must be 1 to {}",
-                                              h.vocab, h.id_bytes, most));
+    fail(offsetof(Header, vocab),
+         fmt::format("the vocabulary has {} ids of {} bytes each, but must have 1 to {}", h.vocab,
+                     h.id_bytes, most));
   }
   if (h.tokens == 0) fail(offsetof(Header, tokens), "the file has no ids");
   if (h.documents == 0 || h.documents > h.tokens) {
@@ -116,7 +118,7 @@ void TokenFile::read_header() {
                      h.tokens));
   }
   if (h.bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-    fail(offsetof(Header, bytes), fmt::format("a text of {} bytes is too long", h.bytes));
+    fail(offsetof(Header, bytes), fmt::format("the text is too long ({} bytes)", h.bytes));
   if (h.number == 0 && h.before != 0)
     fail(offsetof(Header, before), "the first file of a set must not have a previous file");
   if (h.flags > Header::kLast)
@@ -150,7 +152,7 @@ void TokenFile::lay_out() {
   }
   if (end != size) {
     fail(std::min(end, size),
-         fmt::format("the file should have {} bytes according to its header, but has {}{}", end,
+         fmt::format("according to its header, the file should have {} bytes, but it has {}{}", end,
                      size, size < end ? ": it is truncated" : ""));
   }
   const std::byte* data = file_->data();
@@ -163,7 +165,7 @@ void TokenFile::lay_out() {
       read_number<std::uint32_t>(data + tokenizer_at_) >
           h.tokenizer_bytes - sizeof(std::uint32_t)) {
     fail(tokenizer_at_,
-         fmt::format("the tokenizer section of {} bytes is too small for the type of the tokenizer",
+         fmt::format("the tokenizer section of {} bytes is too small for the tokenizer type",
                      h.tokenizer_bytes));
   }
 }
@@ -179,13 +181,14 @@ void TokenFile::check_documents() const {
     const TokenPlace end = entry(documents_at_, i);
     const std::uint64_t at = documents_at_ + static_cast<std::uint64_t>(i) * kEntry;
     if (end.token <= before.token || end.token > tokens()) {
-      fail(at, fmt::format("document {} ends after {} ids, the previous one after {} of {}", i,
-                           end.token, before.token, tokens()));
+      fail(at, fmt::format(
+                   "document {} ends after {} ids, but the previous document ends after {} of {}",
+                   i, end.token, before.token, tokens()));
     }
     if (end.byte < before.byte || end.byte > bytes()) {
-      fail(at + sizeof(std::int64_t),
-           fmt::format("document {} ends after {} bytes of text, the previous one after {} of {}",
-                       i, end.byte, before.byte, bytes()));
+      fail(at + sizeof(std::int64_t), fmt::format("document {} ends after {} bytes of text, but "
+                                                  "the previous document ends after {} of {}",
+                                                  i, end.byte, before.byte, bytes()));
     }
     before = end;
   }
@@ -203,7 +206,7 @@ void TokenFile::check_marks() const {
     const TokenPlace mark = entry(marks_at_, i);
     const std::uint64_t at = marks_at_ + static_cast<std::uint64_t>(i) * kEntry;
     if (mark.token <= before.token || mark.token >= tokens()) {
-      fail(at, fmt::format("mark {} is after {} ids, the previous one after {} of {}", i,
+      fail(at, fmt::format("mark {} is after {} ids, but the previous mark is after {} of {}", i,
                            mark.token, before.token, tokens()));
     }
     while (document_end(document).token <= mark.token) ++document;
@@ -224,9 +227,9 @@ TokenPlace TokenFile::document_end(std::int64_t i) const {
 }
 
 TokenPlace TokenFile::last_place(std::int64_t byte) const {
-  // Returns the last entry of a table with at most `byte` bytes before it.
+  // Returns the last table entry with at most `byte` bytes before it.
   const auto last_of = [&](std::uint64_t table, std::int64_t count) {
-    std::int64_t low = 0, high = count;  // entries before `low` qualify
+    std::int64_t low = 0, high = count;  // all entries before `low` qualify
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
       if (entry(table, middle).byte <= byte) {

@@ -40,7 +40,7 @@ TokenIds TokenPassages::read(const TokenSetPart& source, std::int64_t place) con
 }
 
 std::vector<TokenIds> TokenPassages::passage(const TokenSetPart& source, std::int64_t place) const {
-  // A passage near the end starts earlier, so that it has full length, or at least 2 ids.
+  // A passage near the end starts earlier so that it has full length, or at least 2 ids.
   place = std::min(place, std::max(source.begin, source.end() - tokens_));
   TokenIds ids = read(source, place);
   while (ids.size() < 2) ids = read(source, --place);

@@ -9,13 +9,13 @@
 
 namespace WEFT_API weft {
 
-/// Passages of one sentence each, as in the training data of T5 (Raffel et al. 2020): the documents
-/// are concatenated without their end-of-text ids and split wherever a passage is full.
+/// Passages with one sentence each, as in the training data of T5 (Raffel et al. 2020). The
+/// documents are concatenated without their end-of-text ids and split whenever a passage is full.
 class TokenPassages final : public PassageSource {
  public:
-  /// `tokens`: the number of ids of a passage, at least 2. The last passages of a source may have
-  /// fewer. Throws ArgumentError if `tokens` is below 2, DataError if a source has fewer than 2
-  /// ids, not counting end-of-text ids.
+  /// `tokens` is the number of ids per passage, at least 2. The last passages of a source may have
+  /// fewer ids. Throws ArgumentError if `tokens` is below 2. Throws DataError if a source has fewer
+  /// than 2 ids, not counting end-of-text ids.
   TokenPassages(std::vector<TokenSetPart> sources, std::int64_t tokens);
 
   std::int64_t documents() const override { return sources_.documents(); }
@@ -26,7 +26,7 @@ class TokenPassages final : public PassageSource {
   std::vector<TokenIds> random(Rng& rng) const override;
 
  private:
-  /// Reads up to `tokens_` ids from `place`, without end-of-text ids.
+  /// Reads up to `tokens_` ids from position `place` on, without end-of-text ids.
   TokenIds read(const TokenSetPart& source, std::int64_t place) const;
   std::vector<TokenIds> passage(const TokenSetPart& source, std::int64_t place) const;
 

@@ -1,4 +1,4 @@
-// Sequences of ids in memory or in token files.
+// Interface for sequences of ids in memory or in token files.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class TokenSequence {
  public:
   virtual ~TokenSequence() = default;
   virtual std::int64_t size() const = 0;
-  /// Reads the ids from position `begin` into `ids`. The range must lie within the sequence.
+  /// Reads the ids from position `begin` on into `ids`. The range must be within the sequence.
   virtual void read(std::int64_t begin, std::span<std::int32_t> ids) const = 0;
 };
 
@@ -50,10 +50,10 @@ class TokensInFiles final : public TokenSequence {
 struct TokenPart {
   std::shared_ptr<const TokenSequence> ids;
   std::int64_t begin = 0, size = 0;
-  /// The name of its source for messages; "" if there is only one source.
+  /// The name of the source for messages; "" if there is only one source.
   std::string name = {};
 
-  /// Reads the ids from position `from` of the part into `to`.
+  /// Reads the ids from position `from` (relative to the part) on into `to`.
   void read(std::int64_t from, std::span<std::int32_t> to) const { ids->read(begin + from, to); }
 };
 

@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFirstEnding = "-00000.tok";
 
-/// Returns "corpus" for "corpus-00000.tok" and for "corpus" itself; empty for the name of any other
-/// file.
+/// Returns "corpus" for "corpus-00000.tok" and for "corpus" itself. Returns an empty string for the
+/// name of any other file.
 std::string prefix_of(const std::string& path) {
   std::error_code error;
   if (path.ends_with(kFirstEnding)) return path.substr(0, path.size() - kFirstEnding.size());
@@ -71,20 +71,19 @@ TokenSet TokenSet::open(const std::string& path) {
     const TokenFileHeader& h = file->header();
     if (h.number != static_cast<std::uint64_t>(number)) {
       throw FormatError(
-          fmt::format("\"{}\" at byte {}: it is file {} of its set, not {}{}", name,
+          fmt::format("\"{}\" at byte {}: this is file {} of its set, not file {}{}", name,
                       offsetof(TokenFileHeader, number), h.number, number,
                       number == 0 ? ": pass the first file, or the common prefix" : ""));
     }
     if (h.before != before) {
       throw FormatError(
-          fmt::format("\"{}\" at byte {}: it does not follow \"{}\": it was written after "
-                      "another file",
-                      name, offsetof(TokenFileHeader, before), set.files_.back()->path()));
+          fmt::format("\"{}\" at byte {}: this file does not follow \"{}\", but another file", name,
+                      offsetof(TokenFileHeader, before), set.files_.back()->path()));
     }
     if (number > 0 && (h.digest != set.digest() || h.end_id != set.end_id())) {
-      throw FormatError(fmt::format("\"{}\" at byte {}: its tokenizer differs from that of \"{}\"",
-                                    name, offsetof(TokenFileHeader, digest),
-                                    set.files_.front()->path()));
+      throw FormatError(
+          fmt::format("\"{}\" at byte {}: the tokenizer differs from the tokenizer in \"{}\"", name,
+                      offsetof(TokenFileHeader, digest), set.files_.front()->path()));
     }
     before = h.fingerprint();
     end.token += file->tokens();  // cannot overflow: every id takes space in a file
@@ -158,8 +157,8 @@ std::int64_t TokenSet::document_of(std::int64_t token) const {
 void require_tokenizer(const TokenSet& set, const Tokenizer& tokenizer, std::string_view owner) {
   if (tokenizer_digest(tokenizer) == set.digest()) return;
   throw DataError(fmt::format(
-      "{} was written with a tokenizer of {}, but {} has one of {}: write the token files again "
-      "with weft data tokenize --tokenizer and the latter",
+      "the tokenizer of {} has {}, but the tokenizer of {} has {}: write the token files again, "
+      "and pass the second tokenizer to weft data tokenize --tokenizer",
       set.path(), describe_tokenizer(set.tokenizer()), owner, describe_tokenizer(tokenizer)));
 }
 

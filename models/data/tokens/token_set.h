@@ -1,5 +1,5 @@
-// Token sets: several token files that are read as one. "corpus" is corpus-00000.tok,
-// corpus-00001.tok, ...
+// A token set consists of several token files that are read as one. For example, the set "corpus"
+// consists of corpus-00000.tok, corpus-00001.tok, and so on.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 namespace WEFT_API weft {
 
-/// Returns the name of a file of the set `prefix`, for example "corpus-00012.tok".
+/// Returns the name of a file in the set `prefix`, for example "corpus-00012.tok".
 std::string token_file_name(const std::string& prefix, std::int64_t number);
-/// Returns true if `path` names a set: it is the prefix of a set or its first file (any file that
-/// begins with the magic number of token files).
+/// Returns true if `path` refers to a set, that is, if it is the prefix of a set or the first file
+/// of a set (any file that begins with the magic number of token files).
 bool is_token_set(const std::string& path);
 
-/// Immutable and thread-safe. Copies share the files.
+/// An open token set. Immutable and thread-safe. Copies share the files.
 class TokenSet {
  public:
-  /// Opens a set by its prefix or its first file. Throws IoError; FormatError as TokenFile, and if
-  /// files are missing, belong to different sets, or have different tokenizers.
+  /// Opens a set, given by its prefix or its first file. Throws the same errors as TokenFile.
+  /// Throws FormatError if files are missing, belong to different sets, or have different
+  /// tokenizers.
   static TokenSet open(const std::string& path);
 
   /// The path that was passed to open().
@@ -38,10 +39,10 @@ class TokenSet {
   const TokenizerDigest& digest() const { return files_.front()->header().digest; }
   /// The end-of-text id after every document; -1 if there is none.
   std::int32_t end_id() const { return files_.front()->header().end_id; }
-  /// Returns a content hash that identifies the set: 16 hexadecimal digits.
+  /// Returns a content hash that identifies the set, as 16 hexadecimal digits.
   std::string fingerprint() const;
 
-  /// As in TokenFile, for positions in the whole set.
+  /// Same as TokenFile::read(), but for positions in the whole set.
   void read(std::int64_t begin, std::span<std::int32_t> ids) const;
   TokenPlace last_place(std::int64_t byte) const;
   TokenPlace document_end(std::int64_t i) const;
@@ -56,8 +57,9 @@ class TokenSet {
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 
-/// Throws DataError that describes both tokenizers if `tokenizer` differs from that of the set.
-/// `owner` names the owner of `tokenizer`, for example "the model in net.weft".
+/// Throws DataError if `tokenizer` differs from the tokenizer of the set. The message describes
+/// both tokenizers. `owner` is the owner of `tokenizer` in the message, for example "the model in
+/// net.weft".
 void require_tokenizer(const TokenSet& set, const Tokenizer& tokenizer, std::string_view owner);
 
 }  // namespace weft

@@ -33,7 +33,8 @@ std::vector<TokenSource> open_token_sources(std::span<const std::string> names) 
     const SourceName source = parse_source(name);
     if (weighted.value_or(source.weight.has_value()) != source.weight.has_value()) {
       throw ArgumentError(
-          fmt::format("{} has {} weight, {} has {}: set weights for all (corpus=0.7), or for none",
+          fmt::format("{} has {} weight, but {} has {}: set weights for all sources (for example, "
+                      "corpus=0.7) or for none",
                       names.front(), *weighted ? "a" : "no", name, *weighted ? "none" : "one"));
     }
     weighted = source.weight.has_value();
@@ -49,10 +50,11 @@ TokenSplit split_tokens(const TokenSet& set, double validation_fraction) {
   const std::int64_t bytes = training_part(set.bytes(), validation_fraction);
   const TokenPlace place = set.last_place(bytes);
   if (place.token == 0) {
-    throw DataError(fmt::format(
-        "{} has {} documents, and the first exceeds the training part: nothing can be held out "
-        "(reduce the validation fraction, or use shorter documents)",
-        set.path(), set.documents()));
+    throw DataError(
+        fmt::format("{} has {} documents, and the first document exceeds the training part: "
+                    "nothing can be held out "
+                    "(reduce the validation fraction, or use shorter documents)",
+                    set.path(), set.documents()));
   }
   const auto ids = std::make_shared<const TokensInFiles>(set);
   return {{ids, 0, place.token, set.path()},

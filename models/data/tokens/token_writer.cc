@@ -51,8 +51,8 @@ TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& token
 void TokenFileWriter::add(std::span<const std::int32_t> ids, std::uint64_t bytes) {
   for (const std::int32_t id : ids) {
     if (id < 0 || static_cast<std::uint64_t>(id) >= header_.vocab)
-      throw ArgumentError(
-          fmt::format("the tokenizer has {} ids: {} is not one of them", header_.vocab, id));
+      throw ArgumentError(fmt::format(
+          "the tokenizer has {} ids, so the id {} is outside its vocabulary", header_.vocab, id));
     const std::size_t at = buffer_.size();
     buffer_.resize(at + header_.id_bytes);
     std::memcpy(buffer_.data() + at, &id, header_.id_bytes);  // little-endian
@@ -81,7 +81,7 @@ void TokenFileWriter::end_document() {
     add(std::span(&header_.end_id, 1), 0);
     open_ = false;
   } else if (!marks_.empty() && marks_.back().token == static_cast<std::int64_t>(header_.tokens)) {
-    marks_.pop_back();  // the mark coincides with the end of the document
+    marks_.pop_back();  // this mark is at the end of the document
   }
   begin_ = place(header_.tokens, header_.bytes);
   ends_.push_back(begin_);
@@ -172,7 +172,7 @@ TokenSetWriter::Totals TokenSetWriter::totals() const {
 }
 
 TokenSetWriter::Totals TokenSetWriter::finish() {
-  if (totals().documents == 0) throw DataError("there is no text to write token files from");
+  if (totals().documents == 0) throw DataError("there is no text to write to token files");
   finish_file(true);
   for (std::int64_t number = totals_.files;; ++number) {
     const std::string name = token_file_name(prefix_, number);

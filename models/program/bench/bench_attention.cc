@@ -1,4 +1,4 @@
-// Benchmark of causal attention, forward and backward: the cost of long sequences.
+// Benchmark of causal attention (forward and backward) on long sequences.
 #include "weft/autodiff/gradients.h"
 #include "weft/core/random.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -26,7 +26,7 @@ Tensor random_tensor(const Sizes& sizes, std::uint64_t seed) {
 
 int bench_attention(const AttentionBench& bench) {
   const std::int64_t rows = bench.batch, heads = bench.heads, seq = bench.seq, size = bench.size;
-  constexpr double kTensors = 8;  // q, k, v, the output, and the gradients of these four
+  constexpr double kTensors = 8;  // q, k, v, the output, and their gradients
   check_memory("attention of this size",
                kTensors * sizeof(float) * static_cast<double>(rows) * static_cast<double>(heads) *
                    static_cast<double>(seq) * static_cast<double>(size),
@@ -54,8 +54,8 @@ int bench_attention(const AttentionBench& bench) {
   const Times times = measure(1, bench.common.runs > 0 ? bench.common.runs : 5,
                               [&] { session.run(program, feeds); });
   const double peak = (peak_before + fma_peak(threads)) / 2;
-  // Two matrix products forward and five backward (the scores are recomputed). Half of each is
-  // masked.
+  // There are two matrix products in the forward pass and five in the backward pass, which
+  // recomputes the scores. Half of each product is masked.
   const auto pairs = static_cast<double>(rows * heads * seq) * static_cast<double>(seq + 1) / 2;
   const double flop = 7 * 2 * pairs * static_cast<double>(size), seconds = times.median();
   const MemoryReport memory = plan->memory();

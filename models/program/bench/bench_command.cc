@@ -36,17 +36,17 @@ constexpr const char* kPreset = "a preset of weft train (default: gpt2)";
 
 void add_bench_command(CLI::App& app, Action& action) {
   OptionList bench(app, "bench",
-                   "Benchmark models with random weights, attention and matrix products");
+                   "Benchmark attention, matrix products, and models with random weights");
   bench.needs_command();
 
-  OptionList gemm(bench.command(), "gemm", "Benchmark products of float32 matrices");
+  OptionList gemm(bench.command(), "gemm", "Benchmark float32 matrix products");
   const auto products = std::make_shared<GemmBench>();
   const auto shape = std::make_shared<GemmShape>();
   add_common(gemm, products->common);
   gemm.integer("--m", shape->m, kFromOne,
-               "rows of the result; with --n and --k, only this shape is measured");
+               "rows of the result; if --m, --n and --k are given, only this shape is measured");
   gemm.integer("--n", shape->n, kFromOne, "columns of the result");
-  gemm.integer("--k", shape->k, kFromOne, "size of the summed axis");
+  gemm.integer("--k", shape->k, kFromOne, "size of the reduced axis");
   gemm.flag("--plain-b", products->plain_b, "store b as [k, n] instead of [n, k]");
   gemm.then([products, shape, &action] {
     const int given = (shape->m > 0) + (shape->n > 0) + (shape->k > 0);
@@ -59,15 +59,15 @@ void add_bench_command(CLI::App& app, Action& action) {
   const auto training = std::make_shared<TrainBench>();
   add_model(train, *training, kPreset);
   train.integer("--shards", training->shards, {1, 1 << 20},
-                "number of shards of a batch, a power of two; with mpirun, ranks divide them among "
-                "themselves (default: 1)");
+                "number of shards per batch, a power of two; with mpirun, the shards are divided "
+                "among the ranks (default: 1)");
   train.bytes("--bucket", training->bucket_bytes,
-              "size of the buckets in which ranks send sums of gradients (default: 8MiB)");
+              "size of the buckets in which ranks send gradient sums (default: 8MiB)");
   train.flag(
       "--no-overlap", training->no_overlap,
       "do not overlap communication with computation, to measure the benefit of the overlap");
   train.bytes("--memory-budget", training->memory_budget,
-              "limit of the arena (600MiB); values that do not fit are recomputed");
+              "limit on the arena size (such as 600MiB); values that do not fit are recomputed");
   train.run(action, [training](const World& world) {
     training->world = world;
     return bench_train(*training);
@@ -94,7 +94,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   attention.run(action, [attending] { return bench_attention(*attending); });
 
   OptionList decode(bench.command(), "decode",
-                    "Benchmark decoding, one token after another, with a cache");
+                    "Benchmark token-by-token decoding with a key/value cache");
   const auto decoding = std::make_shared<DecodeBench>();
   add_common(decode, decoding->common);
   decode.text("--model", decoding->model, kPreset);

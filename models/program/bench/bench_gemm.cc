@@ -10,15 +10,14 @@
 namespace weft::program {
 namespace {
 
-// Shapes from GPT-2 small with 256 and 1024 tokens, including its output layer, products with few
-// rows, and a square one.
+// Shapes of GPT-2 small with 256 and 1024 tokens (including the output layer), shapes with few
+// rows, and a square shape.
 constexpr GemmShape kTransformerShapes[] = {{1024, 1024, 1024}, {256, 2304, 768}, {256, 768, 768},
                                             {256, 3072, 768},   {256, 768, 3072}, {1024, 3072, 768},
                                             {256, 50257, 768},  {64, 768, 768},   {1, 768, 768},
                                             {4, 768, 3072},     {512, 512, 64}};
 
-/// Returns pseudo-random numbers in [-1, 1), so that there is no pattern that a kernel could
-/// exploit.
+/// Returns pseudo-random numbers in [-1, 1), which contain no pattern that a kernel could exploit.
 Tensor operand(const Sizes& sizes) {
   Tensor t = Tensor::empty(DType::f32, sizes);
   auto* data = t.mutable_data<float>();

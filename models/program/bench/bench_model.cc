@@ -30,22 +30,23 @@ using MakeModel = FunctionRef<BenchModel()>;
 
 constexpr const char* kSmaller = "reduce --batch or --seq, or use a smaller --model";
 
-/// Throws UsageError if the ids of a batch do not fit into memory, before they are allocated.
+/// Throws UsageError if the ids of a batch would not fit into memory. To be called before they are
+/// allocated.
 void check_ids(std::int64_t batch, std::int64_t seq) {
   if (seq == 0) seq = kDefaultSeq;
   constexpr double kBytesEach = 8;  // inputs and targets
   check_memory("a batch", kBytesEach * static_cast<double>(batch) * static_cast<double>(seq),
                kSmaller);
 }
-/// Throws UsageError if the parameters of a model do not fit into memory, before they are
-/// allocated.
+/// Throws UsageError if the parameters of a model would not fit into memory. To be called before
+/// they are allocated.
 void check_parameters(const Graph& graph) {
   check_memory("the model", sizeof(float) * static_cast<double>(hf::count_parameters(graph)),
                kSmaller);
 }
 
-/// Throws UsageError if the batch cannot be divided into shards, the shards among the ranks, or the
-/// sums into buckets.
+/// Throws UsageError if the batch cannot be divided into shards, the shards cannot be divided among
+/// the ranks, or the gradient sums cannot be divided into buckets.
 void check_parts(const TrainBench& bench) {
   rethrow_as_usage([&] { check_shards(bench.shards, bench.world.size()); });
   if (bench.batch % bench.shards != 0) {
@@ -57,7 +58,7 @@ void check_parts(const TrainBench& bench) {
         fmt::format("--bucket must be a multiple of 64 bytes, not {}", bench.bucket_bytes));
 }
 
-/// Returns the largest value of all ranks. Collective.
+/// Returns the maximum of `own` over all ranks. Collective.
 std::size_t largest_of_ranks(const World& world, std::size_t own) {
   std::size_t largest = own;
   for (const std::string& word : world.gather(std::to_string(own)))
@@ -111,11 +112,11 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
     session.run(made.program, made.feeds);
     waits.seconds.push_back(seconds_waited(world) - before);
   });
-  // All ranks have the same share of the work, and measure their peaks at the same time.
+  // All ranks have the same amount of work and measure their peaks at the same time.
   const double peak = world.size() * (peak_before + fma_peak(threads)) / 2;
 
   const MemoryReport memory = plan->memory();
-  // Recomputation for the memory budget is not counted as work.
+  // FLOPs for recomputation (due to the memory budget) are not counted as work.
   const double flop = (plan->cost().flops - memory.recomputed_flops) * bench.shards;
   const double seconds = times.median();
   Figures figures = {{"benchmark", kind},
@@ -206,8 +207,8 @@ int bench_decode(const DecodeBench& bench) {
   const auto prompt_begin = Clock::now();
   session.run(made.program, feed(bench.context, 0), options);
   const double prompt = seconds_since(prompt_begin);
-  // Lower bound of the memory traffic per token: all parameters except the table of positions, of
-  // which only rows are read.
+  // Lower bound on the memory traffic per token: the bytes of all parameters except the position
+  // embeddings, of which only single rows are read.
   std::size_t weights = 0;
   for (const VariableStore::MemoryEntry& entry : session.store()->memory()) {
     if (entry.kind == VariableKind::parameter &&
@@ -220,7 +221,7 @@ int bench_decode(const DecodeBench& bench) {
   session.set_profiling(bench.profile);
   std::int64_t position = bench.context;
   const auto step = [&] { session.run(made.program, feed(1, position++), options); };
-  // Alternate decoding and bandwidth measurements, because the speed of memory varies over time.
+  // Alternate decoding and bandwidth measurements, because the memory bandwidth varies over time.
   constexpr int kRounds = 4;
   step();
   Times times, floors, fractions;

@@ -29,7 +29,7 @@ struct GemmShape {
 /// n] with `plain_b`. Prints one line per shape.
 struct GemmBench {
   BenchOptions common;
-  std::vector<GemmShape> shapes;  // empty: shapes of transformers
+  std::vector<GemmShape> shapes;  // empty = typical transformer shapes
   bool plain_b = false;
 };
 int bench_gemm(const GemmBench& bench);
@@ -45,17 +45,17 @@ struct ModelBench {
 };
 int bench_forward(const ModelBench& bench);
 
-/// A training step whose shards are divided among the ranks of a World. Times are measured on rank
-/// 0, which prints them. Every rank has the whole batch.
+/// A training step with shards that are divided among the ranks of a World. Rank 0 measures and
+/// prints the times. Every rank holds the whole batch.
 struct TrainBench : ModelBench {
-  int shards = 1;                // a power of two, at least the number of ranks; divides the batch
+  int shards = 1;                // a power of two that divides the batch; at least one per rank
   std::size_t bucket_bytes = 0;  // SessionOptions::bucket_bytes; 0 = its default
   bool no_overlap = false;       // SessionOptions::overlap
   World world = {};
 };
 int bench_train(const TrainBench& bench);
 
-/// Causal attention and its gradients: q, k and v are [batch, heads, seq, size].
+/// Causal attention and its gradients. q, k and v have the shape [batch, heads, seq, size].
 struct AttentionBench {
   BenchOptions common;
   std::int64_t batch = 1, heads = 12, seq = 8192, size = 64;
@@ -66,8 +66,8 @@ struct DecodeBench {
   BenchOptions common;
   std::string model = "gpt2";
   std::int64_t batch = 1;
-  std::int64_t context = 128;           // tokens in the cache before the first measured one
-  std::optional<WeightFormat> weights;  // if absent, the format of the graph (f32)
+  std::int64_t context = 128;           // tokens in the cache before the first measured token
+  std::optional<WeightFormat> weights;  // std::nullopt = the format in the graph (f32)
   bool profile = false;
 };
 int bench_decode(const DecodeBench& bench);

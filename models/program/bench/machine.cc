@@ -16,8 +16,8 @@
 namespace weft::program {
 namespace {
 
-// Uses separate threads that all run at the same time: a thread pool might run two shares on one
-// thread.
+// Uses separate threads, which all run at the same time. A thread pool might run two parts of the
+// work on one thread.
 double sum_over_threads(int threads, const std::function<double(int)>& measure) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   std::latch start(threads);
@@ -53,9 +53,9 @@ ReadBandwidth::ReadBandwidth(int threads, std::size_t bytes)
 }
 
 double ReadBandwidth::measure() const {
-  // All threads read together, and the result is the median of several passes: the rate of one
-  // thread while others are idle, or of data that happens to be in a cache, is not a rate that all
-  // threads can sustain.
+  // All threads read at the same time, and the result is the median of several passes. One thread
+  // reads faster if the others are idle or if the data happens to be in a cache, but all threads
+  // together cannot sustain that rate.
   constexpr int kPasses = 7;
   std::vector<double> seconds;
   auto last = std::chrono::steady_clock::now();
@@ -76,7 +76,7 @@ double ReadBandwidth::measure() const {
     });
   }
   for (std::thread& worker : workers) worker.join();
-  seconds.erase(seconds.begin());  // the time until all threads had started
+  seconds.erase(seconds.begin());  // includes the time to start all threads
   std::sort(seconds.begin(), seconds.end());
   return static_cast<double>(buffer_->bytes()) / seconds[kPasses / 2];
 }

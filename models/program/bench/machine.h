@@ -1,4 +1,4 @@
-// Peak compute and memory rates of this machine, for the number of threads of a benchmark.
+// Peak FLOP/s and memory bandwidth of this machine for a given number of threads.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,16 @@
 
 namespace weft::program {
 
-/// Returns the float32 FLOP/s that fused multiply-adds reach on `threads` threads together.
+/// Returns the total float32 FLOP/s of fused multiply-adds on `threads` threads.
 double fma_peak(int threads);
 
-/// Measures the bandwidth at which `threads` threads read memory together, each of them its own
-/// share.
+/// Measures the total bandwidth at which `threads` threads read memory. Each thread reads a
+/// separate part.
 class ReadBandwidth {
  public:
   ReadBandwidth(int threads, std::size_t bytes);
-  /// Returns bytes per second: the median of several passes over all of the memory.
+  /// Returns the bandwidth in bytes per second, as the median of several passes over all of the
+  /// memory.
   double measure() const;
 
  private:

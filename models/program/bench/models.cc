@@ -22,7 +22,8 @@ GptConfig gpt_config(std::string_view name, std::int64_t positions) {
     known.push_back(preset.name);
     if (preset.name != name) continue;
     GptConfig config = preset.model;
-    constexpr std::int64_t kCharacters = 65;  // of character models, as in tinyshakespeare
+    // The vocabulary size of character models, as in tinyshakespeare.
+    constexpr std::int64_t kCharacters = 65;
     if (name != "gpt2") config.vocab = kCharacters;
     if (positions > config.context) {
       throw UsageError(fmt::format("{} has {} positions, which is fewer than --seq {}", name,
@@ -33,7 +34,7 @@ GptConfig gpt_config(std::string_view name, std::int64_t positions) {
   throw UsageError(unknown_name("model", name, known));
 }
 
-/// A GPT over the input "tokens" in a new graph, and the ids to feed.
+/// A GPT with the input "tokens" in a new graph, and the ids to feed.
 struct GptBench {
   BenchModel bench;
   GptConfig config;

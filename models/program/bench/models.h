@@ -1,4 +1,4 @@
-// The models that `weft bench` knows by name, with random weights and inputs, so that no files are
+// Models for `weft bench`, selected by name. Weights and inputs are random, so that no files are
 // needed.
 #pragma once
 
@@ -12,35 +12,36 @@
 
 namespace weft::program {
 
-/// A program over its own graph, with the inputs to feed.
+/// A program with its own graph, and the inputs to feed.
 struct BenchModel {
   std::unique_ptr<Graph> graph;
   Program program{"bench"};
   NamedTensors feeds;
-  /// The items that one run processes: batch times tokens, or images.
+  /// The number of items that one run processes: batch size times tokens per row, or images.
   double items = 0;
   std::string item_name;  // "tokens" or "images"
 };
 
 inline constexpr std::int64_t kDefaultSeq = 256;
 
-/// Returns one training step whose batch is divided into `shards` shards (a power of two): forward
-/// without dropout, mean cross-entropy, backward, clipping to norm 1, AdamW. Throws UsageError for
-/// an unknown name (and lists the known ones) or a `seq` that the model does not support.
+/// Returns one training step with a batch that is divided into `shards` shards (a power of two).
+/// The step consists of a forward pass without dropout, mean cross-entropy, a backward pass,
+/// gradient clipping to norm 1, and AdamW. Throws UsageError if the name is unknown (with a list of
+/// the valid names) or if the model does not support `seq`.
 BenchModel bench_training_step(std::string_view model, std::int64_t batch, std::int64_t seq,
                                int shards);
 
-/// Returns the forward pass of a preset or a published model, with all its results (all logits of a
-/// language model). A `seq` of 0 is kDefaultSeq. Throws UsageError for an unknown name, and for a
-/// `seq` other than 0 if the model reads images.
+/// Returns the forward pass of a preset or a published model, with all its results (for a language
+/// model, the logits of all positions). A `seq` of 0 means kDefaultSeq. Throws UsageError if the
+/// name is unknown, or if the model reads images and `seq` is not 0.
 BenchModel bench_forward_pass(std::string_view model, std::int64_t batch, std::int64_t seq);
 
 /// Returns a step that decodes one token per row with a key/value cache. The inputs are "tokens"
-/// (i32 [batch, new]) and "position" (i64 scalar), the output is "logits"; the symbol "capacity" is
+/// (i32 [batch, new]) and "position" (i64 scalar). The output is "logits". The symbol "capacity" is
 /// the size of the caches. `feeds` is empty.
 BenchModel bench_decoding_step(std::string_view model, std::int64_t batch, std::int64_t capacity);
 
-/// Returns pseudo-random i32 ids in [0, vocab), which are the same in every run of the program.
+/// Returns pseudo-random i32 ids in [0, vocab). They depend only on the arguments.
 Tensor bench_ids(const Sizes& sizes, std::int64_t vocab, std::uint64_t seed);
 
 }  // namespace weft::program

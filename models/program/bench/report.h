@@ -1,4 +1,4 @@
-// Timing of repeated runs, and output of figures.
+// Timing of repeated runs, and output of results.
 #pragma once
 
 #include <functional>
@@ -7,11 +7,11 @@
 
 namespace weft::program {
 
-/// Figures by name, in the order in which they are printed. Units are in the names
-/// (seconds_per_step, planned_bytes, tokens_per_second); names of FLOP counts end in flops.
+/// Benchmark results by name, in the order in which they are printed. The names include the units
+/// (seconds_per_step, planned_bytes, tokens_per_second). Names of FLOP counts end in "flops".
 using Figures = nlohmann::ordered_json;
 
-/// The seconds of several runs of the same work.
+/// Durations in seconds of several runs of the same work.
 struct Times {
   std::vector<double> seconds;
   double median() const;
@@ -20,7 +20,7 @@ struct Times {
 /// Runs `work` `warmups` times without timing it, then `runs` times with timing.
 Times measure(int warmups, int runs, const std::function<void()>& work);
 
-/// Prints the figures to stdout: as one JSON object, or as a table of names and figures.
+/// Prints the results to stdout, as one JSON object or as a table with one line per result.
 void print_figures(const Figures& figures, bool json);
 
 }  // namespace weft::program

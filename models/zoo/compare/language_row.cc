@@ -45,7 +45,7 @@ std::string markdown(const std::vector<LanguageRow>& rows, const HeldOut& text) 
       "character, whole text | training, characters/s |";
   std::string line = "| --- | ---: | ---: | ---: | ---: | ---: |";
   for (const auto& [context, us] : rows.empty() ? LanguageRow().generating : rows[0].generating) {
-    out += fmt::format(" us after {} |", context);
+    out += fmt::format(" us/character at context {} |", context);
     line += " ---: |";
   }
   out += "\n" + line + "\n";

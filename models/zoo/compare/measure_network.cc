@@ -35,8 +35,8 @@ struct BuiltNetwork {
   NetworkPrograms programs;
 };
 
-/// Records the duration of every training step, of which the median is robust against steps that
-/// other programs slowed down. Prints the progress on stderr.
+/// Records the duration of every training step. The median duration is robust against steps that
+/// other programs slowed down. Prints the progress to stderr.
 class StepTimes : public TrainObserver {
  public:
   void on_step(const StepReport& report) override {
@@ -78,9 +78,9 @@ TrainTask streams_task(const Program& train, const TokenStreams& streams) {
   return task;
 }
 
-/// Returns the mean loss over the held-out text, read from beginning to end in chunks with the
-/// state carried between them, with the parameters of `trained`. Returns NaN if the network has no
-/// state of fixed size.
+/// Returns the mean loss over the held-out text with the parameters of `trained`. The text is read
+/// from beginning to end in chunks, and the state is carried from chunk to chunk. Returns NaN if
+/// the network has no fixed-size state.
 double whole_text_loss(NetworkKind kind, const NetworkSizes& sizes, Session& trained,
                        const Comparison& common) {
   Graph graph;
@@ -106,10 +106,10 @@ double whole_text_loss(NetworkKind kind, const NetworkSizes& sizes, Session& tra
   return mean.value();
 }
 
-/// Returns the microseconds of a generation step after `context` characters. The weights are
-/// random: they do not affect the time.
+/// Returns the time of a generation step after `context` characters, in microseconds. The weights
+/// are random, because they do not affect the time.
 double step_time(NetworkKind kind, NetworkSizes sizes, std::int64_t context) {
-  constexpr std::int64_t kRoom = 64;  // space in the caches for the timed steps
+  constexpr std::int64_t kRoom = 64;  // additional cache capacity for the timed steps
   sizes.context = context + kRoom;
   BuiltNetwork built(kind, sizes);
   Session session(built.graph, {.seed = 1, .threads = 1, .prepack = true});
@@ -118,9 +118,9 @@ double step_time(NetworkKind kind, NetworkSizes sizes, std::int64_t context) {
   return median_microseconds([&] { session.run(built.programs.step, {{"tokens", one}}); });
 }
 
-/// Samples ids one by one after the prompt and returns prompt and sample. When the context exceeds
-/// the maximum length of the network, the caches are reset and generation continues with half that
-/// length of the most recent ids as context.
+/// Samples ids sequentially after the prompt, and returns the prompt followed by the samples. When
+/// the context exceeds the maximum length of the network, the caches are reset. Generation then
+/// continues with the most recent ids as context, up to half of the maximum length.
 std::vector<std::int32_t> generate_sample(Session& session, const BuiltNetwork& built,
                                           const Comparison& common) {
   std::vector<std::int32_t> ids = common.prompt;
@@ -173,7 +173,7 @@ LanguageRow measure_network(NetworkKind kind, const Comparison& common, bool car
   if (carry) {
     const auto* carrying = dynamic_cast<const StatefulNetwork*>(built.network.get());
     if (carrying == nullptr)
-      throw ArgumentError("a transformer carries no state of fixed size from batch to batch");
+      throw ArgumentError("a transformer has no fixed-size state to carry from batch to batch");
     const CarriedLoss carried = carried_loss(*carrying, settings.batch);
     add_training_step(train, carried.loss, settings);
     train.update(carried.updates);

@@ -14,7 +14,7 @@ namespace weft::zoo {
 namespace {
 
 using Ids = std::span<const std::int32_t>;
-/// Returns the mean loss of all ids except the first. Each id is predicted from the ids before it
+/// Returns the mean loss over all ids except the first. Each id is predicted from the preceding ids
 /// in its window of `window` ids.
 double loss_in_windows(const NGramModel& model, Ids ids, std::size_t window) {
   double sum = 0;
@@ -33,7 +33,8 @@ std::vector<double> next_token_scores(const NGramModel& model, Ids history) {
   return scores;
 }
 
-/// Returns the order with the lowest validation loss; stops at the first order that is not better.
+/// Returns the order with the lowest validation loss. The search stops at the first order that does
+/// not improve the loss.
 int best_order(const Comparison& common) {
   const Ids all(common.train);
   const Ids rest = all.subspan(all.size() - all.size() / 10),

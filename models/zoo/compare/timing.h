@@ -1,4 +1,4 @@
-// Timing on a machine that also runs other programs: medians of repeated measurements.
+// Timing with medians of repeated measurements, because the machine may also run other programs.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ inline double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Returns the median (for an even number of values the upper one), which is robust against
-/// measurements that other programs slowed down. `values` must not be empty.
+/// Returns the median, or the upper median for an even number of values. The median is robust
+/// against measurements that other programs slowed down. `values` must not be empty.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::nth_element(values.begin(), middle, values.end());

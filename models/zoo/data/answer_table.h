@@ -1,4 +1,4 @@
-// A table of exact-match scores of answers to instructions, by kind of instruction and by model.
+// A table of exact-match scores for answers to instructions, by instruction type and model.
 #pragma once
 
 #include <map>
@@ -13,18 +13,18 @@ namespace weft::zoo {
 /// Collects the scores of several models and prints them.
 class AnswerTable {
  public:
-  /// Adds a column with the scores of a model: over all of `asked` (new phrasings), over all of
-  /// `known` (known phrasings), and over each kind of instruction in `asked`. `answers[i]` and
+  /// Adds a column with the scores of a model over all of `asked` (new phrasings), over all of
+  /// `known` (known phrasings), and over each instruction type in `asked`. `answers[i]` and
   /// `known_answers[i]` are the answers to `asked[i]` and `known[i]`.
   void add(const std::string& model, std::span<const Instruction> asked,
            std::span<const std::string> answers, std::span<const Instruction> known,
            std::span<const std::string> known_answers);
 
-  /// Returns the scores in per cent as an aligned Markdown table.
+  /// Returns the scores (in per cent) as an aligned Markdown table.
   std::string text() const;
 
  private:
-  /// The numbers of right answers and of questions.
+  /// The number of correct answers and the number of questions.
   struct Share {
     double right = 0, asked = 0;
   };

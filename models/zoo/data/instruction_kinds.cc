@@ -13,14 +13,14 @@ namespace {
 
 char random_letter(Rng& rng) { return static_cast<char>('a' + rng.below(26)); }
 
-/// Returns a word of `least` to `most` letters.
+/// Returns a random word with `least` to `most` letters.
 std::string random_word(Rng& rng, std::int64_t least = 3, std::int64_t most = 4) {
   std::string word;
   for (std::int64_t n = least + rng.below(most - least + 1); n > 0; --n) word += random_letter(rng);
   return word;
 }
 
-/// Returns a word without repeated letters, in which "the letter after b" is unambiguous.
+/// Returns a random word without repeated letters, so that "the letter after b" is unambiguous.
 std::string word_without_repeated_letters(Rng& rng) {
   std::string word;
   for (std::int64_t n = 3 + rng.below(2); n > 0;) {
@@ -37,7 +37,7 @@ std::size_t random_place(Rng& rng, std::size_t size) {
   return static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(size)));
 }
 
-/// Returns a word in which `letter` is more frequent than in a random word.
+/// Returns a random word in which `letter` is more frequent than usual.
 std::string word_with_many(Rng& rng, char letter) {
   std::string word = random_word(rng);
   for (char& c : word) c = rng.below(3) == 0 ? letter : c;
@@ -175,8 +175,7 @@ const InstructionKind& find_instruction_kind(const std::string& name) {
     if (kind.name == name) return kind;
     known += (known.empty() ? "" : ", ") + kind.name;
   }
-  throw ArgumentError(
-      fmt::format("unknown kind of instruction '{}'; the kinds are: {}", name, known));
+  throw ArgumentError(fmt::format("unknown instruction type '{}'; the types are: {}", name, known));
 }
 
 }  // namespace weft::zoo

@@ -1,4 +1,4 @@
-// The kinds of instructions with verifiable answers, and their phrasings.
+// The types of instructions with verifiable answers, and their phrasings.
 #pragma once
 
 #include <array>
@@ -10,29 +10,31 @@
 
 namespace weft::zoo {
 
-/// The arguments of an instruction, which replace {0} and {1} in its form (the second one may be
-/// empty), and its only correct answer.
+/// The arguments of an instruction, which replace {0} and {1} in its form (the second argument may
+/// be empty), and its only correct answer.
 struct InstructionCase {
   std::string first, second, answer;
 };
 
-/// A kind of instruction: its name, its forms, and a generator of its arguments and answers.
+/// A type of instruction, with its name, its forms, and a generator of arguments and answers.
 struct InstructionKind {
-  std::string name;  // "reverse"
-  /// Different ways to name the result: "{0} backwards", "the reverse of {0}".
+  std::string name;  // such as "reverse"
+  /// Different ways to describe the result, such as "{0} backwards" or "the reverse of {0}".
   std::vector<std::string> forms;
   InstructionCase (*draw)(Rng& rng);
 };
 
-/// Returns the sixteen kinds, which use random words of lower-case letters and small numbers.
+/// Returns the sixteen instruction types. Their arguments are random words of lower-case letters
+/// and small numbers.
 const std::vector<InstructionKind>& instruction_kinds();
 
-/// Returns the kind with this name. Throws ArgumentError with the list of kinds if there is none.
+/// Returns the instruction type with this name. If there is none, throws ArgumentError with a list
+/// of the types.
 const InstructionKind& find_instruction_kind(const std::string& name);
 
-/// Frames of instructions of any kind, such as "Tell me {}.". A phrasing is a form inserted into a
-/// frame. The last kHeldOutFrames frames are reserved for testing, the kHeldOutFrames before them
-/// for validation.
+/// Frames for instructions of any type, such as "Tell me {}.". A phrasing is a form inserted into a
+/// frame. The last kHeldOutFrames frames are reserved for testing, and the kHeldOutFrames frames
+/// before them for validation.
 inline constexpr std::array<std::string_view, 44> kInstructionFrames = {
     "What is {}?", "Tell me {}.", "Give {}.", "Write {}.", "Please say {}.", "I want {}.",
     "Show me {}, please.", "Find {}.", "Answer with {}.", "Let me see {}.", "Now {}.",

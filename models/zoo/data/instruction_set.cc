@@ -16,7 +16,7 @@ InstructionPart part_of(const InstructionCase& about) {
   return tenth == 1 ? InstructionPart::validation : InstructionPart::train;
 }
 
-/// Draws arguments of this kind until they belong to `part`.
+/// Samples arguments for this instruction type until they belong to `part`.
 InstructionCase draw_case(Rng& rng, const InstructionKind& kind, InstructionPart part) {
   InstructionCase about = kind.draw(rng);
   while (part_of(about) != part) about = kind.draw(rng);
@@ -68,7 +68,7 @@ std::vector<Instruction> make_instructions(const InstructionSetOptions& options)
 
 std::string make_statements(std::int64_t count, std::uint64_t seed) {
   const std::vector<InstructionKind>& kinds = instruction_kinds();
-  Rng rng(seed, 1);  // a stream different from that of the instructions
+  Rng rng(seed, 1);  // a different stream than for the instructions
   std::string text;
   for (std::int64_t i = 0; i < count; ++i) {
     const InstructionKind& kind =

@@ -1,5 +1,5 @@
-// Generated sets of instructions with verifiable answers, for training and for evaluation with
-// phrasings and arguments that do not occur in the training set.
+// Generates instructions with verifiable answers for training and evaluation. The evaluation sets
+// can use phrasings and arguments that do not occur in the training set.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 namespace weft::zoo {
 
 /// The split that a phrasing or the arguments of an instruction belong to. Phrasings are split by
-/// their frame (instruction_kinds.h), arguments by a hash: eight tenths training, one tenth
-/// validation, one tenth test.
+/// their frame (instruction_kinds.h). Arguments are split by a hash into eight tenths for training,
+/// one tenth for validation and one tenth for testing.
 enum class InstructionPart : std::uint8_t { train, validation, test };
 
-/// An instruction of some kind with its correct answer.
+/// An instruction with its type and its correct answer.
 struct Instruction {
   std::string kind, question, answer;
 };
@@ -24,21 +24,23 @@ struct Instruction {
 struct InstructionSetOptions {
   std::int64_t count = 1000;
   std::uint64_t seed = 1;
-  /// The splits from which phrasings and arguments are drawn.
+  /// The splits from which phrasings and arguments are sampled.
   InstructionPart phrasings = InstructionPart::train, arguments = InstructionPart::train;
-  std::vector<std::string> kinds = {};  // names of kinds; all kinds if empty
+  std::vector<std::string> kinds = {};  // names of instruction types; all types if empty
 };
 
-/// Generates instructions, the same number of each kind (up to one), in random order. The result is
-/// a deterministic function of the options. Throws ArgumentError for an unknown kind.
+/// Generates instructions in random order. The numbers of instructions per type differ by at most
+/// one. The result is a deterministic function of the options. Throws ArgumentError if an
+/// instruction type is unknown.
 std::vector<Instruction> make_instructions(const InstructionSetOptions& options);
 
-/// Generates a pre-training text of `count` lines, each of which is a statement without a question:
-/// "the reverse of abc: cba". The arguments are from the training split. The result is a
+/// Generates a pre-training text with `count` lines. Each line is a statement without a question,
+/// such as "the reverse of abc: cba". The arguments are from the training split. The result is a
 /// deterministic function of count and seed.
 std::string make_statements(std::int64_t count, std::uint64_t seed);
 
-/// Converts every instruction to a conversation of a user message and the assistant's answer.
+/// Converts every instruction to a conversation that consists of a user message and the assistant's
+/// answer.
 std::vector<Conversation> conversations(std::span<const Instruction> instructions);
 
 /// The format of an instruction in a JSON Lines file.

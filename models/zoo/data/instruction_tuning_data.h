@@ -1,4 +1,4 @@
-// The data with which a small model is trained to follow instructions and evaluated.
+// The data for training a small model to follow instructions and for evaluating it.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,17 @@
 
 namespace weft::zoo {
 
-/// The arguments in `known` and `asked` do not occur in the training data `book` and `learned`. The
-/// phrasings of `known` do occur there, those of `asked` do not.
+/// Data for instruction tuning. The arguments in `known` and `asked` do not occur in the training
+/// data `book` and `learned`. The phrasings of `known` occur in the training data, but the
+/// phrasings of `asked` do not.
 struct InstructionTuningData {
-  std::string book;                  // pre-training text of statements
-  std::vector<Instruction> learned;  // 2,000 of each kind, for training
-  std::vector<Instruction> known;    // 30 of each kind, in phrasings that occur in `learned`
-  std::vector<Instruction> asked;    // 30 of each kind, in new phrasings
+  std::string book;                  // pre-training text that consists of statements
+  std::vector<Instruction> learned;  // 2,000 per instruction type, for training
+  std::vector<Instruction> known;  // 30 per instruction type, in phrasings that occur in `learned`
+  std::vector<Instruction> asked;  // 30 per instruction type, in new phrasings
 
-  /// Generates the data, which is the same every time. `small`: a few examples for a smoke test.
+  /// Generates the data deterministically. If `small` is true, generates only a few examples for a
+  /// smoke test.
   explicit InstructionTuningData(bool small = false);
 
   /// Writes book.txt, learned.jsonl, known.jsonl and asked.jsonl to `folder`, which is created if

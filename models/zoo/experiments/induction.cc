@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::int64_t kEvaluationTexts = 512;
 
-/// Texts, i64 [batch, length], and their periods, i64 [batch, 1].
+/// A batch of texts, i64 [batch, length], with their periods, i64 [batch, 1].
 struct Texts {
   Value ids, periods;
 };
 Texts draw_texts(Arg key, std::int64_t batch, const RepeatedBlocks& texts) {
   const Value periods = random_integers(key, Shape{batch, 1}, texts.shortest, texts.longest + 1);
-  // Sorting random numbers yields a random permutation of the vocabulary. Its first `period`
-  // entries are the block.
+  // Sorting random numbers yields a random permutation of the vocabulary. The block consists of its
+  // first `period` entries.
   const Value order = argsort(uniform(key, Shape{batch, texts.vocab}));
   const Value place = iota(periods.graph(), {batch, texts.length}, 1);
   return {take_along_axis(order, place - place / periods * periods, 1), periods};
@@ -51,8 +51,8 @@ InductionExperiment::InductionExperiment(const InductionOptions& options) : opti
   const Value loss = mean(losses);
   train_.output("loss", loss).update(training_step(loss, options_.learning_rate, options_.steps));
 
-  // The token at position t can be predicted if t > period: the token before it has occurred
-  // before.
+  // The token at position t can be predicted if t > period, because the token at position t - 1 has
+  // then occurred before.
   const Value known = greater(iota(graph_, {length - 1}, 0) + 1, periods);
   evaluate_.output("first", masked_mean(losses, logical_not(known)))
       .output("repeated", masked_mean(losses, known));

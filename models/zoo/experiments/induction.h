@@ -1,7 +1,7 @@
-// Induction heads (Elhage et al. 2021; Olsson et al. 2022): a decoder of two attention layers
-// without feed-forward layers is trained on texts in which a random block of tokens repeats. The
-// next token can be predicted only from the token that followed the previous occurrence of the
-// current one, and a head of the second layer learns to attend to it.
+// Experiment on induction heads (Elhage et al. 2021; Olsson et al. 2022). A decoder with two
+// attention layers and no feed-forward layers is trained on texts in which a random block of tokens
+// repeats. The next token can be predicted only by looking up the token that followed the previous
+// occurrence of the current token. A head of the second layer learns to attend to this token.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@
 
 namespace weft::zoo {
 
-/// A text repeats a block of distinct random tokens. Every text has a different block and block
-/// length (period), so attending to a fixed distance does not solve the task.
+/// Texts that repeat a block of distinct random tokens. Every text has a different block and a
+/// different block length (period), so that attending to a fixed distance does not solve the task.
 struct RepeatedBlocks {
   std::int64_t vocab = 64, length = 48;
-  std::int64_t shortest = 8, longest = 20;  // range of the period; at most length and vocab
+  /// The range of the period, which must not exceed `length` and `vocab`.
+  std::int64_t shortest = 8, longest = 20;
 };
 
 struct InductionOptions {
@@ -34,10 +35,10 @@ struct InductionOptions {
 using HeadScores = std::vector<std::vector<double>>;
 
 struct InductionFigures {
-  /// Mean loss of the unpredictable tokens: those of the first block and the first one of the
-  /// second block.
+  /// Mean loss of the unpredictable tokens, which are the tokens of the first block and the first
+  /// token of the second block.
   double first = 0;
-  /// Mean loss of all later tokens, which can be predicted.
+  /// Mean loss of all later tokens. These tokens can be predicted.
   double repeated = 0;
   /// Mean attention from a token to the tokens that followed its previous occurrences.
   HeadScores induction = {};
@@ -49,19 +50,19 @@ class InductionExperiment {
  public:
   explicit InductionExperiment(const InductionOptions& options);
 
-  /// Takes one training step on new texts and returns its loss.
+  /// Runs one training step on new texts and returns its loss.
   double train();
   /// Evaluates the decoder on new texts.
   InductionFigures evaluate();
 
-  /// The attention of all heads in one text.
+  /// The attention of all heads in a single text.
   struct Map {
-    std::int64_t period = 0;  // of the text
-    /// Attention probabilities as [layer][head], each f32 [length, length]; the row of a query sums
-    /// to 1.
+    std::int64_t period = 0;  // period of the text
+    /// Attention probabilities as [layer][head], each f32 [length, length]. Each row belongs to a
+    /// query and sums to 1.
     std::vector<std::vector<Tensor>> layers = {};
   };
-  /// Returns the attention in a new text.
+  /// Generates a new text and returns the attention of all heads.
   Map map();
 
  private:

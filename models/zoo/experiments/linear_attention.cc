@@ -60,8 +60,8 @@ Value gradient_descent_predictions(const RegressionPoints& points, double rate, 
   const double count = static_cast<double>(points.x.size(1).constant());
   Value w = broadcast_to(points.w0, Shape{points.x.size(0), points.w0.size(0), points.w0.size(1)});
   for (int i = 0; i < steps; ++i) {
-    // Every regression of the batch has a separate W, so the gradient of the summed losses consists
-    // of their individual gradients.
+    // Every regression in the batch has a separate W, so that the gradient of the sum of all losses
+    // consists of the individual gradients.
     const Value loss = sum(square(apply(w, points.x) - points.y)) / (2 * count);
     w = w - gradient(loss, w) * rate;
   }

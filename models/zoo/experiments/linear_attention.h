@@ -1,8 +1,8 @@
 // Linear attention that performs gradient descent (von Oswald et al., "Transformers learn
 // in-context by gradient descent", 2023). The tokens are the points (x_j, y_j) of a linear
-// regression and queries (x, -W0 x). A layer with hand-written weights subtracts from the y of
-// every token the change that one step of gradient descent on the points makes to the prediction
-// for its x.
+// regression, and queries (x, -W0 x). One step of gradient descent on the points changes the
+// prediction for x. A layer with hand-written weights subtracts this change from the y of every
+// token.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace weft::zoo {
 
-/// The weights of a layer of self-attention without softmax, each [size, size].
+/// The weights of a self-attention layer without softmax, each [size, size].
 struct LinearAttention {
   Value query, key, value, projection;
 };
 
-/// Returns e_i + P sum_j V e_j (K e_j . Q e_i) for every token e_i of `tokens` [batch, seq, size],
-/// with j over the first `context` tokens. The result has the same type. The matrix
+/// Returns e_i + P sum_j V e_j (K e_j . Q e_i) for every token e_i in `tokens` [batch, seq, size].
+/// j runs over the first `context` tokens. The result has the same type as `tokens`. The matrix
 /// sum_j V e_j (K e_j)^T is computed first, so the cost is O(seq size^2).
 Value linear_attention(Value tokens, std::int64_t context, const LinearAttention& weights);
 
-/// Points and queries of a batch of linear regressions from `inputs` to `outputs` dimensions.
+/// The points and queries for a batch of linear regressions from `inputs` to `outputs` dimensions.
 struct RegressionPoints {
   Value x;      // [batch, points, inputs]
   Value y;      // [batch, points, outputs]
@@ -37,12 +37,13 @@ struct RegressionPoints {
 ///   P = rate / points I.
 LinearAttention gradient_step_layer(const RegressionPoints& points, double rate);
 
-/// Returns the predictions [batch, queries, outputs] of a stack of `layers` such layers, all with
-/// the same weights. Neither L nor a gradient is computed.
+/// Returns the predictions [batch, queries, outputs] of a stack of `layers` layers from
+/// gradient_step_layer(), which all have the same weights. Neither L nor a gradient is computed.
 Value attention_predictions(const RegressionPoints& points, double rate, int layers);
 
-/// Returns W x for the queries [batch, queries, outputs] after `steps` steps W -= rate dL/dW from
-/// W0, with gradients from automatic differentiation.
+/// Returns the predictions W x for the queries, [batch, queries, outputs], after `steps` gradient
+/// descent steps W -= rate dL/dW that start from W0. The gradients are computed by automatic
+/// differentiation.
 Value gradient_descent_predictions(const RegressionPoints& points, double rate, int steps);
 
 }  // namespace weft::zoo

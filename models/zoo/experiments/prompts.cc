@@ -13,7 +13,7 @@ constexpr std::int64_t kEvaluationTexts = 512;
 /// Returns v modulo `symbols`, for 0 <= v < 2 * symbols.
 Value on_circle(Value v, std::int64_t symbols) { return where(v < symbols, v, v - symbols); }
 
-/// x and y, [batch, examples], and shift, [batch, 1], all i64.
+/// A batch of texts. x and y are [batch, examples], and shift is [batch, 1]; all are i64.
 struct Prompts {
   Value x, y, shift;
 };
@@ -27,9 +27,9 @@ Prompts draw_prompts(Arg key, std::int64_t batch, const ShiftPrompts& texts) {
   return {x, where(bernoulli(key, shape, texts.wrong), other, right), shift};
 }
 
-/// Returns the answer [batch, examples] to every x under the most likely shift given the preceding
-/// examples, by Bayes' rule: the likelihood of a shift is the product of the probabilities of the y
-/// in these examples.
+/// Returns the answer to every x, [batch, examples], under the most likely shift given the
+/// preceding examples. The shift is computed by Bayes' rule. The likelihood of a shift is the
+/// product of the probabilities of all y in these examples.
 Value bayes_answers(Value x, Value y, const ShiftPrompts& texts) {
   Graph& graph = x.graph();
   const Value shifts = arange(graph, Dim(texts.shifts));
@@ -62,7 +62,7 @@ PromptExperiment::PromptExperiment(const PromptOptions& options) : options_(opti
       cross_entropy(slice(logits, 1, {.end = Dim(length - 1)}), slice(ids, 1, {.begin = Dim(1)}));
   train_.output("loss", loss).update(training_step(loss, options_.learning_rate, options_.steps));
 
-  // The answer to x_k is the prediction at the position of x_k, 2 k.
+  // The answer to x_k is the prediction at position 2 k, the position of x_k.
   const Value predicted = argmax(slice(logits, 1, {.step = 2}), 2);
   const Value rule = on_circle(x + shift, texts.symbols);
   const auto count = [&](std::string_view name, Value answers, Value texts_of_it) {

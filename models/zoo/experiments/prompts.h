@@ -1,7 +1,8 @@
 // In-context learning of tasks from examples. A text is x_1 y_1 x_2 y_2 ..., and every y is the
-// symbol `shift` positions after its x: 0 ("copy"), 1 ("+1") or more, the same shift throughout a
-// text. The shift is not given, and some of the examples are wrong. A decoder that is trained only
-// to predict the next symbol learns to infer the shift from the examples.
+// symbol `shift` positions after its x in the alphabet. The shift is 0 ("copy"), 1 ("+1") or more,
+// and it is the same throughout a text. The shift is not given, and some of the examples are wrong.
+// A decoder that is trained only to predict the next symbol learns to infer the shift from the
+// examples.
 #pragma once
 
 #include <cstdint>
@@ -29,19 +30,19 @@ struct PromptOptions {
   int threads = 0;
 };
 
-/// Accuracies by the number of preceding examples. The answer is the most likely y; it is correct
+/// Accuracies by the number of preceding examples. The answer is the most likely y. It is correct
 /// if it equals x plus the shift of the text, even if the example in the text is wrong.
 struct PromptAccuracies {
-  std::vector<double> copy, plus_one;  // in texts of these two tasks
-  std::vector<double> all;             // in texts of all tasks
-  std::vector<double> bayes;           // of Bayes' rule in all texts, an upper bound
+  std::vector<double> copy, plus_one;  // accuracy in texts of these two tasks
+  std::vector<double> all;             // accuracy in texts of all tasks
+  std::vector<double> bayes;           // accuracy of Bayes' rule in all texts, an upper bound
 };
 
 class PromptExperiment {
  public:
   explicit PromptExperiment(const PromptOptions& options);
 
-  /// Takes one training step on new texts and returns its loss, the mean over all symbols.
+  /// Runs one training step on new texts and returns its loss, which is the mean over all symbols.
   double train();
   /// Evaluates the decoder on `texts` new texts, rounded up to whole batches.
   PromptAccuracies evaluate(std::int64_t texts);

@@ -13,7 +13,7 @@ constexpr std::int64_t kEvaluationBatch = 512;
 Value first_points(Value v, std::int64_t count) { return slice(v, 1, {.end = Dim(count)}); }
 
 /// Returns the least-squares solution w [batch, inputs, 1] of x w = y, with x [batch, count,
-/// inputs] and y [batch, count, 1]; the minimum-norm solution if count < inputs.
+/// inputs] and y [batch, count, 1]. If count < inputs, returns the minimum-norm solution.
 Value least_squares(Value x, Value y, std::int64_t count, std::int64_t inputs) {
   if (count >= inputs) {
     const QrFactors f = qr(x);
@@ -23,8 +23,8 @@ Value least_squares(Value x, Value y, std::int64_t count, std::int64_t inputs) {
   return matmul(x, cholesky_solve(factor, y), {.transpose_a = true});
 }
 
-/// Returns the prediction at every point with the w that solve(x, y, count) returns for the `count`
-/// points before it.
+/// Returns the prediction at every point. For each point, w is the result of solve(x, y, count) for
+/// the `count` points before it.
 template <class Solve>
 Value predictions(Value x, Value y, const Solve& solve) {
   const DType dtype = x.dtype();

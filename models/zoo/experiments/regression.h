@@ -1,7 +1,7 @@
 // In-context linear regression (Garg et al., "What can transformers learn in-context?", 2022). A
 // prompt is x_1, y_1, x_2, y_2, ... with y_i = w . x_i (+ noise) and a different w per prompt. A
-// model predicts y_k from x_k and the points before it, and is compared with solvers that are
-// fitted to the same points.
+// model predicts y_k from x_k and the preceding points. It is compared with solvers that are fitted
+// to the same points.
 #pragma once
 
 #include <cstdint>
@@ -15,36 +15,36 @@
 namespace weft::zoo {
 
 struct RegressionTask {
-  std::int64_t inputs = 3;   // d: the size of x
-  std::int64_t points = 10;  // pairs (x, y) per prompt; each follows 0 to points - 1 others
+  std::int64_t inputs = 3;   // d, the size of x
+  std::int64_t points = 10;  // number of pairs (x, y) per prompt
   double noise = 0;          // standard deviation of the noise added to y
 };
 
-/// A batch of prompts; x and w have standard normal elements.
+/// A batch of prompts. The elements of x and w have a standard normal distribution.
 struct Regressions {
   Value x;      // f32 [batch, points, inputs]
   Value y;      // f32 [batch, points], with noise
-  Value clean;  // f32 [batch, points]: w . x
+  Value clean;  // f32 [batch, points], w . x without noise
 };
-/// Draws a batch of prompts with random numbers from `key`.
+/// Generates a batch of prompts with random numbers from `key`.
 Regressions draw_regressions(Arg key, std::int64_t batch, const RegressionTask& task);
 
-// The following predictions are [batch, points]. The prediction at point k, counted from 0, uses
-// x_0 to x_k and the y of the k points before it.
+// The following functions return predictions [batch, points]. The prediction at point k, counted
+// from 0, depends on x_0 to x_k and on the y of the k preceding points.
 
-/// Returns the predictions of least squares, computed in double by QR; with fewer points than
-/// inputs, those of the minimum-norm w that fits all points.
+/// Returns the predictions of least squares, computed in double precision by QR. If there are fewer
+/// points than inputs, the minimum-norm w that fits all points is used.
 Value least_squares_predictions(Value x, Value y);
-/// Returns the predictions of ridge regression: w minimises |X w - y|^2 + penalty |w|^2, computed
-/// in double by Cholesky. If the penalty is the variance of the noise, w is the posterior mean, and
-/// no predictor has a smaller expected squared error.
+/// Returns the predictions of ridge regression, in which w minimises |X w - y|^2 + penalty |w|^2. w
+/// is computed in double precision by Cholesky factorisation. If the penalty is the variance of the
+/// noise, w is the posterior mean, and no predictor has a smaller expected squared error.
 Value ridge_predictions(Value x, Value y, double penalty);
-/// Returns the predictions of a decoder that reads x_1, y_1, x_2, y_2, ... as vectors of size
-/// `inputs` (y padded with zeros); the prediction of y_k is its output at x_k.
+/// Returns the predictions of a decoder. The decoder reads x_1, y_1, x_2, y_2, ... as vectors of
+/// size `inputs` (each y is padded with zeros). The prediction of y_k is the output at x_k.
 Value decoder_predictions(const Scope& scope, Value x, Value y, const SmallDecoder& sizes);
 
-/// Mean squared errors by the number of points shown, divided by the number of inputs so that
-/// predicting 0 has an expected error of 1. The target is w . x without noise.
+/// Mean squared errors by the number of preceding points. Errors are divided by the number of
+/// inputs so that predicting 0 has an expected error of 1. The target is w . x without noise.
 struct RegressionErrors {
   std::vector<double> zero, decoder, least_squares;
   std::vector<double> ridge;  // empty without noise
@@ -63,7 +63,8 @@ class RegressionExperiment {
   };
   explicit RegressionExperiment(const Options& options);
 
-  /// Takes one training step and returns its loss, the mean squared error to y over all points.
+  /// Runs one training step and returns its loss, which is the mean squared error relative to y
+  /// over all points.
   double train();
   /// Evaluates all predictors on `prompts` new prompts, rounded up to whole batches.
   RegressionErrors evaluate(std::int64_t prompts);

@@ -12,7 +12,7 @@
 namespace weft::zoo {
 namespace {
 
-// A layer is timed for at least this many seconds and runs.
+// Minimum total duration (in seconds) and minimum number of runs for timing a layer.
 constexpr double kMinSeconds = 0.2;
 constexpr int kMinRuns = 5;
 
@@ -42,8 +42,8 @@ Value recurrent_of(const Scope& scope, Value x) {
   return recurrent(scope, Recurrence::rnn_tanh, x, x.size(2).constant(), {.bias = false}).output;
 }
 
-/// Computes all states from those of the previous step: h_t = tanh(W x_t + U h_(t-1)). Each step
-/// carries information one token further.
+/// Computes all states from the states of the previous step: h_t = tanh(W x_t + U h_(t-1)). Each
+/// step propagates information by one token.
 Value recurrent_step(const Scope& scope, Value last, Value x) {
   const std::int64_t n = x.size(1).constant(), d = x.size(2).constant();
   const auto weight = [&](const char* name) {
@@ -53,7 +53,7 @@ Value recurrent_step(const Scope& scope, Value last, Value x) {
   return tanh(matmul(x, weight("w")) + matmul(before, weight("u")));
 }
 
-/// A step that is a whole layer; it reads only the result of the previous layer.
+/// A step that applies a whole layer. It reads only the result of the previous layer.
 template <Value (*apply)(const Scope&, Value)>
 Value layer_step(const Scope& scope, Value last, Value) {
   return apply(scope, last);
@@ -64,7 +64,7 @@ bool reaches(const SequenceLayer& layer, std::int64_t n, std::int64_t steps) {
   constexpr std::int64_t kWidth = 4;
   Graph g;
   const Value x = normal(g.key("x"), Shape{1, n, kWidth}, 0, 1, DType::f64);
-  // The first layer of a stack reads x; recurrent states start at 0.
+  // The first layer of a stack reads x. Recurrent states start at 0.
   Value last = layer.step == recurrent_step ? zeros_like(x) : x;
   for (std::int64_t i = 0; i < steps; ++i) last = layer.step(Scope(g, "steps") / i, last, x);
   const Value by_x = gradient(sum(select(last, 1, n - 1)), x, {.unreachable = Unreachable::zeros});
@@ -113,10 +113,10 @@ double layer_flops(const SequenceLayer& layer, std::int64_t n, std::int64_t d) {
 
 double layer_seconds(const SequenceLayer& layer, std::int64_t n, std::int64_t d) {
   BuiltLayer built(layer, n, d);
-  built.run();  // warm-up: plans the program and initialises the weights
+  built.run();  // warm-up run, which plans the program and initialises the weights
   double all = 0, fastest = 0;
   for (int run = 0; run < kMinRuns || all < kMinSeconds; ++run) {
-    const std::clock_t begin = std::clock();  // CPU time, since other programs may be running
+    const std::clock_t begin = std::clock();  // CPU time, because other programs may be running
     built.run();
     const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     all += seconds;
@@ -126,7 +126,7 @@ double layer_seconds(const SequenceLayer& layer, std::int64_t n, std::int64_t d)
 }
 
 std::int64_t path_length(const SequenceLayer& layer, std::int64_t n) {
-  // Doubles the number of steps until it suffices, then bisects.
+  // Doubles the number of steps until it is sufficient, then performs a binary search.
   std::int64_t too_few = 0, enough = 1;
   while (!reaches(layer, n, enough)) {
     too_few = enough;

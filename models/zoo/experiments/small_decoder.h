@@ -1,4 +1,4 @@
-// Small decoders over vectors or ids, for the experiments on in-context learning.
+// Small decoders with vectors or ids as input, for experiments on in-context learning.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace weft::zoo {
 /// The sizes and options of a small decoder.
 struct SmallDecoder {
   std::int64_t width = 64, layers = 4, heads = 4;
-  std::int64_t context = 64;  // longest sequence
-  bool feed_forward = true;   // false: attention layers only
+  std::int64_t context = 64;  // maximum sequence length
+  bool feed_forward = true;   // false = attention layers only
   bool rotary = false;        // rotary position embeddings instead of learned positions
 };
 
-/// Applies a pre-norm decoder, like GPT-2's without its embeddings, to h, f32 [batch, seq, width];
-/// the result has the same type. Adds learned positions unless `rotary` is set. Every layer adds
-/// attention(norm(h)), which is causal, and then feed_forward(norm(h)) to h. A norm follows the
-/// last layer. Parameters:
+/// Applies a pre-norm decoder (GPT-2 without its embeddings) to h, f32 [batch, seq, width]. The
+/// result has the same type as h. Adds learned position embeddings unless `rotary` is set. Every
+/// layer first adds causal attention(norm(h)) and then feed_forward(norm(h)) to h. The last layer
+/// is followed by a norm. Parameters:
 /// "<scope>.{positions,layers.<i>.{ln_1,attention,ln_2,feed_forward},norm}". Throws ArgumentError
 /// if the width is not a multiple of the number of heads.
 Value small_decoder(const Scope& scope, Value h, const SmallDecoder& sizes);
