@@ -25,7 +25,7 @@ void require_representable(const Dim& largest, DType dtype, std::string_view wha
   if (!is_integer(dtype) || !largest.is_constant()) return;
   const IntegerRange range = integer_range(dtype);
   if (range.holds(largest.constant())) return;
-  throw ShapeError(fmt::format("{} {} does not fit {}, which holds {} to {}; use i64", what,
+  throw ShapeError(fmt::format("{} {} does not fit into {}, whose range is {} to {}; use i64", what,
                                largest.constant(), dtype_name(dtype), range.low, range.high));
 }
 
@@ -117,7 +117,7 @@ std::vector<OpErrorSample> iota_errors() {
            "indices cannot be bool"},
           {{},
            {{"shape", Shape{2, 300}}, {"axis", std::int64_t{1}}, {"dtype", DType::i8}},
-           "the index 299 does not fit i8, which holds -128 to 127; use i64"}};
+           "the index 299 does not fit into i8, whose range is -128 to 127; use i64"}};
 }
 
 std::vector<OpSample> dim_value_samples() {
@@ -129,7 +129,7 @@ std::vector<OpErrorSample> dim_value_errors() {
   return {{{}, {{"dim", Dim(7)}, {"dtype", DType::boolean}}, "the value of a dim cannot be bool"},
           {{},
            {{"dim", Dim(std::int64_t{1} << 40)}, {"dtype", DType::i32}},
-           "the size 1099511627776 does not fit i32"}};
+           "the size 1099511627776 does not fit into i32"}};
 }
 
 std::vector<OpSample> identity_samples() {

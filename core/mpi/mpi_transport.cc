@@ -240,7 +240,7 @@ class MpiTransport final : public Transport {
 
   // Returns the error message about the predecessor. Requires the lock.
   std::string predecessor_status(std::string_view how) const {
-    return fmt::format("{} is {}; its last phase was {}, which began {:.1f} s ago",
+    return fmt::format("{} is {}; it was in {}, which began {:.1f} s ago",
                        describe_rank(*this, predecessor()), how, predecessor_phase_,
                        seconds_since(predecessor_phase_since_));
   }
@@ -413,7 +413,7 @@ class MpiTransport final : public Transport {
       // this case.
       if (!unmatched && awake_.now() - left->at < silence_) continue;
       return poison(fmt::format(
-          "{} has left while other ranks wait for it; its last phase was {}, which began {:.1f} s ago
+          "{} has left while other ranks wait for it; it was last in {}, which began {:.1f} "
           "s ago",
           describe_rank(*this, piece.other), left->message.text,
           left->message.phase_seconds + seconds_awake_since(left->at)));
