@@ -213,8 +213,8 @@ Term multiply(const Term& a, const Term& b) {
     if (c >= 0) ++y;
   }
   if (degree(out) > kMaxDegree) {
-    throw ShapeError(fmt::format(
-        "a dim with a product of more than {} symbols is not supported", kMaxDegree));
+    throw ShapeError(
+        fmt::format("a dim with a product of more than {} symbols is not supported", kMaxDegree));
   }
   return out;
 }
@@ -264,8 +264,8 @@ std::int64_t evaluate_atom(const Atom& atom, const Bindings& bindings, const Dim
   if (atom.kind == AtomKind::symbol) {
     const auto value = bindings.find(*atom.symbol);
     if (value) return *value;
-    throw ShapeError(fmt::format("dim '{}' has no value: the symbol '{}' is not bound",
-                                 whole.str(), atom.symbol->name));
+    throw ShapeError(fmt::format("dim '{}' has no value: the symbol '{}' is not bound", whole.str(),
+                                 atom.symbol->name));
   }
   std::int64_t result = atom.operands[0].evaluate(bindings);
   for (std::size_t i = 1; i < atom.operands.size(); ++i) {

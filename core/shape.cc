@@ -57,8 +57,9 @@ Sizes Shape::constant() const {
   sizes.reserve(dims_.size());
   for (std::size_t i = 0; i < dims_.size(); ++i) {
     if (!dims_[i].is_constant()) {
-      throw ShapeError(fmt::format("the shape {} must be constant, but axis {} has the symbolic size {}",
-                                   str(), i, dims_[i].str()));
+      throw ShapeError(
+          fmt::format("the shape {} must be constant, but axis {} has the symbolic size {}", str(),
+                      i, dims_[i].str()));
     }
     sizes.push_back(dims_[i].constant());
   }
@@ -124,7 +125,8 @@ Sizes broadcast_sizes(const Sizes& a, const Sizes& b) {
     const std::int64_t y = i + b.size() < rank ? 1 : b[i + b.size() - rank];
     if (x != y && x != 1 && y != 1) {
       throw ShapeError(
-          fmt::format("cannot broadcast {} with {}: axis -{} has size {} in one and {} in the other (sizes must be equal, or one of them must be 1)",
+          fmt::format("cannot broadcast {} with {}: axis -{} has size {} in one and {} in the "
+                      "other (sizes must be equal, or one of them must be 1)",
                       to_string(a), to_string(b), rank - i, x, y));
     }
     out[i] = x == 1 ? y : x;

@@ -351,9 +351,13 @@ std::vector<OpErrorSample> pad_errors() {
        padding({0, -1}, {0, 0}, 0),
        "axis 1: padding -1 is negative; use slice() to remove elements"},
       {{x}, padding({1}, {0, 0}, 0), "before [1] and after [0, 0] must have one entry for each"},
-      {{{DType::i8, {3}}}, padding({1}, {0}, 300), "300 does not fit into i8, whose range is -128 to 127"},
+      {{{DType::i8, {3}}},
+       padding({1}, {0}, 300),
+       "300 does not fit into i8, whose range is -128 to 127"},
       {{{DType::i32, {3}}}, padding({1}, {0}, 0.5), "0.5 cannot be stored as i32"},
-      {{{DType::boolean, {3}}}, padding({1}, {0}, 2), "2 does not fit into bool, whose range is 0 to 1"},
+      {{{DType::boolean, {3}}},
+       padding({1}, {0}, 2),
+       "2 does not fit into bool, whose range is 0 to 1"},
   };
 }
 

@@ -45,8 +45,9 @@ std::string difference(const World& world, const std::vector<std::string>& messa
     try {
       all.push_back(Greeting::parse(message));
     } catch (const FormatError& e) {
-      return fmt::format("{} sent an invalid handshake message; start the same program on all ranks: {}",
-                         rank_name(all.size()), e.what());
+      return fmt::format(
+          "{} sent an invalid handshake message; start the same program on all ranks: {}",
+          rank_name(all.size()), e.what());
     }
   }
   std::vector<std::string> differences;
@@ -94,10 +95,12 @@ Greeting Greeting::parse(std::string_view bytes) {
   const std::vector<std::string> texts = split_texts(bytes);
   if (texts.empty() || texts[0] != kGreeting) {
     throw FormatError(
-        fmt::format("the message does not begin with '{}': it is not a handshake message or has a different version",
+        fmt::format("the message does not begin with '{}': it is not a handshake message or has a "
+                    "different version",
                     kGreeting));
   }
-  if (texts.size() % 2 == 0) throw FormatError("the handshake message ends after the name of a field");
+  if (texts.size() % 2 == 0)
+    throw FormatError("the handshake message ends after the name of a field");
   Greeting greeting;
   for (std::size_t i = 1; i < texts.size(); i += 2) {
     if (texts[i].empty() || greeting.find(texts[i]) != nullptr)

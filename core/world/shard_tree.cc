@@ -28,8 +28,8 @@ void check_shards(int shards, int ranks) {
   }
   if (ranks > shards) {
     throw ArgumentError(fmt::format(
-        "{} ranks are too many for {} shards: start no more ranks than there are shards",
-        ranks, shards));
+        "{} ranks are too many for {} shards: start no more ranks than there are shards", ranks,
+        shards));
   }
 }
 

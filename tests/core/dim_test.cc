@@ -143,10 +143,9 @@ BOOST_AUTO_TEST_CASE(evaluation) {
   Bindings large;
   large.bind(make("seq"), kMax);
   large.bind(make("batch"), 0);
-  BOOST_CHECK_EXCEPTION(
-      (2 * seq).evaluate(large), ShapeError,
-      says_exactly("dim '2*seq' overflows int64 for seq=9223372036854775807, "
-                   "batch=0"));
+  BOOST_CHECK_EXCEPTION((2 * seq).evaluate(large), ShapeError,
+                        says_exactly("dim '2*seq' overflows int64 for seq=9223372036854775807, "
+                                     "batch=0"));
   BOOST_TEST((seq * seq * batch).evaluate(large) == 0);
   BOOST_TEST((batch * seq * seq).evaluate(large) == 0);
   BOOST_TEST((seq + 1 - 1).evaluate(large) == kMax);

@@ -104,7 +104,8 @@ BOOST_AUTO_TEST_CASE(symbolic_shapes) {
 
   BOOST_CHECK_EXCEPTION(
       s.constant(), ShapeError,
-      says_exactly("the shape [batch, 2*seq, 64] must be constant, but axis 0 has the symbolic size batch"));
+      says_exactly(
+          "the shape [batch, 2*seq, 64] must be constant, but axis 0 has the symbolic size batch"));
   BOOST_TEST(Shape(Sizes{2, 3}).constant() == (Sizes{2, 3}), boost::test_tools::per_element());
   BOOST_TEST(Shape(Sizes{2, 3}).is_constant());
   BOOST_TEST(Shape().numel().str() == "1");

@@ -175,11 +175,10 @@ BOOST_AUTO_TEST_CASE(views_are_checked) {
   BOOST_CHECK_EXCEPTION(
       Tensor::view(DType::f32, {1}, buffer, 2), ShapeError,
       says_exactly("byte offset 2 is not a multiple of 4 bytes, the element size of f32"));
-  BOOST_CHECK_EXCEPTION(
-      Tensor::borrow(DType::f32, {1}, buffer->data() + 1), ShapeError,
-      says_exactly(
-          "the address of the buffer is not a multiple of 4 bytes, the element size of f32: copy the "
-          "data first"));
+  BOOST_CHECK_EXCEPTION(Tensor::borrow(DType::f32, {1}, buffer->data() + 1), ShapeError,
+                        says_exactly("the address of the buffer is not a multiple of 4 bytes, the "
+                                     "element size of f32: copy the "
+                                     "data first"));
   BOOST_CHECK_EXCEPTION(Tensor::view(DType::f32, {1}, nullptr), ArgumentError,
                         says_exactly("Tensor::view needs a buffer, not null"));
 }
