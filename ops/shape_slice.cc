@@ -16,8 +16,8 @@ namespace {
 
 using kernels::StridedCopy;
 
-/// Checks that the `size` positions start, start + step, ... are inside an axis of size n, as far
-/// as the numbers are constant.
+/// Checks that the `size` positions start, start + step, ... are inside an axis of size n, to the
+/// extent that these values are constant.
 void check_positions(int axis, const Dim& start, const Dim& size, std::int64_t step, const Dim& n) {
   if (step == 0) throw ArgumentError(fmt::format("axis {}: the step must not be 0", axis));
   if (!size.is_constant()) return;
@@ -27,12 +27,13 @@ void check_positions(int axis, const Dim& start, const Dim& size, std::int64_t s
   if (size.constant() == 0) return;
   const Dim last = start + (size - 1) * Dim(step);
   for (const Dim& place : {start, last}) {
-    const Dim room = n - place;  // also constant for "seq - 1" in an axis of size seq
+    // Also constant if, for example, the place is "seq - 1" in an axis of size seq.
+    const Dim room = n - place;
     const bool below = place.is_constant() && place.constant() < 0;
     const bool above = room.is_constant() && room.constant() <= 0;
     if (below || above) {
       throw ShapeError(
-          fmt::format("axis {}: the slice reads from {} to {} with step {}, outside of [0, {})",
+          fmt::format("axis {}: the slice reads from {} to {} with step {}, which is outside [0, {})",
                       axis, start.str(), last.str(), step, n.str()));
     }
   }
@@ -112,9 +113,10 @@ std::vector<ValueType> infer_slice_add(const InferContext& c) {
   return {c.input(0)};
 }
 
-// The positions of g in out, as rows along the last axis that has more than one element.
+// The positions of the elements of g in out, as rows along the last axis that has more than one
+// element.
 struct SlicePositions {
-  Sizes sizes, strides;  // of the axes around a row
+  Sizes sizes, strides;  // of the axes other than the row axis
   std::int64_t offset = 0, length = 1, stride = 1;
 
   SlicePositions(const Sizes& g, StridedView view) : offset(view.offset) {
@@ -392,7 +394,7 @@ void add_slice_ops(OpSet& ops) {
   add.name = "slice_add";
   add.doc =
       "A copy of x with g added to a slice of the size of g: out[starts + i * steps] = x[...] + "
-      "g[i]. It accumulates the gradients of several slices of one tensor in one buffer.";
+      "g[i]. Used to accumulate the gradients of several slices of a tensor in one buffer.";
   add.inputs = {{"x"}, {"g"}};
   add.attributes = {{"starts", Shape(), true}, {"steps", std::vector<std::int64_t>{}, true}};
   add.inplace = {{0, 0}};
