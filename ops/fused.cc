@@ -114,12 +114,12 @@ std::vector<OpSample> samples() {
 std::vector<OpErrorSample> error_samples() {
   const ValueType x{DType::f32, {3}}, i{DType::i32, {3}}, wide{DType::f32, {2, 3}};
   return {
-      {{x}, program("%1 = mul(%0, %2); return %1"), "an operand comes after its user"},
+      {{x}, program("%1 = mul(%0, %2); return %1"), "an operand is defined after its use"},
       {{x}, program("%1 = relu(%0); return %0"), "a result must be the value of a step before ''"},
       {{x}, program("%1 = relu(%0); return %1, %1"), "%1 is returned twice"},
       {{x}, program("%1 = relu(%0); %3 = relu(%1); return %3"), "the next value must be %2"},
       {{x}, program("%1 = matmul(%0, %0); return %1"), "'matmul' is not an elementwise op"},
-      {{x}, program("%1 = add(%0); return %1"), "add takes 2 operands, not 1"},
+      {{x}, program("%1 = add(%0); return %1"), "add requires 2 operands, not 1"},
       {{x}, program("%1 = clamp(%0, low=0x1p+0); return %1"), "clamp has no attribute 'low'"},
       {{x}, program("%1 = clamp(%0, lo=one); return %1"), "'one' is not a float"},
       {{x}, program("%1 = cast(%0); return %1"), "op cast requires attribute 'dtype'"},
