@@ -49,11 +49,12 @@ class Checker {
       throw ArgumentError(fmt::format("dropout must be in [0, 1), but is {}", dropout));
     }
     if (a.integer("window") < 0) {
-      throw ArgumentError(
-          fmt::format("window must be positive, or 0 for no window, but is {}", a.integer("window")));
+      throw ArgumentError(fmt::format("window must be positive, or 0 for no window, but is {}",
+                                      a.integer("window")));
     }
     if (dropout > 0 && !has(kKey)) {
-      throw ArgumentError(fmt::format("dropout {} requires the operand 'key' (a random key)", dropout));
+      throw ArgumentError(
+          fmt::format("dropout {} requires the operand 'key' (a random key)", dropout));
     }
   }
 
@@ -109,8 +110,8 @@ class Checker {
   void check_indexed(int bias, int index, const Dim& length, std::string_view bias_name,
                      std::string_view index_name, std::string_view row) const {
     if (has(bias) != has(index)) {
-      throw ArgumentError(fmt::format("{} and {} must be given together, but only {} is given", bias_name,
-                                      index_name, has(bias) ? bias_name : index_name));
+      throw ArgumentError(fmt::format("{} and {} must be given together, but only {} is given",
+                                      bias_name, index_name, has(bias) ? bias_name : index_name));
     }
     if (!has(bias)) return;
     c_.require_dtype(base_ + bias, type(kQ).dtype, bias_name);
@@ -238,7 +239,8 @@ void add_attention_ops(OpSet& ops) {
       "mask are [B|1,H|1,Lq|1,Lk|1]; offset_bias is [H,T]: with q_start o = j - (i + "
       "q_start[b]) + T - Lk, without it T = Lq + Lk - 1 and o = j - i + Lq - 1; row_bias "
       "[B,H,Lq,R], col_bias [B,H,Lk,R], indices [Lq,Lk]. The position of query i is p(i) = i + "
-      "q_start[b], or i + Lk - Lq without q_start. Key j is visible to query i if mask is true, j < lengths[b], j <= p(i) if causal, and |p(i) - j| < window if window > 0. Dropout "
+      "q_start[b], or i + Lk - Lq without q_start. Key j is visible to query i if mask is true, j "
+      "< lengths[b], j <= p(i) if causal, and |p(i) - j| < window if window > 0. Dropout "
       "multiplies probability n (flat index in [B,H,Lq,Lk]) by 1/(1-dropout) if word n of the "
       "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. A "
       "query without visible keys has out 0, lse -inf and gradient 0. Lengths outside [0,Lk], "
@@ -256,20 +258,24 @@ void add_attention_ops(OpSet& ops) {
   OpRecord narrow = forward;
   narrow.name = "attention_narrow";
   narrow.doc =
-      "attention(q, cast(k, f32), cast(v, f32), ...) for f32 queries and bf16 keys and values. Returns the same bits but reads half as much memory. Created by the pass `quantized` for "
+      "attention(q, cast(k, f32), cast(v, f32), ...) for f32 queries and bf16 keys and values. "
+      "Returns the same bits but reads half as much memory. Created by the pass `quantized` for "
       "inference.";
   narrow.infer = attention_op::infer_narrow;
   narrow.gradient = Gradient::none;
-  narrow.no_gradient_reason = "created after differentiation; differentiate attention and the casts";
+  narrow.no_gradient_reason =
+      "created after differentiation; differentiate attention and the casts";
   ops.add(std::move(forward));
   ops.add(std::move(narrow));
 
   OpRecord backward;
   backward.name = "attention_grad";
   backward.doc =
-      "Gradients of attention, computed from its outputs by recomputing the scores block by block: p = "
+      "Gradients of attention, computed from its outputs by recomputing the scores block by block: "
+      "p = "
       "exp(s - lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dq = scale * ds k, dk = "
-      "scale * ds^T q, dv = dropout(p)^T g; the gradient of a bias element is the sum of ds over the scores that use it. g_lse is the cotangent of lse. The gradient of an absent operand "
+      "scale * ds^T q, dv = dropout(p)^T g; the gradient of a bias element is the sum of ds over "
+      "the scores that use it. g_lse is the cotangent of lse. The gradient of an absent operand "
       "has shape [0].";
   backward.inputs = {{"g"}, {"out"}, {"lse"}};
   for (InputSpec& operand : operands()) backward.inputs.push_back(std::move(operand));

@@ -132,14 +132,16 @@ class Problem {
     }
     if (a.causal && start > a.Lk - a.Lq) {
       throw DataError(
-          fmt::format("cache overflow: q_start[{}] is {} and there are {} queries, but the cache has room for only {} keys",
+          fmt::format("cache overflow: q_start[{}] is {} and there are {} queries, but the cache "
+                      "has room for only {} keys",
                       b, start, a.Lq, a.Lk));
     }
     // offset_bias must have at least `start + rest` entries per head.
     const std::int64_t rest = a.Lq + a.Lk - 1;
     if (present_[kOffsetBias] && a.Lq > 0 && start > a.offset_count - rest) {
       throw DataError(
-          fmt::format("offset_bias has {} entries per head, but q_start[{}] = {} with {} queries and {} keys requires {}",
+          fmt::format("offset_bias has {} entries per head, but q_start[{}] = {} with {} queries "
+                      "and {} keys requires {}",
                       a.offset_count, b, start, a.Lq, a.Lk,
                       static_cast<std::uint64_t>(start) + static_cast<std::uint64_t>(rest)));
     }

@@ -87,7 +87,8 @@ Kernel make_partial(const KernelRequest& request) {
       throw DataError(fmt::format("integer division by zero: b{} is 0", index_text(i, b.sizes)));
     }
     throw DataError(
-        fmt::format("negative power of an integer: b{} must not be negative; cast to a floating dtype for negative exponents",
+        fmt::format("negative power of an integer: b{} must not be negative; cast to a floating "
+                    "dtype for negative exponents",
                     index_text(i, b.sizes)));
   };
   return kernel;
@@ -279,8 +280,8 @@ void add_binary_ops(OpSet& ops) {
   add_arithmetic(ops);
   add_comparisons(ops);
   add_logical(ops);
-  OpRecord where =
-      make_record<where_row>("where", "c ? a : b for each element; all three operands are broadcast.");
+  OpRecord where = make_record<where_row>(
+      "where", "c ? a : b for each element; all three operands are broadcast.");
   where.inputs = {{"c"}, {"a"}, {"b"}};
   where.inplace = {{0, 1}, {0, 2}};
   where.infer = infer_where;

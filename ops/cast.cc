@@ -42,7 +42,9 @@ void add_cast_ops(OpSet& ops) {
   OpRecord r;
   r.name = "cast";
   r.doc =
-      "Converts x to dtype. Conversions from float to integer truncate and saturate (NaN becomes 0), conversions to narrower integers wrap around, conversions to bool yield x != 0, and conversions to float round to nearest, ties to even.";
+      "Converts x to dtype. Conversions from float to integer truncate and saturate (NaN becomes "
+      "0), conversions to narrower integers wrap around, conversions to bool yield x != 0, and "
+      "conversions to float round to nearest, ties to even.";
   r.inputs = {{"x"}};
   r.attributes = {{"dtype", DType::f32, /*required=*/true}};
   r.traits = Trait::elementwise;

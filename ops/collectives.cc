@@ -87,7 +87,8 @@ std::vector<ValueType> infer_send_recv(const InferContext& c) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       const std::int64_t rank = (*list)[i];
       if (rank < 0 || rank >= ranks)
-        throw ArgumentError(fmt::format("rank {} is out of range: ranks are 0 to {}", rank, ranks - 1));
+        throw ArgumentError(
+            fmt::format("rank {} is out of range: ranks are 0 to {}", rank, ranks - 1));
       if (std::find(list->begin(), list->begin() + static_cast<std::ptrdiff_t>(i), rank) !=
           list->begin() + static_cast<std::ptrdiff_t>(i)) {
         throw ArgumentError(
@@ -430,8 +431,9 @@ OpRecord collective(std::string name, std::string doc) {
 }  // namespace
 
 void add_collective_ops(OpSet& ops) {
-  OpRecord r = collective("all_reduce",
-                          "The sum of x over all ranks, computed along the binary tree over rank numbers.");
+  OpRecord r =
+      collective("all_reduce",
+                 "The sum of x over all ranks, computed along the binary tree over rank numbers.");
   r.infer = infer_all_reduce;
   r.kernel = all_reduce_kernel;
   r.cost = all_reduce_cost;
@@ -445,7 +447,8 @@ void add_collective_ops(OpSet& ops) {
   ops.add(std::move(r));
 
   r = collective("reduce_scatter",
-                 "The sum of x over all ranks, as in all_reduce. Rank r receives the r-th of `ranks` equal parts along the first axis.");
+                 "The sum of x over all ranks, as in all_reduce. Rank r receives the r-th of "
+                 "`ranks` equal parts along the first axis.");
   r.infer = infer_reduce_scatter;
   r.kernel = reduce_scatter_kernel;
   r.cost = reduce_scatter_cost;
@@ -467,7 +470,8 @@ void add_collective_ops(OpSet& ops) {
   ops.add(std::move(r));
 
   r = collective("send_recv",
-                 "Rank to[i] receives the tensor x of rank from[i]. Ranks that are not in `to` receive zeros.");
+                 "Rank to[i] receives the tensor x of rank from[i]. Ranks that are not in `to` "
+                 "receive zeros.");
   r.attributes.push_back({"from", std::vector<std::int64_t>(), true});
   r.attributes.push_back({"to", std::vector<std::int64_t>(), true});
   r.infer = infer_send_recv;

@@ -43,7 +43,8 @@ void check_carries(const InferContext& c, const Types& outputs, int carries) {
     const ValueType& out = outputs[static_cast<Index>(i)];
     if (out.dtype != c.dtype(i)) {
       throw DTypeError(
-          fmt::format("carry {} enters the body as {}, but the body returns {}; a carry must keep its type: convert it in the body with cast()",
+          fmt::format("carry {} enters the body as {}, but the body returns {}; a carry must keep "
+                      "its type: convert it in the body with cast()",
                       i, c.input(i).str(), out.str()));
     }
     if (!c.equal(out.shape, c.shape(i))) {
@@ -110,7 +111,8 @@ Types infer_cond(const InferContext& c) {
   const Types b = c.body_outputs("else", operands_of(c, 1));
   if (a.size() != b.size()) {
     throw ArgumentError(
-        fmt::format("one branch returns {} values, but the other returns {}; both must return values of the same types",
+        fmt::format("one branch returns {} values, but the other returns {}; both must return "
+                    "values of the same types",
                     a.size(), b.size()));
   }
   for (Index i = 0; i < a.size(); ++i) {
@@ -170,7 +172,8 @@ void add_control_ops(OpSet& ops) {
   scan.doc =
       "A loop of `length` steps over axis 0 of its sequences (backwards if `reverse`). "
       "Operands: `carries` initial values, `sequences` sequences, then values that are the same "
-      "in every step. The function `body` accepts the carries, one element of each sequence and the step-invariant values. It returns the new carries and the values to stack along a "
+      "in every step. The function `body` accepts the carries, one element of each sequence and "
+      "the step-invariant values. It returns the new carries and the values to stack along a "
       "new axis 0. Outputs: the last carries, then the stacked values. With `recompute`, "
       "gradients save only the carries of each step and run the body again.";
   scan.inputs = {{"args", Arity::variadic}};
@@ -188,7 +191,8 @@ void add_control_ops(OpSet& ops) {
   OpRecord cond;
   cond.name = "cond";
   cond.doc =
-      "The outputs of the function `then` if the predicate is true, otherwise the outputs of `else`. Only one of the functions runs. Both accept all operands except the predicate.";
+      "The outputs of the function `then` if the predicate is true, otherwise the outputs of "
+      "`else`. Only one of the functions runs. Both accept all operands except the predicate.";
   cond.inputs = {{"predicate"}, {"args", Arity::variadic}};
   cond.attributes = {{"then", std::string(), true}, {"else", std::string(), true}, stream};
   cond.bodies = {"then", "else"};
@@ -199,7 +203,8 @@ void add_control_ops(OpSet& ops) {
   loop.name = "while_loop";
   loop.doc =
       "Runs the function `body` while `condition` returns true, at most `limit` times. "
-      "Operands: `carries` initial values, then values that are the same in every step. Both functions accept all operands; the body returns the new carries. Outputs: the last carries.";
+      "Operands: `carries` initial values, then values that are the same in every step. Both "
+      "functions accept all operands; the body returns the new carries. Outputs: the last carries.";
   loop.inputs = {{"args", Arity::variadic}};
   loop.attributes = {{"condition", std::string(), true},
                      {"body", std::string(), true},

@@ -263,7 +263,8 @@ void add_cross_entropy_ops(OpSet& ops) {
   OpRecord forward;
   forward.name = "cross_entropy";
   forward.doc =
-      "For each position, with classes along `axis` and e = label_smoothing: loss = (1 - e) * (lse - "
+      "For each position, with classes along `axis` and e = label_smoothing: loss = (1 - e) * (lse "
+      "- "
       "x[target]) + e * (lse - mean(x)), lse = ln(sum(exp(x))); 0 if target == ignore_index. "
       "Any other target outside [0, classes) is a data error.";
   forward.inputs = {{"logits"}, {"targets"}};

@@ -192,8 +192,8 @@ void add_quantized_ops(OpSet& ops) {
   {
     OpRecord r;
     r.name = "dequantize";
-    r.doc =
-        std::string(kQuantizedLayout) + "Returns the matrix as floats, with shape [outputs, inputs] if transposed.";
+    r.doc = std::string(kQuantizedLayout) +
+            "Returns the matrix as floats, with shape [outputs, inputs] if transposed.";
     r.inputs = {{"q"}, {"scale"}};
     r.attributes = {{"inputs", std::int64_t{0}, /*required=*/true},
                     {"outputs", std::int64_t{0}, /*required=*/true},

@@ -187,7 +187,8 @@ void add_fused_ops(OpSet& ops) {
   OpRecord reduce;
   reduce.name = "fused_reduce";
   reduce.doc =
-      "Runs a tile program, as in fused, with a single result, which is reduced over its last axes and never stored. Returns the same bits as running the steps and the reduction separately.";
+      "Runs a tile program, as in fused, with a single result, which is reduced over its last axes "
+      "and never stored. Returns the same bits as running the steps and the reduction separately.";
   add_program_inputs(reduce);
   reduce.attributes = {{"program", std::string(), true},
                        {"reduction", std::string(), true},
@@ -203,7 +204,8 @@ void add_fused_ops(OpSet& ops) {
   OpRecord r;
   r.name = "fused";
   r.doc =
-      "Runs elementwise ops in one pass over memory: a tile program (ops/fusion/tile_program.h) on inputs that broadcast to its results. Returns the same bits as running its steps "
+      "Runs elementwise ops in one pass over memory: a tile program (ops/fusion/tile_program.h) on "
+      "inputs that broadcast to its results. Returns the same bits as running its steps "
       "separately.";
   add_program_inputs(r);
   r.outputs.clear();

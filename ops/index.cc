@@ -430,7 +430,8 @@ void add_index_ops(OpSet& ops) {
 
   OpRecord one_hot;
   one_hot.name = "one_hot";
-  one_hot.doc = "Appends an axis of size `classes` along which the result is 1 at the id and 0 elsewhere.";
+  one_hot.doc =
+      "Appends an axis of size `classes` along which the result is 1 at the id and 0 elsewhere.";
   one_hot.inputs = {{"ids"}};
   one_hot.attributes = {{"classes", Dim(), true}, {"dtype", DType::f32}};
   one_hot.infer = infer_one_hot;

@@ -166,7 +166,8 @@ std::vector<OpErrorSample> dynamic_update_errors() {
 void add_dynamic_slice_ops(OpSet& ops) {
   OpRecord slice;
   slice.name = "dynamic_slice";
-  slice.doc = "The block of x with `sizes` that begins at start, which contains one index per axis.";
+  slice.doc =
+      "The block of x with `sizes` that begins at start, which contains one index per axis.";
   slice.inputs = {{"x"}, {"start"}};
   slice.attributes = {{"sizes", Shape(), true}};
   slice.infer = infer_dynamic_slice;

@@ -33,8 +33,8 @@ Kernel offsets_kernel(const KernelRequest& r) {
       }
       if (offset < before) {
         throw DataError(fmt::format(
-            "offset {} at position {} is less than {} at position {}: offsets must be ascending", offset,
-            i, before, i - 1));
+            "offset {} at position {} is less than {} at position {}: offsets must be ascending",
+            offset, i, before, i - 1));
       }
       if (offset > count) {
         throw DataError(fmt::format(
@@ -68,7 +68,9 @@ void add_offset_ops(OpSet& ops) {
   OpRecord offsets;
   offsets.name = "require_offsets";
   offsets.doc =
-      "Returns offsets if they are in ascending order, start at 0 and do not exceed `count`. They may be empty only if `count` is 0. Otherwise, a data error names the position and the values.";
+      "Returns offsets if they are in ascending order, start at 0 and do not exceed `count`. They "
+      "may be empty only if `count` is 0. Otherwise, a data error names the position and the "
+      "values.";
   offsets.inputs = {{"offsets"}};
   offsets.attributes = {{"count", Dim(), true}};
   offsets.inplace = {{0, 0}};

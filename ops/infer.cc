@@ -62,7 +62,8 @@ void InferContext::require_index(int i, std::string_view what) const {
 void InferContext::require_same_dtype(int a, int b) const {
   if (dtype(a) != dtype(b)) {
     throw DTypeError(
-        fmt::format("operands have different dtypes, {} and {}, and there is no implicit promotion: convert one of them with cast()",
+        fmt::format("operands have different dtypes, {} and {}, and there is no implicit "
+                    "promotion: convert one of them with cast()",
                     dtype_name(dtype(a)), dtype_name(dtype(b))));
   }
 }

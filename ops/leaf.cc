@@ -277,7 +277,8 @@ void add_leaf_ops(OpSet& ops) {
   OpRecord rows;
   rows.name = "shard_concat";
   rows.doc =
-      "The rows of x from all shards of the program's batch, in shard order. `rows` is the total number of rows. Outside a program and in programs without shards, the result is x.";
+      "The rows of x from all shards of the program's batch, in shard order. `rows` is the total "
+      "number of rows. Outside a program and in programs without shards, the result is x.";
   rows.inputs = {{"x"}};
   rows.attributes = {{"rows", Dim(), true}};
   rows.traits = Trait::alias;
@@ -289,7 +290,8 @@ void add_leaf_ops(OpSet& ops) {
   OpRecord update;
   update.name = "with_update";
   update.doc =
-      "Returns x. A program that computes this op updates `variable` to `value`, unless the program sets a different update for the variable.";
+      "Returns x. A program that computes this op updates `variable` to `value`, unless the "
+      "program sets a different update for the variable.";
   update.inputs = {{"x"}, {"variable"}, {"value"}};
   update.traits = Trait::alias;
   update.infer = infer_with_update;

@@ -500,14 +500,18 @@ OpRecord record(std::string name, std::string doc) {
 void add_linear_cross_entropy_ops(OpSet& ops) {
   ops.add(record<kForward>(
       "linear_cross_entropy",
-      "cross_entropy (loss and lse for each row) of the logits x weight^T + bias with weight [classes, depth] or, if transpose_weight is false, x weight + bias with weight [depth, classes]. At most "
+      "cross_entropy (loss and lse for each row) of the logits x weight^T + bias with weight "
+      "[classes, depth] or, if transpose_weight is false, x weight + bias with weight [depth, "
+      "classes]. At most "
       "chunk_bytes of logits (0: 64 MiB), and at least 16 rows, are in memory at a time."));
-  ops.add(record<kGrad>("linear_cross_entropy_grad",
-                        "Gradients of the loss of linear_cross_entropy with respect to x, weight and bias. g is the cotangent of the loss. dbias has shape [0] if there is no "
-                        "bias."));
-  ops.add(record<kBoth>(
-      "linear_cross_entropy_with_grad",
-      "linear_cross_entropy and its gradients in one sweep, so that the logits are computed only once. g must not depend on the loss."));
+  ops.add(
+      record<kGrad>("linear_cross_entropy_grad",
+                    "Gradients of the loss of linear_cross_entropy with respect to x, weight and "
+                    "bias. g is the cotangent of the loss. dbias has shape [0] if there is no "
+                    "bias."));
+  ops.add(record<kBoth>("linear_cross_entropy_with_grad",
+                        "linear_cross_entropy and its gradients in one sweep, so that the logits "
+                        "are computed only once. g must not depend on the loss."));
 }
 
 void add_linear_cross_entropy_samples(OpSamples& all) {

@@ -92,7 +92,8 @@ void add_matmul_ops(OpSet& ops) {
       "out[..., i, j] = sum_k a[..., i, k] b[..., k, j]; the axes before the last two are "
       "broadcast. With transpose_a or transpose_b, the last two axes of that operand are "
       "swapped in memory. An empty sum is 0. bf16 and f16 operands are converted to f32, or to "
-      "f64 if the other operand is f64; this is also the dtype of the result. precision is highest, high or medium; if it is empty, the precision of the program is used.";
+      "f64 if the other operand is f64; this is also the dtype of the result. precision is "
+      "highest, high or medium; if it is empty, the precision of the program is used.";
   r.inputs = {{"a"}, {"b"}};
   r.attributes = {{"transpose_a", false}, {"transpose_b", false}, {"precision", std::string()}};
   r.infer = infer;

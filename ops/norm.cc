@@ -13,9 +13,9 @@ namespace {
 int first_axis(const InferContext& c, int x) {
   const std::int64_t axes = c.attributes().integer("axes");
   if (axes < 1 || axes > c.rank(x)) {
-    throw ShapeError(
-        fmt::format("axes, the number of trailing axes of x {} to normalise, must be from 1 to {}, not {}",
-                    c.input(x).str(), c.rank(x), axes));
+    throw ShapeError(fmt::format(
+        "axes, the number of trailing axes of x {} to normalise, must be from 1 to {}, not {}",
+        c.input(x).str(), c.rank(x), axes));
   }
   return c.rank(x) - static_cast<int>(axes);
 }

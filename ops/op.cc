@@ -25,8 +25,8 @@ void check_words(const OpRecord& record) {
   }
   for (const AttributeSpec& spec : record.attributes) {
     if (is_word(spec.name)) continue;
-    throw ArgumentError(
-        fmt::format("op {}: attribute '{}': a name must contain {}", record.name, spec.name, kRule));
+    throw ArgumentError(fmt::format("op {}: attribute '{}': a name must contain {}", record.name,
+                                    spec.name, kRule));
   }
   if (record.version < 1) {
     throw ArgumentError(

@@ -9,8 +9,8 @@ namespace weft {
 void check_operands(const OpRecord& op, const std::vector<bool>& given) {
   const bool variadic = !op.inputs.empty() && op.inputs.back().arity == Arity::variadic;
   if (!variadic && given.size() > op.inputs.size()) {
-    throw ArgumentError(
-        fmt::format("accepts at most {} operands, but {} are given", op.inputs.size(), given.size()));
+    throw ArgumentError(fmt::format("accepts at most {} operands, but {} are given",
+                                    op.inputs.size(), given.size()));
   }
   for (std::size_t i = 0; i < std::max(given.size(), op.inputs.size()); ++i) {
     if (i < given.size() && given[i]) continue;

@@ -238,10 +238,12 @@ OpRecord pool_record(std::string name, std::string operand, std::string doc) {
 }  // namespace
 
 void add_pool_ops(OpSet& ops) {
-  OpRecord max = pool_record("max_pool2d", "x",
-                             "Maximum over windows of x [N, C, H, W]; output sizes are rounded "
-                             "down and padding counts as -inf. `index` is the position of the "
-                             "maximum in its H * W plane; ties are resolved in favour of the first element. NaN counts as larger than every number. The image must have at least one pixel.");
+  OpRecord max = pool_record(
+      "max_pool2d", "x",
+      "Maximum over windows of x [N, C, H, W]; output sizes are rounded "
+      "down and padding counts as -inf. `index` is the position of the "
+      "maximum in its H * W plane; ties are resolved in favour of the first element. NaN counts as "
+      "larger than every number. The image must have at least one pixel.");
   max.outputs = {"out", "index"};
   max.infer = infer_max_pool;
   max.kernel = max_pool_kernel;

@@ -9,7 +9,8 @@ namespace weft {
 
 /// The first sentence of the documentation of ops with quantised operands.
 inline constexpr const char* kQuantizedLayout =
-    "q and scale hold a matrix [inputs, outputs] in the layout defined in ops/quantized.h: int8 with one scale per output, or int4 with one scale per output and 32 inputs. ";
+    "q and scale hold a matrix [inputs, outputs] in the layout defined in ops/quantized.h: int8 "
+    "with one scale per output, or int4 with one scale per output and 32 inputs. ";
 
 /// For shape rules: checks that the inputs `q` and `scale` hold a matrix [inputs, outputs] that can
 /// be used as dtype `result`.

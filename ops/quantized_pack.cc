@@ -126,8 +126,9 @@ void check_weight(float w, std::int64_t row, std::int64_t column, QuantizedForma
                                 w, quantized_format_name(format)));
   }
   if (format == QuantizedFormat::int4 && std::abs(w) / 8 > kLargestHalf) {
-    throw DataError(fmt::format("weight [{}, {}] is {}: int4 can represent at most {} (its scales are f16)",
-                                row, column, w, 8 * kLargestHalf));
+    throw DataError(
+        fmt::format("weight [{}, {}] is {}: int4 can represent at most {} (its scales are f16)",
+                    row, column, w, 8 * kLargestHalf));
   }
 }
 

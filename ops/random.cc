@@ -272,7 +272,8 @@ OpRecord draw_record(std::string name, std::string doc) {
 void add_draws(OpSet& ops) {
   OpRecord uniform = draw_record("random_uniform",
                                  "Uniform in [0, 1): Philox4x32-10 under the key's seed, counter "
-                                 "(element block, stream, runs). f32 uses 24 bits of one word per element, and f64 uses 53 bits of two words.");
+                                 "(element block, stream, runs). f32 uses 24 bits of one word per "
+                                 "element, and f64 uses 53 bits of two words.");
   uniform.attributes.push_back({"dtype", DType::f32, true});
   uniform.infer = infer_float_draw;
   uniform.kernel = uniform_kernel;
@@ -325,7 +326,8 @@ void add_random_ops(OpSet& ops) {
   OpRecord dropout;
   dropout.name = "dropout";
   dropout.doc =
-      "x / (1 - rate) if word i >= rate * 2^32, else 0 (inverted dropout, Srivastava et al. 2014). The "
+      "x / (1 - rate) if word i >= rate * 2^32, else 0 (inverted dropout, Srivastava et al. 2014). "
+      "The "
       "same key, stream and rate drop the same elements, so the gradient is dropout of the "
       "cotangent.";
   dropout.inputs = {{"x"}, {"key"}};

@@ -101,7 +101,8 @@ void add_recurrence_ops(OpSet& ops) {
   OpRecord r;
   r.name = "linear_recurrence";
   r.doc =
-      "out[i] = a[i] * out[i - 1] + b[i] along the axis, with out[0] = b[0]; starts from the end if reverse. f32 is computed in double.";
+      "out[i] = a[i] * out[i - 1] + b[i] along the axis, with out[0] = b[0]; starts from the end "
+      "if reverse. f32 is computed in double.";
   r.inputs = {{"a"}, {"b"}};
   r.attributes = {{"axis", std::int64_t{0}, true}, {"reverse", false}};
   r.inplace = {{0, 0}, {0, 1}};

@@ -208,9 +208,9 @@ void add_reduce_ops(OpSet& ops) {
   prod.kernel = reduce_kernel<Reduction::prod>;
   ops.add(std::move(prod));
 
-  OpRecord logsumexp =
-      reduction("logsumexp",
-                "ln(sum(exp(x))) over the axes, computed as max + ln(sum(exp(x - max))); -inf for an empty range or if all elements are -inf.");
+  OpRecord logsumexp = reduction("logsumexp",
+                                 "ln(sum(exp(x))) over the axes, computed as max + ln(sum(exp(x - "
+                                 "max))); -inf for an empty range or if all elements are -inf.");
   logsumexp.infer = infer_floating;
   logsumexp.kernel = reduce_kernel<Reduction::logsumexp>;
   ops.add(std::move(logsumexp));

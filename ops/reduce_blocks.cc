@@ -93,7 +93,9 @@ void add_block_sums_op(OpSet& ops) {
   OpRecord sums;
   sums.name = "block_sums";
   sums.doc =
-      "Sums, or sums of squares, over blocks of 65,536 elements of x in row-major order (the last block may be shorter). x is first multiplied by the scalar `factor`, if it is given. Returns f64[blocks]. The bits for a block depend only on its elements.";
+      "Sums, or sums of squares, over blocks of 65,536 elements of x in row-major order (the last "
+      "block may be shorter). x is first multiplied by the scalar `factor`, if it is given. "
+      "Returns f64[blocks]. The bits for a block depend only on its elements.";
   sums.inputs = {{"x"}, {"factor", Arity::optional}};
   sums.attributes = {{"squares", false}};
   sums.infer = infer_block_sums;

@@ -145,7 +145,8 @@ void add_rope_ops(OpSet& ops) {
   rope.name = "rope";
   rope.doc =
       "Rotates pair j of x [B,H,L,D] by positions * base^(-2j/rotary_dim), j < rotary_dim/2 (Su "
-      "et al. 2021). Pair j is (j, j + rotary_dim/2), or (2j, 2j+1) if adjacent; features starting with rotary_dim are copied; inverse rotates in the opposite direction. positions are [B,L] "
+      "et al. 2021). Pair j is (j, j + rotary_dim/2), or (2j, 2j+1) if adjacent; features starting "
+      "with rotary_dim are copied; inverse rotates in the opposite direction. positions are [B,L] "
       "or [L]; angles are computed in double.";
   rope.inputs = {{"x"}, {"positions"}};
   rope.attributes = {{"rotary_dim", std::int64_t{0}, true},

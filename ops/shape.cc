@@ -289,7 +289,9 @@ std::vector<OpErrorSample> flip_errors() {
 void add_shape_ops(OpSet& ops) {
   OpRecord reshape;
   reshape.name = "reshape";
-  reshape.doc = "Returns the elements in the same order with a different shape. The result shares the memory of x.";
+  reshape.doc =
+      "Returns the elements in the same order with a different shape. The result shares the memory "
+      "of x.";
   reshape.inputs = {{"x"}};
   reshape.attributes = {{"shape", Shape(), true}};
   reshape.traits = Trait::alias;

@@ -32,9 +32,9 @@ void check_positions(int axis, const Dim& start, const Dim& size, std::int64_t s
     const bool below = place.is_constant() && place.constant() < 0;
     const bool above = room.is_constant() && room.constant() <= 0;
     if (below || above) {
-      throw ShapeError(
-          fmt::format("axis {}: the slice reads from {} to {} with step {}, which is outside [0, {})",
-                      axis, start.str(), last.str(), step, n.str()));
+      throw ShapeError(fmt::format(
+          "axis {}: the slice reads from {} to {} with step {}, which is outside [0, {})", axis,
+          start.str(), last.str(), step, n.str()));
     }
   }
 }

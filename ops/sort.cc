@@ -21,8 +21,8 @@ std::vector<ValueType> values_and_indices(const InferContext& c, Shape shape) {
 void check_k(std::int64_t k, const Dim& n, std::int64_t axis) {
   if (k < 0) throw ArgumentError(fmt::format("k must not be negative, but is {}", k));
   if (n.is_constant() && k > n.constant()) {
-    throw ShapeError(
-        fmt::format("cannot select the top {} elements of axis {}, which has size {}", k, axis, n.constant()));
+    throw ShapeError(fmt::format("cannot select the top {} elements of axis {}, which has size {}",
+                                 k, axis, n.constant()));
   }
 }
 
@@ -157,7 +157,9 @@ void add_sort_ops(OpSet& ops) {
 
   OpRecord sort;
   sort.name = "sort";
-  sort.doc = "The elements sorted along the axis, and their positions. The sort is stable, and NaN counts as the largest value.";
+  sort.doc =
+      "The elements sorted along the axis, and their positions. The sort is stable, and NaN counts "
+      "as the largest value.";
   sort.inputs = {{"x"}};
   sort.attributes = {{"axis", std::int64_t{0}, true}, {"descending", false}};
   sort.outputs = {"values", "indices"};

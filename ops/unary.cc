@@ -190,7 +190,8 @@ void add_exact(OpSet& ops) {
   add_floating<exact<UnaryOp::rsqrt>>(ops, "rsqrt",
                                       "1 / sqrt(x), with correctly rounded root and quotient.");
   add_floating<exact<UnaryOp::reciprocal>>(ops, "reciprocal", "1 / x.");
-  add_floating<exact<UnaryOp::relu>>(ops, "relu", "max(x, 0); NaN remains NaN. The gradient at 0 is 0.");
+  add_floating<exact<UnaryOp::relu>>(ops, "relu",
+                                     "max(x, 0); NaN remains NaN. The gradient at 0 is 0.");
 
   OpRecord sign = make_record<exact<UnaryOp::sign>>(
       "sign", "-1, 0 or 1; for floats, NaN remains NaN and zeros keep their sign.");
@@ -244,7 +245,8 @@ void add_unary_ops(OpSet& ops) {
   ops.add(std::move(finite));
 
   OpRecord limit = make_record<clamp>(
-      "clamp", "min(max(x, lo), hi); NaN remains NaN. The gradient is 1 for x in [lo, hi] and 0 otherwise.");
+      "clamp",
+      "min(max(x, lo), hi); NaN remains NaN. The gradient is 1 for x in [lo, hi] and 0 otherwise.");
   const double inf = std::numeric_limits<double>::infinity();
   limit.attributes = {{"lo", -inf}, {"hi", inf}};
   limit.infer = infer_clamp;

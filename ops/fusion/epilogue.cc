@@ -48,9 +48,10 @@ std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueTy
   const auto equal = [&](const Dim& a, const Dim& b) { return context.equal(a, b); };
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     if (whole[i] || epilogue_operand(inputs[i]->shape, product.shape, equal)) continue;
-    throw ShapeError(fmt::format(
-        "%{} must have the product's shape {}, one element per column, or a single element, but has shape {}",
-        i, product.shape.str(), inputs[i]->shape.str()));
+    throw ShapeError(
+        fmt::format("%{} must have the product's shape {}, one element per column, or a single "
+                    "element, but has shape {}",
+                    i, product.shape.str(), inputs[i]->shape.str()));
   }
   std::vector<ValueType> results = {product};
   for (const int v : program.results) {

@@ -39,8 +39,8 @@ RowKernel::Function float_row(BinaryOp op) {
   return nullptr;
 }
 
-// Integers use plain loops, which the compiler vectorises for this target. Arithmetic is done in
-// the unsigned type U (at least 32 bits wide), in which overflow is defined to wrap around.
+// Integer kernels are plain loops, which the compiler vectorises for this target. Arithmetic is
+// done in the unsigned type U (at least 32 bits wide), in which overflow is defined to wrap around.
 
 template <class T, class U>
 struct IntegerOps {

@@ -86,8 +86,8 @@ struct PrefetchRow {
 
 /// The memory on which a chain runs.
 struct ChainRows {
-  void* const* at = nullptr;      // the table of pointers
-  std::int64_t blocks = 0;        // the number of blocks, starting at the first element
+  void* const* at = nullptr;  // the table of pointers
+  std::int64_t blocks = 0;    // the number of blocks, starting at the first element
   // Bits of the results to write with non-temporal stores (line-aligned).
   std::uint32_t nontemporal = 0;
   const PrefetchRow* prefetch = nullptr;

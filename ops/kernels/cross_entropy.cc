@@ -30,7 +30,7 @@ void stats_rows(const LogitsStats<T>& a, int64_t rows) {
   }
 }
 
-/// The number of classes that are summed in T before they are added to the total.
+/// The number of classes that are summed in T before their sum is added to the total.
 constexpr int64_t kClassBlock = 64;
 
 template <class T>

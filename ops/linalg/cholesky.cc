@@ -147,7 +147,9 @@ void add_cholesky_ops(OpSet& ops) {
   OpRecord cholesky;
   cholesky.name = "cholesky";
   cholesky.doc =
-      "For each matrix in x [..., n, n], out is the lower triangular matrix L with L L^T = (x + x^T) / 2, and failed is -1. If a matrix is not positive definite, out is zeros and failed is "
+      "For each matrix in x [..., n, n], out is the lower triangular matrix L with L L^T = (x + "
+      "x^T) / 2, and failed is -1. If a matrix is not positive definite, out is zeros and failed "
+      "is "
       "the index of the first pivot that is not a positive number. f32 is computed in double.";
   cholesky.inputs = {{"x"}};
   cholesky.outputs = {"out", "failed"};

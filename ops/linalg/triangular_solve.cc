@@ -160,7 +160,9 @@ void add_triangular_solve_ops(OpSet& ops) {
   OpRecord r;
   r.name = "triangular_solve";
   r.doc =
-      "For each matrix in b [..., n, m], out is the solution X of T X = b, or of T^T X = b if transpose, and failed is -1. T is the lower or upper triangle of t [..., n, n], with ones on its diagonal if unit_diagonal. If T is singular, out is zeros and failed is the "
+      "For each matrix in b [..., n, m], out is the solution X of T X = b, or of T^T X = b if "
+      "transpose, and failed is -1. T is the lower or upper triangle of t [..., n, n], with ones "
+      "on its diagonal if unit_diagonal. If T is singular, out is zeros and failed is the "
       "index of the first 0 on its diagonal. f32 is computed in double.";
   r.inputs = {{"t"}, {"b"}};
   r.attributes = {{"upper", false}, {"transpose", false}, {"unit_diagonal", false}};
