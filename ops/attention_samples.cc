@@ -144,8 +144,8 @@ std::vector<OpErrorSample> error_samples() {
       wrong(kQ, {DType::f32, {2, 3, 3, 6}},
             "heads of q (axis 1), 3, must be a multiple of heads of k, 2"),
       wrong(kQ, q, "dropout must be in [0, 1), but is 1", {{"dropout", 1.0}}),
-      wrong(kQ, q, "dropout 0.5 needs the operand key", {{"dropout", 0.5}}),
-      wrong(kQ, q, "window must be positive, or 0 for none, but is -1",
+      wrong(kQ, q, "dropout 0.5 requires the operand 'key'", {{"dropout", 0.5}}),
+      wrong(kQ, q, "window must be positive, or 0 for no window, but is -1",
             {{"window", std::int64_t{-1}}}),
   };
 }

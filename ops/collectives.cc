@@ -411,8 +411,8 @@ std::vector<OpErrorSample> send_recv_errors() {
   const auto of = [](List from, List to) {
     return Attributes{{"ranks", std::int64_t{2}}, {"from", from}, {"to", to}};
   };
-  return {{{{DType::f32, {5}}}, of({0}, {}), "there are 1 ranks in from, but 0 in to"},
-          {{{DType::f32, {5}}}, of({0}, {2}), "rank 2 is not one of 0 to 1"},
+  return {{{{DType::f32, {5}}}, of({0}, {}), "`from` has 1 ranks, but `to` has 0"},
+          {{{DType::f32, {5}}}, of({0}, {2}), "rank 2 is out of range: ranks are 0 to 1"},
           {{{DType::f32, {5}}}, of({0, 0}, {0, 1}), "rank 0 sends twice"},
           {{{DType::f32, {5}}}, of({0, 1}, {1, 1}), "rank 1 receives twice"}};
 }

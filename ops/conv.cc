@@ -174,7 +174,8 @@ std::vector<OpErrorSample> conv2d_errors() {
       {{x, {DType::f64, {6, 4, 3, 3}}}, {}, "different dtypes, f32 and f64"},
       {{x, {f32, {6, 4, 7, 3}}},
        {},
-       "height: a kernel of 7 with dilation 1 spans 7, but there are only 5 with padding 0"},
+       "height: a kernel of size 7 with dilation 1 spans 7, but the padded input size is only 5 "
+       "(padding 0)"},
       {{x, w},
        {{"stride", Ints{1, 0}}},
        "stride must be two integers of at least 1, but is [1, 0]"},

@@ -301,8 +301,10 @@ std::vector<OpSample> take_along_samples() {
 std::vector<OpErrorSample> take_along_errors() {
   const ValueType x{DType::f32, {5, 3}};
   return {
-      {{x, {DType::i64, {2, 2}}}, along(0), "index [2, 2] must have the sizes of x [5, 3] except"},
-      {{x, {DType::i64, {2}}}, along(0), "index [2] must have the sizes of x [5, 3] except"},
+      {{x, {DType::i64, {2, 2}}},
+       along(0),
+       "index [2, 2] must have the same sizes as x [5, 3] except"},
+      {{x, {DType::i64, {2}}}, along(0), "index [2] must have the same sizes as x [5, 3] except"},
       {{x, {DType::f32, {2, 3}}}, along(0), "index must be i32 or i64, but is f32"},
   };
 }
@@ -323,7 +325,7 @@ std::vector<OpErrorSample> scatter_add_errors() {
       {{x, index, {DType::f32, {8, 3}}}, along(0), "src must have shape [9, 3], but has [8, 3]"},
       {{x, {DType::i64, {9, 2}}, {DType::f32, {9, 2}}},
        along(0),
-       "must have the sizes of x [4, 3]"},
+       "must have the same sizes as x [4, 3]"},
   };
 }
 

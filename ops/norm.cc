@@ -245,7 +245,7 @@ std::vector<OpErrorSample> layer_norm_errors() {
           {{{DType::i32, {2, 3}}}, one, "x must be f32 or f64, but is i32"},
           {{{DType::f32, {2, 3}}},
            {{"axes", std::int64_t{3}}, {"eps", 1e-5}},
-           "it must be from 1 to 2, not 3"},
+           "must be from 1 to 2, not 3"},
           {{{DType::f32, {2, 3}}},
            {{"axes", std::int64_t{1}}, {"eps", -1.0}},
            "eps must not be negative, but is -1"}};

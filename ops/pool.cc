@@ -195,7 +195,8 @@ std::vector<OpErrorSample> pool_errors() {
        "x must be f32 or f64, but is i32"},
       {{x},
        {{"kernel", Ints{7, 2}}, {"stride", Ints{2, 2}}},
-       "height: a kernel of 7 with dilation 1 spans 7, but there are only 5 with padding 0"},
+       "height: a kernel of size 7 with dilation 1 spans 7, but the padded input size is only 5 "
+       "(padding 0)"},
       {{x},
        {{"kernel", Ints{2, 2}}, {"stride", Ints{2, 2}}, {"padding", Ints{2, 0}}},
        "padding must be at most half the kernel, so that every window touches the image, but is "

@@ -229,8 +229,8 @@ std::vector<OpSample> slice_samples() {
 std::vector<OpErrorSample> slice_errors() {
   const ValueType x{DType::f32, {7}};
   return {
-      {{x}, slice_of({4}, {4}, {1}), "reads from 4 to 7 with step 1, outside of [0, 7)"},
-      {{x}, slice_of({2}, {4}, {-1}), "reads from 2 to -1 with step -1, outside of [0, 7)"},
+      {{x}, slice_of({4}, {4}, {1}), "reads from 4 to 7 with step 1, which is outside [0, 7)"},
+      {{x}, slice_of({2}, {4}, {-1}), "reads from 2 to -1 with step -1, which is outside [0, 7)"},
       {{x}, slice_of({0}, {2}, {0}), "axis 0: the step must not be 0"},
       {{x}, slice_of({0}, {-2}, {1}), "axis 0: the slice has -2 elements"},
       {{x}, slice_of({0, 0}, {2, 2}, {1, 1}), "one entry for each of the 1 axes"},
@@ -248,7 +248,7 @@ std::vector<OpSample> unslice_samples() {
 std::vector<OpErrorSample> unslice_errors() {
   const ValueType g{DType::f32, {4}};
   return {
-      {{g}, unslice_of({6}, {3}, {1}), "reads from 3 to 6 with step 1, outside of [0, 6)"},
+      {{g}, unslice_of({6}, {3}, {1}), "reads from 3 to 6 with step 1, which is outside [0, 6)"},
       {{g}, unslice_of({6, 2}, {0, 0}, {1, 1}), "g must have 2 axes"},
   };
 }
@@ -274,7 +274,7 @@ std::vector<OpSample> slice_add_samples() {
 std::vector<OpErrorSample> slice_add_errors() {
   const ValueType x{DType::f32, {7}}, g{DType::f32, {4}};
   return {
-      {{x, g}, added_at({4}, {1}), "reads from 4 to 7 with step 1, outside of [0, 7)"},
+      {{x, g}, added_at({4}, {1}), "reads from 4 to 7 with step 1, which is outside [0, 7)"},
       {{x, g}, added_at({0, 0}, {1, 1}), "one entry for each of the 1 axes"},
       {{x, {DType::f32, {2, 2}}}, added_at({0}, {1}), "g must have 1 axes"},
       {{x, {DType::f64, {4}}}, added_at({0}, {1}), "operands have different dtypes, f32 and f64"},

@@ -116,7 +116,7 @@ std::vector<OpSample> topk_samples() {
 std::vector<OpErrorSample> topk_errors() {
   const ValueType x{DType::f32, {3, 9}};
   return {
-      {{x}, top(10, 1, true), "cannot pick the top 10 of axis 1, which has size 9"},
+      {{x}, top(10, 1, true), "cannot select the top 10 elements of axis 1, which has size 9"},
       {{x}, top(-1, 1, true), "k must not be negative, but is -1"},
       {{x}, top(1, 2, true), "axis 2 is out of range for f32[3, 9] with 2 axes"},
       {{{DType::boolean, {3}}}, top(1, 0, true), "x must be f32, f64 or of an integer dtype"},

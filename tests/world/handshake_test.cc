@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(malformed_greetings_are_rejected) {
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "a", "b", "a", "c"})), FormatError,
                         says("the handshake message has an empty or repeated field name: 'a'"));
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "", "b"})), FormatError,
-                        says("repeated fact name: ''"));
+                        says("repeated field name: ''"));
   BOOST_CHECK_EXCEPTION(Greeting::parse("weft greeting 1"), FormatError,
                         says("a list of texts ends"));
 }
