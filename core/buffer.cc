@@ -19,11 +19,11 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// Buffers of at least this size get their own block. The bytes wasted at the end of a block, and
-// the slower small pages there, are then negligible.
+// Buffers of at least this size are allocated in a block of their own. The unused bytes at the end
+// of such a block, and the small (slower) pages there, are negligible.
 constexpr std::size_t kLarge = 8 * kHugePage;
 
-// Data pointer of an empty mapping: callers may form a range from any non-null pointer.
+// The data pointer of an empty mapping. It is not null, so callers may form a range from it.
 constexpr std::byte kNothing[1] = {};
 
 [[noreturn]] void throw_io(const char* what, const std::string& path, int error) {
@@ -37,14 +37,14 @@ std::shared_ptr<Buffer> Buffer::allocate(std::size_t bytes) {
   const bool huge = bytes >= kHugePage;
   const bool addressable =
       bytes <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - kHugePage;
-  // posix_memalign rather than aligned_alloc, which also requires the size to be rounded up and
-  // would touch the rest of a huge page.
+  // posix_memalign is used because aligned_alloc requires the size to be rounded up to the
+  // alignment, which would touch the rest of the last huge page.
   if (!addressable || posix_memalign(&data, huge ? kHugePage : kTensorAlignment,
                                      std::max(bytes, kTensorAlignment)) != 0) {
     throw StateError(fmt::format("out of memory: cannot allocate {} bytes", bytes));
   }
 #ifdef MADV_HUGEPAGE
-  // This is only advice: without transparent huge pages it fails without consequences.
+  // This is only a hint. If transparent huge pages are not available, the call fails harmlessly.
   if (huge) static_cast<void>(madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE));
 #endif
   std::shared_ptr<Buffer> buffer;
@@ -92,11 +92,11 @@ std::vector<std::shared_ptr<Buffer>> Buffer::allocate_together(std::span<const s
 std::shared_ptr<Buffer> Buffer::borrow(void* data, std::size_t bytes,
                                        std::shared_ptr<const void> owner, bool writable) {
   if (data == nullptr && bytes > 0) {
-    throw ArgumentError(fmt::format("cannot borrow {} bytes at a null pointer", bytes));
+    throw ArgumentError(fmt::format("cannot borrow {} bytes from a null pointer", bytes));
   }
-  // Replaces a null pointer (0 bytes); never read or written. Kernels may add offsets to the
-  // address, which is undefined for null pointers: an operand without elements may have rows of
-  // zero columns, or columns of zero rows.
+  // Replaces the null pointer of an empty buffer and is never read or written. Kernels may add
+  // offsets to the address (an operand without elements may still have rows or columns), which is
+  // undefined behaviour for null pointers.
   alignas(kTensorAlignment) static std::byte nothing[kTensorAlignment];
   std::shared_ptr<Buffer> buffer(new Buffer());
   buffer->data_ = data == nullptr ? nothing : static_cast<std::byte*>(data);
@@ -114,7 +114,7 @@ std::shared_ptr<MappedFile> MappedFile::open(const std::string& path) {
   std::shared_ptr<MappedFile> file(new MappedFile());
   file->path_ = path;
   file->data_ = kNothing;
-  // O_NONBLOCK: opening a FIFO that has no writer would otherwise block forever.
+  // Without O_NONBLOCK, opening a FIFO that has no writer would block forever.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw_io("open", path, errno);
   struct stat status {};

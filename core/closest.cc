@@ -17,8 +17,8 @@ bool same_without_scope(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Rows of the table of distances between prefixes of a and b: the last but one, the last, and the
-  // current one.
+  // Three rows of the dynamic-programming table of distances between prefixes of a and b: the row
+  // before the previous one, the previous row, and the current row.
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -36,9 +36,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string closest_name(std::string_view name, const std::vector<std::string>& known) {
-  constexpr std::size_t kLongest = 256;  // bounds the quadratic time; typed names are shorter
+  // Limits the quadratic running time; real names are shorter.
+  constexpr std::size_t kLongest = 256;
   if (name.size() > kLongest) return {};
-  constexpr std::size_t kSlip = 2;  // up to here a typing error is likelier than a missing scope
+  // Up to this distance, a typing error is more likely than a missing scope.
+  constexpr std::size_t kSlip = 2;
   const std::string* best = nullptr;
   const std::string* scoped = nullptr;
   std::size_t best_distance = name.size() / 2 + 1;
@@ -46,7 +48,7 @@ std::string closest_name(std::string_view name, const std::vector<std::string>& 
     if (scoped == nullptr && same_without_scope(name, candidate)) scoped = &candidate;
     const std::size_t longer = std::max(name.size(), candidate.size());
     const std::size_t shorter = std::min(name.size(), candidate.size());
-    if (longer - shorter >= best_distance) continue;  // the distance is at least that
+    if (longer - shorter >= best_distance) continue;  // a lower bound on the distance
     const std::size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) best_distance = distance, best = &candidate;
   }

@@ -7,8 +7,9 @@
 
 namespace WEFT_API weft {
 
-/// Converts with round-to-odd: if the result is inexact, its last bit is set. Rounding it again to
-/// a shorter format then yields the same value as rounding the integer once.
+/// Converts an integer to double with round-to-odd: if the result is inexact, its last bit is set.
+/// Rounding the result to a shorter format then yields the same value as rounding the integer
+/// directly.
 inline double integer_to_double_sticky(std::int64_t v) {
   std::uint64_t magnitude = static_cast<std::uint64_t>(v);
   if (v < 0) magnitude = -magnitude;

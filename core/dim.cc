@@ -15,12 +15,12 @@ namespace weft {
 namespace {
 
 // Both limits prevent malicious text from creating a Dim that takes minutes to process. Real shapes
-// stay far below them: a product of 64 sizes of 2 does not fit into 64 bits.
+// stay far below these limits: even 2^64, the product of 64 sizes of 2, does not fit into 64 bits.
 constexpr std::size_t kMaxTerms = 4096;
 constexpr int kMaxDegree = 64;
 
 [[noreturn]] void throw_overflow(const char* operation, std::int64_t a, std::int64_t b) {
-  throw ShapeError(fmt::format("{} {} {} overflows 64 bits in a dim", a, operation, b));
+  throw ShapeError(fmt::format("{} {} {} overflows int64 in a dim", a, operation, b));
 }
 
 std::int64_t checked_add(std::int64_t a, std::int64_t b) {
@@ -122,7 +122,7 @@ int compare(const Atom& a, const Atom& b) {
 
 int compare_monomials(const Term& a, const Term& b) {
   if (const int c = three_way(degree(a), degree(b))) return c;
-  // The first atom with different exponents decides; a missing atom has exponent 0.
+  // The first atom whose exponents differ determines the order. A missing atom has exponent 0.
   const std::size_t n = std::min(a.factors.size(), b.factors.size());
   for (std::size_t i = 0; i < n; ++i) {
     if (const int c = compare(*a.factors[i].atom, *b.factors[i].atom)) return -c;
@@ -181,8 +181,8 @@ std::vector<Term> DimBuilder::terms(const Dim& dim) {
 
 Dim DimBuilder::of_atom(AtomKind kind, SymbolPtr symbol, std::vector<Dim> operands) {
   auto atom = std::make_shared<Atom>();
-  // Hash the name, not the address, so that hashes are equal in every process and hash tables have
-  // the same order.
+  // Hash the name rather than the address, so that hash values and the order of hash tables are the
+  // same in every process.
   atom->hash = mix(static_cast<std::uint64_t>(kind), symbol ? stable_hash(symbol->name) : 0);
   for (const Dim& d : operands) atom->hash = mix(atom->hash, d.hash());
   atom->kind = kind;
@@ -213,8 +213,8 @@ Term multiply(const Term& a, const Term& b) {
     if (c >= 0) ++y;
   }
   if (degree(out) > kMaxDegree) {
-    throw ShapeError(fmt::format(
-        "a dim is a product of more than {} symbols, which is not supported", kMaxDegree));
+    throw ShapeError(
+        fmt::format("a dim with a product of more than {} symbols is not supported", kMaxDegree));
   }
   return out;
 }
@@ -239,7 +239,7 @@ Dim::Dim(SymbolPtr symbol) {
 }
 
 std::int64_t Dim::constant() const {
-  if (poly_ != nullptr) throw ShapeError(fmt::format("the dim {} is not a constant", str()));
+  if (poly_ != nullptr) throw ShapeError(fmt::format("dim '{}' is not a constant", str()));
   return constant_;
 }
 
@@ -264,8 +264,8 @@ std::int64_t evaluate_atom(const Atom& atom, const Bindings& bindings, const Dim
   if (atom.kind == AtomKind::symbol) {
     const auto value = bindings.find(*atom.symbol);
     if (value) return *value;
-    throw ShapeError(fmt::format("the dim {} has no value: the symbol \"{}\" is not bound",
-                                 whole.str(), atom.symbol->name));
+    throw ShapeError(fmt::format("dim '{}' has no value: the symbol '{}' is not bound", whole.str(),
+                                 atom.symbol->name));
   }
   std::int64_t result = atom.operands[0].evaluate(bindings);
   for (std::size_t i = 1; i < atom.operands.size(); ++i) {
@@ -275,7 +275,7 @@ std::int64_t evaluate_atom(const Atom& atom, const Bindings& bindings, const Dim
     } else if (atom.kind == AtomKind::max) {
       result = std::max(result, x);
     } else if (x == 0) {
-      throw ShapeError(fmt::format("division by zero: {} is 0 in the dim {} with {}",
+      throw ShapeError(fmt::format("division by zero: {} is 0 in dim '{}' for {}",
                                    atom.operands[i].str(), whole.str(), bindings.str()));
     } else {
       result = floor_divide(result, x);
@@ -296,20 +296,20 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
     for (const Factor& f : t.factors) {
       const std::int64_t x = evaluate_atom(*f.atom, bindings, *this);
       for (int e = 0; e < f.exponent; ++e) {
-        // A zero factor makes the product 0, regardless of overflows before and after it.
+        // A zero factor makes the product 0, regardless of overflows in other factors.
         if (x == 0) product = 0;
         if (x == 0) overflow = false;
         overflow = __builtin_mul_overflow(product, x, &product) || overflow;
       }
     }
     if (overflow) {
-      throw ShapeError(fmt::format("the dim {} overflows 64 bits with {}", str(), bindings.str()));
+      throw ShapeError(fmt::format("dim '{}' overflows int64 for {}", str(), bindings.str()));
     }
     sum += product;
   }
   const auto result = static_cast<std::int64_t>(sum);
   if (result != sum) {
-    throw ShapeError(fmt::format("the dim {} overflows 64 bits with {}", str(), bindings.str()));
+    throw ShapeError(fmt::format("dim '{}' overflows int64 for {}", str(), bindings.str()));
   }
   return result;
 }

@@ -1,4 +1,4 @@
-// Symbolic sizes: integer polynomials over named symbols, kept in canonical form.
+// Symbolic sizes, represented as integer polynomials over named symbols in canonical form.
 #pragma once
 
 #include <compare>
@@ -27,10 +27,10 @@ class Bindings {
  public:
   /// Binds `symbol` to `value`. Returns false if it is already bound to another value.
   bool bind(const SymbolPtr& symbol, std::int64_t value);
-  /// The value of a symbol, if it has one.
+  /// Returns the value of a symbol, or nullopt if the symbol is not bound.
   std::optional<std::int64_t> find(const Symbol& symbol) const;
   const std::vector<std::pair<SymbolPtr, std::int64_t>>& entries() const { return entries_; }
-  /// "batch=8, seq=128".
+  /// Returns, for example, "batch=8, seq=128".
   std::string str() const;
 
  private:
@@ -61,28 +61,29 @@ class Dim {
   explicit Dim(SymbolPtr symbol);
 
   bool is_constant() const { return poly_ == nullptr; }
-  /// The value of a constant Dim; throws ShapeError that names the Dim if it is symbolic.
+  /// Returns the value of a constant Dim. Throws ShapeError, naming the Dim, if it is symbolic.
   std::int64_t constant() const;
-  /// The symbol if this Dim is exactly one symbol, else null.
+  /// Returns the symbol if this Dim consists of exactly one symbol, otherwise null.
   SymbolPtr as_symbol() const;
-  /// All distinct symbols of this Dim, including those inside atoms, ordered by name.
+  /// Returns all distinct symbols of this Dim, including symbols inside atoms, ordered by name.
   std::vector<SymbolPtr> symbols() const;
 
-  /// The value under `bindings`. Throws ShapeError for an unbound symbol (naming it and the Dim),
-  /// on overflow, and on division by zero.
+  /// Returns the value under `bindings`. Throws ShapeError if a symbol is unbound (the message
+  /// names the symbol and the Dim), on overflow, and on division by zero.
   std::int64_t evaluate(const Bindings& bindings) const;
-  /// Replaces each symbol by `map(symbol)`, or keeps it if that is nullopt.
+  /// Returns a copy in which each symbol is replaced by `map(symbol)`. Symbols for which `map`
+  /// returns nullopt are kept.
   Dim substitute(const std::function<std::optional<Dim>(const SymbolPtr&)>& map) const;
 
-  /// Text that parse() accepts, such as "2*batch*seq + 1", "floor_div(seq, 2)" or "-1".
+  /// Returns text that parse() accepts, such as "2*batch*seq + 1", "floor_div(seq, 2)" or "-1".
   std::string str() const;
-  /// Parses the output of str(), or any other expression of + - * ( ) floor_div min max. `symbol`
-  /// returns the symbol for a name, or null if the name is unknown. Throws FormatError with the
-  /// position.
+  /// Parses the output of str(), or any other expression built from +, -, *, parentheses,
+  /// floor_div, min and max. `symbol` returns the symbol for a name, or null if the name is
+  /// unknown. Throws FormatError with the position of the error.
   static Dim parse(std::string_view text, const std::function<SymbolPtr(std::string_view)>& symbol);
-  /// Returns true if parse() accepts a symbol of this name. A name consists of letters (including
-  /// all non-ASCII characters), digits and "_./". It must not contain "//", which starts a comment,
-  /// or begin with any of "0123456789./".
+  /// Returns true if parse() accepts `name` as the name of a symbol. A name consists of letters
+  /// (including all non-ASCII characters), digits and "_./". It must not contain "//", which starts
+  /// a comment, or begin with any of "0123456789./".
   static bool is_symbol_name(std::string_view name);
 
   std::size_t hash() const;
@@ -97,7 +98,7 @@ class Dim {
   friend DimEquation operator==(const Dim& a, const Dim& b);
   friend bool operator!=(const Dim& a, const Dim& b);
 
-  /// Returns a / b if polynomial division has no remainder; nullopt if that is not proven.
+  /// Returns a / b if polynomial division provably has no remainder, otherwise nullopt.
   static std::optional<Dim> try_exact_div(const Dim& a, const Dim& b);
   /// Returns true if a <= b for all non-negative values of the symbols; false means "not proven".
   static bool provably_le(const Dim& a, const Dim& b);
@@ -114,14 +115,14 @@ class Dim {
 
 /// Floor division, rounding towards minus infinity. Simplifies if the division is exact.
 Dim floor_div(const Dim& a, const Dim& b);
-/// The smaller and the larger of two Dims.
+/// Return the smaller or the larger of two Dims.
 Dim min(const Dim& a, const Dim& b);
 Dim max(const Dim& a, const Dim& b);
-/// Exact division. Throws ShapeError that names both if the remainder is not provably zero.
+/// Exact division. Throws ShapeError, naming both Dims, if the remainder is not provably zero.
 Dim exact_div(const Dim& a, const Dim& b);
 
-/// The result of `a == b`. Converts to true if both are the same polynomial. It also holds both
-/// sides of the equation, for Graph::require(a == b).
+/// The result of `a == b`. Converts to true if both sides are the same polynomial. Stores both
+/// sides of the equation for Graph::require(a == b).
 struct DimEquation {
   Dim left, right;
   bool holds = false;

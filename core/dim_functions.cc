@@ -1,4 +1,4 @@
-// floor_div, min, max, exact division and the proofs that simplify them.
+// floor_div, min, max and exact division, and the proofs used to simplify them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// The number of atoms that a proof successively replaces by their bounds.
+// The maximum number of atoms that a proof replaces by their bounds, one after the other.
 constexpr int kProofDepth = 3;
 // The maximum number of operands of a min or max.
 constexpr std::size_t kMaxOperands = 64;
@@ -96,7 +96,7 @@ bool proven_by_bound(const Dim& d, const Term& term, std::size_t index, int dept
   const Dim rest = d - DimBuilder::of_term(term);
   auto replaced = [&](const Dim& by) { return provably_nonnegative(rest + scale * by, depth - 1); };
 
-  const bool upper = term.coefficient < 0;  // then an upper bound of the atom is needed
+  const bool upper = term.coefficient < 0;  // then an upper bound on the atom is needed
   if (atom.kind == AtomKind::floor_div) {
     const Dim& x = atom.operands[0];
     const Dim& k = atom.operands[1];
@@ -106,8 +106,8 @@ bool proven_by_bound(const Dim& d, const Term& term, std::size_t index, int dept
     return upper && provably_nonnegative(x, depth - 1) && provably_nonnegative(k, depth - 1) &&
            replaced(x);
   }
-  // Any operand of a min is an upper bound, and a lower bound must hold for all of them. For max it
-  // is the reverse.
+  // Any operand of min is an upper bound, whereas a lower bound must hold for all operands. For
+  // max, the reverse is true.
   const bool any = (atom.kind == AtomKind::min) == upper;
   return any ? std::any_of(atom.operands.begin(), atom.operands.end(), replaced)
              : std::all_of(atom.operands.begin(), atom.operands.end(), replaced);
@@ -152,7 +152,8 @@ Dim min_or_max(AtomKind kind, const Dim& a, const Dim& b) {
   }
   std::sort(operands.begin(), operands.end(),
             [](const Dim& x, const Dim& y) { return compare(x, y) > 0; });
-  // Drop every operand that another one makes redundant (of two equal operands, the later one).
+  // Drop every operand that another operand makes redundant. Of two equal operands, the later one
+  // is dropped.
   std::vector<Dim> kept;
   for (const Dim& x : operands) {
     auto beats = [&](const Dim& winner, const Dim& loser) {
@@ -268,7 +269,7 @@ Dim max(const Dim& a, const Dim& b) { return min_or_max(AtomKind::max, a, b); }
 Dim exact_div(const Dim& a, const Dim& b) {
   if (const auto q = Dim::try_exact_div(a, b)) return *q;
   throw ShapeError(
-      fmt::format("{} is not provably divisible by {} without remainder", a.str(), b.str()));
+      fmt::format("cannot prove that {} is divisible by {} without remainder", a.str(), b.str()));
 }
 
 }  // namespace weft

@@ -41,11 +41,11 @@ struct Dim::Polynomial {
   std::size_t hash = 0;
 };
 
-/// Compare in a total order and return a negative number, 0 or a positive number. Symbols are
-/// ordered by name, then by address.
+/// Three-way comparisons that define a total order: return a negative number, 0 or a positive
+/// number. Symbols are ordered by name, then by address.
 int compare(const Atom& a, const Atom& b);
 int compare(const Dim& a, const Dim& b);
-/// Positive if `a` comes before `b` in a polynomial.
+/// Returns a positive number if `a` comes before `b` in a polynomial.
 int compare_monomials(const Term& a, const Term& b);
 
 struct DimBuilder {
@@ -64,7 +64,7 @@ Term multiply(const Term& a, const Term& b);
 /// Returns floor(a / b) for b != 0; throws ShapeError on overflow.
 std::int64_t floor_divide(std::int64_t a, std::int64_t b);
 
-/// Returns the atom if `dim` is exactly one atom, else null.
+/// Returns the atom if `dim` consists of exactly one atom, otherwise null.
 const Atom* single_atom(const Dim& dim);
 
 }  // namespace weft

@@ -88,8 +88,8 @@ class Parser {
       }
     }
   }
-  // Adds the parts pairwise. Every addition copies its terms, so adding them one by one would take
-  // quadratic instead of nearly linear time.
+  // Adds the parts pairwise. Every addition copies its terms, so adding the parts sequentially
+  // would take quadratic instead of nearly linear time.
   static Dim total(std::vector<Dim> parts) {
     while (parts.size() > 1) {
       const std::size_t half = (parts.size() + 1) / 2;

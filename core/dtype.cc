@@ -27,7 +27,7 @@ constexpr std::array<DTypeInfo, 9> kInfos = {{{DType::f32, "f32", 4},
                                               {DType::boolean, "bool", 1}}};
 
 const DTypeInfo& info(DType dtype) {
-  // The invalid number 0 wraps around and fails the check.
+  // The invalid number 0 wraps around, so it fails the check as well.
   const auto index = static_cast<std::size_t>(dtype) - 1;
   if (index >= kInfos.size()) {
     throw DTypeError(fmt::format("{} is not a valid dtype number", static_cast<int>(dtype)));
@@ -62,7 +62,8 @@ std::uint16_t narrow(double x) {
   const std::uint64_t rest = significand & ((std::uint64_t{1} << shift) - 1);
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   if (rest > half || (rest == half && (rounded & 1) != 0)) ++rounded;
-  // `rounded` includes the hidden bit, so a carry propagates into the exponent, up to infinity.
+  // `rounded` includes the implicit leading bit, so a carry propagates into the exponent and yields
+  // infinity on overflow.
   const std::uint32_t below = normal ? static_cast<std::uint32_t>(exponent + bias - 1) : 0;
   return static_cast<std::uint16_t>(sign | ((below << mantissa_bits) + rounded));
 }
@@ -96,7 +97,8 @@ BFloat16 to_bfloat16(float x) {
   if ((bits & 0x7fffffffu) > 0x7f800000u) {
     return {static_cast<std::uint16_t>(bits >> 16 | 0x40u)};
   }
-  // Adding just under half, or exactly half if the kept part is odd, rounds to nearest even.
+  // Adding slightly less than half a unit, or exactly half a unit if the kept part is odd, rounds
+  // to nearest, ties to even.
   return {static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
 }
 

@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// Element type of a Tensor. The numeric values are part of the file format: never renumber.
+/// Element type of a Tensor. The numeric values are part of the file format and must never change.
 enum class DType : std::uint8_t {
   f32 = 1,
   f64 = 2,
@@ -24,9 +24,9 @@ enum class DType : std::uint8_t {
 
 /// Returns the number of bytes per element.
 std::size_t dtype_size(DType dtype);
-/// Returns "f32", "f64", "bf16", "f16", "i64", "i32", "i8", "u8", "bool".
+/// Returns the name of a dtype: "f32", "f64", "bf16", "f16", "i64", "i32", "i8", "u8" or "bool".
 std::string_view dtype_name(DType dtype);
-/// The inverse of dtype_name(). Throws DTypeError that lists the valid names.
+/// The inverse of dtype_name(). Throws DTypeError, listing the valid names, if the name is unknown.
 DType parse_dtype(std::string_view name);
 /// True for f32, f64, bf16 and f16.
 bool is_floating(DType dtype);
@@ -45,8 +45,8 @@ struct Float16 {
   friend bool operator==(Float16, Float16) = default;
 };
 
-/// Conversions round to nearest, ties to even. NaN stays NaN (made quiet), overflow yields
-/// infinity. The double overloads round once (not through float).
+/// Convert with rounding to nearest, ties to even. NaNs are converted to quiet NaNs, and overflow
+/// yields infinity. The overloads for double round only once (not via float).
 BFloat16 to_bfloat16(float x);
 BFloat16 to_bfloat16(double x);
 Float16 to_float16(float x);
@@ -97,13 +97,14 @@ struct DTypeOf<bool> {
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
-/// An element type as a value; visit_dtype() passes it to its callback.
+/// A tag that represents an element type as a value; visit_dtype() passes it to its callback.
 template <class T>
 struct TypeTag {
   using type = T;
 };
 
-/// Calls `fn(TypeTag<T>{})` with the C++ type of `dtype`; all nine types must compile.
+/// Calls `fn(TypeTag<T>{})`, where T is the C++ type of `dtype`. The call must compile for all nine
+/// types.
 template <class Fn>
 decltype(auto) visit_dtype(DType dtype, Fn&& fn) {
   switch (dtype) {

@@ -1,4 +1,4 @@
-// The exceptions of Weft. Every message names the problem, its location and a remedy.
+// Exception types thrown by Weft. Every message names the problem, its location and a remedy.
 #pragma once
 
 #include <stdexcept>
@@ -12,13 +12,13 @@ namespace WEFT_API weft {
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-  /// Throws an error of the same dynamic type with the message `message`. An outer layer can
-  /// thereby add context (op, operand types, the user's line) without losing the type.
+  /// Throws an error of the same dynamic type with a different message. This allows outer layers to
+  /// add context (op, operand types, source line) without losing the type.
   [[noreturn]] virtual void rethrow_as(const std::string& message) const { throw Error(message); }
 };
 
-/// Implements rethrow_as() for the derived class `Self`. Each kind of mistake has its own class, so
-/// that callers can catch the kinds they can handle.
+/// Implements rethrow_as() for the derived class `Self`. Each category of error has its own class,
+/// so that callers can catch only the categories they can handle.
 template <class Self>
 class ErrorOf : public Error {
  public:
@@ -41,8 +41,8 @@ class ArgumentError : public ErrorOf<ArgumentError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// Invalid use of a graph or program: a Value of another graph, an unknown name, a second update of
-/// a variable.
+/// Invalid use of a graph or program: a Value that belongs to another graph, an unknown name, a
+/// second update of a variable.
 class GraphError : public ErrorOf<GraphError> {
  public:
   using ErrorOf::ErrorOf;
@@ -57,8 +57,8 @@ class DataError : public ErrorOf<DataError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// A Session, store or buffer used in a way that its state forbids: two threads in one Session, a
-/// partially written state, a write to read-only memory.
+/// A Session, store or buffer is used in a way that its state does not allow: two threads in one
+/// Session, a partially written state, a write to read-only memory.
 class StateError : public ErrorOf<StateError> {
  public:
   using ErrorOf::ErrorOf;
@@ -68,14 +68,14 @@ class FormatError : public ErrorOf<FormatError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// A read or write that failed in the operating system; the message contains the path and the
-/// reason.
+/// A failed read or write; the message contains the path and the reason given by the operating
+/// system.
 class IoError : public ErrorOf<IoError> {
  public:
   using ErrorOf::ErrorOf;
 };
-/// A rank of a distributed run is lost or has failed. All remaining ranks throw this with the same
-/// line, which names the rank, its host, its phase and when that phase began.
+/// A rank of a distributed run is lost or has failed. All remaining ranks throw this exception with
+/// the same message, which names the rank, its host, its phase and when that phase began.
 class WorldError : public ErrorOf<WorldError> {
  public:
   using ErrorOf::ErrorOf;

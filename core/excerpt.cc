@@ -5,8 +5,8 @@
 namespace weft {
 namespace {
 
-/// Returns the number of bytes of the character at the start of `text`, or 0 if it is not valid
-/// UTF-8.
+/// Returns the length in bytes of the character at the start of `text`, or 0 if `text` does not
+/// start with valid UTF-8.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -17,7 +17,7 @@ std::size_t character_bytes(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
-  // The second byte reveals overlong forms, surrogates and code points above U+10FFFF.
+  // Overlong forms, surrogates and code points above U+10FFFF are detected by the second byte.
   const unsigned char second = byte(1);
   const bool wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
                      (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);

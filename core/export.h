@@ -4,12 +4,13 @@
 /// Marks `namespace weft` in every header that is installed or used by a higher layer:
 ///     namespace WEFT_API weft {
 /// Everything declared in such a namespace block is exported from the shared library. Types are
-/// exported with their run-time type information, so that exceptions thrown inside the library can
-/// be caught outside. g++ compiles everything else with -fvisibility=hidden; libraries built by
+/// exported with their run-time type information, so that callers can catch exceptions thrown
+/// inside the library. g++ compiles everything else with -fvisibility=hidden; libraries built by
 /// clang++ export all symbols.
 #if defined(__GNUC__)
 #define WEFT_API [[gnu::visibility("default")]]
-/// Marks declarations in such a header that are not exported (private implementation details).
+/// Excludes a declaration in such a namespace block from the export (private implementation
+/// details).
 #define WEFT_HIDDEN [[gnu::visibility("hidden")]]
 #else
 #define WEFT_API

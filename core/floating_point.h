@@ -1,4 +1,4 @@
-// The floating-point environment in which all chunks run.
+// The floating-point environment in which all chunks of parallel work run.
 #pragma once
 
 #if defined(__x86_64__) || defined(__i386__)

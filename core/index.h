@@ -1,4 +1,4 @@
-// Strongly typed indices, and vectors that accept only their own index type.
+// Strongly typed indices, and vectors that can only be indexed by their own index type.
 #pragma once
 
 #include <compare>
@@ -15,8 +15,9 @@
 
 namespace WEFT_API weft {
 
-/// The position of an element in its list; a default-constructed Id is undefined (-1). Ids with
-/// different tags are different types, which neither convert to nor compare with one another:
+/// The index of an element in a list. A default-constructed Id is undefined (-1). Ids with
+/// different tags are distinct types that can be neither converted to nor compared with one
+/// another:
 ///   using StepId = Id<struct StepTag>;
 template <class Tag>
 class Id {
@@ -27,7 +28,7 @@ class Id {
 
   constexpr bool defined() const { return number_ >= 0; }
   constexpr int number() const { return number_; }
-  /// The number as a subscript; the Id must be defined.
+  /// Returns the number for use as a subscript. The Id must be defined.
   constexpr std::size_t index() const { return static_cast<std::size_t>(number_); }
 
   // clang-tidy 14 mistakes the 0 in the generated comparison for a null pointer.
@@ -40,9 +41,9 @@ class Id {
   }
   friend constexpr Id operator+(Id id, int more) { return Id(id.number_ + more); }
   friend constexpr Id operator-(Id id, int less) { return Id(id.number_ - less); }
-  /// The distance from `b` to `a`.
+  /// Returns the distance from `b` to `a`.
   friend constexpr int operator-(Id a, Id b) { return a.number_ - b.number_; }
-  /// Prints the number.
+  /// Prints the number to a stream.
   template <class Traits>
   friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
                                                       Id id) {
@@ -53,7 +54,7 @@ class Id {
   int number_ = -1;
 };
 
-/// The Ids in [begin, end), for range-based for loops.
+/// The half-open range of Ids [begin, end), for range-based for loops.
 template <class I>
 class IdRange {
  public:
@@ -78,9 +79,9 @@ class IdRange {
   I begin_, end_;
 };
 
-/// A std::vector indexed by `I`, an Id type. As in std::vector, operator[] is unchecked and at()
-/// throws std::out_of_range. `T` cannot be bool, because std::vector<bool> has no references to
-/// elements.
+/// A std::vector that is indexed by the Id type `I`. As in std::vector, operator[] is unchecked and
+/// at() throws std::out_of_range. `T` cannot be bool, because std::vector<bool> has no references
+/// to elements.
 template <class I, class T>
 class IdVector {
   static_assert(!std::is_same_v<T, bool>, "use char");

@@ -16,7 +16,8 @@ constexpr IntegerRange range_of() {
   return {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
 }
 
-/// Returns range.high + 1: a power of two, which is exact as a double even if range.high is not.
+/// Returns range.high + 1. This is a power of two and therefore exactly representable as a double,
+/// even if range.high is not.
 double end_of(IntegerRange range) {
   const std::int64_t half = range.high / 2 + 1;
   return 2.0 * static_cast<double>(half);
@@ -24,8 +25,8 @@ double end_of(IntegerRange range) {
 
 [[noreturn]] void does_not_fit(const std::string& number, DType dtype) {
   const IntegerRange range = integer_range(dtype);
-  throw DTypeError(fmt::format("the number {} does not fit {}, which holds {} to {}", number,
-                               dtype_name(dtype), range.low, range.high));
+  throw DTypeError(fmt::format("the number {} does not fit into {}, whose range is {} to {}",
+                               number, dtype_name(dtype), range.low, range.high));
 }
 
 }  // namespace
@@ -57,10 +58,10 @@ std::int64_t whole_number(std::int64_t number, DType dtype) {
 std::int64_t whole_number(double number, DType dtype) {
   const IntegerRange range = integer_range(dtype);
   if (std::isfinite(number) && number != std::floor(number)) {
-    throw DTypeError(
-        fmt::format("the number {} would lose its fraction as {}, which holds whole numbers from "
-                    "{} to {}; use a floating dtype (cast() converts a tensor)",
-                    number, dtype_name(dtype), range.low, range.high));
+    throw DTypeError(fmt::format(
+        "the number {} cannot be stored as {}, which can only represent whole numbers from "
+        "{} to {}; use a floating dtype (cast() converts a tensor)",
+        number, dtype_name(dtype), range.low, range.high));
   }
   if (!(number >= static_cast<double>(range.low) && number < end_of(range))) {
     does_not_fit(fmt::format("{}", number), dtype);

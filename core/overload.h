@@ -5,7 +5,7 @@
 
 namespace WEFT_API weft {
 
-/// An overload set of lambdas:
+/// An overload set of function objects, for example:
 ///   std::visit(Overload{[](int i) { ... }, [](const auto& other) { ... }}, variant)
 template <class... Cases>
 struct Overload : Cases... {

@@ -28,10 +28,11 @@ namespace weft {
 namespace {
 
 constexpr int kMaxSlots = 4096;
-// Shorter work is finished before sharing it pays off: a spinning worker takes 0.3 to 1 us to
-// start, and a sleeping one must first wake up.
+// For shorter work, distributing it costs more than it gains: a spinning worker takes 0.3 to 1 us
+// to start, and a sleeping worker must first wake up.
 constexpr double kWorthSharingNs = 5e3, kWorthWakingNs = 20e3;
-constexpr auto kLongestDelay = std::chrono::microseconds(100);  // of a chunk in shuffle mode
+// Maximum delay of a chunk in shuffle mode.
+constexpr auto kLongestDelay = std::chrono::microseconds(100);
 
 }  // namespace
 
@@ -41,7 +42,7 @@ namespace parallel_detail {
 
 #ifdef WEFT_STD_THREADS
 
-// Provides the worker threads: our own std::threads, for ThreadSanitizer.
+// Provides the worker threads. This version, for ThreadSanitizer, uses std::thread instead of TBB.
 class Threads {
  public:
   explicit Threads(int count) {
@@ -95,23 +96,23 @@ class Threads {
 
 #else
 
-// Provides the worker threads: a TBB arena. The calling thread does not join the arena: it has
-// nothing to steal there and never waits for an arena.
+// Provides the worker threads by means of a TBB arena. The calling thread does not join the arena,
+// because it would find nothing to steal there and never waits for an arena.
 class Threads {
  public:
   explicit Threads(int count) : count_(count) {}
 
-  /// The number of threads, limited to the number that TBB grants to all arenas together. Further
-  /// tasks would only wait.
+  /// Returns the number of threads, limited to the number that TBB allows for all arenas together.
+  /// Additional tasks would only wait.
   int count() const {
     if (failed_) return 0;
     const std::size_t allowed =
         tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
     return static_cast<int>(std::min(static_cast<std::size_t>(count_), allowed - 1));
   }
-  /// Runs the worker loop of `pool` on a thread of the arena. Throws if there is no memory for an
-  /// arena or a thread. From then on count() is 0, because an arena that failed to initialise stays
-  /// "pending", and TBB would wait for it forever.
+  /// Runs the worker loop of `pool` on a thread of the arena. Throws if memory for an arena or a
+  /// thread cannot be allocated. After that, count() returns 0, because an arena that failed to
+  /// initialise stays "pending", and TBB would wait for it forever.
   void submit(const std::shared_ptr<ThreadPool>& pool) {
     try {
       // If the arena were larger than TBB's limit, TBB would print a warning to stderr.
@@ -147,7 +148,7 @@ struct Workers::Impl {
   const std::uint64_t shuffle_seed;
   const std::shared_ptr<ThreadPool> pool;
   std::atomic<bool> busy{false};
-  std::uint64_t calls = 0;          // guarded by `busy`; makes each shuffle different
+  std::uint64_t calls = 0;          // guarded by `busy`; varies the shuffle from call to call
   std::vector<std::int64_t> order;  // guarded by `busy`
   parallel_detail::Threads threads;
 
@@ -165,7 +166,7 @@ class Exclusive {
   explicit Exclusive(std::atomic<bool>& busy) : busy_(busy) {
     if (busy_.exchange(true, std::memory_order_acquire)) {
       throw StateError(
-          "these Workers are busy: for_chunks was called from a second thread, or inside a body "
+          "these Workers are busy: for_chunks was called from a second thread or from a body "
           "that they run; give each thread its own Workers");
     }
   }
@@ -179,7 +180,7 @@ class Exclusive {
 
 }  // namespace
 
-// The Fisher-Yates shuffle, from the last element down.
+// Performs a Fisher-Yates shuffle, starting with the last element.
 void Workers::Impl::shuffle(std::int64_t chunks) {
   order.resize(static_cast<std::size_t>(chunks));
   std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -191,9 +192,9 @@ void Workers::Impl::shuffle(std::int64_t chunks) {
   }
 }
 
-// Three quarters of the chunks start at once, the others after up to 63 yields, which is enough for
-// any other thread to overtake them. If other processes compete for the CPUs, each yield may take
-// milliseconds; kLongestDelay then ends the delay early.
+// Three quarters of the chunks start immediately, the others after up to 63 yields, which is enough
+// for any other thread to overtake them. If other processes compete for the CPUs, each yield may
+// take milliseconds; in this case, kLongestDelay ends the delay early.
 void Workers::Impl::delay(std::int64_t chunk) const {
   const RandomStream random{shuffle_seed, 2, static_cast<std::uint32_t>(calls)};
   const std::uint32_t word = random.word(static_cast<std::uint64_t>(chunk));
@@ -222,7 +223,7 @@ void Workers::Impl::parallel(std::int64_t chunks, Body body) {
   if (shuffle_seed == 0) return pool->run(chunks, nullptr, body, workers, submit);
   shuffle(chunks);
   const auto delayed = [&](std::int64_t chunk, int slot) {
-    if (slots > 1) delay(chunk);  // with one thread there is no order to disturb
+    if (slots > 1) delay(chunk);  // with one thread, the delay would have no effect on the order
     body(chunk, slot);
   };
   pool->run(chunks, order.data(), delayed, workers, submit);
@@ -269,8 +270,8 @@ Workers::Statistics Workers::statistics() const {
 void Workers::reset_statistics() { impl_->pool->clear_counts(); }
 
 int hardware_threads() {
-  // The set must be at least as large as that of the kernel; a machine may have more CPUs than fit
-  // into a plain cpu_set_t.
+  // The set must be at least as large as the CPU set of the kernel. A machine may have more CPUs
+  // than fit into a plain cpu_set_t.
   for (int cpus = 1024; cpus <= 1 << 20; cpus *= 4) {
     cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(cpus));
     if (set == nullptr) break;

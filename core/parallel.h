@@ -1,4 +1,5 @@
-// Multithreading. The implementation (parallel.cc) is the only file of Weft that includes TBB.
+// Multithreading. The implementation (parallel.cc) is the only file in Weft that includes TBB
+// headers.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +33,11 @@ class FunctionRef<R(Args...)> {
 };
 
 struct WorkersOptions {
-  /// The number of worker slots; 0 means one per hardware thread. No more threads than that run at
-  /// the same time.
+  /// The number of worker slots, which is also the maximum number of threads that run at the same
+  /// time; 0 means one per hardware thread.
   int threads = 0;
-  /// Test mode: if not 0, chunks run in a shuffled order with small random delays, to reveal hidden
-  /// dependences on the order.
+  /// Test mode: if not 0, chunks run in a shuffled order with small random delays, which reveals
+  /// hidden dependences on the order.
   std::uint64_t shuffle_seed = 0;
 };
 
@@ -50,7 +51,7 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// The number of worker slots; bodies are called with a slot in [0, slots()).
+  /// Returns the number of worker slots. Bodies are called with a slot in [0, slots()).
   int slots() const;
 
   /// Calls body(chunk, slot) once for every chunk in [0, chunks) and returns when all are done. No
@@ -60,15 +61,15 @@ class Workers {
   ///
   /// `cost_ns` is an estimate of the time that all chunks take on one thread. Work that is too
   /// small to be worth sharing runs on the calling thread (slot 0), in order. The threshold is
-  /// about 5 us, or 20 us if no worker is awake. Workers that have finished spin for 100 us in
-  /// search of more work before they sleep.
+  /// about 5 us, or 20 us if no worker is awake. Workers that run out of work spin for 100 us
+  /// before they sleep.
   void for_chunks(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int slot)> body,
                   double cost_ns = std::numeric_limits<double>::infinity());
 
-  /// How much work was run in parallel since the last reset; for tests.
+  /// The amount of work that has run in parallel since the last reset; for tests.
   struct Statistics {
-    std::int64_t parallel_chunks = 0;  // chunks of work that was worth sharing
-    int distinct_slots = 0;            // slots that ran at least one of these chunks
+    std::int64_t parallel_chunks = 0;  // chunks that were distributed
+    int distinct_slots = 0;            // number of slots that ran at least one of these chunks
   };
   Statistics statistics() const;
   void reset_statistics();

@@ -6,7 +6,7 @@
 namespace weft {
 
 std::array<double, 2> normal_pair(std::uint32_t a, std::uint32_t b) {
-  // Adding 0.5 keeps u away from 0, whose logarithm is infinite, and from 1.
+  // Adding 0.5 ensures that u is neither 0, whose logarithm is infinite, nor 1.
   const double u = (static_cast<double>(a) + 0.5) * 0x1p-32;
   const double angle = 2.0 * std::numbers::pi * (static_cast<double>(b) * 0x1p-32);
   const double radius = std::sqrt(-2.0 * std::log(u));
@@ -19,7 +19,8 @@ std::uint64_t stable_hash(std::string_view text, std::uint64_t seed) {
     h ^= static_cast<unsigned char>(c);
     h *= 0x100000001b3u;
   }
-  // The finaliser of MurmurHash3: FNV alone hardly mixes the upper bits of short names.
+  // The finaliser of MurmurHash3 is needed because FNV alone hardly mixes the upper bits for short
+  // names.
   h ^= h >> 33;
   h *= 0xff51afd7ed558ccdu;
   h ^= h >> 33;

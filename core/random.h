@@ -1,6 +1,6 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011). Every number is a pure function of key and counter, so it does not depend on
-// threads, order or recomputation.
+// 1, 2, 3", SC 2011). Every number is a pure function of key and counter. It therefore does not
+// depend on the number of threads, the order of evaluation or recomputation.
 #pragma once
 
 #include <array>
@@ -27,18 +27,18 @@ inline PhiloxBlock philox4x32(PhiloxBlock c, PhiloxKey k) {
   return c;
 }
 
-/// The largest stream number: the Philox counter has 32 bits for it.
+/// The largest stream number. The Philox counter stores it in 32 bits.
 inline constexpr std::int64_t kMaxStream = 0xFFFFFFFF;
 
-/// The source of random numbers for one op of a graph. The seed is the Philox key, `stream`
-/// distinguishes the random ops of a program, and `step` its runs. Element i uses word i % 4 of
-/// block i / 4.
+/// The source of random numbers for one op in a graph. The seed is the Philox key. `stream`
+/// distinguishes the random ops of a program, and `step` distinguishes its runs. Element i uses
+/// word i % 4 of block i / 4.
 struct RandomStream {
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;
   std::uint32_t step = 0;
 
-  /// Words 4 index to 4 index + 3 of the stream.
+  /// Returns words 4 * index to 4 * index + 3 of the stream.
   PhiloxBlock block(std::uint64_t index) const {
     return philox4x32(
         {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), stream, step},

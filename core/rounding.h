@@ -8,8 +8,8 @@
 
 namespace WEFT_API weft {
 
-/// Alignment in bytes of tensors, and of any other data that shares a memory block with them: a
-/// cache line, and also the widest vector.
+/// Alignment in bytes of tensors and of other data in the same memory block. This is the size of a
+/// cache line and of the widest vector.
 inline constexpr std::size_t kTensorAlignment = 64;
 
 /// Returns a / b rounded up, for a >= 0 and b > 0.
@@ -24,7 +24,8 @@ constexpr T round_up(T a, T b) {
   return divide_up(a, b) * b;
 }
 
-/// Returns `bytes` rounded up to kTensorAlignment, so that data placed after them is aligned.
+/// Returns `bytes` rounded up to a multiple of kTensorAlignment, so that subsequent data is
+/// aligned.
 constexpr std::size_t aligned_size(std::size_t bytes) { return round_up(bytes, kTensorAlignment); }
 
 }  // namespace weft

@@ -57,8 +57,9 @@ Sizes Shape::constant() const {
   sizes.reserve(dims_.size());
   for (std::size_t i = 0; i < dims_.size(); ++i) {
     if (!dims_[i].is_constant()) {
-      throw ShapeError(fmt::format("the shape {} must be constant, but axis {} is symbolic: {}",
-                                   str(), i, dims_[i].str()));
+      throw ShapeError(
+          fmt::format("the shape {} must be constant, but axis {} has the symbolic size {}", str(),
+                      i, dims_[i].str()));
     }
     sizes.push_back(dims_[i].constant());
   }
@@ -71,7 +72,7 @@ Sizes Shape::evaluate(const Bindings& bindings) const {
   for (std::size_t i = 0; i < dims_.size(); ++i) {
     const std::int64_t size = dims_[i].evaluate(bindings);
     if (size < 0) {
-      throw ShapeError(fmt::format("axis {} of {} would have the negative size {} ({} with {})", i,
+      throw ShapeError(fmt::format("axis {} of {} would have the negative size {} ({} for {})", i,
                                    str(), size, dims_[i].str(), bindings.str()));
     }
     sizes.push_back(size);
@@ -125,7 +126,7 @@ Sizes broadcast_sizes(const Sizes& a, const Sizes& b) {
     if (x != y && x != 1 && y != 1) {
       throw ShapeError(
           fmt::format("cannot broadcast {} with {}: axis -{} has size {} in one and {} in the "
-                      "other (sizes must be equal, or one of them 1)",
+                      "other (sizes must be equal, or one of them must be 1)",
                       to_string(a), to_string(b), rank - i, x, y));
     }
     out[i] = x == 1 ? y : x;

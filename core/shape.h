@@ -10,15 +10,15 @@
 
 namespace WEFT_API weft {
 
-/// Concrete sizes, outermost axis first. An empty list is a scalar.
+/// Concrete sizes, outermost axis first. An empty list denotes a scalar.
 using Sizes = std::vector<std::int64_t>;
 
 /// Returns the product of the sizes (1 for a scalar). Throws ShapeError on a negative size or on
 /// overflow.
 std::int64_t num_elements(const Sizes& sizes);
-/// Row-major strides in elements.
+/// Returns the row-major strides in elements.
 Sizes row_major_strides(const Sizes& sizes);
-/// "[2, 3]".
+/// Returns, for example, "[2, 3]".
 std::string to_string(const Sizes& sizes);
 
 class Shape;
@@ -42,17 +42,18 @@ class Shape {
   /// Appends an innermost axis.
   void push_back(Dim d) { dims_.push_back(std::move(d)); }
 
-  /// Product of all dims.
+  /// Returns the product of all dims.
   Dim numel() const;
   bool is_constant() const;
-  /// The concrete sizes; throws ShapeError if a dim is symbolic.
+  /// Returns the concrete sizes. Throws ShapeError if a dim is symbolic.
   Sizes constant() const;
-  /// The concrete sizes under `bindings`; throws ShapeError for unbound symbols and negative sizes.
+  /// Returns the concrete sizes under `bindings`. Throws ShapeError for unbound symbols and
+  /// negative sizes.
   Sizes evaluate(const Bindings& bindings) const;
   /// Returns this shape with each symbol replaced by `map(symbol)`; symbols mapped to nullopt are
   /// kept.
   Shape substitute(const std::function<std::optional<Dim>(const SymbolPtr&)>& map) const;
-  /// "[batch, 2*seq, 64]".
+  /// Returns, for example, "[batch, 2*seq, 64]".
   std::string str() const;
   std::size_t hash() const;
   friend bool operator==(const Shape& a, const Shape& b);
@@ -61,10 +62,12 @@ class Shape {
   std::vector<Dim> dims_;
 };
 
-/// Maps an axis in -rank..rank-1 to 0..rank-1; throws ShapeError that names the axis and the rank.
+/// Maps an axis in -rank..rank-1 to 0..rank-1. Throws ShapeError, naming the axis and the rank, if
+/// the axis is out of range.
 int normalize_axis(std::int64_t axis, int rank);
 
-/// Broadcasts concrete sizes by the rules of NumPy; throws ShapeError that names both and the axis.
+/// Broadcasts concrete sizes according to the NumPy rules. Throws ShapeError, naming both lists of
+/// sizes and the axis, if they do not broadcast.
 Sizes broadcast_sizes(const Sizes& a, const Sizes& b);
 
 }  // namespace weft

@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 // A signal handler can only access globals and must neither lock nor allocate, so the mappings are
-// in a table of fixed size. If the table is full, further mappings are not recorded, and the
+// stored in a table of fixed size. If the table is full, further mappings are not recorded, and the
 // handler does not recognise their addresses.
 struct Mapping {
   std::atomic<bool> taken{false};

@@ -17,8 +17,8 @@ namespace WEFT_API weft {
 /// file by renaming a new one over it, as Weft does, leaves existing mappings intact.
 void install_sigbus_handler(const char* program);
 
-/// Add and remove a live mapping; internal to MappedFile. `path` must stay valid as long as the
-/// mapping.
+/// Add and remove a mapping; only for use by MappedFile. `path` must stay valid until the mapping
+/// is removed.
 void register_mapping(const void* data, std::size_t bytes, const char* path);
 void unregister_mapping(const void* data);
 

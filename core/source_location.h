@@ -1,4 +1,4 @@
-// Locations in the source code of the user.
+// Locations in the user's source code.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace WEFT_API weft {
 
-/// A line of source code. Replaces std::source_location, which clang 14 lacks. Functions take it as
-/// their last parameter, `SourceLocation loc = SourceLocation::current()`, which refers to the
-/// caller. A graph stores its own copy of the file name.
+/// A line of source code. Replaces std::source_location, which clang 14 does not provide. Functions
+/// declare it as their last parameter, `SourceLocation loc = SourceLocation::current()`, so that it
+/// refers to the caller. Graphs store their own copy of the file name.
 struct SourceLocation {
   const char* file = "";
   int line = 0;
 
-  /// Returns the line of the call, if used as a default argument.
+  /// Returns the location of the call if used as a default argument.
   static constexpr SourceLocation current(const char* file = __builtin_FILE(),
                                           int line = __builtin_LINE()) {
     return {file, line};

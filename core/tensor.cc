@@ -24,7 +24,8 @@ template <class To>
 To float_to_integer(double x) {
   if (x != x) return 0;
   constexpr double kLow = static_cast<double>(std::numeric_limits<To>::min());
-  // max() + 1 is a power of two and therefore exact as a double, unlike max() of a 64-bit type.
+  // max() + 1 is a power of two and therefore exactly representable as a double, unlike max() of a
+  // 64-bit type.
   constexpr To kHalf = std::numeric_limits<To>::max() / 2 + 1;
   constexpr double kEnd = static_cast<double>(kHalf) * 2.0;
   if (x <= kLow) return std::numeric_limits<To>::min();
@@ -55,8 +56,8 @@ To convert(From x) {
   }
 }
 
-// Loading a bool whose byte is neither 0 nor 1 is undefined behaviour, and files may contain such
-// bytes.
+// Loading a bool from a byte that is neither 0 nor 1 is undefined behaviour, and files may contain
+// such bytes.
 template <class T>
 T load(const std::byte* base, std::int64_t i) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -141,7 +142,7 @@ Tensor Tensor::view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,
   }
   if (reinterpret_cast<std::uintptr_t>(buffer->data()) % element != 0) {
     throw ShapeError(fmt::format(
-        "the buffer's address is not a multiple of {} bytes, the element size of {}: copy "
+        "the address of the buffer is not a multiple of {} bytes, the element size of {}: copy "
         "the data first",
         element, dtype_name(dtype)));
   }
@@ -180,7 +181,7 @@ void Tensor::check_strides(const Sizes& sizes, const std::vector<std::int64_t>& 
     same = strides[i] == wanted[i] || sizes[i] == 1;
   if (same || (strides.size() == sizes.size() && num_elements(sizes) == 0)) return;
   throw ShapeError(fmt::format(
-      "Tensor::over: strides {} of {} are not row-major, which would be {}: copy the elements in "
+      "Tensor::over: strides {} of {} are not row-major (expected {}): copy the elements in "
       "row-major order (Tensor::of)",
       to_string(strides), to_string(sizes), to_string(wanted)));
 }
@@ -298,7 +299,7 @@ void Tensor::check_item(DType wanted) const {
   }
   if (defined() && wanted != dtype_) {
     throw DTypeError(fmt::format(
-        "item() of {} was called with type {}: use the dtype of the tensor, or .at(0), which "
+        "item() of {} was called with type {}: use the dtype of the tensor or .at(0), which "
         "converts "
         "any dtype to double, or convert with .to(DType::{})",
         type_str(), dtype_name(wanted), wanted == DType::boolean ? "boolean" : dtype_name(wanted)));

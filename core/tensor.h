@@ -1,4 +1,4 @@
-// Concrete data: dtype, sizes and a shared buffer.
+// Tensors: concrete data with a dtype, sizes and a shared buffer.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +16,27 @@
 
 namespace WEFT_API weft {
 
-/// The maximum number of bytes of one tensor: the address space of a process on current 64-bit CPUs
-/// (128 TiB).
+/// The maximum size of a tensor in bytes: the size of the address space of a process on current
+/// 64-bit CPUs (128 TiB).
 inline constexpr std::size_t kMaxTensorBytes = std::size_t{1} << 47;
 
-/// Returns the number of bytes of a tensor. All tensors, plans and scratch buffers compute their
-/// size with this function. Throws ShapeError that names the sizes if a size is negative or if the
-/// total exceeds kMaxTensorBytes. Axes of size 0 do not count towards that limit, so that [0, 2^40,
-/// 2^40] is rejected as well: kernels may multiply any of a tensor's sizes without overflow.
+/// Returns the number of bytes of a tensor. The sizes of all tensors, plans and scratch buffers are
+/// computed with this function. Throws ShapeError, naming the sizes, if a size is negative or if
+/// the total exceeds kMaxTensorBytes. Axes of size 0 are ignored when checking this limit, so [0,
+/// 2^40, 2^40] is rejected as well. Kernels may therefore multiply any of a tensor's sizes without
+/// overflow.
 std::size_t tensor_bytes(DType dtype, const Sizes& sizes);
 
-/// A block of memory with an owner; shared by tensors.
+/// A block of memory with an owner, shared by tensors.
 class Buffer {
  public:
   /// Allocates uninitialised memory, aligned to 64 bytes; blocks of 2 MiB and more request huge
   /// pages. The pointer is valid even for zero bytes. Throws StateError if memory is exhausted.
   static std::shared_ptr<Buffer> allocate(std::size_t bytes);
-  /// Allocates one buffer for each element of `bytes`, as allocate() does, but places all buffers
-  /// below 16 MiB in one block, which is freed with the last of them. Matrices that are read one
-  /// after the other then share huge pages, which is up to twice as fast as separate small pages.
+  /// Allocates one buffer for each element of `bytes` as allocate() does, but places all buffers
+  /// smaller than 16 MiB in one block. The block is freed together with the last of these buffers.
+  /// Matrices that are read one after another then share huge pages, which is up to twice as fast
+  /// as separate small pages.
   static std::vector<std::shared_ptr<Buffer>> allocate_together(std::span<const std::size_t> bytes);
   /// Wraps memory owned by the caller or by `owner`. `owner` may be null; it is released with the
   /// buffer.
@@ -44,13 +46,13 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  /// The first byte; never null.
+  /// Returns a pointer to the first byte; never null.
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   bool writable() const { return writable_; }
-  /// True for memory from allocate() and allocate_together(): it is accessible through handles of
-  /// this Buffer only.
+  /// Returns true for memory from allocate() and allocate_together(), which is accessible only
+  /// through this Buffer.
   bool allocated() const { return allocated_; }
 
  private:
@@ -63,10 +65,10 @@ class Buffer {
   std::shared_ptr<const void> owner_;
 };
 
-/// A file mapped into memory, read-only. Throws IoError with path and reason.
+/// A file that is mapped into memory, read-only.
 class MappedFile {
  public:
-  /// Maps a whole file.
+  /// Maps a whole file. Throws IoError with the path and the reason.
   static std::shared_ptr<MappedFile> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -82,22 +84,23 @@ class MappedFile {
   std::string path_;
 };
 
-/// Row-major, contiguous data of one dtype. A Tensor is a handle: copies share the buffer, clone()
-/// copies it. A default-constructed Tensor is undefined.
+/// Row-major, contiguous data of one dtype. A Tensor is a handle: copies share the buffer, whereas
+/// clone() copies the data. A default-constructed Tensor is undefined.
 class Tensor {
  public:
   Tensor() = default;
 
-  /// An uninitialised tensor; takes O(1) time for any size.
+  /// Returns an uninitialised tensor. Takes O(1) time for any size.
   static Tensor empty(DType dtype, Sizes sizes);
-  /// Uninitialised tensors, one for each pair, allocated by Buffer::allocate_together().
+  /// Returns one uninitialised tensor for each pair, allocated by Buffer::allocate_together().
   static std::vector<Tensor> empty_together(const std::vector<std::pair<DType, Sizes>>& types);
-  /// A tensor of zeros.
+  /// Returns a tensor of zeros.
   static Tensor zeros(DType dtype, Sizes sizes);
-  /// A tensor in which every element is `value`, converted to `dtype`.
+  /// Returns a tensor in which every element is `value`, converted to `dtype`.
   static Tensor full(DType dtype, Sizes sizes, double value);
   static Tensor scalar(DType dtype, double value) { return full(dtype, {}, value); }
-  /// A copy of `values`; throws ShapeError if their number does not match the sizes.
+  /// Returns a tensor with a copy of `values`. Throws ShapeError if their number does not match the
+  /// sizes.
   template <class T>
   static Tensor of(Sizes sizes, std::span<const T> values);
   template <class T>
@@ -108,18 +111,19 @@ class Tensor {
   static Tensor of(Sizes sizes, const std::vector<T>& values) {
     return of<T>(std::move(sizes), std::span<const T>(values));
   }
-  /// A view of `buffer`, starting at `byte_offset`. Throws ShapeError if it does not fit into the
-  /// buffer, or if the offset or the buffer's address is not a multiple of the element size.
+  /// Returns a view of `buffer`, starting at `byte_offset`. Throws ShapeError if the view does not
+  /// fit into the buffer, or if the offset or the address of the buffer is not a multiple of the
+  /// element size.
   static Tensor view(DType dtype, Sizes sizes, std::shared_ptr<Buffer> buffer,
                      std::size_t byte_offset = 0);
-  /// A view of the caller's memory, which must outlive every copy of the tensor.
+  /// Returns a view of the caller's memory, which must outlive every copy of the tensor.
   static Tensor borrow(DType dtype, Sizes sizes, void* data);
 
-  /// A view of existing row-major elements, without a copy. It is read-only if T is const;
-  /// otherwise writes to the tensor modify the elements. The elements must stay valid until the
-  /// last copy of the tensor is destroyed; `owner`, if given, keeps them alive and is released
-  /// then. The address needs no alignment beyond that of T. Throws ShapeError if the number of
-  /// elements does not match the sizes, or if the address is not aligned for T.
+  /// Returns a view of existing row-major elements without copying them. The view is read-only if T
+  /// is const; otherwise, writes to the tensor modify the elements. The elements must stay valid
+  /// until the last copy of the tensor is destroyed. `owner`, if given, keeps them alive and is
+  /// released at that point. No alignment beyond the alignment of T is required. Throws ShapeError
+  /// if the number of elements does not match the sizes, or if the address is not aligned for T.
   ///   std::vector<float> pixels(height * width);
   ///   session.run(predict, {{"x", Tensor::over(pixels, {height, width})}});
   template <class T, std::size_t N>
@@ -137,8 +141,8 @@ class Tensor {
   template <class T>
   static Tensor over(const std::vector<T>&& values, Sizes sizes) = delete;
   /// As above, for data with known strides (in elements). Tensors are row-major without gaps, so
-  /// this throws ShapeError for any other strides, naming the required ones. Strides of axes of
-  /// size 1 are ignored.
+  /// this function throws ShapeError, naming the required strides, for any other strides. Strides
+  /// of axes of size 1 are ignored.
   template <class T, std::size_t N>
   static Tensor over(std::span<T, N> values, Sizes sizes, const std::vector<std::int64_t>& strides,
                      std::shared_ptr<const void> owner = nullptr) {
@@ -149,7 +153,7 @@ class Tensor {
   bool defined() const { return buffer_ != nullptr; }
   DType dtype() const { return dtype_; }
   const Sizes& sizes() const { return sizes_; }
-  /// The size of an axis; a negative axis counts from the end.
+  /// Returns the size of an axis. A negative axis counts from the end.
   std::int64_t size(int axis) const;
   int rank() const { return static_cast<int>(sizes_.size()); }
   std::int64_t numel() const { return numel_; }
@@ -158,7 +162,8 @@ class Tensor {
   const std::byte* raw() const;
   /// Throws StateError if the buffer is read-only (for example a mapped file).
   std::byte* mutable_raw();
-  /// Typed access; throws DTypeError that names both types if T does not match the dtype.
+  /// Typed access to the elements. Throws DTypeError, naming both types, if T does not match the
+  /// dtype.
   template <class T>
   const T* data() const {
     check_dtype(dtype_of<T>);
@@ -175,35 +180,38 @@ class Tensor {
   }
   template <class T>
   std::vector<T> to_vector() const;
-  /// The element of a tensor with one element. Throws ShapeError for other tensors, and DTypeError
-  /// if T does not match the dtype (at(0) converts any dtype to double).
+  /// Returns the only element of a tensor. Throws ShapeError if the tensor does not have exactly
+  /// one element, and DTypeError if T does not match the dtype (at(0) converts any dtype to
+  /// double).
   template <class T>
   T item() const {
     check_item(dtype_of<T>);
     return *data<T>();
   }
 
-  /// Element `index` of the flattened tensor, converted to double from any dtype.
+  /// Returns element `index` of the flattened tensor, converted from any dtype to double.
   double at(std::int64_t index) const;
   /// Sets every element to `value`, converted to the dtype. Throws StateError if the buffer is
   /// read-only.
   void fill(double value);
-  /// The same data with other sizes; the number of elements must be equal.
+  /// Returns a tensor that shares the data but has other sizes. The number of elements must be
+  /// equal.
   Tensor reshape(Sizes sizes) const;
-  /// A read-only view of the same data (mutable_raw() throws).
+  /// Returns a read-only view of the same data, whose mutable_raw() throws.
   Tensor read_only() const;
   Tensor clone() const;
   /// Returns a copy converted to `dtype`, or the tensor itself if it already has that dtype. The
-  /// rules are those of the cast op. To a narrower float: rounds once, to nearest even. Float to
-  /// integer: truncates towards zero, saturates values that are out of range, and maps NaN to 0.
-  /// Integer to integer: wraps around. To bool: x != 0 (so NaN becomes true). From bool: 0 or 1.
+  /// conversion rules are the same as for the cast op. Conversions to a narrower float round once,
+  /// to nearest even. Conversions from float to integer truncate towards zero, saturate values that
+  /// are out of range, and map NaN to 0. Conversions between integers wrap around. Conversions to
+  /// bool yield x != 0, so NaN becomes true. Conversions from bool yield 0 or 1.
   Tensor to(DType dtype) const;
 
   const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
   std::size_t byte_offset() const { return offset_; }
-  /// "f32[2, 3]".
+  /// Returns, for example, "f32[2, 3]".
   std::string type_str() const;
-  /// The type and the first elements, for messages.
+  /// Returns the type and the first elements, for messages.
   std::string str() const;
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The maximum number of chunks of a phase; larger runs consist of several phases.
+// The maximum number of chunks in a phase; larger runs consist of several phases.
 constexpr std::int64_t kMaxChunks = 0xffff;
 
 // The unclaimed chunks [next, end) of a phase, packed into one 64-bit word, so that a claim is a
@@ -36,10 +36,10 @@ struct ChunkRange {
   }
 };
 
-// A thread that has spun for this long yields the CPU between checks: the thread that it waits for
-// may need the CPU.
+// A thread that has spun for this long yields the CPU between checks, because the thread for which
+// it is waiting may need the CPU.
 constexpr auto kYieldAfter = std::chrono::microseconds(20);
-// The caller blocks after it has waited for claimed chunks for this long.
+// The caller blocks after waiting this long for claimed chunks.
 constexpr auto kBlockAfter = std::chrono::microseconds(1000);
 
 void pause() {
@@ -51,10 +51,10 @@ void pause() {
 }
 
 // Waits between two checks of a condition, first with pause instructions and later by yielding.
-// Reads the clock rarely, because that costs more than a check.
+// Reads the clock rarely, because reading it costs more than a check.
 class Backoff {
  public:
-  /// Time since the first call.
+  /// Waits and returns the time since the first call.
   Clock::duration wait() {
     if (waited_ > kYieldAfter) {
       std::this_thread::yield();
@@ -111,8 +111,8 @@ void ThreadPool::run_phase(std::int64_t first, int chunks, int workers, Submit s
                            chunks * std::min(slot + 1, shares) / shares};
     slots_[static_cast<std::size_t>(slot)].unclaimed.store(range.pack(), std::memory_order_release);
   }
-  // Sequentially consistent, as in rejoin(): either a leaving worker sees the new phase, or this
-  // thread sees that workers_ no longer counts that worker.
+  // Sequentially consistent, as in rejoin(): either a leaving worker reads the new phase number, or
+  // this thread reads a value of workers_ that no longer includes that worker.
   phase_.store(phase, std::memory_order_seq_cst);
   const int here = workers_.load(std::memory_order_seq_cst);
   for (int i = here; i < workers; ++i) {
@@ -128,8 +128,8 @@ void ThreadPool::run_phase(std::int64_t first, int chunks, int workers, Submit s
   wait_for_claimed();
 }
 
-// Claims a chunk for this slot and returns its position, or kNone. `last` is the chunk that the
-// slot has run before.
+// Claims a chunk for this slot and returns its position, or kNone. `last` is the previous chunk
+// that the slot has run.
 int ThreadPool::claim(int slot, int last) {
   const std::uint32_t phase = phase_.load(std::memory_order_acquire);
   const int position = claim_own(slot, phase);
@@ -183,8 +183,8 @@ int ThreadPool::steal(int slot, std::uint32_t phase, int last) {
   return kNone;
 }
 
-// Cancels the unclaimed chunks after one that failed. The failed one is still pending, so the phase
-// cannot end meanwhile.
+// Cancels the unclaimed chunks after a chunk that failed. The failed chunk is still pending, so the
+// phase cannot end in the meantime.
 void ThreadPool::cancel_after(int position) {
   for (Slot& slot : slots_) {
     std::uint64_t word = slot.unclaimed.load(std::memory_order_relaxed);
@@ -242,8 +242,8 @@ void ThreadPool::wait_for_claimed() {
 }
 
 int ThreadPool::take_slot() {
-  // There are never more workers than slots for them, but a slot may become free after the inner
-  // loop has passed it.
+  // There are never more workers than worker slots, but a slot may become free after the inner loop
+  // has passed it.
   for (;;) {
     for (std::size_t slot = 1; slot < slots_.size(); ++slot) {
       if (!slots_[slot].taken.exchange(true, std::memory_order_acquire)) {
@@ -272,8 +272,8 @@ bool ThreadPool::has_unclaimed() const {
   });
 }
 
-// Deregisters the calling worker. If work has arrived meanwhile, registers it again and returns
-// true.
+// Deregisters the calling worker. If work has arrived in the meantime, registers the worker again
+// and returns true.
 bool ThreadPool::rejoin() {
   workers_.fetch_sub(1, std::memory_order_seq_cst);
   if (!has_unclaimed()) return false;

@@ -1,5 +1,6 @@
 // The thread pool that implements Workers: distributes the chunks of a phase by work stealing. It
-// does not start threads itself; parallel.cc provides the worker threads (TBB's, or std::threads).
+// does not start threads itself; parallel.cc provides the worker threads (TBB threads or
+// std::thread).
 #pragma once
 
 #include <atomic>
@@ -16,16 +17,17 @@ namespace WEFT_API weft {
 ///
 /// A worker that finds no more chunks spins for kSpinMicroseconds before it leaves. A spinning
 /// worker starts the next phase in less than a microsecond, while waking a sleeping thread takes 20
-/// to 50 us. The caller never waits for a late thread: threads claim chunks one by one, the caller
-/// runs all chunks that no other thread claims, and it waits for claimed chunks only. A thread that
-/// the operating system has preempted therefore delays the phase only if it is inside a chunk.
+/// to 50 us. The caller never waits for a thread that starts late: threads claim individual chunks,
+/// and the caller runs all chunks that no other thread claims and waits only for claimed chunks. A
+/// thread that the operating system has preempted therefore delays the phase only if it is inside a
+/// chunk.
 ///
-/// Every slot starts with a range of consecutive chunks; a slot that has run out of chunks steals
-/// half of another slot's range. Consecutive chunks mostly read contiguous memory, and two threads
-/// that alternate between pieces of 64 KiB reach only 0.6 times the read bandwidth of two that
-/// stream.
+/// Every slot starts with a range of consecutive chunks. A slot that has run out of chunks steals
+/// half of another slot's range. Ranges are used because consecutive chunks mostly read contiguous
+/// memory: two threads that alternate between pieces of 64 KiB reach only 0.6 times the read
+/// bandwidth of two threads that stream.
 ///
-/// The caller has slot 0. The pool must be held by a shared_ptr, because a worker that starts late
+/// The caller has slot 0. The pool must be owned by a shared_ptr, because a worker that starts late
 /// may outlive the Workers.
 class ThreadPool {
  public:
@@ -44,17 +46,17 @@ class ThreadPool {
   /// unless they have started, and earlier ones still run.
   void run(std::int64_t chunks, const std::int64_t* order, Body body, int workers, Submit submit);
 
-  /// The main function of a worker thread: runs chunks until there have been none for
-  /// kSpinMicroseconds, or until shutdown(). Does not throw.
+  /// The main function of a worker thread. Runs chunks until no chunk has been available for
+  /// kSpinMicroseconds or shutdown() is called. Does not throw.
   void worker_loop();
 
-  /// The number of workers that are running or submitted.
+  /// Returns the number of workers that are running or submitted.
   int workers() const { return workers_.load(std::memory_order_relaxed); }
 
-  /// Makes spinning workers leave. No run() may follow.
+  /// Makes spinning workers leave the pool. run() must not be called afterwards.
   void shutdown();
 
-  /// The number of chunks that `slot` has run so far.
+  /// Returns the number of chunks that `slot` has run so far.
   std::int64_t chunks_of(int slot) const;
   void clear_counts();
   void count(int slot, std::int64_t chunks);
@@ -67,7 +69,8 @@ class ThreadPool {
     std::atomic<std::int64_t> chunks{0};
   };
 
-  static constexpr int kNone = -2;  // no chunk; not -1, which would precede chunk 0
+  // No chunk. The value is not -1, because -1 would be the predecessor of chunk 0.
+  static constexpr int kNone = -2;
 
   void run_phase(std::int64_t first, int chunks, int workers, Submit submit);
   int claim(int slot, int last);
@@ -81,9 +84,10 @@ class ThreadPool {
   bool rejoin();
   bool has_unclaimed() const;
 
-  // The number of the current phase: chunks cannot be claimed from ranges with another number. It
-  // is incremented once all ranges are written. The three members after it describe the phase. A
-  // thread may read them between claiming a chunk and reporting it as done.
+  // The number of the current phase. Chunks cannot be claimed from ranges with a different phase
+  // number. The number is incremented once all ranges have been written. The next three members
+  // describe the phase; a thread may read them after claiming a chunk and before reporting the
+  // chunk as done.
   alignas(64) std::atomic<std::uint32_t> phase_{0};
   std::int64_t first_ = 0;
   const std::int64_t* order_ = nullptr;

@@ -1,4 +1,4 @@
-// The version of Weft, both of the headers (macros) and of the linked library (functions).
+// The version of the Weft headers (macros) and of the linked Weft library (functions).
 #pragma once
 
 #include <string_view>
@@ -16,9 +16,9 @@ namespace WEFT_API weft {
 
 /// Returns the version of the library, for example "0.2.0".
 std::string_view version();
-/// Returns the version of the library in the encoding of WEFT_VERSION. It differs from that macro
-/// if the program was compiled against the headers of another version than the shared library it
-/// loads.
+/// Returns the version of the library, encoded like WEFT_VERSION. The result differs from that
+/// macro if the program was compiled against the headers of a different version of the shared
+/// library.
 int version_number();
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The records and shape rules of attention and attention_grad.
+// The op records and shape rules of attention and attention_grad.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace weft {
 namespace attention_op {
 namespace {
 
-/// Checks one group of 13 operands that starts at `base`.
+/// Checks the group of 13 attention operands that starts with operand `base`.
 class Checker {
  public:
-  /// If `narrow`, q is f32 and k and v are bf16.
+  /// If `narrow` is true, q must be f32 and k and v must be bf16.
   Checker(const InferContext& context, int base, bool narrow = false)
       : c_(context), base_(base), narrow_(narrow) {}
 
@@ -49,11 +49,12 @@ class Checker {
       throw ArgumentError(fmt::format("dropout must be in [0, 1), but is {}", dropout));
     }
     if (a.integer("window") < 0) {
-      throw ArgumentError(
-          fmt::format("window must be positive, or 0 for none, but is {}", a.integer("window")));
+      throw ArgumentError(fmt::format("window must be positive, or 0 for no window, but is {}",
+                                      a.integer("window")));
     }
     if (dropout > 0 && !has(kKey)) {
-      throw ArgumentError(fmt::format("dropout {} needs the operand key, a random key", dropout));
+      throw ArgumentError(
+          fmt::format("dropout {} requires the operand 'key' (a random key)", dropout));
     }
   }
 
@@ -79,7 +80,7 @@ class Checker {
     }
   }
 
-  /// Checks bias or mask: every axis has the full size or 1.
+  /// Checks bias or mask, in which every axis must have the full size or size 1.
   void check_scores(int operand, std::string_view name) const {
     if (!has(operand)) return;
     c_.require_rank(base_ + operand, 4, name);
@@ -109,8 +110,8 @@ class Checker {
   void check_indexed(int bias, int index, const Dim& length, std::string_view bias_name,
                      std::string_view index_name, std::string_view row) const {
     if (has(bias) != has(index)) {
-      throw ArgumentError(fmt::format("{} and {} belong together: only {} is given", bias_name,
-                                      index_name, has(bias) ? bias_name : index_name));
+      throw ArgumentError(fmt::format("{} and {} must be given together, but only {} is given",
+                                      bias_name, index_name, has(bias) ? bias_name : index_name));
     }
     if (!has(bias)) return;
     c_.require_dtype(base_ + bias, type(kQ).dtype, bias_name);
@@ -143,7 +144,7 @@ double attention_flops(const KernelRequest& request, std::size_t base, double pr
   const std::int64_t window = request.attributes.integer("window");
   double pairs = queries * static_cast<double>(v[2]);
   if (causal && q[2] == v[2]) pairs /= 2;
-  // The few queries at the ends that see less than a window are not treated separately.
+  // The few queries at the ends, whose windows are truncated, are not treated separately.
   if (window > 0)
     pairs = std::min(pairs,
                      queries * (static_cast<double>(window) * (causal ? 1 : 2) - (causal ? 0 : 1)));
@@ -238,8 +239,8 @@ void add_attention_ops(OpSet& ops) {
       "mask are [B|1,H|1,Lq|1,Lk|1]; offset_bias is [H,T]: with q_start o = j - (i + "
       "q_start[b]) + T - Lk, without it T = Lq + Lk - 1 and o = j - i + Lq - 1; row_bias "
       "[B,H,Lq,R], col_bias [B,H,Lk,R], indices [Lq,Lk]. The position of query i is p(i) = i + "
-      "q_start[b], or i + Lk - Lq without q_start. Key j is visible to it if mask is true, j < "
-      "lengths[b], j <= p(i) if causal, and |p(i) - j| < window if there is a window. Dropout "
+      "q_start[b], or i + Lk - Lq without q_start. Key j is visible to query i if mask is true, j "
+      "< lengths[b], j <= p(i) if causal, and |p(i) - j| < window if window > 0. Dropout "
       "multiplies probability n (flat index in [B,H,Lq,Lk]) by 1/(1-dropout) if word n of the "
       "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. A "
       "query without visible keys has out 0, lse -inf and gradient 0. Lengths outside [0,Lk], "
@@ -253,26 +254,28 @@ void add_attention_ops(OpSet& ops) {
   forward.kernel = attention_op::kernel;
   forward.cost = attention_op::cost;
 
-  // Differs from attention in its names, types and samples only.
+  // attention_narrow differs from attention only in its names, types and samples.
   OpRecord narrow = forward;
   narrow.name = "attention_narrow";
   narrow.doc =
-      "attention(q, cast(k, f32), cast(v, f32), ...) of f32 queries and bf16 keys and values, "
-      "with the same bits, reading half as much memory. Made by the pass `quantized`, for "
+      "attention(q, cast(k, f32), cast(v, f32), ...) for f32 queries and bf16 keys and values. "
+      "Returns the same bits but reads half as much memory. Created by the pass `quantized` for "
       "inference.";
   narrow.infer = attention_op::infer_narrow;
   narrow.gradient = Gradient::none;
-  narrow.no_gradient_reason = "made after differentiation; differentiate attention and the casts";
+  narrow.no_gradient_reason =
+      "created after differentiation; differentiate attention and the casts";
   ops.add(std::move(forward));
   ops.add(std::move(narrow));
 
   OpRecord backward;
   backward.name = "attention_grad";
   backward.doc =
-      "Gradients of attention from its outputs, recomputing the scores block by block: p = "
+      "Gradients of attention, computed from its outputs by recomputing the scores block by block: "
+      "p = "
       "exp(s - lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dq = scale * ds k, dk = "
-      "scale * ds^T q, dv = dropout(p)^T g; the gradients of the biases are sums of ds over the "
-      "scores that read them. g_lse is the cotangent of lse. The gradient of an absent operand "
+      "scale * ds^T q, dv = dropout(p)^T g; the gradient of a bias element is the sum of ds over "
+      "the scores that use it. g_lse is the cotangent of lse. The gradient of an absent operand "
       "has shape [0].";
   backward.inputs = {{"g"}, {"out"}, {"lse"}};
   for (InputSpec& operand : operands()) backward.inputs.push_back(std::move(operand));

@@ -1,4 +1,4 @@
-// Kernels of attention and attention_grad: data checks, and phases over blocks of queries and keys.
+// Kernels of attention and attention_grad: data checks and phases over blocks of queries and keys.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace weft::attention_op {
 namespace {
 
-/// Concrete sizes and attributes; pointers are filled in per run.
+/// Concrete sizes and attributes. The pointers are set for each run.
 template <class T>
 class Problem {
  public:
@@ -87,7 +87,7 @@ class Problem {
   }
 
   /// Returns the data checks, or an empty function if there is no data to check. The checks read
-  /// the integer operands only; the request determines which other operands are present.
+  /// only the integer operands; the request specifies which other operands are present.
   std::function<void(const KernelRun&)> check() const {
     if (!present_[kLengths] && !present_[kQStart] && !present_[kRowIndex] && !present_[kColIndex]) {
       return {};
@@ -132,16 +132,16 @@ class Problem {
     }
     if (a.causal && start > a.Lk - a.Lq) {
       throw DataError(
-          fmt::format("cache overflow: q_start[{}] is {} and there are {} queries, but there is "
-                      "room for {} keys",
+          fmt::format("cache overflow: q_start[{}] is {} and there are {} queries, but the cache "
+                      "has room for only {} keys",
                       b, start, a.Lq, a.Lk));
     }
-    // offset_bias must have at least start + rest entries per head.
+    // offset_bias must have at least `start + rest` entries per head.
     const std::int64_t rest = a.Lq + a.Lk - 1;
     if (present_[kOffsetBias] && a.Lq > 0 && start > a.offset_count - rest) {
       throw DataError(
           fmt::format("offset_bias has {} entries per head, but q_start[{}] = {} with {} queries "
-                      "and {} keys needs {}",
+                      "and {} keys requires {}",
                       a.offset_count, b, start, a.Lq, a.Lk,
                       static_cast<std::uint64_t>(start) + static_cast<std::uint64_t>(rest)));
     }
@@ -166,16 +166,16 @@ std::int64_t blocks(std::int64_t length, std::int64_t block) {
   return (length + block - 1) / block;
 }
 
-/// Estimated cost at about 20 multiply-adds per ns on one core, with `products` products per pair
-/// of query and key.
+/// Returns the estimated cost at about 20 multiply-adds per ns on one core, with `products` matrix
+/// products over all pairs of query and key.
 template <class T>
 double pairs_ns(const AttentionArgs<T>& a, double products) {
   const double pairs = static_cast<double>(a.B * a.H * a.Lq) * static_cast<double>(a.Lk);
   return pairs * (2 + products * static_cast<double>(a.D + a.Dv) / 40);
 }
 
-/// The cost of reading keys and values from memory, at about 10 bytes per ns. It dominates if there
-/// are few queries.
+/// Returns the cost of reading keys and values from memory, at about 10 bytes per ns. This cost
+/// dominates if there are few queries.
 template <class T>
 double key_bytes_ns(const AttentionArgs<T>& a) {
   const double size = a.narrow ? sizeof(BFloat16) : sizeof(T);
@@ -191,7 +191,7 @@ Kernel make_forward(const KernelRequest& request) {
   Kernel kernel;
   kernel.check = problem.check();
   kernel.slot_scratch = attention_scratch_bytes(a);
-  // Requests for lse without out are rare; out is then computed into scratch.
+  // Requests for lse without out are rare. In this case, out is computed into scratch memory.
   if (!want_out)
     kernel.shared_scratch = sizeof(T) * static_cast<std::size_t>(a.B * a.H * a.Lq * a.Dv);
   const std::int64_t units = a.B * a.H * query_blocks;
@@ -212,8 +212,9 @@ Kernel make_forward(const KernelRequest& request) {
   return kernel;
 }
 
-/// The kernel of attention_grad. Every unit of work owns its outputs, also of biases that several
-/// heads or batch rows share, or it owns partial sums that the last phase adds in a fixed order.
+/// The kernel of attention_grad. Every unit of work owns its outputs, including the gradients of
+/// biases that are shared between heads or batch rows, or it owns partial sums, which the last
+/// phase adds in a fixed order.
 template <class T>
 class GradKernel {
  public:
@@ -249,8 +250,8 @@ class GradKernel {
     const AttentionArgs<T>& a = problem_.sizes();
     return a.B * a.H * a.Lq;
   }
-  /// The number of groups of query blocks with separate partial sums of doffset_bias: enough to
-  /// feed all workers.
+  /// Returns the number of groups of query blocks with separate partial sums of doffset_bias, which
+  /// is large enough to keep all workers busy.
   std::int64_t offset_groups() const {
     const AttentionArgs<T>& a = problem_.sizes();
     const std::int64_t wanted = std::max<std::int64_t>(1, 32 / std::max<std::int64_t>(1, a.H));
@@ -331,8 +332,8 @@ class GradKernel {
         });
   }
 
-  /// A unit owns the elements of dbias for one batch row, head and block of queries or keys, as far
-  /// as dbias has these axes, and sums over the axes that are broadcast.
+  /// Returns the phase that computes dbias. A unit owns the elements of dbias for one batch row,
+  /// head and block of queries or keys (if dbias has these axes) and sums over the broadcast axes.
   Phase bias_phase() const {
     const AttentionArgs<T>& a = problem_.sizes();
     const bool by_query = bias_sizes_[2] == a.Lq, by_key = !by_query && bias_sizes_[3] == a.Lk;

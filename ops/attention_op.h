@@ -1,13 +1,13 @@
-// Declarations shared by the files of the attention ops: operand positions and the functions of
-// their records.
+// Declarations shared by the source files of the attention ops: operand positions and the functions
+// in their records.
 #pragma once
 
 #include "weft/ops/op.h"
 
 namespace weft::attention_op {
 
-/// Operands of `attention`, in order. `attention_grad` has g, out and lse before them and g_lse
-/// after them.
+/// Operands of `attention`, in order. In `attention_grad`, these operands are preceded by g, out
+/// and lse and followed by g_lse.
 enum Operand : int {
   kQ,
   kK,

@@ -30,8 +30,8 @@ Tensor alternating_mask(Sizes sizes) {
 
 }  // namespace
 
-// In all samples every query has a visible key, because lse = -inf has no finite differences.
-// tests/ops covers queries without visible keys.
+// In all samples, every query has a visible key, because finite differences are not defined for lse
+// = -inf. Queries without visible keys are tested in tests/ops.
 std::vector<OpSample> samples() {
   std::vector<OpSample> all;
   const auto add = [&](OpSample sample) -> OpSample& {
@@ -46,7 +46,7 @@ std::vector<OpSample> samples() {
     s.inputs[kMask] = alternating_mask({2, 1, 1, 5});
   }
   {
-    OpSample& s = add(basic({.lq = 4}));  // a bias per key
+    OpSample& s = add(basic({.lq = 4}));  // one bias value per key
     s.inputs[kBias] = sample_uniform({2, 1, 1, 5}, 4);
     s.inputs[kMask] = alternating_mask({1, 2, 4, 5});
   }
@@ -61,7 +61,7 @@ std::vector<OpSample> samples() {
     s.inputs[kQStart] = Tensor::of<std::int64_t>({2}, {2, 5});
   }
   {
-    OpSample& s = add(basic({.lq = 4, .lk = 5}));  // relative keys as in BERT and DeBERTa
+    OpSample& s = add(basic({.lq = 4, .lk = 5}));  // relative key positions, as in BERT and DeBERTa
     s.inputs[kRowBias] = sample_uniform({2, 2, 4, 3}, 6);
     s.inputs[kRowIndex] = sample_indices({4, 5}, 7, 3);
     s.inputs[kColBias] = sample_uniform({2, 2, 5, 4}, 8);
@@ -111,7 +111,7 @@ std::vector<OpSample> grad_samples() {
 
 namespace {
 
-/// Types of legal operands: B 2, H 4, Hkv 2, Lq 3, Lk 5, D 6, Dv 7.
+/// Returns the types of valid operands with B 2, H 4, Hkv 2, Lq 3, Lk 5, D 6 and Dv 7.
 std::vector<ValueType> legal() {
   std::vector<ValueType> types = {
       {DType::f32, {2, 4, 3, 6}}, {DType::f32, {2, 2, 5, 6}}, {DType::f32, {2, 2, 5, 7}}};
@@ -144,8 +144,8 @@ std::vector<OpErrorSample> error_samples() {
       wrong(kQ, {DType::f32, {2, 3, 3, 6}},
             "heads of q (axis 1), 3, must be a multiple of heads of k, 2"),
       wrong(kQ, q, "dropout must be in [0, 1), but is 1", {{"dropout", 1.0}}),
-      wrong(kQ, q, "dropout 0.5 needs the operand key", {{"dropout", 0.5}}),
-      wrong(kQ, q, "window must be positive, or 0 for none, but is -1",
+      wrong(kQ, q, "dropout 0.5 requires the operand 'key'", {{"dropout", 0.5}}),
+      wrong(kQ, q, "window must be positive, or 0 for no window, but is -1",
             {{"window", std::int64_t{-1}}}),
   };
 }

@@ -42,7 +42,7 @@ struct Hasher {
     if (!v.defined()) return 0;
     std::size_t h = mix(static_cast<std::size_t>(v.dtype()), (*this)(v.sizes()));
     const std::string_view bytes(reinterpret_cast<const char*>(v.raw()), v.bytes());
-    // A prefix distributes hashes well enough; equality compares every byte.
+    // Hashing a prefix distributes hash values well enough. Equality still compares every byte.
     return mix(h, std::hash<std::string_view>{}(bytes.substr(0, 256)));
   }
 };
@@ -107,7 +107,7 @@ const Attribute& Attributes::require(std::string_view name) const {
 }
 
 void Attributes::wrong_type(std::string_view name, std::string_view wanted) const {
-  throw ArgumentError(fmt::format("attribute '{}' is a {}, but a {} is needed", name,
+  throw ArgumentError(fmt::format("attribute '{}' is a {}, but must be a {}", name,
                                   attribute_type_name(require(name)), wanted));
 }
 

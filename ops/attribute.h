@@ -1,5 +1,5 @@
-// Attributes: the constants of a node. They are part of the node's identity, its text and its
-// serialised form.
+// Attributes are the constants of a node. They are part of the node's identity, of its text and of
+// its serialised form.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,26 @@
 
 namespace WEFT_API weft {
 
-/// One attribute value. An int is a std::int64_t, a list of ints a std::vector<std::int64_t>. A Dim
-/// or Shape may contain symbols of the graph; kernels receive them evaluated. A Tensor is a
-/// constant.
+/// One attribute value. An int is stored as std::int64_t, and a list of ints as
+/// std::vector<std::int64_t>. A Dim or Shape may contain symbols of the graph; kernels receive the
+/// evaluated values. A Tensor is a constant.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, DType,
                                std::vector<std::int64_t>, std::vector<double>, Dim, Shape, Tensor>;
 
 /// Returns "bool", "int", "float", "string", "dtype", "ints", "floats", "dim", "shape" or "tensor".
 std::string_view attribute_type_name(const Attribute& value);
 
-/// Equality for the identity of nodes: floats and tensors are compared by their bits.
+/// Returns true if the values are equal for the purpose of node identity: floats and tensors are
+/// compared bitwise.
 bool identical(const Attribute& a, const Attribute& b);
 /// Returns a hash that is consistent with identical().
 std::size_t hash_value(const Attribute& value);
 
 class Attributes;
-// Also declared here because g++ hides a function that is declared only as a friend.
+// Also declared here: g++ gives hidden visibility to functions declared only as friends.
 bool operator==(const Attributes& a, const Attributes& b);
 
-/// Named attributes, ordered by name.
+/// A set of named attributes, ordered by name.
 class Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;
@@ -43,10 +44,10 @@ class Attributes {
 
   /// Adds or replaces an attribute.
   void set(std::string_view name, Attribute value);
-  /// Returns null if there is no attribute of this name.
+  /// Returns the attribute with this name, or null if there is none.
   const Attribute* find(std::string_view name) const;
-  /// Returns the value. Throws ArgumentError that names the attribute if it is absent, and both
-  /// types if it has another type.
+  /// Returns the value of an attribute. Throws ArgumentError if the attribute is absent (the
+  /// message names it) or has a different type (the message names both types).
   template <class T>
   const T& get(std::string_view name) const {
     if (const T* v = std::get_if<T>(&require(name))) return *v;

@@ -1,4 +1,4 @@
-// Records of elementwise ops with two operands, and of where.
+// Records of the elementwise ops with two operands, and of `where`.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -15,7 +15,7 @@ using kernels::BinaryOp;
 using kernels::CompareOp;
 using kernels::LogicalOp;
 
-// Approximate nanoseconds per float on one core. kExactNs is limited by memory bandwidth.
+// Approximate time per float on one core, in nanoseconds. kExactNs is limited by memory bandwidth.
 constexpr double kExactNs = 0.4, kPowNs = 25.0;
 
 RowKernel make_row(const RowRequest& request, RowKernel::Function function,
@@ -33,7 +33,7 @@ RowKernel arithmetic(const RowRequest& request) {
                   op == BinaryOp::pow ? kPowNs : kExactNs);
 }
 
-/// The row kernel without a data check; null for integers, which need the check.
+/// Returns the row kernel for use without a data check; null for integers, which require the check.
 template <BinaryOp op>
 RowKernel unchecked(const RowRequest& request) {
   return is_integer(request.inputs[0]) ? RowKernel{} : arithmetic<op>(request);
@@ -71,7 +71,7 @@ std::int64_t find_integer(DType dtype, const void* data, std::int64_t n, Bad bad
   }
 }
 
-/// Makes the kernel of div or pow. Integer division by zero and negative powers of integers are
+/// Creates the kernel of div or pow. Integer division by zero and negative powers of integers are
 /// undefined; the data check rejects them before the kernel runs.
 template <BinaryOp op>
 Kernel make_partial(const KernelRequest& request) {
@@ -87,7 +87,7 @@ Kernel make_partial(const KernelRequest& request) {
       throw DataError(fmt::format("integer division by zero: b{} is 0", index_text(i, b.sizes)));
     }
     throw DataError(
-        fmt::format("negative power of an integer: b{} must be 0 or more; cast to a floating "
+        fmt::format("negative power of an integer: b{} must not be negative; cast to a floating "
                     "dtype for negative exponents",
                     index_text(i, b.sizes)));
   };
@@ -124,8 +124,8 @@ const std::vector<std::pair<Sizes, Sizes>>& sample_sizes() {
   return sizes;
 }
 
-/// Returns samples with values of a in [low_a, 2] and of b in [low_b, 2.5], with the bounds in
-/// tenths.
+/// Returns samples with values of a in [low_a, 2] and values of b in [low_b, 2.5]. The template
+/// arguments are in tenths.
 template <int low_a, int low_b>
 std::vector<OpSample> samples() {
   std::vector<OpSample> result;
@@ -235,10 +235,10 @@ void add_arithmetic(OpSet& ops) {
   pow.row = unchecked<BinaryOp::pow>;
   ops.add(std::move(pow));
   ops.add(make_record<arithmetic<BinaryOp::maximum>>(
-      "maximum", "The larger of a and b; NaN if either is NaN. Ties share the gradient.",
+      "maximum", "The larger of a and b; NaN if either is NaN. Equal operands share the gradient.",
       commutes));
   ops.add(make_record<arithmetic<BinaryOp::minimum>>(
-      "minimum", "The smaller of a and b; NaN if either is NaN. Ties share the gradient.",
+      "minimum", "The smaller of a and b; NaN if either is NaN. Equal operands share the gradient.",
       commutes));
 }
 
@@ -280,8 +280,8 @@ void add_binary_ops(OpSet& ops) {
   add_arithmetic(ops);
   add_comparisons(ops);
   add_logical(ops);
-  OpRecord where =
-      make_record<where_row>("where", "c ? a : b for each element; all three broadcast.");
+  OpRecord where = make_record<where_row>(
+      "where", "c ? a : b for each element; all three operands are broadcast.");
   where.inputs = {{"c"}, {"a"}, {"b"}};
   where.inplace = {{0, 1}, {0, 2}};
   where.infer = infer_where;

@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-/// Returns the strides of a dense operand along the axes of `out`; 0 for axes along which it is
-/// repeated.
+/// Returns the strides of a dense operand along the axes of `out`. The stride is 0 for axes along
+/// which the operand is repeated.
 Sizes broadcast_strides(const Sizes& operand, const Sizes& out) {
   const auto refuse = [&](const char* why) -> void {
     throw ShapeError(

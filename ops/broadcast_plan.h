@@ -1,4 +1,4 @@
-// A loop nest over broadcast operands with as few axes as possible, built once per kernel.
+// A loop nest over broadcast operands with as few axes as possible. Created once per kernel.
 #pragma once
 
 #include <algorithm>
@@ -9,29 +9,30 @@
 
 namespace weft {
 
-/// Dense operands broadcast (NumPy rules) to a dense result. Axes of size 1 are dropped, and
-/// neighbouring axes that are contiguous in every operand are merged, so that operands of equal
-/// sizes form a single row.
+/// A plan for broadcasting dense operands to a dense result according to the NumPy rules. Axes of
+/// size 1 are dropped, and neighbouring axes that are contiguous in every operand are merged, so
+/// operands of equal sizes form a single row.
 class BroadcastPlan {
  public:
-  /// `operands` are sizes that broadcast to `out`; throws ShapeError that names both if they do
-  /// not.
+  /// `operands` contains the sizes of each operand. Throws ShapeError, naming both lists of sizes,
+  /// if an operand does not broadcast to `out`.
   BroadcastPlan(const Sizes& out, const std::vector<Sizes>& operands);
 
-  /// Number of elements of the result.
+  /// Returns the number of elements of the result.
   std::int64_t numel() const { return numel_; }
-  /// Number of elements of a row, the innermost merged axis.
+  /// Returns the number of elements in a row, which is the innermost merged axis.
   std::int64_t row() const { return sizes_.back(); }
-  /// 1 if operand i advances along a row, 0 if one element of it is used for the whole row.
+  /// Returns 1 if operand i advances along a row, or 0 if a single element of the operand is used
+  /// for the whole row.
   std::int64_t step(std::size_t i) const { return strides_[i].back(); }
-  /// Merged axes, outermost first (at least one), and the operands' strides (in elements) along
-  /// them.
+  /// Return the merged axes, outermost first (at least one), and the strides of the operands along
+  /// these axes, in elements.
   const Sizes& sizes() const { return sizes_; }
   const Sizes& strides(std::size_t operand) const { return strides_[operand]; }
 
-  /// Calls body(position, offsets, count) for the parts of rows that make up the flattened
-  /// positions [begin, end) of the result, in order. `offsets[i]` is the first element of operand
-  /// i, which continues with stride step(i).
+  /// Calls body(position, offsets, count), in order, for the parts of rows that make up the
+  /// flattened positions [begin, end) of the result. `offsets[i]` is the offset of the first
+  /// element of operand i; further elements follow with stride step(i).
   template <class Body>
   void for_rows(std::int64_t begin, std::int64_t end, Body&& body) const {
     if (begin >= end) return;
@@ -46,11 +47,11 @@ class BroadcastPlan {
   }
 
  private:
-  /// Computes the index along every axis and the offset of every operand at a flattened position of
+  /// Computes the index along each axis and the offset in each operand for a flattened position in
   /// the result.
   void locate(std::int64_t position, std::vector<std::int64_t>& index,
               std::vector<std::int64_t>& offsets) const;
-  /// Advances both to the beginning of the next row.
+  /// Advances indices and offsets to the beginning of the next row.
   void next_row(std::vector<std::int64_t>& index, std::vector<std::int64_t>& offsets) const;
 
   std::int64_t numel_ = 0;

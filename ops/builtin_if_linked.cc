@@ -1,4 +1,5 @@
-// In a separate file, like builtin.cc, because it declares builtin_ops as a weak symbol.
+// This function is in a separate file from builtin.cc because it declares builtin_ops as a weak
+// symbol.
 #include "weft/ops/builtin.h"
 
 namespace weft {

@@ -24,7 +24,8 @@ RowKernel cast_row(const RowRequest& request) {
 }
 
 std::vector<OpSample> samples() {
-  // Casts to f64 only: rounding to a narrower dtype would destroy finite differences.
+  // Only casts to f64 are sampled, because rounding to a narrower dtype would make finite
+  // differences useless.
   return {{{sample_values({2, 3}, -2, 2, 1)}, {{"dtype", DType::f64}}},
           {{sample_values({}, -2, 2, 2)}, {{"dtype", DType::f64}}},
           {{sample_values({0, 3}, -2, 2, 3)}, {{"dtype", DType::f64}}}};
@@ -41,8 +42,9 @@ void add_cast_ops(OpSet& ops) {
   OpRecord r;
   r.name = "cast";
   r.doc =
-      "x converted to dtype. Floats to integers truncate and saturate (NaN gives 0), integers to "
-      "narrower ones wrap around, to bool is x != 0, to floats rounds to nearest, ties to even.";
+      "Converts x to dtype. Conversions from float to integer truncate and saturate (NaN becomes "
+      "0), conversions to narrower integers wrap around, conversions to bool yield x != 0, and "
+      "conversions to float round to nearest, ties to even.";
   r.inputs = {{"x"}};
   r.attributes = {{"dtype", DType::f32, /*required=*/true}};
   r.traits = Trait::elementwise;

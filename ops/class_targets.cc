@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// Formats a flat position as an index, "[2, 3]".
+/// Formats a flat position as an index, for example "[2, 3]".
 std::string position_text(std::int64_t position, const Sizes& sizes) {
   Sizes index(sizes.size());
   for (std::size_t i = sizes.size(); i-- > 0;) {

@@ -1,4 +1,4 @@
-// Targets of classification losses: class indices, some of which are ignored.
+// Targets of classification losses: class indices, some of which may be ignored.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct ClassTargets {
   bool counts(std::int64_t target) const { return target != ignore_index; }
 };
 
-/// Returns a Kernel::check for targets of these sizes in operand `operand`. It throws DataError
-/// that names the first target which is neither a class nor ignore_index.
+/// Returns a Kernel::check for targets with these sizes in operand `operand`. The check throws
+/// DataError, naming the first invalid target, if a target is neither a class nor ignore_index.
 std::function<void(const KernelRun&)> check_targets(const ClassTargets& targets, const Sizes& sizes,
                                                     std::size_t operand);
 

@@ -1,6 +1,6 @@
-// Ops that all ranks of a world compute together. A Session checks that the number of ranks equals
-// the attribute `ranks`. Blocks are slices along the first axis; the functions of
-// graph/functions/collectives.h move other axes there.
+// Ops that all ranks of a world compute together. Sessions check that the number of ranks equals
+// the attribute `ranks`. Blocks are slices along the first axis; for other axes, the functions in
+// graph/functions/collectives.h first move the axis to the front.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -81,13 +81,14 @@ std::vector<ValueType> infer_send_recv(const InferContext& c) {
   const std::vector<std::int64_t>& to = c.attributes().integers("to");
   if (from.size() != to.size()) {
     throw ArgumentError(
-        fmt::format("there are {} ranks in from, but {} in to", from.size(), to.size()));
+        fmt::format("`from` has {} ranks, but `to` has {}", from.size(), to.size()));
   }
   for (const auto* list : {&from, &to}) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       const std::int64_t rank = (*list)[i];
       if (rank < 0 || rank >= ranks)
-        throw ArgumentError(fmt::format("rank {} is not one of 0 to {}", rank, ranks - 1));
+        throw ArgumentError(
+            fmt::format("rank {} is out of range: ranks are 0 to {}", rank, ranks - 1));
       if (std::find(list->begin(), list->begin() + static_cast<std::ptrdiff_t>(i), rank) !=
           list->begin() + static_cast<std::ptrdiff_t>(i)) {
         throw ArgumentError(
@@ -103,7 +104,7 @@ std::vector<ValueType> infer_rank_number(const InferContext& c) {
   return {{DType::i64, Shape{}}};
 }
 
-// For a world of one rank: copies the operand to the output.
+// Returns a kernel for a world with one rank, which copies the operand to the output.
 Kernel copy_of_operand(std::size_t bytes) {
   Phase phase;
   phase.cost_ns = static_cast<double>(bytes) / 8;
@@ -125,8 +126,8 @@ Blocks blocks_of(void* data, std::size_t bytes, std::size_t count) {
   return blocks;
 }
 
-// Splits `bytes` bytes into one part per rank. The sizes of the parts differ by at most one cache
-// line.
+// Splits `bytes` bytes into one part for each rank. The sizes of the parts differ by at most one
+// cache line.
 Blocks shares_of(std::byte* data, std::size_t bytes, std::size_t ranks) {
   const std::size_t lines = divide_up(bytes, kTensorAlignment);
   const auto begin = [&](std::size_t r) {
@@ -139,7 +140,7 @@ Blocks shares_of(std::byte* data, std::size_t bytes, std::size_t ranks) {
   return blocks;
 }
 
-// into += x, element by element; integers wrap around.
+// Computes into += x element by element; integers wrap around.
 void add(DType dtype, std::span<std::byte> into, std::span<const std::byte> x, Workers& workers) {
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -162,8 +163,8 @@ void add(DType dtype, std::span<std::byte> into, std::span<const std::byte> x, W
   });
 }
 
-// Sums the blocks of all ranks into the first block, along the binary tree over rank numbers: (b0 +
-// b1) + (b2 + b3).
+// Sums the blocks of all ranks into the first block along the binary tree over rank numbers, for
+// example (b0 + b1) + (b2 + b3).
 void sum_blocks(DType dtype, const Blocks& blocks, Workers& workers) {
   for (std::size_t step = 1; step < blocks.size(); step *= 2) {
     for (std::size_t i = 0; i + step < blocks.size(); i += 2 * step)
@@ -175,7 +176,8 @@ void copy(std::span<std::byte> to, std::span<const std::byte> from) {
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
 }
 
-// Reduce-scatter: writes the sum over all ranks of this rank's block of `x` to `own`.
+// Performs a reduce-scatter: sums this rank's block of `x` over all ranks and writes the sum to
+// `own`.
 void reduce(const World& world, DType dtype, const Blocks& x, std::byte* scratch,
             std::span<std::byte> own, Workers& workers) {
   const auto rank = static_cast<std::size_t>(world.rank());
@@ -187,7 +189,7 @@ void reduce(const World& world, DType dtype, const Blocks& x, std::byte* scratch
 }
 
 std::byte* input_of(const KernelRun& run) {
-  // The const_cast is safe because blocks to send are only read.
+  // The const_cast is safe because blocks that are sent are only read.
   return static_cast<std::byte*>(const_cast<void*>(run.inputs[0]));
 }
 std::byte* output_of(const KernelRun& run) { return static_cast<std::byte*>(run.outputs[0]); }
@@ -199,7 +201,7 @@ Kernel all_reduce_kernel(const KernelRequest& request) {
   if (ranks == 1) return copy_of_operand(bytes);
   const auto count = static_cast<std::size_t>(ranks);
   Kernel kernel;
-  // Holds the contributions of all ranks to one share.
+  // The scratch holds the contributions of all ranks to one part.
   kernel.shared_scratch = count * aligned_size(divide_up(bytes, count) + kTensorAlignment);
   kernel.exchange = [=](const KernelRun& run, const World& world, Workers& workers) {
     const Blocks to = shares_of(output_of(run), bytes, count);
@@ -329,8 +331,8 @@ Kernel rank_number_kernel(const KernelRequest& request) {
   return kernel;
 }
 
-// The bytes of the operands, and those that a rank sends and receives: each `sent` times the bytes
-// of x.
+// Returns the cost. It includes the bytes of the operands and the bytes that a rank sends and
+// receives, each of which is `sent` times the number of bytes of x.
 Cost cost_of(const KernelRequest& request, double sent, bool adds) {
   const auto ranks = static_cast<double>(ranks_of(request.attributes));
   const auto in = static_cast<double>(bytes_of(request.inputs[0]));
@@ -409,8 +411,8 @@ std::vector<OpErrorSample> send_recv_errors() {
   const auto of = [](List from, List to) {
     return Attributes{{"ranks", std::int64_t{2}}, {"from", from}, {"to", to}};
   };
-  return {{{{DType::f32, {5}}}, of({0}, {}), "there are 1 ranks in from, but 0 in to"},
-          {{{DType::f32, {5}}}, of({0}, {2}), "rank 2 is not one of 0 to 1"},
+  return {{{{DType::f32, {5}}}, of({0}, {}), "`from` has 1 ranks, but `to` has 0"},
+          {{{DType::f32, {5}}}, of({0}, {2}), "rank 2 is out of range: ranks are 0 to 1"},
           {{{DType::f32, {5}}}, of({0, 0}, {0, 1}), "rank 0 sends twice"},
           {{{DType::f32, {5}}}, of({0, 1}, {1, 1}), "rank 1 receives twice"}};
 }
@@ -421,7 +423,7 @@ OpRecord collective(std::string name, std::string doc) {
   r.doc = std::move(doc);
   r.inputs = {{"x"}};
   r.attributes = {{"ranks", std::int64_t{1}, true}};
-  // Opaque, because the operand of one rank says nothing about the operands of the others.
+  // Opaque, because passes cannot infer the operands of other ranks from the operand on this rank.
   r.traits = Trait::opaque | Trait::collective;
   return r;
 }
@@ -429,24 +431,23 @@ OpRecord collective(std::string name, std::string doc) {
 }  // namespace
 
 void add_collective_ops(OpSet& ops) {
-  OpRecord r = collective("all_reduce",
-                          "The sum of x over all ranks, added along the binary tree over rank "
-                          "numbers.");
+  OpRecord r =
+      collective("all_reduce",
+                 "The sum of x over all ranks, computed along the binary tree over rank numbers.");
   r.infer = infer_all_reduce;
   r.kernel = all_reduce_kernel;
   r.cost = all_reduce_cost;
   ops.add(std::move(r));
 
   r = collective("all_gather",
-                 "The x of all ranks, concatenated along the first axis in rank "
-                 "order.");
+                 "The tensors x of all ranks, concatenated along the first axis in rank order.");
   r.infer = infer_all_gather;
   r.kernel = all_gather_kernel;
   r.cost = all_gather_cost;
   ops.add(std::move(r));
 
   r = collective("reduce_scatter",
-                 "The sum of x over all ranks, as in all_reduce. Rank r gets the r-th of "
+                 "The sum of x over all ranks, as in all_reduce. Rank r receives the r-th of "
                  "`ranks` equal parts along the first axis.");
   r.infer = infer_reduce_scatter;
   r.kernel = reduce_scatter_kernel;
@@ -461,7 +462,7 @@ void add_collective_ops(OpSet& ops) {
   r.cost = all_to_all_cost;
   ops.add(std::move(r));
 
-  r = collective("broadcast_from", "The x of rank `root`, on all ranks.");
+  r = collective("broadcast_from", "The tensor x of rank `root`, on all ranks.");
   r.attributes.push_back({"root", std::int64_t{0}});
   r.infer = infer_broadcast_from;
   r.kernel = broadcast_from_kernel;
@@ -469,7 +470,8 @@ void add_collective_ops(OpSet& ops) {
   ops.add(std::move(r));
 
   r = collective("send_recv",
-                 "Rank to[i] gets the x of rank from[i]. Ranks that are not in `to` get zeros.");
+                 "Rank to[i] receives the tensor x of rank from[i]. Ranks that are not in `to` "
+                 "receive zeros.");
   r.attributes.push_back({"from", std::vector<std::int64_t>(), true});
   r.attributes.push_back({"to", std::vector<std::int64_t>(), true});
   r.infer = infer_send_recv;

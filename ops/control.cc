@@ -1,5 +1,5 @@
-// Ops that run functions of the graph: calls, loops and branches. Bodies are closed: everything
-// that a body uses is passed in through its operands.
+// Ops that run functions of the graph: calls, loops and branches. Bodies are closed functions:
+// everything that a body uses is passed through its operands.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -21,7 +21,7 @@ bool same_type(const InferContext& c, const ValueType& a, const ValueType& b) {
   return a.dtype == b.dtype && c.equal(a.shape, b.shape);
 }
 
-// Returns the number of operands that `attribute` specifies, which must be between 0 and `at_most`.
+// Returns the number of operands specified by `attribute`, which must be between 0 and `at_most`.
 int count_attribute(const InferContext& c, std::string_view attribute, int at_most) {
   const std::int64_t n = c.attributes().integer(attribute);
   if (n < 0 || n > at_most) {
@@ -31,7 +31,7 @@ int count_attribute(const InferContext& c, std::string_view attribute, int at_mo
   return static_cast<int>(n);
 }
 
-// Checks that every carry keeps its type from step to step.
+// Checks that every carry has the same type in every step.
 void check_carries(const InferContext& c, const Types& outputs, int carries) {
   if (static_cast<int>(outputs.size()) < carries) {
     throw ArgumentError(
@@ -43,8 +43,8 @@ void check_carries(const InferContext& c, const Types& outputs, int carries) {
     const ValueType& out = outputs[static_cast<Index>(i)];
     if (out.dtype != c.dtype(i)) {
       throw DTypeError(
-          fmt::format("carry {} enters the body as {}, but the body returns {}; a carry must "
-                      "keep its type: convert it in the body with cast()",
+          fmt::format("carry {} enters the body as {}, but the body returns {}; a carry must keep "
+                      "its type: convert it in the body with cast()",
                       i, c.input(i).str(), out.str()));
     }
     if (!c.equal(out.shape, c.shape(i))) {
@@ -111,7 +111,7 @@ Types infer_cond(const InferContext& c) {
   const Types b = c.body_outputs("else", operands_of(c, 1));
   if (a.size() != b.size()) {
     throw ArgumentError(
-        fmt::format("one branch returns {} values, the other {}; both must return "
+        fmt::format("one branch returns {} values, but the other returns {}; both must return "
                     "values of the same types",
                     a.size(), b.size()));
   }
@@ -172,7 +172,7 @@ void add_control_ops(OpSet& ops) {
   scan.doc =
       "A loop of `length` steps over axis 0 of its sequences (backwards if `reverse`). "
       "Operands: `carries` initial values, `sequences` sequences, then values that are the same "
-      "in every step. The function `body` takes the carries, one element of each sequence and "
+      "in every step. The function `body` accepts the carries, one element of each sequence and "
       "the step-invariant values. It returns the new carries and the values to stack along a "
       "new axis 0. Outputs: the last carries, then the stacked values. With `recompute`, "
       "gradients save only the carries of each step and run the body again.";
@@ -191,8 +191,8 @@ void add_control_ops(OpSet& ops) {
   OpRecord cond;
   cond.name = "cond";
   cond.doc =
-      "The outputs of the function `then` if the predicate is true, else those of `else`; only "
-      "one of them runs. Both take all operands except the predicate.";
+      "The outputs of the function `then` if the predicate is true, otherwise the outputs of "
+      "`else`. Only one of the functions runs. Both accept all operands except the predicate.";
   cond.inputs = {{"predicate"}, {"args", Arity::variadic}};
   cond.attributes = {{"then", std::string(), true}, {"else", std::string(), true}, stream};
   cond.bodies = {"then", "else"};
@@ -204,7 +204,7 @@ void add_control_ops(OpSet& ops) {
   loop.doc =
       "Runs the function `body` while `condition` returns true, at most `limit` times. "
       "Operands: `carries` initial values, then values that are the same in every step. Both "
-      "functions take all operands; the body returns the new carries. Outputs: the last carries.";
+      "functions accept all operands; the body returns the new carries. Outputs: the last carries.";
   loop.inputs = {{"args", Arity::variadic}};
   loop.attributes = {{"condition", std::string(), true},
                      {"body", std::string(), true},

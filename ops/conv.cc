@@ -23,7 +23,7 @@ Dim per_group(const Dim& channels, std::int64_t groups, std::string_view what) {
       fmt::format("{}, {}, must be a multiple of groups, {}", what, channels.str(), groups));
 }
 
-// Returns the windows of a kernel [.., .., height, width].
+// Returns the windows for a kernel of shape [.., .., height, width].
 Windows windows_of(const InferContext& c, const Dim& height, const Dim& width) {
   if (!height.is_constant() || !width.is_constant()) {
     throw ShapeError(
@@ -86,7 +86,7 @@ Cost conv_cost(double outputs, double taps, const KernelRequest& r) {
           .bytes = elements * static_cast<double>(dtype_size(r.inputs[0].dtype))};
 }
 
-// Multiplications per output element of the forward op.
+// Returns the number of multiplications per output element of the forward op.
 double taps_of(const Sizes& w) { return static_cast<double>(w[1] * w[2] * w[3]); }
 
 Cost conv2d_cost(const KernelRequest& r) {
@@ -99,7 +99,7 @@ Cost weight_grad_cost(const KernelRequest& r) {
   return conv_cost(static_cast<double>(r.inputs[0].numel()), taps_of(r.outputs[0].sizes), r);
 }
 
-// One use of conv2d, from which the samples of all three ops are built.
+// One configuration of conv2d, from which the samples of all three ops are built.
 struct Case {
   Sizes x, w;
   std::vector<std::int64_t> stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
@@ -174,7 +174,8 @@ std::vector<OpErrorSample> conv2d_errors() {
       {{x, {DType::f64, {6, 4, 3, 3}}}, {}, "different dtypes, f32 and f64"},
       {{x, {f32, {6, 4, 7, 3}}},
        {},
-       "height: a kernel of 7 with dilation 1 spans 7, but there are only 5 with padding 0"},
+       "height: a kernel of size 7 with dilation 1 spans 7, but the padded input size is only 5 "
+       "(padding 0)"},
       {{x, w},
        {{"stride", Ints{1, 0}}},
        "stride must be two integers of at least 1, but is [1, 0]"},

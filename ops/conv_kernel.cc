@@ -1,7 +1,7 @@
 // Convolutions as matrix products over patches (Chellapilla et al., "High performance convolutional
-// neural networks for document processing", 2006). The patches of one tile of positions are
-// gathered into the scratch of the worker, so that memory does not grow with the image. Tiles
-// depend on the sizes only.
+// neural networks for document processing", 2006). The patches for one tile of positions are
+// gathered into the worker's scratch, so memory use does not grow with the image. The tiles depend
+// only on the sizes.
 #include "weft/ops/conv_kernel.h"
 
 #include <algorithm>
@@ -36,12 +36,13 @@ ConvGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes&
   return g;
 }
 
-// Elements of the patches of one tile. Together with the packed blocks of gemm() they fit into the
-// L2 cache.
+// The number of elements of the patches for one tile. Together with the packed blocks of gemm(),
+// they fit into the L2 cache.
 constexpr std::int64_t kPatchElements = 1 << 17;
-// Approximate number of patch rows (channels x taps) per piece of work of an adjoint.
+// Approximate number of patch rows (channels x taps) per piece of work in an adjoint.
 constexpr std::int64_t kPatchRows = 128;
-// Output channels per piece of work of the weight gradient. Each piece gathers the patches again.
+// The number of output channels per piece of work in the weight gradient. Each piece gathers the
+// patches again.
 constexpr std::int64_t kOutChannels = 96;
 constexpr double kMultiplyAddsPerNs = 20;
 constexpr double kMultiplyAddsPerChunk = 5e5;
@@ -67,15 +68,15 @@ std::size_t patch_bytes(std::size_t element, std::int64_t rows, std::int64_t pos
   return aligned_size(static_cast<std::size_t>(rows * positions) * element);
 }
 
-// Returns the engine for the products of tiles. Null selects fused multiply-adds, as always for
-// double.
+// Returns the engine for the matrix products of tiles. Null selects fused multiply-adds, which are
+// always used for double.
 template <class T>
 const kernels::GemmEngine* engine_for(Precision precision, std::int64_t m, std::int64_t n,
                                       std::int64_t k) {
   return std::is_same_v<T, float> ? kernels::choose_tile_engine(precision, m, n, k) : nullptr;
 }
 
-// Returns a kernel of one phase over `pieces` equal pieces of work.
+// Returns a kernel with one phase that consists of `pieces` equal pieces of work.
 template <class Fn>
 Kernel make_kernel(const ConvGeometry& g, std::int64_t pieces, std::size_t slot_scratch, Fn piece) {
   Kernel kernel;
@@ -96,7 +97,7 @@ Kernel make_kernel(const ConvGeometry& g, std::int64_t pieces, std::size_t slot_
   return kernel;
 }
 
-// Computes out[image, group] = w[group] * patches per tile of positions.
+// Computes out[image, group] = w[group] * patches for each tile of positions.
 template <class T>
 Kernel forward(const ConvGeometry& g, Precision precision) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
@@ -126,8 +127,8 @@ Kernel forward(const ConvGeometry& g, Precision precision) {
       patches_bytes + kernels::gemm_scratch_bytes(sizeof(T), outs, tile, rows, engine), piece);
 }
 
-// Computes the patches of dx = w[group]^T * g and adds them to the pixels from which the forward op
-// gathers them. A piece of work owns some channels of one image.
+// Computes the patches of dx as w[group]^T * g and adds them to the pixels from which the forward
+// op gathers its patches. A piece of work owns some of the channels of one image.
 template <class T>
 Kernel input_grad(const ConvGeometry& g, Precision precision) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();
@@ -162,7 +163,7 @@ Kernel input_grad(const ConvGeometry& g, Precision precision) {
 }
 
 // Computes dw[group] as the sum of g * patches^T over images and positions, in a fixed order. A
-// piece of work owns some output channels and input channels of a group.
+// piece of work owns some of the output channels and input channels of a group.
 template <class T>
 Kernel weight_grad(const ConvGeometry& g, Precision precision) {
   const std::int64_t rows = g.group_channels() * g.taps(), outs = g.group_out_channels();

@@ -1,4 +1,4 @@
-// Kernels of the three convolution ops.
+// The kernels of the three convolution ops.
 #pragma once
 
 #include "weft/ops/kernel.h"

@@ -1,4 +1,4 @@
-// Cross-entropy between logits and class indices per position, and its gradient.
+// Cross-entropy between logits and class indices at each position, and its gradient.
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-/// Checks logits (operand `x`) and targets (operand x + 1); returns the shape of the positions.
+/// Checks the logits (operand `x`) and the targets (operand x + 1). Returns the shape of the
+/// positions.
 Shape require_operands(const InferContext& c, int x) {
   c.require_floating(x, "logits");
   c.require_min_rank(x, 1, "logits");
@@ -51,14 +52,14 @@ std::vector<ValueType> infer_cross_entropy_grad(const InferContext& c) {
   return {c.input(1)};
 }
 
-/// Views logits as [outer, classes, inner] and positions as [outer, inner].
+/// A view of the logits as [outer, classes, inner] and of the positions as [outer, inner].
 struct Layout {
   std::int64_t outer = 1, classes = 1, inner = 1;
   ClassTargets targets;
   double smoothing = 0;
 
   std::int64_t positions() const { return outer * inner; }
-  /// Returns the offset of class 0 of a position.
+  /// Returns the offset of class 0 at a position.
   std::int64_t offset(std::int64_t position) const {
     return position / inner * classes * inner + position % inner;
   }
@@ -77,10 +78,10 @@ Layout make_layout(const KernelRequest& request, std::size_t logits) {
   return l;
 }
 
-/// Positions per piece of work if the class axis is not the last.
+/// The number of positions per piece of work if the class axis is not the last axis.
 constexpr std::int64_t kLossColumns = 64;
 
-/// Calls fn(outer index, first column, end column) for the pieces of one chunk. If inner == 1,
+/// Calls fn(outer index, first column, end column) for all pieces of one chunk. If inner == 1,
 /// calls fn(first row, 0, number of rows) instead.
 template <class Fn>
 void for_pieces(const Layout& l, std::int64_t chunks, std::int64_t chunk, Fn&& fn) {
@@ -262,7 +263,8 @@ void add_cross_entropy_ops(OpSet& ops) {
   OpRecord forward;
   forward.name = "cross_entropy";
   forward.doc =
-      "Per position, with classes on `axis` and e = label_smoothing: loss = (1 - e) * (lse - "
+      "For each position, with classes along `axis` and e = label_smoothing: loss = (1 - e) * (lse "
+      "- "
       "x[target]) + e * (lse - mean(x)), lse = ln(sum(exp(x))); 0 if target == ignore_index. "
       "Any other target outside [0, classes) is a data error.";
   forward.inputs = {{"logits"}, {"targets"}};

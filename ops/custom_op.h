@@ -1,4 +1,4 @@
-// Helpers for the records of custom ops. docs/custom-operations.md has an example of each kind.
+// Helpers for writing the records of custom ops. See docs/custom-operations.md for examples.
 #pragma once
 
 #include <array>
@@ -14,20 +14,20 @@
 
 namespace WEFT_API weft {
 
-/// Returns one phase over `count` units of work of `ns_each` nanoseconds each, in chunks of at
-/// least about 16 microseconds: body(run, begin, end) processes units [begin, end). Chunk
-/// boundaries depend on `count` and `ns_each` only; the bits of a unit must not depend on where
-/// chunks begin.
+/// Returns a phase over `count` units of work that take `ns_each` nanoseconds each, divided into
+/// chunks of at least about 16 microseconds. body(run, begin, end) processes the units [begin,
+/// end). Chunk boundaries depend only on `count` and `ns_each`. The bits that are computed for a
+/// unit must not depend on where chunks begin.
 Phase loop_phase(std::int64_t count, double ns_each,
                  std::function<void(const KernelRun&, std::int64_t begin, std::int64_t end)> body);
-/// Returns a kernel that consists of one such phase.
+/// Returns a kernel that consists of a single phase as returned by loop_phase().
 Kernel loop_kernel(
     std::int64_t count, double ns_each,
     std::function<void(const KernelRun&, std::int64_t begin, std::int64_t end)> body);
 
-/// Returns an OpRecord::kernel for an op on f32 or f64. It calls make(zero, request), where `zero`
-/// is a float or a double according to the dtype of the first input. Ops need kernels for both,
-/// since gradients are checked in double.
+/// Returns an OpRecord::kernel for an op on f32 or f64. It calls make(zero, request), in which
+/// `zero` is a float or a double depending on the dtype of the first input. Ops need kernels for
+/// both types, because gradients are checked in double.
 template <class Make>
 RecordFunction<Kernel(const KernelRequest&)> floating_kernel(Make make) {
   return [make](const KernelRequest& request) -> Kernel {
@@ -36,17 +36,18 @@ RecordFunction<Kernel(const KernelRequest&)> floating_kernel(Make make) {
   };
 }
 
-/// Returns `shape` without axis `axis` (counted from 0, or from the end: -1 is the last).
+/// Returns `shape` without axis `axis`. A negative axis counts from the end; -1 is the last axis.
 Shape without_axis(const Shape& shape, int axis);
 
 // Implementation details of elementwise_op.
 namespace custom_op_detail {
 
-/// Returns the record of an elementwise op with `operands` operands, without its row and kernel:
-/// f32 or f64, all of one dtype, with broadcasting; samples between -2 and 2.
+/// Returns the record of an elementwise op with `operands` operands, without its row and kernel.
+/// All operands have the same dtype, f32 or f64, and are broadcast. The samples are between -2 and
+/// 2.
 OpRecord elementwise_record(std::string name, std::size_t operands,
                             std::vector<AttributeSpec> attributes);
-/// Sets the row kernel of the record, and the kernel that runs it.
+/// Sets the row kernel of the record and the kernel that runs it.
 void set_row(OpRecord& record, RowRule row);
 
 template <class Formula>
@@ -57,7 +58,7 @@ constexpr std::size_t operands_of() {
     return 2;
   } else {
     static_assert(std::is_invocable_v<const Formula&, float, float, float>,
-                  "a formula takes one to three floating-point numbers");
+                  "a formula must accept one to three floating-point numbers");
     return 3;
   }
 }
@@ -93,17 +94,17 @@ RowKernel row_of(const RowRequest& request, Formula formula) {
 
 }  // namespace custom_op_detail
 
-/// Returns the record of an elementwise op with one to three operands (f32 or f64, all of one
-/// dtype, with NumPy broadcasting). make(attributes) returns its formula, a function of one number
-/// per operand, which is called with floats and with doubles:
+/// Returns the record of an elementwise op with one to three operands, which have the same dtype
+/// (f32 or f64) and are broadcast as in NumPy. make(attributes) returns the formula of the op, a
+/// function with one number per operand, which is called with floats and with doubles:
 ///   elementwise_op("swish", {{"beta", 1.0}}, [](const Attributes& a) {
 ///     return [beta = a.real("beta")](auto x) { return x / (1 + std::exp(-beta * x)); };
 ///   })
-/// Operands are named x, or a, b and c. The formula is compiled with the caller's options; it must
-/// return the same bits for the same numbers and have no side effects. Such an op runs in parallel,
-/// writes over an operand that has no later reader, and may be part of fused chains and of matmul
-/// epilogues. It has no gradient until `rule` or `definition` is set (or Gradient::none), and its
-/// samples are between -2 and 2 unless they are replaced.
+/// A single operand is named x; two or three operands are named a, b and c. The formula is compiled
+/// with the caller's compiler options. It must return the same bits for the same numbers and have
+/// no side effects. The op runs in parallel, may overwrite an operand that has no later reader, and
+/// can be fused into chains and matmul epilogues. To define its gradient, set `rule` or
+/// `definition`, or set Gradient::none. Its samples are between -2 and 2 unless they are replaced.
 template <class Make>
 OpRecord elementwise_op(std::string name, std::vector<AttributeSpec> attributes, Make make) {
   using Formula = decltype(make(std::declval<const Attributes&>()));

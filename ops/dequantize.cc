@@ -1,5 +1,6 @@
-// Ops on quantised weight matrices: dequantize defines their meaning. Passes replace rows taken
-// from a dequantize with quantized_take, and products with quantized_matmul (quantized_matmul.cc).
+// Ops on quantised weight matrices. The op dequantize defines the values of the weights. Passes
+// replace a take from the output of dequantize by quantized_take, and a matrix product with this
+// output by quantized_matmul (quantized_matmul.cc).
 #include "weft/ops/quantized.h"
 
 #include <fmt/format.h>
@@ -117,7 +118,7 @@ Kernel take_quantized_kernel(const KernelRequest& r) {
     }
   };
   Kernel kernel = one_phase(std::move(phase));
-  kernel.check = index_check(index, 2, "the matrix has rows", w.outputs);
+  kernel.check = index_check(index, 2, "the number of matrix rows is", w.outputs);
   return kernel;
 }
 
@@ -191,8 +192,8 @@ void add_quantized_ops(OpSet& ops) {
   {
     OpRecord r;
     r.name = "dequantize";
-    r.doc =
-        std::string(kQuantizedLayout) + "The matrix as floats, [outputs, inputs] where transposed.";
+    r.doc = std::string(kQuantizedLayout) +
+            "Returns the matrix as floats, with shape [outputs, inputs] if transposed.";
     r.inputs = {{"q"}, {"scale"}};
     r.attributes = {{"inputs", std::int64_t{0}, /*required=*/true},
                     {"outputs", std::int64_t{0}, /*required=*/true},
@@ -208,7 +209,7 @@ void add_quantized_ops(OpSet& ops) {
     OpRecord r;
     r.name = "quantized_take";
     r.doc = std::string(kQuantizedLayout) +
-            "Columns of it: take(dequantize(q, scale, transposed), index).";
+            "Returns columns of the matrix: take(dequantize(q, scale, transposed), index).";
     r.inputs = {{"q"}, {"scale"}, {"index"}};
     r.attributes = {{"inputs", std::int64_t{0}, /*required=*/true},
                     {"outputs", std::int64_t{0}, /*required=*/true},

@@ -11,7 +11,7 @@ namespace weft::elementwise {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;
-constexpr std::int64_t kMultiple = 64;  // whole cache lines unless elements are single bytes
+constexpr std::int64_t kMultiple = 64;  // a whole number of cache lines
 constexpr std::size_t kMaxInputs = 4;
 
 }  // namespace
@@ -61,7 +61,7 @@ Kernel make_row_kernel(const KernelRequest& request, const RowRule& row) {
   }
   const RowKernel kernel = row(wanted);
   const std::size_t out_size = dtype_size(out.dtype);
-  const std::int64_t numel = plan.numel();  // before the plan moves into the kernel
+  const std::int64_t numel = plan.numel();  // read before the plan is moved into the kernel
   return make_kernel(
       numel, kernel.ns_per_element,
       [=, plan = std::move(plan)](const KernelRun& run, std::int64_t begin, std::int64_t end) {

@@ -10,22 +10,23 @@
 namespace weft::elementwise {
 
 /// Returns fixed pseudo-random f32 values in [low, high] that are at least 0.1 away from every
-/// multiple of one half. No kink, pole or rounding boundary of an elementwise op is near, so finite
-/// differences are accurate. With `side` -1 or +1, all values are in the lower or the upper part of
-/// the interval between two multiples, so that values of two operands with different sides are
-/// never close to each other.
+/// multiple of 0.5. Finite differences are accurate at these values, because no elementwise op has
+/// a kink, pole or rounding boundary nearby. If `side` is -1 or +1, all values are in the lower or
+/// upper part of the interval between two multiples, so that values of two operands with different
+/// sides are never close to each other.
 Tensor sample_values(Sizes sizes, double low, double high, std::uint32_t seed, int side = 0);
 
-/// Returns a kernel of one phase over `numel` elements in chunks of at least 16384. The bits that
-/// `body(run, begin, end)` computes for an element must not depend on where chunks begin.
+/// Returns a kernel with one phase over `numel` elements, divided into chunks of at least 16384
+/// elements. The bits that `body(run, begin, end)` computes for an element must not depend on where
+/// chunks begin.
 Kernel make_kernel(std::int64_t numel, double ns_per_element,
                    std::function<void(const KernelRun&, std::int64_t, std::int64_t)> body);
 
-/// Returns the kernel of an op that has a row kernel, with inputs broadcast to output 0. For
+/// Returns the kernel of an op that has a row kernel, with inputs broadcast to output 0. For use as
 /// OpRecord::kernel.
 template <RowKernel (*row)(const RowRequest&)>
 Kernel kernel(const KernelRequest& request);
-/// As above, with `row` as a value.
+/// As above, but with `row` passed as a function argument.
 Kernel make_row_kernel(const KernelRequest& request, const RowRule& row);
 
 /// Throws DTypeError unless operand i is f32, f64 or an integer.

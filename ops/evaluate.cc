@@ -13,7 +13,7 @@ std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& i
 
 std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& inputs,
                                 const Attributes& attributes, Precision precision) {
-  // Use the floating-point environment in which chunks run, whatever the caller's environment is.
+  // Use the same floating-point environment as for chunks, regardless of the caller's environment.
   const DefaultFloatingPoint environment;
   std::vector<bool> given;
   for (const Tensor& t : inputs) given.push_back(t.defined());
@@ -55,7 +55,7 @@ std::vector<Tensor> evaluate_op(const OpRecord& op, const std::vector<Tensor>& i
   const Kernel kernel = make_kernel(op, request);
   if (kernel.exchange) {
     throw StateError(fmt::format(
-        "op {} needs several ranks: run it in a Session with a World (SessionOptions::world)",
+        "op {} requires several ranks: run it in a Session with a World (SessionOptions::world)",
         op.name));
   }
   const auto shared = Buffer::allocate(kernel.shared_scratch);

@@ -1,5 +1,6 @@
-// The records of `fused`, several elementwise ops in one pass over memory, and of `fused_reduce`.
-// The pass `fuse` creates them after differentiation; users need not build them.
+// The records of `fused`, which runs several elementwise ops in one pass over memory, and of
+// `fused_reduce`. The pass `fuse` creates these ops after differentiation; users need not create
+// them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 using elementwise::sample_values;
 
-/// Passes the graph's equality of dims to the shape rules of steps.
+/// Passes the dim equalities known in the graph to the shape rules of the steps.
 class ContextFacts : public DimFacts {
  public:
   explicit ContextFacts(const InferContext& context) : context_(context) {}
@@ -80,7 +81,7 @@ std::vector<OpSample> samples() {
     return sample_values(std::move(sizes), -2, 2, seed);
   };
   std::vector<OpSample> result;
-  // A chain over rows of several lengths, with repeated scalars, rows and columns.
+  // A chain over rows of different lengths, with broadcast scalars, rows and columns.
   for (const auto& [a, b] : std::vector<std::pair<Sizes, Sizes>>{{{7}, {}},
                                                                  {{2, 3}, {3}},
                                                                  {{3, 5}, {3, 1}},
@@ -94,8 +95,8 @@ std::vector<OpSample> samples() {
                       program("%2 = mul(%0, %1); %3 = tanh(%2); %4 = sub(%3, %1); "
                               "%5 = clamp(%4, hi=0x1p+0); return %5")});
   }
-  // Several results, some of which are operands of later steps; an input is read after a result is
-  // written.
+  // Several results, some of which are operands of later steps. One input is read after a result
+  // has been written.
   result.push_back({{x({5, 9}, 3), x({5, 9}, 4), x({9}, 5)},
                     program("%3 = add(%0, %2); %4 = mul(%3, %1); %5 = add(%4, %0); "
                             "%6 = maximum(%5, %3); return %3, %6, %4")});
@@ -103,7 +104,7 @@ std::vector<OpSample> samples() {
   result.push_back({{x({4, 33}, 6), x({33}, 7)},
                     program("%2 = less(%0, %1); %3 = where(%2, %0, %1); %4 = neg(%3); "
                             "%5 = logical_not(%2); return %4, %5")});
-  // A random op, with rows that begin at arbitrary positions.
+  // A random op with rows that begin at arbitrary positions.
   result.push_back({{x({5, 7}, 8), key, x({7}, 9)},
                     program("%3 = add(%0, %2); %4 = dropout(%3, %1, rate=0x1p-2, stream=9); "
                             "%5 = relu(%4); return %5, %3")});
@@ -113,15 +114,15 @@ std::vector<OpSample> samples() {
 std::vector<OpErrorSample> error_samples() {
   const ValueType x{DType::f32, {3}}, i{DType::i32, {3}}, wide{DType::f32, {2, 3}};
   return {
-      {{x}, program("%1 = mul(%0, %2); return %1"), "an operand comes after its user"},
+      {{x}, program("%1 = mul(%0, %2); return %1"), "an operand is defined after its use"},
       {{x}, program("%1 = relu(%0); return %0"), "a result must be the value of a step before ''"},
       {{x}, program("%1 = relu(%0); return %1, %1"), "%1 is returned twice"},
       {{x}, program("%1 = relu(%0); %3 = relu(%1); return %3"), "the next value must be %2"},
       {{x}, program("%1 = matmul(%0, %0); return %1"), "'matmul' is not an elementwise op"},
-      {{x}, program("%1 = add(%0); return %1"), "add takes 2 operands, not 1"},
+      {{x}, program("%1 = add(%0); return %1"), "add requires 2 operands, not 1"},
       {{x}, program("%1 = clamp(%0, low=0x1p+0); return %1"), "clamp has no attribute 'low'"},
       {{x}, program("%1 = clamp(%0, lo=one); return %1"), "'one' is not a float"},
-      {{x}, program("%1 = cast(%0); return %1"), "op cast needs attribute 'dtype'"},
+      {{x}, program("%1 = cast(%0); return %1"), "op cast requires attribute 'dtype'"},
       {{x}, program("%1 = relu(%0); return %1 "), "text after the results"},
       {{x}, program("%1 = relu(%0)"), "'; ' is missing"},
       {{x},
@@ -186,8 +187,8 @@ void add_fused_ops(OpSet& ops) {
   OpRecord reduce;
   reduce.name = "fused_reduce";
   reduce.doc =
-      "A tile program as in fused with a single result, which is reduced over its last axes and "
-      "never stored. Returns the same bits as running the steps and the reduction separately.";
+      "Runs a tile program, as in fused, with a single result, which is reduced over its last axes "
+      "and never stored. Returns the same bits as running the steps and the reduction separately.";
   add_program_inputs(reduce);
   reduce.attributes = {{"program", std::string(), true},
                        {"reduction", std::string(), true},
@@ -203,7 +204,7 @@ void add_fused_ops(OpSet& ops) {
   OpRecord r;
   r.name = "fused";
   r.doc =
-      "Elementwise ops in one pass over memory: a tile program (ops/fusion/tile_program.h) on "
+      "Runs elementwise ops in one pass over memory: a tile program (ops/fusion/tile_program.h) on "
       "inputs that broadcast to its results. Returns the same bits as running its steps "
       "separately.";
   add_program_inputs(r);

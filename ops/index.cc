@@ -79,8 +79,8 @@ Kernel index_add_kernel(const KernelRequest& r) {
   const std::int64_t axis = r.attributes.integer("axis");
   const AxisLines lines = lines_around(x.sizes, axis);
   const std::int64_t count = index.numel();
-  // Every unit of work owns its destinations and adds in index order: it owns a block of columns,
-  // and for narrow rows also a range of destination rows.
+  // Every unit of work owns its destination elements and adds to them in index order. It owns a
+  // block of columns or, if rows are narrow, a block of columns in a range of destination rows.
   const std::int64_t blocks =
       std::max<std::int64_t>(1, (lines.inner + kIndexColumns - 1) / kIndexColumns);
   const std::int64_t work = count * std::max<std::int64_t>(1, lines.inner);
@@ -116,7 +116,7 @@ Kernel index_add_kernel(const KernelRequest& r) {
 
 // -- take_along_axis and scatter_add --------------------------------------------------------------
 
-/// Checks that index (operand 1) has the sizes of x except along the axis. Returns the axis.
+/// Checks that index (operand 1) has the same sizes as x except along the axis. Returns the axis.
 int check_along(const InferContext& c) {
   const int axis = checked_axis(c);
   c.require_index(1, "index");
@@ -125,7 +125,7 @@ int check_along(const InferContext& c) {
     fits = i == axis || c.equal(c.shape(0)[i], c.shape(1)[i]);
   }
   if (!fits) {
-    throw ShapeError(fmt::format("index {} must have the sizes of x {} except along axis {}",
+    throw ShapeError(fmt::format("index {} must have the same sizes as x {} except along axis {}",
                                  c.shape(1).str(), c.shape(0).str(), axis));
   }
   return axis;
@@ -144,8 +144,8 @@ std::vector<ValueType> infer_scatter_add(const InferContext& c) {
   return {c.input(0)};
 }
 
-/// Returns a phase over outer slices and blocks of columns that calls body(run, outer, first
-/// column, end column).
+/// Returns a phase that calls body(run, outer, first column, end column) for all outer slices and
+/// blocks of columns.
 template <class Body>
 Phase along_phase(const AxisLines& lines, std::int64_t count, Body body) {
   const std::int64_t blocks =
@@ -301,8 +301,10 @@ std::vector<OpSample> take_along_samples() {
 std::vector<OpErrorSample> take_along_errors() {
   const ValueType x{DType::f32, {5, 3}};
   return {
-      {{x, {DType::i64, {2, 2}}}, along(0), "index [2, 2] must have the sizes of x [5, 3] except"},
-      {{x, {DType::i64, {2}}}, along(0), "index [2] must have the sizes of x [5, 3] except"},
+      {{x, {DType::i64, {2, 2}}},
+       along(0),
+       "index [2, 2] must have the same sizes as x [5, 3] except"},
+      {{x, {DType::i64, {2}}}, along(0), "index [2] must have the same sizes as x [5, 3] except"},
       {{x, {DType::f32, {2, 3}}}, along(0), "index must be i32 or i64, but is f32"},
   };
 }
@@ -323,7 +325,7 @@ std::vector<OpErrorSample> scatter_add_errors() {
       {{x, index, {DType::f32, {8, 3}}}, along(0), "src must have shape [9, 3], but has [8, 3]"},
       {{x, {DType::i64, {9, 2}}, {DType::f32, {9, 2}}},
        along(0),
-       "must have the sizes of x [4, 3]"},
+       "must have the same sizes as x [4, 3]"},
   };
 }
 
@@ -383,7 +385,7 @@ void add_index_ops(OpSet& ops) {
   OpRecord take;
   take.name = "take";
   take.doc =
-      "Slices of x along the axis. The result has shape x.shape[:axis] + index.shape + "
+      "Selects slices of x along the axis. The result has shape x.shape[:axis] + index.shape + "
       "x.shape[axis+1:].";
   take.inputs = {{"x"}, {"index"}};
   take.attributes = {{"axis", std::int64_t{0}}};
@@ -430,7 +432,8 @@ void add_index_ops(OpSet& ops) {
 
   OpRecord one_hot;
   one_hot.name = "one_hot";
-  one_hot.doc = "Adds a last axis of size `classes` that is 1 at the id and 0 elsewhere.";
+  one_hot.doc =
+      "Appends an axis of size `classes` along which the result is 1 at the id and 0 elsewhere.";
   one_hot.inputs = {{"ids"}};
   one_hot.attributes = {{"classes", Dim(), true}, {"dtype", DType::f32}};
   one_hot.infer = infer_one_hot;

@@ -1,4 +1,4 @@
-// Reads and updates blocks of a tensor whose position is known only at run time.
+// Ops that read and update blocks of a tensor at positions that are known only at run time.
 #include <fmt/format.h>
 
 #include <memory>
@@ -166,7 +166,8 @@ std::vector<OpErrorSample> dynamic_update_errors() {
 void add_dynamic_slice_ops(OpSet& ops) {
   OpRecord slice;
   slice.name = "dynamic_slice";
-  slice.doc = "The block of `sizes` of x that begins at start, one index per axis.";
+  slice.doc =
+      "The block of x with `sizes` that begins at start, which contains one index per axis.";
   slice.inputs = {{"x"}, {"start"}};
   slice.attributes = {{"sizes", Shape(), true}};
   slice.infer = infer_dynamic_slice;
@@ -176,7 +177,7 @@ void add_dynamic_slice_ops(OpSet& ops) {
 
   OpRecord update;
   update.name = "dynamic_update_slice";
-  update.doc = "A copy of x with the block that begins at start replaced by update.";
+  update.doc = "A copy of x in which the block that begins at start is replaced by update.";
   update.inputs = {{"x"}, {"update"}, {"start"}};
   update.inplace = {{0, 0}};
   update.infer = infer_dynamic_update;

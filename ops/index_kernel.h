@@ -1,4 +1,5 @@
-// Helpers shared by the index ops: reading and checking indices, and the sizes around an axis.
+// Helpers shared by the index ops for reading and checking indices and for computing the sizes
+// around an axis.
 #pragma once
 
 #include <string>
@@ -16,14 +17,15 @@ struct AxisLines {
 AxisLines lines_around(const Sizes& sizes, std::int64_t axis);
 
 /// Returns a Kernel::check that throws DataError unless every element of input `input` is in [0,
-/// bound). `what` describes the bound in the message: "axis 0 has size".
+/// bound). `what` describes the bound in the message, for example "axis 0 has size".
 std::function<void(const KernelRun&)> index_check(const OperandSpec& spec, std::size_t input,
                                                   std::string_view what, std::int64_t bound);
 
-/// Formats the index of the element at flat `position` of a tensor of these sizes: "[1, 2]".
+/// Formats the index of the element at the flat position `position` in a tensor of these sizes, for
+/// example "[1, 2]".
 std::string index_text(std::int64_t position, const Sizes& sizes);
 
-/// Returns element i of a tensor of indices (i32 or i64).
+/// Returns element i of an index tensor (i32 or i64).
 inline std::int64_t read_index(const void* data, DType dtype, std::int64_t i) {
   return dtype == DType::i32 ? static_cast<const std::int32_t*>(data)[i]
                              : static_cast<const std::int64_t*>(data)[i];

@@ -1,5 +1,5 @@
-// require_offsets checks the offsets at which the parts of a list begin; the ops that use such
-// offsets cannot check them.
+// The op require_offsets. It checks the offsets at which the parts of a list begin, because the ops
+// that use such offsets cannot check them.
 #include <fmt/format.h>
 
 #include "weft/ops/index_kernel.h"
@@ -33,8 +33,8 @@ Kernel offsets_kernel(const KernelRequest& r) {
       }
       if (offset < before) {
         throw DataError(fmt::format(
-            "offset {} at position {} is less than {} at position {}: offsets must ascend", offset,
-            i, before, i - 1));
+            "offset {} at position {} is less than {} at position {}: offsets must be ascending",
+            offset, i, before, i - 1));
       }
       if (offset > count) {
         throw DataError(fmt::format(
@@ -68,8 +68,9 @@ void add_offset_ops(OpSet& ops) {
   OpRecord offsets;
   offsets.name = "require_offsets";
   offsets.doc =
-      "Returns offsets if they ascend from 0 to at most `count` and are not empty unless "
-      "`count` is 0. Otherwise a data error names the position and the values.";
+      "Returns offsets if they are in ascending order, start at 0 and do not exceed `count`. They "
+      "may be empty only if `count` is 0. Otherwise, a data error names the position and the "
+      "values.";
   offsets.inputs = {{"offsets"}};
   offsets.attributes = {{"count", Dim(), true}};
   offsets.inplace = {{0, 0}};

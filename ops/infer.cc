@@ -19,7 +19,7 @@ std::vector<ValueType> InferContext::body_outputs(
   const std::string& name = attributes_.text(body);
   if (bodies_ == nullptr) {
     throw GraphError(fmt::format(
-        "function '{}' exists only in the graph that the {} node belongs to", name, op_));
+        "function '{}' is only defined in the graph to which the {} node belongs", name, op_));
   }
   return bodies_->outputs(name, operands);
 }
@@ -62,8 +62,8 @@ void InferContext::require_index(int i, std::string_view what) const {
 void InferContext::require_same_dtype(int a, int b) const {
   if (dtype(a) != dtype(b)) {
     throw DTypeError(
-        fmt::format("operands have different dtypes, {} and {}; there is no implicit promotion: "
-                    "convert one with cast()",
+        fmt::format("operands have different dtypes, {} and {}, and there is no implicit "
+                    "promotion: convert one of them with cast()",
                     dtype_name(dtype(a)), dtype_name(dtype(b))));
   }
 }

@@ -19,13 +19,13 @@ std::vector<ValueType> infer_constant(const InferContext& c) {
 
 std::vector<ValueType> infer_same(const InferContext& c) { return {c.input(0)}; }
 
-/// Throws ShapeError if `largest`, a size or the largest index, is constant and not representable
-/// in an integer `dtype`.
+/// Throws ShapeError if `largest` (a size or the largest index) is constant and cannot be
+/// represented in the integer dtype `dtype`.
 void require_representable(const Dim& largest, DType dtype, std::string_view what) {
   if (!is_integer(dtype) || !largest.is_constant()) return;
   const IntegerRange range = integer_range(dtype);
   if (range.holds(largest.constant())) return;
-  throw ShapeError(fmt::format("{} {} does not fit {}, which holds {} to {}; use i64", what,
+  throw ShapeError(fmt::format("{} {} does not fit into {}, whose range is {} to {}; use i64", what,
                                largest.constant(), dtype_name(dtype), range.low, range.high));
 }
 
@@ -117,7 +117,7 @@ std::vector<OpErrorSample> iota_errors() {
            "indices cannot be bool"},
           {{},
            {{"shape", Shape{2, 300}}, {"axis", std::int64_t{1}}, {"dtype", DType::i8}},
-           "the index 299 does not fit i8, which holds -128 to 127; use i64"}};
+           "the index 299 does not fit into i8, whose range is -128 to 127; use i64"}};
 }
 
 std::vector<OpSample> dim_value_samples() {
@@ -129,7 +129,7 @@ std::vector<OpErrorSample> dim_value_errors() {
   return {{{}, {{"dim", Dim(7)}, {"dtype", DType::boolean}}, "the value of a dim cannot be bool"},
           {{},
            {{"dim", Dim(std::int64_t{1} << 40)}, {"dtype", DType::i32}},
-           "the size 1099511627776 does not fit i32"}};
+           "the size 1099511627776 does not fit into i32"}};
 }
 
 std::vector<OpSample> identity_samples() {
@@ -155,7 +155,7 @@ std::vector<ValueType> infer_shard_concat(const InferContext& c) {
   c.require_min_rank(0, 1, "x");
   const Dim rows = c.attributes().dim("rows");
   c.require_equal(rows, c.shape(0)[0],
-                  "attribute rows and the rows of x, outside of sharded programs");
+                  "attribute rows and the rows of x, outside sharded programs");
   Shape shape = c.shape(0);
   shape[0] = rows;
   return {{c.dtype(0), shape}};
@@ -172,7 +172,7 @@ std::vector<OpErrorSample> shard_concat_errors() {
       {{{DType::f32, {}}}, {{"rows", Dim(1)}}, "x must have at least 1 axes, but is f32[] with 0"},
       {{{DType::f32, {4, 2}}},
        {{"rows", Dim(8)}},
-       "attribute rows and the rows of x, outside of sharded programs"}};
+       "attribute rows and the rows of x, outside sharded programs"}};
 }
 
 std::vector<ValueType> infer_with_update(const InferContext& c) {
@@ -245,7 +245,7 @@ void add_leaf_ops(OpSet& ops) {
 
   OpRecord stop;
   stop.name = "stop_gradient";
-  stop.doc = "Returns x; no gradient flows through it.";
+  stop.doc = "Returns x; no gradient flows through this op.";
   stop.inputs = {{"x"}};
   stop.traits = Trait::alias;
   stop.infer = infer_same;
@@ -255,7 +255,7 @@ void add_leaf_ops(OpSet& ops) {
 
   OpRecord barrier;
   barrier.name = "optimization_barrier";
-  barrier.doc = "Returns x. Graph passes neither fold it nor simplify through it.";
+  barrier.doc = "Returns x. Graph passes neither fold this op nor simplify through it.";
   barrier.inputs = {{"x"}};
   barrier.traits = Trait::alias | Trait::opaque;
   barrier.infer = infer_same;
@@ -265,7 +265,7 @@ void add_leaf_ops(OpSet& ops) {
   shards.name = "shard_sum";
   shards.doc =
       "The sum of x over the shards of the program's batch, along the complete binary tree over "
-      "shard numbers: (x0 + x1) + (x2 + x3). Outside of a program, and in programs without "
+      "shard numbers: (x0 + x1) + (x2 + x3). Outside a program and in programs without "
       "shards, x.";
   shards.inputs = {{"x"}};
   shards.traits = Trait::alias;
@@ -277,8 +277,8 @@ void add_leaf_ops(OpSet& ops) {
   OpRecord rows;
   rows.name = "shard_concat";
   rows.doc =
-      "The rows of x in all shards of the program's batch, in shard order. `rows` is their "
-      "total number. Outside of a program, and in programs without shards, x.";
+      "The rows of x from all shards of the program's batch, in shard order. `rows` is the total "
+      "number of rows. Outside a program and in programs without shards, the result is x.";
   rows.inputs = {{"x"}};
   rows.attributes = {{"rows", Dim(), true}};
   rows.traits = Trait::alias;
@@ -291,7 +291,7 @@ void add_leaf_ops(OpSet& ops) {
   update.name = "with_update";
   update.doc =
       "Returns x. A program that computes this op updates `variable` to `value`, unless the "
-      "program sets another update for the variable.";
+      "program sets a different update for the variable.";
   update.inputs = {{"x"}, {"variable"}, {"value"}};
   update.traits = Trait::alias;
   update.infer = infer_with_update;

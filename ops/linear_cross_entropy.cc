@@ -1,9 +1,9 @@
-// A linear layer and the cross-entropy of its outputs in one op, computed one chunk of rows at a
-// time: the logits, the probabilities and their gradient are never in memory as a whole.
+// A linear layer and the cross-entropy of its outputs in one op. The op processes one chunk of rows
+// at a time, so the complete logits, probabilities and gradients of the logits are never in memory.
 //
-// Every chunk of rows computes logits = x weight^T + bias, then lse and loss. If gradients are
-// requested, it also computes d = g * (softmax - target) over the logits, dx = d weight, dweight +=
-// d^T x, dbias += sum(d).
+// For every chunk of rows, the kernel computes logits = x weight^T + bias and then lse and loss. If
+// gradients are requested, it also computes d = g * (softmax - target), which overwrites the
+// logits, dx = d weight, dweight += d^T x and dbias += sum(d).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -97,10 +97,11 @@ std::vector<ValueType> infer_op(const InferContext& c) {
 
 // -- kernel ---------------------------------------------------------------------------------------
 
-constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20;  // of logits, by default
-constexpr std::int64_t kMinRows = 16;         // per chunk, so that products remain matrix products
-constexpr std::int64_t kMaxChunks = 1 << 12;  // every chunk adds phases
-constexpr std::int64_t kBiasColumns = 1024;   // of dbias per chunk of work
+constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20;  // default size of a chunk of logits
+// Minimum rows per chunk, so that the products remain matrix products.
+constexpr std::int64_t kMinRows = 16;
+constexpr std::int64_t kMaxChunks = 1 << 12;  // limits the number of phases
+constexpr std::int64_t kBiasColumns = 1024;   // columns of dbias per chunk of work
 
 struct Layout {
   Operands at;
@@ -111,7 +112,7 @@ struct Layout {
   Precision precision = Precision::highest;
   std::int64_t chunk_rows = 0;
   bool dx = false, dweight = false, dbias = false;
-  // Offsets in the shared scratch.
+  // Offsets into the shared scratch, in bytes.
   std::size_t lse = 0, sum = 0, masked_g = 0, bias_sums = 0, bytes = 0;
 
   bool gradient() const { return dx || dweight || dbias; }
@@ -156,7 +157,7 @@ Layout make_layout(const KernelRequest& request, const Operands& o) {
     return begin;
   };
   const DType dtype = input(o.x).dtype;
-  reserve(dtype, {l.chunk_rows, l.classes});  // the logits begin at 0
+  reserve(dtype, {l.chunk_rows, l.classes});  // the logits are at offset 0
   l.lse = reserve(dtype, {l.chunk_rows});
   l.sum = reserve(dtype, {l.chunk_rows});
   l.masked_g = reserve(dtype, {l.chunk_rows});
@@ -229,7 +230,7 @@ class LossRows {
   std::int64_t first_;
 };
 
-/// Adds the phases of one chunk of rows. Only the gradients outlive a chunk.
+/// Adds the phases for one chunk of rows. Only the gradients are kept after a chunk.
 template <class T>
 class ChunkBuilder {
  public:
@@ -248,7 +249,7 @@ class ChunkBuilder {
   GemmOperand operand(std::int64_t row_stride, std::int64_t column_stride) const {
     return {dtype_, row_stride, column_stride, {}};
   }
-  /// The weight as a [classes, depth] operand, independent of its layout.
+  /// Returns the weight as a [classes, depth] operand, regardless of its layout.
   GemmOperand weight() const {
     return l_.transposed ? operand(l_.depth, 1) : operand(1, l_.classes);
   }
@@ -358,7 +359,7 @@ Kernel make_kernel(const KernelRequest& request, const Operands& o) {
   Kernel kernel;
   kernel.shared_scratch = l.bytes;
   ChunkBuilder<T> builder(kernel, l, dtype_of<T>);
-  // Even without rows the gradients must be written: they are zeros.
+  // If there are no rows, the gradients must still be written, as zeros.
   std::int64_t first = 0;
   do {
     builder.add(first, std::min(l.chunk_rows, l.rows - first));
@@ -499,17 +500,18 @@ OpRecord record(std::string name, std::string doc) {
 void add_linear_cross_entropy_ops(OpSet& ops) {
   ops.add(record<kForward>(
       "linear_cross_entropy",
-      "cross_entropy (loss and lse per row) of the logits x weight^T + bias, weight [classes, "
-      "depth], or x weight + bias, weight [depth, classes], with transpose_weight = false. At most "
+      "cross_entropy (loss and lse for each row) of the logits x weight^T + bias with weight "
+      "[classes, depth] or, if transpose_weight is false, x weight + bias with weight [depth, "
+      "classes]. At most "
       "chunk_bytes of logits (0: 64 MiB), and at least 16 rows, are in memory at a time."));
-  ops.add(record<kGrad>("linear_cross_entropy_grad",
-                        "Gradients of the loss of linear_cross_entropy, whose cotangent is g, "
-                        "with respect to x, weight and bias. dbias has shape [0] if there is no "
-                        "bias."));
-  ops.add(record<kBoth>(
-      "linear_cross_entropy_with_grad",
-      "linear_cross_entropy and its gradients in one sweep, for a g that does not depend on the "
-      "loss: the logits are computed once."));
+  ops.add(
+      record<kGrad>("linear_cross_entropy_grad",
+                    "Gradients of the loss of linear_cross_entropy with respect to x, weight and "
+                    "bias. g is the cotangent of the loss. dbias has shape [0] if there is no "
+                    "bias."));
+  ops.add(record<kBoth>("linear_cross_entropy_with_grad",
+                        "linear_cross_entropy and its gradients in one sweep, so that the logits "
+                        "are computed only once. g must not depend on the loss."));
 }
 
 void add_linear_cross_entropy_samples(OpSamples& all) {

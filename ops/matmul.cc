@@ -1,4 +1,4 @@
-// The record of matmul: matrix products over broadcast batch axes.
+// The record of matmul, which computes matrix products over broadcast batch axes.
 #include "weft/ops/builtin.h"
 #include "weft/ops/gemm/operands.h"
 #include "weft/ops/gemm/parallel.h"
@@ -46,8 +46,8 @@ std::vector<OpSample> matmul_samples() {
   add({2, 0, 3}, {3, 2});
   add({2, 0}, {0, 3});
   add({0, 3}, {3, 0});
-  // Operands of 16 bits. They are excluded from gradient checks, since finite differences are
-  // meaningless at their precision.
+  // Adds samples with 16-bit operands. These operands are excluded from gradient checks, because
+  // finite differences are meaningless at their precision.
   const auto add_narrow = [&](DType a, DType b, Sizes a_sizes, Sizes b_sizes, bool tb,
                               std::vector<int> skip) {
     samples.push_back({{sample_uniform(std::move(a_sizes), 23).to(a),
@@ -93,7 +93,7 @@ void add_matmul_ops(OpSet& ops) {
       "broadcast. With transpose_a or transpose_b, the last two axes of that operand are "
       "swapped in memory. An empty sum is 0. bf16 and f16 operands are converted to f32, or to "
       "f64 if the other operand is f64; this is also the dtype of the result. precision is "
-      "highest, high or medium; if it is empty, that of the program.";
+      "highest, high or medium; if it is empty, the precision of the program is used.";
   r.inputs = {{"a"}, {"b"}};
   r.attributes = {{"transpose_a", false}, {"transpose_b", false}, {"precision", std::string()}};
   r.infer = infer;

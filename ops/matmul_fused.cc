@@ -1,6 +1,6 @@
 // The record of `matmul_fused`: a matrix product with an elementwise epilogue, which runs tile by
-// tile while the elements are in cache. The pass `epilogue` creates it after differentiation; users
-// need not build it.
+// tile while the elements are in cache. The pass `epilogue` creates this op after differentiation;
+// users need not create it.
 #include "weft/ops/builtin.h"
 #include "weft/ops/fusion/epilogue.h"
 #include "weft/ops/gemm/operands.h"
@@ -63,7 +63,7 @@ std::vector<OpSample> samples() {
   add({x({30, 3000}, 25), x({3000, 40}, 26), x({40}, 27)}, kBiasGelu);
   add({x({2, 0}, 28), x({0, 3}, 29), x({3}, 30)}, kBiasGelu);
   add({x({0, 3}, 31), x({3, 4}, 32), x({4}, 33)}, kBiasGelu);
-  // Programs without a result of the product's dtype, and with a random key.
+  // Programs in which no result has the product's dtype, and programs with a random key.
   add({x({9, 20}, 34), x({20, 33}, 35)}, "%1 = relu(%0); %2 = cast(%1, dtype=bf16); return %2");
   add({x({20, 10}, 36), x({10, 33}, 37), Tensor::of<std::int64_t>({2}, {1234, 56})},
       "%2 = dropout(%0, %1, rate=0x1p-2, stream=9); return %2");
@@ -98,8 +98,8 @@ void add_matmul_fused_ops(OpSet& ops) {
   r.name = "matmul_fused";
   r.doc =
       "matmul(a, b) followed by a tile program (ops/fusion/tile_program.h) whose %0 is the "
-      "product. Further inputs of the program have the product's shape, one element per column, "
-      "or a single element. Returns the same bits as computing the product and the steps "
+      "product. Other inputs of the program have the product's shape, one element per column, or a "
+      "single element. Returns the same bits as computing the product and the steps "
       "separately.";
   r.inputs = {{"a"}, {"b"}};
   for (InputSpec& operand : epilogue_inputs()) r.inputs.push_back(std::move(operand));

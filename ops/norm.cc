@@ -9,14 +9,13 @@
 namespace weft {
 namespace {
 
-/// Returns the first normalised axis; throws ShapeError if attribute `axes` does not match x.
+/// Returns the first normalised axis. Throws ShapeError if the attribute `axes` does not match x.
 int first_axis(const InferContext& c, int x) {
   const std::int64_t axes = c.attributes().integer("axes");
   if (axes < 1 || axes > c.rank(x)) {
-    throw ShapeError(
-        fmt::format("axes is the number of last axes of x, {}, to normalise: it must be from 1 "
-                    "to {}, not {}",
-                    c.input(x).str(), c.rank(x), axes));
+    throw ShapeError(fmt::format(
+        "axes, the number of trailing axes of x {} to normalise, must be from 1 to {}, not {}",
+        c.input(x).str(), c.rank(x), axes));
   }
   return c.rank(x) - static_cast<int>(axes);
 }
@@ -60,7 +59,8 @@ std::vector<ValueType> infer_rms_norm(const InferContext& c) {
   return infer_norm(c, c.rank(0) - 1);
 }
 
-/// Operands of the gradient ops: g, x, gain?, then statistics per row.
+/// The shape rule of the gradient ops. Their operands are g, x, an optional gain and the statistics
+/// of each row.
 std::vector<ValueType> infer_norm_grad(const InferContext& c, int first,
                                        std::initializer_list<std::string_view> statistics) {
   c.require_floating(1, "x");
@@ -176,7 +176,7 @@ Kernel backward_kernel(const KernelRequest& request, bool centered) {
   kernel.phases.push_back(std::move(rows_phase));
   if (!want_gain && !want_bias) return kernel;
 
-  Phase sums;  // of all blocks, in index order
+  Phase sums;  // adds the sums of all blocks, in index order
   sums.chunks = chunk_count(n, 1 << 10);
   sums.cost_ns = static_cast<double>(blocks * n);
   sums.body = [=, n = n, chunks = sums.chunks](const KernelRun& run, std::int64_t chunk) {
@@ -245,7 +245,7 @@ std::vector<OpErrorSample> layer_norm_errors() {
           {{{DType::i32, {2, 3}}}, one, "x must be f32 or f64, but is i32"},
           {{{DType::f32, {2, 3}}},
            {{"axes", std::int64_t{3}}, {"eps", 1e-5}},
-           "it must be from 1 to 2, not 3"},
+           "must be from 1 to 2, not 3"},
           {{{DType::f32, {2, 3}}},
            {{"axes", std::int64_t{1}}, {"eps", -1.0}},
            "eps must not be negative, but is -1"}};
@@ -313,7 +313,7 @@ void add_norm_ops(OpSet& ops) {
   layer.doc =
       "(x - mean) * rstd * gain + bias over the last `axes` axes, rstd = 1/sqrt(var + eps), var "
       "without Bessel's correction (Ba et al. 2016). gain and bias have the shape of the "
-      "normalised axes, mean and rstd that of the other axes.";
+      "normalised axes, mean and rstd have the shape of the other axes.";
   layer.inputs = {{"x"}, {"gain", Arity::optional}, {"bias", Arity::optional}};
   layer.attributes = {{"axes", std::int64_t{1}}, {"eps", 1e-5}};
   layer.outputs = {"out", "mean", "rstd"};

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// True if the scanner of graph texts reads `name` as one word (graph/text/scanner.h).
+// Returns true if the scanner for graph texts (graph/text/scanner.h) reads `name` as one word.
 bool is_word(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -19,19 +19,18 @@ bool is_word(std::string_view name) {
 
 void check_words(const OpRecord& record) {
   constexpr std::string_view kRule =
-      "letters, digits and '_' only, so that graph texts can be "
-      "parsed";
+      "only letters, digits and '_', so that graph texts can be parsed";
   if (!is_word(record.name)) {
-    throw ArgumentError(fmt::format("op record '{}': a name has {}", record.name, kRule));
+    throw ArgumentError(fmt::format("op record '{}': a name must contain {}", record.name, kRule));
   }
   for (const AttributeSpec& spec : record.attributes) {
     if (is_word(spec.name)) continue;
-    throw ArgumentError(
-        fmt::format("op {}: attribute '{}': a name has {}", record.name, spec.name, kRule));
+    throw ArgumentError(fmt::format("op {}: attribute '{}': a name must contain {}", record.name,
+                                    spec.name, kRule));
   }
   if (record.version < 1) {
     throw ArgumentError(
-        fmt::format("op {}: versions count from 1, but this is {}", record.name, record.version));
+        fmt::format("op {}: version must be at least 1, but is {}", record.name, record.version));
   }
 }
 
@@ -54,7 +53,7 @@ Attributes OpRecord::complete(const Attributes& given) const {
     if (spec == attributes.end()) {
       std::vector<std::string> names;
       for (const AttributeSpec& s : attributes) names.push_back(s.name);
-      throw ArgumentError(fmt::format("op {} has no attribute '{}'{}; it has: {}", name, key,
+      throw ArgumentError(fmt::format("op {} has no attribute '{}'{}; available: {}", name, key,
                                       did_you_mean(key, names), list_names(names)));
     }
     if (value.index() != spec->default_value.index()) {
@@ -66,7 +65,7 @@ Attributes OpRecord::complete(const Attributes& given) const {
   }
   for (const AttributeSpec& s : attributes) {
     if (result.find(s.name) != nullptr) continue;
-    if (s.required) throw ArgumentError(fmt::format("op {} needs attribute '{}'", name, s.name));
+    if (s.required) throw ArgumentError(fmt::format("op {} requires attribute '{}'", name, s.name));
     result.set(s.name, s.default_value);
   }
   if (has(Trait::random)) check_stream(result.integer("stream"));
@@ -88,7 +87,7 @@ void OpSet::add(OpRecord record) {
       !record.has(Trait::leaf) && !record.has(Trait::alias) && !record.has_bodies();
   if (record.name.empty() || record.infer == nullptr ||
       (kernel_needed && record.kernel == nullptr)) {
-    throw ArgumentError(fmt::format("op record '{}' lacks a {}", record.name,
+    throw ArgumentError(fmt::format("op record '{}' has no {}", record.name,
                                     record.name.empty()       ? "name"
                                     : record.infer == nullptr ? "shape rule"
                                                               : "kernel"));
@@ -96,7 +95,7 @@ void OpSet::add(OpRecord record) {
   check_words(record);
   if (find(record.name, record.version) != nullptr) {
     throw ArgumentError(
-        fmt::format("op {} version {} exists already", record.name, record.version));
+        fmt::format("op {} version {} already exists", record.name, record.version));
   }
   auto it = std::lower_bound(
       records_.begin(), records_.end(), record,

@@ -1,4 +1,4 @@
-// Checks the operands of an op for missing and surplus ones.
+// Checks that no operand of an op is missing and that there are no surplus operands.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace WEFT_API weft {
 
-/// Checks the operands of a use of `op` against its record: `given[i]` is true if operand i is
-/// present; trailing absent operands may be omitted. Throws ArgumentError if there are too many
-/// operands or if a required one is missing.
+/// Checks the given operands against the record of the op. `given[i]` is true if operand i is
+/// present; absent operands at the end may be omitted. Throws ArgumentError if there are too many
+/// operands or if a required operand is missing.
 void check_operands(const OpRecord& op, const std::vector<bool>& given);
 
 }  // namespace weft

@@ -34,8 +34,8 @@ Shape pooled_shape(const InferContext& c) {
   return {x[0], x[1], out[0], out[1]};
 }
 
-// Windows over an image without pixels contain padding only: their mean is 0, but there is no index
-// of the maximum.
+// Windows over an image without pixels contain only padding. The mean of such a window is 0, but
+// its maximum has no index.
 void require_pixels(const Dim& height, const Dim& width) {
   if (height != Dim(0) && width != Dim(0)) return;
   throw ShapeError(
@@ -73,11 +73,11 @@ PoolGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes&
           width.kernel, height.stride, width.stride, height.padding, width.padding};
 }
 
-// Returns a kernel of one phase that calls body(run, plane) for all planes (images x channels).
+// Returns a kernel with one phase that calls body(run, plane) for all planes (images x channels).
 template <class Fn>
 Kernel plane_kernel(const PoolGeometry& g, const Sizes& sizes, Fn body) {
   const std::int64_t planes = sizes[0] * sizes[1];
-  // Work of a full window, limited to the size of the image.
+  // The work for all full windows, whose size is limited to the size of the image.
   const double work = static_cast<double>(g.out_height * g.out_width) *
                       static_cast<double>(std::min(g.kernel_height, g.height)) *
                       static_cast<double>(std::min(g.kernel_width, g.width));
@@ -135,7 +135,7 @@ Kernel avg_pool_grad_kernel(const KernelRequest& r) {
                                          : make_avg_pool_grad<double>(r);
 }
 
-// One FLOP per window element.
+// Returns a cost of one FLOP per window element.
 Cost pool_cost(const KernelRequest& r) {
   const auto& kernel = r.attributes.integers("kernel");
   const std::int64_t windows = std::min(r.inputs[0].numel(), r.outputs[0].numel());
@@ -195,7 +195,8 @@ std::vector<OpErrorSample> pool_errors() {
        "x must be f32 or f64, but is i32"},
       {{x},
        {{"kernel", Ints{7, 2}}, {"stride", Ints{2, 2}}},
-       "height: a kernel of 7 with dilation 1 spans 7, but there are only 5 with padding 0"},
+       "height: a kernel of size 7 with dilation 1 spans 7, but the padded input size is only 5 "
+       "(padding 0)"},
       {{x},
        {{"kernel", Ints{2, 2}}, {"stride", Ints{2, 2}}, {"padding", Ints{2, 0}}},
        "padding must be at most half the kernel, so that every window touches the image, but is "
@@ -238,11 +239,12 @@ OpRecord pool_record(std::string name, std::string operand, std::string doc) {
 }  // namespace
 
 void add_pool_ops(OpSet& ops) {
-  OpRecord max = pool_record("max_pool2d", "x",
-                             "Maximum over windows of x [N, C, H, W]; output sizes are rounded "
-                             "down and padding counts as -inf. `index` is the position of the "
-                             "maximum in its H * W plane; the first one wins ties. NaN is "
-                             "larger than every number. The image must have at least one pixel.");
+  OpRecord max = pool_record(
+      "max_pool2d", "x",
+      "Maximum over windows of x [N, C, H, W]; output sizes are rounded "
+      "down and padding counts as -inf. `index` is the position of the "
+      "maximum in its H * W plane; ties are resolved in favour of the first element. NaN counts as "
+      "larger than every number. The image must have at least one pixel.");
   max.outputs = {"out", "index"};
   max.infer = infer_max_pool;
   max.kernel = max_pool_kernel;

@@ -1,8 +1,9 @@
 // Quantised weight matrices: their memory layout and conversion.
 //
-// A matrix is W [inputs, outputs] of y = x W; the sum runs over inputs. Outputs are divided into
-// panels of 16; the last panel is padded with zeros. A panel is contiguous in memory, in the order
-// in which a product with one row reads it, 16 outputs at a time:
+// A quantised matrix is the matrix W [inputs, outputs] in y = x W, in which the sum runs over the
+// inputs. Outputs are divided into panels of 16; the last panel is padded with zeros. A panel is
+// contiguous in memory, in the order in which it is read by a product with one row, 16 outputs at a
+// time:
 //
 //   int8  q      i8 [panels, ceil(inputs / 4), 16, 4]
 //                four consecutive inputs of every channel:
@@ -18,9 +19,9 @@
 //
 // Here groups = ceil(inputs / 32), and elements after the last input are 0. A 32-bit lane thus
 // holds four or eight weights of one channel, as required by byte dot-product instructions, and one
-// vector holds the corresponding scales. The formats match Q8 and Q4_0 of ggml (symmetric, groups
-// of 32), except for the order in memory and the per-channel scale of int8. The dtype of q
-// distinguishes the two formats.
+// vector holds the corresponding scales. The formats match ggml's Q8 and Q4_0 (symmetric, groups of
+// 32), except for the memory layout and the per-channel scale of int8. The dtype of q distinguishes
+// the two formats.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +38,12 @@ std::string_view quantized_format_name(QuantizedFormat format);
 inline constexpr std::int64_t kQuantizedPanel = 16;
 inline constexpr std::int64_t kQuantizedGroup = 32;
 
-/// Return the sizes of q and of scale for W [inputs, outputs].
+/// Return the sizes of q and scale, respectively, for W [inputs, outputs].
 Sizes quantized_sizes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs);
 Sizes quantized_scale_sizes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs);
-/// Returns f32 for int8, f16 for int4.
+/// Returns the dtype of the scales: f32 for int8, f16 for int4.
 DType quantized_scale_dtype(QuantizedFormat format);
-/// Returns i8 for int8, u8 for int4.
+/// Returns the dtype of q: i8 for int8, u8 for int4.
 DType quantized_dtype(QuantizedFormat format);
 
 struct QuantizedMatrix {
@@ -50,12 +51,12 @@ struct QuantizedMatrix {
 };
 
 /// Quantises an f32 matrix [inputs, outputs], or [outputs, inputs] if `transposed`.
-///   int8: scale = max |w| / 127 of the channel; q = w / scale to nearest, ties to even.
+///   int8: scale = max |w| / 127 for each channel; q = w / scale, rounded to nearest, ties to even.
 ///   int4: among several scales near max |w| / 8, of either sign, the one with the least squared
 ///         error; the extreme weight is then close to level -8 or 7.
-/// Deterministic: the result depends on the tensor only. Throws DataError for a weight that is not
-/// finite (with its index and value), and DTypeError or ShapeError if the tensor is not an f32
-/// matrix.
+/// The result is deterministic and depends only on the tensor. Throws DataError, with the index and
+/// the value of the weight, if a weight is not finite, and DTypeError or ShapeError if the tensor
+/// is not an f32 matrix.
 QuantizedMatrix quantize_matrix(const Tensor& matrix, QuantizedFormat format, bool transposed);
 
 }  // namespace weft

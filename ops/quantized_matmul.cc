@@ -1,6 +1,6 @@
-// quantized_matmul, which passes substitute for a product with a dequantize, and
-// quantized_matmul_fused with an elementwise epilogue. The gradient of such a product with respect
-// to x multiplies by the transpose.
+// quantized_matmul, which passes substitute for a product with a dequantized matrix, and
+// quantized_matmul_fused, which adds an elementwise epilogue. The gradient of such a product with
+// respect to x is a product with the transposed matrix.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 namespace weft {
 namespace {
 
-// Up to this many rows, a product reads the quantised weights directly and converts each weight
-// once per four rows. With more rows, blocks of weights are converted once and then multiplied as
-// float matrices.
+// With at most this many rows, a product reads the quantised weights directly and converts each
+// weight once per four rows. With more rows, blocks of weights are converted once and then
+// multiplied as float matrices.
 constexpr std::int64_t kFewRows = 16;
-// Bytes of weights per chunk: a few microseconds of reading memory.
+// The number of bytes of weights per chunk, which is enough for a few microseconds of memory reads.
 constexpr std::int64_t kChunkBytes = std::int64_t{1} << 16;
 // The block of weights that is converted to float at a time; it stays in the L2 cache.
 constexpr std::int64_t kBlockInputs = 512, kBlockPanels = 8;
@@ -49,13 +49,13 @@ ValueType infer_product_type(const InferContext& c) {
   return {c.dtype(0), Shape(std::move(out))};
 }
 
-// A product of all rows with W or with its transpose, before it is bound to memory.
+// A product of all rows with W or its transpose. It is not yet bound to memory.
 struct QuantizedProduct {
   QuantizedOperands w = {};
   bool transpose = false;
   std::int64_t rows = 0;
   std::function<void*(const KernelRun&)> result;  // [rows, columns()]
-  /// Called for every part of the result once it is final; may be empty.
+  /// Called for every part of the result once the part is final; may be empty.
   TileEpilogue epilogue = {};
 
   std::int64_t columns() const { return transpose ? w.inputs : w.outputs; }
@@ -64,7 +64,7 @@ struct QuantizedProduct {
   T* out(const KernelRun& run) const {
     return static_cast<T*>(result(run));
   }
-  /// Runs the epilogue on columns [begin, end) of all rows, which are final.
+  /// Runs the epilogue on columns [begin, end) of all rows. These elements must be final.
   template <class T>
   void run_epilogue(const KernelRun& run, T* out, std::int64_t begin, std::int64_t end) const {
     if (epilogue == nullptr || rows == 0 || begin >= end) return;
@@ -78,8 +78,8 @@ struct QuantizedProduct {
 };
 using ProductRef = std::shared_ptr<const QuantizedProduct>;
 
-// Adds the phases of a product with few rows. One chunk first converts the rows, which are small,
-// to the form that the product reads.
+// Adds the phases of a product with few rows. First, a single chunk converts the rows, which are
+// small, to the layout that the product reads.
 void add_few_rows(Kernel& kernel, const ProductRef& p) {
   const QuantizedOperands& w = p->w;
   const std::size_t begin_shared = aligned_size(kernel.shared_scratch);
@@ -109,8 +109,8 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(product));
 }
 
-// Reserves slot scratch for a block of converted weights and, kBlockBytes after its beginning, for
-// the product with that block. Returns the offset of the block.
+// Reserves slot scratch for a block of converted weights and, at kBlockBytes after the start of
+// this block, for the product with the block. Returns the offset of the block.
 std::size_t reserve_block(Kernel& kernel, std::int64_t rows) {
   const std::size_t begin = aligned_size(kernel.slot_scratch);
   kernel.slot_scratch = begin + kBlockBytes +
@@ -118,8 +118,8 @@ std::size_t reserve_block(Kernel& kernel, std::int64_t rows) {
   return begin;
 }
 
-// Adds a phase whose chunks compute the columns of one block of panels each. The weights are
-// converted block by block into scratch, and each block is multiplied by all rows.
+// Adds a phase in which each chunk computes the columns of one block of panels. The weights are
+// converted block by block into scratch, and all rows are multiplied by each block.
 void add_many_rows(Kernel& kernel, const ProductRef& p) {
   const QuantizedOperands& w = p->w;
   const std::size_t begin_slot = reserve_block(kernel, p->rows);
@@ -153,8 +153,8 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(phase));
 }
 
-// As above, for the transpose: a chunk computes the columns of one block of inputs and sums over
-// blocks of panels.
+// As above, but for the transpose. Each chunk computes the columns of one block of inputs and sums
+// over blocks of panels.
 void add_transposed(Kernel& kernel, const ProductRef& p) {
   static_assert(kBlockWidth % kQuantizedGroup == 0 && kBlockInputs % kQuantizedPanel == 0);
   const QuantizedOperands& w = p->w;
@@ -223,7 +223,8 @@ void add_zeros(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(phase));
 }
 
-// Adds the phases of a product. Their scratch follows the scratch that the kernel already has.
+// Adds the phases of a product. Their scratch is placed after the scratch that the kernel has
+// already reserved.
 void add_product(Kernel& kernel, const KernelRequest& r, QuantizedProduct product) {
   const std::int64_t elements = r.outputs[0].numel();
   const std::int64_t depth = r.inputs[0].sizes.back(), columns = r.outputs[0].sizes.back();

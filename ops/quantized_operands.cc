@@ -33,7 +33,7 @@ void check_quantized(const InferContext& c, int q, int scale, std::int64_t input
   const auto format = c.dtype(q) == DType::i8 ? QuantizedFormat::int8 : QuantizedFormat::int4;
   const auto name = quantized_format_name(format);
   const DType wanted = quantized_scale_dtype(format);
-  // In the double-precision copy of a program that gradient checks run, int8 scales are f64.
+  // Gradient checks run a double-precision copy of the program, in which int8 scales are f64.
   const bool twin = wanted == DType::f32 && result == DType::f64 && c.dtype(scale) == DType::f64;
   if (c.dtype(scale) != wanted && !twin) {
     throw DTypeError(fmt::format("the scale of {} must be {}, but is {}", name, dtype_name(wanted),

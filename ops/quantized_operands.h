@@ -1,4 +1,4 @@
-// Quantised matrices as operands of ops: their checks, and access to them in kernels.
+// Quantised matrices as operands of ops: operand checks and access from kernels.
 #pragma once
 
 #include "weft/ops/kernels/quantized.h"
@@ -7,17 +7,17 @@
 
 namespace weft {
 
-/// The beginning of the documentation of records with such operands.
+/// The first sentence of the documentation of ops with quantised operands.
 inline constexpr const char* kQuantizedLayout =
-    "q and scale hold a matrix [inputs, outputs], int8 with a scale per output or int4 with a "
-    "scale per output and 32 inputs, in the layout that ops/quantized.h defines. ";
+    "q and scale hold a matrix [inputs, outputs] in the layout defined in ops/quantized.h: int8 "
+    "with one scale per output, or int4 with one scale per output and 32 inputs. ";
 
-/// Checks that inputs `q` and `scale` of a shape rule hold a matrix [inputs, outputs] that can be
-/// used as dtype `result`.
+/// For shape rules: checks that the inputs `q` and `scale` hold a matrix [inputs, outputs] that can
+/// be used as dtype `result`.
 void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
                      std::int64_t outputs, DType result);
 
-/// The quantised operands of a kernel, before they are bound to memory.
+/// The quantised operands of a kernel. They are not yet bound to memory.
 struct QuantizedOperands {
   int q = 0, scale = 1;
   bool int4 = false;
@@ -33,11 +33,11 @@ struct QuantizedOperands {
   kernels::QuantizedWeights at(const KernelRun& run) const {
     return {run.inputs[q], run.inputs[scale], int4, inputs, outputs};
   }
-  /// Returns W[i][j] in double, for the kernels in double.
+  /// Returns W[i][j] as a double, for kernels that compute in double.
   double weight(const KernelRun& run, std::int64_t i, std::int64_t j) const;
 };
 
-/// Returns the quantised matrix in inputs `q` and `q` + 1 of a request.
+/// Returns the quantised matrix in inputs q and q + 1 of a request.
 QuantizedOperands quantized_operands(const KernelRequest& r, int q, std::int64_t inputs,
                                      std::int64_t outputs);
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr float kLargestHalf = 65504;
 
-// Rounds to nearest, ties to even, for |x| < 2^22. Unlike nearbyint, it vectorises on every CPU.
+// Rounds to nearest, ties to even, for |x| < 2^22. In contrast to nearbyint, this function can be
+// vectorised on every CPU.
 float round_even(float x) {
   constexpr float kMagic = 12582912;  // 1.5 * 2^23
   return (x + kMagic) - kMagic;
@@ -32,7 +33,7 @@ struct Int4Scale {
   float inverse = 0;
 };
 
-// Returns the scale as it is stored, rounded to f16.
+// Returns the scale rounded to f16, as it is stored.
 Int4Scale stored(float scale) {
   const Float16 half = to_float16(scale);
   const float kept = to_float(half);
@@ -51,7 +52,7 @@ float squared_error(const Group& group, const Int4Scale& scale) {
   return sum;
 }
 
-// Returns the least-squares scale for the levels chosen with `scale`: sum(w q) / sum(q q).
+// Returns the least-squares scale, sum(w q) / sum(q q), for the levels q that result from `scale`.
 float refit(const Group& group, const Int4Scale& scale) {
   float product = 0, squares = 0;
   for (const float w : group) {
@@ -67,9 +68,9 @@ Int4Scale choose_scale(const Group& group) {
   for (const float w : group) {
     if (std::abs(w) > std::abs(extreme)) extreme = w;
   }
-  // -8 is the only level without a positive counterpart. If the extreme weight maps to it, the
-  // steps are finest for the other weights. Scales slightly smaller clip the extreme weight in
-  // favour of the others.
+  // Level -8 is the only level without a positive counterpart. If the extreme weight is mapped to
+  // this level, the steps are finest for the other weights. Slightly smaller scales clip the
+  // extreme weight in favour of the others.
   Int4Scale best = stored(extreme / -8);
   float least = squared_error(group, best);
   const auto try_scale = [&](float scale) {
@@ -125,8 +126,9 @@ void check_weight(float w, std::int64_t row, std::int64_t column, QuantizedForma
                                 w, quantized_format_name(format)));
   }
   if (format == QuantizedFormat::int4 && std::abs(w) / 8 > kLargestHalf) {
-    throw DataError(fmt::format("weight [{}, {}] is {}: int4 holds at most {} (its scales are f16)",
-                                row, column, w, 8 * kLargestHalf));
+    throw DataError(
+        fmt::format("weight [{}, {}] is {}: int4 can represent at most {} (its scales are f16)",
+                    row, column, w, 8 * kLargestHalf));
   }
 }
 

@@ -1,6 +1,6 @@
 // Random number ops, dropout and random keys. A key is i64[2] = {seed, number of runs so far}. A
-// random number is a function of (key, stream, element index), so it never depends on threads,
-// execution order or rematerialisation.
+// random number is a pure function of key, stream and element index, so it never depends on the
+// number of threads, the execution order or rematerialisation.
 #include <fmt/format.h>
 
 #include "weft/core/random.h"
@@ -63,8 +63,8 @@ RandomStream stream_of(const std::int64_t* key, std::int64_t stream) {
           static_cast<std::uint32_t>(key[1])};
 }
 
-// Returns a kernel of one phase over the elements of output 0 that calls body(run, stream, begin,
-// end); `begin` is a multiple of 4.
+// Returns a kernel with one phase over the elements of output 0, which calls body(run, stream,
+// begin, end). `begin` is a multiple of 4.
 template <class Fn>
 Kernel draw_kernel(const KernelRequest& request, double ns_per_element, Fn body) {
   const std::int64_t n = request.outputs[0].numel();
@@ -273,7 +273,7 @@ void add_draws(OpSet& ops) {
   OpRecord uniform = draw_record("random_uniform",
                                  "Uniform in [0, 1): Philox4x32-10 under the key's seed, counter "
                                  "(element block, stream, runs). f32 uses 24 bits of one word per "
-                                 "element, f64 53 bits of two.");
+                                 "element, and f64 uses 53 bits of two words.");
   uniform.attributes.push_back({"dtype", DType::f32, true});
   uniform.infer = infer_float_draw;
   uniform.kernel = uniform_kernel;
@@ -299,7 +299,7 @@ void add_draws(OpSet& ops) {
 void add_keys(OpSet& ops) {
   OpRecord advance;
   advance.name = "key_advance";
-  advance.doc = "The key of the next run: {seed, runs + 1}.";
+  advance.doc = "The key for the next run: {seed, runs + 1}.";
   advance.inputs = {{"key"}};
   advance.infer = infer_key_advance;
   advance.kernel = key_advance_kernel;
@@ -326,7 +326,8 @@ void add_random_ops(OpSet& ops) {
   OpRecord dropout;
   dropout.name = "dropout";
   dropout.doc =
-      "x / (1 - rate) if word i >= rate * 2^32, else 0 (Srivastava et al. 2014, inverted). The "
+      "x / (1 - rate) if word i >= rate * 2^32, else 0 (inverted dropout, Srivastava et al. 2014). "
+      "The "
       "same key, stream and rate drop the same elements, so the gradient is dropout of the "
       "cotangent.";
   dropout.inputs = {{"x"}, {"key"}};

@@ -1,5 +1,5 @@
-// The type of the functions in an op record: plain functions in built-in records, functions with
-// captures in records that are made from a user's functions.
+// The type of the functions in an op record. Built-in records contain plain functions; records
+// created from user functions contain functions with captures.
 #pragma once
 
 #include <concepts>
@@ -16,10 +16,10 @@ namespace WEFT_API weft {
 template <class Signature>
 class RecordFunction;
 
-/// A function, or none. Immutable and cheap to copy. Copies share their captures, so calls, which
-/// may come from several threads concurrently, must not modify them. A function without captures is
-/// stored as a pointer and adds no code, while std::function would in each of several hundred
-/// places.
+/// A function, or null. Immutable and cheap to copy. Copies share their captures, so calls, which
+/// may be made concurrently from several threads, must not modify them. A function without captures
+/// is stored as a plain pointer, which adds no code, whereas std::function would add code in each
+/// of several hundred places.
 template <class Result, class... Arguments>
 class RecordFunction<Result(Arguments...)> {
  public:
@@ -36,7 +36,7 @@ class RecordFunction<Result(Arguments...)> {
     if constexpr (std::is_convertible_v<F, Plain>) {
       plain_ = function;
     } else {
-      // An empty std::function becomes "none" instead of a function that throws when it is called.
+      // An empty std::function becomes null instead of a function that throws when it is called.
       if constexpr (std::is_constructible_v<bool, const std::remove_cvref_t<F>&>) {
         if (!static_cast<bool>(function)) return;
       }

@@ -1,4 +1,5 @@
-// Linear recurrences along an axis, for running products and their gradients, in one pass.
+// Linear recurrences along an axis, computed in one pass. Used for running products and their
+// gradients.
 #include <algorithm>
 
 #include "weft/ops/builtin.h"
@@ -20,8 +21,8 @@ std::vector<ValueType> infer_recurrence(const InferContext& c) {
   return {c.input(0)};
 }
 
-// Computes columns [0, width) of rows that are `stride` elements apart. The state is double, as in
-// cumsum.
+// Computes columns [0, width) of rows that are `stride` elements apart. The state is kept in
+// double, as in cumsum.
 template <class T>
 void run_columns(const T* a, const T* b, std::int64_t length, std::int64_t stride,
                  std::int64_t width, bool reverse, T* out) {
@@ -30,12 +31,14 @@ void run_columns(const T* a, const T* b, std::int64_t length, std::int64_t strid
   for (std::int64_t step = 0; step < length; ++step) {
     const std::int64_t row = (reverse ? length - 1 - step : step) * stride;
     for (std::int64_t j = 0; j < width; ++j) {
-      // The first a has no predecessor to multiply and is not used: it may be infinite.
+      // The first element of a is not used, because there is no preceding output. It may be
+      // infinite.
       const double carried = step == 0 ? 0.0 : static_cast<double>(a[row + j]) * state[j];
       state[j] = carried + static_cast<double>(b[row + j]);
     }
-    // Stores are in a separate loop, so that the code of the sums does not depend on whether `out`
-    // is `a` or `b`: the bits of NaNs depend on the order of operands.
+    // The stores are in a separate loop so that the code generated for the sums is the same whether
+    // or not `out` aliases `a` or `b`. Otherwise, the operand order, and thus the NaN payloads,
+    // could differ.
     for (std::int64_t j = 0; j < width; ++j) out[row + j] = static_cast<T>(state[j]);
   }
 }
@@ -98,8 +101,8 @@ void add_recurrence_ops(OpSet& ops) {
   OpRecord r;
   r.name = "linear_recurrence";
   r.doc =
-      "out[i] = a[i] * out[i - 1] + b[i] along the axis, with out[0] = b[0]; from the end if "
-      "reverse. f32 is computed in double.";
+      "out[i] = a[i] * out[i - 1] + b[i] along the axis, with out[0] = b[0]; starts from the end "
+      "if reverse. f32 is computed in double.";
   r.inputs = {{"a"}, {"b"}};
   r.attributes = {{"axis", std::int64_t{0}, true}, {"reverse", false}};
   r.inplace = {{0, 0}, {0, 1}};

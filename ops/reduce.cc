@@ -50,7 +50,7 @@ std::vector<ValueType> infer_numeric(const InferContext& c) {
 std::vector<ValueType> infer_mean(const InferContext& c) {
   if (is_integer(c.dtype(0)) || c.dtype(0) == DType::boolean) {
     throw DTypeError(fmt::format(
-        "the mean of {} is not defined, since it need not be an integer; convert x with "
+        "the mean of {} is not defined, because it may not be an integer; convert x with "
         "cast(x, DType::f32) first",
         dtype_name(c.dtype(0))));
   }
@@ -182,13 +182,13 @@ void throw_empty_extreme(std::string_view op, std::int64_t axis) {
 
 void add_reduce_ops(OpSet& ops) {
   OpRecord sum = reduction("sum",
-                           "Sum over the axes; 0 over an empty range. Integers wrap "
+                           "Sum over the axes; 0 for an empty range. Integers wrap "
                            "around.");
   sum.infer = infer_numeric;
   sum.kernel = reduce_kernel<Reduction::sum>;
   ops.add(std::move(sum));
 
-  OpRecord mean = reduction("mean", "Arithmetic mean over the axes; NaN over an empty range.");
+  OpRecord mean = reduction("mean", "Arithmetic mean over the axes; NaN for an empty range.");
   mean.infer = infer_mean;
   mean.kernel = reduce_kernel<Reduction::sum, true>;
   ops.add(std::move(mean));
@@ -208,22 +208,21 @@ void add_reduce_ops(OpSet& ops) {
   prod.kernel = reduce_kernel<Reduction::prod>;
   ops.add(std::move(prod));
 
-  OpRecord logsumexp =
-      reduction("logsumexp",
-                "ln(sum(exp(x))) over the axes, computed as max + ln(sum(exp(x - max))); -inf "
-                "over an empty range and if all elements are -inf.");
+  OpRecord logsumexp = reduction("logsumexp",
+                                 "ln(sum(exp(x))) over the axes, computed as max + ln(sum(exp(x - "
+                                 "max))); -inf for an empty range or if all elements are -inf.");
   logsumexp.infer = infer_floating;
   logsumexp.kernel = reduce_kernel<Reduction::logsumexp>;
   ops.add(std::move(logsumexp));
 
-  OpRecord any = reduction("any", "True if any element is true; false over an empty range.");
+  OpRecord any = reduction("any", "True if any element is true; false for an empty range.");
   any.infer = infer_logical;
   any.kernel = reduce_kernel<Reduction::any>;
   any.gradient = Gradient::none;
   any.no_gradient_reason = "its operand and its result are bool";
   ops.add(std::move(any));
 
-  OpRecord all = reduction("all", "True if all elements are true; true over an empty range.");
+  OpRecord all = reduction("all", "True if all elements are true; true for an empty range.");
   all.infer = infer_logical;
   all.kernel = reduce_kernel<Reduction::all>;
   all.gradient = Gradient::none;

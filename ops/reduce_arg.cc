@@ -28,8 +28,8 @@ Lines lines_of(const OperandSpec& x, std::int64_t axis) {
 
 constexpr std::int64_t kArgColumns = 256;
 
-/// Returns a phase that calls body(run, offset of the first element, first column of the output,
-/// width) for blocks of columns.
+/// Returns a phase that calls body(run, offset, column, width) for all blocks of columns. `offset`
+/// is the offset of the first element, and `column` is the first column of the output.
 template <class Body>
 Phase column_phase(const Lines& lines, double ns_per_element, Body body) {
   const std::int64_t blocks = (lines.inner + kArgColumns - 1) / kArgColumns;
@@ -181,25 +181,25 @@ void require_numeric(const InferContext& c) {
 }
 
 void add_arg_reduce_ops(OpSet& ops) {
-  OpRecord argmax = arg_reduction(
-      "argmax",
-      "Position (i64) of the largest element along the axis, the first one in case of ties; the "
-      "first NaN if there is any.");
+  OpRecord argmax =
+      arg_reduction("argmax",
+                    "Position (i64) of the largest element along the axis, the first one in case "
+                    "of ties; if there are NaNs, the position of the first NaN.");
   argmax.kernel = arg_kernel<true>;
   ops.add(std::move(argmax));
 
-  OpRecord argmin = arg_reduction(
-      "argmin",
-      "Position (i64) of the smallest element along the axis, the first one in case of ties; "
-      "the first NaN if there is any.");
+  OpRecord argmin =
+      arg_reduction("argmin",
+                    "Position (i64) of the smallest element along the axis, the first one in case "
+                    "of ties; if there are NaNs, the position of the first NaN.");
   argmin.kernel = arg_kernel<false>;
   ops.add(std::move(argmin));
 
   OpRecord cumsum;
   cumsum.name = "cumsum";
   cumsum.doc =
-      "Running sum along the axis: out[i] = x[0] + ... + x[i], without x[i] if exclusive, from "
-      "the end if reverse. f32 is summed in double.";
+      "Running sum along the axis: out[i] = x[0] + ... + x[i], excluding x[i] if exclusive, "
+      "starting from the end if reverse. f32 is summed in double.";
   cumsum.inputs = {{"x"}};
   cumsum.attributes = {{"axis", std::int64_t{0}, true}, {"exclusive", false}, {"reverse", false}};
   cumsum.inplace = {{0, 0}};

@@ -22,7 +22,8 @@ std::vector<ValueType> infer_block_sums(const InferContext& c) {
   return {{DType::f64, {floor_div(c.shape(0).numel() + (kSumBlock - 1), kSumBlock)}}};
 }
 
-// Every chunk sums one block, so that the bits of a block do not depend on the number of blocks.
+// Every chunk computes the sum of one block, so that the bits for a block do not depend on the
+// number of blocks.
 Kernel block_sums_kernel(const KernelRequest& r) {
   const OperandSpec& x = r.inputs[0];
   const std::int64_t elements = x.numel();
@@ -92,9 +93,9 @@ void add_block_sums_op(OpSet& ops) {
   OpRecord sums;
   sums.name = "block_sums";
   sums.doc =
-      "Sums over blocks of 65,536 elements of x in row-major order (the last may be shorter), "
-      "or sums of their squares. x is first multiplied by the scalar `factor`, if that is "
-      "given. Returns f64[blocks]. The bits of a block depend on its elements only.";
+      "Sums, or sums of squares, over blocks of 65,536 elements of x in row-major order (the last "
+      "block may be shorter). x is first multiplied by the scalar `factor`, if it is given. "
+      "Returns f64[blocks]. The bits for a block depend only on its elements.";
   sums.inputs = {{"x"}, {"factor", Arity::optional}};
   sums.attributes = {{"squares", false}};
   sums.infer = infer_block_sums;

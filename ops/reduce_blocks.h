@@ -1,5 +1,5 @@
-// Sums over fixed blocks of a tensor, with which ranks that own parts of the tensor compute its sum
-// bit-exactly.
+// Sums over fixed blocks of a tensor. With these sums, ranks that own parts of a tensor can compute
+// the sum over the whole tensor bit-exactly.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace WEFT_API weft {
 
-/// Number of elements per block of block_sums. The parts of tensors that ranks own begin at
-/// multiples of it.
+/// The number of elements per block in block_sums. The parts of tensors that ranks own begin at
+/// multiples of this number.
 inline constexpr std::int64_t kSumBlock = 65536;
 
 void add_block_sums_op(OpSet& ops);

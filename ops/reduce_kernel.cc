@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Elements per chunk: about 10 us of work.
+// The number of elements per chunk, which corresponds to about 10 us of work.
 constexpr std::int64_t kGrain = 32768;
 constexpr std::int64_t kReduceColumns = 64;
 constexpr std::int64_t kMaxSplits = 256;
@@ -20,7 +20,7 @@ struct Place {
   std::size_t offset = 0;
 };
 
-/// Reduces [outer, length, inner] to [outer, inner].
+/// A stage that reduces [outer, length, inner] to [outer, inner].
 struct Stage {
   kernels::Reduction kind;
   DType dtype;
@@ -37,8 +37,8 @@ Place reserve(Kernel& kernel, std::int64_t elements, DType dtype) {
   return place;
 }
 
-/// Reduces `rows` rows of `length` elements, which the source generates starting with element
-/// `begin`, to `out`.
+/// Reduces `rows` rows of `length` elements to `out`. The source generates the elements, starting
+/// with element `begin`.
 void reduce_generated_rows(const Stage& stage, const KernelRun& run, std::int64_t begin,
                            std::int64_t rows, std::int64_t length, std::byte* out) {
   constexpr std::int64_t kBlock = kernels::kReduceBlock;
@@ -181,7 +181,7 @@ Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
   }
   auto stages_left =
       std::count_if(groups.begin(), groups.end(), [](const Group& g) { return g.reduced; });
-  if (stages_left == 0) {  // nothing to reduce: use rows of one element
+  if (stages_left == 0) {  // nothing to reduce: treat each element as a row
     groups.push_back({1, true});
     stages_left = 1;
   }

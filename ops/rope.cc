@@ -1,4 +1,4 @@
-// The record of rope, rotary position embedding.
+// The record of rope (rotary position embedding).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ Kernel rope_kernel(const KernelRequest& request) {
                                    -2.0 * static_cast<double>(j) / static_cast<double>(rotary)));
   }
 
-  // Tables of cosines and sines: [places, pairs] each, with one place per entry of positions.
+  // Tables of cosines and sines, each [places, pairs], with one row per element of positions.
   const std::int64_t places = request.inputs[1].numel(), table = places * pairs;
   Kernel kernel;
   kernel.shared_scratch = static_cast<std::size_t>(2 * table) * sizeof(T);
@@ -75,7 +75,7 @@ Kernel rope_kernel(const KernelRequest& request) {
   };
   kernel.phases.push_back(std::move(angles));
 
-  // Units of work are pieces of rows of one head.
+  // A unit of work is a range of rows of one head.
   const std::int64_t piece =
       std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(width, 1));
   const std::int64_t pieces = (length + piece - 1) / piece, units = batch * heads * pieces;
@@ -145,8 +145,8 @@ void add_rope_ops(OpSet& ops) {
   rope.name = "rope";
   rope.doc =
       "Rotates pair j of x [B,H,L,D] by positions * base^(-2j/rotary_dim), j < rotary_dim/2 (Su "
-      "et al. 2021). Pair j is (j, j + rotary_dim/2), or (2j, 2j+1) if adjacent; features from "
-      "rotary_dim on are copied; inverse rotates in the opposite direction. positions are [B,L] "
+      "et al. 2021). Pair j is (j, j + rotary_dim/2), or (2j, 2j+1) if adjacent; features starting "
+      "with rotary_dim are copied; inverse rotates in the opposite direction. positions are [B,L] "
       "or [L]; angles are computed in double.";
   rope.inputs = {{"x"}, {"positions"}};
   rope.attributes = {{"rotary_dim", std::int64_t{0}, true},

@@ -1,7 +1,8 @@
-// Samples and error samples of the built-in ops: data for tests. They are defined next to their
-// ops, so that anyone who changes an op sees them, but no record refers to them. Only programs that
-// define add_builtin_samples contain them, as Weft's tests do (tests/builtin_samples.cc). In all
-// other programs the linker drops them, which saves half a megabyte.
+// Samples and error samples of the built-in ops, which are test data. They are defined next to
+// their ops, so that they are easily found when an op is changed, but records do not refer to them.
+// Only programs that define add_builtin_samples contain the samples, such as Weft's tests
+// (tests/builtin_samples.cc). In all other programs, the linker drops them, which saves half a
+// megabyte.
 #pragma once
 
 #include <map>
@@ -14,15 +15,15 @@
 
 namespace weft {
 
-/// Samples by op, for the newest version of each op.
+/// A collection of samples for the newest version of each op.
 class OpSamples {
  public:
   using Samples = std::vector<OpSample> (*)();
   using Errors = std::vector<OpErrorSample> (*)();
   /// Adds the samples of an op. Throws ArgumentError if the op already has samples.
   void add(std::string_view op, Samples samples, Errors errors = nullptr);
-  /// Returns the records of `ops` with their samples. Throws ArgumentError for samples of an op
-  /// that is not in `ops`.
+  /// Returns the records of `ops` with their samples. Throws ArgumentError if there are samples of
+  /// an op that is not in `ops`.
   OpSet in(const OpSet& ops) const;
 
  private:
@@ -33,7 +34,7 @@ class OpSamples {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Calls all functions below. builtin_ops() calls it if the program defines it.
+/// Must call all functions below. If a program defines this function, builtin_ops() calls it.
 WEFT_API [[gnu::weak]] void add_builtin_samples(OpSamples& all);
 
 void add_arg_reduce_samples(OpSamples& all);

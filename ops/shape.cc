@@ -192,7 +192,7 @@ Kernel concat_kernel(const KernelRequest& r) {
   const OperandSpec& out = r.outputs[0];
   const Sizes out_strides = row_major_strides(out.sizes);
   const std::size_t size = dtype_size(out.dtype);
-  // One phase for all operands, so that many small operands are copied in one phase.
+  // Use a single phase for all operands, so that many small operands do not need a phase each.
   std::vector<Phase> parts;
   std::vector<std::int64_t> ends;
   Phase phase;
@@ -289,7 +289,9 @@ std::vector<OpErrorSample> flip_errors() {
 void add_shape_ops(OpSet& ops) {
   OpRecord reshape;
   reshape.name = "reshape";
-  reshape.doc = "The same elements in the same order with another shape. Shares memory.";
+  reshape.doc =
+      "Returns the elements in the same order with a different shape. The result shares the memory "
+      "of x.";
   reshape.inputs = {{"x"}};
   reshape.attributes = {{"shape", Shape(), true}};
   reshape.traits = Trait::alias;
@@ -318,7 +320,7 @@ void add_shape_ops(OpSet& ops) {
 
   OpRecord concat;
   concat.name = "concat";
-  concat.doc = "Joins operands along an axis; their other axes are equal.";
+  concat.doc = "Joins operands along an axis; all other axes must have equal sizes.";
   concat.inputs = {{"x", Arity::variadic}};
   concat.attributes = {{"axis", std::int64_t{0}, true}};
   concat.infer = infer_concat;

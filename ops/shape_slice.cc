@@ -16,8 +16,8 @@ namespace {
 
 using kernels::StridedCopy;
 
-/// Checks that the `size` positions start, start + step, ... are inside an axis of size n, as far
-/// as the numbers are constant.
+/// Checks that the `size` positions start, start + step, ... are inside an axis of size n, to the
+/// extent that these values are constant.
 void check_positions(int axis, const Dim& start, const Dim& size, std::int64_t step, const Dim& n) {
   if (step == 0) throw ArgumentError(fmt::format("axis {}: the step must not be 0", axis));
   if (!size.is_constant()) return;
@@ -27,13 +27,14 @@ void check_positions(int axis, const Dim& start, const Dim& size, std::int64_t s
   if (size.constant() == 0) return;
   const Dim last = start + (size - 1) * Dim(step);
   for (const Dim& place : {start, last}) {
-    const Dim room = n - place;  // also constant for "seq - 1" in an axis of size seq
+    // Also constant if, for example, the place is "seq - 1" in an axis of size seq.
+    const Dim room = n - place;
     const bool below = place.is_constant() && place.constant() < 0;
     const bool above = room.is_constant() && room.constant() <= 0;
     if (below || above) {
-      throw ShapeError(
-          fmt::format("axis {}: the slice reads from {} to {} with step {}, outside of [0, {})",
-                      axis, start.str(), last.str(), step, n.str()));
+      throw ShapeError(fmt::format(
+          "axis {}: the slice reads from {} to {} with step {}, which is outside [0, {})", axis,
+          start.str(), last.str(), step, n.str()));
     }
   }
 }
@@ -112,9 +113,10 @@ std::vector<ValueType> infer_slice_add(const InferContext& c) {
   return {c.input(0)};
 }
 
-// The positions of g in out, as rows along the last axis that has more than one element.
+// The positions of the elements of g in out, as rows along the last axis that has more than one
+// element.
 struct SlicePositions {
-  Sizes sizes, strides;  // of the axes around a row
+  Sizes sizes, strides;  // of the axes other than the row axis
   std::int64_t offset = 0, length = 1, stride = 1;
 
   SlicePositions(const Sizes& g, StridedView view) : offset(view.offset) {
@@ -227,8 +229,8 @@ std::vector<OpSample> slice_samples() {
 std::vector<OpErrorSample> slice_errors() {
   const ValueType x{DType::f32, {7}};
   return {
-      {{x}, slice_of({4}, {4}, {1}), "reads from 4 to 7 with step 1, outside of [0, 7)"},
-      {{x}, slice_of({2}, {4}, {-1}), "reads from 2 to -1 with step -1, outside of [0, 7)"},
+      {{x}, slice_of({4}, {4}, {1}), "reads from 4 to 7 with step 1, which is outside [0, 7)"},
+      {{x}, slice_of({2}, {4}, {-1}), "reads from 2 to -1 with step -1, which is outside [0, 7)"},
       {{x}, slice_of({0}, {2}, {0}), "axis 0: the step must not be 0"},
       {{x}, slice_of({0}, {-2}, {1}), "axis 0: the slice has -2 elements"},
       {{x}, slice_of({0, 0}, {2, 2}, {1, 1}), "one entry for each of the 1 axes"},
@@ -246,7 +248,7 @@ std::vector<OpSample> unslice_samples() {
 std::vector<OpErrorSample> unslice_errors() {
   const ValueType g{DType::f32, {4}};
   return {
-      {{g}, unslice_of({6}, {3}, {1}), "reads from 3 to 6 with step 1, outside of [0, 6)"},
+      {{g}, unslice_of({6}, {3}, {1}), "reads from 3 to 6 with step 1, which is outside [0, 6)"},
       {{g}, unslice_of({6, 2}, {0, 0}, {1, 1}), "g must have 2 axes"},
   };
 }
@@ -272,7 +274,7 @@ std::vector<OpSample> slice_add_samples() {
 std::vector<OpErrorSample> slice_add_errors() {
   const ValueType x{DType::f32, {7}}, g{DType::f32, {4}};
   return {
-      {{x, g}, added_at({4}, {1}), "reads from 4 to 7 with step 1, outside of [0, 7)"},
+      {{x, g}, added_at({4}, {1}), "reads from 4 to 7 with step 1, which is outside [0, 7)"},
       {{x, g}, added_at({0, 0}, {1, 1}), "one entry for each of the 1 axes"},
       {{x, {DType::f32, {2, 2}}}, added_at({0}, {1}), "g must have 1 axes"},
       {{x, {DType::f64, {4}}}, added_at({0}, {1}), "operands have different dtypes, f32 and f64"},
@@ -351,9 +353,13 @@ std::vector<OpErrorSample> pad_errors() {
        padding({0, -1}, {0, 0}, 0),
        "axis 1: padding -1 is negative; use slice() to remove elements"},
       {{x}, padding({1}, {0, 0}, 0), "before [1] and after [0, 0] must have one entry for each"},
-      {{{DType::i8, {3}}}, padding({1}, {0}, 300), "300 does not fit i8, which holds -128 to 127"},
-      {{{DType::i32, {3}}}, padding({1}, {0}, 0.5), "0.5 would lose its fraction as i32"},
-      {{{DType::boolean, {3}}}, padding({1}, {0}, 2), "2 does not fit bool, which holds 0 to 1"},
+      {{{DType::i8, {3}}},
+       padding({1}, {0}, 300),
+       "300 does not fit into i8, whose range is -128 to 127"},
+      {{{DType::i32, {3}}}, padding({1}, {0}, 0.5), "0.5 cannot be stored as i32"},
+      {{{DType::boolean, {3}}},
+       padding({1}, {0}, 2),
+       "2 does not fit into bool, whose range is 0 to 1"},
   };
 }
 
@@ -388,7 +394,7 @@ void add_slice_ops(OpSet& ops) {
   add.name = "slice_add";
   add.doc =
       "A copy of x with g added to a slice of the size of g: out[starts + i * steps] = x[...] + "
-      "g[i]. It accumulates the gradients of several slices of one tensor in one buffer.";
+      "g[i]. Used to accumulate the gradients of several slices of a tensor in one buffer.";
   add.inputs = {{"x"}, {"g"}};
   add.attributes = {{"starts", Shape(), true}, {"steps", std::vector<std::int64_t>{}, true}};
   add.inplace = {{0, 0}};

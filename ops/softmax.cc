@@ -20,8 +20,8 @@ std::vector<ValueType> infer_softmax(const InferContext& c) {
   return {c.input(0)};
 }
 
-/// Columns per piece of work if the axis is not the last: a multiple of the number of lanes of all
-/// vector types.
+/// The number of columns per piece of work if the axis is not the last axis. It is a multiple of
+/// the number of lanes of all vector types.
 constexpr std::int64_t kSoftmaxColumns = 64;
 
 template <class T, bool log>

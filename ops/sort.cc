@@ -21,8 +21,8 @@ std::vector<ValueType> values_and_indices(const InferContext& c, Shape shape) {
 void check_k(std::int64_t k, const Dim& n, std::int64_t axis) {
   if (k < 0) throw ArgumentError(fmt::format("k must not be negative, but is {}", k));
   if (n.is_constant() && k > n.constant()) {
-    throw ShapeError(
-        fmt::format("cannot pick the top {} of axis {}, which has size {}", k, axis, n.constant()));
+    throw ShapeError(fmt::format("cannot select the top {} elements of axis {}, which has size {}",
+                                 k, axis, n.constant()));
   }
 }
 
@@ -62,7 +62,7 @@ Kernel sort_lines(const KernelRequest& r, std::int64_t axis, bool descending, st
       const std::int64_t o = line / lines.inner, i = line % lines.inner;
       const std::int64_t from = o * lines.length * lines.inner + i;
       const std::int64_t to = o * keep * lines.inner + i;
-      // An output without readers has no memory.
+      // No memory is allocated for outputs without readers.
       std::byte* values =
           has_values ? run.out<std::byte>(0) + static_cast<std::size_t>(to) * size : nullptr;
       std::int64_t* indices = has_indices ? run.out<std::int64_t>(1) + to : nullptr;
@@ -116,7 +116,7 @@ std::vector<OpSample> topk_samples() {
 std::vector<OpErrorSample> topk_errors() {
   const ValueType x{DType::f32, {3, 9}};
   return {
-      {{x}, top(10, 1, true), "cannot pick the top 10 of axis 1, which has size 9"},
+      {{x}, top(10, 1, true), "cannot select the top 10 elements of axis 1, which has size 9"},
       {{x}, top(-1, 1, true), "k must not be negative, but is -1"},
       {{x}, top(1, 2, true), "axis 2 is out of range for f32[3, 9] with 2 axes"},
       {{{DType::boolean, {3}}}, top(1, 0, true), "x must be f32, f64 or of an integer dtype"},
@@ -144,8 +144,8 @@ void add_sort_ops(OpSet& ops) {
   OpRecord topk;
   topk.name = "topk";
   topk.doc =
-      "The k largest (or smallest) elements along the axis, best first, and their positions. "
-      "Stable; NaN counts as largest.";
+      "The k largest (or smallest) elements along the axis, in sorted order, and their positions. "
+      "The selection is stable, and NaN counts as the largest value.";
   topk.inputs = {{"x"}};
   topk.attributes = {
       {"k", std::int64_t{0}, true}, {"axis", std::int64_t{0}, true}, {"largest", true}};
@@ -157,7 +157,9 @@ void add_sort_ops(OpSet& ops) {
 
   OpRecord sort;
   sort.name = "sort";
-  sort.doc = "Stable sort along the axis, and the positions; NaN counts as largest.";
+  sort.doc =
+      "The elements sorted along the axis, and their positions. The sort is stable, and NaN counts "
+      "as the largest value.";
   sort.inputs = {{"x"}};
   sort.attributes = {{"axis", std::int64_t{0}, true}, {"descending", false}};
   sort.outputs = {"values", "indices"};

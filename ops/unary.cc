@@ -1,4 +1,4 @@
-// Records of elementwise ops with one operand.
+// Records of the elementwise ops with one operand.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using kernels::ActivationOp;
 using kernels::MathOp;
 using kernels::UnaryOp;
 
-// Approximate nanoseconds per float on one core. kExactNs is limited by memory bandwidth.
+// Approximate time per float on one core, in nanoseconds. kExactNs is limited by memory bandwidth.
 constexpr double kExactNs = 0.3, kMathNs = 1.0;
 
 RowKernel make_row(RowKernel::Function function, double ns_per_element) {
@@ -184,13 +184,14 @@ void add_constant(OpSet& ops, OpRecord r) {
 
 void add_exact(OpSet& ops) {
   add_number<exact<UnaryOp::neg>>(ops, "neg", "-x; integers wrap around.");
-  add_number<exact<UnaryOp::abs>>(ops, "abs", "|x|; integers wrap around. Gradient 0 at 0.");
+  add_number<exact<UnaryOp::abs>>(ops, "abs", "|x|; integers wrap around. The gradient at 0 is 0.");
   add_number<exact<UnaryOp::square>>(ops, "square", "x * x; integers wrap around.");
-  add_floating<exact<UnaryOp::sqrt>>(ops, "sqrt", "Square root; NaN below 0.");
+  add_floating<exact<UnaryOp::sqrt>>(ops, "sqrt", "Square root; NaN for negative x.");
   add_floating<exact<UnaryOp::rsqrt>>(ops, "rsqrt",
                                       "1 / sqrt(x), with correctly rounded root and quotient.");
   add_floating<exact<UnaryOp::reciprocal>>(ops, "reciprocal", "1 / x.");
-  add_floating<exact<UnaryOp::relu>>(ops, "relu", "max(x, 0); NaN remains NaN. Gradient 0 at 0.");
+  add_floating<exact<UnaryOp::relu>>(ops, "relu",
+                                     "max(x, 0); NaN remains NaN. The gradient at 0 is 0.");
 
   OpRecord sign = make_record<exact<UnaryOp::sign>>(
       "sign", "-1, 0 or 1; for floats, NaN remains NaN and zeros keep their sign.");
@@ -205,7 +206,7 @@ void add_exact(OpSet& ops) {
 
 void add_transcendental(OpSet& ops) {
   add_floating<math<MathOp::exp>>(ops, "exp", "e^x.");
-  add_floating<math<MathOp::log>>(ops, "log", "Natural logarithm; -inf at 0, NaN below.");
+  add_floating<math<MathOp::log>>(ops, "log", "Natural logarithm; -inf at 0, NaN for negative x.");
   add_floating<math<MathOp::log1p>>(ops, "log1p", "log(1 + x), accurate near 0.");
   add_floating<math<MathOp::expm1>>(ops, "expm1", "e^x - 1, accurate near 0.");
   add_floating<math<MathOp::sin>>(ops, "sin", "Sine of x in radians.");
@@ -244,7 +245,8 @@ void add_unary_ops(OpSet& ops) {
   ops.add(std::move(finite));
 
   OpRecord limit = make_record<clamp>(
-      "clamp", "min(max(x, lo), hi); NaN remains NaN. Gradient 1 for x in [lo, hi], else 0.");
+      "clamp",
+      "min(max(x, lo), hi); NaN remains NaN. The gradient is 1 for x in [lo, hi] and 0 otherwise.");
   const double inf = std::numeric_limits<double>::infinity();
   limit.attributes = {{"lo", -inf}, {"hi", inf}};
   limit.infer = infer_clamp;

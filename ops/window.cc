@@ -27,9 +27,10 @@ std::array<std::int64_t, 2> window_pair(const Attributes& attributes, std::strin
 Dim Window::positions(const Dim& size, std::string_view what) const {
   const Dim room = size + Dim(2 * padding - span());
   if (room.is_constant() && room.constant() < 0) {
-    throw ShapeError(fmt::format(
-        "{}: a kernel of {} with dilation {} spans {}, but there are only {} with padding {}", what,
-        kernel, dilation, span(), (size + Dim(2 * padding)).str(), padding));
+    throw ShapeError(
+        fmt::format("{}: a kernel of size {} with dilation {} spans {}, but the padded input size "
+                    "is only {} (padding {})",
+                    what, kernel, dilation, span(), (size + Dim(2 * padding)).str(), padding));
   }
   return floor_div(room, Dim(stride)) + Dim(1);
 }

@@ -21,7 +21,7 @@ LoadReport load_parameters(VariableStore& store, const Graph& graph, const Tenso
   for (auto& [variable, tensor] : match.pairs)
     values.push_back({variable.name(), variable.info().kind, std::move(tensor)});
   store.assign(std::move(values));
-  store.start_anew(match.report.newly_initialised());
+  store.allow_initialisation(match.report.newly_initialised());
   return std::move(match.report);
 }
 

@@ -23,18 +23,18 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 
 template <class File>
-[[noreturn]] void too_long(const File& file, std::uint64_t most_bytes) {
-  file.fail(fmt::format("it has more than {} bytes, which is the size limit", most_bytes));
+[[noreturn]] void too_long(const File& file, std::uint64_t max_bytes) {
+  file.fail(fmt::format("it has more than {} bytes, which is the size limit", max_bytes));
 }
 
 template <class File>
-std::string read_all(File& file, std::uint64_t most_bytes) {
+std::string read_all(File& file, std::uint64_t max_bytes) {
   std::string bytes;
   // A file of size 0 may have contents (/proc), so only read() determines the end.
   bytes.reserve(static_cast<std::size_t>(file.size()));
   for (;;) {
     const std::size_t there = bytes.size();
-    if (there > most_bytes) too_long(file, most_bytes);
+    if (there > max_bytes) too_long(file, max_bytes);
     const std::size_t room = std::max(bytes.capacity() - there, std::size_t{1});
     bytes.resize(there + std::min(room, kBlock));
     const std::size_t got = file.read(bytes.data() + there, bytes.size() - there);
@@ -121,7 +121,7 @@ void InputFile::check_kind() {
     fail("it is a device, not a file");
   if (!S_ISREG(status.st_mode)) return;
   size_ = static_cast<std::uint64_t>(status.st_size);
-  if (size_ > options_.most_bytes) too_long(*this, options_.most_bytes);
+  if (size_ > options_.max_bytes) too_long(*this, options_.max_bytes);
 }
 
 std::size_t InputFile::read(char* to, std::size_t most) {
@@ -161,15 +161,15 @@ void InputFile::wait(Clock::time_point deadline) const {
 std::string read_whole_file(const std::string& path, const ReadOptions& options) {
   return named_errors(path, [&] {
     InputFile file(path, options);
-    return read_all(file, options.most_bytes);
+    return read_all(file, options.max_bytes);
   });
 }
 
-std::string read_standard_input(std::uint64_t most_bytes) {
+std::string read_standard_input(std::uint64_t max_bytes) {
   return named_errors("stdin", [&] {
     const StandardInput file;
-    if (file.size() > most_bytes) too_long(file, most_bytes);
-    return read_all(file, most_bytes);
+    if (file.size() > max_bytes) too_long(file, max_bytes);
+    return read_all(file, max_bytes);
   });
 }
 

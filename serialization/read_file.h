@@ -13,13 +13,13 @@ namespace WEFT_API weft {
 
 struct ReadOptions {
   /// Size limit. A larger file is an error before it is read, a larger pipe while it is read.
-  std::uint64_t most_bytes = std::uint64_t{4} << 30;
+  std::uint64_t max_bytes = std::uint64_t{4} << 30;
   /// How long to wait for a pipe that has no writer or delivers no data.
   std::chrono::milliseconds patience{30'000};
 };
 
 /// Reads a file block by block, or a pipe until its writer closes it. Throws IoError with path and
-/// reason, also for a folder, a device (/dev/zero never ends), a file of more than `most_bytes`,
+/// reason, also for a folder, a device (/dev/zero never ends), a file of more than `max_bytes`,
 /// and a pipe that delivers no data.
 class InputFile {
  public:
@@ -50,7 +50,7 @@ class InputFile {
 };
 
 /// Returns the bytes of a file, or of a pipe until its writer closes it. Throws IoError with path
-/// and reason, also for a folder, a device (/dev/zero never ends), more than `most_bytes`, a pipe
+/// and reason, also for a folder, a device (/dev/zero never ends), more than `max_bytes`, a pipe
 /// that delivers no data, and if memory runs out.
 std::string read_whole_file(const std::string& path, const ReadOptions& options = {});
 

@@ -13,7 +13,7 @@ inline constexpr std::uint64_t kMaxStandardInput = std::uint64_t{1} << 30;
 
 /// Returns the bytes of stdin up to its end. stdin may be a file, a terminal, a pipe (without a
 /// time limit) or /dev/null (which is empty). Throws IoError if stdin cannot be read, is a folder
-/// or another device, has more than `most_bytes`, or does not fit into memory.
-std::string read_standard_input(std::uint64_t most_bytes = kMaxStandardInput);
+/// or another device, has more than `max_bytes`, or does not fit into memory.
+std::string read_standard_input(std::uint64_t max_bytes = kMaxStandardInput);
 
 }  // namespace weft

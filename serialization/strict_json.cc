@@ -18,7 +18,7 @@ using nlohmann::json;
 /// limits.
 class TreeBuilder : public nlohmann::json_sax<json> {
  public:
-  TreeBuilder(int most_depth, JsonLists* lists) : most_depth_(most_depth), lists_(lists) {}
+  TreeBuilder(int max_depth, JsonLists* lists) : most_depth_(max_depth), lists_(lists) {}
 
   json root;
   std::string error;
@@ -224,11 +224,11 @@ std::string place_in(std::string_view text, std::size_t at) {
 
 json build_tree(std::string_view text, std::string_view what, const JsonLimits& limits,
                 JsonLists* lists) {
-  if (text.size() > limits.most_bytes) {
+  if (text.size() > limits.max_bytes) {
     throw FormatError(
-        fmt::format("{} has {} bytes; the limit is {}", what, text.size(), limits.most_bytes));
+        fmt::format("{} has {} bytes; the limit is {}", what, text.size(), limits.max_bytes));
   }
-  TreeBuilder builder(limits.most_depth, lists);
+  TreeBuilder builder(limits.max_depth, lists);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
     throw FormatError(builder.error_placed
                           ? fmt::format("{} is not valid JSON at {}: {}", what,

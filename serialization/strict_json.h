@@ -17,8 +17,8 @@ namespace WEFT_API weft {
 /// Limits for untrusted input. No file that Weft reads is nested this deeply; deeper trees could
 /// overflow the stack of recursive functions.
 struct JsonLimits {
-  std::size_t most_bytes = std::size_t{64} << 20;
-  int most_depth = 64;
+  std::size_t max_bytes = std::size_t{64} << 20;
+  int max_depth = 64;
 };
 
 /// Parses `text`, which messages call `what`. Throws FormatError with line, column and byte for

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Far above the size of any real index.
-constexpr ReadOptions kIndexFile = {.most_bytes = std::uint64_t{64} << 20};
+constexpr ReadOptions kIndexFile = {.max_bytes = std::uint64_t{64} << 20};
 
 TensorMap read_shards(const fs::path& index) {
   const nlohmann::json parsed =

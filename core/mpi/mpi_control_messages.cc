@@ -38,7 +38,7 @@ std::optional<ControlMessage> MpiControlMessages::poll() {
       std::span(receive_buffer_).first(static_cast<std::size_t>(bytes)), self_.size());
   if (!message || message->rank != status.MPI_SOURCE) {
     self_.poison(fmt::format(
-        "{} sends control messages that this version of Weft does not understand; start "
+        "{} sends control messages in a format that this version of Weft does not support; start "
         "the same program on all ranks",
         describe_rank(self_, status.MPI_SOURCE)));
     return std::nullopt;
@@ -59,8 +59,7 @@ bool MpiControlMessages::all_sent(ControlMessage::Kind kind) {
   bool all = true;
   for (auto it = pending_sends_.begin(); it != pending_sends_.end();) {
     int gone = 1;
-    // Errors are ignored: the receiver misses the message and reports the problem, with more
-    // detail.
+    // Errors are ignored: the receiver detects the missing message and reports it in more detail.
     if (it->kind == kind && MPI_Test(&it->request, &gone, MPI_STATUS_IGNORE) != MPI_SUCCESS)
       gone = 1;
     all = all && gone != 0;

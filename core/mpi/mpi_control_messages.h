@@ -15,10 +15,10 @@
 
 namespace weft {
 
-/// Sends and receives control messages.
+/// Sends and receives control messages over MPI.
 class MpiControlMessages {
  public:
-  /// Starts to receive. `self` is this rank's endpoint, which is poisoned if MPI fails or if a rank
+  /// Starts receiving. `self` is this rank's endpoint, which is poisoned if MPI fails or if a rank
   /// sends an invalid control message.
   MpiControlMessages(MPI_Comm comm, Transport& self);
 
@@ -27,9 +27,9 @@ class MpiControlMessages {
   /// Cancels the pending receive.
   void cancel_receive();
 
-  /// Starts to send a message to another rank.
+  /// Starts sending a message to another rank; does not block.
   void send(const ControlMessage& message, int to);
-  /// Returns true if all messages of that kind have been sent. Failed sends count as sent.
+  /// Returns true if all messages of this kind have been sent. Failed sends count as sent.
   bool all_sent(ControlMessage::Kind kind);
 
  private:
@@ -46,7 +46,7 @@ class MpiControlMessages {
   ControlMessageBytes receive_buffer_;
   MPI_Request receive_request_ = MPI_REQUEST_NULL;
   std::list<PendingSend>
-      pending_sends_;  // a list, because MPI requires the buffers to stay in place
+      pending_sends_;  // a std::list, because MPI requires stable buffer addresses
 };
 
 }  // namespace weft

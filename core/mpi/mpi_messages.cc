@@ -12,8 +12,8 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kKiB = 1024;
-// Below the limits for eager sends: btl_tcp_eager_limit in Open MPI, and UCX_TCP_TX_SEG_SIZE in the
-// UCX used by MPICH.
+// These sizes are below the limits for eager sends, which are btl_tcp_eager_limit in Open MPI and
+// UCX_TCP_TX_SEG_SIZE in the UCX library used by MPICH.
 #ifdef MPICH_VERSION
 constexpr std::size_t kEagerBytes = 8 * kKiB;
 #else
@@ -47,8 +47,8 @@ MpiMessages::MpiMessages(MPI_Comm comm, Transport& self)
 }
 
 bool MpiMessages::start(const MpiMessage& m) {
-  // The last piece is always shorter than a full one, possibly empty, so that both sides recognise
-  // the end of a message.
+  // The last piece is always shorter than a full piece (it may be empty), so that both sides
+  // recognise the end of a message.
   m.transfer->pieces = m.bytes / limits_of(m.other).piece + 1;
   Line& line = lines_[{m.send, m.other, m.channel}];
   line.waiting.push_back(m);
@@ -139,7 +139,7 @@ void MpiMessages::check_finished(int i, int code) {
   if (longer ||
       (!piece.send && code == MPI_SUCCESS && static_cast<std::size_t>(got) != piece.bytes)) {
     self_.poison(
-        fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", piece.other,
+        fmt::format("rank {} sent {} bytes on channel {}, but rank {} expected {}", piece.other,
                     longer ? "more" : std::to_string(piece.at + static_cast<std::size_t>(got)),
                     piece.channel, self_.rank(), piece.of));
   } else if (mpi_ok(self_, code, "a transfer") && !piece.send) {

@@ -21,8 +21,8 @@ namespace weft {
 
 struct MpiTransfer : Transfer::State {
   std::size_t pieces = 0;  // not yet transferred
-  bool over = false;       // completion as seen by the thread that owns MPI
-  bool done = false;       // completion as seen by waiting threads; guarded by a mutex
+  bool over = false;       // set by the thread that owns MPI on completion
+  bool done = false;       // read by waiting threads; guarded by a mutex
 };
 
 struct MpiMessage {
@@ -35,17 +35,18 @@ struct MpiMessage {
   std::shared_ptr<MpiTransfer> received = nullptr;
 };
 
-/// Returns true if `code` is MPI_SUCCESS. Otherwise poisons the world with a message that MPI
-/// failed at `what` ("a send"), and returns false. `self` is this rank's endpoint.
+/// Returns true if `code` is MPI_SUCCESS. Otherwise poisons the world with a message that the MPI
+/// operation `what` (for example "a send") failed, and returns false. `self` is this rank's
+/// endpoint.
 bool mpi_ok(Transport& self, int code, std::string_view what);
 
-/// Transfers messages in pieces. A line is the queue of the sends to one rank on one channel, or of
-/// the receives from it. The pieces of a line are started in order, up to a limited number of bytes
-/// at a time: MPI shares a link among all started transfers, so without a limit the first of many
-/// messages would arrive together with the last. Pieces for other hosts are small enough for MPI's
-/// eager protocol, which sends without a rendezvous with the receiver. The receiver's reply would
-/// be queued after the data that it sends itself, so that of two ranks that send to each other, one
-/// would finish before the other starts.
+/// Transfers messages in pieces. A line is a queue of all sends to one rank on one channel, or of
+/// all receives from one rank on one channel. The pieces of a line are started in order, and the
+/// number of bytes in flight is limited. MPI shares a link among all started transfers, so without
+/// a limit the first of many messages would arrive at the same time as the last. Pieces for other
+/// hosts are small enough for MPI's eager protocol, which requires no rendezvous with the receiver.
+/// In a rendezvous, the receiver's reply would be queued after the data that the receiver is
+/// sending. If two ranks sent to each other, one would then finish before the other starts.
 class MpiMessages {
  public:
   struct Piece {
@@ -54,7 +55,8 @@ class MpiMessages {
     int other, channel;
     std::size_t at, bytes, of;  // offset in the message, size, and size of the whole message
   };
-  /// The number of pieces sent to a rank (started, at least), and the number received from it.
+  /// The number of pieces whose send to a rank has at least been started, and the number of pieces
+  /// received from that rank.
   struct Counts {
     std::uint64_t sent = 0, received = 0;
   };
@@ -63,15 +65,15 @@ class MpiMessages {
   /// does not match its receive.
   MpiMessages(MPI_Comm comm, Transport& self);
 
-  /// Starts a message, or queues it after earlier ones on its line. Channels are independent of one
-  /// another. Returns false on failure.
+  /// Starts transferring a message, or queues it after earlier messages of the same line. Channels
+  /// are independent of one another. Returns false on failure.
   bool start(const MpiMessage& message);
-  /// Returns the transfers that have completed since the last call. Sets `any` to whether any piece
-  /// has completed.
+  /// Returns the transfers that have completed since the last call. Sets `any` to true if any piece
+  /// has completed, otherwise to false.
   std::vector<std::shared_ptr<MpiTransfer>> finish(bool& any);
 
   const std::vector<Piece>& in_flight() const { return pieces_; }
-  /// True if no piece is in flight and no message is waiting.
+  /// Returns true if no piece is in flight and no message is waiting.
   bool idle() const { return pieces_.empty() && lines_.empty(); }
   const Counts& counts(int other) const { return counts_[static_cast<std::size_t>(other)]; }
 
@@ -79,14 +81,14 @@ class MpiMessages {
   // Limits for the transfers of a line, in bytes.
   struct FlowLimits {
     std::size_t piece;  // maximum size of a piece
-    // Another piece is started while fewer bytes than this are in flight.
+    // A further piece is started only if fewer bytes than this are in flight.
     std::size_t sends, receives;
   };
   // Messages in the order of the calls.
   struct Line {
     std::size_t pieces = 0, bytes = 0;  // in flight
     std::deque<MpiMessage> waiting = {};
-    std::size_t at = 0;  // bytes of the first waiting message that have been started
+    std::size_t at = 0;  // number of bytes of the first waiting message that have been started
   };
 
   const FlowLimits& limits_of(int other) const { return limits_[static_cast<std::size_t>(other)]; }
@@ -108,7 +110,7 @@ class MpiMessages {
   // By direction (true = send), rank and channel. Contains only lines with pieces in flight or
   // waiting messages.
   std::map<std::tuple<bool, int, int>, Line> lines_;
-  std::vector<int> indices_;  // of the requests that MPI has finished
+  std::vector<int> indices_;  // indices of the requests that have completed
   std::vector<MPI_Status> statuses_;
 };
 

@@ -32,22 +32,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Polling intervals while no thread is waiting for a transfer, with and without pieces in flight.
-// The cores are for the workers: every poll interrupts one of them, on virtual machines for about
-// 10 us.
+// Polling is infrequent because every poll interrupts a worker, for about 10 us on virtual
+// machines.
 constexpr std::chrono::microseconds kBusyPollInterval{1000}, kIdlePollInterval{2000};
-// Polling interval after a thread has waited for longer than kSpinDuration, for example for a slow
-// link or a disk. Until then, polling is continuous.
+// Polling interval if a thread has been waiting for longer than kSpinDuration, for example for a
+// slow link or a disk. Before that, polling is continuous.
 constexpr std::chrono::microseconds kWaitingPollInterval{30};
 constexpr std::chrono::milliseconds kSpinDuration{1000};
-// The number of progress calls per poll. If MPI transfers a message in fragments, a call only
-// advances one or two of them.
+// The number of progress calls per poll. If MPI transfers a message in fragments, one call makes
+// progress on only one or two fragments.
 constexpr int kProgressCallsPerPoll = 16;
-// The minimum interval between the heartbeats that announce new phases.
+// The minimum interval between heartbeats that announce new phases.
 constexpr std::chrono::milliseconds kMinHeartbeatInterval{20};
-// How long to wait until abort messages are sent before this process ends.
+// The maximum time for which this process waits for its abort messages to be sent before it exits.
 constexpr std::chrono::milliseconds kAbortFlushTimeout{500};
-// How long a process that has already left stays alive after an abort, so that the other processes
-// can report the error first.
+// The time for which a process that has already left stays alive after an abort, so that the other
+// processes can report the error first.
 constexpr std::chrono::milliseconds kExitDelayAfterLeave{2000};
 
 // The message that a rank sent when it left, and the time at which it was received.
@@ -56,7 +56,7 @@ struct LeaveNotice {
   Clock::time_point at;
 };
 
-// A pending check that the predecessor is alive.
+// A pending check of whether the predecessor is alive.
 struct PendingPing {
   std::chrono::milliseconds within;
   Clock::time_point deadline;
@@ -71,10 +71,10 @@ double seconds_since(Clock::time_point start) {
 }
 
 #ifdef MPICH_VERSION
-// If a process fails, MPICH's launcher keeps waiting for the processes on other machines, possibly
-// for one that no longer responds. It must be told to end with MPI_Abort. After that it discards
-// output that it has not read yet, so the output of this process is given some time first. If
-// MPI_Abort hangs because the launcher itself cannot be reached, SIGALRM ends this process.
+// If a process fails, MPICH's launcher keeps waiting for the processes on other machines, some of
+// which may no longer respond. MPI_Abort is required to end the launcher. The launcher then
+// discards output that it has not read yet, so this process first waits for its output to be read.
+// If MPI_Abort hangs because the launcher cannot be reached, SIGALRM ends this process.
 void end_all_at_exit() {
   const auto end_all = [] {
     std::fflush(nullptr);
@@ -193,7 +193,7 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  // Counts a waiting thread during its lifetime. Requires the lock.
+  // Scope guard that counts the current thread as waiting. Requires the lock.
   class WaitingCount {
    public:
     explicit WaitingCount(MpiTransport& of) : of_(of) {
@@ -222,10 +222,10 @@ class MpiTransport final : public Transport {
     if (!poison_.empty()) throw WorldError(poison_);
   }
 
-  // Poisons the world if a ping has not been answered in time. Requires the lock. Also called by
-  // waiting threads, because MPI may block its own thread for a long time (Open MPI does while it
-  // reports a lost process). With two ranks, the lost rank is known even if the ping has not been
-  // sent yet.
+  // Poisons the world if a ping has not been answered in time. Requires the lock. Waiting threads
+  // also call this function, because the thread that owns MPI may block inside MPI for a long time
+  // (with Open MPI, while a lost process is reported). With two ranks, the lost rank can be
+  // identified even if the ping has not been sent yet.
   void check_ping_deadline() {
     if (!pending_ping_ || Clock::now() < pending_ping_->deadline || !poison_.empty()) return;
     if (!pending_ping_->sent && size_ > 2) {
@@ -238,7 +238,7 @@ class MpiTransport final : public Transport {
     posted_something_.notify_all();
   }
 
-  // The error message about the predecessor. Requires the lock.
+  // Returns the error message about the predecessor. Requires the lock.
   std::string predecessor_status(std::string_view how) const {
     return fmt::format("{} is {}; it was in {}, which began {:.1f} s ago",
                        describe_rank(*this, predecessor()), how, predecessor_phase_,
@@ -304,7 +304,7 @@ class MpiTransport final : public Transport {
     MPI_Allgather(name.data(), count, MPI_CHAR, all.data(), count, MPI_CHAR, data_);
     for (int r = 0; r < size_; ++r)
       hosts_.emplace_back(all.data() + name.size() * static_cast<std::size_t>(r));
-    // All ranks must use the same timeout: a rank that sends heartbeats less often than another one
+    // All ranks must use the same timeout. A rank that sent heartbeats less often than another rank
     // expects would be considered lost.
     std::int64_t silence = silence_.count();
     MPI_Bcast(&silence, 1, MPI_INT64_T, 0, data_);
@@ -370,15 +370,16 @@ class MpiTransport final : public Transport {
   // The predecessor in the ring of ranks, whose heartbeats this rank monitors.
   int predecessor() const { return (rank_ + size_ - 1) % size_; }
 
-  // Handles a control message. Returns false if it aborts the world, in which case no more are
-  // read.
+  // Handles a control message. Returns false if the message aborts the world; no further messages
+  // are read then.
   bool handle(const ControlMessage& message) {
     if (message.kind == ControlMessage::Kind::poison) {
       {
         const std::lock_guard lock(mutex_);
         if (!poison_.empty()) return false;
         poison_ = message.text;
-        // Relay the abort: its originator may have ended before it has notified all ranks.
+        // Relay the abort message, because its originator may have ended before notifying all
+        // ranks.
         abort_targets_ = AbortTargets::some;
       }
       changed_.notify_all();
@@ -407,8 +408,9 @@ class MpiTransport final : public Transport {
       const MpiMessages::Counts& ours = messages_->counts(piece.other);
       const bool unmatched = piece.send ? left->message.received < ours.sent  //
                                         : left->message.sent == ours.received;
-      // Otherwise the piece is still in transit, unless the pieces that were counted are on a
-      // channel on which nothing is received; the timeout covers that case.
+      // If the counts match, the piece is normally still in transit. The exception is that the
+      // counted pieces were sent on a channel on which nothing is received; the timeout handles
+      // this case.
       if (!unmatched && awake_.now() - left->at < silence_) continue;
       return poison(fmt::format(
           "{} has left while other ranks wait for it; it was last in {}, which began {:.1f} "
@@ -422,10 +424,10 @@ class MpiTransport final : public Transport {
     return leave_notices_[static_cast<std::size_t>(rank)];
   }
 
-  // Sends a pending ping to the predecessor. Every rank does so, and thus every rank is checked by
-  // another.
+  // Sends a pending ping to the predecessor. Since every rank pings its predecessor, every rank is
+  // checked by another rank.
   void ping_predecessor() {
-    // A rank that is about to end does not answer.
+    // Ranks that are about to exit do not answer pings.
     if (leave_ != MPI_REQUEST_NULL) return;
     {
       const std::lock_guard lock(mutex_);
@@ -462,7 +464,8 @@ class MpiTransport final : public Transport {
             .text = kind == ControlMessage::Kind::poison ? poison_ : phase_};
   }
 
-  // Sends the abort messages. MPI is not finalised, because other ranks may no longer exist.
+  // Sends the abort messages. MPI is not finalised after an abort, because other ranks may no
+  // longer exist.
   void send_abort() {
     std::vector<int> others;
     {
@@ -481,19 +484,19 @@ class MpiTransport final : public Transport {
       const std::lock_guard lock(mutex_);
       if (leave_called_) return;
     }
-    // This process has no error to report. If it ended first, the launcher would end the others
-    // before they can report theirs.
+    // This process has no error to report. If it exited first, the launcher would end the other
+    // processes before they can report their errors.
     std::this_thread::sleep_for(kExitDelayAfterLeave);
   }
 
-  // True once all ranks have left.
+  // Returns true once all ranks have left.
   bool all_left() {
     {
       const std::lock_guard lock(mutex_);
       if (!leaving_ || !posted_.empty()) return false;
     }
     if (!messages_->idle() || !exchange_leave_messages()) return false;
-    // A nonblocking barrier: until all ranks have left, one of them may still fail, and this rank
+    // The barrier is nonblocking: until all ranks have left, a rank may still fail, so this rank
     // must keep handling control messages.
     if (leave_ == MPI_REQUEST_NULL) mpi_ok(*this, MPI_Ibarrier(data_, &leave_), "a barrier");
     int all = 0;
@@ -506,8 +509,8 @@ class MpiTransport final : public Transport {
     return true;
   }
 
-  // Tells all other ranks that this rank has left. Returns true once they have left as well and all
-  // control messages of this rank have been sent.
+  // Notifies all other ranks that this rank has left. Returns true once all other ranks have left
+  // as well and all control messages of this rank have been sent.
   bool exchange_leave_messages() {
     for (int r = 0; r < size_ && !leave_sent_; ++r) {
       if (r == rank_) continue;
@@ -571,7 +574,7 @@ class MpiTransport final : public Transport {
   MPI_Request leave_ = MPI_REQUEST_NULL;
   bool leave_sent_ = false;
   Clock::time_point last_heard_, last_heartbeat_;
-  bool ping_received_ = false;  // the next rank has sent a ping, which the next heartbeat answers
+  bool ping_received_ = false;  // the next rank has sent a ping; the next heartbeat will answer it
   std::thread thread_;
 };
 

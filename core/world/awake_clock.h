@@ -1,4 +1,4 @@
-// A clock that does not count the time in which this process was stopped.
+// A clock that excludes the time during which this process was stopped.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace WEFT_API weft {
 
-/// A clock that must be ticked regularly and that stands still while the process is stopped. A
-/// process that is resumed after a stop has received no messages in the meantime; that must not be
-/// mistaken for silence of the other processes.
+/// A clock that must be ticked regularly and does not advance while the process is stopped. A
+/// process that was stopped has received no messages in the meantime, which must not be mistaken
+/// for silence of the other processes.
 class AwakeClock {
  public:
   using Steady = std::chrono::steady_clock;

@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-// Returns the build id in the notes of a segment, or "" if there is none.
+// Returns the build id contained in the notes of a segment, or "" if there is none.
 std::string id_in(std::span<const std::byte> notes, std::size_t alignment) {
   const auto padded = [&](std::size_t size) { return round_up(size, alignment); };
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
@@ -43,7 +43,7 @@ std::string id_in(std::span<const std::byte> notes, std::size_t alignment) {
 std::string id_of(const dl_phdr_info& object) {
   for (const ElfW(Phdr) & segment : std::span(object.dlpi_phdr, object.dlpi_phnum)) {
     if (segment.p_type != PT_NOTE) continue;
-    // The address at which the loader has mapped the segment.
+    // The address to which the loader has mapped the segment.
     const auto* begin = reinterpret_cast<const std::byte*>(object.dlpi_addr + segment.p_vaddr);
     std::string id = id_in({begin, segment.p_memsz}, segment.p_align == 8 ? 8 : 4);
     if (!id.empty()) return id;

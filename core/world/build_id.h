@@ -1,4 +1,4 @@
-// Identifies the build of the running program.
+// The build id of the running program.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace WEFT_API weft {
 
-/// Returns the linker's build ids (--build-id) of the running program and of the shared libraries
-/// of Weft that it has loaded, in hexadecimal. For a program that was linked without a build id, a
-/// checksum of its file is used instead. Equal ids mean that the same instructions run.
+/// Returns the linker's build ids (--build-id) of the running program and of the loaded Weft
+/// libraries, in hexadecimal. If the program was linked without a build id, a checksum of its
+/// executable file is used instead. Programs with equal ids run the same machine code.
 const std::string& build_id();
 
 }  // namespace weft

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x74666557;  // "Weft"
 
-// The layout of a serialised message.
+// The memory layout of a serialised message.
 struct Frame {
   std::uint32_t magic = kMagic;
   std::uint32_t protocol = kWorldProtocol;

@@ -105,7 +105,7 @@ void IncomingSums::start_delta(Transport& transport) {
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, changes_->bytes.data(), sizeof bytes);
   if (bytes == 0) return;
-  // The largest possible delta has a change in every second block.
+  // A delta has its maximum size if every second block has changed.
   if (bytes > 2 * sums_.size() + sizeof(Run)) {
     throw DataError(
         fmt::format("{} sends a delta for {} bytes of sums with an impossible size of {} bytes",

@@ -1,4 +1,5 @@
-// Early sends of partial sums, followed by a delta with the bytes that have changed since.
+// Partial sums that are sent early, followed by a delta with the bytes that have changed since
+// then.
 #pragma once
 
 #include <array>
@@ -13,23 +14,25 @@
 
 namespace WEFT_API weft {
 
-/// Returns the delta from `early` to `later`, which have equal lengths: the position, the length
-/// and the new bytes of each run of bytes that differ. Empty if nothing differs.
+/// Returns the delta from `early` to `later`, which must have equal lengths: the position, the
+/// length and the new bytes of each run of differing bytes. The delta is empty if nothing differs.
 std::vector<std::byte> compute_delta(std::span<const std::byte> early,
                                      std::span<const std::byte> later);
-/// Applies such a delta to `sums` in place. Throws DataError if it is malformed or exceeds the
+/// Applies a delta to `sums` in place. Throws DataError if the delta is malformed or exceeds the
 /// length of `sums`.
 void apply_delta(std::span<const std::byte> changes, std::span<std::byte> sums);
 
-/// The send of a delta to another rank, on the channel of the sums and after them.
+/// A pending send of a delta to another rank. The delta is sent after the sums, on the same
+/// channel.
 class OutgoingDelta {
  public:
   OutgoingDelta(Transport& transport, int to, int channel, std::vector<std::byte> changes);
-  /// Waits until the delta is sent.
+  /// Waits until the delta has been sent.
   void wait(Transport& transport) const;
 
  private:
-  // On the heap, because the address must stay the same until the transport has read the bytes.
+  // Allocated on the heap, because the address must not change until the transport has read the
+  // bytes.
   struct Content {
     std::array<std::byte, sizeof(std::uint64_t)> bytes;  // the length of `changes`
     std::vector<std::byte> changes;
@@ -38,12 +41,12 @@ class OutgoingDelta {
   std::vector<Transfer> sent_;
 };
 
-/// The receive of sums from another rank, optionally followed by a delta. A default-constructed
-/// object counts as complete.
+/// A pending receive of sums from another rank, optionally followed by a delta. A
+/// default-constructed object counts as complete.
 class IncomingSums {
  public:
   IncomingSums() = default;
-  /// Starts to receive into `sums`. `changed`: a delta follows the sums.
+  /// Starts receiving into `sums`. If `changed` is true, a delta follows the sums.
   IncomingSums(Transport& transport, int from, int channel, std::span<std::byte> sums,
                bool changed);
   /// Returns true if the sums and their delta have arrived, and applies the delta. Does not block.

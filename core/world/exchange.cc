@@ -7,7 +7,8 @@ namespace weft {
 void exchange(Transport& transport, int channel, const ConstBlocks& to, const Blocks& from) {
   const int ranks = transport.size();
   std::vector<Transfer> transfers;
-  // Every rank starts with a different peer, so that not all send to the same one.
+  // Every rank starts with a different peer, so that the ranks do not all send to the same peer at
+  // once.
   for (int i = 1; i < ranks; ++i) {
     const int other = (transport.rank() + i) % ranks;
     const auto o = static_cast<std::size_t>(other);
@@ -22,7 +23,8 @@ void start_broadcast(const World& world, int channel, std::span<const std::byte>
   Transport& transport = *world.transport();
   const Levels& levels = world.levels();
   const int rank = world.rank(), own = levels.group_of(rank);
-  // Every rank starts with a different peer, so that not all send to the same one.
+  // Every rank starts with a different peer, so that the ranks do not all send to the same peer at
+  // once.
   for (int i = 1; i < levels.groups(); ++i) {
     const int g = (own + i) % levels.groups();
     open.push_back(transport.send(levels.peer_in_group(rank, g), channel, bytes));

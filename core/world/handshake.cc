@@ -10,10 +10,10 @@
 namespace weft {
 namespace {
 
-// The first text in the list that forms a greeting; identifies the format and its version.
+// The first text of a serialised handshake message. It identifies the format and its version.
 constexpr std::string_view kGreeting = "weft greeting 1";
 
-// Returns the text of a fact on each rank; "" if a rank does not have it.
+// Returns the value of a field on each rank, or "" for ranks that do not have this field.
 std::vector<std::string_view> texts_of(const std::string& name, const std::vector<Greeting>& all) {
   std::vector<std::string_view> texts;
   for (const Greeting& greeting : all) {
@@ -34,7 +34,8 @@ std::vector<std::string> all_names(const std::vector<Greeting>& all) {
   return names;
 }
 
-// Describes the differences between the greetings of all ranks; "" if they agree.
+// Describes the differences between the handshake messages of all ranks. Returns "" if there are
+// none.
 std::string difference(const World& world, const std::vector<std::string>& messages) {
   const auto rank_name = [&](std::size_t r) {
     return describe_rank(*world.transport(), static_cast<int>(r));
@@ -44,8 +45,9 @@ std::string difference(const World& world, const std::vector<std::string>& messa
     try {
       all.push_back(Greeting::parse(message));
     } catch (const FormatError& e) {
-      return fmt::format("{} sent an invalid greeting; start the same program on all ranks: {}",
-                         rank_name(all.size()), e.what());
+      return fmt::format(
+          "{} sent an invalid handshake message; start the same program on all ranks: {}",
+          rank_name(all.size()), e.what());
     }
   }
   std::vector<std::string> differences;
@@ -69,7 +71,7 @@ std::string difference(const World& world, const std::vector<std::string>& messa
 void Greeting::add(std::string_view name, std::string_view text) {
   if (name.empty() || find(name) != nullptr)
     throw ArgumentError(fmt::format(
-        "cannot add the fact '{}' to a greeting: its name is empty or already used", name));
+        "cannot add field '{}' to the handshake: the name is empty or already used", name));
   facts.push_back({std::string(name), std::string(text)});
 }
 
@@ -93,16 +95,17 @@ Greeting Greeting::parse(std::string_view bytes) {
   const std::vector<std::string> texts = split_texts(bytes);
   if (texts.empty() || texts[0] != kGreeting) {
     throw FormatError(
-        fmt::format("the message does not begin with '{}': it is not a greeting, or it has another "
-                    "version",
+        fmt::format("the message does not begin with '{}': it is not a handshake message or has a "
+                    "different version",
                     kGreeting));
   }
-  if (texts.size() % 2 == 0) throw FormatError("a greeting ends after the name of a fact");
+  if (texts.size() % 2 == 0)
+    throw FormatError("the handshake message ends after the name of a field");
   Greeting greeting;
   for (std::size_t i = 1; i < texts.size(); i += 2) {
     if (texts[i].empty() || greeting.find(texts[i]) != nullptr)
       throw FormatError(
-          fmt::format("a greeting has an empty or repeated fact name: '{}'", texts[i]));
+          fmt::format("the handshake message has an empty or repeated field name: '{}'", texts[i]));
     greeting.facts.push_back({texts[i], texts[i + 1]});
   }
   return greeting;
@@ -112,12 +115,12 @@ void agree(const World& world, const Greeting& greeting) {
   if (world.size() == 1) return;
   const std::string line = difference(world, world.gather(greeting.bytes()));
   if (line.empty()) return;
-  // A rank that throws may end its process. Ranks that have not yet received all greetings would
-  // then report the lost rank instead of the difference.
+  // Wait for all ranks, because a rank that throws may end its process. Ranks that have not yet
+  // received all handshake messages would then report the lost rank instead of the difference.
   try {
     world.barrier();
   } catch (const WorldError&) {
-    // Another rank has already thrown, so all ranks have received the greetings.
+    // Another rank has already thrown, so all ranks have received the handshake messages.
   }
   throw ArgumentError(line);
 }

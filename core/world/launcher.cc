@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-// Returns the value of the first of these variables that contains a number, or `otherwise`.
+// Returns the value of the first environment variable in `names` that contains a number, or
+// `otherwise` if there is none.
 int number_in(std::initializer_list<const char*> names, int otherwise) {
   for (const char* name : names) {
     const char* text = std::getenv(name);
@@ -31,8 +32,8 @@ bool started_by_mpi() {
 
 LaunchedRank launched_rank() {
   if (!started_by_mpi()) return {};
-  // Slurm also sets SLURM_STEP_NUM_TASKS in shells that were not started by a launcher, so it is
-  // used only as the last choice, with PMIx.
+  // Slurm also sets SLURM_STEP_NUM_TASKS in shells that were not started by a launcher, so this
+  // variable is only used as a last resort, with PMIx.
   const int ranks = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
   return {number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}, 0), std::max(1, ranks)};
 }

@@ -2,8 +2,8 @@
 
 namespace weft {
 
-Levels::Levels(const Transport& transport, int most_direct) {
-  const bool direct = transport.size() <= most_direct;
+Levels::Levels(const Transport& transport, int max_direct) {
+  const bool direct = transport.size() <= max_direct;
   for (int r = 0; r < transport.size(); ++r) {
     const bool near = !direct && r > 0 && transport.host(r) == transport.host(r - 1);
     if (!near) groups_.push_back({r, r});

@@ -17,22 +17,22 @@ struct RankRun {
   friend bool operator==(const RankRun&, const RankRun&) = default;
 };
 
-/// Groups of ranks on the same host. In exchanges of all ranks with all ranks, data is sent to
-/// another host only once, rather than once for every rank there, and forwarded within that host.
-/// In a world without grouping, every group has one rank, and all ranks exchange data directly.
+/// Groups of ranks on the same host. In collective operations, data is sent to another host only
+/// once, rather than once for every rank on that host, and is then forwarded within the host. In a
+/// world without grouping, every group has one rank, and all ranks exchange data directly.
 class Levels {
  public:
-  /// In a world of more than `most_direct` ranks, groups consecutive ranks with the same
+  /// In a world with more than `max_direct` ranks, groups consecutive ranks with the same
   /// Transport::host(). In smaller worlds, every group has one rank.
-  Levels(const Transport& transport, int most_direct);
+  Levels(const Transport& transport, int max_direct);
 
   int groups() const { return static_cast<int>(groups_.size()); }
   const RankRun& group(int g) const { return groups_[static_cast<std::size_t>(g)]; }
   int group_of(int rank) const { return group_of_[static_cast<std::size_t>(rank)]; }
-  /// The group of `rank`, including `rank` itself.
+  /// Returns the group of `rank`, including `rank` itself.
   const RankRun& neighbours(int rank) const { return group(group_of(rank)); }
-  /// The peer of `rank` in group g (itself in its own group). The peers of the ranks of one group
-  /// are distributed evenly over the ranks of the other.
+  /// Returns the peer of `rank` in group g; in its own group, a rank is its own peer. The peers of
+  /// all ranks in one group are distributed evenly over the ranks of another group.
   int peer_in_group(int rank, int g) const;
 
  private:

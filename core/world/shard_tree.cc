@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxShardCount = 1 << 20;
 
-// True if the two subtrees have the same parent in the tree.
+// Returns true if the two subtrees have the same parent in the tree.
 bool siblings(const Subtree& left, const Subtree& right) {
   return left.count == right.count && left.end() == right.first &&
          left.first % (2 * left.count) == 0;
@@ -28,8 +28,8 @@ void check_shards(int shards, int ranks) {
   }
   if (ranks > shards) {
     throw ArgumentError(fmt::format(
-        "{} ranks are too many for {} shards: start at most as many ranks as there are shards",
-        ranks, shards));
+        "{} ranks are too many for {} shards: start no more ranks than there are shards", ranks,
+        shards));
   }
 }
 

@@ -1,4 +1,4 @@
-// Lists of texts as one message.
+// Serialisation of a list of texts as a single message.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace WEFT_API weft {
 
-/// Appends a text to a serialised list: 8 bytes with its length, followed by its bytes. The length
-/// is in native byte order, because all ranks have the same type of CPU.
+/// Appends a text to a serialised list: its length in 8 bytes, followed by its bytes. The length is
+/// stored in native byte order, because all ranks run on the same CPU architecture.
 void append_text(std::string& list, std::string_view text);
 
-/// Returns the texts of a serialised list. Throws FormatError with the byte offset if it is
+/// Returns the texts of a serialised list. Throws FormatError with the byte offset if the list is
 /// malformed.
 std::vector<std::string> split_texts(std::string_view list);
 

@@ -28,14 +28,14 @@ using Line = std::tuple<int, int, int>;  // from, to, channel
 
 struct ThreadTransfer : Transfer::State {
   bool done = false;
-  Clock::time_point due = Clock::time_point::min();  // when it counts as done
+  Clock::time_point due = Clock::time_point::min();  // when the transfer counts as done
   int waits_for = 0;                                 // the other rank
   std::vector<Line> passed = {};                     // the lines on which the message is forwarded
 };
 
 struct Sent {
   std::span<const std::byte> bytes;
-  // A copy of the bytes, to which `bytes` refers, if the send has completed early.
+  // A copy of the bytes if the send has completed early; `bytes` then refers to this copy.
   std::vector<std::byte> own;
   std::shared_ptr<ThreadTransfer> transfer;
   Clock::time_point due;
@@ -57,7 +57,7 @@ enum class Presence { absent, here, stopped, left };
 
 struct RankState {
   Presence presence = Presence::absent;
-  Clock::time_point since;  // when it was stopped
+  Clock::time_point since;  // when the rank was stopped
   std::string phase = "the start";
   Clock::time_point phase_since = Clock::now();
 };
@@ -128,7 +128,7 @@ struct ThreadWorld::Exchange {
         sent.due = std::max(sent.due, sent.received->due);
       }
       if (sent.bytes.size() != wanted.bytes.size()) {
-        return end(fmt::format("rank {} sent {} bytes on channel {}, rank {} expected {}", from,
+        return end(fmt::format("rank {} sent {} bytes on channel {}, but rank {} expected {}", from,
                                sent.bytes.size(), channel, to, wanted.bytes.size()));
       }
       if (!sent.bytes.empty())
@@ -162,7 +162,7 @@ class ThreadWorld::Endpoint final : public Transport {
     auto transfer = begin(to, channel);
     Messages& line = x_->lines[{rank_, to, channel}];
     Sent sent{bytes, {}, transfer, x_->arrival(line)};
-    if (x_->chance()) {  // complete early, like a transport that copies small messages
+    if (x_->chance()) {  // complete early, as a transport that copies small messages does
       sent.own.assign(bytes.begin(), bytes.end());
       sent.transfer = std::make_shared<ThreadTransfer>();
       transfer->done = true;

@@ -1,4 +1,4 @@
-// Measures how long a rank waits for other ranks.
+// Measures the time that a rank spends waiting for other ranks.
 #pragma once
 
 #include <memory>
@@ -10,25 +10,26 @@
 
 namespace WEFT_API weft {
 
-/// A transport that measures how long the thread that created it waits for transfers. Transfers
-/// that proceed while that thread computes are not counted. All calls are forwarded to another
+/// A transport that measures the time for which its creating thread waits for transfers. Transfers
+/// that proceed while this thread is computing are not counted. All calls are forwarded to another
 /// transport.
 class TimedTransport final : public ForwardingTransport {
  public:
   explicit TimedTransport(std::shared_ptr<Transport> other);
 
-  /// The total waiting time in seconds. To be called by the thread that created the transport.
+  /// Returns the total waiting time in seconds. Must be called by the thread that created the
+  /// transport.
   double waited() const { return waited_; }
 
   void wait(const Transfer& transfer) override;
 
  private:
   const std::thread::id thread_;
-  double waited_ = 0;  // of that thread only
+  double waited_ = 0;  // of the creating thread only
 };
 
-/// Returns the seconds measured by the world's TimedTransport, or 0 if its transport is of another
-/// type.
+/// Returns the waiting time in seconds measured by the world's TimedTransport, or 0 if the world
+/// uses a different type of transport.
 double seconds_waited(const World& world);
 
 }  // namespace weft

@@ -13,7 +13,7 @@ namespace {
 constexpr int kTotalChannel = 0;
 static_assert(kFirstShareChannel >= 2 * kBroadcastChannels);
 
-// All-gathers the totals: each rank owns at most one run.
+// All-gathers the totals. Requires that each rank owns at most one contiguous range.
 void gather_totals(const World& world, const Owners& owners, std::span<std::byte> total) {
   Blocks blocks(static_cast<std::size_t>(world.size()));
   for (std::size_t i = 0; i < owners.size(); ++i) {
@@ -29,7 +29,8 @@ void gather_totals(const World& world, const Owners& owners, std::span<std::byte
 Owners even_owners(int ranks, std::size_t bytes) {
   const std::size_t lines = divide_up(bytes, kTensorAlignment),
                     all = static_cast<std::size_t>(ranks);
-  // The first line of rank r: lines * r / all, without an intermediate product that could overflow.
+  // Returns the first line of rank r, lines * r / all, computed without an intermediate product
+  // that could overflow.
   const auto line = [&](std::size_t r) { return lines / all * r + lines % all * r / all; };
   Owners owners;
   for (std::size_t r = 0; r < all; ++r) {
@@ -74,8 +75,8 @@ TreeReduceScatter::TreeReduceScatter(const World& world, int shards, const Owner
   }
 }
 
-// The ranks whose sums this rank may receive, in the order of their shards: every rank of its own
-// group, and from every other group one rank, which sends the sums of that whole group.
+// Returns the ranks from which this rank may receive sums, in shard order: every rank of its own
+// group, and one rank of every other group, which sends the sums of its whole group.
 std::vector<TreeReduceScatter::Source> TreeReduceScatter::sources_of(int shards) const {
   const int rank = transport_.rank(), size = transport_.size();
   std::vector<Source> sources;
@@ -93,7 +94,7 @@ std::vector<TreeReduceScatter::Source> TreeReduceScatter::sources_of(int shards)
   return sources;
 }
 
-// True if this rank adds up the sums of `source` in the bucket.
+// Returns true if this rank adds up the sums from `source` in the bucket.
 bool TreeReduceScatter::adds(const Bucket& bucket, const Source& source) const {
   if (mine(bucket)) return true;
   const RankRun& group = levels_.neighbours(transport_.rank());
@@ -112,7 +113,8 @@ void TreeReduceScatter::make_parts(int shards) {
   }
 }
 
-// Returns the memory for the parts of a bucket that come from other ranks, `each` bytes per part.
+// Returns the number of bytes required for the parts of a bucket that are received from other
+// ranks, with `each` bytes per part.
 std::size_t TreeReduceScatter::received_bytes(const Bucket& bucket, std::size_t each) const {
   const auto from_others =
       std::count_if(bucket.parts.begin(), bucket.parts.end(),
@@ -150,8 +152,8 @@ void TreeReduceScatter::send_delta(Bucket& bucket, int to, std::vector<std::byte
   bucket.changes.emplace_back(transport_, to, channel_of(bucket), std::move(changes));
 }
 
-// Returns the rank to which this rank sends its sums in a bucket that it does not add up itself:
-// the collector of its group, or, in a group of one, the owner.
+// Returns the rank to which this rank sends its sums in a bucket that it does not add up itself.
+// This is the collector of its group or, in a group with one rank, the owner of the bucket.
 int TreeReduceScatter::receiver_of(const Bucket& bucket) const {
   return bucket.collector == transport_.rank() ? bucket.bytes.owner : bucket.collector;
 }
@@ -179,7 +181,7 @@ void TreeReduceScatter::submit(std::size_t b, SumsInBucket sums) {
     }
     if (!by_bucket_) return;
     // Use the same size for all buckets, so that the memory of one bucket can be reused for the
-    // next.
+    // next one.
     if (const std::size_t bytes = received_bytes(bucket, largest_); bytes > 0) {
       bucket.received = memory_(bytes);
       receive(bucket, bucket.received->data());
@@ -232,7 +234,7 @@ void TreeReduceScatter::add(Bucket& bucket, AddSums add) {
   if (total.data() != own->bytes.data()) std::memcpy(own->bytes.data(), total.data(), total.size());
 }
 
-void TreeReduceScatter::close(AddSums add, std::size_t most_open,
+void TreeReduceScatter::close(AddSums add, std::size_t max_open,
                               FunctionRef<void(std::size_t bucket)> closed) {
   progress(add);
   const auto is_done = [&](std::size_t b) {
@@ -248,7 +250,7 @@ void TreeReduceScatter::close(AddSums add, std::size_t most_open,
   std::erase_if(open_, is_done);
   // Wait in the order in which all ranks submit the buckets. A rank that has submitted a bucket
   // then waits only for ranks that have not, so that waits cannot form a cycle.
-  while (open_.size() > most_open) {
+  while (open_.size() > max_open) {
     const std::size_t b = open_.front();
     wait_and_add(buckets_[b], add);
     wait_and_close(buckets_[b]);
@@ -258,7 +260,7 @@ void TreeReduceScatter::close(AddSums add, std::size_t most_open,
 }
 
 void TreeReduceScatter::finish(AddSums add) {
-  // First the buckets that other ranks wait for.
+  // Process the buckets for which other ranks are waiting first.
   for (Bucket& bucket : buckets_) {
     if (!mine(bucket)) wait_and_add(bucket, add);
   }
@@ -275,7 +277,7 @@ void TreeReduceScatter::wait_and_add(Bucket& bucket, AddSums add) {
   this->add(bucket, add);
 }
 
-// Requires that all sums of the bucket have arrived.
+// Requires that all sums in the bucket have arrived.
 void TreeReduceScatter::wait_and_close(Bucket& bucket) {
   for (const Transfer& t : bucket.sent) transport_.wait(t);
   for (const OutgoingDelta& changes : bucket.changes) changes.wait(transport_);
@@ -292,8 +294,8 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
   TreeReduceScatter sums(
       world, shards, owners, bytes,
       {.bytes = round_up(bytes, kTensorAlignment), .first_channel = kFirstShareChannel}, memory);
-  // Start with the bucket after this rank's own, so that not all ranks send to the same owner
-  // first.
+  // Start with the bucket after this rank's own bucket, so that the ranks do not all send to the
+  // same owner first.
   const std::size_t buckets = sums.buckets();
   for (std::size_t i = 1; i <= buckets; ++i) {
     const std::size_t b = (static_cast<std::size_t>(world.rank()) + i) % buckets;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kWorldChannel = Transport::kChannels - 1;
 
-// Poisons the world because the length of a text exceeds the limit.
+// Poisons the world because a text exceeds the maximum length.
 [[noreturn]] void reject_text(Transport& transport, int from, std::uint64_t bytes) {
   transport.poison(fmt::format("{} sends a text of {} bytes; the limit is {}",
                                describe_rank(transport, from), bytes, World::kMaxTextBytes));
@@ -45,8 +45,8 @@ std::string receive_text(Transport& transport, int from) {
   return text;
 }
 
-// Broadcasts the text of rank 0 down a binomial tree: rank r receives it from the rank whose number
-// is r with its lowest set bit cleared.
+// Broadcasts the text of rank 0 down a binomial tree. Rank r receives the text from the rank whose
+// number is r with the lowest set bit cleared.
 std::string send_down(Transport& transport, std::string text) {
   const int rank = transport.rank(), size = transport.size();
   int bit = 1;
@@ -62,7 +62,7 @@ std::string send_down(Transport& transport, std::string text) {
 
 World::World(std::shared_ptr<Transport> transport, const WorldOptions& options)
     : transport_(std::move(transport)), options_(options) {
-  if (transport_) levels_ = std::make_shared<const Levels>(*transport_, options.most_direct);
+  if (transport_) levels_ = std::make_shared<const Levels>(*transport_, options.max_direct);
 }
 
 void World::set_phase(std::string_view phase) const {
@@ -82,7 +82,7 @@ void World::poison_on_error(FunctionRef<void()> body, std::string_view when) con
   } catch (const std::exception& e) {
     poison(when.empty() ? e.what() : fmt::format("{}: {}", when, e.what()));
     throw;
-  } catch (...) {  // an exception type of the caller
+  } catch (...) {  // any exception type that the caller throws
     poison("an exception");
     throw;
   }
@@ -96,8 +96,8 @@ void World::barrier() const { gather(""); }
 
 std::vector<std::string> World::gather(std::string_view own) const {
   if (size() == 1) return {std::string(own)};
-  // Gather up the tree. The list of a rank covers consecutive ranks starting with itself, so that
-  // concatenation keeps the texts in rank order.
+  // Gather the texts up the tree. The list of a rank covers consecutive ranks starting with the
+  // rank itself, so concatenation keeps the texts in rank order.
   std::string list;
   append_text(list, own);
   for (int bit = 1; bit < size(); bit *= 2) {

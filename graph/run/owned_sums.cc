@@ -119,8 +119,8 @@ class OwnedSums final : public SumReduceScatter {
     }
   }
 
-  void close(std::size_t most_open) {
-    exchange_->close(adder_of(layout(), runner_.workers), most_open, [&](std::size_t b) {
+  void close(std::size_t max_open) {
+    exchange_->close(adder_of(layout(), runner_.workers), max_open, [&](std::size_t b) {
       if (exchange_->mine(b)) stack_->add(buckets_[b].place, exchange_->begin_of(b), bytes_of(b));
       buckets_[b].bytes.reset();
     });

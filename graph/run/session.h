@@ -38,9 +38,9 @@ struct SessionOptions {
   /// If true, parameters and buffers that are missing from the store are initialised even if other
   /// variables were inserted (loaded) into the store. If false, a run throws a StateError that
   /// lists the missing variables with the closest names in the store, because a misnamed weight
-  /// would otherwise silently be replaced by random values. See VariableStore::start_anew() for
-  /// individual variables.
-  bool start_missing = false;
+  /// would otherwise silently be replaced by random values. See
+  /// VariableStore::allow_initialisation() for individual variables.
+  bool initialise_missing = false;
   /// Precision of matrix products in programs that do not set a precision.
   Precision precision = Precision::highest;
   /// Upper limit of the arena in bytes; 0 means no limit. The arena holds intermediate results;

@@ -115,7 +115,7 @@ struct Session::Impl {
   StoreAccess::Start start() {
     return {.seed = options.seed,
             .workers = &executor.workers(),
-            .missing = options.start_missing,
+            .missing = options.initialise_missing,
             .graph = &graph};
   }
 

@@ -116,9 +116,9 @@ std::map<std::string, Tensor, std::less<>> VariableStore::snapshot() const {
   return values;
 }
 
-void VariableStore::start_anew(const std::vector<std::string>& names) {
+void VariableStore::allow_initialisation(const std::vector<std::string>& names) {
   const std::unique_lock lock(mutex_);
-  anew_.insert(names.begin(), names.end());
+  initialisable_.insert(names.begin(), names.end());
 }
 
 void VariableStore::insert(std::string_view name, VariableKind kind, Tensor value) {
@@ -226,7 +226,7 @@ void StoreAccess::check_given(const std::vector<const Wanted*>& absent, const St
   std::vector<std::string> missing;
   for (const Wanted* wanted : absent) {
     const VariableInfo& info = wanted->info;
-    if (!is_given(info.kind) || store_.anew_.contains(info.name)) continue;
+    if (!is_given(info.kind) || store_.initialisable_.contains(info.name)) continue;
     missing.push_back(
         fmt::format("'{}' {}{}", info.name, info.type.str(), did_you_mean(info.name, others)));
   }
@@ -234,7 +234,7 @@ void StoreAccess::check_given(const std::vector<const Wanted*>& absent, const St
   throw StateError(fmt::format(
       "the store holds other variables, but lacks {} of the graph: {}; insert {} under the graph's "
       "name, or allow missing variables to start from their initialisers "
-      "(SessionOptions::start_missing, VariableStore::start_anew)",
+      "(SessionOptions::initialise_missing, VariableStore::allow_initialisation)",
       missing.size() == 1 ? "a parameter" : fmt::format("{} parameters", missing.size()),
       list_names(missing), missing.size() == 1 ? "it" : "them"));
 }

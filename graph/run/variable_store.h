@@ -76,8 +76,9 @@ class VariableStore {
   /// value has the wrong type (see set()), nothing changes. Throws StateError if the store is torn.
   void assign(std::vector<NewValue> values);
   /// Allows the named parameters (for example, those of a new head) to be initialised although
-  /// other variables were inserted. SessionOptions::start_missing allows this for all variables.
-  void start_anew(const std::vector<std::string>& names);
+  /// other variables were inserted. SessionOptions::initialise_missing allows this for all
+  /// variables.
+  void allow_initialisation(const std::vector<std::string>& names);
   /// Removes all variables of a kind. Caches are created again at their next use.
   void erase(VariableKind kind);
 
@@ -133,7 +134,7 @@ class VariableStore {
   std::vector<Entry> entries_;
   std::unordered_map<std::string, std::size_t> index_;
   PackedWeights packed_;
-  std::set<std::string, std::less<>> anew_;
+  std::set<std::string, std::less<>> initialisable_;
   bool torn_ = false;
   std::shared_ptr<PendingUpdates> pending_;  // null if no update is pending
   const void* writer_ = nullptr;             // the Session that may update variables

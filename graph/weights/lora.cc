@@ -111,7 +111,7 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
   for (const Variable& variable : target.variables()) {
     const std::string& name = variable.name();
     if (!source.has_variable(name)) {
-      result.store->start_anew({name});  // an adapter
+      result.store->allow_initialisation({name});  // an adapter
       continue;
     }
     if (variable.info().kind == VariableKind::parameter) target.set_trainable(variable, false);

@@ -35,7 +35,7 @@ std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::siz
 }
 
 std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::size_t> lengths,
-                                                        std::int64_t most_tokens) {
+                                                        std::int64_t max_tokens) {
   std::vector<std::vector<std::size_t>> batches;
   std::vector<std::size_t> order = by_length(lengths);
   std::reverse(order.begin(), order.end());  // the batch that needs the most memory comes first
@@ -45,7 +45,7 @@ std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::siz
     for (; end < order.size(); ++end) {
       const auto length = static_cast<std::int64_t>(lengths[order[end]]);
       const auto tokens = static_cast<std::int64_t>(end - begin + 1) * longest;
-      if (tokens > most_tokens) break;
+      if (tokens > max_tokens) break;
       if (longest - length > longest / kPaddingShare && tokens > kSmallBatch) break;
     }
     batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),

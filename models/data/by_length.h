@@ -18,12 +18,12 @@ std::vector<std::size_t> by_length(std::span<const std::size_t> lengths);
 /// length; the last batch contains the remaining examples.
 std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::size_t> lengths);
 
-/// Returns batches with at most `most_tokens` tokens including padding, starting with the longest
+/// Returns batches with at most `max_tokens` tokens including padding, starting with the longest
 /// examples. An example that exceeds the limit forms its own batch. To limit padding, examples are
 /// at most one sixteenth shorter than the longest example in their batch, except in batches that
 /// are too small to fully utilise the machine. Full batches of equal length have equal size, so
 /// that a session reuses its plan.
 std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::size_t> lengths,
-                                                        std::int64_t most_tokens);
+                                                        std::int64_t max_tokens);
 
 }  // namespace weft

@@ -89,11 +89,11 @@ std::unique_ptr<Decompressor> gzip_decompressor(std::string name) {
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-std::string gunzip(std::string_view bytes, std::string_view name, std::uint64_t most_bytes) {
-  std::string out = inflate_until(bytes, name, most_bytes);
-  if (out.size() > most_bytes) {
-    throw FormatError(fmt::format("{}: the gzip file has more than {} bytes when decompressed",
-                                  name, most_bytes));
+std::string gunzip(std::string_view bytes, std::string_view name, std::uint64_t max_bytes) {
+  std::string out = inflate_until(bytes, name, max_bytes);
+  if (out.size() > max_bytes) {
+    throw FormatError(
+        fmt::format("{}: the gzip file has more than {} bytes when decompressed", name, max_bytes));
   }
   return out;
 }

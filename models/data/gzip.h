@@ -19,9 +19,9 @@ std::unique_ptr<Decompressor> gzip_decompressor(std::string name);
 
 /// Returns the decompressed contents of a gzip file with one or more members. `name` is the source
 /// of the bytes in error messages. Throws FormatError if the file is damaged or truncated (with the
-/// byte offset in the compressed file), or if the contents exceed `most_bytes`.
+/// byte offset in the compressed file), or if the contents exceed `max_bytes`.
 std::string gunzip(std::string_view bytes, std::string_view name,
-                   std::uint64_t most_bytes = std::uint64_t{1} << 32);
+                   std::uint64_t max_bytes = std::uint64_t{1} << 32);
 
 /// Returns the first `bytes_wanted` bytes of the contents, or all bytes if there are fewer. Throws
 /// the same errors as gunzip(), but checks only the part that is read.

@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 
 /// For comparison, the SQuAD training set has 42 MB.
-constexpr JsonLimits kLimits{.most_bytes = std::size_t{1} << 30};
+constexpr JsonLimits kLimits{.max_bytes = std::size_t{1} << 30};
 
 /// Returns the value of a key. Throws FormatError if it is missing.
 const json& value_of(const json& object, const char* key, const std::string& place) {

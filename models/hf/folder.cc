@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // This limit is far larger than any config file.
-constexpr ReadOptions kJsonFile = {.most_bytes = std::uint64_t{64} << 20};
+constexpr ReadOptions kJsonFile = {.max_bytes = std::uint64_t{64} << 20};
 
 }  // namespace
 

@@ -70,9 +70,9 @@ std::chrono::milliseconds rank_silence_timeout() {
   return std::chrono::milliseconds(std::llround(1000 * seconds));
 }
 
-int most_direct_ranks() {
+int max_direct_ranks() {
   const char* const asked = std::getenv("WEFT_MOST_DIRECT");
-  if (asked == nullptr) return WorldOptions().most_direct;
+  if (asked == nullptr) return WorldOptions().max_direct;
   try {
     return static_cast<int>(
         parse_integer("WEFT_MOST_DIRECT in the environment", asked, {.low = 1, .high = 1 << 20}));
@@ -83,7 +83,7 @@ int most_direct_ranks() {
 
 World world_over(std::shared_ptr<Transport> transport) {
   return World(std::make_shared<TimedTransport>(std::move(transport)),
-               {.most_direct = most_direct_ranks()});
+               {.max_direct = max_direct_ranks()});
 }
 
 World connect_ranks() {
@@ -91,7 +91,7 @@ World connect_ranks() {
   const LaunchedRank launched = launched_rank();
   try {
 #ifdef WEFT_PROGRAM_MPI
-    most_direct_ranks();  // reports an invalid value before the ranks connect
+    max_direct_ranks();  // reports an invalid value before the ranks connect
     return world_over(connect_mpi({.silence = rank_silence_timeout()}));
 #else
     if (launched.ranks == 1) return World();

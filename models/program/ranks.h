@@ -19,13 +19,13 @@ namespace weft::program {
 std::chrono::milliseconds rank_silence_timeout();
 
 /// Returns the maximum number of ranks at which every rank exchanges data with every other rank
-/// directly (WorldOptions::most_direct). If there are more ranks, the ranks on each host form a
+/// directly (WorldOptions::max_direct). If there are more ranks, the ranks on each host form a
 /// group. The value of the environment variable WEFT_MOST_DIRECT is used, or 32 if the variable is
 /// not set. Throws UsageError if the value is not a valid number.
-int most_direct_ranks();
+int max_direct_ranks();
 
 /// Returns a World of the ranks that `transport` connects. The World measures how long ranks wait
-/// for each other (TimedTransport), and forms groups of ranks according to most_direct_ranks().
+/// for each other (TimedTransport), and forms groups of ranks according to max_direct_ranks().
 World world_over(std::shared_ptr<Transport> transport);
 
 /// Connects this process with the processes that the MPI launcher started together with it. Returns

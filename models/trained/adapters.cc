@@ -29,7 +29,7 @@ void add_adapters(TrainedModel& model, const LoraOptions& options,
   model.replace_programs(adapted.graph, adapted.programs);
   model.store = adapted.store;
   model.lora = options;
-  model.store->start_anew(fresh);
+  model.store->allow_initialisation(fresh);
   for (const Variable& variable : model.graph->variables()) {
     if (variable.info().kind == VariableKind::parameter &&
         std::find(fresh.begin(), fresh.end(), variable.name()) != fresh.end())

@@ -9,9 +9,9 @@
 namespace weft {
 namespace {
 
-constexpr int kOperands = TileProgram::kMaxInputs - 1;  // in addition to the product
+constexpr int kOperands = TileProgram::kMaxInputs - 1;  // excluding the product
 
-// Passes the graph's equality of dims to the shape rules of steps.
+// Passes the dim equalities known in the graph to the shape rules of the steps.
 class ContextFacts : public DimFacts {
  public:
   explicit ContextFacts(const InferContext& context) : context_(context) {}
@@ -48,10 +48,10 @@ std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueTy
   const auto equal = [&](const Dim& a, const Dim& b) { return context.equal(a, b); };
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     if (whole[i] || epilogue_operand(inputs[i]->shape, product.shape, equal)) continue;
-    throw ShapeError(fmt::format(
-        "%{} must have the product's shape {}, one element per column, or a single element, but "
-        "its shape is {}",
-        i, product.shape.str(), inputs[i]->shape.str()));
+    throw ShapeError(
+        fmt::format("%{} must have the product's shape {}, one element per column, or a single "
+                    "element, but has shape {}",
+                    i, product.shape.str(), inputs[i]->shape.str()));
   }
   std::vector<ValueType> results = {product};
   for (const int v : program.results) {

@@ -1,4 +1,4 @@
-// Elementwise epilogues on the tiles of a matrix product, shared by matmul_fused and
+// Elementwise epilogues that run on the tiles of a matrix product. Shared by matmul_fused and
 // quantized_matmul_fused.
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace WEFT_API weft {
 
-/// How an operand of the epilogue broadcasts to the product.
+/// Specifies how an operand of the epilogue is broadcast to the product.
 enum class EpilogueOperand : std::uint8_t {
-  dense,   // same shape as the product
-  row,     // one element per column: a bias
+  dense,   // the same shape as the product
+  row,     // one element per column, for example a bias
   scalar,  // one element
 };
 
-/// Returns how an operand of shape `operand` broadcasts to a product of shape `product`, or nothing
-/// for any other broadcast, which epilogues do not support. `equal` compares dims.
+/// Returns how an operand of shape `operand` is broadcast to a product of shape `product`, or
+/// nullopt if epilogues do not support the broadcast. `equal` compares dims.
 template <class Equal>
 std::optional<EpilogueOperand> epilogue_operand(const Shape& operand, const Shape& product,
                                                 const Equal& equal) {
@@ -39,33 +39,34 @@ std::optional<EpilogueOperand> epilogue_operand(const Shape& operand, const Shap
   return row ? std::optional(EpilogueOperand::row) : std::nullopt;
 }
 
-/// Returns the inputs of a record for its epilogue, "in1" and so on, all optional.
+/// Returns the input specs that a record needs for its epilogue: "in1" and so on, all optional.
 std::vector<InputSpec> epilogue_inputs();
-/// Returns the outputs of a record: the product and the results of the epilogue.
+/// Returns the output names of a record: the product and the results of the epilogue.
 std::vector<std::string> epilogue_outputs();
 
 /// Returns the types of the outputs: the product and the results of the attribute `program`. In the
-/// program, %0 is the product, and %1 and so on are the inputs starting with `first`.
+/// program, %0 denotes the product, and %1 and so on denote the inputs starting with `first`.
 std::vector<ValueType> infer_epilogue(const InferContext& context, const ValueType& product,
                                       int first);
 
-/// The epilogue of one product, which is output 0 of a request. Its operands are the inputs
-/// starting with `first`.
+/// The epilogue of one product, which is output 0 of a request. The operands of the epilogue are
+/// the inputs starting with `first`.
 class Epilogue {
  public:
   Epilogue(const KernelRequest& request, std::size_t first);
 
-  /// Returns the memory in which the product is accumulated: an output of its dtype, or else the
-  /// beginning of the shared scratch, for which shared_scratch() then returns the size.
+  /// Returns the memory in which the product is accumulated. This is an output with the dtype of
+  /// the product if there is one. Otherwise, it is the beginning of the shared scratch, and
+  /// shared_scratch() returns the required size.
   void* product(const KernelRun& run) const {
     return product_in_ < 0 ? run.shared_scratch : run.outputs[product_in_];
   }
   std::size_t shared_scratch() const { return product_in_ < 0 ? product_bytes_ : 0; }
-  /// Bytes that are used at the beginning of the slot scratch.
+  /// Returns the number of bytes that are used at the beginning of the slot scratch.
   std::size_t slot_scratch() const { return interpreter_->scratch_bytes(); }
 
-  /// Runs the steps on a tile. `row` is the first row of the tile in the whole result, with the
-  /// products of the batch below each other.
+  /// Runs the steps on a tile. `row` is the first row of the tile in the whole result, in which the
+  /// products of the batch are stacked vertically.
   void run(const KernelRun& run, const OutputTile& tile, std::int64_t row) const;
 
  private:
@@ -85,7 +86,7 @@ class Epilogue {
 
 /// Returns the FLOPs of the epilogue.
 double epilogue_flops(const KernelRequest& request);
-/// Returns the bytes of all operands and results.
+/// Returns the total number of bytes of all operands and results.
 double operand_bytes(const KernelRequest& request);
 
 }  // namespace weft

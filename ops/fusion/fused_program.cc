@@ -12,15 +12,15 @@ namespace {
 
 using elementwise::at;
 
-// If the rows of a broadcast are shorter than this, running the interpreter per row would be
-// inefficient: such inputs are first expanded to whole tiles.
+// If the rows of a broadcast are shorter than this, running the interpreter separately for each row
+// would be inefficient. Broadcast inputs are then first expanded to whole tiles.
 constexpr std::int64_t kShortRow = 256;
-// Results at least this large are written with non-temporal stores (past the caches), unless they
-// overwrite an input.
+// Results of at least this size are written with non-temporal stores, which bypass the caches,
+// unless they overwrite an input.
 constexpr std::size_t kNontemporalBytes = std::size_t{32} << 20;
-// Inputs of at least kPrefetchBytes in total come from memory and are prefetched kPrefetchTiles
-// tiles ahead, because nothing else keeps the memory busy while the steps of a tile run. (Without
-// prefetching, a chain of ten ops takes a fifth longer.)
+// Inputs with a total size of at least kPrefetchBytes are read from memory and are prefetched
+// kPrefetchTiles tiles ahead, because memory would otherwise be idle while the steps of a tile run.
+// (Without prefetching, a chain of ten ops takes 20% longer.)
 constexpr std::int64_t kPrefetchTiles = 2;
 constexpr std::size_t kPrefetchBytes = std::size_t{1} << 20;
 
@@ -96,8 +96,8 @@ double FusedProgram::ns_per_element() const {
   return interpreter_->ns_per_element() + 0.05 * static_cast<double>(bytes);
 }
 
-/// Makes rows as long as whole tiles: inputs that are neither dense nor scalars are marked to be
-/// expanded into scratch.
+/// Extends rows to whole tiles. Inputs that are neither dense nor scalars are marked for expansion
+/// into scratch.
 void FusedProgram::spread(const Sizes& sizes, const std::vector<Sizes>& broadcast) {
   std::vector<Sizes> direct;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -162,7 +162,7 @@ void FusedProgram::run(const KernelRun& run, std::int64_t begin, std::int64_t en
       } else {
         in[i] = at(run.inputs[i], row[i] + in_row * plan_.step(i), input.element_size);
       }
-      // Dense inputs continue after this tile, independent of rows.
+      // Dense inputs continue after this tile regardless of row boundaries.
       const std::int64_t next = position + n + kPrefetchTiles * most;
       if (prefetch_ && input.prefetch && next < numel_) {
         prefetch.add(at(run.inputs[i], next, input.element_size),

@@ -32,7 +32,7 @@ class ChainBuilder {
   }
 
  private:
-  // The contents of one of the registers A and B, which supplement the accumulator.
+  // The contents of register A or B. Both registers supplement the accumulator.
   struct Register {
     int value = kNothing;
     std::size_t last_use = 0;
@@ -73,7 +73,8 @@ class ChainBuilder {
   void add(const ChainableStep& step) {
     const bool binary = step.operand_count == 2;
     const auto is_scalar = [&](std::size_t k) { return (step.scalars >> k & 1) != 0; };
-    // The operand that is in the accumulator, or else must be loaded into it. It is not a scalar.
+    // The operand that is in the accumulator or must be loaded into it. This operand is not a
+    // scalar.
     std::size_t held = 0;
     if (binary && step.operands[0] != accumulator_ &&
         (step.operands[1] == accumulator_ || is_scalar(0))) {
@@ -107,7 +108,8 @@ class ChainBuilder {
   Chain chain_;
   int accumulator_ = kNothing;
   std::array<Register, 2> registers_;
-  std::vector<std::pair<int, std::uint32_t>> results_;  // stored so far: value, result bit
+  // The results stored so far, as pairs of value and result bit.
+  std::vector<std::pair<int, std::uint32_t>> results_;
 };
 
 }  // namespace

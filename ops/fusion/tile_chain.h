@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// A step that a chain can execute.
+/// A step that can be executed as part of a chain.
 struct ChainableStep {
   kernels::ChainOp op = kernels::ChainOp::load;
   std::array<double, 2> reals = {};
@@ -19,7 +19,8 @@ struct ChainableStep {
   std::uint32_t scalars = 0;                  // bit i: operand i is one element for the whole row
   int value = 0;                              // number of the value that the step computes
   std::uint8_t destination = 0;               // index of the pointer to its destination
-  /// Index of the last step that reads the value; at most the index of this step if none does.
+  /// Index of the last step that reads the value. If no step reads it, at most the index of this
+  /// step.
   std::size_t last_use = 0;
   /// True if the chain must store the value because it is read after the chain.
   bool stored = false;
@@ -28,11 +29,11 @@ struct ChainableStep {
 
 struct Chain {
   std::vector<kernels::ChainStep> steps;
-  std::uint32_t read_back = 0;  // bits of results that the chain reads from memory again
+  std::uint32_t read_back = 0;  // bits of the results that the chain reads back from memory
 };
 
-/// Builds a chain of the steps, in order. A value that is read after the next step stays in a
-/// vector register if one is free; otherwise it is stored and loaded again.
+/// Builds a chain from the steps, in order. A value that is still needed after the next step stays
+/// in a vector register if one is free. Otherwise, the value is stored and loaded again.
 Chain make_chain(const std::vector<ChainableStep>& steps);
 
 }  // namespace weft

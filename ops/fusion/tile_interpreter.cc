@@ -8,12 +8,12 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kLine = 64;  // bytes of a cache line, and of the largest vectors
+constexpr std::size_t kLine = 64;  // size in bytes of a cache line and of the largest vectors
 
-/// Spreads prefetches evenly over the steps of a row, so that they never fill the queue of misses.
+/// Distributes prefetches evenly over the steps of a row, so that they never fill the miss queue.
 class Prefetcher {
  public:
-  /// There is nothing to prefetch if `prefetch` is null; next() must not be called then.
+  /// If `prefetch` is null, there is nothing to prefetch, and next() must not be called.
   Prefetcher(const TileInterpreter::Prefetch* prefetch, std::size_t steps) : prefetch_(prefetch) {
     if (prefetch == nullptr) return;
     std::size_t lines = 0;
@@ -59,8 +59,8 @@ void TileInterpreter::run(const Row& row, std::byte* scratch, const Prefetch* pr
   for (std::size_t t = 0; t < s.temporaries; ++t, scratch += TileSchedule::kTemporaryBytes) {
     pointers[s.temporary(t)] = scratch;
   }
-  // Chains write non-temporal results directly if possible. The others are computed in a temporary,
-  // like deferred results, and copied.
+  // If possible, chains write non-temporal results directly. Other non-temporal results are
+  // computed in a temporary and copied, like deferred results.
   std::uint32_t by_chain = row.nontemporal & s.nontemporal & ~row.deferred;
   for (std::size_t r = 0; r < s.results; ++r) {
     if (reinterpret_cast<std::uintptr_t>(row.out[r]) % kLine != 0) by_chain &= ~(1u << r);
@@ -69,8 +69,8 @@ void TileInterpreter::run(const Row& row, std::byte* scratch, const Prefetch* pr
   for (std::size_t r = 0; r < s.results; ++r) {
     pointers[s.result(r)] = (copied >> r & 1) != 0 ? pointers[s.deferred[r]] : row.out[r];
   }
-  // The lines to prefetch are distributed over the instructions; if there is a chain, the first one
-  // prefetches all of them.
+  // The lines to prefetch are distributed over the instructions. If there is a chain, the first
+  // chain prefetches all of the lines.
   if (prefetch != nullptr && prefetch->rows == 0) prefetch = nullptr;
   Prefetcher prefetcher(prefetch, s.instructions.size());
   for (const TileSchedule::Segment& segment : s.segments) {

@@ -1,11 +1,11 @@
 // Runs a tile program on one row of elements at a time.
 //
-// Consecutive exact float steps run as a chain (ops/kernels/chain.h): values between them stay in
-// vector registers. Between other steps, a row of at most `tile()` elements stays in the L1 cache.
-// The constructor resolves everything in advance (functions for the current CPU, operand
-// positions). The kernel of the `fused` op runs the interpreter over tensors. A matrix product runs
-// it on the rows of a finished block (run_block), which is one of the inputs; a result may
-// overwrite it. The bits are the same as those of the separate ops.
+// Consecutive exact float steps run as a chain (ops/kernels/chain.h), in which intermediate values
+// stay in vector registers. Between other steps, a row of at most `tile()` elements stays in the L1
+// cache. The constructor resolves the functions for the current CPU and the operand positions in
+// advance. The kernel of the `fused` op runs the interpreter over tensors. A matrix product runs
+// the interpreter on the rows of a finished block (run_block). The block is one of the inputs, and
+// a result may overwrite it. The results have the same bits as the results of the separate ops.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ namespace weft {
 
 class TileInterpreter {
  public:
-  /// See make_tile_schedule.
+  /// For the parameters, see make_tile_schedule().
   TileInterpreter(const TileProgram& program, const std::vector<DType>& dtypes,
                   std::uint32_t scalars, const std::vector<char>& needed)
       : schedule_(make_tile_schedule(program, dtypes, scalars, needed)) {}
 
-  /// Memory of later rows, to be prefetched into the L2 cache while a row is computed.
+  /// The memory of later rows, which is prefetched into the L2 cache while a row is computed.
   struct Prefetch {
     std::array<kernels::PrefetchRow, TileProgram::kMaxInputs> row;
     std::size_t rows = 0;
@@ -34,40 +34,41 @@ class TileInterpreter {
     }
   };
 
-  /// The maximum number of elements of a row; a multiple of 64.
+  /// Returns the maximum number of elements in a row, which is a multiple of 64.
   std::int64_t tile() const { return schedule_.tile; }
-  /// Scratch bytes per worker, 64-byte aligned, not initialised.
+  /// Returns the number of bytes of scratch per worker. The scratch must be 64-byte aligned and
+  /// need not be initialised.
   std::size_t scratch_bytes() const;
-  /// Returns a mask: bit r is set if the store of result r must be deferred to the end of the row,
-  /// because the result shares memory with an input that a later step reads.
+  /// Returns a mask in which bit r is set if the store of result r must be deferred to the end of
+  /// the row because the result shares memory with an input that a later step reads.
   std::uint32_t deferred_stores(const void* const* in, void* const* out) const;
 
   /// One row of 1 <= n <= tile() elements.
   struct Row {
-    /// in[i] points to input i at the first element of the row (or to its single element, or to the
-    /// whole key).
+    /// in[i] points to the first element of the row in input i, to its single element, or to the
+    /// whole key.
     const void* const* in = nullptr;
-    /// out[r] points to result r (any pointer if the result is not needed). A result may share the
-    /// memory of a non-scalar input with elements of the same size, if `deferred` is set to
-    /// deferred_stores().
+    /// out[r] points to result r; it may be any pointer if the result is not needed. A result may
+    /// share memory with a non-scalar input whose elements have the same size if `deferred` is set
+    /// to deferred_stores().
     void* const* out = nullptr;
     std::int64_t n = 0;
-    /// The index of the first element in the whole result.
+    /// The index of the row's first element in the whole result.
     std::int64_t position = 0;
     /// Bits of the results that are copied to their destination after the last step.
     std::uint32_t deferred = 0;
-    /// Bits of the results that are written with non-temporal stores (past the caches): call
-    /// kernels::stream_fence() after the last row.
+    /// Bits of the results that are written with non-temporal stores, which bypass the caches. The
+    /// caller must call kernels::stream_fence() after the last row.
     std::uint32_t nontemporal = 0;
   };
   void run(const Row& row, std::byte* scratch, const Prefetch* prefetch = nullptr) const;
 
-  /// A block of `rows` rows of any number of `columns` elements. Row r of input i begins at in[i] +
-  /// r * in_stride[i] bytes and row r of result k at out[k] + r * out_stride[k] bytes; it is at
-  /// position + r * position_stride of the whole result.
+  /// A block of `rows` rows with any number of columns. Row r of input i begins at in[i] + r *
+  /// in_stride[i] bytes, and row r of result k at out[k] + r * out_stride[k] bytes. The index of
+  /// the first element of row r in the whole result is position + r * position_stride.
   struct Block {
     const void* const* in;
-    const std::ptrdiff_t* in_stride;  // bytes; 0 repeats a row
+    const std::ptrdiff_t* in_stride;  // in bytes; 0 repeats a row
     void* const* out;
     const std::ptrdiff_t* out_stride;
     std::int64_t rows, columns;

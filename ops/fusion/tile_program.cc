@@ -27,7 +27,7 @@ std::string attribute_text(const Attribute& value) {
   return std::string(dtype_name(std::get<DType>(value)));
 }
 
-// The maximum number of operands of an instruction (TileSchedule::Instruction).
+// The maximum number of operands in an instruction (TileSchedule::Instruction).
 constexpr std::size_t kMaxOperands = 3;
 
 bool is_plain(const Attribute& value) {
@@ -89,7 +89,7 @@ class Parser {
     expect("%");
     int value = -1;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc() || value < 0 || value > 1000) fail("expected the number of a value");
+    if (error != std::errc() || value < 0 || value > 1000) fail("expected a value number");
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return value;
   }
@@ -107,7 +107,7 @@ class Parser {
       do {
         if (rest_.starts_with('%')) {
           step.operands.push_back(parse_value());
-          if (step.operands.back() >= value) fail("an operand comes after its user");
+          if (step.operands.back() >= value) fail("an operand is defined after its use");
         } else {
           parse_attribute(*step.op, given);
         }
@@ -115,7 +115,7 @@ class Parser {
       expect(")");
     }
     if (step.operands.size() != step.op->inputs.size()) {
-      fail(fmt::format("{} takes {} operands, not {}", name, step.op->inputs.size(),
+      fail(fmt::format("{} requires {} operands, not {}", name, step.op->inputs.size(),
                        step.operands.size()));
     }
     try {

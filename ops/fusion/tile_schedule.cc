@@ -13,7 +13,7 @@ bool overwrites(const OpRecord& op, std::size_t operand) {
          op.inplace.end();
 }
 
-// Compiles the steps in order. Reuses a temporary after the last use of its value.
+// Compiles the steps in order. A temporary is reused after the last use of its value.
 class ScheduleBuilder {
  public:
   ScheduleBuilder(const TileProgram& program, const std::vector<DType>& dtypes,
@@ -59,9 +59,9 @@ class ScheduleBuilder {
   }
 
  private:
-  // The properties of an instruction that are needed to build chains.
+  // The properties of an instruction that are required for building chains.
   struct Draft {
-    int step;  // its index in the program
+    int step;  // index of the step in the program
     DType dtype;
     bool chainable;
     ChainableStep chain_step = {};
@@ -110,8 +110,8 @@ class ScheduleBuilder {
     drafts_.push_back(draft(s, instruction));
   }
 
-  // Returns the pointer to which the value of a step is written: a result of the program or a
-  // temporary. Frees the temporaries whose last reader is this step.
+  // Returns the index of the pointer to which the value of a step is written: a result of the
+  // program or a temporary. Frees the temporaries that are last read by this step.
   std::uint8_t destination(std::size_t s) {
     const TileStep& step = program_.steps[s];
     const std::size_t value = value_of(s);
@@ -166,9 +166,9 @@ class ScheduleBuilder {
     return result;
   }
 
-  // Makes the longest possible chains of steps of one dtype. All temporaries in a chain hold
-  // elements of that dtype, so the results do not depend on whether the chain runs block by block
-  // or row by row.
+  // Creates the longest possible chains of steps with the same dtype. All temporaries in a chain
+  // hold elements of this dtype, so the results do not depend on whether the chain runs block by
+  // block or row by row.
   void make_segments() {
     for (std::size_t begin = 0, end; begin < drafts_.size(); begin = end) {
       const Draft& first = drafts_[begin];
@@ -229,14 +229,14 @@ class ScheduleBuilder {
   const std::vector<DType>& dtypes_;
   const std::uint32_t scalars_;
   TileSchedule schedule_;
-  // Indexed by value.
-  std::vector<int> last_use_;   // last step that reads the value, or -1
-  std::vector<int> result_of_;  // number of the result that the value is, or -1
+  // The following vectors are indexed by value.
+  std::vector<int> last_use_;   // the last step that reads the value, or -1
+  std::vector<int> result_of_;  // the result number if the value is a result, or -1
   std::vector<char> live_;      // true if a needed result depends on the value
   std::vector<std::uint8_t> pointer_;
 
   std::vector<Draft> drafts_;       // indexed by instruction
-  std::vector<std::uint8_t> free_;  // temporaries
+  std::vector<std::uint8_t> free_;  // free temporaries
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A tile program compiled for the current CPU: instructions over a table of pointers.
+// A tile program compiled for the current CPU into instructions that use a table of pointers.
 #pragma once
 
 #include <array>
@@ -11,19 +11,20 @@
 
 namespace weft {
 
-/// The instructions that the interpreter runs for every tile (one row of elements).
+/// The instructions that the interpreter runs for every tile. A tile is one row of elements.
 ///
-/// Instructions name their operands and results by index into a table of pointers that the
-/// interpreter fills for each tile: the inputs of the program, then its results, then temporaries
-/// (rows in the worker's scratch).
+/// Instructions refer to operands and results by their index in a table of pointers, which the
+/// interpreter fills for each tile. The table contains the inputs of the program, then its results,
+/// then temporaries (rows in the worker's scratch).
 struct TileSchedule {
   static constexpr std::size_t kMaxPointers = TileProgram::kMaxInputs + TileProgram::kMaxResults +
                                               TileProgram::kMaxSteps + TileProgram::kMaxResults;
   static constexpr std::uint8_t kNoPointer = 255;
-  /// Bytes of one row of any dtype, so that several rows stay in the L1 cache.
+  /// The number of bytes of a row of any dtype. It is small enough for several rows to stay in the
+  /// L1 cache.
   static constexpr std::size_t kRowBytes = 4096;
-  /// Bytes from one temporary to the next. If a row began 4096 bytes after another, loads would
-  /// wait for stores to the same offset (4K aliasing).
+  /// The distance between temporaries in bytes. If a row began exactly 4096 bytes after another
+  /// row, loads would wait for stores to the same offset (4K aliasing).
   static constexpr std::size_t kTemporaryBytes = kRowBytes + 192;
 
   struct Instruction {
@@ -32,32 +33,33 @@ struct TileSchedule {
     std::uint8_t operand_count = 0;
     std::uint8_t destination = 0;
   };
-  /// Consecutive instructions. If `chain` is empty, they run one by one. Otherwise the chain
-  /// computes whole blocks of the row, and the instructions compute the elements after the last
-  /// block.
+  /// Consecutive instructions. If `chain` is empty, the instructions run individually. Otherwise,
+  /// the chain computes whole blocks of the row, and the instructions compute the elements after
+  /// the last block.
   struct Segment {
-    std::size_t begin = 0, end = 0;  // instructions
+    std::size_t begin = 0, end = 0;  // range of instructions
     std::vector<kernels::ChainStep> chain = {};
     DType dtype = DType::f32;
-    std::int64_t block = 0;  // elements
+    std::int64_t block = 0;  // number of elements
   };
-  /// An instruction reads the input after (or while) the result is written. If the two share
-  /// memory, the store of the result must be deferred to the end of the row.
+  /// A hazard between an input and a result: an instruction reads the input after or while the
+  /// result is written. If both share memory, the store of the result must be deferred to the end
+  /// of the row.
   struct Hazard {
     std::uint8_t result, input;
   };
 
   std::size_t inputs = 0, results = 0, temporaries = 0;
-  std::int64_t tile = 0;  // maximum number of elements of a row; a multiple of 64
+  std::int64_t tile = 0;  // maximum number of elements in a row; a multiple of 64
   std::vector<Instruction> instructions;
   std::vector<Segment> segments;
   std::vector<Hazard> hazards;
-  std::vector<std::uint8_t> input_size;   // bytes of an element; 0 if the input is a scalar
-  std::vector<std::uint8_t> result_size;  // bytes of an element; 0 if it is not needed
-  /// For every result, the temporary that holds it if its store is deferred.
+  std::vector<std::uint8_t> input_size;   // bytes per element; 0 if the input is a scalar
+  std::vector<std::uint8_t> result_size;  // bytes per element; 0 if the result is not needed
+  /// For every result, the temporary that holds the result if its store is deferred.
   std::vector<std::uint8_t> deferred;
-  /// Bits of the results that a chain writes and no instruction reads back: chains can write them
-  /// with non-temporal stores.
+  /// Bits of the results that a chain writes and no instruction reads back. Chains can write these
+  /// results with non-temporal stores.
   std::uint32_t nontemporal = 0;
   double ns_per_element = 0;
 
@@ -68,9 +70,9 @@ struct TileSchedule {
   }
 };
 
-/// Compiles a program. `dtypes` are those of all values of the program (see infer_values). Bit i of
-/// `scalars` is set if input i is a single element for the whole row. `needed[r]` is true if result
-/// r has a reader.
+/// Compiles a program. `dtypes` contains the dtypes of all values in the program (see
+/// infer_values). Bit i of `scalars` is set if input i is a single element for the whole row.
+/// `needed[r]` is true if result r has a reader.
 TileSchedule make_tile_schedule(const TileProgram& program, const std::vector<DType>& dtypes,
                                 std::uint32_t scalars, const std::vector<char>& needed);
 

@@ -1,4 +1,4 @@
-// Batches of matrix products: their sizes, and the memory layout of operands and results.
+// Batches of matrix products: the sizes and the memory layouts of operands and results.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace weft {
 
-/// The offsets of the matrices of a batch, in elements. Each offset is computed on demand, so that
-/// no table grows with the batch.
+/// The offsets of the matrices in a batch, in elements. Offsets are computed on demand, so memory
+/// use does not grow with the batch.
 class BatchOffsets {
  public:
-  /// Offset 0 for all items.
+  /// Offset 0 for all items of the batch.
   BatchOffsets() = default;
-  /// Offsets of matrices in a dense tensor of `sizes` (the last two axes are the matrix) whose
-  /// batch axes broadcast to `batch`.
+  /// Offsets of matrices in a dense tensor with `sizes`. The last two axes are the matrix axes; the
+  /// other axes are broadcast to `batch`.
   BatchOffsets(const Sizes& sizes, const Sizes& batch);
   std::int64_t operator[](std::int64_t item) const {
     if (axes_.size() == 1) return item * axes_[0].stride;
@@ -41,8 +41,8 @@ class BatchOffsets {
   std::vector<Axis> axes_;  // innermost first; contiguous neighbours are merged
 };
 
-/// One operand of a batch: element (i, j) of item p is element
-/// offsets[p] + i * row_stride + j * column_stride.
+/// An operand of a batch. Element (i, j) of item p is at element offsets[p] + i * row_stride + j *
+/// column_stride.
 struct GemmOperand {
   DType dtype = DType::f32;
   std::int64_t row_stride = 0;
@@ -50,39 +50,39 @@ struct GemmOperand {
   BatchOffsets offsets = {};
 };
 
-/// `count` products C = A B, or C += A B if `accumulate`, of m x k and k x n matrices. C is f32 or
-/// f64; A and B each have the dtype of C, bf16 or f16. C has column_stride 1 and overlaps neither A
-/// nor B, nor the C of another item. Any size may be 0; an empty sum is 0.
+/// A batch of `count` products C = A B, or C += A B if `accumulate`, of m x k and k x n matrices. C
+/// is f32 or f64. A and B are bf16 or f16 or have the dtype of C. C has column_stride 1 and
+/// overlaps neither A nor B nor the result of another item. Any size may be 0; an empty sum is 0.
 struct GemmBatch {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t count = 1;
   GemmOperand a, b, c;
   bool accumulate = false;
   Precision precision = Precision::highest;
-  /// The kernel input that contains B, if that input is constant (OperandSpec::constant) and B
-  /// begins at its first element.
+  /// The index of the kernel input that contains B, if this input is constant
+  /// (OperandSpec::constant) and B begins at its first element.
   std::optional<std::size_t> constant_b = {};
 };
 
-/// The addresses of the operands during a run, in the kernel's inputs and outputs or in its shared
-/// scratch.
+/// The addresses of the operands during a run. They are in the kernel's inputs or outputs or in its
+/// shared scratch.
 struct GemmPointers {
   const void* a = nullptr;
   const void* b = nullptr;
   void* c = nullptr;
 };
 
-/// A tile of C with its final values, while it is still in cache.
+/// A tile of C that contains final values and is still in cache.
 struct OutputTile {
-  std::int64_t item = 0;             // of the batch
-  std::int64_t row = 0, column = 0;  // of its first element in C
+  std::int64_t item = 0;             // index of the batch item
+  std::int64_t row = 0, column = 0;  // position of the first element in C
   std::int64_t rows = 0, columns = 0;
-  void* c = nullptr;  // its first element
+  void* c = nullptr;  // address of the first element
   std::int64_t c_stride = 0;
 };
 
-/// Called once for every tile of C after its last accumulation, on the worker that computed it. The
-/// tiles cover C and are processed in any order.
+/// A function that is called once for every tile of C after the last accumulation, on the worker
+/// that computed the tile. The tiles cover C and are processed in any order.
 using TileEpilogue = std::function<void(const KernelRun&, const OutputTile&)>;
 
 }  // namespace weft

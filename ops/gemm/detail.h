@@ -1,4 +1,4 @@
-// Shared by the files of ops/gemm/; not for use elsewhere.
+// Implementation details shared by the files in ops/gemm/; not for use elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace weft::gemm_detail {
 using kernels::GemmEngine;
 using kernels::MatrixSource;
 
-// The minimum work of a chunk that packs or sums, and the approximate speed of one core at it, for
-// Phase::cost_ns.
+// The minimum amount of work in a chunk that packs or sums, and the approximate speed of one core
+// for such work, used for Phase::cost_ns.
 constexpr std::int64_t kCopiedElementsPerChunk = 1 << 16;
 constexpr double kCopiedElementsPerNs = 4;
 
@@ -26,7 +26,7 @@ inline std::size_t times(std::int64_t count, std::size_t bytes) {
   return static_cast<std::size_t>(count) * bytes;
 }
 
-// A part of the rows, columns or depth.
+// A range of the rows, columns or depth.
 struct Range {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
@@ -36,7 +36,7 @@ inline Range piece(const Range& whole, std::int64_t size, std::int64_t index) {
   return {begin, std::min(begin + size, whole.end)};
 }
 
-// State shared by all phases of one batch.
+// State that is shared by all phases of a batch.
 struct GemmJob {
   GemmBatch batch;
   std::function<GemmPointers(const KernelRun&)> pointers;
@@ -46,7 +46,7 @@ struct GemmJob {
   // Offsets into the kernel's scratch, in bytes. shared_b is relative to shared_begin; slot_a and
   // slot_b are relative to slot_begin.
   std::size_t shared_begin = 0, slot_begin = 0;
-  std::size_t shared_b = 0;            // packed B in shared scratch, after packed A
+  std::size_t shared_b = 0;            // packed B in the shared scratch, after packed A
   std::size_t slot_a = 0, slot_b = 0;  // after the engine's own scratch
 
   MatrixSource source(const GemmOperand& operand, const void* data, std::int64_t item) const {
@@ -63,8 +63,8 @@ struct GemmJob {
   std::int64_t column_panels(std::int64_t columns) const {
     return divide_up(columns, engine->column_panel);
   }
-  // Return the offset of a panel among the packed panels of a range. Depth blocks are stored one
-  // after the other, each with all its panels.
+  // Return the offset of a panel within the packed panels of a range. Depth blocks are stored one
+  // after another, each with all of its panels.
   std::size_t a_panel(std::int64_t panels, std::int64_t block, std::int64_t panel,
                       std::int64_t depth) const {
     return times(block * panels, engine->a_panel_bytes(engine->depth_block)) +
@@ -89,13 +89,13 @@ struct GemmJob {
 };
 using JobRef = std::shared_ptr<const GemmJob>;
 
-/// Appends the phase that adds the partial sums of a split-K product, which are in shared scratch,
-/// in a fixed order and runs the epilogue.
+/// Appends the phase that adds the partial sums of a split-K product in a fixed order and runs the
+/// epilogue. The partial sums are in the shared scratch.
 void add_split_k_sum(Kernel& kernel, const JobRef& job, std::int64_t item);
 
 /// If the job is a skinny product (few rows or columns), appends its phases, which read the large
-/// operand unpacked, and returns true; otherwise returns false. `reserve(shared, slot)` reserves
-/// scratch, in bytes.
+/// operand without packing it, and returns true. Otherwise, returns false. `reserve(shared, slot)`
+/// reserves scratch; both sizes are in bytes.
 bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
                      const std::function<void(std::size_t, std::size_t)>& reserve);
 

@@ -9,7 +9,7 @@ Shape batch_axes(const Shape& shape) {
   return Shape(std::vector<Dim>(shape.begin(), shape.end() - 2));
 }
 
-// Returns f32 or f64, whichever dtype the operands have; f32 if both have 16 bits.
+// Returns f64 if an operand is f64, otherwise f32.
 DType result_dtype(const InferContext& c) {
   const auto is_narrow = [](DType t) { return t == DType::bf16 || t == DType::f16; };
   for (const int i : {0, 1}) {
@@ -63,7 +63,7 @@ GemmBatch matmul_batch(const KernelRequest& request, const OperandSpec& c) {
   const Sizes batch_b(b.begin(), b.end() - 2);
   const std::int64_t count = num_elements(batch_c);
   if (!ta && num_elements(batch_b) == 1) {
-    // All matrices a are multiplied by one matrix b: compute a single tall product.
+    // All matrices a are multiplied by the same matrix b, so compute a single tall product.
     batch.m *= count;
   } else if (count != 1) {
     batch.count = count;

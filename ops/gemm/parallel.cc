@@ -16,14 +16,15 @@ namespace weft {
 namespace gemm_detail {
 namespace {
 
-// Approximate speed of one core, for Phase::cost_ns.
+// Approximate speed of one core, used for Phase::cost_ns.
 constexpr double kMultiplyAddsPerNs = 40;
-// The minimum work of a chunk of tiles, about 10 us.
+// The minimum amount of work in a chunk of tiles, which is about 10 us.
 constexpr double kMultiplyAddsPerChunk = 5e5;
-// A product with at least this many multiply-adds feeds all workers by itself.
+// A single product with at least this many multiply-adds keeps all workers busy.
 constexpr double kLargeGemm = 1.3e8;
-// Phases are stored in a list. A job with more stages than this (operands of some 100 GiB) has a
-// single phase, in which tiles pack their own operands.
+// The maximum number of stages, because phases are stored in a list. A job with more stages
+// (operands of more than about 100 GiB) consists of a single phase, in which tiles pack their own
+// operands.
 constexpr double kMaxStages = 1 << 13;
 
 double multiply_adds(const Range& rows, const Range& columns, const Range& depth) {
@@ -31,19 +32,19 @@ double multiply_adds(const Range& rows, const Range& columns, const Range& depth
          static_cast<double>(depth.size());
 }
 
-// The ranges that one packing phase and the tiles after it work on.
+// The ranges that are processed by a packing phase and the tiles after it.
 struct Stage {
   Range rows, columns, depth;
 };
 
-// One tile of C and the part of the depth that it sums.
+// A tile of C, and the part of the depth over which it is summed.
 struct Tile {
   std::int64_t item = 0;
   Range rows, columns, depth;
 };
 
-// The destination of the sums of a tile: its first element, the row stride in elements, and whether
-// to add to the old values.
+// The destination of the sums of a tile: the first element, the row stride in elements, and whether
+// to add to the existing values.
 struct TileSums {
   std::byte* data = nullptr;
   std::int64_t stride = 0;
@@ -55,7 +56,7 @@ struct TileSums {
 void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int64_t item,
                  bool pack_a, bool pack_b) {
   const GemmEngine& e = *job->engine;
-  // A chunk packs a few neighbouring panels over the whole depth of the range.
+  // Each chunk packs a few neighbouring panels over the whole depth of the range.
   const auto chunks_of = [&](bool packed, std::int64_t extent) {
     return packed ? chunk_count(extent * stage.depth.size(), kCopiedElementsPerChunk) : 0;
   };
@@ -94,16 +95,16 @@ void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int
   kernel.phases.push_back(std::move(phase));
 }
 
-// Packs all of a constant B into panels once for all runs. Depth blocks are stored one after the
-// other.
+// Packs the whole of a constant B into panels, once for all runs. Depth blocks are stored one after
+// another.
 PackedInput prepack_b(const JobRef& job, std::size_t input) {
   const GemmEngine& e = *job->engine;
   const GemmBatch& g = job->batch;
   const std::int64_t panels = job->column_panels(g.n);
   PackedInput packed;
   packed.input = input;
-  // Dtype and panel width are part of the layout: engines of one name compute in f32 and in f64,
-  // and the width of panels depends on the vectors.
+  // The dtype and the panel width are part of the layout, because engines with the same name exist
+  // for f32 and f64, and the panel width depends on the vector size.
   packed.layout =
       fmt::format("B of {} {} {}x{} [{}, {}] {} {}", e.name, dtype_name(e.result), e.depth_block,
                   e.column_panel, g.k, g.n, g.b.row_stride, g.b.column_stride);
@@ -126,8 +127,8 @@ PackedInput prepack_b(const JobRef& job, std::size_t input) {
 
 // -- Tiles ---------------------------------------------------------------------------------------
 
-// Computes one tile. Operands that are not packed in advance are packed here: blocks of B once,
-// blocks of A once per depth block.
+// Computes one tile. Operands that have not been packed in advance are packed here, one block at a
+// time.
 void multiply_tile(const GemmJob& job, const KernelRun& run, const Stage& stage, const Tile& tile,
                    const GemmPointers& at, const TileSums& sums) {
   const GemmEngine& e = *job.engine;
@@ -170,7 +171,8 @@ void multiply_tile(const GemmJob& job, const KernelRun& run, const Stage& stage,
   }
 }
 
-// Adds the phase of the tiles of items [first_item, first_item + items) over the ranges of a stage.
+// Adds the phase that computes the tiles of items [first_item, first_item + items) over the ranges
+// of a stage.
 void add_tiles(Kernel& kernel, const JobRef& job, const Stage& stage, std::int64_t first_item,
                std::int64_t items) {
   const std::int64_t row_tiles = divide_up(stage.rows.size(), job->tiling.tile_rows);
@@ -271,8 +273,8 @@ void check(const GemmBatch& g) {
   }
 }
 
-// Chooses engine and tiling. Returns true if the batch consists of many small products, which feed
-// all workers without sharing packed operands.
+// Chooses the engine and the tiling. Returns true if the batch consists of many small products,
+// which keep all workers busy without sharing packed operands.
 bool choose_engine_and_tiling(GemmJob& job) {
   const GemmBatch& g = job.batch;
   job.engine = &kernels::choose_engine(g.c.dtype, g.a.dtype, g.b.dtype, g.precision, g.m, g.n, g.k);
@@ -289,7 +291,8 @@ bool choose_engine_and_tiling(GemmJob& job) {
   return true;
 }
 
-// Lays out the scratch of a job. `reserve(shared, slot)` reserves scratch, in bytes.
+// Computes the scratch layout of a job. `reserve(shared, slot)` reserves scratch; both sizes are in
+// bytes.
 template <class Reserve>
 void place_scratch(GemmJob& job, const Reserve& reserve) {
   const GemmTiling& t = job.tiling;
@@ -311,7 +314,7 @@ void place_scratch(GemmJob& job, const Reserve& reserve) {
           job.slot_b + bytes(t.b == Packing::per_tile, job.column_panels(t.tile_columns), b_panel));
 }
 
-// Adds the stages of one item: packing of the shared operands, then tiles.
+// Adds the stages of one item. Each stage packs the shared operands and then computes the tiles.
 void add_stages(Kernel& kernel, const JobRef& job, std::int64_t item) {
   const GemmTiling& t = job->tiling;
   const bool share_a = t.a == Packing::shared, share_b = t.b == Packing::shared;
@@ -321,7 +324,7 @@ void add_stages(Kernel& kernel, const JobRef& job, std::int64_t item) {
         const Stage stage{piece({0, t.m}, t.range_rows, i), piece({0, t.n}, t.range_columns, j),
                           piece({0, t.k}, t.range_depth, q)};
         if (share_a || share_b) {
-          // An operand that the previous stage has already packed is not packed again.
+          // Operands that the previous stage has already packed are not packed again.
           const bool same_depth = t.depth_ranges() == 1;
           const bool pack_a = share_a && !(same_depth && j > 0);
           const bool pack_b = share_b && !(same_depth && t.column_ranges() == 1 && i > 0);

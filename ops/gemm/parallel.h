@@ -1,4 +1,5 @@
-// Matrix products as phases of a kernel. All ops use it to multiply matrices with all workers.
+// Matrix products as phases of a kernel. All ops use this interface to multiply matrices on all
+// workers.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +12,21 @@ namespace weft {
 
 /// Appends the phases of matrix products to a kernel.
 ///
-/// All products of one object share their scratch, since phases run one after the other. A kernel
-/// that needs scratch itself (Kernel::shared_scratch, slot_scratch) must reserve it before it
-/// creates the object. The products then do not overwrite that scratch, which epilogues may also
-/// use.
+/// All products added through one object share their scratch, because phases run one after another.
+/// A kernel that needs scratch itself (Kernel::shared_scratch, slot_scratch) must reserve it before
+/// creating this object. The products do not overwrite the scratch that was reserved before, so
+/// epilogues can also use it.
 ///
-/// A constant B is packed once (Kernel::packed), except in skinny products and if there are several
+/// A constant B is packed once (Kernel::packed), unless the product is skinny or there are several
 /// matrices B.
 ///
-/// The division of the work depends on shapes and CPU features only, so results have the same bits
-/// for any number of threads.
+/// The division of the work depends only on shapes and CPU features, so the results have the same
+/// bits for any number of threads.
 class ParallelGemm {
  public:
   explicit ParallelGemm(Kernel& kernel);
 
-  /// Appends the phases of a batch. Every chunk calls `pointers` once. `epilogue` may be null.
+  /// Appends the phases of a batch. `pointers` is called once per chunk. `epilogue` may be null.
   void add(GemmBatch batch, std::function<GemmPointers(const KernelRun&)> pointers,
            TileEpilogue epilogue = nullptr);
 

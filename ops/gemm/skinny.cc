@@ -1,26 +1,27 @@
-// Skinny products (few rows or few columns). No operand is packed; the large one is read once, in
-// its original layout.
+// Skinny products (few rows or few columns). No operand is packed; the large operand is read once,
+// in its original layout.
 #include "weft/ops/kernels/gemm/skinny.h"
 #include "weft/ops/gemm/detail.h"
 
 namespace weft::gemm_detail {
 namespace {
 
-constexpr double kReadBytesPerNs = 15;  // of one core, for Phase::cost_ns
+constexpr double kReadBytesPerNs = 15;  // for one core, used for Phase::cost_ns
 
-// A chunk reads about this many bytes of the large operand.
+// The approximate number of bytes of the large operand that a chunk reads.
 constexpr double kChunkBytes = 1 << 17;
-// Columns are divided at multiples of these. If B has contiguous rows, a chunk reads them in long
-// runs if they come from memory (short runs suffice in cache). If B has contiguous columns, each
-// column already is a run.
+// Columns are divided at multiples of these numbers. If the rows of B are contiguous, a chunk reads
+// long runs of the rows if they are in memory; shorter runs suffice if they are in cache. If the
+// columns of B are contiguous, each column is a run by itself.
 constexpr std::int64_t kRowRun = 512, kCachedRowRun = 64, kColumns = 8;
 constexpr double kCachedBytes = 1 << 24;
-// A part of a split-K product has at least this many elements of B. The limit is a number of
-// elements, not of bytes, so that 16-bit operands give the same bits as their values in f32.
+// The minimum number of elements of B in each part of a split-K product. The limit is given in
+// elements rather than bytes, so that 16-bit operands yield the same bits as the same values in
+// f32.
 constexpr std::int64_t kPartElements = 1 << 17, kMaxParts = 16, kMinPartDepth = 16;
 
-// Computes `range` of the many columns. If `transposed`, which is for few columns, computes C^T =
-// B^T A^T for `range` of the many rows.
+// Computes the columns in `range` of a product with few rows. If `transposed`, computes C^T = B^T
+// A^T for the rows in `range` of a product with few columns.
 void multiply_piece(const GemmJob& job, const KernelRun& run, std::int64_t item, bool transposed,
                     const Range& range) {
   const GemmBatch& batch = job.batch;
@@ -48,8 +49,9 @@ void multiply_piece(const GemmJob& job, const KernelRun& run, std::int64_t item,
   job.run_epilogue(run, item, transposed ? range : few, transposed ? few : range, at.c);
 }
 
-// Split-K for a large B with contiguous rows: every part reads one contiguous run of memory.
-// (Pieces of columns would read short runs, at 0.6 times the speed.)
+// Adds a split-K product for a large B with contiguous rows, in which every part reads one
+// contiguous run of memory. (Chunks that consist of columns would read short runs, at 0.6 times the
+// speed.)
 void add_split_k(Kernel& kernel, const JobRef& job, bool transposed) {
   const std::int64_t m = job->tiling.m, n = job->tiling.n;
   Phase phase;

@@ -1,4 +1,4 @@
-// The last phase of split-K products, which adds the partial sums.
+// The last phase of split-K products, in which the partial sums are added.
 #include <algorithm>
 
 #include "weft/ops/gemm/detail.h"
@@ -24,7 +24,7 @@ void add_parts(const GemmJob& job, const KernelRun& run, void* c_data, std::int6
 
 }  // namespace
 
-// A chunk adds a range of rows, or a range of columns if there are no more rows than columns.
+// Each chunk adds a range of rows, or a range of columns if there are no more rows than columns.
 void add_split_k_sum(Kernel& kernel, const JobRef& job, std::int64_t item) {
   const GemmTiling& tiling = job->tiling;
   const bool by_rows = tiling.m > tiling.n;

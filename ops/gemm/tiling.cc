@@ -10,33 +10,35 @@ namespace {
 
 std::int64_t round_down(std::int64_t a, std::int64_t b) { return a / b * b; }
 
-// The packed operands of one range take at most this much shared scratch, so that they stay in the
-// last-level cache and add little to the memory plan.
+// The maximum number of bytes of shared scratch for the packed operands of one range. This limit
+// keeps them in the last-level cache and the memory plan small.
 constexpr std::int64_t kSharedBytes = 16 << 20;
-// Enough tiles to feed sixteen workers with little waiting at the end.
+// The desired number of tiles, which keeps sixteen workers busy with little waiting at the end.
 constexpr std::int64_t kWantedTiles = 32;
-// Tiles with fewer multiply-adds than this (about 20 us) are not divided further.
+// Tiles with fewer multiply-adds than this (about 20 us of work) are not divided further.
 constexpr double kSmallTile = 2e6;
-// The largest tile: one packed block of A and one of B.
+// The size of the largest tile, which consists of one packed block of A and one packed block of B.
 constexpr std::int64_t kTileRows = kernels::kBlockRows, kTileColumns = kernels::kBlockColumns;
-// Smaller tiles read packed operands more often than they multiply.
+// The minimum tile size. Smaller tiles would spend more time on reading packed operands than on
+// multiplying.
 constexpr std::int64_t kMinRows = 48, kMinColumns = 64;
-// A strip spans the whole of the other operand, so that its own packed part is used for all of it
-// and stays in the L2 cache. Narrow strips read the other operand often and are used only if that
-// fits into L2 as well.
+// A strip covers some rows (or columns) of one operand and spans the whole other operand. The
+// packed part of the strip is used for the whole other operand and stays in the L2 cache. With
+// narrow strips, the other operand is read many times, so they are used only if it fits into the L2
+// cache as well.
 constexpr std::int64_t kMinStrip = 96, kMaxStrip = 128;
 constexpr std::int64_t kNarrowStripExtent = 512, kNarrowStrip = 32;
 constexpr std::int64_t kWantedStrips = 24;
-// A depth of fewer blocks is not split.
+// The depth is split only if it has at least this many blocks.
 constexpr std::int64_t kMinBlocks = 4;
 
-// Divides the product into a grid of tiles without further constraints: halves tiles until there
-// are enough of them.
+// Divides the product into a grid of tiles by halving tiles until there are enough of them.
 void cut_grid(GemmTiling& tiling, std::int64_t rows, std::int64_t columns, double depth,
               const kernels::GemmEngine& engine) {
   const auto row_size = [&](std::int64_t size) { return round_up(size, engine.row_panel); };
   const auto column_size = [&](std::int64_t size) { return round_up(size, engine.column_panel); };
-  // Even tiles: 1024 rows become six tiles of 171 rows, not five of 192 and one of 64.
+  // Make tiles equally large: 1024 rows become six tiles of 171 rows rather than five tiles of 192
+  // rows and one of 64.
   std::int64_t row_tiles = divide_up(rows, kTileRows),
                column_tiles = divide_up(columns, kTileColumns);
   for (;;) {
@@ -44,7 +46,8 @@ void cut_grid(GemmTiling& tiling, std::int64_t rows, std::int64_t columns, doubl
     tiling.tile_columns = column_size(divide_up(columns, column_tiles));
     const double work = static_cast<double>(tiling.tile_rows * tiling.tile_columns) * depth;
     if (row_tiles * column_tiles >= kWantedTiles || work < 2 * kSmallTile) return;
-    // Halves are rounded up to whole panels: with narrow panels, 100 columns become 64 and 48.
+    // Halves are rounded up to whole panels. With narrow panels, for example, 100 columns become 64
+    // and 48.
     const bool rows_left = row_size(divide_up(rows, 2 * row_tiles)) >= kMinRows;
     const bool columns_left = column_size(divide_up(columns, 2 * column_tiles)) >= kMinColumns;
     if (columns_left && (tiling.tile_columns > tiling.tile_rows || !rows_left)) {
@@ -57,15 +60,15 @@ void cut_grid(GemmTiling& tiling, std::int64_t rows, std::int64_t columns, doubl
   }
 }
 
-// Returns the size of equal pieces of `total`, each a multiple of `multiple` and at most `most`
-// (but at least one multiple).
+// Returns the size of the pieces if `total` is divided into equal pieces. The size is a multiple of
+// `multiple` and at most `most`, but at least `multiple`.
 std::int64_t even_pieces(std::int64_t total, std::int64_t most, std::int64_t multiple) {
   most = std::max(round_down(most, multiple), multiple);
   return round_up(divide_up(total, divide_up(total, most)), multiple);
 }
 
-// Returns the width of strips if `large` is divided into strips that span `small`, or 0 if they
-// would be too few or too thin.
+// Returns the strip width if `large` is divided into strips that span `small`, or 0 if the strips
+// would be too few or too narrow.
 std::int64_t strip_width(std::int64_t large, std::int64_t small, std::int64_t panel) {
   const std::int64_t least = small <= kNarrowStripExtent ? kNarrowStrip : kMinStrip;
   if (large < kWantedStrips * least) return 0;
@@ -92,8 +95,8 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
   const std::int64_t tiles = divide_up(m, tiling.tile_rows) * divide_up(n, tiling.tile_columns);
   if (many || work < 4 * kSmallTile) return tiling;
   if (tiles < kWantedTiles / 2 && blocks >= kMinBlocks) {
-    // C is small and the depth large (gradients of narrow weights): the depth is split among the
-    // workers, and tiles are large, so that few operands are packed twice.
+    // C is small and the depth is large, as in gradients of narrow weights. The depth is split
+    // among the workers, and tiles are large, so that few operands are packed more than once.
     tiling.tile_rows = even_pieces(m, kTileRows, engine.row_panel);
     tiling.tile_columns = even_pieces(n, kTileColumns, engine.column_panel);
     tiling.split_k = std::min(
@@ -105,7 +108,7 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
   const bool rows_large = m > n;
   const std::int64_t large = rows_large ? m : n, small = rows_large ? n : m;
   const std::int64_t large_panel = rows_large ? engine.row_panel : engine.column_panel;
-  // Bytes of a packed row or column per step of the depth.
+  // Returns the number of bytes of a packed row or column per step of the depth.
   const auto bytes_of = [&](bool rows) {
     return static_cast<std::int64_t>(rows ? engine.a_panel_bytes(engine.depth_block)
                                           : engine.b_panel_bytes(engine.depth_block)) /
@@ -126,7 +129,7 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
     tiling.range_depth = depth_within(small_range * small_bytes);
     return tiling;
   }
-  // A part of an operand that only one tile needs is packed by that tile.
+  // If only one tile needs a part of an operand, this tile packs the part itself.
   if (tiling.tile_columns < n) tiling.a = Packing::shared;
   if (tiling.tile_rows < m) tiling.b = Packing::shared;
   tiling.range_depth = depth_within(small * small_bytes + large * large_bytes);

@@ -25,7 +25,7 @@ struct GeluErf {
   }
 };
 /// 0.5 x (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). The form with sigmoid
-/// loses no digits for negative x.
+/// avoids cancellation for negative x.
 struct GeluTanh {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {

@@ -1,5 +1,5 @@
-// The scores of a tile of attention, shared by the forward and backward kernels. Included once per
-// SIMD target.
+// Attention scores of one tile, shared by the forward and backward kernels. Included once per SIMD
+// target.
 #if defined(WEFT_OPS_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_ATTENTION_INL_H_
 #undef WEFT_OPS_KERNELS_ATTENTION_INL_H_
@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-/// Sets s[r * stride + c] to the score of query i0 + r and key j0 + c; -inf if the key is not
-/// visible. Narrow keys are supported for a single query only.
+/// Sets s[r * stride + c] to the score of query i0 + r and key j0 + c, or to -inf if the key is not
+/// visible. Narrow keys are only supported for a single query.
 template <class T>
 HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
                                  int64_t rows, int64_t j0, int64_t cols, T* s, int64_t stride,
@@ -83,8 +83,7 @@ HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h
   }
 }
 
-/// Sets factor[c] to keep_scale or 0 for the probabilities of query i and the keys starting with
-/// j0.
+/// Sets factor[c] to the dropout factor, keep_scale or 0, for query i and key j0 + c.
 template <class T>
 HWY_INLINE void attention_dropout(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i,
                                   int64_t j0, int64_t cols, T* factor) {
@@ -100,15 +99,15 @@ HWY_INLINE void attention_dropout(const AttentionArgs<T>& a, int64_t b, int64_t 
   }
 }
 
-/// x[c] *= factor[c].
+/// Computes x[c] *= factor[c].
 template <class T>
 HWY_INLINE void row_multiply(T* x, const T* factor, int64_t n) {
   for (int64_t c = 0; c < n; ++c) x[c] *= factor[c];
 }
 
-/// Sets entries below 2^-32 of the row's largest to 0. They are far below every precision of matrix
-/// units. Without this, entries that are too small for a matrix unit (exp yields values down to
-/// denormals) would force the whole row to fused multiply-adds.
+/// Sets entries that are less than 2^-32 times the largest entry of the row to 0. They are far
+/// below the precision of any matrix unit. Otherwise, entries that are too small for a matrix unit
+/// (exp yields values down to denormals) would force the whole row to use fused multiply-adds.
 template <class T>
 HWY_INLINE void row_drop_tiny(T* x, int64_t n) {
   T largest = 0;

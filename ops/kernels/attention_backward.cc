@@ -12,7 +12,7 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Probabilities (after dropout) and gradients of the scores of one tile, with row stride
+/// The probabilities (after dropout) and the gradients of the scores of one tile, with row stride
 /// kKeyBlock.
 template <class T>
 struct Tile {
@@ -55,7 +55,7 @@ void compute_tile(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int
       attention_dropout(a, b, h, i0 + r, j0, cols, tile.factor);
       row_multiply(ds, tile.factor, cols);
     }
-    for (int64_t c = 0; c < cols; ++c) {  // masked keys may have any values
+    for (int64_t c = 0; c < cols; ++c) {  // masked keys may have arbitrary values
       ds[c] = p[c] == 0 ? T(0) : p[c] * (ds[c] - delta);
     }
     if (a.drop_below > 0) row_multiply(p, tile.factor, cols);
@@ -196,7 +196,7 @@ void scores(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b
   }
 }
 
-// One plain function per element type, for the dispatch tables.
+// The dispatch tables require one plain function per element type.
 void delta_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t begin,
                int64_t end) {
   delta_rows(a, grads, begin, end);

@@ -28,8 +28,8 @@ void widen(const BFloat16* from, int64_t count, T* to) {
   for (; x < count; ++x) to[x] = static_cast<T>(widened(from[x]));
 }
 
-/// Returns the operands with the narrow keys and values that are visible to queries [i0, i1)
-/// converted to T in `wide`.
+/// Converts the narrow keys and values that are visible to queries [i0, i1) to T, stores them in
+/// `wide`, and returns operands that refer to them.
 template <class T>
 AttentionArgs<T> widened_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
                               int64_t i1, T* wide) {
@@ -47,8 +47,8 @@ AttentionArgs<T> widened_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, i
   return result;
 }
 
-/// Computes whole rows of scores at a time: a row is normalised exactly once, and the product with
-/// the values is one GEMM.
+/// Computes whole rows of scores at a time, so that each row is normalised exactly once and the
+/// product with the values is a single GEMM.
 template <class T>
 void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t i0, int64_t i1, T* out,
              T* lse, std::byte* scratch) {
@@ -79,7 +79,7 @@ void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t i0, int
     const T max = row_max(row, count);
     const bool empty = max == negative_infinity<T>();
     const double sum = row_sum_exp(row, count, empty ? T(0) : max, row);
-    const bool masked = empty && sum == 0;  // NaN scores are not masked
+    const bool masked = empty && sum == 0;  // rows with NaN scores are not masked
     if (lse != nullptr) {
       lse[a.query_row(b, h, i0 + r)] =
           masked ? max : static_cast<T>(static_cast<double>(max) + ::log(sum));

@@ -1,5 +1,6 @@
-// Attention of a single query, as in decoding one token: products with matrices that are read once.
-// The speed is limited by memory. Included once per SIMD target.
+// Attention for a single query, as in decoding one token. The kernels compute products with
+// matrices that are read once, so their speed is limited by memory bandwidth. Included once per
+// SIMD target.
 #if defined(WEFT_OPS_KERNELS_ATTENTION_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_ATTENTION_ROW_INL_H_
 #undef WEFT_OPS_KERNELS_ATTENTION_ROW_INL_H_
@@ -14,9 +15,10 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Keys and values have type S, which is T, or bfloat16, whose values are all representable in T.
+// Keys and values have type S, which is either T or bfloat16. All bfloat16 values are representable
+// in T.
 
-/// As load_widened(), but reads only the first `count` elements and sets the other lanes to 0.
+/// Like load_widened(), but reads only the first `count` elements and sets the other lanes to 0.
 template <class D>
 HWY_INLINE hn::Vec<D> load_widened_part(D d, const hn::TFromD<D>* from, size_t count) {
   return load_part(d, from, count);
@@ -28,7 +30,8 @@ requires(sizeof(S) == 2) HWY_INLINE hn::Vec<D> load_widened_part(D d, const S* f
   return hn::Load(d, buffer);
 }
 
-/// Returns the dot product of q with one key of `size` elements, as one sum per lane.
+/// Returns the dot product of q and one key with `size` elements, as a vector with one partial sum
+/// per lane.
 template <class T, class S>
 HWY_INLINE hn::Vec<Full<T>> key_product(const T* q, const S* key, int64_t size) {
   const Full<T> d;
@@ -57,7 +60,8 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sum_blocks(D d, hn::Vec<D> v) {
   }
 }
 
-/// Stores the lane sums of a, b, c and e in scores[0..4), using one tree for all four.
+/// Stores the lane sums of a, b, c and e in scores[0..4), using a single reduction tree for all
+/// four vectors.
 HWY_INLINE void store_sums(hn::Vec<Full<float>> a, hn::Vec<Full<float>> b, hn::Vec<Full<float>> c,
                            hn::Vec<Full<float>> e, float* scores) {
   const Full<float> d;
@@ -72,16 +76,17 @@ HWY_INLINE void store_sums(hn::Vec<Full<float>> a, hn::Vec<Full<float>> b, hn::V
 }
 #endif
 
-/// Prefetches `count` elements.
+/// Prefetches `count` consecutive elements.
 template <class T>
 HWY_INLINE void fetch(const T* data, int64_t count) {
   constexpr int64_t kLine = static_cast<int64_t>(64 / sizeof(T));
   for (int64_t x = 0; x < count; x += kLine) __builtin_prefetch(data + x, 0, 2);
 }
 
-/// Sets scores[j] to the dot product of q and key j of `count`, each of `size` contiguous elements.
-/// Meanwhile prefetches the rows of `values`, of `width` elements, which are needed next: two
-/// concurrent streams from memory keep a core busier than one after the other.
+/// Sets scores[j] to the dot product of q and key j for all `count` keys, which have `size`
+/// contiguous elements each. Also prefetches the rows of `values` (`width` elements each), which
+/// are needed next, because reading two streams from memory concurrently is faster than reading one
+/// after the other.
 template <class T, class S>
 HWY_INLINE void single_query_scores(const T* q, const S* keys, int64_t count, int64_t size,
                                     const S* values, int64_t width, T* scores) {

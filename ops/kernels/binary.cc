@@ -12,7 +12,7 @@ namespace {
 
 using kernels::BinaryOp;
 
-/// Computes in double, so that floats are correctly rounded (except for rare ties).
+/// Computes in double, so that float results are correctly rounded (except for rare ties).
 template <class T>
 void pow_rows(const RowKernel& self, const void* const* in, void* out, int64_t n, int64_t) {
   const T* a = elements<T>(in[0]);
@@ -39,8 +39,8 @@ RowKernel::Function float_row(BinaryOp op) {
   return nullptr;
 }
 
-// Integers use plain loops, which the compiler vectorises for this target. Arithmetic is done in
-// the unsigned type U (at least 32 bits wide), in which overflow is defined to wrap around.
+// Integer kernels are plain loops, which the compiler vectorises for this target. Arithmetic is
+// done in the unsigned type U (at least 32 bits wide), in which overflow is defined to wrap around.
 
 template <class T, class U>
 struct IntegerOps {
@@ -48,7 +48,7 @@ struct IntegerOps {
   static T sub(T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); }
   static T mul(T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); }
   static T div(T a, T b) {
-    if (b == T(0)) return T(0);  // the kernel's data check rejects it
+    if (b == T(0)) return T(0);  // the kernel's data check rejects this case
     if (T(-1) < T(0) && b == T(-1)) return static_cast<T>(U(0) - static_cast<U>(a));
     return static_cast<T>(a / b);
   }

@@ -10,12 +10,13 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Plain loops, which the compiler vectorises for this target.
+// The functions below are plain loops, which the compiler vectorises for this target.
 
 using kernels::CompareOp;
 using kernels::LogicalOp;
 
-/// Returns the value by which an element is compared: storage-only floats as float, bools as bytes.
+/// Returns the value that is used to compare an element. Storage-only floats are converted to
+/// float, and bools are compared as bytes.
 template <class T>
 HWY_INLINE T comparable(T x) {
   return x;
@@ -99,11 +100,11 @@ RowKernel::Function compare(CompareOp op) {
   return nullptr;
 }
 
-/// Copies the bits of T, so that NaNs keep their payload.
+/// Copies the bits of T, so that NaN payloads are preserved.
 template <class T, bool StepA, bool StepB>
 HWY_INLINE void select(const uint8_t* c, const T* a, const T* b, T* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    const T va = a[StepA ? i : 0], vb = b[StepB ? i : 0];  // reads both: no branch
+    const T va = a[StepA ? i : 0], vb = b[StepB ? i : 0];  // both are read to avoid a branch
     out[i] = c[i] != 0 ? va : vb;
   }
 }

@@ -12,9 +12,10 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Plain loops, which the compiler vectorises for this target. Bools are handled as bytes.
+// The functions below are plain loops, which the compiler vectorises for this target. Bools are
+// handled as bytes.
 
-struct Bool {};  // dtype tag: stored as uint8_t
+struct Bool {};  // tag for the bool dtype, which is stored as uint8_t
 template <class T>
 struct StorageOf {
   using type = T;
@@ -33,8 +34,8 @@ HWY_INLINE To bits(From x) {
 
 HWY_INLINE float widen(BFloat16 x) { return bits<float>(static_cast<uint32_t>(x.bits) << 16); }
 
-/// Multiplying by 2^112 adjusts the exponent and converts denormals to normal numbers; both are
-/// exact.
+/// Multiplying by 2^112 adjusts the exponent and converts denormals to normal numbers, both of
+/// which are exact.
 HWY_INLINE float widen(Float16 x) {
   const uint32_t magnitude = x.bits & 0x7FFFu, sign = static_cast<uint32_t>(x.bits & 0x8000u) << 16;
   const uint32_t finite = bits<uint32_t>(bits<float>(magnitude << 13) * 0x1p112f);
@@ -46,14 +47,14 @@ HWY_INLINE T widen(T x) {
   return x;
 }
 
-/// Truncates and saturates; NaN becomes 0. The bounds are powers of two (or 0), so they are exact
-/// in F.
+/// Truncates and saturates; NaN becomes 0. The bounds are powers of two (or 0), so they are exactly
+/// representable in F.
 template <class To, class F>
 HWY_INLINE To saturate(F x) {
   constexpr bool is_signed = To(-1) < To(0);
   constexpr int digits = static_cast<int>(sizeof(To) * 8) - (is_signed ? 1 : 0);
   constexpr F end =
-      static_cast<F>(uint64_t{1} << (digits - 1)) * F(2);  // first value above the range
+      static_cast<F>(uint64_t{1} << (digits - 1)) * F(2);  // the first value above the range
   constexpr To highest = static_cast<To>(~uint64_t{0} >> (64 - digits));
   constexpr To lowest = is_signed ? static_cast<To>(-highest - 1) : To(0);
   if (!(x < end)) return x >= end ? highest : To(0);
@@ -61,7 +62,7 @@ HWY_INLINE To saturate(F x) {
   return static_cast<To>(x);
 }
 
-/// Rounds to nearest, ties to even, like to_bfloat16() of core, but without branches.
+/// Rounds to nearest, ties to even, like to_bfloat16() in core/dtype.h, but without branches.
 HWY_INLINE BFloat16 narrow_bf16(float x) {
   const uint32_t u = bits<uint32_t>(x);
   const uint32_t rounded = (u + 0x7FFFu + ((u >> 16) & 1u)) >> 16;
@@ -121,7 +122,7 @@ void convert(const RowKernel&, const void* const* in, void* out, int64_t n, int6
   using Output = typename StorageOf<To>::type;
   const Input* HWY_RESTRICT from = elements<Input>(in[0]);
   Output* HWY_RESTRICT to = elements<Output>(out);
-  if constexpr (hwy::IsSame<From, Bool>()) {  // files may hold other bytes than 0 and 1
+  if constexpr (hwy::IsSame<From, Bool>()) {  // files may contain bytes other than 0 and 1
     for (int64_t i = 0; i < n; ++i) to[i] = Convert<To>::from(static_cast<uint8_t>(from[i] != 0));
   } else {
     for (int64_t i = 0; i < n; ++i) to[i] = Convert<To>::from(widen(from[i]));

@@ -17,9 +17,9 @@ using kernels::ChainRows;
 using kernels::ChainStep;
 using kernels::PrefetchRow;
 
-// The accumulator and the registers A and B are separate variables, since vectors of some targets
-// cannot be elements of an array. They take three times eight vector registers, which leaves eight
-// for temporaries.
+// The accumulator and the registers A and B are separate variables, because on some targets,
+// vectors cannot be array elements. They occupy three times eight vector registers, which leaves
+// eight vector registers for temporaries.
 #define WEFT_EACH(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
 constexpr size_t kVectors = 8;
 
@@ -42,7 +42,7 @@ constexpr size_t kVectors = 8;
 #define WEFT_B(k) v##k = op(d, v##k, b##k);
 #define WEFT_B_FIRST(k) v##k = op(d, b##k, v##k);
 
-// A step: its label, its work, and the jump to the next step.
+// Defines a step: its label, its operation, and the jump to the next step.
 #define WEFT_STEP(name, setup, F) \
   name : {                        \
     setup;                        \
@@ -63,12 +63,12 @@ constexpr size_t kVectors = 8;
   WEFT_STEP(label##_a_first, const Op op, WEFT_A_FIRST)                                      \
   WEFT_STEP(label##_b, const Op op, WEFT_B)                                                  \
   WEFT_STEP(label##_b_first, const Op op, WEFT_B_FIRST)
-// In the order of ChainForm.
+// The labels are in the order of ChainForm.
 #define WEFT_LABELS(label)                                                                      \
   &&label##_self, &&label##_row, &&label##_row_first, &&label##_scalar, &&label##_scalar_first, \
       &&label##_a, &&label##_a_first, &&label##_b, &&label##_b_first
 
-// Prefetches into the L2 cache: in the L1 cache, prefetched lines would evict the rows in use, and
+// Prefetches into the L2 cache. In the L1 cache, prefetched lines would evict the rows in use, and
 // the L1 cache supports too few outstanding misses.
 HWY_INLINE void fetch(const ChainRows& rows, size_t begin, size_t end) {
   for (size_t r = 0; r < rows.prefetch_rows; ++r) {
@@ -87,15 +87,16 @@ struct ResolvedStep {
   const ChainStep* step;
 };
 
-// One function that jumps from step to step, so that the accumulator stays in registers. (Functions
-// that call the next one with the vectors as arguments would need a compiler that passes vectors in
-// registers; clang decides that by the target of the whole file. A switch takes 1.5 times as long.)
+// A single function that jumps from step to step, so that the accumulator stays in registers. (With
+// one function per step that calls the next function, the compiler would have to pass vectors in
+// registers, which clang decides based on the target of the whole file. A switch takes 1.5 times as
+// long.)
 template <class T>
 void chain(const ChainStep* steps, size_t count, const ChainRows& rows) {
   const Full<T> d;
   const size_t n = hn::Lanes(d), block = kVectors * n;
   WEFT_EACH(WEFT_DECLARE)
-  // In the order of ChainOp.
+  // The labels are in the order of ChainOp.
   static const void* const kLabels[] = {&&load,
                                         &&store,
                                         &&keep_a,
@@ -202,8 +203,8 @@ HWY_EXPORT(RunChain);
 HWY_EXPORT(ChainBlock);
 namespace kernels {
 
-// Row kernels are identified by their functions. A chain thus computes the same as the op's own
-// kernel, no matter which record the kernel belongs to.
+// Row kernels are identified by their function pointers. A chain therefore computes the same result
+// as the op's own kernel, whichever OpRecord the kernel comes from.
 std::optional<ChainOp> chain_op(const RowKernel& kernel, DType dtype) {
   constexpr std::pair<UnaryOp, ChainOp> kUnary[] = {
       {UnaryOp::neg, ChainOp::neg},   {UnaryOp::abs, ChainOp::abs},

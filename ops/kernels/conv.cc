@@ -5,8 +5,8 @@
 namespace weft::kernels {
 namespace {
 
-// Calls fn(offset, input, count) for every run of output positions for which the tap reads inside
-// one row of the image. `offset` is relative to position `begin`; `input` is the index in the
+// Calls fn(offset, input, count) for every run of output positions for which the tap reads from a
+// single row of the image. `offset` is relative to position `begin`; `input` is the index in the
 // plane.
 template <class Fn>
 void for_runs(const ConvGeometry& g, std::int64_t tap_y, std::int64_t tap_x, std::int64_t begin,

@@ -12,7 +12,7 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Returns max + ln(sum), or max if it is -inf.
+/// Returns max + ln(sum), or max if max is -inf.
 template <class T>
 T log_sum_exp(T max, double sum) {
   if (max == negative_infinity<T>() && !(sum != sum)) return max;
@@ -30,7 +30,7 @@ void stats_rows(const LogitsStats<T>& a, int64_t rows) {
   }
 }
 
-/// The number of classes that are summed in T before they are added to the total.
+/// The number of classes that are summed in T before their sum is added to the total.
 constexpr int64_t kClassBlock = 64;
 
 template <class T>
@@ -94,7 +94,7 @@ void grad_columns(const LogitsGrad<T>& a, int64_t stride, int64_t begin, int64_t
   for (int64_t c = begin; c < end; c += lanes) {
     const int64_t left = end - c;
     const auto g = load_any(d, a.g + c, left, T(0)), lse = load_any(d, a.lse + c, left, T(0));
-    // (Eq and not Ne, because Ne of Highway 1.0.3 returns false for NaN on AVX2.)
+    // (Eq is used instead of Ne, because Ne in Highway 1.0.3 returns false for NaN on AVX2.)
     const auto ignored = hn::Eq(g, hn::Zero(d));
     for (int64_t i = 0; i < a.n; ++i) {
       const auto v = load_any(d, a.x + i * stride + c, left, T(0));

@@ -1,13 +1,14 @@
-// Kernels of cross-entropy on a matrix of logits: log-sum-exp, sum, and the softmax part of the
-// gradient, with classes along contiguous rows or along strided columns, in float and double.
+// Kernels for cross-entropy on a matrix of logits in float and double: log-sum-exp, sum, and the
+// softmax part of the gradient. Classes are along contiguous rows or strided columns.
 #pragma once
 
 #include <cstdint>
 
 namespace weft {
 
-/// Computes lse = max + ln(sum(exp(x - max))) and the sum of the logits. Logits are [n, stride]
-/// (classes along columns) or rows of n classes (stride 1, one column per row). `sum` may be null.
+/// Computes lse = max + ln(sum(exp(x - max))) and the sum of the logits. The logits are a matrix
+/// [n, stride] with classes along columns, or rows of n contiguous classes (stride 1). `sum` may be
+/// null.
 template <class T>
 struct LogitsStats {
   const T* x = nullptr;
@@ -22,8 +23,8 @@ void logits_columns(const LogitsStats<float>& args, std::int64_t stride, std::in
 void logits_columns(const LogitsStats<double>& args, std::int64_t stride, std::int64_t begin,
                     std::int64_t end);
 
-/// Computes dx = g * (exp(x - lse) - shift), with g and lse per position. For a position with g =
-/// 0, dx is zeros.
+/// Computes dx = g * (exp(x - lse) - shift), with one g and one lse per position. If g is 0 at a
+/// position, dx is zero there.
 template <class T>
 struct LogitsGrad {
   const T* x = nullptr;

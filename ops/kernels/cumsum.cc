@@ -20,7 +20,7 @@ void cumsum(const T* x, std::int64_t stride, std::int64_t n, std::int64_t width,
       const T* in = x + r * stride + j;
       T* to = out + r * stride + j;
       for (std::int64_t i = 0; i < size; ++i) {
-        // `in` is read before `to` is written: both may be the same memory.
+        // `in` is read before `to` is written, because both may refer to the same memory.
         const Sum before = sums[i];
         sums[i] = before + static_cast<Sum>(in[i]);
         to[i] = static_cast<T>(exclusive ? before : sums[i]);

@@ -1,5 +1,5 @@
-// Exact operations on vectors of f32 and f64, used by row kernels of single ops and by chains of
-// several. Included once per target; everything is in weft::HWY_NAMESPACE.
+// Exact operations on vectors of f32 and f64, used by the row kernels of single ops and by chains
+// of several ops. Included once per SIMD target; all definitions are in weft::HWY_NAMESPACE.
 #if defined(WEFT_OPS_KERNELS_EXACT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_EXACT_INL_H_
 #undef WEFT_OPS_KERNELS_EXACT_INL_H_
@@ -13,8 +13,8 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-/// Return the larger or the smaller operand, or `b` if one of them is NaN or both are zeros of any
-/// sign. The instructions of x86 do the same, so that NaN costs nothing extra there.
+/// Return the larger or the smaller operand, or `b` if an operand is NaN or both operands are zeros
+/// of any sign. x86 instructions have the same semantics, so handling NaN costs nothing there.
 template <class D>
 HWY_INLINE hn::Vec<D> max_or_second(D d, hn::Vec<D> a, hn::Vec<D> b) {
 #if HWY_ARCH_X86
@@ -48,7 +48,7 @@ struct Abs {
     return hn::Abs(x);
   }
 };
-/// NaN remains NaN; zeros keep their sign.
+/// The sign function. NaN remains NaN; zeros keep their sign.
 struct Sign {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
@@ -80,8 +80,8 @@ struct Reciprocal {
     return hn::Div(constant(d, 1.0), x);
   }
 };
-// CopySign preserves the sign of results that are 0, which Highway's code for SSSE3 loses: -0.25
-// becomes -0.
+// CopySign preserves the sign of results that are 0, which Highway's implementation for SSSE3
+// loses. For example, -0.25 is rounded to -0.
 struct Floor {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
@@ -100,7 +100,7 @@ struct Round {
     return keep_nan(d, x, hn::CopySign(hn::Round(x), x));
   }
 };
-/// NaN and -0 are unchanged.
+/// max(x, 0). NaN and -0 are unchanged.
 struct Relu {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
@@ -141,7 +141,7 @@ struct Div {
     return hn::Div(a, b);
   }
 };
-/// Returns NaN if an operand is NaN: the first one if both are.
+/// Returns NaN if an operand is NaN. If both operands are NaN, returns the first operand.
 struct Maximum {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> a, hn::Vec<D> b) const {

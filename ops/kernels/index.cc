@@ -26,7 +26,7 @@ T sum_of(T a, T b) {
   }
 }
 
-// Calls fn(TypeTag<T>) for the dtypes that can be added.
+// Calls fn(TypeTag<T>) for dtypes whose elements can be added.
 template <class Fn>
 void with_number(DType dtype, Fn&& fn) {
   visit_dtype(dtype, [&](auto tag) {

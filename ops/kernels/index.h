@@ -1,4 +1,4 @@
-// Inner loops of the index ops. Indices have been checked before they run.
+// Inner loops of the index ops. Indices must have been checked before.
 #pragma once
 
 #include <cstddef>
@@ -8,34 +8,34 @@
 
 namespace weft::kernels {
 
-/// A tensor of indices: i32 or i64.
+/// The elements of an index tensor, i32 or i64.
 struct Indices {
   const void* data;
   DType dtype;
 };
 
-/// Copies out[j] = x[index[j]] for j in [begin, end); rows have `row_bytes` bytes.
+/// Copies rows: out[j] = x[index[j]] for j in [begin, end). A row has `row_bytes` bytes.
 void take_rows(const std::byte* x, Indices index, std::int64_t begin, std::int64_t end,
                std::size_t row_bytes, std::byte* out);
 
-/// The destination rows [d_begin, d_end) and columns [c_begin, c_end) of add_rows(), which computes
-/// out[index[j]][c] += src[j][c] for j in [0, count), in this order, and c in [c_begin, c_end), if
-/// index[j] is in [d_begin, d_end). Rows have `width` elements of f32, f64 or an integer (which
-/// wraps around).
+/// The range of destination rows [d_begin, d_end) and columns [c_begin, c_end) for add_rows(). For
+/// j in [0, count), in this order, add_rows() computes out[index[j]][c] += src[j][c] for c in
+/// [c_begin, c_end) if index[j] is in [d_begin, d_end). Rows have `width` elements of f32, f64 or
+/// an integer dtype. Integers wrap around.
 struct RowRange {
   std::int64_t d_begin, d_end, c_begin, c_end;
 };
 void add_rows(DType dtype, const void* src, Indices index, std::int64_t count, std::int64_t width,
               const RowRange& range, void* out);
 
-/// Copies out[j][c] = x[index[j][c]][c] for j in [0, count) and c in [c_begin, c_end); rows have
-/// `width` elements.
+/// Copies elements: out[j][c] = x[index[j][c]][c] for j in [0, count) and c in [c_begin, c_end).
+/// Rows have `width` elements.
 void take_along(std::size_t element_size, const void* x, Indices index, std::int64_t index_offset,
                 std::int64_t count, std::int64_t width, std::int64_t c_begin, std::int64_t c_end,
                 void* out);
 
-/// Computes out[index[j][c]][c] += src[j][c] for j in [0, count), in this order, and c in [c_begin,
-/// c_end).
+/// Computes out[index[j][c]][c] += src[j][c] for j in [0, count), in this order, and for c in
+/// [c_begin, c_end).
 void add_along(DType dtype, const void* src, Indices index, std::int64_t index_offset,
                std::int64_t count, std::int64_t width, std::int64_t c_begin, std::int64_t c_end,
                void* out);

@@ -1,7 +1,8 @@
-// Elementary functions on vectors of f32 and f64, correct for every input: infinities, NaN,
-// denormals, signed zeros and arguments outside the range that hwy/contrib/math supports. The error
-// is at most 4 ULP; for exp, log, tanh and erf of floats, at most 2 ULP (ELEMENTARY.md, tests).
-// Included once per target; everything is in weft::HWY_NAMESPACE.
+// Elementary functions on vectors of f32 and f64. They are correct for all inputs, including
+// infinities, NaN, denormals, signed zeros and arguments outside the range that hwy/contrib/math
+// supports. The error is at most 4 ULP and, for exp, log, tanh and erf of floats, at most 2 ULP
+// (see ELEMENTARY.md and the tests). Included once per SIMD target; all definitions are in
+// weft::HWY_NAMESPACE.
 #if defined(WEFT_OPS_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_MATH_INL_H_
 #undef WEFT_OPS_KERNELS_MATH_INL_H_
@@ -27,14 +28,14 @@ template <class D>
 HWY_INLINE hn::Vec<D> infinity(D d) {
   return constant(d, HUGE_VAL);
 }
-/// Returns x in lanes in which x is NaN, and `value` in the others. (IsNaN and not Ne(x, x),
-/// because Ne of Highway 1.0.3 returns false for NaN on AVX2.)
+/// Returns x in lanes in which x is NaN, and `value` in the other lanes. (IsNaN is used instead of
+/// Ne(x, x), because Ne in Highway 1.0.3 returns false for NaN on AVX2.)
 template <class D>
 HWY_INLINE hn::Vec<D> keep_nan(D, hn::Vec<D> x, hn::Vec<D> value) {
   return hn::IfThenElse(hn::IsNaN(x), x, value);
 }
 
-/// Applies f, a function of the C library, to every lane.
+/// Applies f, a C library function, to every lane.
 template <class D>
 HWY_NOINLINE hn::Vec<D> per_lane(D d, hn::VecArg<hn::Vec<D>> x, double (*f)(double)) {
   using T = hn::TFromD<D>;
@@ -46,7 +47,7 @@ HWY_NOINLINE hn::Vec<D> per_lane(D d, hn::VecArg<hn::Vec<D>> x, double (*f)(doub
   return hn::Load(d, lanes);
 }
 
-/// e^x. Highway's function is correct only up to the overflow bound, and returns 0 for NaN.
+/// Returns e^x. Highway's function is only correct up to the overflow bound and returns 0 for NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_exp(D d, hn::Vec<D> x) {
   const auto bound = constant(d, sizeof(hn::TFromD<D>) == 4 ? 0x1.62e42ep6 : 0x1.62e42fefa39efp9);
@@ -54,7 +55,7 @@ HWY_INLINE hn::Vec<D> vec_exp(D d, hn::Vec<D> x) {
   return keep_nan(d, x, hn::IfThenElse(hn::Gt(x, bound), infinity(d), y));
 }
 
-/// e^x - 1.
+/// Returns e^x - 1.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_expm1(D d, hn::Vec<D> x) {
   const auto bound = constant(d, sizeof(hn::TFromD<D>) == 4 ? 0x1.62e42ep6 : 0x1.62e42fefa39efp9);
@@ -63,7 +64,7 @@ HWY_INLINE hn::Vec<D> vec_expm1(D d, hn::Vec<D> x) {
   return keep_nan(d, x, hn::IfThenElse(hn::Gt(x, bound), infinity(d), finite));
 }
 
-/// Natural logarithm: -inf at 0, NaN below.
+/// Returns the natural logarithm, which is -inf at 0 and NaN for negative x.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_log(D d, hn::Vec<D> x) {
   const auto inf = infinity(d);
@@ -74,7 +75,7 @@ HWY_INLINE hn::Vec<D> vec_log(D d, hn::Vec<D> x) {
   return keep_nan(d, x, y);
 }
 
-/// log(1 + x): -inf at -1, NaN below.
+/// Returns log(1 + x), which is -inf at -1 and NaN for x < -1.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_log1p(D d, hn::Vec<D> x) {
   const auto inf = infinity(d), minus_one = constant(d, -1.0);
@@ -85,8 +86,9 @@ HWY_INLINE hn::Vec<D> vec_log1p(D d, hn::Vec<D> x) {
   return keep_nan(d, x, y);
 }
 
-/// tanh. Floats: x + x^3 p(x^2) up to 0.89, p a minimax polynomial with a relative error of 2^-29
-/// in the result; above that, 1 - 2 / (e^2|x| + 1), which reduces the error of the exponential.
+/// Returns tanh(x). For floats with |x| up to 0.89, computes x + x^3 p(x^2) with a minimax
+/// polynomial p, which yields a relative error of 2^-29. For larger |x|, computes 1 - 2 / (e^2|x| +
+/// 1), which reduces the error of the exponential.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_tanh(D d, hn::Vec<D> x) {
   if constexpr (sizeof(hn::TFromD<D>) == 8) {
@@ -103,14 +105,14 @@ HWY_INLINE hn::Vec<D> vec_tanh(D d, hn::Vec<D> x) {
   p = hn::MulAdd(p, s, constant(d, -0x1.b9d39d92392aep-5));
   p = hn::MulAdd(p, s, constant(d, 0x1.110f9da141b03p-3));
   p = hn::MulAdd(p, s, constant(d, -0x1.555550dffd139p-2));
-  // Denormals and zeros are returned unchanged, since x^2 underflows to 0.
+  // Denormals and zeros are returned unchanged, because x^2 underflows to 0.
   const auto inner = hn::MulAdd(hn::Mul(p, s), x, x);
   return keep_nan(d, x,
                   hn::IfThenElse(hn::Gt(t, constant(d, 0.89)), hn::CopySign(outer, x), inner));
 }
 
-/// Sine and cosine. Highway reduces the argument in a few steps, which is accurate only up to
-/// kTrigonometricBound; vectors with larger (or non-finite) lanes use the C library.
+/// Sine and cosine. Highway reduces the argument in a few steps, which is only accurate up to
+/// kTrigonometricBound. Vectors with larger or non-finite lanes use the C library.
 inline constexpr double kTrigonometricBound = 30000.0;
 
 template <class D>
@@ -130,11 +132,11 @@ HWY_INLINE hn::Vec<D> vec_cos(D d, hn::Vec<D> x) {
   return hn::IfThenElse(small, y, per_lane(d, x, ::cos));
 }
 
-// Error function. For floats: minimax polynomials (N. Juffa, "Optimized version of erff()"): near 0
-// in x^2, elsewhere erfc(t) = exp(p(t)). Doubles are used for gradient checks and computed by the C
-// library.
+// The error function. For floats, it uses minimax polynomials (N. Juffa, "Optimized version of
+// erff()"): a polynomial in x^2 near 0, and erfc(t) = exp(p(t)) elsewhere. For doubles, which are
+// only used in gradient checks, it calls the C library.
 
-/// The polynomial p with erfc(t) ~ exp(p(t)) for floats t > 0.92.
+/// Returns the polynomial p(t) with erfc(t) ~ exp(p(t)) for floats t > 0.92.
 template <class D>
 HWY_INLINE hn::Vec<D> log_erfc_polynomial(D d, hn::Vec<D> t) {
   const auto s = hn::Mul(t, t);
@@ -146,7 +148,7 @@ HWY_INLINE hn::Vec<D> log_erfc_polynomial(D d, hn::Vec<D> t) {
   r = hn::MulAdd(r, t, constant(d, -0x1.079d0cp-3));
   return hn::MulSub(r, t, t);
 }
-/// erf for floats |x| <= 0.92.
+/// Returns erf(x) for floats with |x| <= 0.92.
 template <class D>
 HWY_INLINE hn::Vec<D> small_erf_polynomial(D d, hn::Vec<D> x) {
   const auto s = hn::Mul(x, x);
@@ -169,8 +171,8 @@ HWY_INLINE hn::Vec<D> vec_erf(D d, hn::Vec<D> x) {
                                 small_erf_polynomial(d, x));
   return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y));
 }
-/// The cumulative distribution function of the standard normal distribution, computed as 0.5 *
-/// erfc(-x / sqrt(2)) without cancellation for negative x.
+/// Returns the cumulative distribution function of the standard normal distribution. It is computed
+/// as 0.5 * erfc(-x / sqrt(2)), which avoids cancellation for negative x.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_normal_cdf(D d, hn::Vec<D> x) {
   const auto half = constant(d, 0.5), one = constant(d, 1.0);
@@ -184,7 +186,7 @@ HWY_INLINE hn::Vec<D> vec_normal_cdf(D d, hn::Vec<D> x) {
   const auto inner = hn::MulAdd(half, small_erf_polynomial(d, z), half);
   return keep_nan(d, x, hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), outer, inner));
 }
-/// 1 / (1 + e^-x), computed from e^-|x|, which cannot overflow.
+/// Returns 1 / (1 + e^-x), computed from e^-|x|, which cannot overflow.
 template <class D>
 HWY_INLINE hn::Vec<D> vec_sigmoid(D d, hn::Vec<D> x) {
   const auto one = constant(d, 1.0);
@@ -198,14 +200,15 @@ HWY_INLINE hn::Vec<D> vec_sigmoid(D d, hn::Vec<D> x) {
   return hn::NegMulAdd(y, share, y);
 }
 
-/// log(1 + e^x) = max(x, 0) + log1p(e^-|x|).
+/// Returns log(1 + e^x), computed as max(x, 0) + log1p(e^-|x|).
 template <class D>
 HWY_INLINE hn::Vec<D> vec_softplus(D d, hn::Vec<D> x) {
   const auto positive = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
   return hn::Add(positive, vec_log1p(d, vec_exp(d, hn::Neg(hn::Abs(x)))));
 }
 
-/// Returns x * gate. For x = -inf, where the gate is 0, the result is the limit, -0, and not NaN.
+/// Returns x * gate. For x = -inf, for which the gate is 0, the result is the limit -0 instead of
+/// NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> gated(D d, hn::Vec<D> x, hn::Vec<D> gate) {
   return hn::IfThenElse(hn::Eq(x, hn::Neg(infinity(d))), constant(d, -0.0), hn::Mul(x, gate));

@@ -1,4 +1,4 @@
-// Row kernels of transcendental functions on f32 and f64; null for other dtypes.
+// Row kernels of transcendental functions on f32 and f64. They are null for other dtypes.
 #pragma once
 
 #include "weft/ops/row_kernel.h"

@@ -6,9 +6,9 @@
 namespace weft {
 
 /// Normalises rows of n contiguous elements. Pointers are null for absent operands and for results
-/// that are not needed.
+/// that are not needed:
 ///   centered:  y = (x - mean) * rstd * gain + bias,  rstd = 1/sqrt(mean((x - mean)^2) + eps)
-///   otherwise: the same with mean = 0 (RMS norm).
+///   otherwise: the same formula with mean = 0 (RMS norm).
 template <class T>
 struct NormRows {
   const T* x = nullptr;
@@ -26,7 +26,7 @@ void norm_rows(const NormRows<double>& args, std::int64_t begin, std::int64_t en
 
 /// Gradients of norm_rows. With xhat = (x - mean) * rstd and h = g * gain:
 ///   dx = rstd * (h - mean(h) - xhat * mean(h * xhat))   (without mean(h) if not centered)
-/// and, summed over the rows of the call, dgain = sum(g * xhat) and dbias = sum(g), which are
+/// Summed over the rows of the call, dgain = sum(g * xhat) and dbias = sum(g). Both are
 /// overwritten.
 template <class T>
 struct NormGradRows {

@@ -17,7 +17,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Enough chains to hide the latency of all current FMA units; they fit into the registers of AVX2.
+// This number of chains hides the latency of all current FMA units and fits into the AVX2
+// registers.
 constexpr int kChains = 12;
 
 template <class T>
@@ -35,7 +36,7 @@ double FmaChains(long rounds) {
   V sum = chain[0];
 #pragma GCC unroll 12
   for (int i = 1; i < kChains; ++i) sum = hn::Add(sum, chain[i]);
-  // The result is used, so that the compiler does not remove the loop.
+  // Use the result, so that the compiler does not remove the loop.
   volatile T sink = hn::GetLane(hn::SumOfLanes(d, sum));
   static_cast<void>(sink);
   return static_cast<double>(rounds) * kChains * 2 * static_cast<double>(hn::Lanes(d));

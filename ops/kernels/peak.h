@@ -1,4 +1,4 @@
-// Measures the peak performance of this machine, as the reference of benchmarks.
+// Measures the peak performance of this machine as a reference for benchmarks.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 namespace WEFT_API weft {
 namespace kernels {
 
-/// The work and the duration of a run of fused multiply-adds.
+/// The amount of work and the duration of a run of fused multiply-adds.
 struct FmaRun {
   double flop = 0;            // a multiply-add counts as two
   double seconds = 0;         // wall time
   double thread_seconds = 0;  // CPU time of the calling thread
 };
-/// Runs independent chains of fused multiply-adds on the widest vectors, on the calling thread, for
+/// Runs independent chains of fused multiply-adds with the widest vectors on the calling thread for
 /// about `seconds` of wall time. `dtype` is f32 or f64.
 FmaRun run_fma_chains(DType dtype, double seconds);
 

@@ -1,4 +1,5 @@
-// Plain loops: windows have few elements, and pooling takes a small part of the time of a network.
+// Pooling kernels. They are plain loops, because windows have few elements and pooling accounts for
+// a small part of a network's run time.
 #include "weft/ops/kernels/pool.h"
 
 #include <algorithm>
@@ -6,8 +7,8 @@
 namespace weft::kernels {
 namespace {
 
-// Calls fn(position, y0, y1, x0, x1) for every output position with the part of its window that is
-// inside the plane.
+// Calls fn(position, y0, y1, x0, x1) for every output position. [y0, y1) x [x0, x1) is the part of
+// the window that is inside the plane.
 template <class Fn>
 void for_windows(const PoolGeometry& g, Fn&& fn) {
   for (std::int64_t oy = 0; oy < g.out_height; ++oy) {
@@ -29,7 +30,7 @@ void max_pool(const PoolGeometry& g, const T* x, T* out, std::int64_t* index) {
     std::int64_t best = y0 * g.width + x0;
     for (std::int64_t y = y0; y < y1; ++y) {
       for (std::int64_t i = y * g.width + x0; i < y * g.width + x1; ++i) {
-        // Written such that a NaN is selected and then kept.
+        // The condition is written so that a NaN is selected and then kept.
         if (!(x[i] <= x[best]) && x[best] == x[best]) best = i;
       }
     }

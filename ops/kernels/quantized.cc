@@ -19,10 +19,11 @@ namespace {
 
 using kernels::QuantizedWeights;
 
-constexpr int64_t kPanel = 16, kGroup = 32, kStep = 8;  // kStep: inputs per lane of int4
+constexpr int64_t kPanel = 16, kGroup = 32, kStep = 8;  // kStep: number of int4 inputs per lane
 constexpr int64_t kStepBytes = kPanel * kStep / 2;
 
-// A panel is 16 lanes wide: one vector, or several parts.
+// A panel is 16 lanes wide and consists of one vector or several parts, depending on the vector
+// size.
 using Floats = hn::CappedTag<float, 16>;
 using Words = hn::RebindToUnsigned<Floats>;
 using Integers = hn::RebindToSigned<Floats>;
@@ -31,24 +32,25 @@ constexpr int kLanes = static_cast<int>(hn::MaxLanes(Floats()));
 constexpr int kParts = static_cast<int>(kPanel) / kLanes;
 static_assert(kParts * kLanes == kPanel);
 
-// The prefetch distance in bytes. It is large, since the weights of one input take only a few
-// cycles.
+// The prefetch distance in bytes. It is large because processing the weights of one input takes
+// only a few cycles.
 constexpr int64_t kAhead = 2048;
 
 // -- Weights as floats, before scaling ------------------------------------------------------------
 
-// Returns weight `t` of the four in every lane.
+// Returns weight `t` of the four weights in every lane.
 template <int t>
 HWY_INLINE V int8_weights(hn::Vec<Words> lanes) {
   const auto top = hn::BitCast(Integers(), hn::ShiftLeft<24 - 8 * t>(lanes));
   return hn::ConvertTo(Floats(), hn::ShiftRight<24>(top));
 }
 
-// Returns weight `t` of the eight in every lane.
+// Returns weight `t` of the eight weights in every lane.
 template <int t>
 HWY_INLINE V int4_weights(hn::Vec<Words> lanes) {
 #if HWY_TARGET == HWY_AVX3
-  // The permutation uses only the low four bits of its indices: it is table lookup and mask in one.
+  // The permutation uses only the low four bits of its indices, so it combines the mask and the
+  // table lookup.
   static const float kTable[16] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
   const auto table = hn::LoadU(Floats(), kTable);
   return V{_mm512_permutexvar_ps(hn::ShiftRight<4 * t>(lanes).raw, table.raw)};
@@ -66,7 +68,7 @@ HWY_INLINE V int4_scales(const uint16_t* scale) {
 
 // -- Products of a few rows ----------------------------------------------------------------------
 
-// The sums of one product: several independent chains for every row and part of the panel.
+// The sums of one product, with several independent chains for every row and part of the panel.
 template <int kRows>
 struct Sums {
   static constexpr int kChains = kRows >= 4 ? 1 : 4 / kRows;
@@ -256,8 +258,8 @@ void product_fma(const QuantizedWeights& w, const float* x, int64_t rows, int64_
   }
 }
 
-// Byte dot products are implemented outside Highway. They are used with its AVX3 target only, so
-// that tests which force another target really test that target.
+// Byte dot products are implemented without Highway. They are only used with Highway's AVX3 target,
+// so that tests that force a different target actually test that target.
 bool has_dot() { return HWY_TARGET == HWY_AVX3 && kernels::dot_unit(); }
 
 // -- Conversion to float --------------------------------------------------------------------------
@@ -342,7 +344,7 @@ void block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t begin
 }
 
 void channel(const QuantizedWeights& w, int64_t output, float* out) {
-  // Converts 32 inputs of the whole panel at a time with vectors and copies one lane.
+  // Convert 32 inputs of the whole panel at a time with vector code, and copy a single lane.
   HWY_ALIGN float tile[kGroup * kPanel];
   const int64_t panel = output / kPanel, lane = output % kPanel;
   for (int64_t i = 0; i < w.inputs; i += kGroup) {
@@ -354,15 +356,16 @@ void channel(const QuantizedWeights& w, int64_t output, float* out) {
 
 // -- Products of large numbers -------------------------------------------------------------------
 
-// Returns true if an element is not finite or at least 2^100. Sums of products with unscaled
-// weights may then overflow even if the result does not.
+// Returns true if the magnitude of an element is at least 2^100 or the element is not finite. In
+// this case, sums of products with unscaled weights may overflow even if the result does not.
 bool are_large(const float* x, int64_t count) {
-  int32_t large = 0;  // without a branch, so that the compiler vectorises the loop
+  int32_t large = 0;  // no branch, so that the compiler vectorises the loop
   for (int64_t i = 0; i < count; ++i) large |= static_cast<int32_t>(!(fabsf(x[i]) < 0x1p100f));
   return large != 0;
 }
 
-// Converts the weights to floats and computes one row after the other. Rarely needed.
+// Converts the weights to floats and computes the rows sequentially. This function is rarely
+// needed.
 void product_of_large(const QuantizedWeights& w, const float* x, int64_t rows, int64_t begin,
                       int64_t end, float* y) {
   const Floats d;
@@ -387,7 +390,8 @@ void product_of_large(const QuantizedWeights& w, const float* x, int64_t rows, i
   }
 }
 
-// The flag after the prepared rows that is 1 if they contain large numbers.
+// Returns the address of the flag after the prepared rows, which is 1 if the rows contain large
+// numbers.
 int32_t* large_at(const QuantizedWeights& w, int64_t rows, const std::byte* prepared) {
   return reinterpret_cast<int32_t*>(const_cast<std::byte*>(prepared) +
                                     kernels::dot_rows_bytes(w.inputs, rows));

@@ -1,6 +1,7 @@
-// This file does not use Highway, whose targets here do not include these instructions. A target
-// region instead of compiler flags for the file selects the CPU, so that no inline function of a
-// library is compiled for it and then linked into code for all CPUs.
+// This file does not use Highway, because the Highway targets that Weft uses do not include these
+// instructions. The CPU is selected by a target region instead of compiler flags for the file, so
+// that no inline function from a library is compiled for this CPU and then linked into code for all
+// CPUs.
 #include "weft/ops/kernels/quantized_dot.h"
 
 #include <stdint.h>
@@ -19,17 +20,19 @@ namespace {
 
 constexpr int64_t kPanel = 16, kGroup = 32;
 
-// 32 values of a row. Term t of four consecutive values is one 32-bit word, which is broadcast to
-// all lanes.
+// A group of 32 values of a row. Term t of four consecutive values forms one 32-bit word, which is
+// broadcast to all lanes.
 struct alignas(64) PreparedGroup {
   int32_t terms[3][8];  // low, middle, high
-  int32_t start[3];     // minus the zero point of the weights times the sum of the term's bytes
+  // Minus the product of the weights' zero point and the sum of the term's bytes.
+  int32_t start[3];
   float step;
 };
 
 constexpr int64_t groups_of(int64_t inputs) { return (inputs + kGroup - 1) / kGroup; }
 
-// A row consists of its groups and a cache line whose first word is 1 if the row is usable.
+// A row consists of its groups followed by a cache line, the first word of which is 1 if the row is
+// usable.
 constexpr int64_t row_bytes(int64_t inputs) {
   return groups_of(inputs) * static_cast<int64_t>(sizeof(PreparedGroup)) + 64;
 }
@@ -77,8 +80,8 @@ namespace {
 // The largest integer whose three bytes are all at most 127.
 constexpr float kLargest = 127 * 65536 + 127 * 256 + 127;
 
-// Returns the low bytes of two vectors of 16 integers as signed numbers, in order, and removes them
-// from the integers.
+// Returns the low bytes of two vectors of 16 integers, in order, as signed numbers, and removes
+// these bytes from the integers.
 __m256i take_low_bytes(__m512i& a, __m512i& b) {
   const __m512i low_a = _mm512_srai_epi32(_mm512_slli_epi32(a, 24), 24);
   const __m512i low_b = _mm512_srai_epi32(_mm512_slli_epi32(b, 24), 24);
@@ -96,14 +99,14 @@ int32_t sum_of_bytes(__m256i bytes) {
   return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xB1)));
 }
 
-// Splits up to 32 values into bytes. Returns false if they are not representable by bytes.
+// Splits up to 32 values into bytes. Returns false if the values cannot be represented by bytes.
 bool prepare_group(const float* x, int64_t count, bool int4, PreparedGroup& to) {
   const auto mask = [](int64_t n) {
     return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
   };
   const __m512 a = _mm512_maskz_loadu_ps(mask(count), x);
   const __m512 b = _mm512_maskz_loadu_ps(mask(count - 16), x + (count > 16 ? 16 : 0));
-  // Magnitudes are compared as integers, so that NaN counts as the largest.
+  // Magnitudes are compared as integers, so that NaN counts as the largest value.
   const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
   const uint32_t bits = _mm512_reduce_max_epu32(
       _mm512_max_epu32(_mm512_and_si512(_mm512_castps_si512(a), magnitude),
@@ -117,7 +120,8 @@ bool prepare_group(const float* x, int64_t count, bool int4, PreparedGroup& to) 
   __m512i ia = _mm512_min_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(a, inverse)), top);
   __m512i ib = _mm512_min_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(b, inverse)), top);
   if (int4) {
-    // The low halves of four bytes are inputs 0, 2, 4 and 6, the high halves 1, 3, 5 and 7.
+    // The low halves of four bytes are inputs 0, 2, 4 and 6; the high halves are inputs 1, 3, 5 and
+    // 7.
     const __m512i order = _mm512_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
     ia = _mm512_permutexvar_epi32(order, ia);
     ib = _mm512_permutexvar_epi32(order, ib);
@@ -145,8 +149,8 @@ inline __attribute__((always_inline)) GroupSums start_sums(const PreparedGroup& 
           _mm512_set1_epi32(g.start[2])};
 }
 
-// Adds the products of four inputs: `weights` are unsigned bytes, and word i of the terms holds the
-// corresponding values of the row.
+// Adds the products of four inputs. `weights` contains unsigned bytes, and word i of the terms
+// contains the corresponding values of the row.
 inline __attribute__((always_inline)) void add_inputs(__m512i weights, const PreparedGroup& g,
                                                       int64_t i, GroupSums& s) {
   s.low = _mm512_dpbusd_epi32(s.low, weights, _mm512_set1_epi32(g.terms[0][i]));
@@ -154,8 +158,8 @@ inline __attribute__((always_inline)) void add_inputs(__m512i weights, const Pre
   s.high = _mm512_dpbusd_epi32(s.high, weights, _mm512_set1_epi32(g.terms[2][i]));
 }
 
-// |high| < 2^20 and |256 middle + low| < 2^29: both fit into 32 bits, and only the second is
-// rounded.
+// |high| < 2^20 and |256 middle + low| < 2^29, so both fit into 32 bits, and only the second value
+// is rounded.
 inline __attribute__((always_inline)) __m512 combine(const GroupSums& s) {
   const __m512i lower = _mm512_add_epi32(_mm512_slli_epi32(s.middle, 8), s.low);
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(s.high), _mm512_set1_ps(65536),
@@ -170,8 +174,8 @@ inline __attribute__((always_inline)) void store_panel(__m512 v, float* y, int64
   }
 }
 
-// Computes one panel. Two panels at a time would share the reads of the rows, but reading two short
-// runs of memory at once costs a third of the bandwidth.
+// Computes one panel. Processing two panels at a time would halve the reads of the rows, but
+// reading two short runs of memory concurrently reduces the bandwidth by a third.
 template <int kRows>
 void int8_panel(const QuantizedWeights& w, const PreparedGroup* const* rows, int64_t panel,
                 float* y) {

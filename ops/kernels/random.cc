@@ -19,7 +19,7 @@ constexpr std::int64_t kWords = 1024;
 // The smallest integer t with (word < t) == (word < probability * 2^32) for every word.
 struct Threshold {
   std::uint32_t limit;
-  bool all;  // every word is below
+  bool all;  // true if every word is below the threshold
 };
 
 }  // namespace
@@ -37,8 +37,8 @@ void RandomWords(const RandomStream& stream, std::uint64_t first_block, std::int
                  std::uint32_t* HWY_RESTRICT out) {
   std::int64_t b = 0;
 #if HWY_TARGET != HWY_SCALAR
-  // One word per 64-bit lane, in its lower half: MulEven multiplies lower halves and returns all 64
-  // bits; the contents of upper halves never matter.
+  // One word is stored in the lower half of each 64-bit lane. MulEven multiplies the lower halves
+  // and returns all 64 bits, so the contents of the upper halves never matter.
   const hn::ScalableTag<std::uint64_t> d;
   const hn::Repartition<std::uint32_t, decltype(d)> d32;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -73,7 +73,7 @@ void RandomWords(const RandomStream& stream, std::uint64_t first_block, std::int
   }
 }
 
-// Calls row(words, offset, count) for pieces of at most kWords words of the elements [begin, end).
+// Calls row(words, offset, count) for the elements [begin, end) in pieces of at most kWords words.
 template <class Row>
 HWY_INLINE void ForWords(const RandomStream& stream, std::int64_t begin, std::int64_t end,
                          const Row& row) {
@@ -85,8 +85,8 @@ HWY_INLINE void ForWords(const RandomStream& stream, std::int64_t begin, std::in
   }
 }
 
-// The rows below are plain loops that compilers vectorise for the target. Conversions of 24 bits
-// are exact and a product is rounded once, so all targets return the same bits.
+// The row functions below are plain loops that compilers vectorise for the target. Conversions of
+// 24-bit integers are exact and every product is rounded once, so all targets return the same bits.
 
 struct UniformRow {
   float* out;
@@ -102,7 +102,7 @@ void UniformF32(const RandomStream& stream, std::int64_t begin, std::int64_t end
   ForWords(stream, begin, end, UniformRow{out});
 }
 
-// Two words per element: offset and count are in words.
+// Uses two words per element. offset and count are in words.
 struct UniformRow64 {
   double* out;
   HWY_INLINE void operator()(const std::uint32_t* words, std::int64_t offset,
@@ -142,7 +142,8 @@ void DropoutRows(const RowKernel& self, const void* const* in, void* out, std::i
                             static_cast<std::uint32_t>(key[1])};
   const T scale = static_cast<T>(self.reals[0]);
   const std::uint32_t limit = static_cast<std::uint32_t>(self.integers[1]);
-  if (self.integers[1] > 0xFFFFFFFF) {  // the rate is so close to 1 that no word reaches the limit
+  // The rate is so close to 1 that no word reaches the threshold.
+  if (self.integers[1] > 0xFFFFFFFF) {
     for (std::int64_t i = 0; i < n; ++i) to[i] = T{0};
     return;
   }

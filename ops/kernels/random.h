@@ -1,5 +1,6 @@
-// Rows of random numbers. Every element is a function of the stream and its index only. For rows
-// [begin, end), `begin` is a multiple of 4, so that a row begins with a Philox block.
+// Functions that generate rows of random numbers. Every element depends only on the stream and the
+// index of the element. In a range [begin, end), `begin` must be a multiple of 4, so that every row
+// begins with a Philox block.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,13 @@
 
 namespace weft::kernels {
 
-/// Sets out[4 b + i] to word i of block first_block + b, for `blocks` blocks. Returns the same bits
-/// as RandomStream::block, but computes many blocks at once.
+/// Sets out[4 b + i] to word i of block first_block + b for `blocks` blocks. The bits are the same
+/// as for RandomStream::block, but many blocks are computed at once.
 void random_words(const RandomStream& stream, std::uint64_t first_block, std::int64_t blocks,
                   std::uint32_t* out);
 
-/// Writes elements [begin, end) of uniform random numbers in [0, 1) to out[0 ...]. Element i is
-/// uniform_float(word i) for float and uniform_double(word 2 i, word 2 i + 1) for double.
+/// Writes uniform random numbers in [0, 1), elements [begin, end) of the stream, to out. Element i
+/// is uniform_float(word i) for float and uniform_double(word 2 i, word 2 i + 1) for double.
 void uniform_row(const RandomStream& stream, std::int64_t begin, std::int64_t end, float* out);
 void uniform_row(const RandomStream& stream, std::int64_t begin, std::int64_t end, double* out);
 
@@ -24,7 +25,7 @@ void uniform_row(const RandomStream& stream, std::int64_t begin, std::int64_t en
 void normal_row(const RandomStream& stream, std::int64_t begin, std::int64_t end, float* out);
 void normal_row(const RandomStream& stream, std::int64_t begin, std::int64_t end, double* out);
 
-/// Writes word i < probability * 2^32 as 0 or 1, for elements i in [begin, end).
+/// For elements i in [begin, end), writes 1 if word i < probability * 2^32, else 0.
 void bernoulli_row(const RandomStream& stream, double probability, std::int64_t begin,
                    std::int64_t end, std::uint8_t* out);
 

@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 constexpr T kInf = std::numeric_limits<T>::infinity();
 
-// The three parts of a reduction: neutral element, vector step, scalar step.
+// A reduction is defined by its neutral element, its vector step and its scalar step.
 struct SumOp {
   template <class T>
   static T identity() {
@@ -48,7 +48,7 @@ struct ProdOp {
     return a * b;
   }
 };
-// Instruction sets treat NaN in min and max differently, hence the explicit selects.
+// Instruction sets differ in how min and max treat NaN, so explicit selects are used.
 struct MaxOp {
   template <class T>
   static T identity() {
@@ -84,7 +84,7 @@ struct Plain {
     return x;
   }
 };
-// exp(x - shift), for logsumexp.
+// Computes exp(x - shift), for logsumexp.
 template <class V>
 struct ShiftedExp {
   V shift;
@@ -145,7 +145,7 @@ HWY_INLINE double sum_run(D d, const hn::TFromD<D>* x, std::int64_t n, const Tra
   return total;
 }
 
-// Reduces block by block, in the element type.
+// Reduces block by block in the element type.
 template <class Op, class D>
 HWY_INLINE hn::TFromD<D> block_run(D d, const hn::TFromD<D>* x, std::int64_t n) {
   using T = hn::TFromD<D>;
@@ -192,7 +192,7 @@ void RowsF64(Reduction kind, const double* x, std::int64_t rows, std::int64_t ro
 
 constexpr std::int64_t kPairwiseLeaf = 64;
 
-// Reduces one vector of columns, pairwise over the rows.
+// Reduces one vector of columns pairwise over the rows.
 template <class Op, class D, class Transform>
 hn::Vec<D> strip(D d, const hn::TFromD<D>* x, std::int64_t stride, std::int64_t n,
                  const Transform& transform) {
@@ -209,7 +209,8 @@ hn::Vec<D> strip(D d, const hn::TFromD<D>* x, std::int64_t stride, std::int64_t 
   return acc;
 }
 
-// Reduces four vectors of columns at once, in the same order per column as strip().
+// Reduces four vectors of columns at once. The order of operations for each column is the same as
+// in strip().
 template <class Op, class D, class V>
 void wide_strip(D d, const hn::TFromD<D>* x, std::int64_t stride, std::int64_t n, V& a0, V& a1,
                 V& a2, V& a3) {
@@ -274,8 +275,8 @@ HWY_INLINE void columns_op(bool logsumexp, const T* x, std::int64_t stride, std:
     hn::StoreU(hn::Div(column_strip<Op>(d, logsumexp, x + j, stride, n), by), d, out + j);
     return;
   }
-  // Fewer columns than lanes: copy blocks of rows to a wider buffer, so that no load reads outside
-  // of the tensor.
+  // There are fewer columns than lanes. Copy blocks of rows to a wider buffer, so that no load
+  // reads outside the tensor.
   const std::size_t max_lanes = hn::MaxLanes(d);
   HWY_ALIGN T rows[kPairwiseLeaf * hn::MaxLanes(d)] = {};
   HWY_ALIGN T total[2 * hn::MaxLanes(d)] = {};
@@ -364,7 +365,7 @@ void reduce_columns(Reduction kind, DType dtype, const void* x, std::int64_t row
 }
 
 void BlockReduction::add(const void* block, std::int64_t length) {
-  // The result of a block is a value of the element type, which is exact in double.
+  // The result of a block is a value of the element type, which is exactly representable in double.
   double result = 0;
   if (dtype_ == DType::f32) {
     float value = 0;

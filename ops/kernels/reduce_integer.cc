@@ -1,5 +1,5 @@
-// Reductions of integers and bool, and positions of maxima and minima. They are memory-bound, so
-// plain loops suffice.
+// Reductions of integers and bool, and positions of maxima and minima. These operations are
+// memory-bound, so plain loops suffice.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,14 +1,15 @@
-// Rotary position embedding of rows of features (Su et al. 2021), in float and double.
+// Rotary position embedding (Su et al. 2021) of rows of features in float and double.
 #pragma once
 
 #include <cstdint>
 
 namespace weft {
 
-/// Rotates `rows` rows of `width` features. Row r uses row r of the tables cosines and sines [rows,
-/// pairs]. Pair j is (j, j + pairs), or (2j, 2j + 1) if `adjacent`:
+/// Rotates `rows` rows of `width` features. Row r uses row r of the tables `cosines` and `sines`
+/// [rows, pairs]. Pair j consists of features j and j + pairs or, if `adjacent`, of features 2j and
+/// 2j + 1:
 ///   (a, b) -> (a cos - b sin, b cos + a sin);
-/// features from 2 * pairs on are copied. y may be x.
+/// Features starting with 2 * pairs are copied. y may be equal to x.
 template <class T>
 struct RopeRows {
   const T* x = nullptr;

@@ -8,11 +8,11 @@
 namespace weft::kernels {
 namespace {
 
-// Rows and columns of a tile: 32 * 32 * 8 bytes fit into half of the L1 cache.
+// The number of rows and columns of a tile. 32 * 32 * 8 bytes fit into half of the L1 cache.
 constexpr std::int64_t kTile = 32;
 constexpr std::int64_t kGrainBytes = 128 * 1024;
 
-// Fixed-size copies compile to single moves and do not require alignment.
+// Copies of a fixed size compile to single move instructions and do not require alignment.
 template <std::size_t kSize>
 inline void move(std::byte* to, const std::byte* from) {
   std::memcpy(to, from, kSize);
@@ -87,7 +87,7 @@ void StridedCopy::run_sized(const std::byte* src, std::byte* dst, std::int64_t b
   const std::int64_t row_tiles = (rows_.size + kTile - 1) / kTile;
   const std::int64_t per_outer = transposed ? row_tiles : inner_.size;
 
-  // Offsets of the outer index that contains `begin`.
+  // Compute the offsets of the outer index that contains `begin`.
   std::int64_t rest = begin / per_outer;
   Sizes index(outer_.size());
   std::int64_t src_at = 0, dst_at = 0;

@@ -9,16 +9,16 @@
 
 namespace weft::kernels {
 
-/// A plan for dst[Σ i_k * dst_strides[k]] = src[Σ i_k * src_strides[k]] over all i in `sizes`.
-/// Strides are in elements; those of the source may be 0 (broadcast) or negative (flip). Axes are
-/// merged if both strides allow it; contiguous runs are copied with memcpy, transposed planes in
-/// blocks.
+/// A plan for copying dst[Σ i_k * dst_strides[k]] = src[Σ i_k * src_strides[k]] for all indices i
+/// in `sizes`. Strides are in elements; source strides may be 0 (broadcast) or negative (flip).
+/// Axes are merged if the strides of both arrays allow it. Contiguous runs are copied with memcpy,
+/// and transposed planes in blocks.
 class StridedCopy {
  public:
   StridedCopy(const Sizes& sizes, const Sizes& src_strides, const Sizes& dst_strides,
               std::size_t element_size);
 
-  /// The number of independent pieces, at least 1; depends on the sizes only.
+  /// Returns the number of independent pieces, which is at least 1 and depends only on the sizes.
   std::int64_t chunks() const { return chunks_; }
   double cost_ns() const;
   /// Copies piece `chunk`. The pointers are the addresses of element 0 of the arrays.
@@ -32,9 +32,10 @@ class StridedCopy {
     std::int64_t size, src, dst;
   };
   std::vector<Axis> outer_;  // all axes except the inner one or two
-  Axis rows_ = {1, 0, 0};    // if its size is above 1, the plane rows_ x inner_ is transposed
+  // If its size is greater than 1, the plane rows_ x inner_ is transposed.
+  Axis rows_ = {1, 0, 0};
   Axis inner_ = {1, 1, 1};
-  std::int64_t units_ = 0;  // elements, or rows of tiles of transposed planes
+  std::int64_t units_ = 0;  // number of elements, or of tile rows in transposed planes
   std::int64_t elements_ = 0;
   std::int64_t chunks_ = 1;
   std::size_t element_size_;

@@ -1,8 +1,9 @@
-// SIMD helpers shared by all kernel families. Included once per target, from inside a file that
-// uses hwy/foreach_target.h; everything is in weft::HWY_NAMESPACE.
+// SIMD helpers shared by all kernel families. Included once per SIMD target, from a file that uses
+// hwy/foreach_target.h; all definitions are in weft::HWY_NAMESPACE.
 //
-// Names are snake_case so that argument-dependent lookup never finds a function of a newer Highway
-// with the same meaning (LoadN, StoreN, ReduceSum are absent in Highway 1.0.3).
+// Names are in snake_case, so that argument-dependent lookup never finds a function with the same
+// meaning in a newer version of Highway (LoadN, StoreN and ReduceSum do not exist in Highway
+// 1.0.3).
 #if defined(WEFT_OPS_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_SIMD_INL_H_
 #undef WEFT_OPS_KERNELS_SIMD_INL_H_
@@ -23,11 +24,11 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The widest vector of T.
+/// The tag for the widest vector of T.
 template <class T>
 using Full = hn::ScalableTag<T>;
 
-/// Returns untyped memory as elements of T.
+/// Returns a pointer to untyped memory as a pointer to elements of type T.
 template <class T>
 HWY_INLINE const T* elements(const void* p) {
   return static_cast<const T*>(p);
@@ -37,10 +38,10 @@ HWY_INLINE T* elements(void* p) {
   return static_cast<T*>(p);
 }
 
-// -- Partial vectors: the remainder of a row gets the same arithmetic as its body ----------------
+// -- Partial vectors, so that the remainder of a row uses the same arithmetic as its body ---------
 
-// True if masked loads and stores of T neither fault nor read past the end. On other targets
-// (SSSE3), Highway 1.0.3 loads whole vectors, so a buffer is used.
+// True if masked loads and stores of T neither fault nor access elements past the end. On other
+// targets (SSSE3), Highway 1.0.3 loads whole vectors, so a buffer is used.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 template <class T>
 inline constexpr bool kSafeMasks = sizeof(T) >= 4;
@@ -49,7 +50,7 @@ template <class T>
 inline constexpr bool kSafeMasks = false;
 #endif
 
-/// Loads the first `count` lanes from `from` (0 <= count <= Lanes(d)) and sets the others to
+/// Loads the first `count` lanes from `from` (0 <= count <= Lanes(d)) and sets the other lanes to
 /// `fill`. Reads exactly `count` elements.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_part_or(T fill, D d, const T* from, size_t count) {
@@ -88,8 +89,8 @@ HWY_INLINE void store_part(hn::Vec<D> v, D d, T* to, size_t count) {
 
 // -- Reductions over the lanes of one vector ------------------------------------------------------
 //
-// The target determines the order, so that the same CPU always returns the same bits. The results
-// of max and min for NaN depend on the target: check for NaN separately.
+// The SIMD target determines the order of operations, so the same CPU always returns the same bits.
+// The results of max and min for NaN depend on the target, so NaN must be checked separately.
 
 template <class D>
 HWY_INLINE hn::TFromD<D> sum_lanes(D d, hn::Vec<D> v) {
@@ -104,7 +105,7 @@ HWY_INLINE hn::TFromD<D> min_lanes(D d, hn::Vec<D> v) {
   return hn::GetLane(hn::MinOfLanes(d, v));
 }
 
-// -- Floats as doubles: for sums that need more than 24 bits -------------------------------------
+// -- Loading floats as doubles, for sums that need more than 24 bits -----------------------------
 
 /// Loads and promotes one float for every lane of `d` (double).
 template <class D>
@@ -127,11 +128,11 @@ HWY_INLINE hn::Vec<D> load_part_as_double(D d, const double* from, size_t count)
 
 // -- Whole rows -----------------------------------------------------------------------------------
 //
-// `op` is a struct with a member template
+// `op` is a struct with the following member template:
 //   template <class D> hn::Vec<D> operator()(D, hn::Vec<D>...) const
-// marked HWY_INLINE. It is a struct and not a lambda, because lambdas do not inherit the target on
-// every compiler. Outputs may be the inputs themselves (in place), but must not overlap them
-// otherwise.
+// The member is marked HWY_INLINE. `op` is a struct rather than a lambda, because some compilers do
+// not apply the target to lambdas. An output may be identical to an input (in-place operation) but
+// must not overlap it otherwise.
 
 /// Computes out[i] = op(in[i]).
 template <class T, class Op>
@@ -146,8 +147,9 @@ HWY_INLINE void map_row(const Op& op, const T* in, T* out, int64_t n) {
   }
 }
 
-/// Computes out[i] = op(a[i], b[i]). With ScalarA or ScalarB, that operand is a single element for
-/// the whole row. Lanes past the end contain 1, so that a division there raises no flag.
+/// Computes out[i] = op(a[i], b[i]). If ScalarA or ScalarB is true, this operand is a single
+/// element for the whole row. Lanes past the end contain 1, so that divisions there do not raise
+/// floating-point exceptions.
 template <bool ScalarA, bool ScalarB, class T, class Op>
 HWY_INLINE void map_row2(const Op& op, const T* a, const T* b, T* out, int64_t n) {
   const Full<T> d;
@@ -171,7 +173,8 @@ HWY_INLINE void map_row2(const Op& op, const T* a, const T* b, T* out, int64_t n
   }
 }
 
-// The functions above as functions of row kernels (ops/row_kernel.h), for ops without attributes.
+// Wrappers that turn the functions above into row kernel functions (ops/row_kernel.h) for ops
+// without attributes.
 
 template <class Op, class T>
 void map_rows(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {

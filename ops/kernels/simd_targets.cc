@@ -12,7 +12,7 @@ std::int64_t compiled_simd_targets() { return HWY_TARGETS; }
 std::string cpu_kernels() {
   const std::uint64_t usable =
       static_cast<std::uint64_t>(hwy::SupportedTargets()) & static_cast<std::uint64_t>(HWY_TARGETS);
-  // Better targets have lower bits.
+  // Better targets have lower bit positions.
   std::string name = hwy::TargetName(std::int64_t{1} << std::countr_zero(usable));
   if (bf16_cpu().amx) return name + " with AMX";
   if (bf16_cpu().fast_dot) return name + " with AVX512_BF16";

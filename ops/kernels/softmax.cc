@@ -32,7 +32,7 @@ void rows(const T* x, T* y, int64_t count, int64_t n, bool log) {
   }
 }
 
-/// The number of elements of a column that are summed before they are added to the total.
+/// The number of elements of a column that are summed before their sum is added to the total.
 constexpr int64_t kColumnBlock = 64;
 
 template <class T>

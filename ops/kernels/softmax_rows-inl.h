@@ -1,6 +1,7 @@
-// Vector primitives over rows, shared by softmax, cross-entropy, norm and attention kernels.
-// Included once per SIMD target. Sums add at most kSumBlock elements in vectors of T and the blocks
-// in double, so that the error does not grow with the length of the row.
+// Vectorised primitives on rows, shared by the softmax, cross-entropy, norm and attention kernels.
+// Included once per SIMD target. Blocks of at most kSumBlock elements are summed in vectors of T,
+// and the block sums are added in double, so that the error does not grow with the length of the
+// row.
 #if defined(WEFT_OPS_KERNELS_SOFTMAX_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_SOFTMAX_ROWS_INL_H_
 #undef WEFT_OPS_KERNELS_SOFTMAX_ROWS_INL_H_
@@ -15,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-/// At most 16 lanes, so that rows padded to 16 elements can be read in whole vectors on every
-/// target.
+/// A vector tag with at most 16 lanes, so that rows padded to 16 elements can be read in whole
+/// vectors on every target.
 template <class T>
 using RowTag = hn::CappedTag<T, 16>;
 
@@ -27,8 +28,8 @@ HWY_INLINE T negative_infinity() {
   return -static_cast<T>(HUGE_VAL);
 }
 
-/// Loads a vector from memory of which `left` (> 0) elements may be read; the other lanes are
-/// `fill`.
+/// Loads a vector from memory in which `left` (> 0) elements may be read. The other lanes are set
+/// to `fill`.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_any(D d, const T* from, int64_t left, T fill) {
   if (HWY_LIKELY(left >= static_cast<int64_t>(hn::Lanes(d)))) return hn::LoadU(d, from);
@@ -44,14 +45,15 @@ HWY_INLINE void store_any(hn::Vec<D> v, D d, T* to, int64_t left) {
   }
 }
 
-/// Returns exp(x) for x <= 0. NaN remains NaN, while Highway's Exp returns 0 for NaN.
+/// Returns exp(x) for x <= 0. NaN remains NaN, whereas Highway's Exp returns 0 for NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> exp_of_negative(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
 }
 
-/// Returns the largest of n elements, or -inf for n = 0. The result may or may not be NaN if there
-/// is a NaN; the exponential of the elements is then NaN in any case.
+/// Returns the largest of n elements, or -inf for n = 0. If an element is NaN, the result may or
+/// may not be NaN. This does not matter, because the exponential of this element is NaN in any
+/// case.
 template <class T>
 HWY_INLINE T row_max(const T* x, int64_t n) {
   const RowTag<T> d;
@@ -63,8 +65,8 @@ HWY_INLINE T row_max(const T* x, int64_t n) {
   return max_lanes(d, m);
 }
 
-/// Returns the sum of exp(x[i] - shift). Writes the terms to `out` unless it is null (out may be
-/// x).
+/// Returns the sum of exp(x[i] - shift). Writes the terms to `out` unless it is null. `out` may be
+/// equal to x.
 template <class T>
 HWY_INLINE double row_sum_exp(const T* x, int64_t n, T shift, T* out) {
   const RowTag<T> d;
@@ -140,7 +142,7 @@ HWY_INLINE double row_dot(const T* a, const T* b, int64_t n) {
   return total;
 }
 
-/// Computes out[i] = factor * x[i]; out may be x.
+/// Computes out[i] = factor * x[i]. `out` may be equal to x.
 template <class T>
 HWY_INLINE void row_scale(const T* x, int64_t n, T factor, T* out) {
   const RowTag<T> d;

@@ -28,7 +28,7 @@ void sort_typed(const T* x, std::int64_t stride, std::int64_t length, bool desce
                 std::int64_t keep, T* values, std::int64_t* indices, std::byte* scratch) {
   auto* entries = reinterpret_cast<Entry<T>*>(scratch);
   for (std::int64_t i = 0; i < length; ++i) ::new (&entries[i]) Entry<T>{x[i * stride], i};
-  // Ties are broken by position, so that the order is total and any sort is stable.
+  // Ties are resolved by position, so the order is total and any sorting algorithm is stable.
   const auto before = [descending](const Entry<T>& a, const Entry<T>& b) {
     const T &first = descending ? b.value : a.value, &second = descending ? a.value : b.value;
     if (less(first, second)) return true;

@@ -13,7 +13,7 @@ namespace HWY_NAMESPACE {
 void StreamCopy(const uint8_t* from, uint8_t* to, size_t bytes) {
   const Full<uint8_t> d;
   const size_t lanes = hn::Lanes(d);
-  // Streaming stores need whole aligned vectors.
+  // Streaming stores require whole, aligned vectors.
   const size_t lead = (lanes - reinterpret_cast<uintptr_t>(to) % lanes) % lanes;
   if (bytes < lead + lanes) {
     memcpy(to, from, bytes);

@@ -8,11 +8,11 @@
 namespace WEFT_API weft {
 namespace kernels {
 
-/// Like memcpy, but with stores that neither read the cache lines of the destination nor leave them
-/// in the caches, if the CPU supports that. Call stream_fence() before another thread reads the
-/// result.
+/// Like memcpy, but uses non-temporal stores if the CPU supports them. Such stores neither read the
+/// cache lines of the destination nor keep them in the caches. Call stream_fence() before another
+/// thread reads the result.
 void stream_copy(const void* from, void* to, std::size_t bytes);
-/// Orders all streaming stores of this thread before its later stores.
+/// Ensures that all streaming stores of this thread are ordered before its later stores.
 void stream_fence();
 
 }  // namespace kernels

@@ -32,8 +32,8 @@ RowKernel::Function float_row(UnaryOp op) {
   return nullptr;
 }
 
-// Integers use plain loops, which the compiler vectorises for this target, and wrap around.
-// Arithmetic is done in the unsigned type U (at least 32 bits wide).
+// Integer kernels are plain loops, which the compiler vectorises for this target. Integers wrap
+// around, because arithmetic is done in the unsigned type U (at least 32 bits wide).
 
 template <class T, class U>
 struct IntegerOps {
@@ -152,7 +152,7 @@ RowKernel clamp_row(DType dtype, double lo, double hi) {
   if (is_floating(dtype)) {
     kernel.reals = {lo, hi};
   } else {
-    // The shape rule has checked that the range is not empty.
+    // The shape rule has already checked that the range is not empty.
     const std::optional<IntegerRange> range = whole_numbers(lo, hi, dtype);
     kernel.integers = {range->low, range->high};
   }

@@ -1,4 +1,4 @@
-// Cholesky factorisation, and the check that a factorisation has succeeded.
+// The Cholesky factorisation, and the op that checks whether a factorisation has succeeded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Kernel make_cholesky(const KernelRequest& r) {
       list.count, flops, {{n, n}, {n}}, [n](const KernelRun& run, std::int64_t unit, double* u) {
         const T* const x = run.in<T>(0) + unit * n * n;
         for (std::int64_t i = 0; i < n; ++i) {
-          u[i * n + i] = static_cast<double>(x[i * n + i]);  // halving could underflow
+          u[i * n + i] = static_cast<double>(x[i * n + i]);  // halving the sum could underflow
           for (std::int64_t j = i + 1; j < n; ++j) {
             u[i * n + j] =
                 0.5 * static_cast<double>(x[i * n + j]) + 0.5 * static_cast<double>(x[j * n + i]);
@@ -56,7 +56,8 @@ Kernel cholesky_kernel(const KernelRequest& r) {
 
 Cost cholesky_cost(const KernelRequest& r) { return factorisation_cost(r, cholesky_flops); }
 
-// Diagonally dominant, so that the perturbed matrices of finite differences have factors, too.
+// Returns diagonally dominant matrices, so that matrices perturbed for finite differences have
+// Cholesky factors as well.
 Tensor definite(const Sizes& sizes, std::uint64_t seed) {
   Tensor t = sample_uniform(sizes, seed, -0.25, 0.25);
   const std::int64_t n = sizes.back();
@@ -146,8 +147,9 @@ void add_cholesky_ops(OpSet& ops) {
   OpRecord cholesky;
   cholesky.name = "cholesky";
   cholesky.doc =
-      "For each matrix of x [..., n, n], out is the lower triangular L with L L^T = (x + x^T) / "
-      "2, and failed is -1. If a matrix is not positive definite, out is zeros and failed is "
+      "For each matrix in x [..., n, n], out is the lower triangular matrix L with L L^T = (x + "
+      "x^T) / 2, and failed is -1. If a matrix is not positive definite, out is zeros and failed "
+      "is "
       "the index of the first pivot that is not a positive number. f32 is computed in double.";
   cholesky.inputs = {{"x"}};
   cholesky.outputs = {"out", "failed"};

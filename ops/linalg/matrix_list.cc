@@ -8,11 +8,11 @@
 namespace weft {
 namespace {
 
-// The minimum work of a chunk, and the speed of one worker.
+// The minimum amount of work in a chunk, and the speed of one worker.
 constexpr double kFlopsPerChunk = 2e5;
 constexpr double kFlopsPerNs = 2;
-// Up to this many units have one scratch per unit instead of one per worker, so that a few large
-// matrices do not reserve scratch for every worker.
+// Kernels with at most this many units reserve scratch for each unit instead of each worker, so
+// that a few large matrices do not cause scratch to be reserved for every worker.
 constexpr std::int64_t kUnitsWithOwnScratch = 4;
 
 template <class T>
@@ -23,7 +23,7 @@ double power_of_two(const T* x, std::int64_t n) {
     if (!std::isfinite(size)) return 0;
     largest = std::max(largest, size);
   }
-  // The exponent is limited because the inverse of the smallest numbers would be infinite.
+  // The exponent is limited because the reciprocal of the smallest numbers would be infinite.
   return largest == 0 ? 1 : std::ldexp(1.0, std::min(-std::ilogb(largest), 1000));
 }
 

@@ -1,5 +1,5 @@
-// Helpers shared by the ops on lists of matrices: x [..., rows, columns] is one list, factorised
-// matrix by matrix in double.
+// Helpers shared by the ops on lists of matrices. A tensor x [..., rows, columns] is one list,
+// whose matrices are factorised independently in double.
 #pragma once
 
 #include <cstddef>
@@ -11,36 +11,37 @@
 
 namespace WEFT_API weft {
 
-/// Returns the axes before the last two.
+/// Returns `shape` without the last two axes.
 Shape list_shape(const Shape& shape);
-/// Throws unless operand `i`, named `what` in the message, has shape [..., n, n] and dtype f32 or
-/// f64.
+/// Throws ShapeError or DTypeError unless operand `i` has shape [..., n, n] and dtype f32 or f64.
+/// `what` names the operand in the message.
 void require_square(const InferContext& c, int i, std::string_view what);
 
 struct MatrixList {
   std::int64_t count = 1, rows = 0, columns = 0;
   std::int64_t numel() const { return rows * columns; }
 };
-/// Returns the list of matrices in a tensor of `sizes`. Call it only if writes() is true: the
-/// product of sizes next to an axis of size 0 may overflow.
+/// Returns the list of matrices in a tensor with `sizes`. Requires that writes() is true, because
+/// the product of the sizes may overflow if one axis has size 0.
 MatrixList matrix_list(const Sizes& sizes);
-/// Returns true if an output that has a reader has elements. A kernel that writes nothing needs no
+/// Returns true if any output that has a reader is not empty. A kernel that writes nothing needs no
 /// phases.
 bool writes(const KernelRequest& request);
 
-/// Returns a kernel of `count` units of about `unit_flops` FLOPs each. Every unit runs on one
-/// worker. Its scratch consists of arrays of doubles of these sizes, one after the other. Throws
-/// ShapeError if a size is too large.
+/// Returns a kernel with `count` units of about `unit_flops` FLOPs each. Every unit runs on one
+/// worker. The scratch of a unit consists of consecutive arrays of doubles with the given sizes.
+/// Throws ShapeError if a size is too large.
 Kernel unit_kernel(
     std::int64_t count, double unit_flops, std::initializer_list<Sizes> scratch,
     std::function<void(const KernelRun& run, std::int64_t unit, double* scratch)> body);
 
-/// Returns the cost of factorising all matrices of input 0, at flops(rows, columns) each; all
-/// operands are read or written once.
+/// Returns the cost of factorising all matrices of input 0, with flops(rows, columns) FLOPs per
+/// matrix. All operands are read or written once.
 Cost factorisation_cost(const KernelRequest& request, double (*flops)(double rows, double columns));
 
-/// load_columns copies the columns of a matrix [rows, columns], multiplied by `scale`, to
-/// consecutive vectors of doubles; store_columns copies such vectors back to columns.
+/// load_columns() copies the columns of a matrix [rows, columns], multiplied by `scale`, to
+/// consecutive vectors of doubles. store_columns() copies such vectors back to the columns of a
+/// matrix.
 template <class T>
 void load_columns(const T* x, const MatrixList& m, double scale, double* columns) {
   for (std::int64_t r = 0; r < m.rows; ++r) {
@@ -56,8 +57,8 @@ void store_columns(const double* columns, const MatrixList& m, T* x) {
   }
 }
 
-/// Returns a power of two that scales the largest of n elements to about 1, so that no square
-/// overflows or vanishes; 0 if an element is infinite or NaN.
+/// Returns a power of two that scales the largest of n elements to about 1, so that squares neither
+/// overflow nor underflow. Returns 0 if an element is infinite or NaN.
 double scale_of(const float* x, std::int64_t n);
 double scale_of(const double* x, std::int64_t n);
 

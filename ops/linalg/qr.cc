@@ -1,4 +1,4 @@
-// QR decompositions.
+// The QR decomposition.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,7 +94,7 @@ void add_qr_ops(OpSet& ops) {
   OpRecord r;
   r.name = "qr";
   r.doc =
-      "x = q r for each matrix of x [..., m, n], m >= n: q [..., m, n] has orthonormal columns, "
+      "x = q r for each matrix in x [..., m, n], m >= n: q [..., m, n] has orthonormal columns, "
       "r [..., n, n] is upper triangular with a non-negative diagonal. Uses Householder "
       "reflections; f32 is computed in double. The results for a matrix that contains NaN or "
       "infinity are NaN.";

@@ -1,4 +1,4 @@
-// Singular value decompositions.
+// The singular value decomposition.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,15 +25,16 @@ std::vector<ValueType> infer_svd(const InferContext& c) {
   return {{c.dtype(0), u}, {c.dtype(0), s}, {c.dtype(0), vt}};
 }
 
-// Assumes about eight sweeps of rotations. Each rotation computes an inner product and rotates two
-// pairs of rows.
+// Returns the estimated FLOPs, assuming about eight sweeps of rotations. Each rotation requires an
+// inner product and the rotation of two pairs of rows.
 double svd_flops(double rows, double columns) {
   const double m = std::max(rows, columns), n = std::min(rows, columns);
   return 6 * m * n * n + 8 * 7 * n * n * n;
 }
 
-// Flips the signs of columns of u [n, m] and v [n, k], so that in each of the n columns of u the
-// element of largest magnitude (the first in case of ties) is positive.
+// Flips the signs of columns of u [n, m] and v [n, k] so that in each of the n columns of u, the
+// element with the largest magnitude is positive. If several elements have the largest magnitude,
+// the first one is positive.
 void fix_signs(double* u, std::int64_t m, double* v, std::int64_t k, std::int64_t n) {
   for (std::int64_t c = 0; c < n; ++c) {
     double* const column = u + c * m;
@@ -45,7 +46,7 @@ void fix_signs(double* u, std::int64_t m, double* v, std::int64_t k, std::int64_
   }
 }
 
-// The outputs for one matrix; null for outputs without readers.
+// The outputs for one matrix. Pointers are null for outputs without readers.
 template <class T>
 struct Parts {
   T *u, *s, *vt;
@@ -72,7 +73,7 @@ template <class T>
 Kernel make_svd(const KernelRequest& request) {
   if (!writes(request)) return {};
   const MatrixList list = matrix_list(request.inputs[0].sizes);
-  // A matrix with fewer rows than columns is decomposed as its transpose.
+  // If a matrix has fewer rows than columns, its transpose is decomposed.
   const bool wide = list.rows < list.columns;
   const std::int64_t m = std::max(list.rows, list.columns), n = std::min(list.rows, list.columns);
   const double flops = svd_flops(static_cast<double>(m), static_cast<double>(n));
@@ -133,7 +134,7 @@ void add_svd_ops(OpSet& ops) {
   OpRecord r;
   r.name = "svd";
   r.doc =
-      "x = u diag(s) vt for each matrix of x [..., m, n], with k = min(m, n): u [..., m, k] has "
+      "x = u diag(s) vt for each matrix in x [..., m, n], with k = min(m, n): u [..., m, k] has "
       "orthonormal columns, vt [..., k, n] has orthonormal rows, s [..., k] is non-negative and "
       "in descending order. The element of largest magnitude in each column of u is positive. "
       "Uses one-sided Jacobi rotations after QR; f32 is computed in double. Values below 2^-480 "

@@ -1,4 +1,4 @@
-// Solves systems of equations with triangular matrices by substitution.
+// Solves systems of linear equations with triangular matrices by substitution.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Columns of the solution that one worker computes at a time. This many columns of 1,000 rows fit
-// into an L2 cache. Columns are independent of each other.
+// The number of columns of the solution that one worker computes at a time. This number of columns
+// with 1,000 rows fits into an L2 cache. Columns are independent of each other.
 constexpr std::int64_t kColumns = 64;
 
 std::vector<ValueType> infer_solve(const InferContext& c) {
@@ -37,7 +37,7 @@ struct Triangle {
       : upper(attributes.flag("upper")),
         transpose(attributes.flag("transpose")),
         unit(attributes.flag("unit_diagonal")) {}
-  /// True if the last row of X is computed first.
+  /// Returns true if the last row of X is computed first.
   bool backward() const { return upper != transpose; }
 };
 
@@ -49,7 +49,7 @@ std::int64_t first_zero_on_diagonal(const T* t, std::int64_t n) {
   return -1;
 }
 
-// Replaces x [n, width] by the solution. `factors` has n elements.
+// Replaces x [n, width] by the solution. `factors` is scratch with n elements.
 template <class T>
 void substitute(const T* t, std::int64_t n, const Triangle& triangle, double* x, std::int64_t width,
                 double* factors) {
@@ -75,7 +75,7 @@ Kernel make_solve(const KernelRequest& r) {
   if (!writes(r)) return {};
   const MatrixList list = matrix_list(r.inputs[1].sizes);
   const std::int64_t n = list.rows, columns = list.columns;
-  // Even if there are no elements to compute, `failed` must be written.
+  // `failed` must be written even if there are no elements to compute.
   const std::int64_t tiles = n * columns == 0 ? 1 : (columns + kColumns - 1) / kColumns;
   const std::int64_t widest = std::min(columns, kColumns);
   const double flops = solve_flops(static_cast<double>(n), static_cast<double>(widest));
@@ -117,7 +117,7 @@ Attributes of_triangle(bool upper, bool transpose, bool unit) {
   return {{"upper", upper}, {"transpose", transpose}, {"unit_diagonal", unit}};
 }
 
-// Elements have one sign and are not near 0, so that solutions do not grow much.
+// All elements have the same sign and are not close to 0, so that solutions do not grow much.
 std::vector<Tensor> system(const Sizes& t, const Sizes& b, std::uint64_t seed) {
   return {sample_uniform(t, seed, 0.5, 1.5), sample_uniform(b, seed + 1)};
 }
@@ -160,9 +160,9 @@ void add_triangular_solve_ops(OpSet& ops) {
   OpRecord r;
   r.name = "triangular_solve";
   r.doc =
-      "For each matrix of b [..., n, m], out is the X with T X = b, or with T^T X = b if "
-      "transpose, and failed is -1. T is the lower or upper triangle of t [..., n, n], with "
-      "ones on its diagonal if unit_diagonal. If T is singular, out is zeros and failed is the "
+      "For each matrix in b [..., n, m], out is the solution X of T X = b, or of T^T X = b if "
+      "transpose, and failed is -1. T is the lower or upper triangle of t [..., n, n], with ones "
+      "on its diagonal if unit_diagonal. If T is singular, out is zeros and failed is the "
       "index of the first 0 on its diagonal. f32 is computed in double.";
   r.inputs = {{"t"}, {"b"}};
   r.attributes = {{"upper", false}, {"transpose", false}, {"unit_diagonal", false}};

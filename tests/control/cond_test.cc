@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(branch_errors_name_the_problem) {
       [&] { cond(flag, {x}, same, [](Graph&, const Values& in) {
               return Values{in[0], in[0]};
             }); },
-      {"one branch returns 1 values, the other 2"});
+      {"one branch returns 1 values, but the other returns 2"});
   BOOST_TEST(g.functions().empty());
 }
 

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(constants_fold) {
   BOOST_TEST((seq - seq).is_constant());
   BOOST_TEST((0 * seq).constant() == 0);
   BOOST_CHECK_EXCEPTION((seq + 1).constant(), ShapeError,
-                        says_exactly("the dim seq + 1 is not a constant"));
+                        says_exactly("dim 'seq + 1' is not a constant"));
   Dim d = 3;
   d += 1;
   d *= seq;
@@ -89,9 +89,9 @@ BOOST_AUTO_TEST_CASE(symbols_are_distinguished_by_identity) {
 
 BOOST_AUTO_TEST_CASE(overflow_is_an_error) {
   BOOST_CHECK_EXCEPTION(Dim(kMax) + 1, ShapeError,
-                        says_exactly("9223372036854775807 + 1 overflows 64 bits in a dim"));
+                        says_exactly("9223372036854775807 + 1 overflows int64 in a dim"));
   BOOST_CHECK_EXCEPTION(Dim(kMin) - 1, ShapeError,
-                        says_exactly("-9223372036854775808 - 1 overflows 64 bits in a dim"));
+                        says_exactly("-9223372036854775808 - 1 overflows int64 in a dim"));
   BOOST_CHECK_THROW(Dim(kMax) * 2, ShapeError);
   BOOST_CHECK_THROW(-Dim(kMin), ShapeError);
   BOOST_CHECK_THROW(kMax * seq + seq, ShapeError);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(overflow_is_an_error) {
   for (int i = 0; i < 6; ++i) power *= power;
   BOOST_CHECK_EXCEPTION(
       power * seq, ShapeError,
-      says_exactly("a dim is a product of more than 64 symbols, which is not supported"));
+      says_exactly("a dim with a product of more than 64 symbols is not supported"));
   BOOST_TEST((kMax * seq - kMax * seq == Dim(0)).holds);
 }
 
@@ -133,20 +133,19 @@ BOOST_AUTO_TEST_CASE(dims_are_evaluated_for_given_sizes) {
   BOOST_TEST(max(batch, seq).evaluate(b) == 8);
   BOOST_CHECK_EXCEPTION(
       (batch + heads).evaluate(b), ShapeError,
-      says_exactly("the dim batch + heads has no value: the symbol \"heads\" is not bound"));
+      says_exactly("dim 'batch + heads' has no value: the symbol 'heads' is not bound"));
   b.bind(make("heads"), 0);
   BOOST_CHECK_EXCEPTION(
       floor_div(batch, heads).evaluate(b), ShapeError,
       says_exactly(
-          "division by zero: heads is 0 in the dim floor_div(batch, heads) with batch=8, seq=5, "
+          "division by zero: heads is 0 in dim 'floor_div(batch, heads)' for batch=8, seq=5, "
           "heads=0"));
   Bindings large;
   large.bind(make("seq"), kMax);
   large.bind(make("batch"), 0);
-  BOOST_CHECK_EXCEPTION(
-      (2 * seq).evaluate(large), ShapeError,
-      says_exactly("the dim 2*seq overflows 64 bits with seq=9223372036854775807, "
-                   "batch=0"));
+  BOOST_CHECK_EXCEPTION((2 * seq).evaluate(large), ShapeError,
+                        says_exactly("dim '2*seq' overflows int64 for seq=9223372036854775807, "
+                                     "batch=0"));
   BOOST_TEST((seq * seq * batch).evaluate(large) == 0);
   BOOST_TEST((batch * seq * seq).evaluate(large) == 0);
   BOOST_TEST((seq + 1 - 1).evaluate(large) == kMax);
@@ -209,7 +208,7 @@ BOOST_AUTO_TEST_CASE(exact_division_recovers_the_quotient) {
   BOOST_TEST(exact_div(6 * seq, 3).str() == "2*seq");
   BOOST_CHECK_EXCEPTION(
       exact_div(batch + 1, seq), ShapeError,
-      says_exactly("batch + 1 is not provably divisible by seq without remainder"));
+      says_exactly("cannot prove that batch + 1 is divisible by seq without remainder"));
 }
 
 BOOST_AUTO_TEST_CASE(the_order_of_dims_is_proven_if_possible) {

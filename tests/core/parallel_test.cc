@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(the_lowest_failing_chunk_is_reported) {
 BOOST_AUTO_TEST_CASE(concurrent_or_nested_use_is_an_error) {
   Workers workers({.threads = 2});
   const std::string wanted =
-      "these Workers are busy: for_chunks was called from a second thread, or inside a body that "
+      "these Workers are busy: for_chunks was called from a second thread or from a body that "
       "they run; give each thread its own Workers";
   auto busy = [&](const StateError& e) { return e.what() == wanted; };
   auto nothing = [](std::int64_t, int) {};

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(sizes_are_broadcast_as_in_numpy) {
       broadcast_sizes({2, 3}, {5, 4, 3}), ShapeError,
       says_exactly(
           "cannot broadcast [2, 3] with [5, 4, 3]: axis -2 has size 2 in one and 4 in the other "
-          "(sizes must be equal, or one of them 1)"));
+          "(sizes must be equal, or one of them must be 1)"));
   BOOST_CHECK_THROW(broadcast_sizes({0}, {2}), ShapeError);
 }
 
@@ -104,13 +104,14 @@ BOOST_AUTO_TEST_CASE(symbolic_shapes_are_supported) {
 
   BOOST_CHECK_EXCEPTION(
       s.constant(), ShapeError,
-      says_exactly("the shape [batch, 2*seq, 64] must be constant, but axis 0 is symbolic: batch"));
+      says_exactly(
+          "the shape [batch, 2*seq, 64] must be constant, but axis 0 has the symbolic size batch"));
   BOOST_TEST(Shape(Sizes{2, 3}).constant() == (Sizes{2, 3}), boost::test_tools::per_element());
   BOOST_TEST(Shape(Sizes{2, 3}).is_constant());
   BOOST_TEST(Shape().numel().str() == "1");
   BOOST_CHECK_EXCEPTION((Shape{Dim(batch), Dim(seq) - 20}.evaluate(b)), ShapeError,
                         says_exactly("axis 1 of [batch, seq - 20] would have the negative size -4 "
-                                     "(seq - 20 with batch=8, seq=16)"));
+                                     "(seq - 20 for batch=8, seq=16)"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -55,7 +55,8 @@ int main(int, char** arguments) {
 
   const auto store = std::make_shared<VariableStore>();
   load_weights(*store, g, bert.weights, bert.source);
-  store->start_anew({"head.weight", "head.bias"});  // otherwise a missing weight is an error
+  store->allow_initialisation(
+      {"head.weight", "head.bias"});  // otherwise a missing weight is an error
   const TextReader reader(config, bert.tokenizer(), {});
   const auto inputs_of = [&](const std::string& text) {
     const TextRow row = reader.row(text);

@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(invalid_offsets_are_rejected_for_every_reduction) {
     refused({1, 2, 3, 4}, "offset 1 at position 0 must be 0: the first part begins there");
     refused({-1, 2}, "offset -1 at position 0 must be 0");
     refused({0, 5, 3, 6},
-            "offset 3 at position 2 is less than 5 at position 1: offsets must ascend");
+            "offset 3 at position 2 is less than 5 at position 1: offsets must be ascending");
     refused({0, -kMost - 1}, "offset -2147483648 at position 1 is less than 0 at position 0");
     refused({0, 9}, "offset 9 at position 1 is out of range: there are 8 elements");
     refused({0, kMost}, "offset 2147483647 at position 1 is out of range");

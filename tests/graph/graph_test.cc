@@ -77,9 +77,9 @@ BOOST_AUTO_TEST_CASE(variables_and_aliases) {
 BOOST_AUTO_TEST_CASE(errors_name_the_op_the_operands_and_the_source_line) {
   Graph g, other;
   const Value x = g.input("x", DType::f32, {"batch", 4});
-  BOOST_CHECK_EXCEPTION(
-      g.apply("iota", {x}), ArgumentError,
-      contains("iota: takes at most 0 operands, got 1", "f32[batch, 4]", "graph_test.cc"));
+  BOOST_CHECK_EXCEPTION(g.apply("iota", {x}), ArgumentError,
+                        contains("iota: accepts at most 0 operands, but 1 are given",
+                                 "f32[batch, 4]", "graph_test.cc"));
   BOOST_CHECK_EXCEPTION(g.apply("iotta", {}), ArgumentError, contains("did you mean 'iota'?"));
   const Value y = other.input("y", DType::f32, {4});
   BOOST_CHECK_EXCEPTION(g.apply("optimization_barrier", {y}), GraphError,
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_op_the_operands_and_the_source_line) {
               {{"shape", Shape{other.dim("n")}}, {"axis", std::int64_t{0}}, {"dtype", DType::i64}}),
       GraphError, contains("symbol 'n' of another graph"));
   BOOST_CHECK_EXCEPTION(g.apply("iota", {}, {{"shape", Shape{3}}}), ArgumentError,
-                        contains("needs attribute 'axis'"));
+                        contains("requires attribute 'axis'"));
 }
 
 BOOST_AUTO_TEST_CASE(locations_include_the_callers) {

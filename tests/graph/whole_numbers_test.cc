@@ -28,30 +28,32 @@ BOOST_AUTO_TEST_CASE(numbers_outside_an_integer_dtype_are_rejected) {
   const double nan = std::nan("");
   BOOST_CHECK_EXCEPTION(
       full(g, DType::i8, {2}, 300), DTypeError,
-      message_contains({"the number 300 does not fit i8, which holds -128 to 127", here()}));
+      message_contains(
+          {"the number 300 does not fit into i8, whose range is -128 to 127", here()}));
   BOOST_CHECK_EXCEPTION(
       full(g, DType::i32, {}, 0.5), DTypeError,
-      message_contains({"0.5 would lose its fraction as i32, which holds whole numbers from "
+      message_contains({"0.5 cannot be stored as i32, which can only represent whole numbers from "
                         "-2147483648 to 2147483647; use a floating dtype",
                         here()}));
   BOOST_CHECK_EXCEPTION(g.scalar(DType::i64, nan), DTypeError,
-                        message_contains({"nan does not fit i64", here()}));
+                        message_contains({"nan does not fit into i64", here()}));
   BOOST_CHECK_EXCEPTION(g.scalar(DType::i64, 0x1p63), DTypeError,
-                        message_contains({"does not fit i64", here()}));
-  BOOST_CHECK_EXCEPTION(full(g, DType::boolean, {3}, 2), DTypeError,
-                        message_contains({"2 does not fit bool, which holds 0 to 1", here()}));
+                        message_contains({"does not fit into i64", here()}));
+  BOOST_CHECK_EXCEPTION(
+      full(g, DType::boolean, {3}, 2), DTypeError,
+      message_contains({"2 does not fit into bool, whose range is 0 to 1", here()}));
   const Value bytes = g.input("bytes", DType::u8, {"n"});
-  BOOST_CHECK_EXCEPTION(full_like(bytes, -1), DTypeError,
-                        message_contains({"-1 does not fit u8, which holds 0 to 255", here()}));
+  BOOST_CHECK_EXCEPTION(
+      full_like(bytes, -1), DTypeError,
+      message_contains({"-1 does not fit into u8, whose range is 0 to 255", here()}));
   BOOST_CHECK_EXCEPTION(
       pad(bytes, {{1, 0}}, {.value = 256}), DTypeError,
-      message_contains({"pad: the number 256 does not fit u8", "x: u8[n]", here()}));
+      message_contains({"pad: the number 256 does not fit into u8", "x: u8[n]", here()}));
   BOOST_CHECK_EXCEPTION(parse_text("weft text 1\n"
                                    "input %x: i8[3]\n"
                                    "%y = pad(%x) {before = [1], after = [0], value = 0.5} : i8[4]\n"
                                    "program p { output y = %y }"),
-                        FormatError,
-                        message_contains({"0.5 would lose its fraction as i8", "<text>:3"}));
+                        FormatError, message_contains({"0.5 cannot be stored as i8", "<text>:3"}));
   BOOST_CHECK_EXCEPTION(
       g.variable("steps", DType::i32, {}, {.initializer = Initializer::constant(1e10)}), DTypeError,
       message_contains({"variable 'steps', initial value: the number 10000000000", here()}));
@@ -89,7 +91,8 @@ BOOST_AUTO_TEST_CASE(indices_and_sizes_must_be_representable_in_their_dtype) {
   Graph g;
   BOOST_CHECK_EXCEPTION(
       arange(g, 300, DType::u8), ShapeError,
-      message_contains({"iota: the index 299 does not fit u8, which holds 0 to 255", here()}));
+      message_contains(
+          {"iota: the index 299 does not fit into u8, whose range is 0 to 255", here()}));
   const Dim n = g.dim("n");
   const Value x = g.input("x", DType::f32, {n});
   for (const auto& [v, what] : {std::pair(arange(g, n, DType::u8), "the index 256"),
@@ -99,7 +102,7 @@ BOOST_AUTO_TEST_CASE(indices_and_sizes_must_be_representable_in_their_dtype) {
             .size() == 1);
     BOOST_CHECK_EXCEPTION(
         evaluate_graph({cast(v, DType::f32) + sum(x)}, {{x, Tensor::zeros(DType::f32, {257})}}),
-        ShapeError, message_contains({what, "does not fit u8"}));
+        ShapeError, message_contains({what, "does not fit into u8"}));
   }
 }
 

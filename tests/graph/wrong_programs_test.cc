@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(invalid_arguments_are_rejected) {
   WRONG(ArgumentError, dropout(x, 1.5, g.key("dropout")), "dropout", "1.5", "f32[batch, seq, 64]");
   WRONG(ArgumentError, g.apply("add", {x}), "add: ", "operand 'b' is missing",
         "f32[batch, seq, 64]");
-  WRONG(ArgumentError, g.apply("sum", {x}), "sum: ", "needs attribute 'axes'");
+  WRONG(ArgumentError, g.apply("sum", {x}), "sum: ", "requires attribute 'axes'");
   WRONG(ArgumentError, g.apply("exp", {x}, {{"speed", std::int64_t{3}}}),
         "exp: ", "has no attribute 'speed'");
   WRONG(ArgumentError, g.apply("softmax", {x}, {{"axis", 1.0}}),

@@ -143,8 +143,8 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_data) {
   in[11] = ints({2, 3});
   BOOST_CHECK_EQUAL(
       data_error(in),
-      "cache overflow: q_start[1] is 3 and there are 3 queries, but there is room for "
-      "5 keys");
+      "cache overflow: q_start[1] is 3 and there are 3 queries, but the cache has room "
+      "for only 5 keys");
   BOOST_CHECK_EQUAL(data_error(in, false), "no error");
   in[11] = ints({-1, 0});
   BOOST_CHECK_EQUAL(data_error(in), "q_start[0] is -1: it must not be negative");
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_optional_operands) {
       "offset_bias without q_start must have queries + keys - 1 entries per head: 9 and 7 "
       "differ");
   BOOST_CHECK_EQUAL(message(6, sample_uniform({2, 4, 3, 2}, 1)),
-                    "row_bias and row_index belong together: only row_bias is given");
+                    "row_bias and row_index must be given together, but only row_bias is given");
   BOOST_CHECK_EQUAL(message(10, ints({1, 2, 3})), "lengths must have shape [2], but has [3]");
   BOOST_CHECK_EQUAL(message(11, sample_uniform({2}, 1)),
                     "q_start must be i32 or i64, but is f32; convert it with cast()");

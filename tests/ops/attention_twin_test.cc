@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(start_positions_near_the_largest_integer_do_not_overflow) {
                             return std::string(e.what()) ==
                                    fmt::format(
                                        "cache overflow: q_start[0] is {} and there "
-                                       "are 3 queries, but there is room for 5 keys",
+                                       "are 3 queries, but the cache has room for only 5 keys",
                                        start);
                           });
   }

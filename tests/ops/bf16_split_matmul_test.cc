@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(unsupported_product_counts_are_rejected) {
   };
   BOOST_TEST(message(Bf16Unit::dot, 3)
                  .find("no engine with 3 products on unit dot; amx supports 1, 3 "
-                       "and 6 products, dot supports 1") != std::string::npos);
+                       "and 6 products, and dot supports 1") != std::string::npos);
   BOOST_TEST(
       message(Bf16Unit::emulated_amx, 2).find("no engine with 2 products on unit emulated amx") !=
       std::string::npos);

@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(invalid_operands_are_rejected) {
   const Tensor ints = Tensor::of<std::int32_t>({2, 2}, {1, 2, 3, 0});
   check_error<DataError>("div", {ints, ints}, "integer division by zero: b[1, 1] is 0");
   check_error<DataError>("pow", {ints, Tensor::of<std::int32_t>({2}, {1, -1})},
-                         "negative power of an integer: b[1] must be 0 or more");
+                         "negative power of an integer: b[1] must not be negative");
   // No division takes place if the result has no elements, so a zero divisor is not an error.
   BOOST_TEST(
       apply("div", {Tensor::zeros(DType::i32, {0}), Tensor::zeros(DType::i32, {1})}).numel() == 0);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(invalid_operands_are_rejected) {
                           {Tensor::zeros(DType::f32, {2, 3}), Tensor::zeros(DType::f32, {4})},
                           "shapes [2, 3] and [4] do not broadcast");
   check_error<DTypeError>("add", {Tensor::zeros(DType::f32, {2}), Tensor::zeros(DType::f64, {2})},
-                          "f32 and f64; there is no implicit promotion");
+                          "f32 and f64, and there is no implicit promotion");
   check_error<DTypeError>("mul",
                           {Tensor::zeros(DType::boolean, {2}), Tensor::zeros(DType::boolean, {2})},
                           "a must be f32, f64 or an integer, but is bool");

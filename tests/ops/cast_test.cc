@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(all_pairs_match_tensor_to_bit_for_bit) {
 BOOST_AUTO_TEST_CASE(a_missing_dtype_is_rejected) {
   BOOST_CHECK_EXCEPTION(
       evaluate_op(builtin_ops()->at("cast"), {Tensor::zeros(DType::f32, {1})}), ArgumentError,
-      [](const Error& e) { return std::string(e.what()) == "op cast needs attribute 'dtype'"; });
+      [](const Error& e) { return std::string(e.what()) == "op cast requires attribute 'dtype'"; });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(a_missing_operand_is_an_error_with_and_without_a_graph) {
   BOOST_CHECK_EXCEPTION(evaluate_op(add, {Tensor(), vector()}), ArgumentError,
                         says("operand 'a' is missing"));
   BOOST_CHECK_EXCEPTION(evaluate_op(add, {vector(), vector(), vector()}), ArgumentError,
-                        says("takes at most 2 operands, got 3"));
+                        says("accepts at most 2 operands, but 3 are given"));
   const OpRecord& concat = builtin_ops()->at("concat");
   BOOST_CHECK_EXCEPTION(evaluate_op(concat, {vector(), Tensor()}, {{"axis", std::int64_t{0}}}),
                         ArgumentError, says("operand 'x' is missing"));

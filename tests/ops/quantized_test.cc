@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(invalid_matrices_are_rejected) {
                            "weight [1, 2] is inf: only finite weights can be int8");
   w.mutable_data<float>()[5] = 1e6f;
   check_message<DataError>([&] { quantize_matrix(w, kInt4, false); },
-                           "weight [1, 2] is 1000000: int4 holds at most 524032");
+                           "weight [1, 2] is 1000000: int4 can represent at most 524032");
   check_message<DTypeError>(
       [&] {
         quantize_matrix(Tensor::zeros(DType::f64, {4, 3}), kInt8, false);
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(a_row_index_beyond_the_matrix_is_a_data_error) {
                     {m.q, m.scale, Tensor::of<std::int64_t>({1}, {5})},
                     {{"inputs", std::int64_t{8}}, {"outputs", std::int64_t{5}}});
       },
-      "the matrix has rows");
+      "the number of matrix rows is");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

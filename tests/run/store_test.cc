@@ -89,11 +89,11 @@ BOOST_AUTO_TEST_CASE(a_parameter_missing_from_a_loaded_store_is_an_error_with_th
     check_message<StateError>([&] { session.run(net.predict, feeds()); },
                               {"lacks a parameter of the graph: 'net.weight' f32[20, 30] (did you "
                                "mean 'net.weights'?)",
-                               "SessionOptions::start_missing"});
+                               "SessionOptions::initialise_missing"});
   }
   check_message<StateError>([&] { session.value("net.weight"); }, {"'net.weights'"});
-  // With start_missing, missing parameters are initialised.
-  Session all(net.graph, store, {.seed = 4, .start_missing = true});
+  // With initialise_missing, missing parameters are initialised.
+  Session all(net.graph, store, {.seed = 4, .initialise_missing = true});
   all.run(net.predict, feeds());
   Session fresh(net.graph, {.seed = 4});
   BOOST_TEST(bitwise_equal(all.value("net.weight"), fresh.value("net.weight")));
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(single_variables_can_be_initialised_in_a_loaded_store) {
   TrainedNet net;
   const auto store = std::make_shared<VariableStore>();
   store->insert("net.bias", VariableKind::parameter, sample_uniform({30}, 1));
-  store->start_anew({"net.weight"});
+  store->allow_initialisation({"net.weight"});
   Session session(net.graph, store);
   session.run(net.predict, feeds());
   // Moments and keys that the file does not contain are always initialised.

@@ -164,14 +164,14 @@ BOOST_AUTO_TEST_CASE(a_session_initialises_only_the_variables_of_the_programs_it
   session.run(net.predict, net.x);
   BOOST_TEST(session.store()->names().size() == 1u);
   // A store that was filled with other weights does not contain this variable, which is an error
-  // without start_missing.
+  // without initialise_missing.
   const auto store = std::make_shared<VariableStore>();
   store->insert("v", VariableKind::parameter, Tensor::full(DType::f32, {8, 4}, 1));
   Session strict(net.graph, store);
   BOOST_CHECK_EXCEPTION(strict.run(net.predict, net.x), StateError,
                         message_contains({"lacks a parameter of the graph: 'w' f32[8, 4]",
-                                          "SessionOptions::start_missing"}));
-  Session lenient(net.graph, store, {.start_missing = true});
+                                          "SessionOptions::initialise_missing"}));
+  Session lenient(net.graph, store, {.initialise_missing = true});
   lenient.run(net.predict, net.x);
   BOOST_TEST(store->contains("w"));
 }

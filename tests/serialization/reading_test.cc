@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(endless_and_too_large_inputs_are_errors) {
   BOOST_CHECK_EXCEPTION(read_whole_file("/nowhere/f"), IoError, says("/nowhere/f: No such file"));
   const TemporaryFolder folder;
   write_file(folder / "long", std::string(101, 'x'));
-  BOOST_CHECK_EXCEPTION(read_whole_file(folder / "long", {.most_bytes = 100}), IoError,
+  BOOST_CHECK_EXCEPTION(read_whole_file(folder / "long", {.max_bytes = 100}), IoError,
                         says("more than 100 bytes"));
   // A sparse file takes no disk space, but reading it would take all memory.
   write_file(folder / "sparse", "x");
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(pipes_are_read_until_they_are_closed_or_time_out) {
       ::signal(SIGPIPE, SIG_IGN);
       for (int i = 0; i < 10'000 && out; ++i) out << block << std::flush;
     });
-    BOOST_CHECK_EXCEPTION(read_whole_file(path, {.most_bytes = 100'000}), IoError,
+    BOOST_CHECK_EXCEPTION(read_whole_file(path, {.max_bytes = 100'000}), IoError,
                           says("more than 100000 bytes"));
   }
   const int silent = ::open(path.c_str(), O_RDWR);  // a writer that does not wait for a reader
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(deeply_nested_or_too_long_json_is_an_error) {
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
   BOOST_CHECK_EXCEPTION(parse_json(objects, "x"), FormatError, says("nested more than 64"));
-  BOOST_CHECK_EXCEPTION(parse_json(std::string(101, ' '), "x", {.most_bytes = 100}), FormatError,
+  BOOST_CHECK_EXCEPTION(parse_json(std::string(101, ' '), "x", {.max_bytes = 100}), FormatError,
                         says("x has 101 bytes; the limit is 100"));
   BOOST_TEST(parse_json("[[[1]]]", "x", {.most_depth = 3}).dump() == "[[[1]]]");
 }

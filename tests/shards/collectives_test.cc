@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(errors_name_a_wrong_number_of_ranks) {
         static_cast<void>(
             evaluate_op(builtin_ops()->at("all_reduce"), {fed}, {{"ranks", std::int64_t{2}}}));
       },
-      {"op all_reduce needs several ranks: run it in a Session with a World"});
+      {"op all_reduce requires several ranks: run it in a Session with a World"});
   check_error<ShapeError>([&] { reduce_scatter(g.input("odd", DType::f32, {3}), 2); },
                           {"the first axis, 3, cannot be divided into 2 equal parts"});
   Session shards(g);

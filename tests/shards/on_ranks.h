@@ -23,7 +23,7 @@ inline std::vector<NamedTensors> on_ranks(int ranks,
                             .per_host = per_host});
   std::vector<NamedTensors> found(static_cast<std::size_t>(ranks));
   world.run([&](const std::shared_ptr<Transport>& end) {
-    found[static_cast<std::size_t>(end->rank())] = body(World(end, {.most_direct = 1}));
+    found[static_cast<std::size_t>(end->rank())] = body(World(end, {.max_direct = 1}));
   });
   return found;
 }

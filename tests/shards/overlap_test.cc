@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(a_busy_rank_forwards_parameters) {
   ThreadWorld world(4, {.seed = 5, .per_host = 2});
   world.run([&](const std::shared_ptr<Transport>& end) {
     Network network;
-    Session session(network.g, {.seed = 3, .threads = 1, .world = World(end, {.most_direct = 1})});
+    Session session(network.g, {.seed = 3, .threads = 1, .world = World(end, {.max_direct = 1})});
     session.run(network.train, Network::batch(0));
     if (end->rank() == 0) gate.pass();
     check_parameters(network, session, 1);

@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(handshakes_round_trip_as_messages) {
   BOOST_TEST(*greeting.find("the seed") == "1");
   BOOST_TEST(greeting.find("the seeds") == nullptr);
   BOOST_CHECK_EXCEPTION(greeting.add("the seed", "2"), ArgumentError,
-                        says("cannot add the fact 'the seed' to a greeting"));
-  BOOST_CHECK_EXCEPTION(greeting.add("", "2"), ArgumentError, says("the fact ''"));
+                        says("cannot add field 'the seed' to the handshake"));
+  BOOST_CHECK_EXCEPTION(greeting.add("", "2"), ArgumentError, says("field ''"));
 }
 
 BOOST_AUTO_TEST_CASE(malformed_handshakes_are_rejected) {
@@ -66,13 +66,13 @@ BOOST_AUTO_TEST_CASE(malformed_handshakes_are_rejected) {
   BOOST_CHECK_EXCEPTION(Greeting::parse(""), FormatError,
                         says("the message does not begin with 'weft greeting 1'"));
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({"weft greeting 2", "a", "b"})), FormatError,
-                        says("it is not a greeting, or it has another version"));
+                        says("it is not a handshake message or has a different version"));
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "a"})), FormatError,
-                        says("a greeting ends after the name of a fact"));
+                        says("the handshake message ends after the name of a field"));
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "a", "b", "a", "c"})), FormatError,
-                        says("a greeting has an empty or repeated fact name: 'a'"));
+                        says("the handshake message has an empty or repeated field name: 'a'"));
   BOOST_CHECK_EXCEPTION(Greeting::parse(list_of({head, "", "b"})), FormatError,
-                        says("repeated fact name: ''"));
+                        says("repeated field name: ''"));
   BOOST_CHECK_EXCEPTION(Greeting::parse("weft greeting 1"), FormatError,
                         says("a list of texts ends"));
 }
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(errors_name_a_rank_that_sends_no_handshake) {
     }
   }),
                         ArgumentError,
-                        says("rank 1 (host thread-1) sent an invalid greeting; start the "
+                        says("rank 1 (host thread-1) sent an invalid handshake message; start the "
                              "same program on all ranks: a list of texts ends at byte 5"));
 }
 

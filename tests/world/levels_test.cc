@@ -66,11 +66,11 @@ std::vector<Names> worlds() {
 }
 
 // Calls body(world) on every rank and returns the number of bytes sent between hosts.
-std::size_t run(const Names& names, int most_direct, FunctionRef<void(const World&)> body) {
+std::size_t run(const Names& names, int max_direct, FunctionRef<void(const World&)> body) {
   std::atomic<std::size_t> bytes{0};
   ThreadWorld world(static_cast<int>(names.size()), {.seed = 7 + names.size()});
   world.run([&](const std::shared_ptr<Transport>& end) {
-    body(World(std::make_shared<Hosts>(end, names, bytes), {.most_direct = most_direct}));
+    body(World(std::make_shared<Hosts>(end, names, bytes), {.max_direct = max_direct}));
   });
   return bytes;
 }
@@ -101,20 +101,20 @@ BOOST_AUTO_TEST_CASE(adjacent_ranks_on_one_host_form_a_group) {
 BOOST_AUTO_TEST_CASE(a_thread_world_assigns_hosts) {
   ThreadWorld apart(3), together(5, {.per_host = 2});
   BOOST_TEST(apart.connect(1)->host(2) == "thread-2");
-  const World world(together.connect(4), {.most_direct = 1});
+  const World world(together.connect(4), {.max_direct = 1});
   BOOST_TEST(world.levels().groups() == 3);
   BOOST_TEST((world.levels().neighbours(3) == RankRun{2, 4}));
 }
 
 BOOST_AUTO_TEST_CASE(gathered_data_is_sent_to_every_host_once) {
   for (const Names& names : worlds()) {
-    for (const int most_direct : {1, 100}) {
+    for (const int max_direct : {1, 100}) {
       std::size_t groups = 0;
       for (std::size_t r = 0; r < names.size(); ++r) groups += r == 0 || names[r] != names[r - 1];
       // Several consecutive gathers of different sizes, one of which is empty.
       constexpr std::size_t kTimes = 3;
       const auto size_of = [](std::size_t rank, std::size_t time) { return 5 * rank * time; };
-      const std::size_t moved = run(names, most_direct, [&](const World& world) {
+      const std::size_t moved = run(names, max_direct, [&](const World& world) {
         for (std::size_t time = 0; time < kTimes; ++time) {
           std::vector<std::vector<std::byte>> all;
           Blocks blocks;
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(gathered_data_is_sent_to_every_host_once) {
           }
         }
       });
-      if (most_direct > 1) continue;
+      if (max_direct > 1) continue;
       std::size_t wanted = 0;
       for (std::size_t time = 0; time < kTimes; ++time) {
         for (std::size_t r = 0; r < names.size(); ++r) wanted += size_of(r, time) * (groups - 1);
@@ -212,8 +212,8 @@ BOOST_AUTO_TEST_CASE(sums_on_several_ranks_match_one_rank_bit_for_bit) {
     add_floats(into, x);
   };
   for (const Names& names : worlds()) {
-    for (const int most_direct : {1, 100}) {
-      run(names, most_direct, [&](const World& world) {
+    for (const int max_direct : {1, 100}) {
+      run(names, max_direct, [&](const World& world) {
         OwnSums own(world, kShards, kCount);
         sum_over_ranks(world, kShards, own.subtrees, add, memory_of);
         if (own.values[0] != expected) throw DataError("the sums differ");
@@ -243,8 +243,8 @@ BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
     const int ranks = static_cast<int>(names.size());
     if (!std::has_single_bit(names.size())) continue;
     const OwnSums one({}, ranks, kCount);
-    for (const int most_direct : {1, 100}) {
-      run(names, most_direct, [&](const World& world) {
+    for (const int max_direct : {1, 100}) {
+      run(names, max_direct, [&](const World& world) {
         std::vector<std::weak_ptr<Buffer>> taken;
         std::size_t most = 0;
         const auto memory = [&](std::size_t bytes) {
@@ -290,8 +290,8 @@ BOOST_AUTO_TEST_CASE(early_sums_and_their_deltas_match_one_rank_bit_for_bit) {
   };
   std::atomic<int> given_early{0};
   for (const Names& names : worlds()) {
-    for (const int most_direct : {1, 100}) {
-      run(names, most_direct, [&](const World& world) {
+    for (const int max_direct : {1, 100}) {
+      run(names, max_direct, [&](const World& world) {
         OwnSums own(world, kShards, kCount);
         // The early version of the sums, before the last shard has changed every 50th element.
         std::vector<float> before = own.values.back();
@@ -327,8 +327,8 @@ BOOST_AUTO_TEST_CASE(early_sums_and_their_deltas_match_one_rank_bit_for_bit) {
 BOOST_AUTO_TEST_CASE(sums_are_sent_between_hosts_once) {
   constexpr int kShards = 4;
   constexpr std::size_t kCount = 1024;
-  const auto moved = [](int most_direct) {
-    return run({"a", "a", "b", "b"}, most_direct, [](const World& world) {
+  const auto moved = [](int max_direct) {
+    return run({"a", "a", "b", "b"}, max_direct, [](const World& world) {
       OwnSums own(world, kShards, kCount);
       const Owners owners = even_owners(world.size(), kCount * sizeof(float));
       TreeReduceScatter sums(world, kShards, owners, kCount * sizeof(float),

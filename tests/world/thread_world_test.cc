@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(sizes_must_agree) {
       end->wait(end->receive(0, 9, bytes_of(two)));
     }
   });
-  BOOST_TEST(line == "rank 0 sent 12 bytes on channel 9, rank 1 expected 8");
+  BOOST_TEST(line == "rank 0 sent 12 bytes on channel 9, but rank 1 expected 8");
 }
 
 BOOST_AUTO_TEST_CASE(misuse_is_rejected) {

@@ -16,7 +16,7 @@ constexpr std::size_t kMagic = 4;  // bytes that identify the format
 }  // namespace
 
 ByteStream::ByteStream(const std::string& path)
-    : file_(path, {.most_bytes = std::numeric_limits<std::uint64_t>::max()}) {
+    : file_(path, {.max_bytes = std::numeric_limits<std::uint64_t>::max()}) {
   while (block_.size() < kMagic && fill()) {
   }
   if (is_gzip(block_)) {

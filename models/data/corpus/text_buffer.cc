@@ -33,12 +33,12 @@ bool TextBuffer::more() {
   return got > 0;
 }
 
-std::optional<std::string_view> TextBuffer::whole_line(std::size_t most_bytes) {
+std::optional<std::string_view> TextBuffer::whole_line(std::size_t max_bytes) {
   std::size_t end = 0, scanned = 0;
   for (bool at_end = false;;) {
     end = text().find('\n', scanned);
-    if (std::min(end, text().size()) > most_bytes)
-      fail(0, fmt::format("the line has more than {} bytes", most_bytes));
+    if (std::min(end, text().size()) > max_bytes)
+      fail(0, fmt::format("the line has more than {} bytes", max_bytes));
     if (end != std::string_view::npos) break;
     scanned = end = text().size();
     if (at_end) break;

@@ -26,8 +26,8 @@ class TextBuffer {
   /// Reads the whole line at the start of text() and returns it without its line feed. Returns
   /// std::nullopt at the end of the file. To consume the line, call consume() with its size, plus
   /// one byte for the line feed if there is one. Throws FormatError if the line is longer than
-  /// `most_bytes`.
-  std::optional<std::string_view> whole_line(std::size_t most_bytes);
+  /// `max_bytes`.
+  std::optional<std::string_view> whole_line(std::size_t max_bytes);
   /// Throws FormatError("FILE, line 3 (byte 120): what"). The byte offset is `at` bytes after the
   /// start of text(). The line number is the line at the start of text().
   [[noreturn]] void fail(std::size_t at, std::string_view what) const;

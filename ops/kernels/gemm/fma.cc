@@ -1,4 +1,4 @@
-// The engine that multiplies with fused multiply-adds in vectors, on every CPU.
+// The FMA engine, which multiplies with vectorised fused multiply-adds on every CPU.
 #include "weft/ops/kernels/gemm/engine.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,18 +17,18 @@ using kernels::GemmEngine;
 using kernels::MatrixSource;
 using kernels::PackedBlock;
 
-// With AVX-512, a panel of B of this depth takes 48 KiB and a panel of A 18 KiB. Depths from 256 to
-// 512 are equally fast; larger depths add to C less often.
+// With AVX-512 and this depth, a panel of B occupies 48 KiB and a panel of A 18 KiB. Depths from
+// 256 to 512 are equally fast; with larger depths, C is updated less often.
 template <class T>
 constexpr int64_t kDepthBlock = sizeof(T) == 4 ? 384 : 192;
 
-// Depths are rounded up so that panels of every target are multiples of 64 bytes.
+// Depths are rounded up so that panel sizes are multiples of 64 bytes on every target.
 template <class T, int kPanel>
 size_t panel_bytes(int64_t depth) {
   return (static_cast<size_t>(depth) * kPanel * sizeof(T) + 63) / 64 * 64;
 }
 
-// Packs panel by panel. Partial panels take the memory of a whole panel.
+// Packs the matrix panel by panel. Partial panels occupy the memory of a whole panel.
 template <class T, int kPanel>
 void pack(const MatrixSource& source, int64_t across_stride, int64_t depth_stride, int64_t across,
           int64_t depth, std::byte* panels) {

@@ -1,5 +1,6 @@
-// The register block (micro-kernel) of packed products: a few rows by two vectors of C. Included
-// once per SIMD target, from inside a file that uses hwy/foreach_target.h.
+// The micro-kernel for packed products, which computes a register block of a few rows and two
+// vectors of columns of C. Included once per SIMD target, from a file that uses
+// hwy/foreach_target.h.
 #if defined(WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_
 #undef WEFT_OPS_KERNELS_GEMM_MICRO_INL_H_
@@ -17,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-/// A register block has kPanelRows rows x two vectors: its sums take 24 of 32 registers, or 12 of
-/// 16.
+/// A register block has kPanelRows rows and two vectors of columns. Its sums occupy 24 of 32
+/// registers, or 12 of 16 registers.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr int kPanelRows = 12;
 #else
@@ -27,17 +28,18 @@ inline constexpr int kPanelRows = 6;
 
 template <class T>
 inline constexpr int kVectorLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
-/// The number of columns of a packed panel of B.
+/// The number of columns in a packed panel of B.
 template <class T>
 inline constexpr int kPanelColumns = 2 * kVectorLanes<T>;
 
-/// The prefetch distance in steps of the depth. Panels are read from the L2 cache, since a panel of
-/// A and a panel of B together do not fit into the L1 cache.
+/// The prefetch distance in steps along the depth. Panels are read from the L2 cache, because a
+/// panel of A and a panel of B together do not fit into the L1 cache.
 inline constexpr int64_t kPrefetchSteps = 16;
 
-/// Computes kRows x (kVectors vectors) of C from a panel of A (of which kRows rows are used) and a
-/// panel of B. Every element is one chain of fused multiply-adds over the depth, which is then
-/// added to C if `add`. Only `rows` <= kRows rows and `columns` columns are written.
+/// Computes kRows rows and kVectors vectors of columns of C from the first kRows rows of a panel of
+/// A and from a panel of B. Every element is computed by a single chain of fused multiply-adds over
+/// the depth, the result of which is added to C if `add`. Only `rows` <= kRows rows and `columns`
+/// columns are written.
 template <int kRows, int kVectors, class T>
 HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
                                T* HWY_RESTRICT c, int64_t c_stride, int64_t rows, int64_t columns,
@@ -119,8 +121,8 @@ HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, const T* 
   }
 }
 
-/// Computes C = A B, or C += A B if `add`, for one block of packed panels, which are a_bytes and
-/// b_bytes apart.
+/// Computes C = A B, or C += A B if `add`, for one block of packed panels. The distances between
+/// panels are a_bytes and b_bytes.
 template <class T>
 void multiply_panels(const std::byte* a, size_t a_bytes, const std::byte* b, size_t b_bytes,
                      int64_t rows, int64_t columns, int64_t depth, T* c, int64_t c_stride,

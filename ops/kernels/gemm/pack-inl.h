@@ -1,5 +1,5 @@
-// Packing matrices into panels, converting their entries. Included once per SIMD target, from
-// inside a file that uses hwy/foreach_target.h.
+// Functions that pack matrices into panels and convert their entries. Included once per SIMD
+// target, from a file that uses hwy/foreach_target.h.
 #if defined(WEFT_OPS_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_GEMM_PACK_INL_H_
 #undef WEFT_OPS_KERNELS_GEMM_PACK_INL_H_
@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Convert one element, or a vector of elements, to the type of the computation.
+// Convert one element, or a vector of elements, to the type in which products are computed.
 HWY_INLINE float widened(float x) { return x; }
 HWY_INLINE double widened(double x) { return x; }
 HWY_INLINE float widened(BFloat16 x) { return to_float(x); }
@@ -35,22 +35,22 @@ HWY_INLINE const hwy::bfloat16_t* as_half(const BFloat16* p) {
 HWY_INLINE const hwy::float16_t* as_half(const Float16* p) {
   return reinterpret_cast<const hwy::float16_t*>(p);
 }
-/// As above, for numbers of 16 bits.
+/// As above, for 16-bit elements.
 template <class D, class S>
 requires(sizeof(S) == 2) HWY_INLINE hn::Vec<D> load_widened(D d, const S* from) {
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
     const hn::Rebind<std::remove_cv_t<std::remove_pointer_t<decltype(as_half(from))>>, D> half;
     return hn::PromoteTo(d, hn::LoadU(half, as_half(from)));
   } else {
-    // Conversions of 16-bit numbers to double are used by gradient checks only.
+    // Conversions from 16-bit elements to double are only used for gradient checks.
     HWY_ALIGN double buffer[hn::MaxLanes(d)];
     for (size_t i = 0; i < hn::MaxLanes(d); ++i) buffer[i] = widened(from[i]);
     return hn::Load(d, buffer);
   }
 }
 
-// Sets out[p * panel + i] = in[i * stride + p] for a square of kSquare x kSquare elements: a
-// transposition with 128-bit vectors.
+// Transposes kSquare x kSquare elements with 128-bit vectors: out[p * panel + i] = in[i * stride +
+// p].
 #if HWY_TARGET != HWY_SCALAR
 template <class T>
 inline constexpr int64_t kSquare = static_cast<int64_t>(16 / sizeof(T));
@@ -131,9 +131,9 @@ void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_s
   }
   int64_t p = 0;
   if (depth_stride == 1) {
-    // Reads one line of every row at a time, so that the part of the panel that is written stays in
-    // the L1 cache. Hardware prefetchers follow fewer streams than there are rows, so later lines
-    // are prefetched explicitly.
+    // Read one cache line of every row at a time, so that the part of the panel that is being
+    // written stays in the L1 cache. Hardware prefetchers track fewer streams than there are rows,
+    // so later lines are prefetched explicitly.
     constexpr int64_t square = kSquare<T>, line = static_cast<int64_t>(64 / sizeof(S));
     const int64_t rows = across / square * square;
     for (; p + line <= depth; p += line) {
@@ -157,7 +157,7 @@ void pack_panel(const S* HWY_RESTRICT in, int64_t across_stride, int64_t depth_s
   }
 }
 
-/// As above, for a source of T, bf16 or f16.
+/// As above, for a source with elements of type T, bf16 or f16.
 template <int kPanel, class T>
 void pack_source(const void* data, DType dtype, int64_t across_stride, int64_t depth_stride,
                  int64_t across, int64_t depth, T* out) {

@@ -14,7 +14,7 @@ std::int64_t panels(std::int64_t extent, std::int64_t panel) {
 }
 
 struct Scratch {
-  std::size_t a, b;  // bytes of the packed blocks
+  std::size_t a, b;  // sizes of the packed blocks in bytes
 };
 Scratch packed_bytes(const GemmEngine& engine, std::int64_t m, std::int64_t n, std::int64_t k) {
   const std::int64_t depth = std::min(k, engine.depth_block);
@@ -84,7 +84,7 @@ std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::in
   const GemmEngine& used = engine != nullptr ? *engine : fma_engine(dtype);
   const Scratch bytes = packed_bytes(used, m, n, k);
   const std::size_t packed = bytes.a + bytes.b + used.multiply_scratch;
-  // Smaller products may be skinny.
+  // Products that are smaller than these sizes may be skinny.
   const std::size_t few = engine != nullptr ? 0 : skinny_gemm_scratch_bytes(dtype, k);
   return (std::max(packed, few) + 63) / 64 * 64;
 }

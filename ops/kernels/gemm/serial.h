@@ -9,8 +9,8 @@
 
 namespace weft::kernels {
 
-/// A matrix in memory: element (i, j) is data[i * row_stride + j * column_stride]. Fast if one of
-/// the strides is 1, correct for any strides.
+/// A matrix in memory. Element (i, j) is data[i * row_stride + j * column_stride]. Any strides are
+/// supported; products are fast if one of the strides is 1.
 template <class T>
 struct MatrixView {
   const T* data = nullptr;
@@ -18,13 +18,13 @@ struct MatrixView {
   std::int64_t column_stride = 1;
 
   MatrixView transposed() const { return {data, column_stride, row_stride}; }
-  /// Returns the part that starts at (row, column).
+  /// Returns the submatrix that starts at (row, column).
   MatrixView from(std::int64_t row, std::int64_t column) const {
     return {data + row * row_stride + column * column_stride, row_stride, column_stride};
   }
 };
 
-/// One product: C = A B, or C += A B if `accumulate`. A is m x k, B is k x n. C is row-major with
+/// A product C = A B, or C += A B if `accumulate`. A is m x k and B is k x n. C is row-major with
 /// row stride `c_stride` and overlaps neither A nor B.
 template <class T>
 struct GemmProblem {
@@ -33,22 +33,23 @@ struct GemmProblem {
   T* c = nullptr;
   std::int64_t c_stride = 0;
   bool accumulate = false;
-  /// The engine of the product, for float; null for fused multiply-adds.
+  /// The engine for products in float. Null selects fused multiply-adds.
   const GemmEngine* engine = nullptr;
 };
 
-/// Returns the bytes of scratch that gemm() needs for products of at most these sizes with the
-/// active SIMD target: less than 1 MB, or about 8 k elements if that is more.
+/// Returns the number of bytes of scratch that gemm() needs for products of at most these sizes
+/// with the active SIMD target. This is less than 1 MB or about 8 k elements, whichever is larger.
 std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::int64_t n,
                                std::int64_t k, const GemmEngine* engine = nullptr);
 
 /// Computes the product on the calling thread. Any size may be 0 (k = 0 gives zeros). `scratch` has
 /// gemm_scratch_bytes() bytes, aligned to 64; matrices need only the alignment of their elements.
 ///
-/// Without an engine, every element of C is a chain of fused multiply-adds over k within blocks
-/// (384 for float, 192 for double), and the blocks are added in order. Products with at most eight
-/// rows or columns use another order of sums. The bits thus depend on sizes, strides and CPU
-/// features, but not on how C is divided into tiles of more than eight rows and columns.
+/// Without an engine, every element of C is computed by chains of fused multiply-adds over k, one
+/// chain per block (384 for float, 192 for double), and the blocks are added in order. Products
+/// with at most eight rows or columns are summed in a different order. The bits therefore depend on
+/// sizes, strides and CPU features, but not on how C is divided into tiles with more than eight
+/// rows and columns.
 void gemm(const GemmProblem<float>& problem, std::byte* scratch);
 void gemm(const GemmProblem<double>& problem, std::byte* scratch);
 

@@ -21,19 +21,19 @@ constexpr int kLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
 // The number of sums that a kernel keeps in registers.
 constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 16 : 8;
 
-// Rows of B are added in groups of kGroup, over kBlockColumns columns of C at a time (which stay in
-// the L1 cache), while the next group is prefetched. Memory is thus read in runs, regardless of the
-// length of a row.
+// Rows of B are added in groups of kGroup rows while the next group is prefetched. Each step
+// processes kBlockColumns columns of C, which stay in the L1 cache. Memory is therefore read in
+// contiguous runs, regardless of the row length.
 constexpr int64_t kGroup = 4;
 constexpr int64_t kBlockColumns = kernels::kSkinnyBlock;
-// The prefetch distance if B has contiguous columns.
+// The prefetch distance if the columns of B are contiguous.
 constexpr int64_t kPrefetchBytes = 8192;
 
-// Prefetches into the L2 cache: the L1 cache has too few miss buffers to keep memory busy
-// (measured: 0.8 times the speed of a plain read instead of the full speed).
+// Prefetches into the L2 cache, because the L1 cache has too few miss buffers to keep memory busy
+// (measured: with the L1 cache, 0.8 times the speed of a plain read instead of the full speed).
 HWY_INLINE void prefetch(const void* p) { __builtin_prefetch(p, 0, 2); }
 
-// The rows of A, and C. If there are fewer rows than a kernel computes, the last one is repeated.
+// The rows of A and C. If there are fewer rows than a kernel computes, the last row is repeated.
 template <class T>
 struct Rows {
   const T* a[kSkinnyRows];
@@ -49,7 +49,7 @@ struct Rows {
   }
 };
 
-// Returns a vector of the first `count` elements, followed by zeros.
+// Returns a vector with the first `count` elements, followed by zeros.
 template <class D, class S>
 HWY_INLINE hn::Vec<D> load_first(D d, const S* from, int64_t count) {
   HWY_ALIGN S buffer[hn::MaxLanes(d)] = {};
@@ -60,7 +60,7 @@ HWY_INLINE hn::Vec<D> load_first(D d, const S* from, int64_t count) {
 // -- B has contiguous rows: sums of its rows -----------------------------------------------------
 
 // Computes sums[r][0 ... width) += a[r][p + q] * b[q][0 ... width) for the rows q of a group, in
-// order. `width` is that of kVectors vectors; if kVectors is 1, it may be less.
+// order. `width` is the number of elements in kVectors vectors; it may be smaller if kVectors is 1.
 template <int kRows, int kVectors, class S, class T>
 HWY_INLINE void add_group(const Rows<T>& rows, int64_t p, int64_t group, const S* HWY_RESTRICT b,
                           int64_t b_stride, int64_t width, T* HWY_RESTRICT sums) {
@@ -137,7 +137,8 @@ void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<
 
 // -- B has contiguous columns: dot products ------------------------------------------------------
 
-// The number of chains of sums per element, large enough to hide the latency of additions.
+// The number of independent accumulation chains per element, which is large enough to hide the
+// latency of additions.
 template <int kRows>
 constexpr int kChains = kRows == 1   ? 4
                         : kRows == 2 ? 2
@@ -182,7 +183,7 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
       }
     }
   }
-  // The rest of the depth is added to the first chain.
+  // The remainder of the depth is added to the first chain.
   for (; p < k; p += lanes) {
     const int64_t count = HWY_MIN(static_cast<int64_t>(lanes), k - p);
     V bv[kColumns];
@@ -209,8 +210,8 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
 
 template <int kRows, class S, class T>
 void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
-  // A single stream of memory is read fastest. With many rows, however, reading A would take longer
-  // than reading B unless two columns share it.
+  // Reading a single stream from memory is fastest. With many rows, however, reading A would take
+  // longer than reading B unless each read of A is used for two columns.
   constexpr int columns = kRows > 4 && 2 * kRows <= kSums ? 2 : 1;
   int64_t j = 0;
   for (; j + columns <= n; j += columns) dot_columns<kRows, columns>(k, b, b_stride, j, rows);
@@ -245,7 +246,8 @@ void copy_rows(const SkinnyGemm& g, T* to) {
   }
 }
 
-// Returns the rows of A as contiguous T, copied to `scratch` unless they already are.
+// Returns the rows of A as contiguous elements of type T. The rows are copied to `scratch` if
+// necessary.
 template <class T>
 Rows<T> rows_of(const SkinnyGemm& g, T* scratch) {
   Rows<T> rows;

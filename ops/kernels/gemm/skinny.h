@@ -1,5 +1,5 @@
-// Skinny products: one operand has few rows. The other operand is read once, in its original layout
-// and at the speed of memory; packing it would cost more than it gains.
+// Skinny products, in which one operand has few rows. The other operand is read once, in its
+// original layout and at full memory bandwidth. Packing it would cost more than it gains.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,16 @@
 
 namespace weft::kernels {
 
-/// Products with at most this many rows (or columns) of C are skinny.
+/// A product is skinny if C has at most this many rows or columns.
 inline constexpr std::int64_t kSkinnyRows = 8;
-/// The number of columns of C that are processed together if rows of B are contiguous. Pieces of a
-/// product whose width is a multiple of it read memory in the longest runs.
+/// The number of columns of C that are processed together if the rows of B are contiguous. If the
+/// width of a piece is a multiple of this number, memory is read in the longest possible runs.
 inline constexpr std::int64_t kSkinnyBlock = 4096;
 
-/// Computes C = A B, or C += A B if `accumulate`: m x k by k x n with m <= kSkinnyRows. C has the
-/// dtype `result` (f32 or f64; operands have the same dtype or are bf16 or f16). C has two strides,
-/// since products with few columns are computed transposed.
+/// A product C = A B, or C += A B if `accumulate`, of m x k and k x n matrices with m <=
+/// kSkinnyRows. C has the dtype `result`, which is f32 or f64; operands have the same dtype or are
+/// bf16 or f16. C has two strides, because products with few columns are computed as transposed
+/// products.
 struct SkinnyGemm {
   std::int64_t m = 0, n = 0, k = 0;
   MatrixSource a, b;
@@ -27,15 +28,15 @@ struct SkinnyGemm {
   bool accumulate = false;
 };
 
-/// Returns true if skinny_gemm() accepts such a B: its rows or its columns are contiguous.
+/// Returns true if skinny_gemm() accepts `b`, that is, if its rows or columns are contiguous.
 bool skinny_gemm_fits(const MatrixSource& b);
 
 std::size_t skinny_gemm_scratch_bytes(DType result, std::int64_t k);
 
-/// Computes the product on the calling thread; k is at least 1. `scratch` has
-/// skinny_gemm_scratch_bytes(), 64-byte aligned. The bits of an element depend on m, k, the layout
-/// of B and the vectors of the CPU, but not on which columns are computed together, nor on the
-/// dtype in which the numbers are stored.
+/// Computes the product on the calling thread. k must be at least 1. `scratch` has
+/// skinny_gemm_scratch_bytes() bytes and is 64-byte aligned. The bits of an element depend on m, k,
+/// the layout of B and the vector size of the CPU, but not on which columns are computed together
+/// or on the dtype in which the operands are stored.
 void skinny_gemm(const SkinnyGemm& problem, std::byte* scratch);
 
 }  // namespace weft::kernels

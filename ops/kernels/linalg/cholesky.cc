@@ -8,11 +8,11 @@ namespace weft::kernels {
 namespace {
 
 // The number of rows that are updated together, and the number of preceding rows that are applied
-// at a time. The preceding rows stay in the L2 cache meanwhile.
+// at a time. The preceding rows stay in the L2 cache during the update.
 constexpr std::int64_t kPanel = 32;
 constexpr std::int64_t kBlock = 64;
 
-// Subtracts the products of rows [begin, end) of U from row i, starting at its diagonal.
+// Subtracts the products of rows [begin, end) of U from row i, starting at the diagonal element.
 void subtract_products(double* u, std::int64_t n, std::int64_t i, std::int64_t begin,
                        std::int64_t end, double* factors) {
   for (std::int64_t k = begin; k < end; ++k) factors[k - begin] = -u[k * n + i];

@@ -12,15 +12,16 @@ void reflect(double* x, const double* v, std::int64_t length, double scale) {
   add_rows(x, length, v, length, &factor, 1);
 }
 
-// Returns the reflection I - scale v v^T that maps x to a vector whose only non-zero element is the
-// first one, `first`. x is replaced by v, whose length is near 1. The scale of a zero vector is 0.
+// A reflection I - scale v v^T that maps x to a vector whose only non-zero element is the first
+// element, `first`. x is replaced by v, the length of which is close to 1. For a zero vector, the
+// scale is 0.
 struct Reflection {
   double first = 0, scale = 0;
 };
 Reflection make_reflection(double* x, std::int64_t length) {
   double square = dot(x, x, length), unit = 1;
   if (square < 1e-280) {
-    // Linearly dependent columns leave tiny remainders, whose squares underflow.
+    // Linearly dependent columns leave tiny remainders with squares that underflow.
     unit = 0x1p-600;
     for (std::int64_t i = 0; i < length; ++i) x[i] /= unit;
     square = dot(x, x, length);
@@ -28,7 +29,7 @@ Reflection make_reflection(double* x, std::int64_t length) {
   if (square == 0) return {};
   const double norm = std::sqrt(square);
   for (std::int64_t i = 0; i < length; ++i) x[i] /= norm;
-  // The sign for which both numbers add up, without cancellation.
+  // Choose the sign for which the addition does not cause cancellation.
   const double head = x[0], sign = head < 0 ? 1 : -1;
   x[0] = head - sign;
   return {sign * norm * unit, 1 / (1 + std::fabs(head))};
@@ -38,7 +39,8 @@ Reflection make_reflection(double* x, std::int64_t length) {
 
 void qr(double* a, std::int64_t m, std::int64_t n, double* q, double* r, double* scratch) {
   double* const scales = scratch;
-  // Column by column: all previous reflections are applied to a column while it is in the cache.
+  // Proceed column by column, so that all previous reflections are applied to a column while it is
+  // in the cache.
   for (std::int64_t c = 0; c < n; ++c) {
     double* const column = a + c * m;
     for (std::int64_t j = 0; j < c; ++j) {

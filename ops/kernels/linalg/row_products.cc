@@ -14,7 +14,8 @@ namespace {
 
 using F = hn::CappedTag<float, kernels::kRowMultiple>;
 
-// Processes kRows rows of b at a time: each vector of a is loaded once for all of them.
+// Processes kRows rows of b at a time, so that each vector of a is loaded only once for all of
+// these rows.
 template <int kRows>
 HWY_INLINE void products_of(const float* a, const float* const* b, int64_t n, float* products) {
   const F d;
@@ -38,7 +39,7 @@ void row_products_vectors(const float* const* a, int64_t m, const float* const* 
   }
 }
 
-// kVectors whole vectors of y stay in registers while all rows of b are added.
+// kVectors vectors of y stay in registers while all rows of b are added.
 template <int kVectors>
 HWY_INLINE void add_sums_to(float* y, const float* factors, int64_t stride, const float* const* b,
                             int64_t k, int64_t at) {
@@ -74,7 +75,8 @@ void logistic_steps_vectors(float* x, int64_t rows, int64_t columns, int64_t pos
   const auto one = hn::Set(d, 1.0f), minus = hn::Set(d, -rate);
   for (int64_t i = 0; i < count; i += lanes) {
     const auto left = static_cast<size_t>(HWY_MIN(lanes, count - i));
-    // Below this bound the exponential would overflow; the sigmoid is negligible long before.
+    // Below this bound, the exponential would overflow. The sigmoid is already negligible at the
+    // bound.
     const auto v = hn::Max(load_part(d, x + i, left), hn::Set(d, -80.0f));
     store_part(hn::Div(minus, hn::Add(one, hn::Exp(d, hn::Neg(v)))), d, x + i, left);
   }

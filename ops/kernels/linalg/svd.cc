@@ -7,14 +7,15 @@
 namespace weft::kernels {
 namespace {
 
-// About eight sweeps are enough. The bound is for matrices for which rounding errors prevent
-// convergence.
+// The maximum number of sweeps. About eight sweeps are usually enough; the limit is for matrices
+// for which rounding errors prevent convergence.
 constexpr int kMaxSweeps = 60;
-// If the largest element is near 1, inner products below this have lost digits to underflow.
+// If the largest element is close to 1, inner products below this value have lost digits to
+// underflow.
 constexpr double kLeastSquare = 0x1p-960;
 
-// Rotates pairs of the n vectors g of length n until all are orthogonal, and applies the same
-// rotations to the vectors j.
+// Rotates pairs of the n vectors of length n in g until all vectors are orthogonal, and applies the
+// same rotations to the vectors in j.
 void orthogonalise(double* g, double* j, std::int64_t n, double* squares) {
   const double tolerance = 0x1p-52 * std::sqrt(static_cast<double>(n));
   bool rotated = true;
@@ -27,7 +28,7 @@ void orthogonalise(double* g, double* j, std::int64_t n, double* squares) {
         const double inner = dot(g + p * n, g + q * n, n);
         if (!(std::fabs(inner) > tolerance * std::sqrt(a) * std::sqrt(b))) continue;
         rotated = true;
-        // The smaller of the two angles with tan(2 angle) = 2 inner / (b - a).
+        // Use the smaller of the two angles with tan(2 angle) = 2 inner / (b - a).
         const double zeta = (b - a) / (2 * inner);
         const double t = (zeta < 0 ? -1 : 1) / (std::fabs(zeta) + std::hypot(1, zeta));
         const double c = 1 / std::sqrt(1 + t * t), s = c * t;
@@ -40,9 +41,9 @@ void orthogonalise(double* g, double* j, std::int64_t n, double* squares) {
   }
 }
 
-// Sets vector `count` of v to a unit vector that is orthogonal to the first `count` of the
-// orthonormal vectors v. It is made of the first axis that is not nearly a linear combination of
-// them.
+// Sets vector `count` of v to a unit vector that is orthogonal to the first `count` vectors of v,
+// which are orthonormal. The new vector is derived from the first coordinate axis that is not
+// nearly a linear combination of these vectors.
 void complete(double* v, std::int64_t count, std::int64_t n) {
   double* const x = v + count * n;
   for (std::int64_t axis = 0; axis < n; ++axis) {
@@ -54,7 +55,7 @@ void complete(double* v, std::int64_t count, std::int64_t n) {
         add_rows(x, n, v + k * n, n, &factor, 1);
       }
       square = dot(x, x, n);
-      // At least one of the n axes has a remainder of this size.
+      // At least one of the n axes has a remainder that is at least this large.
       if (2 * square * static_cast<double>(n) < 1) break;
     }
     if (2 * square * static_cast<double>(n) < 1) continue;
@@ -67,16 +68,16 @@ void complete(double* v, std::int64_t count, std::int64_t n) {
 }  // namespace
 
 void svd(double* a, std::int64_t m, std::int64_t n, double* s, double* v, double* scratch) {
-  double* const q = scratch;           // n vectors of m
-  double* const r = q + m * n;         // its rows are rotated
-  double* const j = r + n * n;         // the rotations
+  double* const q = scratch;           // n vectors of length m
+  double* const r = q + m * n;         // n vectors of length n, the rows of R, which are rotated
+  double* const j = r + n * n;         // n vectors of length n, the accumulated rotations
   double* const squares = j + n * n;   // n
   double* const values = squares + n;  // n
   double* const order = values + n;    // n
   qr(a, m, n, q, r, squares);
   std::fill_n(j, n * n, 0.0);
   for (std::int64_t i = 0; i < n; ++i) j[i * n + i] = 1;
-  // With G = R^T, rotated to G J = V diag(s): A = Q R = (Q J) diag(s) V^T.
+  // Let G = R^T be rotated to G J = V diag(s). Then A = Q R = (Q J) diag(s) V^T.
   orthogonalise(r, j, n, squares);
   for (std::int64_t i = 0; i < n; ++i) {
     const double square = dot(r + i * n, r + i * n, n);

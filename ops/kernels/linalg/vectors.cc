@@ -12,7 +12,7 @@ namespace {
 
 using D = Full<double>;
 
-// kVectors whole vectors of y stay in registers while all rows of x are added, with one load per
+// kVectors vectors of y stay in registers while all rows of x are added, with one load per
 // multiply-add.
 template <int kVectors>
 HWY_INLINE void add_rows_tile(double* y, const double* x, int64_t stride, const double* factors,

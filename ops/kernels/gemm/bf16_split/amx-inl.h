@@ -1,10 +1,10 @@
-// A block of C from panels of bfloat16 terms, written over an abstract set of eight tile registers,
-// so that the code which runs on AMX also runs, and is tested, on emulated tiles.
+// Computes a block of C from panels of bfloat16 terms. The code uses an abstract set of eight tile
+// registers, so that the code for AMX can also run, and be tested, on emulated tiles.
 //
-// This header must not use inline functions of a library: it is compiled for features that only
-// some CPUs have, inside a target region of the including file.
+// This header must not use inline functions from a library, because it is compiled inside a target
+// region of the including file for features that only some CPUs have.
 //
-// Tiles is a type with
+// Tiles is a type with the following members:
 //   template <int t> void zero();                      tile t = 0
 //   template <int t> void load(const void* tile);      tile t = 1024 bytes
 //   template <int c, int a, int b> void multiply();    tile c += tile a times tile b
@@ -18,15 +18,17 @@
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"
 
 namespace weft::kernels {
-namespace {  // every unit has its own copy, compiled for its CPU
+namespace {  // every unit has its own copy, compiled for the CPUs that support it
 
-// Computes kRowTiles x kColumnTiles tiles of C (each 1 or 2) as the sum of the products of terms t
-// of A and u of B with t + u < kTerms. Tiles 0-3 hold C, 4 and 5 two tiles of A, 6 and 7 two of B.
+// Computes kRowTiles x kColumnTiles tiles of C (each is 1 or 2) as the sum of the products of terms
+// t of A and u of B with t + u < kTerms. Tiles 0-3 hold C, tiles 4 and 5 hold two tiles of A, and
+// tiles 6 and 7 hold two tiles of B.
 //
-// AMX is limited by loads, not by products (16 cycles each; a load from L2 takes longer). Therefore
-// the pairs of terms are visited along a path on which only one side changes in each step: 14 loads
-// for the 24 products of three terms, 8 for the 12 of two, 4 for the 4 of one. Four tiles of C also
-// hide the latency of a product (52 cycles), which two would not.
+// AMX is limited by loads rather than products: a product takes 16 cycles, and a load from L2 takes
+// longer. The pairs of terms are therefore visited along a path on which only one of the two terms
+// changes in each step. This requires 14 loads for 24 products with three terms, 8 loads for 12
+// products with two terms, and 4 loads for 4 products with one term. Four tiles of C also hide the
+// latency of a product (52 cycles), which two tiles would not.
 template <class Tiles, int kTerms, int kRowTiles, int kColumnTiles>
 struct TileGemm {
   Tiles& tiles;
@@ -85,7 +87,7 @@ struct TileGemm {
 };
 
 // Computes C = A B, or C += A B if `add`, for the tiles of two panels. C has row_tiles x
-// column_tiles tiles, each 1 or 2.
+// column_tiles tiles; both numbers are 1 or 2.
 template <class Tiles, int kTerms>
 void tile_gemm(Tiles& tiles, const void* a_tiles, const void* b_tiles, int64_t slices,
                int64_t row_tiles, int64_t column_tiles, float* c, int64_t c_stride, bool add) {

@@ -1,7 +1,8 @@
-// Products of panels on AMX tiles. They do not use Highway, which does not support AMX. Target
-// regions instead of compiler flags for the file select the CPU, so that no inline function of a
-// library is compiled for AMX and then linked into code for all CPUs. For the same reason,
-// everything is included before the region, and the region contains functions of this file only.
+// Products of panels on AMX tiles. This file does not use Highway, which does not support AMX. The
+// CPU is selected by target regions instead of compiler flags for the file, so that no inline
+// function from a library is compiled for AMX and then linked into code for all CPUs. For the same
+// reason, all headers are included before the region, and the region contains only functions
+// defined in this file.
 #include <stdint.h>
 
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"
@@ -31,8 +32,8 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-// The tile registers. They are accessed by inline assembly, since the intrinsics accept the number
-// of a tile only as a literal, which templates cannot provide.
+// The tile registers. They are accessed by inline assembly, because the intrinsics accept tile
+// numbers only as literals, which templates cannot provide.
 struct AmxTiles {
   template <int t>
   void zero() {
@@ -78,7 +79,8 @@ void configure_tiles() {
     config.row_bytes[t] = 64;
     config.rows[t] = 16;
   }
-  // The clobber forces the whole configuration to memory; the intrinsic of g++ 12 lacks it.
+  // The clobber forces the whole configuration to be written to memory. The intrinsic in g++ 12 has
+  // no such clobber.
   __asm__ volatile("ldtilecfg (%0)" : : "r"(&config) : "memory");
 }
 

@@ -20,12 +20,12 @@ bool has_engine(Bf16Unit unit, int products) {
   return bf16_unit_kernels(unit).panel_gemm[products == 1 ? 0 : products == 3 ? 1 : 2] != nullptr;
 }
 
-// Products that are smaller than this in any of m, n and k run on fused multiply-adds.
+// Products for which m, n or k is smaller than this use the FMA engine.
 //
-// The table shows nanoseconds per element of B for m rows. The core has 240 GFLOP/s of FMA, of
-// which a kernel reaches 200, and 3500 GFLOP/s of AMX, of which kernels with operands in L2 reach
-// 2500, 1000 and 460 with one, three and six products. Packing an element costs about 0.1 ns for
-// FMA and 0.12, 0.2 and 0.3 ns for one, two and three terms:
+// The table shows the time in nanoseconds per element of B for m rows. The core can execute 240
+// GFLOP/s of FMA, of which a kernel reaches 200, and 3500 GFLOP/s of AMX, of which kernels with
+// operands in L2 reach 2500, 1000 and 460 with one, three and six products. Packing an element
+// takes about 0.1 ns for FMA and 0.12, 0.2 and 0.3 ns for one, two and three terms:
 //
 //            m = 16   32     64     128
 //   FMA      0.26     0.42   0.74   1.38
@@ -33,9 +33,10 @@ bool has_engine(Bf16Unit unit, int products) {
 //   3        0.23     0.26   0.33   0.46
 //   6        0.37     0.44   0.58   0.86
 //
-// The same holds for columns of C and the packing of A. If K is less than a few tiles, the gain
-// does not outweigh reading and writing C by tiles. VDPBF16PS, at twice the rate of FMA, is faster
-// with one product if m is at least 16; with three products it would be slower.
+// The same applies to columns of C and the packing of A. If K is less than a few tiles, the gain
+// does not outweigh the cost of reading and writing C in tiles. VDPBF16PS, which has twice the
+// throughput of FMA, is faster with one product if m is at least 16. With three products, it would
+// be slower.
 constexpr std::int64_t smallest_side(int products) { return products == 6 ? 64 : 32; }
 
 // Set by tests only.
@@ -64,10 +65,10 @@ const GemmEngine* choose_bf16_split_engine(Precision precision, std::int64_t m, 
   return choice ? &bf16_split_engine(choice->unit, choice->products) : nullptr;
 }
 
-// A tile of 64 x 128 with a K of 64 takes about 6.7 us with fused multiply-adds, of which packing
-// takes 1.5 us. With one, three and six products on AMX it takes 2.1, 4.1 and 6.4 us. VDPBF16PS
-// makes tiles 1.5 times as fast, but attention as a whole, with its exponentials, only 1.03 times
-// (measured), which is not worth the loss of accuracy.
+// A 64 x 128 tile with K = 64 takes about 6.7 us with fused multiply-adds, of which packing takes
+// 1.5 us. With one, three and six products on AMX, it takes 2.1, 4.1 and 6.4 us. VDPBF16PS makes
+// tiles 1.5 times as fast. However, attention as a whole, including its exponentials, becomes only
+// 1.03 times as fast (measured), which is not worth the loss of accuracy.
 const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::int64_t n,
                                      std::int64_t k) {
   if (!g_forced && (precision == Precision::highest || !bf16_cpu().amx)) return nullptr;

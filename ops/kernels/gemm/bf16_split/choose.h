@@ -1,4 +1,4 @@
-// Selects the products of float matrices that run on matrix units, by a static table.
+// Selects the products of float matrices that run on matrix units, based on a static table.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace weft::kernels {
 
-/// One entry of the table: the unit, and the number of products of bfloat16 terms.
+/// An entry of the table: the unit and the number of products of bfloat16 terms.
 struct Bf16SplitChoice {
   Bf16Unit unit;
   int products;
@@ -18,8 +18,8 @@ struct Bf16SplitChoice {
 };
 
 /// Returns the unit and the number of products for float matrices (m x k by k x n) at this
-/// precision on `cpu`, or nothing if fused multiply-adds are the better choice. Depends on
-/// precision, shape and CPU features only.
+/// precision on `cpu`, or nullopt if fused multiply-adds are the better choice. The result depends
+/// only on precision, shape and CPU features.
 std::optional<Bf16SplitChoice> choose_bf16_split(const Bf16Cpu& cpu, Precision precision,
                                                  std::int64_t m, std::int64_t n, std::int64_t k);
 
@@ -29,15 +29,16 @@ const GemmEngine* choose_bf16_split_engine(Precision precision, std::int64_t m, 
                                            std::int64_t k);
 
 /// Returns the engine for a product whose operands are packed for this product only (a tile of
-/// attention or of a convolution), or null for fused multiply-adds. In this case, only one and
-/// three products on AMX are faster.
+/// attention or of a convolution), or null for fused multiply-adds. For such operands, only one and
+/// three products on AMX are faster than fused multiply-adds.
 const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::int64_t n,
                                      std::int64_t k);
 
-/// For tests: during its lifetime, products of every shape run on this unit (6, 3 or 1 products for
-/// highest, high and medium) if it supports that number, else on fused multiply-adds. Without a
-/// unit, everything runs on fused multiply-adds. Kernels keep the engine with which they were made.
-/// Must not be nested, nor used while other threads make kernels.
+/// Scope guard for tests. During its lifetime, products of every shape run on this unit (6, 3 or 1
+/// products for highest, high and medium) if it supports this number of products, and otherwise use
+/// fused multiply-adds. Without a unit, all products use fused multiply-adds. Kernels keep the
+/// engine with which they were created. Guards must not be nested or used while other threads
+/// create kernels.
 class WEFT_API ForcedBf16Unit {
  public:
   explicit ForcedBf16Unit(std::optional<Bf16Unit> unit);

@@ -1,10 +1,11 @@
-// Blocks of C by dot products of pairs (VDPBF16PS), written over an abstract vector, so that the
-// code which runs on AVX512_BF16 also runs, and is tested, on the emulated instruction.
+// Computes blocks of C with dot products of pairs (VDPBF16PS). The code uses an abstract vector
+// type, so that the code for AVX512_BF16 can also run, and be tested, with the emulated
+// instruction.
 //
-// As in amx-inl.h, this header must not use inline functions of a library and is included inside a
+// Like amx-inl.h, this header must not use inline functions from a library and is included inside a
 // target region.
 //
-// Unit is a type with
+// Unit is a type with the following members:
 //   Sums      16 sums:                  static Sums zero();
 //                                       static void store(const Sums&, float* c, bool add);
 //   Pairs     a pair of 16 columns:     static Pairs load(const uint32_t* pairs);
@@ -20,8 +21,8 @@
 namespace weft::kernels {
 namespace {
 
-// Computes kRows rows and kTiles times 16 columns of C. Rows of A are 16 words apart, in both tiles
-// of a panel.
+// Computes kRows rows and kTiles times 16 columns of C. The rows of A are 16 words apart in both
+// tiles of a panel.
 template <class Unit, int kRows, int kTiles>
 void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, int64_t c_stride,
                bool add) {
@@ -50,10 +51,10 @@ void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, i
   }
 }
 
-// Computes C = A B, or C += A B if `add`, for the tiles of two panels of one term. C has row_tiles
-// x column_tiles tiles, each 1 or 2. With two tiles of columns, a broadcast pair is used for two
-// products: 13 loads for 22 products, while 16 rows by one tile would need 17 loads for 16
-// products.
+// Computes C = A B, or C += A B if `add`, for the tiles of two panels with one term. C has
+// row_tiles x column_tiles tiles; both numbers are 1 or 2. With two column tiles, each broadcast
+// pair is used for two products, so 22 products require 13 loads. With 16 rows and one column tile,
+// 16 products would require 17 loads.
 template <class Unit>
 void dot_gemm(const void* a_tiles, const void* b_tiles, int64_t slices, int64_t row_tiles,
               int64_t column_tiles, float* c, int64_t c_stride, bool add) {

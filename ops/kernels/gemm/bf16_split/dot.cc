@@ -1,5 +1,5 @@
-// Products of panels of one term by VDPBF16PS of AVX512_BF16. The code is in a target region, for
-// the same reasons as in amx.cc.
+// Products of panels with one term, computed with VDPBF16PS (AVX512_BF16). The code is in a target
+// region for the same reasons as in amx.cc.
 #include <stdint.h>
 
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"

@@ -1,11 +1,11 @@
-// Emulates TDPBF16PS and VDPBF16PS with ordinary vectors, using the arithmetic that Intel's manual
-// specifies (Software Developer's Manual, volume 2, under those names): fused multiply-adds in a
+// Emulates TDPBF16PS and VDPBF16PS with ordinary vectors. The arithmetic follows the description of
+// these instructions in Intel's Software Developer's Manual, volume 2: fused multiply-adds in a
 // fixed order, which round to nearest even and treat denormal inputs and results as zero. AMD's
-// VDPBF16PS does the same.
+// VDPBF16PS has the same semantics.
 //
-// The multiply-adds are fused if the SIMD target supports it (AVX2, AVX3). Otherwise the result is
-// the same unless a product is below 2^-126, since the product of two bfloat16 numbers is exact in
-// float.
+// The multiply-adds are fused if the SIMD target supports it (AVX2, AVX3). On other targets, the
+// result is the same unless a product is less than 2^-126, because the product of two bfloat16
+// numbers is exact in float.
 #include <cstring>
 
 #include "weft/ops/kernels/gemm/bf16_split/unit.h"
@@ -30,7 +30,7 @@ using DU = hn::RebindToUnsigned<DF>;
 using VF = hn::Vec<DF>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
-// Replaces denormals by zeros of the same sign.
+// Replaces denormals by zeros with the same sign.
 HWY_INLINE VF Flush(VF x) {
   const DF d;
   const DU du;
@@ -39,7 +39,7 @@ HWY_INLINE VF Flush(VF x) {
   return hn::IfThenElse(tiny, zero, x);
 }
 
-// Separates the entries of 16 pairs: those with even k and those with odd k.
+// Separates the entries of 16 pairs into entries with even k and entries with odd k.
 HWY_INLINE void Widen(const uint32_t* pairs, float* even, float* odd) {
   const DF d;
   const DU du;
@@ -50,8 +50,8 @@ HWY_INLINE void Widen(const uint32_t* pairs, float* even, float* odd) {
   }
 }
 
-// TDPBF16PS: for every element of C, the products with even k and those with odd k are summed
-// separately, starting with zero; the sum of both is added to C.
+// Emulates TDPBF16PS. For every element of C, the products with even k and the products with odd k
+// are summed separately, starting with zero. The sum of both is added to C.
 void MultiplyTiles(float* HWY_RESTRICT c, const uint32_t* HWY_RESTRICT a,
                    const uint32_t* HWY_RESTRICT b) {
   const DF d;
@@ -76,8 +76,8 @@ void MultiplyTiles(float* HWY_RESTRICT c, const uint32_t* HWY_RESTRICT a,
   }
 }
 
-// VDPBF16PS for 16 sums, with one pair of a row and the pairs of 16 columns: adds the products with
-// odd k, then those with even k.
+// Emulates VDPBF16PS for 16 sums, given one pair of a row and the pairs of 16 columns. Adds the
+// products with odd k and then the products with even k.
 void AddDots(float* HWY_RESTRICT sums, uint32_t pair, const uint32_t* HWY_RESTRICT pairs) {
   const DF d;
   const DU du;
@@ -121,7 +121,8 @@ void store_tile(const float* tile, float* c, std::int64_t stride, bool add) {
   }
 }
 
-// Tiles in memory. Operands are not copied, because panels do not change while they are multiplied.
+// Tiles in memory. Operands are not copied, because panels do not change while they are being
+// multiplied.
 struct EmulatedTiles {
   alignas(64) float sums[4][kTileElements];
   const std::uint32_t* operands[8] = {};

@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::int64_t kBlockElements = kBf16Panel * kBf16Panel;
 
-// Depth blocks for one, two and three terms: a panel of B (32 columns of all terms) stays in the L1
-// cache while panels of A are streamed.
+// The depth block sizes for one, two and three terms. A panel of B (32 columns of all terms) stays
+// in the L1 cache while panels of A are streamed.
 constexpr std::int64_t kDepthBlock[] = {512, 256, 192};
 
-// Replaces the elements of `product` whose row or column is not representable by terms.
+// Recomputes the elements of `product` whose row or column cannot be represented by terms.
 void replace_unrepresentable(const PanelRange& a, const PanelRange& b, const MatrixSource& a_source,
                              const MatrixSource& b_source, std::int64_t rows, std::int64_t columns,
                              std::int64_t depth, float* product, float* replacement,
@@ -72,7 +72,7 @@ void multiply_panels(const Bf16UnitKernels& kernels, int terms, const PackedBloc
   if (kernels.end != nullptr) kernels.end();
 }
 
-// The functions of an engine. They are static, since an engine has no state.
+// The functions of an engine. They are static, because an engine has no state.
 template <Bf16Unit kUnit, int kTerms>
 struct Engine {
   static std::size_t panel_bytes(std::int64_t depth) { return bf16_panel_bytes(kTerms, depth); }
@@ -120,8 +120,8 @@ const GemmEngine& engine() {
 
 [[noreturn]] void no_engine(Bf16Unit unit, int products) {
   throw ArgumentError(
-      fmt::format("bf16_split_engine: no engine with {} products on unit {}; amx supports 1, 3 "
-                  "and 6 products, dot supports 1",
+      fmt::format("bf16_split_engine: there is no engine with {} products on unit {}; amx supports "
+                  "1, 3 and 6 products, and dot supports 1",
                   products, bf16_unit_name(unit)));
 }
 

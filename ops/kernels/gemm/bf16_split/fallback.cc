@@ -17,14 +17,14 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Computes c += A B for 32 x 32 elements, with operands a[p * 32 + i] and b[p * 32 + j].
+// Computes c += A B for 32 x 32 elements, with the operands a[p * 32 + i] and b[p * 32 + j].
 void FmaBlock(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t depth,
               float* HWY_RESTRICT c) {
   using D = hn::CappedTag<float, 16>;
   const D d;
   using V = hn::Vec<D>;
   constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
-  // Four rows of one or two vectors hide most of the latency and fit into 16 registers.
+  // Four rows with one or two vectors hide most of the latency and fit into 16 registers.
   constexpr int kRows = 4, kVectors = lanes >= 16 ? 2 : 1;
   for (int64_t i = 0; i < kBf16Panel; i += kRows) {
     for (int64_t j = 0; j < kBf16Panel; j += kVectors * lanes) {
@@ -79,7 +79,8 @@ HWY_EXPORT(StoreBlock);
 
 namespace {
 
-// The depth that is copied to scratch at a time; the chains of multiply-adds continue across steps.
+// The depth that is copied to scratch in each step. The chains of multiply-adds continue across
+// steps.
 constexpr std::int64_t kStep = 64;
 
 float float_at(const MatrixSource& m, std::int64_t index) {
@@ -90,7 +91,7 @@ float float_at(const MatrixSource& m, std::int64_t index) {
   }
 }
 
-// Copies out[p * 32 + i] = m(i, p), with zeros for i >= across.
+// Copies m(i, p) to out[p * 32 + i], with zeros for i >= across.
 void copy_panel(const MatrixSource& m, std::int64_t across, std::int64_t depth, float* out) {
   if (across < kBf16Panel) std::fill_n(out, kBf16Panel * depth, 0.0f);
   for (std::int64_t i = 0; i < across; ++i) {

@@ -16,7 +16,8 @@
 namespace weft::kernels {
 namespace {
 
-// The entries of a tile before they are split: 16 rows or columns x 32 along K, float or BFloat16.
+// The entries of a tile before they are split into terms: 16 rows or columns x 32 entries along K,
+// of type float or BFloat16.
 template <class T>
 struct Cell {
   const T* data;
@@ -31,8 +32,8 @@ float float_at(const MatrixSource& m, std::int64_t index) {
   }
 }
 
-// Copies the existing part of a cell, with zeros for the rest, in the direction in which the source
-// is contiguous.
+// Copies the existing part of a cell in the direction in which the source is contiguous, and fills
+// the rest with zeros.
 Cell<float> stage(const MatrixSource& m, std::int64_t across, std::int64_t depth, float* staged) {
   const bool along_across = m.row_stride == 1;
   const std::int64_t outer = along_across ? depth : across, inner = along_across ? across : depth;
@@ -59,7 +60,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors of at most 16 lanes.
+// Vectors with at most 16 lanes.
 using DF = hn::CappedTag<float, 16>;
 using DU = hn::RebindToUnsigned<DF>;
 using DU16 = hn::Repartition<uint16_t, DU>;
@@ -67,8 +68,8 @@ using VF = hn::Vec<DF>;
 using VU = hn::Vec<DU>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(DF()));
 
-// The magnitudes found so far: one vector per row or column if the source is contiguous along K,
-// and one lane per row or column if it is contiguous across rows or columns.
+// The extreme magnitudes so far. They are stored with one vector per row or column if the source is
+// contiguous along K, and with one lane per row or column otherwise.
 struct Magnitudes {
   HWY_ALIGN uint32_t largest_along[kBf16Panel * kLanes], smallest_along[kBf16Panel * kLanes];
   HWY_ALIGN uint32_t largest[kBf16Panel], smallest[kBf16Panel];
@@ -85,7 +86,7 @@ HWY_INLINE void Note(VU bits, VU& largest, VU& smallest) {
   const DU d;
   const VU magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFFu));
   largest = hn::Max(largest, magnitude);
-  // Subtract one, so that zeros become the largest number and are ignored.
+  // Subtract one, so that zeros wrap around to the largest number and are ignored.
   smallest = hn::Min(smallest, hn::Sub(magnitude, hn::Set(d, 1u)));
 }
 
@@ -98,7 +99,7 @@ HWY_INLINE VU RoundToUpperHalf(VU x) {
 
 HWY_INLINE VU UpperHalf(VU x) { return hn::And(x, hn::Set(DU(), 0xFFFF0000u)); }
 
-// Returns x minus the rounded term, which is exact.
+// Returns x minus the rounded term. The subtraction is exact.
 HWY_INLINE VF Rest(VF x, VU rounded) { return hn::Sub(x, hn::BitCast(DF(), UpperHalf(rounded))); }
 
 // Transposes 16 x 16 pairs from `in` to `out`.
@@ -126,8 +127,8 @@ HWY_INLINE void Transpose(const uint32_t* HWY_RESTRICT in, uint32_t* HWY_RESTRIC
 #endif
 }
 
-// Writes tiles pair by pair from a cell that is contiguous across K: vectors hold neighbouring rows
-// or columns.
+// Writes tiles pair by pair from a cell that is contiguous across rows or columns. Vectors hold
+// neighbouring rows or columns.
 template <int kTerms, class T>
 HWY_INLINE void SplitAcross(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, int64_t term_stride,
                             uint32_t* HWY_RESTRICT largest, uint32_t* HWY_RESTRICT smallest) {
@@ -136,7 +137,7 @@ HWY_INLINE void SplitAcross(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, in
     VU high = hn::Load(du, largest + i), low = hn::Load(du, smallest + i);
     for (int64_t q = 0; q < kTileSide; ++q) {
       const T* from = cell.data + 2 * q * cell.depth_stride + i;
-      // Prefetch from the next cell.
+      // Prefetch the next cell.
       __builtin_prefetch(from + kTileDepth * cell.depth_stride, 0, 2);
       __builtin_prefetch(from + (kTileDepth + 1) * cell.depth_stride, 0, 2);
       VF even = LoadFloats(from), odd = LoadFloats(from + cell.depth_stride);
@@ -159,7 +160,8 @@ HWY_INLINE void SplitAcross(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, in
   }
 }
 
-// Writes tiles row by row from a cell that is contiguous along K: vectors hold neighbours along K.
+// Writes tiles row by row from a cell that is contiguous along K. Vectors hold neighbouring entries
+// along K.
 template <int kTerms, class T>
 HWY_INLINE void SplitAlong(const Cell<T>& cell, uint32_t* HWY_RESTRICT tile, int64_t term_stride,
                            uint32_t* HWY_RESTRICT largest, uint32_t* HWY_RESTRICT smallest) {

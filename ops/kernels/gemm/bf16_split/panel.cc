@@ -9,8 +9,8 @@ constexpr int kBias = 127;
 constexpr int kSmallestExponent = -100;
 constexpr int kLargestExponent = 126;
 
-// Returns the exponent of a float from the bits of its absolute value; 0 counts as tiny, ~0 as
-// huge.
+// Returns the exponent of a float, given the bits of its absolute value. 0 is treated as tiny and
+// ~0 as huge.
 int exponent(std::uint32_t bits) { return static_cast<int>(bits >> 23) - kBias; }
 
 int ceil_log2(std::int64_t n) {
