@@ -40,7 +40,7 @@ Greeting greeting_of(const Program& program, const SessionOptions& options) {
   greeting.add("the placement of gradient sums (SessionOptions::gradients and memory_budget)",
                options.sums_are_owned() ? "owned" : "whole");
   const Shards& shards = program.shards();
-  greeting.add("WorldOptions::most_direct", std::to_string(options.world.options().max_direct));
+  greeting.add("WorldOptions::max_direct", std::to_string(options.world.options().max_direct));
   greeting.add("the number of shards", std::to_string(shards.count));
   greeting.add("the axis of the shards", shards.axis);
   greeting.add("the program (its name, and a hash of its text)",
