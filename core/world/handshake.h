@@ -11,14 +11,14 @@
 namespace WEFT_API weft {
 
 /// The handshake message of a rank. It consists of fields whose values must be equal on all ranks.
-struct Greeting {
-  struct Fact {
+struct Handshake {
+  struct Field {
     std::string name;  // completes the sentence "ranks differ in ...", for example "the seed"
     std::string text;  // the value in a readable form
-    friend bool operator==(const Fact&, const Fact&) = default;
+    friend bool operator==(const Field&, const Field&) = default;
   };
   /// The fields, in the order in which error messages list them.
-  std::vector<Fact> facts = {};
+  std::vector<Field> fields = {};
 
   /// Adds a field. Throws ArgumentError if the name is empty or already used.
   void add(std::string_view name, std::string_view text);
@@ -28,8 +28,8 @@ struct Greeting {
   std::string bytes() const;
   /// The inverse of bytes(). Throws FormatError if the bytes are not a handshake message of this
   /// version, if a field has no value, or if a name is empty or occurs twice.
-  static Greeting parse(std::string_view bytes);
-  friend bool operator==(const Greeting&, const Greeting&) = default;
+  static Handshake parse(std::string_view bytes);
+  friend bool operator==(const Handshake&, const Handshake&) = default;
 };
 
 /// Compares the handshake messages of all ranks. This is a collective operation. If the messages
@@ -37,6 +37,6 @@ struct Greeting {
 /// first rank whose value differs from the value on rank 0: "ranks differ in the seed: rank 0 (host
 /// a) has 1, rank 2 (host b) has 2; in the number of shards: ...". Missing and empty values are
 /// printed as "nothing".
-void agree(const World& world, const Greeting& greeting);
+void agree(const World& world, const Handshake& handshake);
 
 }  // namespace weft

@@ -115,7 +115,7 @@ std::string World::broadcast(std::string_view of_first) const {
 }
 
 void World::check_same(std::string_view what, std::string_view own) const {
-  agree(*this, {.facts = {{std::string(what), std::string(own)}}});
+  agree(*this, {.fields = {{std::string(what), std::string(own)}}});
 }
 
 }  // namespace weft

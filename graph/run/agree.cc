@@ -25,33 +25,33 @@ std::uint64_t hash_of(const Program& program) {
 
 }  // namespace
 
-Greeting greeting_of(const Program& program, const SessionOptions& options) {
+Handshake handshake_of(const Program& program, const SessionOptions& options) {
   const auto word = [](bool on) { return on ? "true" : "false"; };
-  Greeting greeting;
-  greeting.add("the protocol of Weft", std::to_string(kWorldProtocol));
-  greeting.add("the version of Weft", version());
-  greeting.add("the build of the executable (its build id)", build_id());
-  greeting.add("the instruction set of their kernels", kernels::cpu_kernels());
-  greeting.add("the seed", std::to_string(options.seed));
-  greeting.add("the precision of the Session", precision_name(options.precision));
-  greeting.add("SessionOptions::passes", word(options.passes));
-  greeting.add("SessionOptions::check_finite", word(options.check_finite));
-  greeting.add("SessionOptions::bucket_bytes", std::to_string(options.bucket_bytes));
-  greeting.add("the placement of gradient sums (SessionOptions::gradients and memory_budget)",
-               options.sums_are_owned() ? "owned" : "whole");
+  Handshake handshake;
+  handshake.add("the protocol of Weft", std::to_string(kWorldProtocol));
+  handshake.add("the version of Weft", version());
+  handshake.add("the build of the executable (its build id)", build_id());
+  handshake.add("the instruction set of their kernels", kernels::cpu_kernels());
+  handshake.add("the seed", std::to_string(options.seed));
+  handshake.add("the precision of the Session", precision_name(options.precision));
+  handshake.add("SessionOptions::passes", word(options.passes));
+  handshake.add("SessionOptions::check_finite", word(options.check_finite));
+  handshake.add("SessionOptions::bucket_bytes", std::to_string(options.bucket_bytes));
+  handshake.add("the placement of gradient sums (SessionOptions::gradients and memory_budget)",
+                options.sums_are_owned() ? "owned" : "whole");
   const Shards& shards = program.shards();
-  greeting.add("WorldOptions::max_direct", std::to_string(options.world.options().max_direct));
-  greeting.add("the number of shards", std::to_string(shards.count));
-  greeting.add("the axis of the shards", shards.axis);
-  greeting.add("the program (its name, and a hash of its text)",
-               fmt::format("'{}' {:016x}", program.name(), hash_of(program)));
-  return greeting;
+  handshake.add("WorldOptions::max_direct", std::to_string(options.world.options().max_direct));
+  handshake.add("the number of shards", std::to_string(shards.count));
+  handshake.add("the axis of the shards", shards.axis);
+  handshake.add("the program (its name, and a hash of its text)",
+                fmt::format("'{}' {:016x}", program.name(), hash_of(program)));
+  return handshake;
 }
 
 void agree_on_program(const World& world, const Program& program, const SessionOptions& options) {
   if (world.size() == 1) return;
   world.set_phase(fmt::format("the comparison of program '{}'", program.name()));
-  agree(world, greeting_of(program, options));
+  agree(world, handshake_of(program, options));
 }
 
 }  // namespace weft

@@ -12,9 +12,9 @@ namespace WEFT_API weft {
 /// that results are bit-identical: the protocol and version of Weft, the build of the executable,
 /// the instruction set of the kernels, the Session options that affect the bits of results, the
 /// number of shards and the program itself.
-Greeting greeting_of(const Program& program, const SessionOptions& options);
+Handshake handshake_of(const Program& program, const SessionOptions& options);
 
-/// Collective. Calls agree() with greeting_of() if there are several ranks.
+/// Collective. Calls agree() with handshake_of() if there are several ranks.
 void agree_on_program(const World& world, const Program& program, const SessionOptions& options);
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 #include "weft/graph/run/owned_state.h"
 #include "weft/models/train/agreed_stop.h"
 #include "weft/models/train/prefetch.h"
-#include "weft/models/train/training_greeting.h"
+#include "weft/models/train/training_handshake.h"
 #include "weft/models/train/training_step.h"
 
 namespace weft {
@@ -243,7 +243,7 @@ TrainOutcome Trainer::run() {
 }
 
 void Trainer::begin() {
-  Greeting greeting;
+  Handshake handshake;
   world().poison_on_error([&] {
     world().set_phase("the start of training");
     session_.initialise();
@@ -256,14 +256,14 @@ void Trainer::begin() {
       in_a_row_ = counter(kSkippedInARowVariable);
     }
     if (world().size() == 1) return;
-    greeting = training_greeting(session_, {.train = *task_.train,
-                                            .settings = options_.settings,
-                                            .data = options_.data,
-                                            .step = step_,
-                                            .skipped = skipped_});
+    handshake = training_handshake(session_, {.train = *task_.train,
+                                              .settings = options_.settings,
+                                              .data = options_.data,
+                                              .step = step_,
+                                              .skipped = skipped_});
   });
   // Both calls throw either on all ranks or on none.
-  agree(world(), greeting);
+  agree(world(), handshake);
   check_shards(task_.train->shards().count, world().size());
 }
 

@@ -136,7 +136,7 @@ class BatchPrefetcher;
 ///
 /// If the Session has a World with several ranks, each rank runs its own Trainer with the same
 /// settings on its own shards, and all ranks compute the same results and parameters. Before the
-/// first step, the ranks compare their settings, data and parameters (training_greeting.h). Only
+/// first step, the ranks compare their settings, data and parameters (training_handshake.h). Only
 /// rank 0 saves, while the other ranks wait. The optimizer state is complete only during a save and
 /// only in the store on rank 0; Session::gather_state() completes it on all ranks. With
 /// Options::all_save, all ranks save together instead. Setting `stop` on any rank stops all ranks

@@ -1,6 +1,6 @@
 // Writes valid files as initial corpora for the fuzzers. write_fuzz_seeds FOLDER creates
 // FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,
-// vocab_txt,merges,jsonl,token_file,chat_template,frame,greeting,shards}/*.
+// vocab_txt,merges,jsonl,token_file,chat_template,frame,handshake,shards}/*.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -62,7 +62,7 @@ std::string unigram_model() {
 void write_seeds(const std::filesystem::path& folder) {
   for (const char* name : {"dim", "text", "container", "safetensors", "idx", "image_csv", "image",
                            "sentence_piece", "tokenizer_json", "vocab_txt", "merges", "jsonl",
-                           "token_file", "chat_template", "frame", "greeting", "shards"}) {
+                           "token_file", "chat_template", "frame", "handshake", "shards"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -152,10 +152,10 @@ void write_seeds(const std::filesystem::path& folder) {
               {.kind = ControlMessage::Kind::left, .phase_seconds = 1.5, .sent = 3, .received = 4});
   write_frame("poison",
               {.kind = ControlMessage::Kind::poison, .rank = 4, .text = "rank 1: no space left"});
-  Greeting greeting;
-  greeting.add("the seed", "1");
-  greeting.add("the data (a fingerprint)", "");
-  write_text(folder / "greeting/two", greeting.bytes());
+  Handshake handshake;
+  handshake.add("the seed", "1");
+  handshake.add("the data (a fingerprint)", "");
+  write_text(folder / "handshake/two", handshake.bytes());
   write_text(folder / "image_csv/two", "0,16,8,4,1\n4,0,0,16,0\n");
   write_text(folder / "image/grey.png", testing::grey_png());
   write_text(folder / "image/colour.png", testing::colour_png());

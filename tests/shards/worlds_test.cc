@@ -241,11 +241,11 @@ BOOST_AUTO_TEST_CASE(differences_in_builds_and_cpus_are_reported) {
         "the instruction set of their kernels"}) {
     ThreadWorld world(2);
     const std::string line = line_of(world, [&](const World& rank) {
-      Greeting greeting = greeting_of(train, {.seed = 1});
-      for (Greeting::Fact& fact : greeting.facts) {
-        if (fact.name == name && !rank.first()) fact.text = "another";
+      Handshake handshake = handshake_of(train, {.seed = 1});
+      for (Handshake::Field& field : handshake.fields) {
+        if (field.name == name && !rank.first()) field.text = "another";
       }
-      agree(rank, greeting);
+      agree(rank, handshake);
     });
     BOOST_TEST(line.starts_with("ranks differ in " + name + ": rank 0 (host thread-0) has "), line);
     BOOST_TEST(line.ends_with(", rank 1 (host thread-1) has another"), line);

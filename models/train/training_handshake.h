@@ -18,9 +18,9 @@ struct TrainingStart {
   std::int64_t step = 0, skipped = 0;  // steps completed and skipped so far
 };
 
-/// Returns the handshake of the program (greeting_of) with additional fields: every setting, the
+/// Returns the handshake of the program (handshake_of) with additional fields: every setting, the
 /// data fingerprint, the step counters, and checksums of all parameters and buffers (running
 /// statistics) in the session's store, which must be initialised.
-Greeting training_greeting(const Session& session, const TrainingStart& start);
+Handshake training_handshake(const Session& session, const TrainingStart& start);
 
 }  // namespace weft

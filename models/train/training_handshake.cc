@@ -1,4 +1,4 @@
-#include "weft/models/train/training_greeting.h"
+#include "weft/models/train/training_handshake.h"
 
 #include <fmt/format.h>
 
@@ -33,20 +33,20 @@ std::string checksum_of(const VariableStore& store, VariableKind kind) {
 
 }  // namespace
 
-Greeting training_greeting(const Session& session, const TrainingStart& start) {
-  Greeting greeting = greeting_of(start.train, session.options());
+Handshake training_handshake(const Session& session, const TrainingStart& start) {
+  Handshake handshake = handshake_of(start.train, session.options());
   const auto settings = nlohmann::json::parse(start.settings.to_json());
   for (const auto& [name, value] : settings.items()) {
-    if (name == "shards") continue;  // greeting_of() has already added it
-    greeting.add(fmt::format("the setting '{}'", name), value.dump());
+    if (name == "shards") continue;  // handshake_of() has already added it
+    handshake.add(fmt::format("the setting '{}'", name), value.dump());
   }
-  greeting.add("the data (a fingerprint)", start.data);
-  greeting.add("the step", std::to_string(start.step));
-  greeting.add("the number of steps skipped", std::to_string(start.skipped));
+  handshake.add("the data (a fingerprint)", start.data);
+  handshake.add("the step", std::to_string(start.step));
+  handshake.add("the number of steps skipped", std::to_string(start.skipped));
   const VariableStore& store = *session.store();
-  greeting.add("the parameters (a checksum)", checksum_of(store, VariableKind::parameter));
-  greeting.add("the buffers (a checksum)", checksum_of(store, VariableKind::buffer));
-  return greeting;
+  handshake.add("the parameters (a checksum)", checksum_of(store, VariableKind::parameter));
+  handshake.add("the buffers (a checksum)", checksum_of(store, VariableKind::buffer));
+  return handshake;
 }
 
 }  // namespace weft

@@ -16,8 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string list;
     for (const std::string& text : weft::split_texts(bytes)) weft::append_text(list, text);
     if (list != bytes) std::abort();
-    const weft::Greeting greeting = weft::Greeting::parse(bytes);
-    if (greeting.bytes() != bytes) std::abort();
+    const weft::Handshake handshake = weft::Handshake::parse(bytes);
+    if (handshake.bytes() != bytes) std::abort();
   } catch (const weft::FormatError&) {  // the documented error for malformed bytes
   }
   return 0;
