@@ -77,7 +77,7 @@ PoolGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes&
 template <class Fn>
 Kernel plane_kernel(const PoolGeometry& g, const Sizes& sizes, Fn body) {
   const std::int64_t planes = sizes[0] * sizes[1];
-  // The work for all full windows, whose size is limited to the size of the image.
+  // The total work, with the window size limited to the size of the image.
   const double work = static_cast<double>(g.out_height * g.out_width) *
                       static_cast<double>(std::min(g.kernel_height, g.height)) *
                       static_cast<double>(std::min(g.kernel_width, g.width));
@@ -189,7 +189,7 @@ std::vector<OpErrorSample> pool_errors() {
   return {
       {{{DType::f32, {2, 5, 6}}},
        {{"kernel", Ints{2, 2}}, {"stride", Ints{2, 2}}},
-       "x [N, C, H, W] must have 4 axes, but is f32[2, 5, 6] with 3"},
+       "x [N, C, H, W] must have 4 axes, but f32[2, 5, 6] has 3"},
       {{{DType::i32, {1, 2, 5, 6}}},
        {{"kernel", Ints{2, 2}}, {"stride", Ints{2, 2}}},
        "x must be f32 or f64, but is i32"},
