@@ -26,8 +26,8 @@ std::vector<ValueType> InferContext::body_outputs(
 
 void InferContext::require_rank(int i, int rank, std::string_view what) const {
   if (this->rank(i) != rank) {
-    throw ShapeError(fmt::format("{} must have {} axes, but {} has {}", what, rank,
-                                 input(i).str(), this->rank(i)));
+    throw ShapeError(fmt::format("{} must have {} axes, but {} has {}", what, rank, input(i).str(),
+                                 this->rank(i)));
   }
 }
 
@@ -99,8 +99,8 @@ Shape InferContext::broadcast(const Shape& a, const Shape& b) const {
     } else {
       const bool constant = a[ia].is_constant() && b[ib].is_constant();
       throw ShapeError(fmt::format(
-          "shapes {} and {} do not broadcast: axis {} has sizes {} and {}{}", a.str(), b.str(), i - rank,
-          a[ia].str(), b[ib].str(),
+          "shapes {} and {} do not broadcast: axis {} has sizes {} and {}{}", a.str(), b.str(),
+          i - rank, a[ia].str(), b[ib].str(),
           constant ? ", neither of which is 1"
                    : ", which cannot be proven equal (a symbol is never treated as 1); if they "
                      "always are, declare this with Graph::require(a == b)"));

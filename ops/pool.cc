@@ -39,7 +39,7 @@ Shape pooled_shape(const InferContext& c) {
 void require_pixels(const Dim& height, const Dim& width) {
   if (height != Dim(0) && width != Dim(0)) return;
   throw ShapeError(
-      fmt::format("max_pool2d needs an image with at least one pixel, but it is {} "
+      fmt::format("max_pool2d requires an image with at least one pixel, but the image is {} "
                   "x {}",
                   height.str(), width.str()));
 }
@@ -213,9 +213,10 @@ std::vector<OpErrorSample> pool_errors() {
 
 std::vector<OpErrorSample> max_pool_errors() {
   std::vector<OpErrorSample> errors = pool_errors();
-  errors.push_back({{{DType::f32, {1, 1, 0, 3}}},
-                    {{"kernel", Ints{2, 3}}, {"stride", Ints{1, 1}}, {"padding", Ints{1, 0}}},
-                    "max_pool2d needs an image with at least one pixel, but it is 0 x 3"});
+  errors.push_back(
+      {{{DType::f32, {1, 1, 0, 3}}},
+       {{"kernel", Ints{2, 3}}, {"stride", Ints{1, 1}}, {"padding", Ints{1, 0}}},
+       "max_pool2d requires an image with at least one pixel, but the image is 0 x 3"});
   return errors;
 }
 

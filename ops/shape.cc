@@ -159,7 +159,9 @@ std::vector<OpSample> broadcast_to_samples() {
 }
 std::vector<OpErrorSample> broadcast_to_errors() {
   return {
-      {{{DType::f32, {2, 3}}}, {{"shape", Shape{2, 4}}}, "axis 1 has size 3, which is neither 1 nor 4"},
+      {{{DType::f32, {2, 3}}},
+       {{"shape", Shape{2, 4}}},
+       "axis 1 has size 3, which is neither 1 nor 4"},
       {{{DType::f32, {2, 3}}}, {{"shape", Shape{3}}}, "cannot broadcast [2, 3] to [3]"},
   };
 }

@@ -1,4 +1,4 @@
-// Sends and receives of messages over MPI. Internal; used only by the thread that owns MPI.
+// Message transfers over MPI. Internal; used only by the thread that owns MPI.
 #pragma once
 
 // Omit the C++ bindings, which MPI has removed.
