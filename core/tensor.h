@@ -197,7 +197,7 @@ class Tensor {
   /// Returns a tensor that shares the data but has other sizes. The number of elements must be
   /// equal.
   Tensor reshape(Sizes sizes) const;
-  /// Returns a read-only view of the same data, whose mutable_raw() throws.
+  /// Returns a read-only view of the same data. mutable_raw() of the view throws.
   Tensor read_only() const;
   Tensor clone() const;
   /// Returns a copy converted to `dtype`, or the tensor itself if it already has that dtype. The

@@ -144,7 +144,7 @@ double attention_flops(const KernelRequest& request, std::size_t base, double pr
   const std::int64_t window = request.attributes.integer("window");
   double pairs = queries * static_cast<double>(v[2]);
   if (causal && q[2] == v[2]) pairs /= 2;
-  // The few queries at the ends, whose windows are truncated, are not treated separately.
+  // The few queries at the ends, which have truncated windows, are not treated separately.
   if (window > 0)
     pairs = std::min(pairs,
                      queries * (static_cast<double>(window) * (causal ? 1 : 2) - (causal ? 0 : 1)));

@@ -176,7 +176,7 @@ std::vector<OpSample> where_samples() {
 }
 
 std::vector<OpErrorSample> shape_errors(DType dtype) {
-  return {{{{dtype, {2, 3}}, {dtype, {4}}}, {}, "do not broadcast: axis -1 has 3 and 4"},
+  return {{{{dtype, {2, 3}}, {dtype, {4}}}, {}, "do not broadcast: axis -1 has sizes 3 and 4"},
           {{{DType::i64, {2}}, {DType::i32, {2}}}, {}, "i32"}};
 }
 

@@ -390,7 +390,7 @@ std::vector<OpErrorSample> all_reduce_errors() {
           {{{DType::bf16, {4}}}, of_ranks(2), "bf16 values cannot be summed over ranks"}};
 }
 std::vector<OpErrorSample> all_gather_errors() {
-  return {{{{DType::f32, {}}}, of_ranks(2), "x must have at least 1 axes, but is f32[] with 0"}};
+  return {{{{DType::f32, {}}}, of_ranks(2), "x must have at least 1 axes, but f32[] has 0"}};
 }
 std::vector<OpErrorSample> split_errors() {
   return {{{{DType::f32, {5, 2}}},

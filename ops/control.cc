@@ -82,7 +82,7 @@ Types infer_scan(const InferContext& c) {
                                    size.is_constant() && length.is_constant()
                                        ? ""
                                        : ", which cannot be proven equal; if they always are, "
-                                         "declare it with Graph::require(a == b)"));
+                                         "declare this with Graph::require(a == b)"));
     }
     const Shape& shape = c.shape(at);
     elements[static_cast<Index>(i)] = {c.dtype(at),

@@ -170,7 +170,7 @@ std::vector<OpErrorSample> conv2d_errors() {
       {{x, {f32, {5, 2, 3, 3}}},
        {{"groups", std::int64_t{2}}},
        "the number of output channels, 5, must be a multiple of groups, 2"},
-      {{{f32, {4, 5, 6}}, w}, {}, "x [N, C, H, W] must have 4 axes, but is f32[4, 5, 6] with 3"},
+      {{{f32, {4, 5, 6}}, w}, {}, "x [N, C, H, W] must have 4 axes, but f32[4, 5, 6] has 3"},
       {{x, {DType::f64, {6, 4, 3, 3}}}, {}, "different dtypes, f32 and f64"},
       {{x, {f32, {6, 4, 7, 3}}},
        {},

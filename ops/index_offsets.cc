@@ -1,5 +1,5 @@
 // The op require_offsets. It checks the offsets at which the parts of a list begin, because the ops
-// that use such offsets cannot check them.
+// that use these offsets cannot check them.
 #include <fmt/format.h>
 
 #include "weft/ops/index_kernel.h"
@@ -59,7 +59,7 @@ std::vector<OpErrorSample> offsets_errors() {
   return {{{{DType::f32, {4}}}, count_attributes(5), "offsets must be i32 or i64, but is f32"},
           {{{DType::i64, {2, 2}}},
            count_attributes(5),
-           "offsets must have 1 axes, but is i64[2, 2] with 2"}};
+           "offsets must have 1 axes, but i64[2, 2] has 2"}};
 }
 
 }  // namespace

@@ -26,14 +26,14 @@ std::vector<ValueType> InferContext::body_outputs(
 
 void InferContext::require_rank(int i, int rank, std::string_view what) const {
   if (this->rank(i) != rank) {
-    throw ShapeError(fmt::format("{} must have {} axes, but is {} with {}", what, rank,
-                                 input(i).str(), this->rank(i)));
+    throw ShapeError(fmt::format("{} must have {} axes, but {} has {}", what, rank, input(i).str(),
+                                 this->rank(i)));
   }
 }
 
 void InferContext::require_min_rank(int i, int rank, std::string_view what) const {
   if (this->rank(i) < rank) {
-    throw ShapeError(fmt::format("{} must have at least {} axes, but is {} with {}", what, rank,
+    throw ShapeError(fmt::format("{} must have at least {} axes, but {} has {}", what, rank,
                                  input(i).str(), this->rank(i)));
   }
 }
@@ -74,7 +74,7 @@ void InferContext::require_equal(const Dim& a, const Dim& b, std::string_view wh
     throw ShapeError(fmt::format("{}: {} and {} differ", what, a.str(), b.str()));
   }
   throw ShapeError(
-      fmt::format("{}: {} and {} cannot be proven equal; if they always are, declare it with "
+      fmt::format("{}: {} and {} cannot be proven equal; if they always are, declare this with "
                   "Graph::require(a == b)",
                   what, a.str(), b.str()));
 }
@@ -99,11 +99,11 @@ Shape InferContext::broadcast(const Shape& a, const Shape& b) const {
     } else {
       const bool constant = a[ia].is_constant() && b[ib].is_constant();
       throw ShapeError(fmt::format(
-          "shapes {} and {} do not broadcast: axis {} has {} and {}{}", a.str(), b.str(), i - rank,
-          a[ia].str(), b[ib].str(),
+          "shapes {} and {} do not broadcast: axis {} has sizes {} and {}{}", a.str(), b.str(),
+          i - rank, a[ia].str(), b[ib].str(),
           constant ? ", neither of which is 1"
-                   : ", which cannot be proven equal (a symbol never counts as 1); if they "
-                     "always are, declare it with Graph::require(a == b)"));
+                   : ", which cannot be proven equal (a symbol is never treated as 1); if they "
+                     "always are, declare this with Graph::require(a == b)"));
     }
   }
   return Shape(std::move(dims));

@@ -168,11 +168,10 @@ std::vector<OpSample> shard_concat_samples() {
 }
 
 std::vector<OpErrorSample> shard_concat_errors() {
-  return {
-      {{{DType::f32, {}}}, {{"rows", Dim(1)}}, "x must have at least 1 axes, but is f32[] with 0"},
-      {{{DType::f32, {4, 2}}},
-       {{"rows", Dim(8)}},
-       "attribute rows and the rows of x, outside sharded programs"}};
+  return {{{{DType::f32, {}}}, {{"rows", Dim(1)}}, "x must have at least 1 axes, but f32[] has 0"},
+          {{{DType::f32, {4, 2}}},
+           {{"rows", Dim(8)}},
+           "attribute rows and the rows of x, outside sharded programs"}};
 }
 
 std::vector<ValueType> infer_with_update(const InferContext& c) {

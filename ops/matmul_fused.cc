@@ -97,7 +97,7 @@ void add_matmul_fused_ops(OpSet& ops) {
   OpRecord r;
   r.name = "matmul_fused";
   r.doc =
-      "matmul(a, b) followed by a tile program (ops/fusion/tile_program.h) whose %0 is the "
+      "matmul(a, b) followed by a tile program (ops/fusion/tile_program.h), in which %0 is the "
       "product. Other inputs of the program have the product's shape, one element per column, or a "
       "single element. Returns the same bits as computing the product and the steps "
       "separately.";

@@ -39,7 +39,7 @@ Shape pooled_shape(const InferContext& c) {
 void require_pixels(const Dim& height, const Dim& width) {
   if (height != Dim(0) && width != Dim(0)) return;
   throw ShapeError(
-      fmt::format("max_pool2d needs an image with at least one pixel, but it is {} "
+      fmt::format("max_pool2d requires an image with at least one pixel, but the image is {} "
                   "x {}",
                   height.str(), width.str()));
 }
@@ -77,7 +77,7 @@ PoolGeometry geometry(const Attributes& attributes, const Sizes& x, const Sizes&
 template <class Fn>
 Kernel plane_kernel(const PoolGeometry& g, const Sizes& sizes, Fn body) {
   const std::int64_t planes = sizes[0] * sizes[1];
-  // The work for all full windows, whose size is limited to the size of the image.
+  // The total work, with the window size limited to the size of the image.
   const double work = static_cast<double>(g.out_height * g.out_width) *
                       static_cast<double>(std::min(g.kernel_height, g.height)) *
                       static_cast<double>(std::min(g.kernel_width, g.width));
@@ -189,7 +189,7 @@ std::vector<OpErrorSample> pool_errors() {
   return {
       {{{DType::f32, {2, 5, 6}}},
        {{"kernel", Ints{2, 2}}, {"stride", Ints{2, 2}}},
-       "x [N, C, H, W] must have 4 axes, but is f32[2, 5, 6] with 3"},
+       "x [N, C, H, W] must have 4 axes, but f32[2, 5, 6] has 3"},
       {{{DType::i32, {1, 2, 5, 6}}},
        {{"kernel", Ints{2, 2}}, {"stride", Ints{2, 2}}},
        "x must be f32 or f64, but is i32"},
@@ -213,9 +213,10 @@ std::vector<OpErrorSample> pool_errors() {
 
 std::vector<OpErrorSample> max_pool_errors() {
   std::vector<OpErrorSample> errors = pool_errors();
-  errors.push_back({{{DType::f32, {1, 1, 0, 3}}},
-                    {{"kernel", Ints{2, 3}}, {"stride", Ints{1, 1}}, {"padding", Ints{1, 0}}},
-                    "max_pool2d needs an image with at least one pixel, but it is 0 x 3"});
+  errors.push_back(
+      {{{DType::f32, {1, 1, 0, 3}}},
+       {{"kernel", Ints{2, 3}}, {"stride", Ints{1, 1}}, {"padding", Ints{1, 0}}},
+       "max_pool2d requires an image with at least one pixel, but the image is 0 x 3"});
   return errors;
 }
 

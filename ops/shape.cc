@@ -128,7 +128,7 @@ std::vector<ValueType> infer_broadcast_to(const InferContext& c) {
     if (a == Dim(1) || c.equal(a, b)) continue;
     const bool constant = a.is_constant() && b.is_constant();
     throw ShapeError(
-        fmt::format("cannot broadcast {} to {}: axis {} has {}, which is neither 1 nor {}{}",
+        fmt::format("cannot broadcast {} to {}: axis {} has size {}, which is neither 1 nor {}{}",
                     from.str(), to.str(), i, a.str(), constant ? "" : "provably ", b.str()));
   }
   return {{c.dtype(0), to}};
@@ -159,7 +159,9 @@ std::vector<OpSample> broadcast_to_samples() {
 }
 std::vector<OpErrorSample> broadcast_to_errors() {
   return {
-      {{{DType::f32, {2, 3}}}, {{"shape", Shape{2, 4}}}, "axis 1 has 3, which is neither 1 nor 4"},
+      {{{DType::f32, {2, 3}}},
+       {{"shape", Shape{2, 4}}},
+       "axis 1 has size 3, which is neither 1 nor 4"},
       {{{DType::f32, {2, 3}}}, {{"shape", Shape{3}}}, "cannot broadcast [2, 3] to [3]"},
   };
 }

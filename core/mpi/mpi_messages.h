@@ -1,4 +1,4 @@
-// Sends and receives of messages over MPI. Internal; used only by the thread that owns MPI.
+// Message transfers over MPI. Internal; used only by the thread that owns MPI.
 #pragma once
 
 // Omit the C++ bindings, which MPI has removed.
@@ -55,8 +55,8 @@ class MpiMessages {
     int other, channel;
     std::size_t at, bytes, of;  // offset in the message, size, and size of the whole message
   };
-  /// The number of pieces whose send to a rank has at least been started, and the number of pieces
-  /// received from that rank.
+  /// The number of pieces that have been sent to a rank (at least started), and the number of
+  /// pieces that have been received from it.
   struct Counts {
     std::uint64_t sent = 0, received = 0;
   };

@@ -367,7 +367,8 @@ class MpiTransport final : public Transport {
     return std::chrono::duration<double>(awake_.now() - start).count();
   }
 
-  // The predecessor in the ring of ranks, whose heartbeats this rank monitors.
+  // Returns the predecessor in the ring of ranks. This rank monitors the heartbeats of its
+  // predecessor.
   int predecessor() const { return (rank_ + size_ - 1) % size_; }
 
   // Handles a control message. Returns false if the message aborts the world; no further messages

@@ -9,8 +9,8 @@
 namespace WEFT_API weft {
 
 /// A clock that must be ticked regularly and does not advance while the process is stopped. A
-/// process that was stopped has received no messages in the meantime, which must not be mistaken
-/// for silence of the other processes.
+/// process that was stopped has received no messages in the meantime, which must not be
+/// misinterpreted as the other processes being silent.
 class AwakeClock {
  public:
   using Steady = std::chrono::steady_clock;

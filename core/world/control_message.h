@@ -45,9 +45,9 @@ ControlMessageBytes encode_control_message(const ControlMessage& message);
 /// valid message of this protocol version.
 std::optional<ControlMessage> decode_control_message(std::span<const std::byte> bytes, int ranks);
 
-/// Returns the ranks to which a rank relays a received abort message: the ranks whose distance is a
-/// power of two. The message therefore reaches all ranks within a few rounds, even if any single
-/// rank is lost.
+/// Returns the ranks to which a rank relays a received abort message: the ranks at distances that
+/// are powers of two. The message therefore reaches all ranks within a few rounds, even if any
+/// single rank is lost.
 std::vector<int> broadcast_targets(int rank, int ranks);
 
 }  // namespace weft

@@ -10,7 +10,8 @@
 
 namespace WEFT_API weft {
 
-/// The handshake message of a rank. It consists of fields whose values must be equal on all ranks.
+/// The handshake message of a rank. It consists of fields, which must have equal values on all
+/// ranks.
 struct Handshake {
   struct Field {
     std::string name;  // completes the sentence "ranks differ in ...", for example "the seed"

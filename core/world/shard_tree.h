@@ -44,8 +44,9 @@ ShardRun interleaved_shards(int rank, int ranks, int shards);
 /// in which the lower entry is the first operand.
 class TreeFold {
  public:
-  /// Pushes a subtree, which must begin where the previous subtree ends. Returns the number of
-  /// stack entries, from the top down, to which it must be added, or 0 if it becomes a new entry.
+  /// Pushes a subtree, which must start with the shard after the end of the previous subtree.
+  /// Returns the number of stack entries, from the top down, to which it must be added, or 0 if it
+  /// becomes a new entry.
   int push(Subtree next);
   /// Returns the remaining sums, in order. For n shards, there are at most 2 log2(n) entries, or
   /// log2(n) + 1 if the first shard is 0.

@@ -121,7 +121,8 @@ class TreeReduceScatter {
   /// Adds up all submitted buckets for which all sums have arrived. Does not block.
   void progress(AddSums add);
   /// Closes buckets until at most `max_open` submitted buckets are still open, and calls
-  /// closed(bucket) for each of them. Of a closed bucket, only the total is still needed.
+  /// closed(bucket) for each of them. After a bucket has been closed, only its total is still
+  /// needed.
   void close(AddSums add, std::size_t max_open, FunctionRef<void(std::size_t bucket)> closed);
   /// Waits for all remaining buckets and closes them. All buckets must have been submitted.
   void finish(AddSums add);

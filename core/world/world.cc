@@ -45,8 +45,8 @@ std::string receive_text(Transport& transport, int from) {
   return text;
 }
 
-// Broadcasts the text of rank 0 down a binomial tree. Rank r receives the text from the rank whose
-// number is r with the lowest set bit cleared.
+// Broadcasts the text of rank 0 down a binomial tree. Rank r receives the text from rank r & (r -
+// 1), that is, r with the lowest set bit cleared.
 std::string send_down(Transport& transport, std::string text) {
   const int rank = transport.rank(), size = transport.size();
   int bit = 1;

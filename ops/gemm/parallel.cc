@@ -95,7 +95,7 @@ void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int
   kernel.phases.push_back(std::move(phase));
 }
 
-// Packs the whole of a constant B into panels, once for all runs. Depth blocks are stored one after
+// Packs a constant B completely into panels, once for all runs. Depth blocks are stored one after
 // another.
 PackedInput prepack_b(const JobRef& job, std::size_t input) {
   const GemmEngine& e = *job->engine;

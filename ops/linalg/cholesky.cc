@@ -82,7 +82,7 @@ std::vector<OpSample> cholesky_samples() {
 
 std::vector<OpErrorSample> cholesky_errors() {
   return {{{{DType::f32, {3, 4}}}, {}, "the rows and columns of x: 3 and 4 differ"},
-          {{{DType::f32, {3}}}, {}, "x must have at least 2 axes, but is f32[3] with 1"},
+          {{{DType::f32, {3}}}, {}, "x must have at least 2 axes, but f32[3] has 1"},
           {{{DType::i32, {3, 3}}}, {}, "x must be f32 or f64, but is i32"}};
 }
 

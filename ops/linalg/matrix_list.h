@@ -1,5 +1,5 @@
-// Helpers shared by the ops on lists of matrices. A tensor x [..., rows, columns] is one list,
-// whose matrices are factorised independently in double.
+// Helpers shared by the ops on lists of matrices. A tensor x [..., rows, columns] is one list. Its
+// matrices are factorised independently in double.
 #pragma once
 
 #include <cstddef>

@@ -84,7 +84,7 @@ std::vector<OpErrorSample> qr_errors() {
   return {{{{DType::f32, {2, 3, 4}}},
            {},
            "x must have at least as many rows as columns, but has 3 and 4"},
-          {{{DType::f32, {3}}}, {}, "x must have at least 2 axes, but is f32[3] with 1"},
+          {{{DType::f32, {3}}}, {}, "x must have at least 2 axes, but f32[3] has 1"},
           {{{DType::i64, {3, 3}}}, {}, "x must be f32 or f64, but is i64"}};
 }
 

@@ -124,7 +124,7 @@ std::vector<OpSample> svd_samples() {
 }
 
 std::vector<OpErrorSample> svd_errors() {
-  return {{{{DType::f32, {3}}}, {}, "x must have at least 2 axes, but is f32[3] with 1"},
+  return {{{{DType::f32, {3}}}, {}, "x must have at least 2 axes, but f32[3] has 1"},
           {{{DType::boolean, {3, 3}}}, {}, "x must be f32 or f64, but is bool"}};
 }
 

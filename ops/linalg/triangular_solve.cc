@@ -149,7 +149,7 @@ std::vector<OpErrorSample> solve_errors() {
        "t and b must have the same axes before the last two, but [2] and [3] differ"},
       {{{DType::f32, {3, 3}}, {DType::f32, {3}}},
        lower,
-       "b must have at least 2 axes, but is f32[3] with 1"},
+       "b must have at least 2 axes, but f32[3] has 1"},
       {{t, {DType::f64, {2, 3, 4}}}, lower, "operands have different dtypes, f32 and f64"},
   };
 }

@@ -28,7 +28,7 @@ std::optional<Bf16SplitChoice> choose_bf16_split(const Bf16Cpu& cpu, Precision p
 const GemmEngine* choose_bf16_split_engine(Precision precision, std::int64_t m, std::int64_t n,
                                            std::int64_t k);
 
-/// Returns the engine for a product whose operands are packed for this product only (a tile of
+/// Returns the engine for a product if its operands are packed only for this product (a tile of
 /// attention or of a convolution), or null for fused multiply-adds. For such operands, only one and
 /// three products on AMX are faster than fused multiply-adds.
 const GemmEngine* choose_tile_engine(Precision precision, std::int64_t m, std::int64_t n,
