@@ -22,8 +22,8 @@ std::vector<TokenSource> token_sources(const std::vector<std::string>& paths);
 
 /// Returns the tokenizer that the token files were made with. Initial weights must have the same
 /// tokenizer; if their tokenizer cannot be read, it is assumed to be the same. Throws ArgumentError
-/// if
-/// --tokenizer or --vocab was given, and DataError under the same conditions as require_tokenizer.
+/// if --tokenizer or --vocab was given, and DataError under the same conditions as
+/// require_tokenizer.
 Tokenizer tokenizer_of(const std::vector<TokenSource>& sources, const TaskArguments& args);
 
 /// Training and validation sets of token files.

@@ -54,7 +54,7 @@ void check_forms(const SimilarityParts& parts, bool pairs) {
   check_form(parts.test, pairs, kTest);
 }
 
-/// Returns the head options of the initial weights if there are any, or else of the preset.
+/// Returns the head options of the initial weights, or of the preset if there are none.
 SimilarityHead default_head(const SimilarityPreset& preset, const TaskArguments& args,
                             const ScoredPairs& train) {
   SimilarityHead head = preset.head;
