@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_evaluates_before_a
     BOOST_REQUIRE(before != std::string::npos);
     BOOST_REQUIRE(after != std::string::npos);
     BOOST_TEST(before < after);
-    BOOST_TEST(output.find(" of 80 held-out questions") != std::string::npos);
+    BOOST_TEST(output.find(" on 80 held-out questions") != std::string::npos);
     BOOST_TEST(output.find("Who lives in Porto? ") != std::string::npos);
   }
   // The printed scores are those of the saved model on the saved test set.
