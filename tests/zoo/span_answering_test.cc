@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_evaluates_before_a
   const auto model = load_model<SpanAnswerer>(folder.path("span_answering.weft"));
   Session session(*model.graph, model.store);
   const SquadScores found = score_spans(session, model, test).answers;
-  BOOST_TEST(output.find(fmt::format("after training: exact match {:.4f}, F1 {:.4f} of",
+  BOOST_TEST(output.find(fmt::format("after training: exact match {:.4f}, F1 {:.4f} on",
                                      found.exact_match(), found.f1())) != std::string::npos);
 }
 
