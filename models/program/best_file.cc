@@ -64,8 +64,7 @@ BestFile::BestFile(OutputFile file, const std::string& out, const TrainSettings&
     say("best      so far: {}, {}\n", loss_of(best, batches_),
         holds_best_
             ? fmt::format("saved in {}", path)
-            : fmt::format("not saved in {}, which will be written when the loss is next lower",
-                          path));
+            : fmt::format("not saved in {}, which will be written at the next improvement", path));
   } else if (!history.validation.empty() && fs::exists(path)) {
     throw UsageError(
         fmt::format("--best {} would be replaced without a comparison: the earlier evaluations of "

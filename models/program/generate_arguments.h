@@ -1,4 +1,4 @@
-// The command line of weft generate.
+// The command-line arguments of `weft generate`.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ double owned_sums_of_rank(double sum_bytes, double bucket_bytes, int ranks, int 
       share * max_live_sums({0, shards / ranks});  // sums that wait for later shards
   // Buckets in flight, and the bucket that is being filled.
   const double open = std::min(sum_bytes, bucket_bytes * (kMaxOpenBuckets + 1));
-  return totals + open + open / ranks * (ranks - 1);  // this rank's buckets and received buckets
+  return totals + open + open / ranks * (ranks - 1);  // own and received buckets
 }
 
 StepPrediction predict_step(const StepCost& cost, int ranks, int shards, double flops,

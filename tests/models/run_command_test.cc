@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(generate_applies_or_rejects_every_option) {
   rejects(gpt + "--force 4", "--force must be POSITION:ID, not '4'");
   rejects(gpt + "--force \"4:1 2\"", "--force must be POSITION:ID, not '4:1 2'");
   rejects(gpt + "--stop-ids x", "--stop-ids: 'x' is not an id");
-  rejects(gpt + "--stop a", "--stop is a text, which needs a tokenizer: use --stop-sequence");
+  rejects(gpt + "--stop a", "--stop needs a tokenizer because it is a text: use --stop-sequence");
   rejects(gpt + "--start-ids 4", "--start-ids is for encoder-decoders");
   rejects(gpt + "--prompt a", "the model reads and writes ids");
   rejects(gpt + "--repetition-penalty 0", "repetition_penalty must be positive, not 0");

@@ -88,8 +88,8 @@ BOOST_AUTO_TEST_CASE(the_best_model_is_saved_and_reported) {
   const std::string late = weft.path("late.weft");
   BOOST_TEST(weft(start + " --out " + other + " --stop-after 22").code == 0);
   const Outcome missed = weft("train gpt --resume " + other + text + " --best " + late);
-  BOOST_TEST(contains(
-      missed.out, "not saved in " + late + ", which will be written when the loss is next lower"));
+  BOOST_TEST(contains(missed.out,
+                      "not saved in " + late + ", which will be written at the next improvement"));
   BOOST_TEST(contains(missed.out, "before the run was resumed: that model is not in " + late));
   BOOST_TEST(!std::filesystem::exists(late));
   // A run that was stopped before the first evaluation has no best model.

@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(the_dataset_is_a_function_of_its_options) {
   BOOST_TEST(kinds.size() == instruction_kinds().size());
   for (const auto& [kind, count] : kinds) BOOST_TEST(count == 10, kind);
   BOOST_CHECK_EXCEPTION(make_instructions({.kinds = {"guess"}}), ArgumentError,
-                        says("unknown kind of instruction 'guess'; the kinds are: copy, reverse,"));
+                        says("unknown instruction type 'guess'; the types are: copy, reverse,"));
 }
 
 BOOST_AUTO_TEST_CASE(both_file_formats_contain_the_same_conversations) {

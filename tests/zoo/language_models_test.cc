@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(comparison_errors_name_the_problem) {
   BOOST_TEST(status_of(program + " " + folder.path("text") + " --only transformer+ >/dev/null" +
                        err) == 1);
   BOOST_TEST(read_text_file(folder.path("err"))
-                 .find("a transformer carries no state of fixed size from batch to batch") !=
+                 .find("a transformer has no fixed-size state to carry from batch to batch") !=
              std::string::npos);
 }
 

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_prints_scores) {
     BOOST_REQUIRE(before != std::string::npos);
     BOOST_REQUIRE(after != std::string::npos);
     BOOST_TEST(before < after);
-    BOOST_TEST(output.find(" of 80 held-out questions") != std::string::npos);
+    BOOST_TEST(output.find(" on 80 held-out questions") != std::string::npos);
     BOOST_TEST(output.find("Who lives in Porto? ") != std::string::npos);
   }
   // The printed scores match those of the saved model on the saved test set.
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_prints_scores) {
   const auto model = load_model<SpanAnswerer>(folder.path("span_answering.weft"));
   Session session(*model.graph, model.store);
   const SquadScores found = score_spans(session, model, test).answers;
-  BOOST_TEST(output.find(fmt::format("after training: exact match {:.4f}, F1 {:.4f} of",
+  BOOST_TEST(output.find(fmt::format("after training: exact match {:.4f}, F1 {:.4f} on",
                                      found.exact_match(), found.f1())) != std::string::npos);
 }
 
