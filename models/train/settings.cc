@@ -216,7 +216,7 @@ TrainHistory TrainHistory::from_json(std::string_view text) {
 
 std::string TrainHistory::svg(std::string_view title, std::string_view unit) const {
   PlotSeries losses{"training", {}, true}, some{"validation", {}, false},
-      whole{"validation, all of it", {}, false};
+      whole{"validation, whole set", {}, false};
   for (const auto& [step, loss] : train) losses.points.emplace_back(step, loss);
   for (std::size_t i = 0; i < validation.size(); ++i) {
     const bool all = i < validation_batches.size() && validation_batches[i] == 0;

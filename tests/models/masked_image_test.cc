@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(reconstruction_svg_shows_images_masks_and_reconstructions) 
   };
   BOOST_TEST(count(">two images<") == 1);
   BOOST_TEST(count(">image 2<") == 1);
-  BOOST_TEST(count(">what is seen<") == 2);
+  BOOST_TEST(count(">visible patches<") == 2);
   // There is one rectangle per pixel: 48 in the image, 24 in its visible part and 48 in the
   // reconstruction. One more rectangle is for the page, and six are for the panels.
   BOOST_TEST(count("<rect") == 2 * (48 + 24 + 48) + 1 + 6);

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(settings_and_history_round_trip) {
   BOOST_TEST((again.validation_batches == std::vector<std::int64_t>{7}));
   // Files in the first format version have no metrics.
   BOOST_TEST(TrainHistory::from_json(R"({"train": [], "validation": []})").metrics.empty());
-  const std::string curve = history.svg("run"), all = "validation, all of it";
+  const std::string curve = history.svg("run"), all = "validation, whole set";
   BOOST_TEST(curve.find("validation") != std::string::npos);
   BOOST_TEST(curve.find(all) == std::string::npos);
   history.add(2, {3.0}, 0);

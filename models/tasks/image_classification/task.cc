@@ -57,7 +57,7 @@ class ImageClassificationRun final : public RunOf<ImageClassifier> {
                                                   found.matrix.correct(), found.matrix.total())})},
              {kAttention,
               attention_svg(*model_, test.image(0),
-                            fmt::format("where the layers look: test image 0, class {}", truth))}}};
+                            fmt::format("attention of the layers: test image 0, class {}", truth))}}};
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {

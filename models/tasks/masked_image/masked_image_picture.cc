@@ -39,7 +39,7 @@ std::string reconstruction_svg(Session& session, const MaskedImageModel& model,
         seen.mutable_data<float>()[p] = std::numeric_limits<float>::quiet_NaN();
     }
     panels.push_back(image_panel(image, fmt::format("image {}", i + 1)));
-    panels.push_back(image_panel(seen, "what is seen"));
+    panels.push_back(image_panel(seen, "visible patches"));
     panels.push_back(image_panel(filled, "filled in"));
   }
   return svg_heat_maps(panels, {.title = title, .panels_per_row = 6});

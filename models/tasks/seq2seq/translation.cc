@@ -191,7 +191,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
                         .show_values = false});
     }
     return svg_heat_maps(panels,
-                         {.title = title + ": what the last layer looks at", .panels_per_row = 2});
+                         {.title = title + ": cross-attention of the last layer", .panels_per_row = 2});
   }
 
   PairData data_;
