@@ -20,7 +20,7 @@ std::string steps_name(std::string_view scope) { return fmt::format("{}.steps", 
 
 using Tensors = std::map<std::string, Tensor, std::less<>>;
 
-// A snapshot of all variables of a store, with their kinds.
+// A snapshot of all variables of a store, with their variable kinds.
 struct State {
   Tensors values;
   std::map<std::string, VariableKind, std::less<>> kinds;
@@ -34,7 +34,7 @@ Tensors averages_in(const State& state, std::string_view scope) {
   const auto steps = state.values.find(steps_name(scope));
   if (steps == state.values.end()) {
     throw StateError(
-        fmt::format("there are no averages of weights for scope '{}': the store has no variable "
+        fmt::format("there are no weight averages for scope '{}': the store has no variable "
                     "'{}'; add the averages to the training program with Ema",
                     scope, steps_name(scope)));
   }

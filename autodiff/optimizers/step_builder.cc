@@ -31,8 +31,8 @@ GradientAdvice advice(const std::string& function) {
               "(StepOptions::gradients.unreachable)"};
 }
 
-// Returns the lookups whose results differ by shard, if the loss is computed from shards: a step
-// updates the rows that all shards read at once.
+// If the loss is computed from shards, returns the lookups with results that differ by shard,
+// because a step updates the rows of all shards at once.
 std::vector<Value> sharded_lookups(Value loss, const std::vector<std::vector<Node*>>& reads) {
   std::vector<Value> result;
   const PerShard parts(reachable_nodes({loss}));
