@@ -44,7 +44,8 @@ std::string attribute_text(const v1::Attribute& a) {
   return "?";
 }
 
-// Lists the main graph as text. Values have the numbers and names that to_text() uses.
+// Lists the main graph as text. Values have the same numbers and names as in the output of
+// to_text().
 class Lister {
  public:
   Lister(const Container& file, const OpSet& ops, SavedFile& result)

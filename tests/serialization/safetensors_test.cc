@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(every_rule_of_the_format_is_enforced) {
       "a gap");
   bad(file_of("{" + tensor("x", "[2]", "[0,8]") + "," + tensor("y", "[1]", "[4,8]") + "}", 8),
       "an overlap");
-  bad(file_of("{" + tensor("x", "[1]", "[0,8]") + "}", 8), "takes 4 bytes, but its data has 8");
+  bad(file_of("{" + tensor("x", "[1]", "[0,8]") + "}", 8), "needs 4 bytes, but its data has 8");
   bad(file_of("{" + tensor("x", "[1]", "[0,8]") + "}", 4), "are not a range within the 4 bytes");
   bad(file_of("{" + tensor("x", "[1]", "[4,0]") + "}", 4), "are not a range");
   bad(file_of("{" + tensor("x", "[1]", "[0,4,8]") + "}", 4), "are not a range");

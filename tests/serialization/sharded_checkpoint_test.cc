@@ -466,7 +466,7 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
   const std::vector<std::string> wrong = {"", "../net-1", "a/b", std::string("a\0b", 3),
                                           std::string(300, 'x')};
   for (const std::string& name : wrong)
-    check_rejected([&](v1::Shards& s) { s.set_name(name); }, {}, "is not a valid name of shards");
+    check_rejected([&](v1::Shards& s) { s.set_name(name); }, {}, "is not a valid name for shards");
   check_rejected([](v1::Shards& s) { s.clear_shards(); }, {}, "0 shards");
   check_rejected([](v1::Shards& s) { s.mutable_shards(1)->set_bytes(1); }, {}, "another save");
   check_rejected([](v1::Shards& s) { s.mutable_shards(1)->set_crc(1); }, {}, "another save");
@@ -482,9 +482,9 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
         "variable '" + moment + "' " + what);
   };
   changes([](v1::Variable& v) { v.mutable_pieces(0)->set_shard(0); },
-          "is in shard 0, but there are 3");
+          "is in shard 0, but the number of shards is 3");
   changes([](v1::Variable& v) { v.mutable_pieces(0)->set_shard(4); },
-          "is in shard 4, but there are 3");
+          "is in shard 4, but the number of shards is 3");
   changes([](v1::Variable& v) { v.mutable_pieces(0)->set_data(0); },
           "is in data record 0 of shard 1");
   changes([](v1::Variable& v) { v.mutable_pieces(0)->set_data(99); },
@@ -492,7 +492,7 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
   changes([](v1::Variable& v) { *v.mutable_pieces(1) = v.pieces(0); },
           "has a piece that is already in use");
   changes([](v1::Variable& v) { v.mutable_pieces()->RemoveLast(); },
-          "is f32[300, 510], which takes 612000 bytes, but its pieces have 524288");
+          "is f32[300, 510], which needs 612000 bytes, but its pieces have 524288");
   changes([](v1::Variable& v) { v.set_data(1); },
           "has both a data record in this file and pieces in shards");
   changes([](v1::Variable& v) { v.clear_pieces(); }, "is in data record 0");
@@ -502,7 +502,8 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
     variable(all, moment).set_data(0);
     variable(all, moment).add_pieces()->set_shard(1);
   });
-  check_error<FormatError>([&] { load_checkpoint(bad); }, {bad, "is in shard 1, but there are 0"});
+  check_error<FormatError>([&] { load_checkpoint(bad); },
+                           {bad, "is in shard 1, but the number of shards is 0"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
