@@ -91,14 +91,15 @@ struct EncoderDecoderConfig {
   /// BART's options (Lewis et al. 2020), at the size of bart-large.
   static EncoderDecoderConfig bart();
 
-  /// Throws ArgumentError that names the field, its value and the valid values.
+  /// Throws ArgumentError if a field is invalid; the message names the field, its value and the
+  /// valid values.
   void check() const;
   /// All fields with their help texts.
   static const FieldList<EncoderDecoderConfig>& fields();
-  /// JSON object with every field: {"vocab": ..., ..., "family": "encoder_decoder"}.
+  /// Returns a JSON object with every field: {"vocab": ..., ..., "family": "encoder_decoder"}.
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, and ArgumentError as check()
-  /// does.
+  /// Throws FormatError if a field is missing, unknown or has the wrong type, and ArgumentError
+  /// under the same conditions as check().
   static EncoderDecoderConfig from_json(std::string_view json);
 
   friend bool operator==(const EncoderDecoderConfig&, const EncoderDecoderConfig&) = default;
