@@ -55,8 +55,8 @@ struct GptConfig {
   GptResidual residual = GptResidual::pre_norm;
   GptPositions positions = GptPositions::learned;
   double rotary_base = 10000;
-  double rotary_share =
-      1;  // fraction of a head's features that are rotated; the number is rounded down
+  /// Fraction of a head's features that are rotated; their number is rounded down.
+  double rotary_share = 1;
   // The next five fields correspond to the fields of RotaryScaling.
   RotaryScalingKind rotary_scaling = RotaryScalingKind::none;
   double rotary_factor = 1;

@@ -60,7 +60,7 @@ Value masked_attention(Value q, Value k, Value v, const SelfAttentionOptions& op
   return matmul(p, v);
 }
 
-/// Queries, keys and values, split into heads.
+/// Queries, keys and values split into heads.
 struct Heads {
   Value q, k, v;
 };

@@ -12,7 +12,7 @@ namespace WEFT_API weft {
 struct LinearOptions {
   bool bias = true;
   /// [out, in] as in PyTorch's nn.Linear, or [in, out] as in GPT-2's Conv1D, so that weights in
-  /// files are used as they are.
+  /// files can be used without transposing them.
   LinearLayout weight_layout = LinearLayout::out_in;
   /// Initializer of the weight. By default uniform in +-1/sqrt(in), as in PyTorch. Biases start at
   /// 0.

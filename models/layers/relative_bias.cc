@@ -61,7 +61,7 @@ RelativeBias make_relative_bias(const Scope& scope, DType dtype, const RelativeB
     scope.graph().fail(
         ArgumentError(fmt::format(
             "a relative bias needs at least 1 head, 2 buckets per direction and a max_distance of "
-            "more than half of these: heads is {}, buckets {}, max_distance {}",
+            "more than half this number of buckets: heads is {}, buckets {}, max_distance {}",
             options.heads, options.buckets, options.max_distance)),
         "relative_bias", {}, loc);
   }
