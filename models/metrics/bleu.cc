@@ -117,7 +117,8 @@ void finish(Bleu& bleu) {
   const auto length = static_cast<double>(bleu.output_length);
   const auto wanted = static_cast<double>(bleu.reference_length);
   bleu.brevity_penalty = length >= wanted ? 1 : length > 0 ? std::exp(1 - wanted / length) : 0;
-  // Smoothing is for orders without a match. Without any match at all there is nothing to smooth.
+  // Smoothing applies to orders without a match. If no order has a match, there is nothing to
+  // smooth.
   if (bleu.correct[0] == 0) return;
   double share = 1, logarithms = 0;
   for (std::size_t n = 0; n < Bleu::kOrder; ++n) {
@@ -151,7 +152,8 @@ struct CharacterCounts {
     }
     return *this;
   }
-  /// Returns F2 of the mean precision and the mean recall over the orders that both sides have.
+  /// Returns F2 of the mean precision and the mean recall over the orders that both the output and
+  /// the reference have.
   double score() const {
     double precision = 0, recall = 0;
     int orders = 0;

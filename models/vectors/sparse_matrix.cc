@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kProductRows = 64;
-// Elements of a row of `a` that are processed at once.
+// Number of elements of a row of `a` that are processed at once.
 constexpr std::int64_t kSumRows = 256;
 
 std::vector<Tensor> apply(std::string_view op, const Tensor& x) {
@@ -52,8 +52,8 @@ SparseMatrix SparseMatrix::transposed() const {
                  std::vector<std::int32_t>(column.size()), std::vector<float>(value.size())};
   for (const std::int32_t c : column) ++t.ends[static_cast<std::size_t>(c)];
   std::int64_t sum = 0;
-  // ends[r] is now the position of the next element of row r; after the loops it is the end of the
-  // row.
+  // From here on, ends[r] is the position of the next element of row r; after the loops, it is the
+  // end of the row.
   for (std::int64_t& end : t.ends) sum += std::exchange(end, sum);
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t i = begin(r); i < end(r); ++i) {

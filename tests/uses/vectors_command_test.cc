@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(options_that_would_be_ignored_are_rejected) {
               "--shortest 7 is greater than --longest 6");
   check_error(weft(train + text + "--min-count 100000"), 1, "occurs 100000 times or more");
   check_error(weft(train + text + "--model lsa --width 1000"), 1, "allows ranks from 1 to ");
-  check_error(weft(train + "--wordnet " + folder), 1, "Debian's package wordnet-base");
+  check_error(weft(train + "--wordnet " + folder), 1, "the Debian package wordnet-base");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
