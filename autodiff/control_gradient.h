@@ -16,7 +16,7 @@ using DifferentiateBody = std::function<std::vector<Value>(
     const std::vector<Value>& wrt)>;
 
 /// Returns the gradients of a scan, cond or while_loop: one Value per input of `node`, undefined if
-/// no gradient reaches the input or its `needed` is false. `cotangents` may be undefined.
+/// no gradient reaches the input or its entry in `needed` is false. `cotangents` may be undefined.
 ///
 /// The gradient of a scan consists of two scans. The first repeats the forward loop and adds the
 /// residuals (forward values that the derivative needs) as outputs; an optimisation pass merges it

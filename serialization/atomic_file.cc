@@ -27,7 +27,7 @@ constexpr std::size_t kMaxName = 200;
   throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
 }
 
-/// The prefix of the names of the temporary files of `path`: "model.weft.tmp-".
+/// Returns the name prefix of the temporary files for `path`, such as "model.weft.tmp-".
 std::string temporary_prefix(const fs::path& path) {
   return path.filename().string().substr(0, kMaxName) + ".tmp-";
 }

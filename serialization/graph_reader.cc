@@ -177,7 +177,7 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
     throw FormatError(fmt::format("this program does not know op '{}' version {}{}",
                                   stored_op.name(), stored_op.version(),
                                   ops_->find(stored_op.name()) == nullptr
-                                      ? "; pass a set that contains it in LoadOptions::ops"
+                                      ? "; pass an OpSet that contains it in LoadOptions::ops"
                                       : fmt::format(" (the newest known version is {})",
                                                     ops_->find(stored_op.name())->version)));
   }

@@ -45,7 +45,8 @@ std::string read_all(File& file, std::uint64_t most_bytes) {
   }
 }
 
-/// Returns read(), and converts out-of-memory errors into IoErrors that name the file.
+/// Calls read() and returns its result. Converts out-of-memory errors into IoErrors that name the
+/// file.
 template <class Read>
 std::string named_errors(std::string_view path, const Read& read) {
   try {

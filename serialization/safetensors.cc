@@ -147,7 +147,7 @@ Safetensors read_safetensors(const std::string& path) {
   };
   const std::uint64_t size = file->bytes();
   if (size < kLengthBytes)
-    fail(0, fmt::format("the file has {} bytes, too few for a header", size));
+    fail(0, fmt::format("the file has {} bytes, which is too few for a header", size));
   std::uint64_t header = 0;
   std::memcpy(&header, file->data(), kLengthBytes);
   if (header > kMaxHeader) {

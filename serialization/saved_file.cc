@@ -106,7 +106,7 @@ class Lister {
   std::string node(const v1::Graph& graph, const v1::Node& n) {
     if (n.op() >= static_cast<std::uint32_t>(graph.ops_size())) {
       throw FormatError(
-          fmt::format("op {} is not in the list of {} ops", n.op(), graph.ops_size()));
+          fmt::format("op {} is out of range: the file lists {} ops", n.op(), graph.ops_size()));
     }
     constexpr std::uint32_t kMostOutputs = 1000;
     if (n.outputs() > kMostOutputs) {

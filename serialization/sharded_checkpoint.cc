@@ -253,7 +253,8 @@ void save_checkpoint_in_shards(const std::string& path, Session& session,
   if (world.size() == 1) return save_checkpoint(path, session, programs, options);
   if (parse_shard_name(fs::path(path).filename().string())) {
     throw ArgumentError(fmt::format(
-        "\"{}\" cannot be a sharded checkpoint: its name has the form of a shard name", path));
+        "\"{}\" cannot be a sharded checkpoint, because its name has the form of a shard name",
+        path));
   }
   world.poison_on_error([&] { ShardedSave(path, session, programs, options).run(); });
 }

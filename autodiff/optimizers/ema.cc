@@ -91,7 +91,7 @@ Updates Ema::updates(const TrainingStep& step, SourceLocation loc) const {
     result.add(variable, step.taken.defined() ? where(step.taken, value, variable.value()) : value);
   };
   const Value steps = steps_.value(), first = equal(steps, 0), t = cast(steps, DType::f64);
-  // Computed in double: in float, 1 - 0.9999 keeps only four digits.
+  // Compute in double precision: in float, 1 - 0.9999 keeps only four digits.
   Value share = graph.scalar(DType::f64, 1 - options_.decay);
   if (options_.warmup) share = maximum(share, 9.0 / (t + 10.0));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {

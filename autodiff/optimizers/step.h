@@ -39,7 +39,7 @@ class Loss {
 
   /// The precomputed gradients, or null if this is a loss.
   const std::vector<Value>* gradients() const { return std::get_if<std::vector<Value>>(&of_); }
-  /// The loss; undefined if gradients were given.
+  /// The loss; undefined if gradients were passed.
   Value value() const { return gradients() == nullptr ? std::get<Value>(of_) : Value(); }
 
  private:
@@ -82,7 +82,8 @@ struct StepOptions {
   /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), where norm is the L2 norm over all
   /// parameters. 0 disables clipping.
   double clip_norm = 0;
-  /// Skip steps whose gradient norm is not finite: all parameters and moments remain unchanged.
+  /// Skip steps with a gradient norm that is not finite; all parameters and moments then remain
+  /// unchanged.
   bool skip_nonfinite = false;
   /// A scalar (for example, the loss) that skip_nonfinite also requires to be finite. May be
   /// undefined.

@@ -165,7 +165,7 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
         options.decompositions != nullptr || options.unreachable != Unreachable::error) {
       throw ArgumentError(fmt::format(
           "{}: StepOptions::gradients sets how the loss is differentiated, but gradients "
-          "were passed instead of a loss: use these options where the gradients are "
+          "were passed instead of a loss: use these options when the gradients are "
           "computed",
           scope_.function));
     }

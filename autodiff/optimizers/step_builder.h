@@ -66,8 +66,8 @@ class StepBuilder {
     Value read(const Variable& state) const;
     /// The gradient including the L2 penalty: g + weight_decay * p.
     Value penalised_gradient() const;
-    /// p * (1 - rate * weight_decay): weight decay that is decoupled from the gradient (Loshchilov
-    /// and Hutter 2019). `rate` is an f64 scalar.
+    /// Returns p * (1 - rate * weight_decay), i.e. applies weight decay that is decoupled from the
+    /// gradient (Loshchilov and Hutter 2019). `rate` is an f64 scalar.
     Value decayed(Value rate) const;
   };
 
@@ -84,7 +84,7 @@ class StepBuilder {
 
   Graph& graph() const { return parameters_[0].variable.graph(); }
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// Number of this step as an f64 scalar, starting at 1. Skipped steps do not count.
+  /// Number of this step as an f64 scalar, starting at 1. Skipped steps are not counted.
   Value t() const { return t_; }
   /// Learning rate of a parameter as an f64 scalar.
   Value rate(const Parameter& parameter) const;

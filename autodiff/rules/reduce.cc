@@ -60,8 +60,8 @@ Value moved(const Value& x, int by, double value) {
 }
 
 /// Returns, for each element, the product of all other elements along the last axis: the product of
-/// those before it times the product of those after it. Dividing the total product instead would
-/// fail for zeros.
+/// the elements before it times the product of the elements after it. Dividing the total product
+/// instead would fail for zeros.
 Value products_of_others(const Value& x) {
   const Dim n = x.size(-1);
   if (n.is_constant() && n.constant() <= 1) return ones_like(x);

@@ -18,7 +18,7 @@ enum class EncoderPositions : std::uint8_t {
   disentangled,        // separate content and distance terms in the scores (DeBERTa)
   none,                // no positions: only a convolution is sensitive to the order
 };
-/// "absolute", "relative_key", "relative_key_query", "disentangled", "none".
+/// The names are "absolute", "relative_key", "relative_key_query", "disentangled" and "none".
 ChoiceNames choice_names(EncoderPositions);
 
 /// Where embeddings are projected to the width of the layers, if the widths differ.
@@ -27,7 +27,7 @@ enum class EmbeddingProjection : std::uint8_t {
   after_norm,   // with bias, after the norm of the embeddings (ALBERT, ELECTRA)
   before_norm,  // without bias, before that norm (DeBERTa)
 };
-/// "none", "after_norm", "before_norm".
+/// The names are "none", "after_norm" and "before_norm".
 ChoiceNames choice_names(EmbeddingProjection);
 
 /// Sizes and options of an encoder. The defaults are those of BERT-base (Devlin et al. 2019).

@@ -156,7 +156,7 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
           .add("relative_max_distance", &EncoderDecoderConfig::relative_max_distance,
                "relative_bias: all distances of at least this value share a bucket")
           .add("tied_head", &EncoderDecoderConfig::tied_head,
-               "the output projection is the decoder's token embedding")
+               "use the decoder's token embedding as the output projection")
           .add("scale_tied_head", &EncoderDecoderConfig::scale_tied_head,
                "divide the input of a tied head by sqrt(width) (T5)")
           .add("head_bias", &EncoderDecoderConfig::head_bias, "bias of the output projection")

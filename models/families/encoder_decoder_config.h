@@ -26,8 +26,8 @@ enum class DecoderStart : std::uint8_t {
   start_id,    // EncoderDecoderConfig::start_id
   last_label,  // the last label that is not padding: a language code (mBART)
 };
-// The names in JSON are those of the enumerators. Parsing another name throws ArgumentError that
-// lists the valid ones.
+// The names in JSON are the names of the enumerators. Parsing any other name throws ArgumentError
+// with a list of the valid names.
 ChoiceNames choice_names(Seq2SeqPositions);
 ChoiceNames choice_names(Seq2SeqNorm);
 ChoiceNames choice_names(DecoderStart);

@@ -12,7 +12,7 @@ struct Pooler {
   Linear dense;
   Activation activation;
 
-  /// h [batch, seq, width] -> [batch, width].
+  /// Maps h [batch, seq, width] to [batch, width].
   Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
 };
 Pooler make_pooler(const Scope& scope, const EncoderConfig& config, Activation activation,
@@ -43,7 +43,7 @@ struct MaskedLmHead {
   Norm norm;
   Variable decoder, bias;
 
-  /// h [..., width] -> [..., vocab].
+  /// Maps h [..., width] to logits [..., vocab].
   Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
 };
 MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,
@@ -57,7 +57,7 @@ struct ReplacedTokenHead {
   Activation activation;
   Linear out;
 
-  /// h [batch, seq, width] -> logits [batch, seq]; a positive logit means replaced.
+  /// Maps h [batch, seq, width] to logits [batch, seq]; a positive logit means replaced.
   Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
 };
 ReplacedTokenHead make_replaced_token_head(const Scope& scope, const EncoderConfig& config,

@@ -41,7 +41,7 @@ struct GptInputs {
   Value position_ids = {};
   /// Optional, i32 or i64 [batch, seq]; cannot be combined with attention_mask. A token attends
   /// only to tokens of its own segment, so that several independent texts can be packed into one
-  /// row (with position_ids that restart in each). Takes seq^2 bytes of memory per row.
+  /// row (with position_ids that restart in each text). Takes seq^2 bytes of memory per row.
   Value segments = {};
   /// Optional, i32 or i64 [batch, seq]: looked up in the token table and added to the embeddings
   /// (GPT-1, GPT-2).

@@ -147,7 +147,8 @@ const FieldList<GptConfig>& GptConfig::fields() {
                  "biases in attention even without --bias")
           .added("mlp_bias", &GptConfig::mlp_bias,
                  "biases in the feed-forward block even without --bias")
-          .add("tied_head", &GptConfig::tied_head, "the output projection is the token embedding")
+          .add("tied_head", &GptConfig::tied_head,
+               "use the token embedding as the output projection")
           .added("norm", &GptConfig::norm, "type of the norms")
           .add("layer_norm_eps", &GptConfig::layer_norm_eps, "epsilon of the norms")
           .added("residual", &GptConfig::residual, "arrangement of norms and residual connections")

@@ -27,8 +27,8 @@ enum class GptResidual : std::uint8_t {
   post_norm,  // h = norm(h + attention(h)); h = norm(h + feed_forward(h)) (GPT-1)
   parallel,   // h += attention(norm(h)) + feed_forward(norm'(h)); final norm (GPT-NeoX)
 };
-/// "learned", "sinusoidal", "rotary", "linear_bias", "none"; "layer_norm", "rms_norm"; "pre_norm",
-/// "post_norm", "parallel".
+/// The names are "learned", "sinusoidal", "rotary", "linear_bias" and "none"; "layer_norm" and
+/// "rms_norm"; "pre_norm", "post_norm" and "parallel".
 ChoiceNames choice_names(GptPositions);
 ChoiceNames choice_names(GptNorm);
 ChoiceNames choice_names(GptResidual);

@@ -87,7 +87,7 @@ struct PixelHead {
   Variable weight, bias;
   std::int64_t stride;
 
-  /// h [batch, rows * columns, width] -> [batch, channels, rows * stride, columns * stride].
+  /// Maps h [batch, rows * columns, width] to [batch, channels, rows * stride, columns * stride].
   Value operator()(Value h, std::int64_t rows, std::int64_t columns) const;
 };
 PixelHead make_pixel_head(const Scope& scope, const VitConfig& config, std::int64_t stride);

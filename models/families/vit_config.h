@@ -20,7 +20,7 @@ enum class VitPooling : std::uint8_t {
   class_token,  // a class token before the patches
   mean,         // mean of the patches, without a class token
 };
-// The names in JSON are those of the enumerators.
+// The names in JSON are the names of the enumerators.
 ChoiceNames choice_names(VitPositions);
 ChoiceNames choice_names(VitPooling);
 

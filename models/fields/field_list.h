@@ -38,7 +38,7 @@ struct Field {
   std::function<FieldRef(void*)> access;
 };
 
-/// Field values as texts, by field name.
+/// The text forms of field values, by field name.
 using FieldTexts = std::map<std::string, std::string, std::less<>>;
 
 /// The part of FieldList that does not depend on the type of the object.

@@ -77,8 +77,8 @@ Value hmm_log_likelihood(const HmmParameters& p, Arg arg, const HmmOptions& opti
 
 HmmParameters hmm_m_step(const std::vector<Value>& counts) {
   if (counts.size() != 3) {
-    throw ArgumentError(
-        fmt::format("hmm_m_step needs three tensors of counts, got {}", counts.size()));
+    throw ArgumentError(fmt::format(
+        "hmm_m_step requires three tensors of counts, but {} were passed", counts.size()));
   }
   const auto normalised = [](const Value& c) {
     const Value total = sum(c, {-1}, true);

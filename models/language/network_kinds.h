@@ -21,7 +21,8 @@ enum class NetworkKind : std::uint8_t {
   convolution,  // ConvolutionNetwork with five layers and a receptive field of 63 tokens: width
   transformer,  // TransformerNetwork like nanoGPT with 4 layers of 4 heads: width / 4
 };
-/// "averaging", "hmm", "window", "rnn", "gru", "lstm", "convolution", "transformer".
+/// The names are "averaging", "hmm", "window", "rnn", "gru", "lstm", "convolution" and
+/// "transformer".
 ChoiceNames choice_names(NetworkKind);
 
 /// Sizes of a network.

@@ -15,7 +15,7 @@ enum class QkvProjection : std::uint8_t {
   fused_by_head,  // one matrix: query, key and value of each head in turn (GPT-NeoX)
   separate,       // one matrix for each (LLaMA)
 };
-/// "fused", "fused_by_head", "separate".
+/// The names are "fused", "fused_by_head" and "separate".
 ChoiceNames choice_names(QkvProjection);
 
 /// How keys excluded by causality or the window are masked in the presence of a padding mask.
@@ -96,8 +96,8 @@ struct SelfAttention {
   Linear query, key, value;      // separate projections
   Linear out;
 
-  /// x [batch, seq, width] -> [batch, seq, width]. With a cache, `updates` receives its new values;
-  /// exceeding the capacity throws DataError at run time.
+  /// Maps x [batch, seq, width] to [batch, seq, width]. With a cache, `updates` receives its new
+  /// values; exceeding the capacity throws DataError at run time.
   Value operator()(Value x, const AttentionInputs& inputs = {}, Updates* updates = nullptr,
                    SourceLocation loc = SourceLocation::current()) const;
 };

@@ -13,9 +13,9 @@
 namespace weft {
 namespace {
 
-/// Bucket of a distance >= 0: the distance itself up to half the buckets, then logarithmic. Uses
-/// single precision, as the reference implementation does, so that both round up at the same
-/// distances.
+/// Returns the bucket of a distance >= 0. Distances up to half the number of buckets have one
+/// bucket each; larger distances have logarithmic buckets. Uses single precision, as the reference
+/// implementation does, so that both round up at the same distances.
 std::int64_t log_bucket(std::int64_t distance, std::int64_t buckets, std::int64_t max_relative) {
   const std::int64_t mid = buckets / 2;
   if (distance <= mid) return distance;

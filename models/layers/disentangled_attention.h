@@ -45,7 +45,7 @@ struct DisentangledAttention {
   Linear position_key, position_query;
   Linear out;
 
-  /// x [batch, seq, width] -> [batch, seq, width]. `relative` [2 span, width] is the table of
+  /// Maps x [batch, seq, width] to [batch, seq, width]. `relative` [2 span, width] is the table of
   /// relative positions (undefined without them). `mask` [batch, seq] may be undefined. Padding is
   /// excluded as a key; the attention output for padding queries is zero.
   Value operator()(Value x, Value relative, Value mask, double dropout = 0, Value dropout_key = {},
@@ -59,7 +59,7 @@ DisentangledAttention make_disentangled_attention(const Scope& scope, DType dtyp
                                                   DisentangledAttentionOptions options,
                                                   SourceLocation loc = SourceLocation::current());
 
-/// The index d(i, j) for all pairs of positions of a sequence: i64 [length, length].
+/// Returns the index d(i, j) for all pairs of positions in a sequence, i64 [length, length].
 Value relative_position_index(Graph& graph, const Dim& length, std::int64_t buckets,
                               std::int64_t max_relative);
 

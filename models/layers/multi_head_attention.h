@@ -58,15 +58,15 @@ struct MultiHeadAttention {
 
   /// Projects memory to keys and values, split into heads, each [batch, kv_heads, keys, head_size].
   KeyValues key_values(Value memory) const;
-  /// x attends to precomputed keys and values: cross-attention during decoding.
+  /// Lets x attend to precomputed keys and values, for cross-attention during decoding.
   Value attend(Value x, const KeyValues& memory, AttentionOptions options = {},
                SourceLocation loc = SourceLocation::current()) const;
-  /// Causal self-attention during decoding. x [batch, new, width] are new tokens after `position`
-  /// earlier ones, whose keys and values are in the cache; `updates` receives the extended cache.
-  /// Row r continues from row parents[r] of the cache (i32 or i64 [batch]), as in beam search; if
-  /// undefined, every row continues from itself. Exceeding the capacity throws DataError at run
-  /// time. Relative keys are not supported. An offset bias must have an entry for every possible
-  /// distance within the capacity (AttentionOptions).
+  /// Causal self-attention during decoding. x [batch, new, width] contains new tokens that follow
+  /// `position` earlier tokens, whose keys and values are in the cache; `updates` receives the
+  /// extended cache. Row r continues from row parents[r] of the cache (i32 or i64 [batch]), as in
+  /// beam search; if undefined, every row continues from itself. Exceeding the capacity throws
+  /// DataError at run time. Relative keys are not supported. An offset bias must have an entry for
+  /// every possible distance within the capacity (AttentionOptions).
   Value decode(Value x, const KeyValueCache& cache, Value position, Value parents, Updates* updates,
                AttentionOptions options = {}, SourceLocation loc = SourceLocation::current()) const;
 };

@@ -26,7 +26,7 @@ enum class RotaryScalingKind : std::uint8_t {
   dynamic,  // increases the base once the text exceeds context (NTK-aware)
   llama3,   // divides the frequencies of long waves by factor, keeps the others (LLaMA 3.1)
 };
-/// "none", "linear", "dynamic", "llama3".
+/// The names are "none", "linear", "dynamic" and "llama3".
 ChoiceNames choice_names(RotaryScalingKind);
 
 struct RotaryScaling {

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// Biases for the offsets -zero, ..., count - zero - 1: [heads, count].
+/// Returns the biases [heads, count] for the offsets -zero, ..., count - zero - 1.
 Value look_up(const RelativeBias& layer, const Dim& count, const Dim& zero) {
   Graph& graph = layer.scope.graph();
   // Offsets beyond max_distance share the bucket of the largest distance.

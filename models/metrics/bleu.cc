@@ -35,8 +35,8 @@ bool is_space(char32_t c) {
          c == 0x3000;
 }
 
-/// Returns true for symbols that are always separate tokens: all ASCII characters except ' , - .
-/// and letters and digits.
+/// Returns true for symbols that are always separate tokens: all ASCII characters except letters,
+/// digits and the characters ' , - .
 bool is_symbol(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
          (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
@@ -199,7 +199,7 @@ std::vector<std::string> tokenize_13a(std::string_view line) {
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");
-  // The order matters: "&amp;lt;" becomes "<".
+  // The order of the replacements matters: "&amp;lt;" becomes "<".
   replace_all(text, "&quot;", "\"");
   replace_all(text, "&amp;", "&");
   replace_all(text, "&lt;", "<");

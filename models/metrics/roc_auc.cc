@@ -14,7 +14,8 @@ namespace weft {
 
 double roc_auc(std::span<const float> scores, std::span<const std::int32_t> labels) {
   if (scores.size() != labels.size())
-    throw ArgumentError(fmt::format("{} scores for {} labels", scores.size(), labels.size()));
+    throw ArgumentError(
+        fmt::format("there are {} scores, but {} labels", scores.size(), labels.size()));
   double ones = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] != 0 && labels[i] != 1)

@@ -18,9 +18,9 @@ double round_step(double span, int count) {
   return 10 * power;
 }
 
-/// Up to this many decades, there are also ticks between the powers of ten.
+/// Maximum number of decades for which there are also ticks between the powers of ten.
 constexpr int kShortDecades = 3;
-/// From this many decades on, not every power of ten has a tick.
+/// Minimum number of decades for which some powers of ten have no tick.
 constexpr int kMaxDecades = 8;
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace WEFT_API weft {
 
 /// Word embedding models.
 enum class VectorModel : std::uint8_t { skip_gram, cbow, fasttext, glove, lsa };
-/// "skip-gram", "cbow", "fasttext", "glove", "lsa".
+/// The names are "skip-gram", "cbow", "fasttext", "glove" and "lsa".
 ChoiceNames choice_names(VectorModel);
 
 /// The matrix that LSA factorises.
@@ -25,7 +25,7 @@ enum class LsaMatrix : std::uint8_t {
   ppmi,    // positive_pmi() of co-occurrences
   tf_idf,  // tf_idf_matrix()
 };
-/// "ppmi", "tf-idf".
+/// The names are "ppmi" and "tf-idf".
 ChoiceNames choice_names(LsaMatrix);
 
 /// A model with its options; the options of other models are ignored.

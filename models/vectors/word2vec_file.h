@@ -15,7 +15,7 @@ enum class VectorFormat : std::uint8_t {
   text,    // "words width", then one line per word: the word and its numbers
   binary,  // the same first line, then for each word: the word, a space and its floats
 };
-/// "text", "binary".
+/// The names are "text" and "binary".
 ChoiceNames choice_names(VectorFormat);
 
 /// Writes all embeddings atomically. The text format uses the shortest numbers that read back

@@ -44,7 +44,8 @@ class WordVectors {
   /// Returns the `count` most similar words, by descending cosine.
   std::vector<SimilarWord> nearest(std::string_view word, std::int64_t count) const;
   /// Returns the words d for which "a is to b as c is to d": the words nearest to b - a + c,
-  /// computed with embeddings of unit length (Mikolov, Yih and Zweig 2013), without a, b and c.
+  /// computed with embeddings of unit length (Mikolov, Yih and Zweig 2013). The words a, b and c
+  /// are excluded.
   std::vector<SimilarWord> analogy(std::string_view a, std::string_view b, std::string_view c,
                                    std::int64_t count) const;
 

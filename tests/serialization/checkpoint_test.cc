@@ -403,7 +403,7 @@ BOOST_AUTO_TEST_CASE(unknown_ops_are_named) {
         load_checkpoint(folder / "a.weft"), FormatError,
         says("this program does not know op '" + name + "' version 7" +
              (name == "sum" ? " (the newest known version is 1)"
-                            : "; pass a set that contains it in LoadOptions::ops")));
+                            : "; pass an OpSet that contains it in LoadOptions::ops")));
   }
 }
 

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(every_rule_of_the_format_is_enforced) {
     return "\"" + name + "\":{\"dtype\":\"F32\",\"shape\":" + shape +
            ",\"data_offsets\":" + offsets + "}";
   };
-  bad("", "at byte 0: the file has 0 bytes, too few for a header");
+  bad("", "at byte 0: the file has 0 bytes, which is too few for a header");
   bad(std::string(8, '\0'), "at byte 8: the header does not start with '{'");
   bad(std::string(8, '\xff'), "the limit is 100000000");
   bad(file_of("{}", 0).substr(0, 9), "at byte 0: the header declares 2 bytes, but only 1 are left");

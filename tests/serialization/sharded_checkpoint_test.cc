@@ -373,9 +373,9 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_cannot_have_the_name_of_a_shard) {
     training.save(folder / "net-1-00001-of-00002.weft");
   });
   for (const std::string& error : errors)
-    BOOST_TEST(
-        error.ends_with("cannot be a sharded checkpoint: its name has the form of a shard name"),
-        error);
+    BOOST_TEST(error.ends_with(
+                   "cannot be a sharded checkpoint, because its name has the form of a shard name"),
+               error);
   BOOST_TEST(names_in(folder.path("")).empty());
 }
 
