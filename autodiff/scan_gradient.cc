@@ -238,8 +238,8 @@ class ScanGradient {
       b.sequences.push_back(residuals_[r]);
       b.parts.sequences.push_back(stacks[r]);
     }
-    // Adds the forward sequences and operands that the gradient reads, and then those that are
-    // needed to bind a symbol.
+    // Adds the forward sequences and operands that the gradient reads, and then the sequences and
+    // operands that are needed to bind a symbol.
     std::vector<Value> roots = wanted_gradients();
     const std::unordered_set<Value, ValueHash> kept(residuals_.begin(), residuals_.end());
     Nodes read;

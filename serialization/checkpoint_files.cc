@@ -180,7 +180,9 @@ Tensor CheckpointFiles::join(const v1::Variable& variable, DType dtype, const Si
   const std::uint64_t size = dtype_size(dtype);
   for (const v1::Piece& piece : variable.pieces()) {
     const std::uint64_t length = shards_[piece.shard() - 1].data()[piece.data() - 1].length;
-    if (length % size != 0) fail(fmt::format("has a piece of {} bytes", length));
+    if (length % size != 0)
+      fail(fmt::format("has a piece of {} bytes, which is not a multiple of the element size",
+                       length));
     const Tensor part = view(piece, {static_cast<std::int64_t>(length / size)});
     if (length > 0) std::memcpy(to, part.raw(), length);
     to += length;

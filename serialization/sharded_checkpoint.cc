@@ -37,7 +37,7 @@ class ShardLayout {
   struct Entry {
     VariableInfo info;
     std::vector<Piece> pieces;  // in the order of the variable's elements
-    bool cut = false;           // true if the pieces are those of OwnedState
+    bool cut = false;           // true if the pieces come from OwnedState
   };
 
   ShardLayout(const std::vector<VariableInfo>& variables, const OwnedState& owned, int ranks);

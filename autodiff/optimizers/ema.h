@@ -18,8 +18,8 @@ struct EmaOptions {
   /// Use the smaller decay min(decay, (1 + t) / (10 + t)) after t steps, so that the averages
   /// quickly forget the initial weights.
   bool warmup = false;
-  /// Prefix of the names of the added variables. If empty, the prefix is "ema" for the first Ema of
-  /// a graph, then "ema.2", "ema.3" and so on. It is a GraphError if another Ema already uses the
+  /// Name prefix of the added variables. If empty, the prefix is "ema" for the first Ema of a
+  /// graph, then "ema.2", "ema.3" and so on. It is a GraphError if another Ema already uses the
   /// prefix.
   std::string scope = {};
 };

@@ -88,10 +88,9 @@ struct StepOptions {
   /// A scalar (for example, the loss) that skip_nonfinite also requires to be finite. May be
   /// undefined.
   Value also_finite = {};
-  /// Prefix of the names of the variables that the optimizer adds. If empty, the prefix is
-  /// "optimizer" for the first optimizer of a graph, then "optimizer.2", "optimizer.3" and so on,
-  /// in the order in which they are built. It is a GraphError if another optimizer already uses the
-  /// prefix.
+  /// Name prefix of the variables that the optimizer adds. If empty, the prefix is "optimizer" for
+  /// the first optimizer of a graph, then "optimizer.2", "optimizer.3" and so on, in the order in
+  /// which they are built. It is a GraphError if another optimizer already uses the prefix.
   std::string scope = {};
   /// Options for differentiating the loss: custom rules and decompositions, a factor (the
   /// cotangent), and the treatment of parameters on which the loss does not depend. With

@@ -208,8 +208,8 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
 void StepBuilder::check_gradients(const std::vector<Value>& gradients) const {
   const std::string& name = scope_.function;
   if (gradients.size() != parameters_.size()) {
-    throw ArgumentError(fmt::format("{}: {} gradients for {} parameters", name, gradients.size(),
-                                    parameters_.size()));
+    throw ArgumentError(fmt::format("{}: there are {} gradients for {} parameters", name,
+                                    gradients.size(), parameters_.size()));
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (parameters_[i].rows) continue;

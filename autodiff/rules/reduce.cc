@@ -124,8 +124,8 @@ std::vector<Value> cumsum_rule(const GradientContext& c) {
 }
 
 // For h[i] = a[i] h[i-1] + b[i], the gradient with respect to h[i] is d[i] = g[i] + a[i+1] d[i+1],
-// a recurrence in the opposite direction. The gradient of a[i] is d[i] h[i-1], and that of b[i] is
-// d[i].
+// a recurrence in the opposite direction. The gradient of a[i] is d[i] h[i-1], and the gradient of
+// b[i] is d[i].
 std::vector<Value> linear_recurrence_rule(const GradientContext& c) {
   const int axis = static_cast<int>(c.attributes().integer("axis"));
   const bool reverse = c.attributes().flag("reverse");

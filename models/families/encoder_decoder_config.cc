@@ -163,7 +163,7 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
           .add("start_id", &EncoderDecoderConfig::start_id, "first id of the decoder's input")
           .add("padding_id", &EncoderDecoderConfig::padding_id, "padding id; -1 = none")
           .add("frozen_padding", &EncoderDecoderConfig::frozen_padding,
-               "do not train the embedding of padding")
+               "do not train the padding embedding")
           .add("decoder_start", &EncoderDecoderConfig::decoder_start,
                "first id of the decoder's input in training")
           .add("dropout", &EncoderDecoderConfig::dropout,

@@ -82,7 +82,7 @@ struct EncoderDecoderConfig {
 
   bool shared_tokens() const { return decoder_vocab == 0; }
   std::int64_t target_vocab() const { return decoder_vocab == 0 ? vocab : decoder_vocab; }
-  /// Features per head of a stack with `heads` heads.
+  /// Returns the number of features per head for a stack with `heads` heads.
   std::int64_t head_width(std::int64_t heads) const {
     return head_size == 0 ? width / heads : head_size;
   }

@@ -12,7 +12,7 @@ namespace WEFT_API weft {
 /// How queries, keys and values are projected from x.
 enum class QkvProjection : std::uint8_t {
   fused,          // one matrix: all queries, then all keys, then all values (GPT-2)
-  fused_by_head,  // one matrix: query, key and value of each head in turn (GPT-NeoX)
+  fused_by_head,  // one matrix: for each head, its query, key and value (GPT-NeoX)
   separate,       // one matrix for each (LLaMA)
 };
 /// The names are "fused", "fused_by_head" and "separate".

@@ -9,8 +9,7 @@ namespace WEFT_API weft {
 
 // All layers take x [N, C, ...], f32 or f64, with a known number of channels, and return a value of
 // the same type. They declare the parameters "<scope>.weight" [C], initialised to 1, and
-// "<scope>.bias" [C], initialised to 0, unless affine is false. The names are those of PyTorch's
-// modules.
+// "<scope>.bias" [C], initialised to 0, unless affine is false. The names match PyTorch's modules.
 
 struct BatchNormLayerOptions {
   double momentum = 0.1;  // weight of the batch in the new running statistics

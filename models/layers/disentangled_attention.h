@@ -33,7 +33,7 @@ struct DisentangledAttentionOptions {
 
 /// The parameters of disentangled attention: "<scope>.{query,key,value,out}.{weight,bias}". If
 /// fused, "<scope>.in.weight" [3 * heads * head_size, width] and "<scope>.{query_bias,value_bias}"
-/// replace those of query, key and value. Unless shared, "<scope>.position_key" and
+/// replace the parameters of query, key and value. Unless shared, "<scope>.position_key" and
 /// "<scope>.position_query" project the positions.
 struct DisentangledAttention {
   Scope scope;

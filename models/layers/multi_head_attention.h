@@ -58,7 +58,7 @@ struct MultiHeadAttention {
 
   /// Projects memory to keys and values, split into heads, each [batch, kv_heads, keys, head_size].
   KeyValues key_values(Value memory) const;
-  /// Lets x attend to precomputed keys and values, for cross-attention during decoding.
+  /// Computes attention from x to precomputed keys and values, for cross-attention during decoding.
   Value attend(Value x, const KeyValues& memory, AttentionOptions options = {},
                SourceLocation loc = SourceLocation::current()) const;
   /// Causal self-attention during decoding. x [batch, new, width] contains new tokens that follow

@@ -17,8 +17,9 @@ namespace {
 void check(const std::vector<std::string>& outputs, const std::vector<References>& references) {
   if (outputs.empty()) throw ArgumentError("there are no outputs to score");
   if (outputs.size() != references.size()) {
-    throw ArgumentError(fmt::format("{} outputs have {} lists of references: each needs one list",
-                                    outputs.size(), references.size()));
+    throw ArgumentError(
+        fmt::format("{} outputs have {} lists of references: each output needs one list",
+                    outputs.size(), references.size()));
   }
   for (std::size_t i = 0; i < references.size(); ++i) {
     if (references[i].empty()) throw ArgumentError(fmt::format("output {} has no reference", i));

@@ -30,10 +30,10 @@ void check_sampling(const NegativeSamplingOptions& o) {
   if (!o.subwords) return;
   const SubwordOptions& s = *o.subwords;
   if (s.shortest < 1 || s.longest < s.shortest || s.buckets < 1) {
-    throw ArgumentError(
-        fmt::format("n-grams of {} to {} characters in {} buckets: need 1 <= shortest <= longest "
-                    "and at least 1 bucket",
-                    s.shortest, s.longest, s.buckets));
+    throw ArgumentError(fmt::format(
+        "n-grams of {} to {} characters in {} buckets: they require 1 <= shortest <= longest "
+        "and at least 1 bucket",
+        s.shortest, s.longest, s.buckets));
   }
 }
 

@@ -156,9 +156,10 @@ class VectorReader {
     words_ = number(std::int64_t{1} << 40);
     width_ = number(kMaxWidth);
     if (words_ == 0 || width_ == 0 || !is_blank(rest)) {
-      throw FormatError(fmt::format(
-          "{}: the first line of a file of word embeddings must hold their number and their width",
-          path_));
+      throw FormatError(
+          fmt::format("{}: the first line of a word embedding file must contain the number of "
+                      "words and the width",
+                      path_));
     }
   }
 

@@ -12,7 +12,7 @@
 
 namespace WEFT_API weft {
 
-/// A word and the cosine of its embedding with the query.
+/// A word and the cosine similarity of its embedding to the query.
 struct SimilarWord {
   std::string word;
   double cosine = 0;

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(nearest_words_and_analogies_are_printed) {
   check_error(weft("vectors nearest " + file + " kong"), 1,
               "there is no embedding of 'kong' (did you mean 'king'?)");
   check_error(weft("vectors nearest " + weft.path("text.txt") + " king"), 1,
-              "the first line of a file of word embeddings");
+              "the first line of a word embedding file");
 }
 
 BOOST_AUTO_TEST_CASE(options_that_would_be_ignored_are_rejected) {
