@@ -107,7 +107,8 @@ Value hmm_best_path(const HmmParameters& p, Arg arg, const HmmOptions& options,
       },
       {.lengths = remaining_steps(options), .name = "hmm.viterbi"}, loc);
   const Value last = argmax(forward.carries[0], 1);  // [batch]
-  // Backtrack along the best transitions. After the end of a row, the state remains the last one.
+  // Backtrack along the best transitions. Positions after the end of a row have the row's last
+  // state.
   const Value from = forward.outputs[0];  // [time - 1, batch, states]
   const ScanResult back = scan(
       graph, {last}, {from}, {},

@@ -48,9 +48,10 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-/// Applies one rule to the whole text: puts a space between two adjacent characters that match, and
-/// `before` and `after` around them. Pairs do not overlap. Working on bytes is sufficient, because
-/// the rules name no character outside ASCII, and the bytes of such characters are not digits.
+/// Applies one rule to the whole text: inserts a space between two adjacent characters that match,
+/// and puts `before` and `after` around them. Pairs do not overlap. Working on bytes is sufficient,
+/// because the rules name no character outside ASCII, and the bytes of such characters are not
+/// digits.
 template <class First, class Second>
 std::string split_pairs(const std::string& text, First&& first, Second&& second,
                         std::string_view before, std::string_view after) {

@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(errors_of_averages_name_the_problem) {
   const Ema ema(p, {.scope = "slow"});
   BOOST_CHECK_THROW(ema.updates(sgd(other.loss, other.parameters)), GraphError);
   BOOST_CHECK_EXCEPTION(averaged_store(*problem.store), StateError,
-                        message_contains({"no averages of weights for scope 'ema'",
+                        message_contains({"no weight averages for scope 'ema'",
                                           "no variable 'ema.steps'", "with Ema"}));
   BOOST_TEST(!has_averages(*problem.store));
   BOOST_TEST(!has_averages(*problem.store, "slow"));
