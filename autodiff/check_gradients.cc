@@ -36,7 +36,8 @@ std::string name_of(const Value& v) {
   return name != nullptr ? std::get<std::string>(*name) : v.graph().name_of(v);
 }
 
-// Returns the tensors of `all` for the inputs of `program`, f32 ones converted to f64.
+// Returns the tensors in `all` that are inputs of `program`. Tensors of dtype f32 are converted to
+// f64.
 NamedTensors feeds_for(const Program& program, const NamedTensors& all) {
   NamedTensors result;
   for (const Value& v : program.inputs()) {
@@ -60,7 +61,7 @@ class Checker {
     for (const auto& [name, tensor] : options.variables) {
       if (module_.graph->has_variable(name)) session_->set_value(name, widen(tensor));
     }
-    // Random keys advance after every run; every run must draw the same numbers.
+    // Random keys advance after every run, but all runs must use the same random numbers.
     for (const Variable& v : module_.graph->variables()) {
       if (v.info().kind == VariableKind::key)
         keys_.emplace_back(v.name(), session_->value(v.name()));
@@ -245,7 +246,8 @@ class Checker {
     double analytic = 0, terms = 0;
     std::vector<Tensor> directions;
     for (const Operand* operand : operands) {
-      // Random values as for cotangents, scaled by the magnitudes of the operand's elements.
+      // Random values like those of the cotangents, scaled by the magnitudes of the operand's
+      // elements.
       const auto seed = options_.seed + 977u * static_cast<std::uint64_t>(number + 1) +
                         static_cast<std::uint64_t>(operand - operands_.data());
       Tensor direction = cotangent_for(operand->at.sizes(), seed);

@@ -27,10 +27,10 @@ struct GradientCheckOptions {
   /// Maximum number of elements to check per operand: the first, the last, and random ones spread
   /// evenly between them.
   std::int64_t max_elements = 64;
-  /// If not 0, checks this number of random directions, along which all operands change at once,
-  /// instead of single elements. Each direction takes about ten runs, independent of the number of
-  /// elements, which makes this the choice for large models. If a directional derivative is wrong,
-  /// each operand is also checked alone, to name the faulty one.
+  /// If not 0, checks this number of random directions instead of single elements. All operands
+  /// change at once along a direction. Each direction takes about ten runs, independent of the
+  /// number of elements; directions are therefore recommended for large models. If a directional
+  /// derivative is wrong, each operand is also checked alone to find the faulty one.
   int directions = 0;
   /// Also check the gradients of the gradients.
   bool second_order = false;
@@ -47,12 +47,13 @@ struct GradientReport {
   ///   "first-order gradient of x[3] (2 of 64 elements are wrong): 1.502, but finite differences
   ///   give 1.5 +- 2e-11
   ///     first op with a wrong gradient: tanh, model.cc:12"
-  /// The last line is present if an op was found whose gradient is also wrong when the op is
-  /// checked in isolation, with the operands that it has in this graph; it names the first such op.
+  /// The last line names the first op whose gradient is also wrong when the op is checked in
+  /// isolation, with the operands that it has in this graph. It is omitted if there is no such op.
   std::string message;
   /// Largest |analytic - numeric| / max(1, largest |numeric| of that operand).
   double max_relative_error = 0;
-  /// The place of this error: "second-order gradient of x[3]: analytic 1.5, numeric 1.25".
+  /// Location and values of that error: "second-order gradient of x[3]: analytic 1.5, numeric
+  /// 1.25".
   std::string worst;
   /// Number of elements or directions that were checked.
   std::int64_t elements_checked = 0;
@@ -64,21 +65,21 @@ struct GradientReport {
 };
 
 /// Compares the gradients of `output` (any shape; a fixed random cotangent reduces it to a scalar)
-/// with respect to `wrt` (inputs and variables of floating dtype) with finite differences of a
-/// double-precision copy of the program.
+/// with respect to `wrt` (inputs and variables of floating dtype) with finite differences that are
+/// computed on a double-precision copy of the program.
 ///
-/// The check needs no tolerance, because each difference has its own error estimate. It is the
-/// fourth-order central difference at two step sizes, extrapolated (Richardson); the difference
-/// between the two and the rounding error bound its error. Steps shrink until the error is small,
-/// so that kinks and jumps near the point do not matter. A gradient is wrong if its distance from
-/// the difference exceeds 8 times the error estimate plus 1e-8 times the largest gradient of the
-/// operand; the check typically detects errors of 1e-7. If no step size converges (noise, or a jump
-/// or kink at the point itself), the check also fails and reports this, except that a subgradient
-/// at a kink passes when elements are checked one by one. (The complex step, which has no rounding
-/// errors, would need complex kernels.)
+/// The check needs no tolerance, because each difference has its own error estimate. A difference
+/// is the fourth-order central difference at two step sizes, extrapolated (Richardson). Its error
+/// is bounded by the difference between the two results plus the rounding error. Steps shrink until
+/// the error is small, so that kinks and jumps near the point do not matter. A gradient is wrong if
+/// its distance from the difference exceeds 8 times the error estimate plus 1e-8 times the largest
+/// gradient of the operand; the check typically detects errors of 1e-7. If no step size converges
+/// (noise, or a jump or kink at the point itself), the check also fails and reports this. The
+/// exception is a subgradient at a kink, which passes if single elements are checked. (The
+/// complex-step method, which has no rounding errors, would require complex kernels.)
 ///
-/// Throws GradientError for a value that is neither an input nor a variable, and the errors of
-/// gradients() and Session::run.
+/// Throws GradientError if a value of `wrt` is neither an input nor a variable. Errors of
+/// gradients() and Session::run() are passed on.
 GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
                                const GradientCheckOptions& options = {},
                                SourceLocation loc = SourceLocation::current());

@@ -88,8 +88,8 @@ std::vector<Value> other_operands(const std::vector<Node*>& nodes,
   return result;
 }
 
-// Maps each symbol that is the size of an axis of a value of `from` to the size of the same axis of
-// the corresponding value of `to`.
+// Maps each symbolic axis size of the values in `from` to the size of the same axis of the
+// corresponding value in `to`.
 std::function<std::optional<Dim>(const SymbolPtr&)> symbols_as_in(const std::vector<Value>& from,
                                                                   const std::vector<Value>& to) {
   std::unordered_map<SymbolPtr, Dim> map;
@@ -161,8 +161,8 @@ Value jvp(Value output, const std::vector<Value>& wrt, const std::vector<Value>&
           SourceLocation loc) {
   check_same_types(wrt, tangents, "jvp", "tangent", loc);
   check_defined(output, "jvp", "output", loc);
-  // Any value will do, because the result does not depend on it. The barrier makes it a separate
-  // node, which nothing else uses.
+  // The cotangent can have any value, because the result does not depend on it. The barrier makes
+  // it a separate node that has no other users.
   const Value cotangent = optimization_barrier(zeros_like(output));
   const std::vector<Value> linear =
       gradients_for(advice("jvp"), output, wrt, {.cotangent = cotangent}, loc);

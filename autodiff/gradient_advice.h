@@ -1,4 +1,4 @@
-// Gradients on behalf of another function, whose callers cannot pass GradientOptions.
+// Gradients computed on behalf of another function whose callers cannot pass GradientOptions.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,11 @@ struct GradientAdvice {
   std::int64_t* steps = nullptr;
 };
 
-/// As gradients(), with the error messages of `advice`. A failed call leaves the graph unchanged.
-/// `joined` lists the values of `wrt` that differ by shard and whose gradients are needed from all
-/// shards: each gradient is flattened to rows [n, width], width being its last axis, and the rows
-/// of all shards are concatenated by shard_concat().
+/// Like gradients(), but error messages contain the function name and remedies in `advice`. A
+/// failed call leaves the graph unchanged. `joined` lists the values of `wrt` that differ by shard
+/// and whose gradients are needed from all shards: each gradient is flattened to rows [n, width],
+/// where width is the size of its last axis, and the rows of all shards are concatenated by
+/// shard_concat().
 std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
                                  const std::vector<Value>& wrt, const GradientOptions& options,
                                  SourceLocation loc, const std::vector<Value>& joined = {});

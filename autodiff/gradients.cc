@@ -339,7 +339,7 @@ class ShardedSweep {
       const Node& concat = concats_[i].node();
       if (!found[i].defined() || !depends(concat.inputs()[0])) continue;
       throw GradientError(fmt::format(
-          "a gradient does not go through shard_concat, which returns the rows of all shards; "
+          "gradients cannot flow through shard_concat, which returns the rows of all shards; "
           "compute the loss within each shard, and combine it by shard_sum or shard_mean\n  {}",
           graph_.where(concat)));
     }
@@ -420,7 +420,7 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
   if (!cotangent.defined() && is_floating(output.dtype())) {
     if (output.rank() != 0) {
       throw GradientError(
-          fmt::format("{}: {} is not a scalar; reduce it (sum, mean) or give a cotangent of the "
+          fmt::format("{}: {} is not a scalar; reduce it (sum, mean) or pass a cotangent of the "
                       "same type\n  {}",
                       advice.function, describe(output), graph.describe_source(loc)));
     }

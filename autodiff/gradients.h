@@ -26,9 +26,9 @@ struct GradientOptions {
 
 /// Returns the gradients of `output` with respect to each value of `wrt` (parameters, inputs or
 /// intermediate values) as new nodes of the same graph, which can be used, optimised, saved and
-/// differentiated like any others. Each gradient has the type of the corresponding value of `wrt`.
-/// Gradients never flow through variable updates into earlier runs. Throws GradientError, which
-/// names the op and the source line, for an op without a rule, a non-scalar output without a
+/// differentiated like any other nodes. Each gradient has the type of the corresponding value of
+/// `wrt`. Gradients never flow through variable updates into earlier runs. Throws GradientError,
+/// which names the op and the source line, for an op without a rule, a non-scalar output without a
 /// cotangent, an integer `output` or `wrt`, and, with Unreachable::error, a value on which `output`
 /// does not depend.
 std::vector<Value> gradients(Value output, const std::vector<Value>& wrt,

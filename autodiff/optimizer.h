@@ -1,6 +1,6 @@
 // Optimizers as graph builders: a whole training step is one program, and all optimizer state is
 // stored in variables. Each optimizer is one function:
-//   TrainingStep adamw(loss or gradients, parameters or groups of them, options)
+//   TrainingStep adamw(loss or gradients, parameters or parameter groups, options)
 // If an optimizer throws (ArgumentError, GradientError, or GraphError if its scope is taken), the
 // graph is left unchanged.
 #pragma once

@@ -13,7 +13,7 @@
 
 namespace WEFT_API weft {
 
-/// The view that a rule has of the node it differentiates.
+/// The node that a rule differentiates, with the cotangents of its outputs.
 class GradientContext {
  public:
   GradientContext(Node& node, std::vector<Value> cotangents, std::vector<bool> needed)
@@ -34,8 +34,8 @@ class GradientContext {
   bool has_cotangent(int i) const { return cotangents_[static_cast<std::size_t>(i)].defined(); }
   /// Returns true if the gradient of input i is needed. Rules skip the work for other inputs.
   bool needs(std::size_t i) const { return i < needed_.size() && needed_[i]; }
-  /// Precision that the node requests for its matrix products, if any. Products in its gradient
-  /// request the same.
+  /// Precision that the node requests for its matrix products, if any. Matrix products in its
+  /// gradient request the same precision.
   std::optional<Precision> precision() const {
     const std::string& own = attributes().text("precision");
     return own.empty() ? std::nullopt : std::optional(parse_precision(own));

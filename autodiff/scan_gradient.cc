@@ -20,8 +20,7 @@ namespace {
 using Index = std::size_t;
 using Nodes = std::unordered_set<const Node*>;
 
-// Returns `sources` and all nodes that depend on them, among the nodes that `roots` are computed
-// from.
+// Returns `sources` and all nodes that depend on them and that `roots` are computed from.
 Nodes dependents(const std::vector<Value>& roots, const Nodes& sources) {
   Nodes result = sources;
   for (const Node* n : reachable_nodes(roots)) {
@@ -66,7 +65,7 @@ class ScanGradient {
   Value formal(Index input) const { return joint_.inputs[input]; }
 
   // Finds the carries through which gradients flow to wanted inputs; the backward loop needs no
-  // cotangents of the others.
+  // cotangents of the other carries.
   void find_active_carries() {
     active_.assign(carries_, false);
     for (bool changed = true; changed;) {
@@ -239,8 +238,8 @@ class ScanGradient {
       b.sequences.push_back(residuals_[r]);
       b.parts.sequences.push_back(stacks[r]);
     }
-    // Adds the forward sequences and operands that the gradient reads, and then those that are
-    // needed to bind a symbol.
+    // Adds the forward sequences and operands that the gradient reads, and then the sequences and
+    // operands that are needed to bind a symbol.
     std::vector<Value> roots = wanted_gradients();
     const std::unordered_set<Value, ValueHash> kept(residuals_.begin(), residuals_.end());
     Nodes read;

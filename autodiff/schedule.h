@@ -33,14 +33,17 @@ struct WarmupOptions {
 
 /// Returns base * k / warmup while k = step + shift < warmup, then base.
 Schedule constant_schedule(double base, double warmup = 0, const WarmupOptions& options = {});
-/// Warm-up, then a linear change from `base` to `final` at k = total, then constant.
+/// Returns a schedule with a warm-up, then a linear change from `base` to `final` at k = total,
+/// then a constant rate.
 Schedule linear_schedule(double base, double warmup, double total,
                          const WarmupOptions& options = {});
-/// Warm-up, then final + (base - final) * (1 + cos(pi * (k - warmup) / (total - warmup))) / 2 until
-/// k = total, then constant (Loshchilov and Hutter 2017, without restarts).
+/// Returns a schedule with a warm-up, then final + (base - final) * (1 + cos(pi * (k - warmup) /
+/// (total - warmup))) / 2 until k = total, then a constant rate (Loshchilov and Hutter 2017,
+/// without restarts).
 Schedule warmup_cosine(double base, double warmup, double total, const WarmupOptions& options = {});
-/// Warm-up to `base`, then base * sqrt(warmup / k) for all later steps. options.final must be 0 and
-/// warmup positive. Vaswani et al. (2017) use base = (width * warmup)^-0.5 and shift = 1.
+/// Returns a schedule with a warm-up to `base`, then base * sqrt(warmup / k) for all later steps.
+/// options.final must be 0, and warmup must be positive. Vaswani et al. (2017) use base = (width *
+/// warmup)^-0.5 and shift = 1.
 Schedule inverse_square_root(double base, double warmup, const WarmupOptions& options = {});
 
 struct RelativeStepOptions {

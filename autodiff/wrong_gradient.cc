@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 // A double-precision copy (`twin`) of every value that `output` is computed from, with the tensors
-// that these values have.
+// that a run computes for these values.
 struct Values {
   Values(const Value& output, const GradientCheckOptions& options) : twin(make(output)) {
     Session session(*twin.graph, {.seed = options.seed, .threads = 1});
@@ -112,7 +112,7 @@ std::string first_wrong_gradient(const Value& output, const GradientCheckOptions
       }
     }
   } catch (const Error&) {
-    // For example, some values are not available in a run.
+    // There is no result, for example because some values cannot be fetched in a run.
   }
   return "";
 }

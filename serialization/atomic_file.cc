@@ -27,12 +27,12 @@ constexpr std::size_t kMaxName = 200;
   throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
 }
 
-/// The prefix of the names of the temporary files of `path`: "model.weft.tmp-".
+/// Returns the name prefix of the temporary files for `path`, such as "model.weft.tmp-".
 std::string temporary_prefix(const fs::path& path) {
   return path.filename().string().substr(0, kMaxName) + ".tmp-";
 }
 
-/// Locks a file that was just created. Returns false if another process took it for a stale
+/// Locks a file that was just created. Returns false if another process mistook it for a stale
 /// temporary file.
 bool lock(int fd) {
   // If the file system does not support locks, other processes do not remove the file either.
@@ -70,8 +70,9 @@ bool is_temporary_suffix(std::string_view end) {
          digits(end.substr(dash + 1));
 }
 
-// The writer of a temporary file holds a lock on it, which ends with its process, even on another
-// machine that shares the disk. Process ids would be meaningless there.
+// The process that writes a temporary file holds a lock on it. The lock is released when the
+// process ends, even on another machine that shares the disk, where its process id would be
+// meaningless.
 void remove_stale_files(const std::string& path) {
   const std::string prefix = temporary_prefix(path);
   std::error_code error;
@@ -86,7 +87,7 @@ void remove_stale_files(const std::string& path) {
     struct stat status {};
     const bool ours =
         ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0;
-    // The name may belong to the file of another process by now.
+    // By now, another process may have created a file with this name.
     struct stat named {};
     if (ours && ::lstat(it->path().c_str(), &named) == 0 && named.st_ino == status.st_ino)
       ::unlink(it->path().c_str());
@@ -109,14 +110,14 @@ AtomicFile::AtomicFile(const std::string& path, const std::string& like)
   remove_stale_files(path_);
   struct stat model {};
   const bool resembles = ::stat(like.c_str(), &model) == 0 && S_ISREG(model.st_mode);
-  // Until the mode is set, the file must not be more readable than the one that it replaces.
+  // Until the mode is set, the new file must not be more readable than the file that it replaces.
   create(resembles ? 0600 : 0666);
   if (!resembles) return;
   // Only root may change the owner. The mode is set afterwards, because changing the owner clears
   // parts of it.
   if (model.st_uid != ::geteuid() || model.st_gid != ::getegid())
     static_cast<void>(::fchown(fd_, model.st_uid, model.st_gid) == 0);
-  // Some file systems have no modes.
+  // Some file systems do not support file modes.
   static_cast<void>(::fchmod(fd_, model.st_mode & 07777) == 0);
 }
 

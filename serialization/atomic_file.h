@@ -1,4 +1,4 @@
-// Atomic replacement of a file: readers see the complete old file or the complete new one.
+// Atomic replacement of a file: readers open either the complete old file or the complete new one.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace WEFT_API weft {
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
-  /// Uses the mode of the file `like`, if that exists.
+  /// Gives the new file the mode of the file `like`, if `like` exists.
   AtomicFile(const std::string& path, const std::string& like);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -29,8 +29,8 @@ class AtomicFile {
 
   void write(const void* data, std::size_t bytes);
   std::uint64_t written() const { return written_; }
-  /// Overwrites bytes that are already written, for example a header that depends on the data after
-  /// it. Throws ArgumentError if the range has not been written yet.
+  /// Overwrites bytes that have already been written, for example a header that depends on the data
+  /// after it. Throws ArgumentError if the range has not been written yet.
   void rewrite(std::uint64_t offset, const void* data, std::size_t bytes);
   void commit();
 

@@ -50,8 +50,8 @@ int lock_folder(const std::string& path) {
   return -1;
 }
 
-/// Removes temporary folders of killed processes. Ignores errors: a folder that cannot be removed
-/// stays.
+/// Removes temporary folders of killed processes. Ignores errors, so folders that cannot be removed
+/// are kept.
 void remove_stale_folders(const fs::path& path) {
   const std::string prefix = path.filename().string() + ".tmp-";
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -79,12 +79,13 @@ void sync_folder(const std::string& path) {
   if (result != 0 && error != EINVAL) throw_folder_error("sync the folder", path, error);
 }
 
-/// Exchanges the names of two folders. Uses two renames if the file system does not support an
-/// exchange; a reader between the two finds no folder.
+/// Exchanges the names of two folders. If the file system does not support an exchange, uses two
+/// renames; between them, readers find no folder.
 void swap_names(const std::string& fresh, const std::string& old) {
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, old.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) throw_folder_error("replace the folder", old, errno);
-  // This name is not treated as a stale temporary folder: for a moment it is the only copy.
+  // A folder with this name is not treated as a stale temporary folder, because for a moment it is
+  // the only copy.
   const std::string aside = fmt::format("{}.old-{}", old, ::getpid());
   if (::rename(old.c_str(), aside.c_str()) != 0)
     throw_folder_error("replace the folder", old, errno);

@@ -1,4 +1,5 @@
-// Atomic replacement of a folder: readers see the complete old folder or the complete new one.
+// Atomic replacement of a folder: readers find either the complete old folder or the complete new
+// one.
 #pragma once
 
 #include <string>

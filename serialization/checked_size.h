@@ -12,7 +12,7 @@
 namespace WEFT_API weft {
 
 /// A size or offset from a file. Sums and products that do not fit in 64 bits are FormatErrors, so
-/// that no bound is ever checked against a number that wrapped around.
+/// that no bound is ever checked against a value that wrapped around.
 class CheckedSize {
  public:
   CheckedSize(std::uint64_t value) : value_(value) {}  // NOLINT(google-explicit-constructor)

@@ -75,7 +75,7 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
     const VariableInfo& info = result.graph_->find_variable(v.name()).info();
     if (info.kind == VariableKind::cache) continue;
     Tensor t = files.value(v, info.type.dtype, info.type.shape.constant(), *variables);
-    // Read-only, as a mapping is, so that stores can share it.
+    // The copy is read-only, like a mapping, so that stores can share it.
     if (options.mode == LoadOptions::Mode::copy) t = t.clone().read_only();
     result.tensors_.emplace(v.name(), std::move(t));
   }
@@ -86,9 +86,10 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) 
       const Record& bytes =
           file.data_record(a.data(), fmt::format("attachment '{}'", a.name()), record->offset);
       copied += bytes.length;
-      // Many attachments that share a record could otherwise expand a small file without limit.
+      // Otherwise, a small file with many attachments that share a record could expand without
+      // limit.
       if (copied > file.bytes())
-        file.fail(record->offset, "the attachments have more bytes than the file");
+        file.fail(record->offset, "the attachments are larger than the file");
       result.attachments_.push_back(
           {a.name(), a.type(),
            std::string(reinterpret_cast<const char*>(file.payload(bytes)), bytes.length)});
@@ -103,8 +104,8 @@ const Program& Checkpoint::program(std::string_view name) const {
     if (p.name() == name) return p;
     names.push_back(p.name());
   }
-  throw ArgumentError(fmt::format("the checkpoint has no program '{}'{}; there are: {}", name,
-                                  did_you_mean(name, names), list(names)));
+  throw ArgumentError(fmt::format("the checkpoint has no program '{}'{}; its programs are: {}",
+                                  name, did_you_mean(name, names), list(names)));
 }
 
 bool Checkpoint::has_program(std::string_view name) const {
@@ -123,8 +124,9 @@ const Attachment& Checkpoint::attachment(std::string_view name) const {
   if (const Attachment* a = find_attachment(name)) return *a;
   std::vector<std::string> names;
   for (const Attachment& a : attachments_) names.push_back(a.name);
-  throw ArgumentError(fmt::format("the checkpoint has no attachment '{}'{}; there are: {}", name,
-                                  did_you_mean(name, names), list(names)));
+  throw ArgumentError(
+      fmt::format("the checkpoint has no attachment '{}'{}; its attachments are: {}", name,
+                  did_you_mean(name, names), list(names)));
 }
 
 void extract(const std::string& from, const std::string& to,
@@ -140,8 +142,9 @@ void extract(const std::string& from, const std::string& to,
   for (const std::string& pattern : attachments) {
     if (std::none_of(names.begin(), names.end(),
                      [&](const std::string& name) { return matches(pattern, name); })) {
-      throw ArgumentError(fmt::format("extract from {}: no attachment matches '{}'; there are: {}",
-                                      from, pattern, list(names)));
+      throw ArgumentError(
+          fmt::format("extract from {}: no attachment matches '{}'; the attachments are: {}", from,
+                      pattern, list(names)));
     }
   }
   SaveOptions kept;

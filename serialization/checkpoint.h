@@ -35,9 +35,9 @@ struct SaveOptions {
 /// a file with an inference program contains no optimizer moments. The file also contains all
 /// inputs of the graph, and named values that read no other variables. The file receives its name
 /// only when it is complete and synced: a failure leaves an existing file unchanged, and `path` may
-/// be a file that the tensors of `value` map. Throws GraphError for no programs, programs of
-/// several graphs or two programs of the same name; DTypeError or ShapeError for a tensor that does
-/// not have the type of its variable; and IoError.
+/// be a file that the tensors of `value` map. Throws GraphError if there are no programs, if they
+/// belong to several graphs or if two programs have the same name; DTypeError or ShapeError if a
+/// tensor does not have the type of its variable; and IoError if the file cannot be written.
 void write_checkpoint(const std::string& path, const std::vector<Program>& programs,
                       const std::function<Tensor(const VariableInfo&)>& value,
                       const SaveOptions& options = {});
@@ -47,24 +47,26 @@ void write_checkpoint(const std::string& path, const std::vector<Program>& progr
 /// StateError if the store is torn.
 void save_checkpoint(const std::string& path, Session& session,
                      const std::vector<Program>& programs, const SaveOptions& options = {});
-/// As above, with the values of a store, which must have all these variables (otherwise StateError,
-/// which lists the missing ones).
+/// As above, with the values of a store. Throws StateError with a list of the missing variables if
+/// the store does not have all of them.
 void save_checkpoint(const std::string& path, const VariableStore& store,
                      const std::vector<Program>& programs, const SaveOptions& options = {});
 
 struct LoadOptions {
   /// map: tensors are views of the mapped file and read on first use. If the file is truncated or
-  /// overwritten in place before that, the process ends (see MappedFile). copy: everything is read
-  /// immediately (for network disks, and for files that other processes overwrite).
+  /// overwritten in place before that, the process is killed (see MappedFile). copy: all tensors
+  /// are read immediately (for network disks, and for files that other processes overwrite).
   enum class Mode { map, copy };
   Mode mode = Mode::map;
-  /// Also verify the checksums of tensor data. Those of graphs and programs are always verified.
+  /// Also verify the checksums of tensor data. The checksums of graphs and programs are always
+  /// verified.
   bool verify = false;
   /// The ops of the graph. To load custom ops, add them to the built-in ones.
   std::shared_ptr<const OpSet> ops = builtin_ops();
-  /// Names of the programs to load, with only the nodes and variables that they need: the inference
-  /// program of a training checkpoint is loaded without the nodes and moments of the optimizer. If
-  /// empty, loads all programs. A name that is not in the file is an ArgumentError.
+  /// Names of the programs to load. Only the nodes and variables that these programs need are
+  /// loaded; for example, the inference program of a training checkpoint is loaded without the
+  /// nodes and moments of the optimizer. If empty, loads all programs. It is an ArgumentError if
+  /// the file has no program of a given name.
   std::vector<std::string> programs = {};
 };
 
@@ -75,7 +77,8 @@ class Checkpoint {
   /// Shares ownership of the graph. Programs stay valid as long as the graph lives.
   std::shared_ptr<Graph> shared_graph() const { return graph_; }
   const std::vector<Program>& programs() const { return programs_; }
-  /// Throws ArgumentError, which lists the existing programs, if there is none of this name.
+  /// Throws ArgumentError if there is no program of this name; the message lists the existing
+  /// programs.
   const Program& program(std::string_view name) const;
   /// Returns true if there is a program of this name.
   bool has_program(std::string_view name) const;
@@ -84,9 +87,10 @@ class Checkpoint {
   /// Returns a new store with these tensors (shared, not copied), for a Session of graph().
   std::shared_ptr<VariableStore> store() const;
   const std::vector<Attachment>& attachments() const { return attachments_; }
-  /// Returns null if there is no attachment of this name.
+  /// Returns the attachment of this name, or null if there is none.
   const Attachment* find_attachment(std::string_view name) const;
-  /// Throws ArgumentError, which lists the existing attachments, if there is none of this name.
+  /// Throws ArgumentError if there is no attachment of this name; the message lists the existing
+  /// attachments.
   const Attachment& attachment(std::string_view name) const;
   /// Name and version of the software that wrote the file.
   const std::string& producer() const { return producer_; }
@@ -100,17 +104,18 @@ class Checkpoint {
   std::string producer_;
 };
 
-/// Reads a checkpoint. Any defect of the file is a FormatError with path and byte offset: a
-/// truncated file, a damaged record, an unknown op, version or dtype. Throws IoError if the file
-/// cannot be opened.
+/// Reads a checkpoint. Throws FormatError with path and byte offset for any defect in the file:
+/// truncation, a damaged record, an unknown op, version or dtype. Throws IoError if the file cannot
+/// be opened.
 Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options = {});
 
 /// Writes a new checkpoint with only those parts of the graph and those variables that the named
 /// programs need, and with the attachments whose names match a shell-style pattern (* and ?). For
 /// example, turns a training checkpoint into an inference file:
 ///   extract("training.weft", "model.weft", {"predict"}, {"model.*"});
-/// `from` and `to` may be the same file. Throws as load_checkpoint() and write_checkpoint(), and
-/// ArgumentError for an unknown program or a pattern that matches no attachment.
+/// `from` and `to` may be the same file. Throws the errors of load_checkpoint() and
+/// write_checkpoint(), and ArgumentError if a program is unknown or a pattern matches no
+/// attachment.
 void extract(const std::string& from, const std::string& to,
              const std::vector<std::string>& programs,
              const std::vector<std::string>& attachments = {}, const LoadOptions& options = {});
@@ -129,7 +134,7 @@ struct SavedVariable {
   Tensor value;  // a view of the mapped file; undefined for caches
 };
 /// Returns the variables of a file without reading its graph, which may therefore contain unknown
-/// ops. Otherwise throws as load_checkpoint().
+/// ops. Apart from that, throws the same errors as load_checkpoint().
 std::vector<SavedVariable> saved_variables(const std::string& path);
 
 /// Returns true if the file starts with the magic number of .weft files. Throws IoError if it

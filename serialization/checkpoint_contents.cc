@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kProducer = "weft 0.1";
 
-// Returns the graph of the programs. Throws unless they can be saved in one file.
+// Returns the graph of the programs. Throws GraphError if the programs cannot be saved in one file.
 const Graph& graph_to_save(const std::vector<Program>& programs) {
   std::set<std::string> names;
   for (const Program& p : programs) {

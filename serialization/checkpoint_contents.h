@@ -20,15 +20,15 @@ void check_value(const VariableInfo& info, const Tensor& value);
 /// Programs of one graph, with the nodes and variables that they need.
 class CheckpointContents {
  public:
-  /// Throws GraphError if there are no programs, programs of several graphs, or two programs of the
-  /// same name.
+  /// Throws GraphError if there are no programs, if they belong to several graphs or if two
+  /// programs have the same name.
   explicit CheckpointContents(const std::vector<Program>& programs);
 
   /// The variables whose values are saved (all except caches), in file order.
   std::vector<VariableInfo> variables() const;
   /// Writes all records except data records. Adds constants and attachments to `data`, which the
-  /// caller writes afterwards. For each of variables(), calls `place` to set the location of its
-  /// value in the message.
+  /// caller writes afterwards. For each variable in variables(), calls `place` to set the location
+  /// of its value in the message.
   void write(ContainerWriter& writer, DataList& data,
              FunctionRef<void(const VariableInfo&, v1::Variable&)> place,
              const SaveOptions& options) const;
@@ -40,8 +40,8 @@ class CheckpointContents {
 };
 
 /// Returns a consistent snapshot of the variables `names` of a session, and of all other variables
-/// in its store. Variables without a value are initialised first. Throws GraphError for a program
-/// of another graph, and StateError if the store is torn.
+/// in its store. Variables without a value are initialised first. Throws GraphError if a program
+/// belongs to another graph, and StateError if the store is torn.
 TensorMap snapshot(Session& session, const std::vector<Program>& programs,
                    const std::vector<std::string>& names);
 

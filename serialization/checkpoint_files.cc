@@ -38,7 +38,7 @@ v1::Shards read_shards(const Container& file, const Record& record) {
   // Shards must be in the folder of the checkpoint, so names with slashes are rejected.
   if (name.empty() || name.size() > kMaxShardedName ||
       name.find_first_of(std::string_view("/\0", 2)) != std::string::npos) {
-    file.fail(record.offset, fmt::format("'{}' is not a valid name of shards", excerpt(name)));
+    file.fail(record.offset, fmt::format("'{}' is not a valid name for shards", excerpt(name)));
   }
   const auto count = static_cast<std::uint64_t>(shards.shards_size());
   if (count == 0 || count > kMaxShards)
@@ -108,8 +108,8 @@ void CheckpointFiles::open_shards(const Record& record) {
     if (shard.mark() != FileFingerprint{expected.bytes(), expected.crc()}) {
       main_.fail(
           record.offset,
-          fmt::format("the shard {} has {} bytes and the checksum {:08x}, but the one that "
-                      "was saved has {} and {:08x}: it belongs to another save",
+          fmt::format("the shard {} has {} bytes and checksum {:08x}, but {} bytes and checksum "
+                      "{:08x} were expected: the shard belongs to another save",
                       name, shard.bytes(), shard.mark().crc, expected.bytes(), expected.crc()));
     }
     taken_.emplace_back(shard.data().size(), false);
@@ -144,11 +144,12 @@ Tensor CheckpointFiles::join(const v1::Variable& variable, DType dtype, const Si
   CheckedSize bytes = 0;
   for (const v1::Piece& piece : variable.pieces()) {
     if (piece.shard() == 0 || piece.shard() > shards_.size())
-      fail(fmt::format("is in shard {}, but there are {}", piece.shard(), shards_.size()));
+      fail(fmt::format("is in shard {}, but the number of shards is {}", piece.shard(),
+                       shards_.size()));
     const Container& shard = shards_[piece.shard() - 1];
     std::vector<bool>& taken = taken_[piece.shard() - 1];
     if (piece.data() == 0 || piece.data() > taken.size()) {
-      fail(fmt::format("is in data record {} of shard {}, which has {}", piece.data(),
+      fail(fmt::format("is in data record {} of shard {}, which has {} data records", piece.data(),
                        piece.shard(), taken.size()));
     }
     if (taken[piece.data() - 1]) {
@@ -166,8 +167,8 @@ Tensor CheckpointFiles::join(const v1::Variable& variable, DType dtype, const Si
     }
   }();
   if (bytes.value() != wanted) {
-    fail(fmt::format("is {}{}, which takes {} bytes, but its pieces have {}", dtype_name(dtype),
-                     to_string(sizes), wanted, bytes.value()));
+    fail(fmt::format("is {}{}, which needs {} bytes, but its pieces have {} bytes",
+                     dtype_name(dtype), to_string(sizes), wanted, bytes.value()));
   }
   const auto view = [&](const v1::Piece& piece, const Sizes& of) {
     const Container& shard = shards_[piece.shard() - 1];
@@ -179,7 +180,9 @@ Tensor CheckpointFiles::join(const v1::Variable& variable, DType dtype, const Si
   const std::uint64_t size = dtype_size(dtype);
   for (const v1::Piece& piece : variable.pieces()) {
     const std::uint64_t length = shards_[piece.shard() - 1].data()[piece.data() - 1].length;
-    if (length % size != 0) fail(fmt::format("has a piece of {} bytes", length));
+    if (length % size != 0)
+      fail(fmt::format("has a piece of {} bytes, which is not a multiple of the element size",
+                       length));
     const Tensor part = view(piece, {static_cast<std::int64_t>(length / size)});
     if (length > 0) std::memcpy(to, part.raw(), length);
     to += length;

@@ -16,8 +16,8 @@ inline constexpr std::uint32_t kFormatVersion = 1;
 /// Returns the first record of this type, or null if there is none.
 const Record* find_record(const Container& file, RecordType type);
 
-/// The mapped main file of a checkpoint and its shards, if any. Any defect of a file or mismatch
-/// between files is a FormatError. A missing shard is an IoError that names both files.
+/// The mapped main file of a checkpoint and its shards, if any. Throws FormatError for any defect
+/// in a file or mismatch between files. Throws IoError, naming both files, if a shard is missing.
 class CheckpointFiles {
  public:
   explicit CheckpointFiles(const std::string& path);
@@ -45,11 +45,12 @@ class CheckpointFiles {
   Container main_;
   std::string producer_;
   std::vector<Container> shards_;
-  std::vector<std::vector<bool>> taken_;  // pieces already used, by shard and data record
+  std::vector<std::vector<bool>> taken_;  // true for pieces already used, by shard and data record
 };
 
 /// Returns the name of the save to which the shards of a checkpoint belong, such as "net-3", or ""
-/// if it has no shards. Throws as CheckpointFiles, but does not open any shard.
+/// if it has no shards. Throws the same errors as the constructor of CheckpointFiles, but does not
+/// open any shard.
 std::string name_of_shards(const std::string& path);
 
 }  // namespace weft

@@ -37,9 +37,9 @@ TensorMap snapshot(Session& session, const std::vector<Program>& programs,
     }
   }
   session.store()->check_whole("saved");
-  // First get the variables that are not in the store: those that no run has needed yet, which are
-  // initialised now, and those that the session owns itself (keys). All others come from one
-  // consistent snapshot.
+  // First get the variables that are not in the store: variables that no run has needed yet, which
+  // are initialised now, and variables that the session owns itself (keys). All other variables
+  // come from one consistent snapshot.
   TensorMap own;
   for (const std::string& name : names) {
     if (!session.store()->contains(name)) own.emplace(name, session.value(name));
@@ -59,7 +59,7 @@ void save_checkpoint(const std::string& path, Session& session,
 void save_checkpoint(const std::string& path, const VariableStore& store,
                      const std::vector<Program>& programs, const SaveOptions& options) {
   store.check_whole("saved");
-  // A single snapshot under one lock, because another thread may be training.
+  // Take a single snapshot under one lock, because another thread may be training.
   const TensorMap values = store.snapshot();
   std::vector<std::string> missing;
   for (const std::string& name : needed_variables(programs)) {

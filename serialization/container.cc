@@ -162,7 +162,7 @@ void Container::walk() {
     records_.push_back(r);
     if (r.is(RecordType::footer)) {
       if (r.offset + r.length != size)
-        fail(r.offset + r.length, "there are bytes after the footer");
+        fail(r.offset + r.length, "there are unexpected bytes after the footer");
       return;
     }
     head = next_head(CheckedSize(r.offset) + r.length).value();
@@ -194,7 +194,7 @@ void Container::read_index() {
     fail(index_record.offset, "the index is damaged (its checksum differs)");
   }
   if (static_cast<std::size_t>(index.records_size()) != records_.size()) {
-    fail(index_record.offset, fmt::format("the index lists {} records, the file has {}",
+    fail(index_record.offset, fmt::format("the index lists {} records, but the file has {}",
                                           index.records_size(), records_.size()));
   }
   for (std::size_t i = 0; i < records_.size(); ++i) {
@@ -219,22 +219,23 @@ void Container::check_record(const Record& r) const {
     const std::uint64_t at = i * kChecksumRange;
     const std::uint64_t bytes = std::min(kChecksumRange, r.length - at);
     if (crc32c(payload(r) + at, bytes) != r.crcs[i]) {
-      fail(r.offset + at, fmt::format("a {} record is damaged: the checksum of {} bytes differs",
-                                      record_type_name(r.type), bytes));
+      fail(r.offset + at,
+           fmt::format("a {} record is damaged: the checksum of {} bytes does not match",
+                       record_type_name(r.type), bytes));
     }
   }
 }
 
 void Container::check_data() const {
   for (const Record& r : data_) check_record(r);
-  std::uint64_t end = kStart;  // end of the checked part
+  std::uint64_t end = kStart;  // end of the part checked so far
   for (const Record& r : records_) {
     for (std::uint64_t at = end; at < r.offset - kHead; ++at) {
       if (file_->data()[at] != std::byte{0}) fail(at, "a padding byte is not zero");
     }
     end = r.offset + r.length;
   }
-  // Between the last record and the index, and between index and footer.
+  // Check the padding between the last record and the index, and between the index and the footer.
   const std::uint64_t footer = file_->bytes() - kFooterBytes;
   const auto index = read_number<std::uint64_t>(file_->data() + footer);
   const auto length = read_number<std::uint64_t>(file_->data() + footer + 8);
@@ -249,8 +250,8 @@ void Container::check_data() const {
 const Record& Container::data_record(std::uint64_t number, std::string_view what,
                                      std::uint64_t offset) const {
   if (number == 0 || number > data_.size()) {
-    fail(offset,
-         fmt::format("{} is in data record {}, but the file has {}", what, number, data_.size()));
+    fail(offset, fmt::format("{} is in data record {}, but the file has {} data records", what,
+                             number, data_.size()));
   }
   return data_[number - 1];
 }
@@ -265,7 +266,7 @@ Tensor Container::tensor(DType dtype, const Sizes& sizes, std::uint64_t number,
     fail(offset, fmt::format("{}: {}", what, e.what()));
   }
   if (bytes != r.length) {
-    fail(offset, fmt::format("{} is {}{}, which takes {} bytes, but its data has {}", what,
+    fail(offset, fmt::format("{} is {}{}, which needs {} bytes, but its data has {} bytes", what,
                              dtype_name(dtype), to_string(sizes), bytes, r.length));
   }
   if (dtype == DType::boolean) {

@@ -51,19 +51,20 @@ struct Record {
   bool is(RecordType t) const { return type == static_cast<std::uint32_t>(t); }
 };
 
-/// A fingerprint of a file. Files that differ in a byte of a record have different fingerprints,
-/// except for about one in 4e9.
+/// A fingerprint of a file. Files with different records have different fingerprints, except with a
+/// probability of about 1 in 4e9.
 struct FileFingerprint {
   std::uint64_t bytes = 0;
-  std::uint32_t crc = 0;  // of the index, which has the checksums of all records
+  std::uint32_t crc = 0;  // of the index, which contains the checksums of all records
   friend bool operator==(const FileFingerprint&, const FileFingerprint&) = default;
 };
 
-/// Writes records in sequence. finish() adds index and footer and gives the file its final name.
+/// Writes records in sequence. finish() adds the index and the footer and renames the file to its
+/// final name.
 class ContainerWriter {
  public:
   explicit ContainerWriter(const std::string& path) : ContainerWriter(path, path) {}
-  /// Uses the mode of the file `like`, if that exists.
+  /// Gives the new file the mode of the file `like`, if `like` exists.
   ContainerWriter(const std::string& path, const std::string& like);
   void add(RecordType type, const void* payload, std::size_t bytes);
   void add(RecordType type, const std::string& payload) {
@@ -80,8 +81,8 @@ class ContainerWriter {
 };
 
 /// The records of a mapped file. The constructor checks the whole structure and the checksums of
-/// all structural records; check_data() checks those of data records. Any defect is a FormatError
-/// with path and byte offset.
+/// all structural records; check_data() checks the checksums of data records. Throws FormatError
+/// with path and byte offset for any defect.
 class Container {
  public:
   explicit Container(const std::string& path);
@@ -96,7 +97,7 @@ class Container {
   void check_data() const;
   /// Returns a read-only tensor that views data record `number` (from 1). The record must have
   /// exactly the size of the tensor. `what` and `offset` (of the record that refers to the data)
-  /// are for messages.
+  /// are used in error messages.
   Tensor tensor(DType dtype, const Sizes& sizes, std::uint64_t number, std::string_view what,
                 std::uint64_t offset) const;
   /// Returns data record `number` (from 1). Throws FormatError if there is none.

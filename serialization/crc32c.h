@@ -12,7 +12,7 @@ namespace WEFT_API weft {
 /// start.
 std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t seed = 0);
 
-/// As crc32c(), but always with the code for CPUs without CRC instructions.
+/// Like crc32c(), but always uses the code for CPUs without CRC instructions.
 std::uint32_t crc32c_portable(const void* data, std::size_t bytes, std::uint32_t seed = 0);
 
 }  // namespace weft

@@ -31,8 +31,8 @@ Message parse_record(const Container& file, const Record& record) {
   return message;
 }
 
-/// Serialises a message. Throws ArgumentError, which shows the string, if a string is not valid
-/// UTF-8: such a message could not be parsed again.
+/// Serialises a message. Throws ArgumentError, with the string in the message, if a string is not
+/// valid UTF-8, because such a message could not be parsed.
 std::string message_bytes(const google::protobuf::Message& message);
 
 /// Data records that are still to be written. add() returns the number of the record, counted from
@@ -57,8 +57,8 @@ class GraphWriter {
  public:
   GraphWriter(ContainerWriter& writer, DataList& data) : writer_(writer), data_(data) {}
 
-  /// Writes `nodes`, which are sorted by id and closed under inputs, with their names. Remembers
-  /// the number of every value, counted from 1, for program().
+  /// Writes `nodes`, which are sorted by id and closed under inputs, with their names. Stores the
+  /// number of every value, counted from 1, for program().
   void write(const Graph& graph, const std::vector<Node*>& nodes);
   v1::Program program(const Program& program) const;
   /// Returns the message of a variable, except the location of its value.
@@ -79,8 +79,8 @@ class GraphWriter {
   Numbers main_;
 };
 
-/// Reads the records that GraphWriter wrote. Any defect is a FormatError with the byte offset of
-/// the record.
+/// Reads the records that GraphWriter wrote. Throws FormatError with the byte offset of the record
+/// for any defect.
 class GraphReader {
  public:
   GraphReader(const Container& file, std::shared_ptr<const OpSet> ops)

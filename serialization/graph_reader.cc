@@ -15,7 +15,8 @@ namespace {
 Dim read_dim(Graph& graph, const std::string& text) {
   return Dim::parse(text, [&](std::string_view name) {
     if (SymbolPtr known = graph.find_symbol(name)) return known;
-    throw FormatError(fmt::format("dim '{}' has the undeclared symbol '{}'", text, name));
+    throw FormatError(
+        fmt::format("dimension '{}' contains the undeclared symbol '{}'", text, name));
   });
 }
 
@@ -69,7 +70,7 @@ std::unique_ptr<Graph> GraphReader::read(const v1::Variables& manifest) {
     }
     offset_ = offset;
     try {
-      if (main != nullptr) throw FormatError("there is a graph after the main graph");
+      if (main != nullptr) throw FormatError("the file has a graph after the main graph");
       std::vector<Value> values;
       auto graph =
           build(message, std::move(nodes), message.has_function() ? nullptr : &manifest, values);
@@ -163,7 +164,8 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
                        std::vector<Value>& values) {
   const auto index = [](std::uint32_t i, int size, std::string_view what) {
     if (i >= static_cast<std::uint32_t>(size)) {
-      throw FormatError(fmt::format("{} {} is not in the list of {}", what, i, size));
+      throw FormatError(
+          fmt::format("{} {} is out of range: the list has {} entries", what, i, size));
     }
     return static_cast<int>(i);
   };
@@ -175,7 +177,7 @@ void GraphReader::node(Graph& graph, const v1::Graph& message, const v1::Node& n
     throw FormatError(fmt::format("this program does not know op '{}' version {}{}",
                                   stored_op.name(), stored_op.version(),
                                   ops_->find(stored_op.name()) == nullptr
-                                      ? "; pass a set that contains it in LoadOptions::ops"
+                                      ? "; pass an OpSet that contains it in LoadOptions::ops"
                                       : fmt::format(" (the newest known version is {})",
                                                     ops_->find(stored_op.name())->version)));
   }
@@ -232,7 +234,7 @@ Tensor GraphReader::constant(const v1::Constant& message) {
   if (message.data() != 0) return file_.tensor(d, sizes, message.data(), "a constant", offset_);
   const std::uint64_t bytes = checked_tensor_bytes(d, sizes);
   if (bytes != message.content().size()) {
-    throw FormatError(fmt::format("a constant {}{} takes {} bytes, but has {}", dtype_name(d),
+    throw FormatError(fmt::format("a constant {}{} needs {} bytes, but has {} bytes", dtype_name(d),
                                   to_string(sizes), bytes, message.content().size()));
   }
   Tensor t = Tensor::empty(d, sizes);

@@ -30,9 +30,9 @@ std::vector<Node*> all_nodes(const Graph& g) {
   return nodes;
 }
 
-/// Returns the nodes in file order. Reading a graph first creates all variables, and with each
+/// Returns the nodes in file order. Reading a graph first creates all variables, and for each
 /// random key the node that advances it. These nodes are therefore written before all others,
-/// wherever they are in `g`; the others keep their order. Saving a graph that was loaded thus gives
+/// wherever they are in `g`; the other nodes keep their order. Saving a loaded graph thus produces
 /// the same file as saving the original graph.
 std::vector<Node*> in_file_order(const Graph& g, std::vector<Node*> nodes) {
   std::unordered_set<const Node*> advanced;
@@ -162,7 +162,7 @@ void GraphWriter::node(const Node& n, const Numbers& numbers,
   }
   out.set_instance(n.instance());
   out.set_outputs(static_cast<std::uint32_t>(n.output_count()));
-  // Store the user's line, not the frames of library functions.
+  // Store the source line in the user's code, not the frames of library functions.
   const SourceLocation place = n.graph().origin(n);
   if (place.known()) {
     // Paths may contain any bytes, but strings in messages must be UTF-8.

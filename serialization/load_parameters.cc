@@ -14,7 +14,7 @@ LoadReport load_parameters(VariableStore& store, const Graph& graph, const Tenso
   if (match.pairs.empty()) {
     std::vector<std::string> names;
     for (const auto& [name, tensor] : tensors) names.push_back(name);
-    throw FormatError(fmt::format("{} has no tensor for {}; it holds {}", source, wanted,
+    throw FormatError(fmt::format("{} has no tensor for {}; it contains {}", source, wanted,
                                   names.empty() ? "nothing" : list_names(names, 8)));
   }
   std::vector<VariableStore::NewValue> values;

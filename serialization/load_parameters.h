@@ -1,4 +1,4 @@
-// Loads the weights of a file into a model: all or some of them, renamed if necessary.
+// Loads all or some of the weights in a file into a model, renamed if necessary.
 #pragma once
 
 #include <string>
@@ -20,20 +20,20 @@ namespace WEFT_API weft {
 ///                    .allow_unexpected = {"cls.*"}});
 ///
 /// Matching is strict: all missing, unexpected and mismatched tensors that the options do not allow
-/// are listed in one FormatError, with the nearest names, and no value is changed. Variables that
-/// are not loaded keep their current values, or start from their initialisers. All values change
-/// atomically, between two runs. Tensors of mapped files are not copied until they are first
-/// written, so loading takes no additional memory.
+/// are listed in one FormatError, with the nearest names, and no value is changed. Missing and
+/// reinitialised variables start from their initialisers; other variables that are not loaded keep
+/// their current values. All values change atomically, between two runs. Tensors of mapped files
+/// are not copied until they are first written, so loading takes no additional memory.
 ///
-/// Throws as read_tensors() and find_matches(). Also throws FormatError, which lists the tensors of
-/// the file, if no variable is loaded, and StateError if the store is torn.
+/// Throws the errors of read_tensors() and find_matches(). Also throws FormatError with a list of
+/// the tensors in the file if no variable is loaded, and StateError if the store is torn.
 LoadReport load_parameters(VariableStore& store, const Graph& graph, const std::string& path,
                            const MatchOptions& options = {});
 LoadReport load_parameters(Session& session, const std::string& path,
                            const MatchOptions& options = {});
 
-/// As above, for tensors from any source. Messages call the tensors `source` and the variables
-/// `wanted`.
+/// As above, for tensors from any source. In messages, `source` denotes the tensors and `wanted`
+/// the variables.
 LoadReport load_parameters(VariableStore& store, const Graph& graph, const TensorMap& tensors,
                            std::string_view source, const MatchOptions& options = {},
                            std::string_view wanted = "the variables");

@@ -117,8 +117,8 @@ class Matcher {
       for (const Variable& variable : variables) names.push_back(variable.name());
       if (std::none_of(names.begin(), names.end(),
                        [&](const std::string& name) { return matches(pattern, name); })) {
-        throw ArgumentError(fmt::format("only: no variable matches '{}'; there are: {}", pattern,
-                                        list_names(names)));
+        throw ArgumentError(fmt::format("only: no variable matches '{}'; the variables are: {}",
+                                        pattern, list_names(names)));
       }
     }
   }
@@ -194,7 +194,7 @@ class Matcher {
   const RenamedTensors tensors_;
   Match result_;
   std::set<std::string, std::less<>> used_;
-  std::set<const std::byte*> taken_;  // memory of the tensors that have a variable
+  std::set<const std::byte*> taken_;  // memory of the tensors that are matched to a variable
   std::vector<Unmatched> missing_, unexpected_;
   std::vector<std::string> forbidden_;
 };

@@ -1,4 +1,5 @@
-// Matching of tensors to variables, to load the weights of one model or file into another model.
+// Matching of tensors to variables, used to load the weights of one model or file into another
+// model.
 #pragma once
 
 #include <functional>
@@ -20,30 +21,31 @@ struct MatchOptions {
   /// matches a name applies. A rule without stars replaces a prefix: {"bert.", "encoder."} applies
   /// to all names that begin with "bert.". In a rule with stars, such as {"h.*.mlp.*",
   /// "layers.*.feed_forward.*"}, each star of the new name is replaced by the text that the
-  /// corresponding star of the old name matched. A rule that matches no tensor is an ArgumentError.
+  /// corresponding star of the old name matched. It is an ArgumentError if a rule matches no
+  /// tensor.
   std::vector<std::pair<std::string, std::string>> rename = {};
   /// Patterns of the variables to load; all other tensors of the file are ignored. If empty, loads
-  /// all variables. A pattern that matches no variable is an ArgumentError.
+  /// all variables. It is an ArgumentError if a pattern matches no variable.
   std::vector<std::string> only = {};
   /// Patterns of variables that are not loaded, even if the file contains them.
   std::vector<std::string> reinit = {};
-  /// Patterns of variables that may have no tensor and then start from their initialisers. {"*"}
-  /// allows all.
+  /// Patterns of variables that need no tensor; without one, they start from their initialisers.
+  /// {"*"} allows all.
   std::vector<std::string> allow_missing = {};
   /// Patterns of tensors, by their names in the file, that need no variable. {"*"} allows all.
   std::vector<std::string> allow_unexpected = {};
   /// Convert floating-point tensors to the dtype of their variable; the report lists them. If
   /// false, a different dtype is a mismatch.
   bool convert = false;
-  /// Returns the name in the file for the name of a variable. If empty, the names are equal. For
-  /// mappings that `rename` cannot express; `rename` must then be empty.
+  /// Maps the name of a variable to the name of its tensor in the file. If empty, the names are
+  /// equal. Use it for mappings that `rename` cannot express; `rename` must then be empty.
   std::function<std::string(const std::string&)> file_name = {};
 };
 
 /// The result of loading weights, as names of variables (for `unexpected`, names of tensors).
 struct LoadReport {
   std::vector<std::string> loaded = {};
-  std::vector<std::string> converted = {};      // those of `loaded` that had another dtype
+  std::vector<std::string> converted = {};      // subset of `loaded` that had another dtype
   std::vector<std::string> missing = {};        // have no tensor; start from their initialisers
   std::vector<std::string> reinitialised = {};  // not loaded because of MatchOptions::reinit
   std::vector<std::string> unexpected = {};     // tensors without a variable
@@ -58,7 +60,7 @@ struct LoadReport {
 struct Match {
   std::vector<std::pair<Variable, Tensor>> pairs = {};
   LoadReport report = {};
-  /// A line each: "missing: 'head.bias' f32[2] (did you mean 'head.bais'?)".
+  /// One line per problem: "missing: 'head.bias' f32[2] (did you mean 'head.bais'?)".
   std::vector<std::string> problems = {};
   /// A suggestion that might solve all problems, or "".
   std::string advice = {};
@@ -66,14 +68,14 @@ struct Match {
 
 /// Pairs variables with tensors by name or alias. Problems are missing and unexpected tensors that
 /// are not allowed, tensors whose sizes or dtype differ from their variable, and aliases with
-/// different values. A tensor that shares the memory of a loaded tensor counts as another name of
-/// it, not as unexpected. Throws ArgumentError for rules and patterns that match nothing, and if
-/// rules give two tensors the same name.
+/// different values. A tensor that shares memory with a loaded tensor counts as another name of the
+/// loaded tensor, not as unexpected. Throws ArgumentError if a rule or pattern matches nothing, or
+/// if two tensors are renamed to the same name.
 Match find_matches(const std::vector<Variable>& variables, const TensorMap& tensors,
                    const MatchOptions& options = {});
 
-/// As find_matches(), but throws one FormatError that lists all problems. The message calls the
-/// tensors `source` and the variables `wanted`.
+/// Like find_matches(), but throws one FormatError that lists all problems. In the message,
+/// `source` denotes the tensors and `wanted` the variables.
 Match match_variables(const std::vector<Variable>& variables, const TensorMap& tensors,
                       std::string_view source, const MatchOptions& options = {},
                       std::string_view wanted = "the variables");

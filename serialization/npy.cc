@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// NumPy's name of a dtype, including the byte order.
+/// Returns NumPy's name for a dtype, including the byte order.
 const char* descriptor(DType dtype) {
   switch (dtype) {
     case DType::f32: return "<f4";

@@ -30,7 +30,7 @@ template <class File>
 template <class File>
 std::string read_all(File& file, std::uint64_t max_bytes) {
   std::string bytes;
-  // A file of size 0 may have contents (/proc), so only read() determines the end.
+  // A file whose reported size is 0 may have contents (/proc), so only read() determines the end.
   bytes.reserve(static_cast<std::size_t>(file.size()));
   for (;;) {
     const std::size_t there = bytes.size();
@@ -45,7 +45,8 @@ std::string read_all(File& file, std::uint64_t max_bytes) {
   }
 }
 
-/// Returns read(), and converts out-of-memory errors into IoErrors that name the file.
+/// Calls read() and returns its result. Converts out-of-memory errors into IoErrors that name the
+/// file.
 template <class Read>
 std::string named_errors(std::string_view path, const Read& read) {
   try {
@@ -57,7 +58,7 @@ std::string named_errors(std::string_view path, const Read& read) {
   }
 }
 
-/// stdin, which is already open and must not be closed.
+/// Wraps stdin, which is already open and must not be closed.
 class StandardInput {
  public:
   StandardInput() {

@@ -12,15 +12,16 @@
 namespace WEFT_API weft {
 
 struct ReadOptions {
-  /// Size limit. A larger file is an error before it is read, a larger pipe while it is read.
+  /// Size limit in bytes. Larger files are rejected before they are read, longer pipes while they
+  /// are read.
   std::uint64_t max_bytes = std::uint64_t{4} << 30;
   /// How long to wait for a pipe that has no writer or delivers no data.
   std::chrono::milliseconds patience{30'000};
 };
 
 /// Reads a file block by block, or a pipe until its writer closes it. Throws IoError with path and
-/// reason, also for a folder, a device (/dev/zero never ends), a file of more than `max_bytes`,
-/// and a pipe that delivers no data.
+/// reason, for example for a folder, a device (/dev/zero never ends), a file larger than
+/// `max_bytes`, or a pipe that delivers no data.
 class InputFile {
  public:
   explicit InputFile(std::string path, const ReadOptions& options = {});
@@ -31,8 +32,8 @@ class InputFile {
   const std::string& path() const { return path_; }
   /// The size that the file system reports; 0 for a pipe.
   std::uint64_t size() const { return size_; }
-  /// Reads at least one byte and at most `most`. Returns the number of bytes, which is 0 at the
-  /// end.
+  /// Reads at least one byte and at most `most` bytes. Returns the number of bytes read, which is 0
+  /// at the end of the file.
   std::size_t read(char* to, std::size_t most);
   /// Throws an IoError with the path and `why`.
   [[noreturn]] void fail(std::string_view why) const;
@@ -50,8 +51,8 @@ class InputFile {
 };
 
 /// Returns the bytes of a file, or of a pipe until its writer closes it. Throws IoError with path
-/// and reason, also for a folder, a device (/dev/zero never ends), more than `max_bytes`, a pipe
-/// that delivers no data, and if memory runs out.
+/// and reason, for example for a folder, a device (/dev/zero never ends), more than `max_bytes`
+/// bytes or a pipe that delivers no data, or if memory runs out.
 std::string read_whole_file(const std::string& path, const ReadOptions& options = {});
 
 }  // namespace weft

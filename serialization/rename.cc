@@ -65,7 +65,7 @@ void check_stars(const std::pair<std::string, std::string>& rule) {
   if (stars(rule.second) > stars(rule.first)) {
     throw ArgumentError(fmt::format(
         "rename {{\"{}\", \"{}\"}}: the new name has {} stars, but the old name has {}: "
-        "each star of the new name needs one of the old name",
+        "each star of the new name needs a star of the old name",
         rule.first, rule.second, stars(rule.second), stars(rule.first)));
   }
 }
@@ -100,8 +100,9 @@ RenamedTensors renamed(const RenameRules& rules, const TensorMap& tensors) {
     if (used.contains(i)) continue;
     std::vector<std::string> names;
     for (const auto& [name, tensor] : tensors) names.push_back(name);
-    throw ArgumentError(fmt::format("rename {{\"{}\", \"{}\"}} matches no tensor; there are: {}",
-                                    rules[i].first, rules[i].second, list_names(names)));
+    throw ArgumentError(
+        fmt::format("rename {{\"{}\", \"{}\"}} matches no tensor; the tensors are: {}",
+                    rules[i].first, rules[i].second, list_names(names)));
   }
   return result;
 }

@@ -22,12 +22,12 @@ struct RenamedTensor {
 using RenamedTensors = std::map<std::string, RenamedTensor, std::less<>>;
 
 /// Applies the first rule that matches `name`. Returns `name` itself if no rule matches. `used`, if
-/// not null, is set to the index of the rule that was applied. Throws ArgumentError for a rule
-/// whose new name has more stars than its old name.
+/// not null, is set to the index of the rule that was applied. Throws ArgumentError if the new name
+/// of a rule has more stars than its old name.
 std::string renamed(const RenameRules& rules, const std::string& name, std::size_t* used = nullptr);
 
-/// Renames all tensors. Throws ArgumentError for a rule that matches no tensor, with the list of
-/// tensors, and if two tensors receive the same name.
+/// Renames all tensors. Throws ArgumentError if a rule matches no tensor (the message lists the
+/// tensors), or if two tensors are renamed to the same name.
 RenamedTensors renamed(const RenameRules& rules, const TensorMap& tensors);
 
 }  // namespace weft

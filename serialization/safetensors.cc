@@ -147,7 +147,7 @@ Safetensors read_safetensors(const std::string& path) {
   };
   const std::uint64_t size = file->bytes();
   if (size < kLengthBytes)
-    fail(0, fmt::format("the file has {} bytes, too few for a header", size));
+    fail(0, fmt::format("the file has {} bytes, which is too few for a header", size));
   std::uint64_t header = 0;
   std::memcpy(&header, file->data(), kLengthBytes);
   if (header > kMaxHeader) {
@@ -187,11 +187,11 @@ Safetensors read_safetensors(const std::string& path) {
   for (const Entry& e : entries) {
     const std::uint64_t begin = e.offsets[0], bytes = e.offsets[1] - begin;
     if (begin != end) {
-      fail(
-          start + std::min(begin, end),
-          fmt::format("tensor '{}' starts at byte {} of the data, but the previous one ends at {}: "
-                      "{}",
-                      excerpt(e.name), begin, end, begin > end ? "a gap" : "an overlap"));
+      fail(start + std::min(begin, end),
+           fmt::format(
+               "tensor '{}' starts at byte {} of the data, but the previous tensor ends at {}: "
+               "{}",
+               excerpt(e.name), begin, end, begin > end ? "a gap" : "an overlap"));
     }
     end = e.offsets[1];
     const auto known = std::find_if(std::begin(kDTypes), std::end(kDTypes),
@@ -213,7 +213,7 @@ Safetensors read_safetensors(const std::string& path) {
     try {
       const std::uint64_t wanted = checked_tensor_bytes(known->second, sizes);
       if (wanted != bytes) {
-        throw FormatError(fmt::format("{}{} takes {} bytes, but its data has {}", e.dtype,
+        throw FormatError(fmt::format("{}{} needs {} bytes, but its data has {} bytes", e.dtype,
                                       excerpt(to_string(sizes)), wanted, bytes));
       }
       if ((start + begin) % dtype_size(known->second) == 0) {

@@ -1,5 +1,5 @@
-// safetensors files: strict reading, and writing in a form that all other readers accept.
-// Format: https://github.com/huggingface/safetensors (u64 header length, JSON header, data).
+// Strict reader for safetensors files, and a writer whose files all other readers accept. Format:
+// https://github.com/huggingface/safetensors (u64 header length, JSON header, data).
 #pragma once
 
 #include <map>

@@ -44,7 +44,8 @@ std::string attribute_text(const v1::Attribute& a) {
   return "?";
 }
 
-// Lists the main graph as text. Values have the numbers and names that to_text() uses.
+// Lists the main graph as text. Values have the same numbers and names as in the output of
+// to_text().
 class Lister {
  public:
   Lister(const Container& file, const OpSet& ops, SavedFile& result)
@@ -105,7 +106,7 @@ class Lister {
   std::string node(const v1::Graph& graph, const v1::Node& n) {
     if (n.op() >= static_cast<std::uint32_t>(graph.ops_size())) {
       throw FormatError(
-          fmt::format("op {} is not in the list of {} ops", n.op(), graph.ops_size()));
+          fmt::format("op {} is out of range: the file lists {} ops", n.op(), graph.ops_size()));
     }
     constexpr std::uint32_t kMostOutputs = 1000;
     if (n.outputs() > kMostOutputs) {

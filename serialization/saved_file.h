@@ -31,8 +31,9 @@ struct SavedFile {
   std::vector<std::string> unknown_ops = {};
 };
 
-/// Reads the structure of a file and verifies all checksums, including those of variable values.
-/// Throws FormatError and IoError as load_checkpoint() with LoadOptions::verify.
+/// Reads the structure of a file and verifies all checksums, including the checksums of variable
+/// values. Throws FormatError and IoError under the same conditions as load_checkpoint() with
+/// LoadOptions::verify.
 SavedFile read_saved_file(const std::string& path,
                           const std::shared_ptr<const OpSet>& ops = builtin_ops());
 

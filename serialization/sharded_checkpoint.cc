@@ -37,7 +37,7 @@ class ShardLayout {
   struct Entry {
     VariableInfo info;
     std::vector<Piece> pieces;  // in the order of the variable's elements
-    bool cut = false;           // true if the pieces are those of OwnedState
+    bool cut = false;           // true if the pieces come from OwnedState
   };
 
   ShardLayout(const std::vector<VariableInfo>& variables, const OwnedState& owned, int ranks);
@@ -89,7 +89,7 @@ ShardLayout::ShardLayout(const std::vector<VariableInfo>& variables, const Owned
   }
 }
 
-/// A save of a sharded checkpoint, as seen by one rank.
+/// One rank's part of the work of saving a sharded checkpoint.
 class ShardedSave {
  public:
   ShardedSave(const std::string& path, Session& session, const std::vector<Program>& programs,
@@ -148,7 +148,7 @@ class ShardedSave {
   Tensor value(const ShardLayout::Entry& entry, const TensorMap& values) const {
     if (entry.cut) return owned_.piece(entry.info.name);
     Tensor whole;
-    if (owned_.contains(entry.info.name)) {  // an empty variable, of which no rank has a piece
+    if (owned_.contains(entry.info.name)) {  // an empty variable: no rank has a piece
       whole = Tensor::empty(entry.info.type.dtype, entry.info.type.shape.constant());
     } else {
       whole = values.at(entry.info.name);
@@ -183,13 +183,13 @@ class ShardedSave {
     writer.finish();
   }
 
-  /// Throws IoError unless rank 0 can read the shard that a rank wrote: otherwise the checkpoint
-  /// would be unreadable.
+  /// Throws IoError if rank 0 cannot read the shard that a rank wrote, because the checkpoint would
+  /// be unreadable.
   void check_seen(const std::string& file, int rank, const FileFingerprint& mark) const {
     std::string why;
     try {
       if (Container(file).mark() == mark) return;
-      why = "rank 0 sees a different file";
+      why = "rank 0 reads a different file";
     } catch (const Error& e) {
       why = e.what();
     }
@@ -253,7 +253,8 @@ void save_checkpoint_in_shards(const std::string& path, Session& session,
   if (world.size() == 1) return save_checkpoint(path, session, programs, options);
   if (parse_shard_name(fs::path(path).filename().string())) {
     throw ArgumentError(fmt::format(
-        "\"{}\" cannot be a sharded checkpoint: its name has the form of a shard name", path));
+        "\"{}\" cannot be a sharded checkpoint, because its name has the form of a shard name",
+        path));
   }
   world.poison_on_error([&] { ShardedSave(path, session, programs, options).run(); });
 }

@@ -66,7 +66,7 @@ Listing list(const std::string& checkpoint) {
   return result;
 }
 
-/// Returns true if the file really is a shard. A model file with such a name must not be removed.
+/// Returns true if the file contains a shard. A model file with such a name must not be removed.
 bool is_shard(const fs::path& path) {
   try {
     return find_record(Container(path.string()), RecordType::variables) == nullptr;

@@ -13,8 +13,8 @@ std::uint64_t next_save_number(const std::string& path);
 /// Removes the shards of `path` to which no checkpoint in the same folder refers. Saves that were
 /// replaced or interrupted leave such shards; temporary files of interrupted saves are also
 /// removed. Must not be called during a save of `path`. Copies of checkpoints and earlier
-/// checkpoints under other names keep their shards. Never throws: files that cannot be removed
-/// stay. If any file that might be a checkpoint cannot be read, no shard is removed. A model file
+/// checkpoints under other names keep their shards. Never throws; files that cannot be removed are
+/// kept. If any file that might be a checkpoint cannot be read, no shard is removed. A model file
 /// whose name only has the form of a shard name is not removed.
 void remove_stale_shards(const std::string& path);
 

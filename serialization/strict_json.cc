@@ -132,7 +132,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     error = std::move(what);
     return false;
   }
-  // The list that is being read, if any. Its elements are not added to the tree.
+  // The list that is being read, if any. Elements of the list are not added to the tree.
   enum class List : std::uint8_t { none, table, pairs, pair, scores, score };
   bool add_score(double value) {
     if (parts_++ != 1) return stop_list();

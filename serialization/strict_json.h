@@ -14,20 +14,20 @@
 
 namespace WEFT_API weft {
 
-/// Limits for untrusted input. No file that Weft reads is nested this deeply; deeper trees could
-/// overflow the stack of recursive functions.
+/// Limits for untrusted input. The depth limit is above the nesting of all files that Weft reads;
+/// deeper trees could overflow the stack in recursive functions.
 struct JsonLimits {
   std::size_t max_bytes = std::size_t{64} << 20;
   int max_depth = 64;
 };
 
-/// Parses `text`, which messages call `what`. Throws FormatError with line, column and byte for
-/// invalid JSON, and for a text that is too long, is nested too deeply or has a duplicate key (JSON
-/// parsers disagree about which of the values counts).
+/// Parses `text`; `what` is its name in messages. Throws FormatError with line, column and byte if
+/// the text is invalid JSON, too long or nested too deeply, or if a key is duplicated (JSON parsers
+/// disagree about which value to use).
 nlohmann::json parse_json(std::string_view text, std::string_view what,
                           const JsonLimits& limits = {});
 
-/// As parse_json(). Also throws FormatError if the value is not an object.
+/// Same as parse_json(), but also throws FormatError if the value is not an object.
 nlohmann::json parse_json_object(std::string_view text, std::string_view what,
                                  const JsonLimits& limits = {});
 
@@ -44,14 +44,14 @@ struct JsonLists {
   std::vector<std::pair<std::string, std::string>> pairs = {};
   std::vector<std::pair<std::string, double>> scores = {};
 };
-/// As above, and also fills `lists`. In the returned object, these parts are null. A value at one
-/// of the paths that is not an object or array, respectively, is parsed as usual. Throws
-/// FormatError if a list contains an element of another type.
+/// As above, and also fills `lists`. In the returned object, the parts read into lists are null. If
+/// the value at one of the paths is not an object or array as required, it is parsed as usual.
+/// Throws FormatError if a list contains an element of another type.
 nlohmann::json parse_json_object(std::string_view text, std::string_view what, JsonLists& lists,
                                  const JsonLimits& limits = {});
 
-/// Returns the reason of a parse error, without the position, which the caller reports. The text is
-/// short even if the input is long.
+/// Returns the reason for a parse error, without the position, which the caller reports. The
+/// returned text is short even if the input is long.
 std::string json_reason(const nlohmann::json::exception& e);
 
 /// Returns a value as text for messages, truncated if it is long.

@@ -13,11 +13,11 @@ std::string follow_links(const std::string& path);
 /// Returns the parent folder of a file, or "." if the path has none.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 
-/// Returns true if `end` is the rest of a temporary name after "PATH.tmp-": "PID-N".
+/// Returns true if `end` is a valid rest of a temporary name after "PATH.tmp-", such as "PID-N".
 bool is_temporary_suffix(std::string_view end);
 
 /// Removes temporary files of `path` ("PATH.tmp-PID-N") that no process has locked, which killed
-/// processes leave behind. Never throws: files that cannot be removed stay.
+/// processes leave behind. Never throws; files that cannot be removed are kept.
 void remove_stale_files(const std::string& path);
 
 }  // namespace weft

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far above the size of any real index.
+// The limit is far above the size of any real index.
 constexpr ReadOptions kIndexFile = {.max_bytes = std::uint64_t{64} << 20};
 
 TensorMap read_shards(const fs::path& index) {

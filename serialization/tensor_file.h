@@ -9,7 +9,7 @@ namespace WEFT_API weft {
 
 /// Returns the weights in a file or folder by name, as views of mapped files, which are read on
 /// first use.
-///   FILE.weft                        parameters and buffers, also under their aliases; the graph
+///   FILE.weft parameters and buffers, also under their aliases; the graph
 ///                                    may contain unknown ops
 ///   FILE.safetensors
 ///   FILE.safetensors.index.json      the shards in the same folder

@@ -1,4 +1,4 @@
-// Adafactor: Adam whose second moments take only one row and one column per matrix.
+// Adafactor: Adam with second moments stored as only one row and one column per matrix.
 #pragma once
 
 #include "weft/autodiff/optimizers/step.h"
@@ -12,8 +12,8 @@ struct AdafactorOptions {
   /// Multiply lr by the root mean square of the parameter (at least eps2).
   bool scale_parameter = true;
   double eps1 = 1e-30;  // added to squared gradients
-  double eps2 = 1e-3;   // lower bound of the root mean square of a parameter
-  /// d: upper bound of the root mean square of a parameter's step, before the learning rate is
+  double eps2 = 1e-3;   // lower bound on the root mean square of a parameter
+  /// d: upper bound on the root mean square of a parameter's step, before the learning rate is
   /// applied.
   double clip_threshold = 1;
   /// Second moments decay with b2 = 1 - t^-decay_rate.

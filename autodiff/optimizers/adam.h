@@ -29,8 +29,7 @@ struct AdamWOptions {
 /// Adam (Kingma and Ba 2015): m = b1*m + (1-b1)*g; v = b2*v + (1-b2)*g*g;
 /// p -= lr / (1-b1^t) * m / (sqrt(v) / sqrt(1-b2^t) + eps), with t starting at 1. Weight decay is
 /// an L2 penalty added to the gradient. State: m and v, 2 numbers per element of a parameter, in
-/// the parameter's dtype. For tables of which a step reads only a few rows, see
-/// StepOptions::sparse.
+/// the parameter's dtype. If a step reads only a few rows of a table, see StepOptions::sparse.
 TrainingStep adam(const Loss& loss, const ParameterGroups& groups, const AdamOptions& options = {},
                   SourceLocation loc = SourceLocation::current());
 

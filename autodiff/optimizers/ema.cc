@@ -20,7 +20,7 @@ std::string steps_name(std::string_view scope) { return fmt::format("{}.steps", 
 
 using Tensors = std::map<std::string, Tensor, std::less<>>;
 
-// A snapshot of all variables of a store, with their kinds.
+// A snapshot of all variables of a store, with their variable kinds.
 struct State {
   Tensors values;
   std::map<std::string, VariableKind, std::less<>> kinds;
@@ -34,7 +34,7 @@ Tensors averages_in(const State& state, std::string_view scope) {
   const auto steps = state.values.find(steps_name(scope));
   if (steps == state.values.end()) {
     throw StateError(
-        fmt::format("there are no averages of weights for scope '{}': the store has no variable "
+        fmt::format("there are no weight averages for scope '{}': the store has no variable "
                     "'{}'; add the averages to the training program with Ema",
                     scope, steps_name(scope)));
   }
@@ -91,7 +91,7 @@ Updates Ema::updates(const TrainingStep& step, SourceLocation loc) const {
     result.add(variable, step.taken.defined() ? where(step.taken, value, variable.value()) : value);
   };
   const Value steps = steps_.value(), first = equal(steps, 0), t = cast(steps, DType::f64);
-  // Computed in double: in float, 1 - 0.9999 keeps only four digits.
+  // Compute in double precision: in float, 1 - 0.9999 keeps only four digits.
   Value share = graph.scalar(DType::f64, 1 - options_.decay);
   if (options_.warmup) share = maximum(share, 9.0 / (t + 10.0));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {

@@ -18,8 +18,9 @@ struct EmaOptions {
   /// Use the smaller decay min(decay, (1 + t) / (10 + t)) after t steps, so that the averages
   /// quickly forget the initial weights.
   bool warmup = false;
-  /// Prefix of the names of the added variables. If empty, "ema" for the first Ema of a graph, then
-  /// "ema.2", "ema.3" and so on. A prefix that another Ema uses is a GraphError.
+  /// Name prefix of the added variables. If empty, the prefix is "ema" for the first Ema of a
+  /// graph, then "ema.2", "ema.3" and so on. It is a GraphError if another Ema already uses the
+  /// prefix.
   std::string scope = {};
 };
 
@@ -52,7 +53,8 @@ class Ema {
   /// The averages, one per parameter. Their values are zero before the first step;
   /// averaged_parameters() takes this into account.
   const std::vector<Variable>& averages() const { return averages_; }
-  /// The prefix of the variables, to be passed to averaged_store() if a graph has several Emas.
+  /// The prefix of the variables, which must be passed to averaged_store() if a graph has several
+  /// Ema objects.
   const std::string& scope() const { return options_.scope; }
   /// i64 scalar: number of steps that the averages include.
   Variable steps() const { return steps_; }
@@ -66,15 +68,15 @@ class Ema {
 /// Returns true if the store contains the averages of an Ema with this scope.
 bool has_averages(const VariableStore& store, std::string_view scope = "ema");
 
-/// Returns the averages by parameter name, from a consistent snapshot of the store; before the
-/// first step, the parameters themselves. Averages whose parameter is not in the store are omitted.
-/// Throws StateError if has_averages() is false.
+/// Returns the averages by parameter name, from a consistent snapshot of the store. Before the
+/// first step, returns the parameters themselves. Averages whose parameter is not in the store are
+/// omitted. Throws StateError if has_averages() is false.
 std::map<std::string, Tensor, std::less<>> averaged_parameters(const VariableStore& store,
                                                                std::string_view scope = "ema");
 
 /// Returns a new store for evaluation and for saving inference programs. Parameters that have an
 /// average are replaced by it; other variables are copied, except optimizer state and caches.
-/// Throws as averaged_parameters().
+/// Throws StateError under the same condition as averaged_parameters().
 std::shared_ptr<VariableStore> averaged_store(const VariableStore& store,
                                               std::string_view scope = "ema");
 

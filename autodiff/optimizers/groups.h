@@ -47,9 +47,9 @@ struct GroupRule {
 ///                                                    .learning_rate_scale = 0.1},
 ///                                                   {.where = "*.bias", .weight_decay = 0}}));
 ///
-/// Throws ArgumentError for a rule that matches no parameter, or only parameters that an earlier
-/// rule matches. If gradients are passed instead of a loss, they must be in the order of the
-/// groups: the parameters of each rule, then the others.
+/// Throws ArgumentError if a rule matches no parameter, or only parameters that an earlier rule
+/// matches. If gradients are passed instead of a loss, they must be in the order of the groups: the
+/// parameters of each rule, then the others.
 ParameterGroups group_parameters(const std::vector<Variable>& parameters,
                                  const std::vector<GroupRule>& rules);
 

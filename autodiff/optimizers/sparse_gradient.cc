@@ -40,21 +40,21 @@ Value flat_values(Value values) {
 SparseGradient sparse_gradient(Value rows, Value values, SourceLocation loc) {
   if (!rows.defined())
     throw GraphError(
-        fmt::format("sparse_gradient: rows is an undefined Value\n  at {}", loc.str()));
+        fmt::format("sparse_gradient: `rows` is an undefined Value\n  at {}", loc.str()));
   Graph& graph = rows.graph();
   graph.check_owned(values, "values of sparse_gradient", loc);
   Shape expected = rows.shape();
   if (values.rank() > 0) expected.push_back(values.size(-1));
   if (values.rank() != rows.rank() + 1 || !(values.shape() == expected)) {
     graph.fail(
-        ShapeError("values must have the axes of rows and one more axis, for the elements of "
+        ShapeError("`values` must have the axes of `rows` and one more axis, for the elements of "
                    "a row"),
         "sparse_gradient", {rows, values}, loc);
   }
   if (rows.dtype() != DType::i32 && rows.dtype() != DType::i64) {
-    graph.fail(
-        DTypeError(fmt::format("rows must be i32 or i64, but is {}", dtype_name(rows.dtype()))),
-        "sparse_gradient", {rows, values}, loc);
+    graph.fail(DTypeError(fmt::format("`rows` must be i32 or i64, but its dtype is {}",
+                                      dtype_name(rows.dtype()))),
+               "sparse_gradient", {rows, values}, loc);
   }
   const Graph::Frame frame(graph, "sparse_gradient", loc);
   const Value numbers = flat_rows(rows), each = flat_values(values);
@@ -63,7 +63,7 @@ SparseGradient sparse_gradient(Value rows, Value values, SourceLocation loc) {
   const Sorted sorted = sort(numbers, 0);
   const Value before = concat({full(graph, DType::i64, {1}, -1), sorted.values});
   const Value first = not_equal(sorted.values, slice(before, 0, {.end = n}));
-  // The number of the run of equal rows that each element belongs to, from 0.
+  // For each element, the index (from 0) of the run of equal rows that contains it.
   const Value run = cumsum(cast(first, DType::i64), 0) - 1;
   const Value nothing = zeros(graph, DType::i64, {n});
   return {index_add(nothing, run, where(first, sorted.values, 0)),
@@ -85,18 +85,19 @@ std::vector<Node*> lookups(std::string_view function, Value value, const Variabl
     const auto& inputs = node->inputs();
     if (std::find(inputs.begin(), inputs.end(), whole) == inputs.end()) continue;
     if (!is_lookup(*node, whole)) {
-      whole.graph().fail(ArgumentError(fmt::format(
-                             "{}: the gradient of '{}' is not sparse: this op reads the whole "
-                             "matrix instead of rows by embedding() or take() along axis 0",
-                             function, matrix.name())),
-                         *node);
+      whole.graph().fail(
+          ArgumentError(
+              fmt::format("{}: the gradient of '{}' is not sparse: this op reads the whole "
+                          "matrix instead of single rows with embedding() or take() along axis 0",
+                          function, matrix.name())),
+          *node);
     }
     found.push_back(node);
   }
   if (found.empty()) {
     throw ArgumentError(
-        fmt::format("{}: '{}' should have a sparse gradient, but the loss reads no rows of it by "
-                    "embedding() or take()\n  {}",
+        fmt::format("{}: '{}' should have a sparse gradient, but the loss reads none of its rows "
+                    "with embedding() or take()\n  {}",
                     function, matrix.name(), whole.graph().describe_source(loc)));
   }
   return found;

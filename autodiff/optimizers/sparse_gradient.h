@@ -14,8 +14,9 @@ namespace WEFT_API weft {
 struct SparseGradient {
   Value rows;    // i64 [n], in [0, count)
   Value values;  // [n, width]
-  /// bool [n]: false for padding elements, which have row 0 and values 0. There is one for each
-  /// repeated row number, because the gradients of equal rows are summed into one element.
+  /// bool [n]: false for padding elements, which have row 0 and values 0. There is one padding
+  /// element for each repeated row number, because the gradients of equal rows are summed into one
+  /// element.
   Value used;
 };
 
@@ -31,8 +32,9 @@ SparseGradient sparse_gradient(Value rows, Value values,
 Value dense_gradient(const SparseGradient& gradient, const Dim& count);
 
 /// Returns the take() nodes by which `value` reads rows of `matrix`, in the order in which they
-/// were built. Throws ArgumentError if another op reads the matrix (with the place of that op), or
-/// if nothing reads it. `function` is the name of the optimizer in these messages.
+/// were built. Throws ArgumentError if another op reads the matrix (the message contains the
+/// location of that op), or if nothing reads it. `function` is the name of the optimizer in these
+/// messages.
 std::vector<Node*> lookups(std::string_view function, Value value, const Variable& matrix,
                            SourceLocation loc);
 

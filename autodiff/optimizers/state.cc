@@ -20,7 +20,7 @@ Variable StateScope::variable(Graph& graph, std::string_view name, const ValueTy
   if (graph.has_variable(full)) {
     throw GraphError(
         fmt::format("{}: variable '{}' already exists; every {} of a graph needs its own scope: "
-                    "leave {} empty, which is now '{}', or set it to a different one\n  {}",
+                    "leave {} (now '{}') empty or set it to a different scope\n  {}",
                     function, full, what, option, scope, graph.describe_source(loc)));
   }
   return graph.variable(full, type, {.kind = VariableKind::optimizer, .trainable = false}, loc);

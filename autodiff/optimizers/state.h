@@ -8,13 +8,14 @@
 
 namespace WEFT_API weft {
 
-/// Returns `given`, or, if it is empty, the first of "base", "base.2", "base.3", ... under which
-/// the graph has no variable `mark`. Every optimizer of the same kind has a variable of this name.
+/// Returns `given` unless it is empty. Otherwise returns the first scope of "base", "base.2",
+/// "base.3", ... in which the graph has no variable `mark`, the name of a variable that every
+/// optimizer of the same kind adds.
 std::string unused_scope(const Graph& graph, const std::string& given, std::string_view base,
                          std::string_view mark);
 
-/// The name prefix of the variables of one optimizer or Ema, and texts for the error if a name is
-/// taken.
+/// The name prefix for the variables of one optimizer or Ema, and texts for the error that is
+/// thrown if a name is taken.
 struct StateScope {
   std::string function;  // function that the user called: "adamw"
   std::string what;      // "optimizer"

@@ -39,7 +39,7 @@ class Loss {
 
   /// The precomputed gradients, or null if this is a loss.
   const std::vector<Value>* gradients() const { return std::get_if<std::vector<Value>>(&of_); }
-  /// The loss; undefined if gradients were given.
+  /// The loss; undefined if gradients were passed.
   Value value() const { return gradients() == nullptr ? std::get<Value>(of_) : Value(); }
 
  private:
@@ -53,7 +53,7 @@ struct ParameterGroup {
   std::optional<double> weight_decay = {};
 };
 
-/// The parameters of an optimizer: a list of groups, or a list of parameters that are one group.
+/// The parameters of an optimizer: a list of groups, or a list of parameters that form one group.
 class ParameterGroups {
  public:
   ParameterGroups(std::vector<ParameterGroup> groups)  // NOLINT(google-explicit-constructor)
@@ -82,29 +82,30 @@ struct StepOptions {
   /// Gradients are scaled by min(1, clip_norm / (norm + 1e-6)), where norm is the L2 norm over all
   /// parameters. 0 disables clipping.
   double clip_norm = 0;
-  /// Skip steps whose gradient norm is not finite: all parameters and moments remain unchanged.
+  /// Skip steps with a gradient norm that is not finite; all parameters and moments then remain
+  /// unchanged.
   bool skip_nonfinite = false;
   /// A scalar (for example, the loss) that skip_nonfinite also requires to be finite. May be
   /// undefined.
   Value also_finite = {};
-  /// Prefix of the names of the variables that the optimizer adds. If empty, "optimizer" for the
-  /// first optimizer of a graph, then "optimizer.2", "optimizer.3" and so on, in the order in which
-  /// they are built. A prefix that another optimizer uses is a GraphError.
+  /// Name prefix of the variables that the optimizer adds. If empty, the prefix is "optimizer" for
+  /// the first optimizer of a graph, then "optimizer.2", "optimizer.3" and so on, in the order in
+  /// which they are built. It is a GraphError if another optimizer already uses the prefix.
   std::string scope = {};
   /// Options for differentiating the loss: custom rules and decompositions, a factor (the
   /// cotangent), and the treatment of parameters on which the loss does not depend. With
   /// Unreachable::zeros, their gradients are 0; weight decay and moments still change them. Must
   /// not be set if gradients are passed instead of a loss (ArgumentError).
   GradientOptions gradients = {};
-  /// Names of matrices with sparse updates: a step updates only the rows that the loss reads, at a
-  /// cost in time and memory that is proportional to their number. The loss must read these
+  /// Names of matrices with sparse updates: a step updates only the rows that the loss reads. The
+  /// cost in time and memory is proportional to the number of these rows. The loss must read these
   /// matrices only by embedding() or take() along axis 0. If a step reads a row several times, its
-  /// gradients are summed in the order of the lookups. The norm for clipping is that of these sums,
-  /// which is the norm of the whole gradient. Weight decay and moments apply to the updated rows;
-  /// all other rows are bit-identical until they are read again. SGD without momentum and weight
-  /// decay, and AdaGrad without weight decay, therefore take the same steps as without this option.
-  /// Adam and AdamW become "lazy Adam", whose t counts all steps. Momentum, Adafactor and Lion do
-  /// not support sparse updates (ArgumentError).
+  /// gradients are summed in the order of the lookups. The norm for clipping is the norm of these
+  /// sums, which equals the norm of the whole gradient. Weight decay and moments apply to the
+  /// updated rows; all other rows remain bit-identical until they are read again. SGD without
+  /// momentum and weight decay, and AdaGrad without weight decay, therefore take the same steps as
+  /// without this option. Adam and AdamW become "lazy Adam", whose t counts all steps. Momentum,
+  /// Adafactor and Lion do not support sparse updates (ArgumentError).
   std::vector<std::string> sparse = {};
 };
 

@@ -31,8 +31,8 @@ GradientAdvice advice(const std::string& function) {
               "(StepOptions::gradients.unreachable)"};
 }
 
-// Returns the lookups whose results differ by shard, if the loss is computed from shards: a step
-// updates the rows that all shards read at once.
+// If the loss is computed from shards, returns the lookups with results that differ by shard,
+// because a step updates the rows of all shards at once.
 std::vector<Value> sharded_lookups(Value loss, const std::vector<std::vector<Node*>>& reads) {
   std::vector<Value> result;
   const PerShard parts(reachable_nodes({loss}));
@@ -165,7 +165,7 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
         options.decompositions != nullptr || options.unreachable != Unreachable::error) {
       throw ArgumentError(fmt::format(
           "{}: StepOptions::gradients sets how the loss is differentiated, but gradients "
-          "were passed instead of a loss: use these options where the gradients are "
+          "were passed instead of a loss: use these options when the gradients are "
           "computed",
           scope_.function));
     }
@@ -208,8 +208,8 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
 void StepBuilder::check_gradients(const std::vector<Value>& gradients) const {
   const std::string& name = scope_.function;
   if (gradients.size() != parameters_.size()) {
-    throw ArgumentError(fmt::format("{}: {} gradients for {} parameters", name, gradients.size(),
-                                    parameters_.size()));
+    throw ArgumentError(fmt::format("{}: there are {} gradients for {} parameters", name,
+                                    gradients.size(), parameters_.size()));
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (parameters_[i].rows) continue;

@@ -1,5 +1,5 @@
 // The parts of a training step that all optimizers share: gradients, step counter, learning rate,
-// clipping and skipped steps. Also for custom optimizers.
+// clipping and skipped steps. Custom optimizers can use them as well.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@ namespace WEFT_API weft {
 /// Builds one training step: construct a builder, update every parameter and moment, then call
 /// finish(). An exception before that leaves the graph unchanged.
 ///
-/// A custom optimizer is a function with an options struct (of which lr, weight_decay, decay and
-/// step are read) and an update rule. For example, Lion (Chen et al. 2023), which has one moment
-/// per parameter and changes every element by plus or minus the learning rate:
+/// A custom optimizer is a function with an options struct (StepBuilder reads its fields lr,
+/// weight_decay, decay and step) and an update rule. For example, Lion (Chen et al. 2023), which
+/// has one moment per parameter and changes every element by plus or minus the learning rate:
 ///
 ///   struct MyLionOptions {
 ///     Schedule lr = 1e-4;
@@ -53,28 +53,29 @@ class StepBuilder {
   /// A parameter with its gradient and the settings of its group.
   struct Parameter {
     Variable variable;
-    Value gradient;  // after clipping; of the rows, if the parameter is in StepOptions::sparse
+    Value gradient;  // after clipping; rows only if the parameter is in StepOptions::sparse
     double learning_rate_scale;
     double weight_decay;
     /// The rows that this step updates; empty if it updates the whole parameter.
     std::optional<SparseGradient> rows = {};
 
-    /// The part of the parameter that the gradient refers to: all of it, or the rows of this step.
+    /// The part of the parameter to which the gradient applies: the whole parameter, or the rows of
+    /// this step.
     Value value() const { return read(variable); }
     /// The same part of a state variable of this parameter.
     Value read(const Variable& state) const;
     /// The gradient including the L2 penalty: g + weight_decay * p.
     Value penalised_gradient() const;
-    /// p * (1 - rate * weight_decay): weight decay that is decoupled from the gradient (Loshchilov
-    /// and Hutter 2019). `rate` is an f64 scalar.
+    /// Returns p * (1 - rate * weight_decay), i.e. applies weight decay that is decoupled from the
+    /// gradient (Loshchilov and Hutter 2019). `rate` is an f64 scalar.
     Value decayed(Value rate) const;
   };
 
-  /// `options` is the options struct of an optimizer, of which lr, weight_decay, decay and step are
-  /// read. Throws ArgumentError if there is no parameter, a parameter is listed twice or the number
-  /// of gradients is wrong; GradientError if the loss cannot be differentiated; DTypeError or
-  /// ShapeError if a gradient does not have the type of its parameter; GraphError if the scope is
-  /// taken.
+  /// `options` is the options struct of an optimizer; its fields lr, weight_decay, decay and step
+  /// are read. Throws ArgumentError if there is no parameter, a parameter is listed twice or the
+  /// number of gradients is wrong; GradientError if the loss cannot be differentiated; DTypeError
+  /// or ShapeError if a gradient does not have the type of its parameter; GraphError if the scope
+  /// is taken.
   template <class Options>
   StepBuilder(std::string_view name, const Loss& loss, const ParameterGroups& groups,
               const Options& options, SourceLocation loc)
@@ -83,7 +84,7 @@ class StepBuilder {
 
   Graph& graph() const { return parameters_[0].variable.graph(); }
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// Number of this step as an f64 scalar, starting at 1. Skipped steps do not count.
+  /// Number of this step as an f64 scalar, starting at 1. Skipped steps are not counted.
   Value t() const { return t_; }
   /// Learning rate of a parameter as an f64 scalar.
   Value rate(const Parameter& parameter) const;

@@ -1,5 +1,5 @@
 // Gradients of elementwise ops with several operands. The rules return gradients of the broadcast
-// shape; the gradient transform sums them to the operands' shapes.
+// shape; the gradient transform reduces them to the operands' shapes.
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
@@ -34,8 +34,8 @@ Gradients gradient_div(const GradientContext& c) {
   return g;
 }
 
-/// With respect to a: b a^(b-1), and 0 if b is 0. With respect to b: a^b log(a), and 0 if a is 0
-/// and b >= 0, because 0^b is constant for b > 0.
+/// The derivative with respect to a is b a^(b-1), and 0 if b is 0. The derivative with respect to b
+/// is a^b log(a), and 0 if a is 0 and b >= 0, because 0^b is constant for b > 0.
 Gradients gradient_pow(const GradientContext& c) {
   const Value a = c.input(0), b = c.input(1);
   Gradients g(2);

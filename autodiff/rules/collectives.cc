@@ -23,7 +23,7 @@ std::vector<Value> all_to_all_rule(const GradientContext& c) {
   return {all_to_all(c.cotangent(), ranks_of(c))};
 }
 
-// The sum of all ranks' cotangents on the root, and zeros on the other ranks.
+// The gradient is the sum of all ranks' cotangents on the root, and zero on the other ranks.
 std::vector<Value> broadcast_from_rule(const GradientContext& c) {
   const Value all = all_reduce(widened(c.cotangent()), ranks_of(c));
   const Value here = equal(rank_number(c.graph(), ranks_of(c)), c.attributes().integer("root"));

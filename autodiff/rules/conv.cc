@@ -1,6 +1,6 @@
 // Gradients of conv2d and of its two gradient ops. Each of the three ops is linear in both
 // operands: <conv2d(x, w), g> = <input_grad(g, w), x> = <weight_grad(g, x), w>. The gradients of
-// each are therefore the other two.
+// each op are therefore given by the other two ops.
 #include "weft/autodiff/rule.h"
 
 namespace weft {

@@ -1,5 +1,5 @@
-// Gradient of cross_entropy: a fused op for the cotangent of the loss, softmax(logits) for that of
-// lse (log-sum-exp).
+// Gradient of cross_entropy: a fused op for the cotangent of the loss, and softmax(logits) for the
+// cotangent of lse (log-sum-exp).
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"

@@ -14,8 +14,9 @@ Value as_rows(Value v) {
   return reshape(v, Shape{rows, v.shape()[v.rank() - 1]});
 }
 
-// For C = A B: dA = G B^T and dB = A^T G, transposed if the operand is. The transpose flags of
-// matmul cover all cases, so nothing is transposed in memory. Broadcast batch axes are summed.
+// For C = A B: dA = G B^T and dB = A^T G. The gradient of a transposed operand is transposed. The
+// transpose flags of matmul cover all cases, so nothing is transposed in memory. Broadcast batch
+// axes are summed.
 std::vector<Value> matmul_gradient(const GradientContext& c) {
   const bool ta = c.attributes().flag("transpose_a"), tb = c.attributes().flag("transpose_b");
   const Value a = c.input(0), b = c.input(1), g = c.cotangent();

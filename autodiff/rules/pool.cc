@@ -5,8 +5,8 @@
 namespace weft {
 namespace {
 
-// Adds each window's cotangent to the position of its maximum. Overlapping windows may have the
-// same position.
+// Adds each window's cotangent to the position of its maximum. Overlapping windows may have their
+// maximum at the same position.
 std::vector<Value> max_pool2d_gradient(const GradientContext& c) {
   if (!c.has_cotangent(0)) return {Value()};
   const Shape &x = c.input(0).shape(), &out = c.output(0).shape();

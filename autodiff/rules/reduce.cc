@@ -60,8 +60,8 @@ Value moved(const Value& x, int by, double value) {
 }
 
 /// Returns, for each element, the product of all other elements along the last axis: the product of
-/// those before it times the product of those after it. Dividing the total product instead would
-/// fail for zeros.
+/// the elements before it times the product of the elements after it. Dividing the total product
+/// instead would fail for zeros.
 Value products_of_others(const Value& x) {
   const Dim n = x.size(-1);
   if (n.is_constant() && n.constant() <= 1) return ones_like(x);
@@ -124,8 +124,8 @@ std::vector<Value> cumsum_rule(const GradientContext& c) {
 }
 
 // For h[i] = a[i] h[i-1] + b[i], the gradient with respect to h[i] is d[i] = g[i] + a[i+1] d[i+1],
-// a recurrence in the opposite direction. The gradient of a[i] is d[i] h[i-1], and that of b[i] is
-// d[i].
+// a recurrence in the opposite direction. The gradient of a[i] is d[i] h[i-1], and the gradient of
+// b[i] is d[i].
 std::vector<Value> linear_recurrence_rule(const GradientContext& c) {
   const int axis = static_cast<int>(c.attributes().integer("axis"));
   const bool reverse = c.attributes().flag("reverse");

@@ -7,14 +7,14 @@
 namespace weft {
 namespace {
 
-/// y * (g - sum(g * y)).
+/// Returns y * (g - sum(g * y)).
 std::vector<Value> gradient_softmax(const GradientContext& c) {
   const int axis = static_cast<int>(c.attributes().integer("axis"));
   const Value y = c.output(), g = c.cotangent();
   return {y * (g - sum(g * y, axis, true))};
 }
 
-/// g - exp(y) * sum(g).
+/// Returns g - exp(y) * sum(g).
 std::vector<Value> gradient_log_softmax(const GradientContext& c) {
   const int axis = static_cast<int>(c.attributes().integer("axis"));
   const Value g = c.cotangent();

@@ -36,7 +36,7 @@ Value diagonal_matrix(Value x) {
 Value add_defined(Value a, Value b) { return a.defined() ? a + b : b; }
 
 // Returns `value` if a > b, otherwise zeros. The comparison is part of the graph, because sizes may
-// be symbolic; symbolic and constant sizes then give the same bits.
+// be symbolic; results are then bit-identical for symbolic and constant sizes.
 Value if_longer(const Dim& a, const Dim& b, Value value) {
   Graph& graph = value.graph();
   return where(greater(dim_value(graph, a), dim_value(graph, b)), value, 0);

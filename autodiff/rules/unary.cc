@@ -13,21 +13,21 @@ using Gradients = std::vector<Value>;
 
 Gradients gradient_neg(const GradientContext& c) { return {neg(c.cotangent())}; }
 
-/// sign(x), which is 0 at 0.
+/// Derivative: sign(x), which is 0 at 0.
 Gradients gradient_abs(const GradientContext& c) { return {c.cotangent() * sign(c.input(0))}; }
 
 Gradients gradient_square(const GradientContext& c) { return {c.cotangent() * (2 * c.input(0))}; }
 
-/// 1 / (2 sqrt(x)).
+/// Derivative: 1 / (2 sqrt(x)).
 Gradients gradient_sqrt(const GradientContext& c) { return {0.5 * c.cotangent() / c.output()}; }
 
-/// -x^(-3/2) / 2.
+/// Derivative: -x^(-3/2) / 2.
 Gradients gradient_rsqrt(const GradientContext& c) {
   const Value y = c.output();
   return {c.cotangent() * (-0.5 * (y * y * y))};
 }
 
-/// -1 / x^2.
+/// Derivative: -1 / x^2.
 Gradients gradient_reciprocal(const GradientContext& c) {
   return {neg(c.cotangent() * square(c.output()))};
 }
@@ -46,7 +46,7 @@ Gradients gradient_tanh(const GradientContext& c) {
   return {c.cotangent() * (1 - square(c.output()))};
 }
 
-/// 2/sqrt(pi) exp(-x^2).
+/// Derivative: 2/sqrt(pi) exp(-x^2).
 Gradients gradient_erf(const GradientContext& c) {
   const Value bell = exp(neg(square(c.input(0))));
   return {c.cotangent() * (1.12837916709551257390 * bell)};
@@ -57,8 +57,8 @@ Gradients gradient_sigmoid(const GradientContext& c) {
   return {c.cotangent() * (y * (1 - y))};
 }
 
-/// 1 if x > 0, otherwise 0 (also at 0). Uses where() instead of a product, because 0 times an
-/// infinite cotangent is NaN.
+/// Derivative: 1 if x > 0, otherwise 0 (also at 0). Uses where() instead of a product, because 0
+/// times an infinite cotangent is NaN.
 Gradients gradient_relu(const GradientContext& c) {
   return {where(c.input(0) > 0, c.cotangent(), 0)};
 }
@@ -67,7 +67,7 @@ Gradients gradient_relu(const GradientContext& c) {
 // exactly 1 or 0 in floating point, but the formulas would multiply large numbers or infinity by 0.
 constexpr double kSettled = 1000;
 
-/// Phi(x) + x phi(x).
+/// Derivative: Phi(x) + x phi(x).
 Gradients gradient_gelu_erf(const GradientContext& c) {
   const Value x = clamp(c.input(0), -kSettled, kSettled);
   const Value cdf = 0.5 * (erf(x * 0.70710678118654752440) + 1);
@@ -75,7 +75,7 @@ Gradients gradient_gelu_erf(const GradientContext& c) {
   return {c.cotangent() * (cdf + x * density)};
 }
 
-/// s + x s (1 - s) 2u' with s = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3).
+/// Derivative: s + x s (1 - s) 2u' with s = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3).
 Gradients gradient_gelu_tanh(const GradientContext& c) {
   const Value x = clamp(c.input(0), -kSettled, kSettled), x2 = square(x);
   constexpr double k = 2 * 0.79788456080286535588;
@@ -84,7 +84,7 @@ Gradients gradient_gelu_tanh(const GradientContext& c) {
   return {c.cotangent() * (s + s * (1 - s) * (x * slope))};
 }
 
-/// s (1 + x (1 - s)) with s = sigmoid(x).
+/// Derivative: s (1 + x (1 - s)) with s = sigmoid(x).
 Gradients gradient_silu(const GradientContext& c) {
   const Value x = clamp(c.input(0), -kSettled, kSettled), s = sigmoid(x);
   return {c.cotangent() * (s * (x * (1 - s) + 1))};
@@ -94,7 +94,7 @@ Gradients gradient_softplus(const GradientContext& c) {
   return {c.cotangent() * sigmoid(c.input(0))};
 }
 
-/// 1 in [lo, hi], including both bounds, and 0 outside.
+/// Derivative: 1 in [lo, hi], including both bounds, and 0 outside.
 Gradients gradient_clamp(const GradientContext& c) {
   const double lo = c.attributes().real("lo"), hi = c.attributes().real("hi");
   const double inf = std::numeric_limits<double>::infinity();

@@ -15,14 +15,14 @@ EncoderConfig checked(EncoderConfig config) {
   return config;
 }
 
-/// Mask [width, 1, kernel] of the convolution weights: 1 for the taps that a feature's group uses,
-/// which are the middle ones, and 0 for the others.
+/// Returns a mask [width, 1, kernel] for the convolution weights: 1 for the middle taps, which a
+/// feature's group uses, and 0 for all other taps.
 Tensor group_tap_mask(const EncoderConfig& c) {
   const std::int64_t widths = (c.conv_kernel - c.conv_least_kernel) / 2 + 1;
   std::vector<float> taps;
   for (std::int64_t feature = 0; feature < c.width; ++feature) {
     const std::int64_t group = feature / (c.width / c.conv_groups);
-    const std::int64_t outside = widths - 1 - group % widths;  // on either side
+    const std::int64_t outside = widths - 1 - group % widths;  // unused taps on either side
     for (std::int64_t k = 0; k < c.conv_kernel; ++k)
       taps.push_back(k >= outside && k < c.conv_kernel - outside ? 1.0F : 0.0F);
   }
@@ -118,7 +118,7 @@ void Encoder::share_embeddings(const Encoder& other) {
       theirs.embedding_projection == before) {
     throw ArgumentError(
         "encoders can share embeddings only if their vocabularies, contexts, token types, padding "
-        "ids, embedding widths, kinds of positions and norm_first are equal, and neither encoder "
+        "ids, embedding widths, position encodings and norm_first are equal, and neither encoder "
         "projects before the norm");
   }
   tokens_ = other.tokens_;
@@ -212,7 +212,7 @@ Value Encoder::embed(const EncoderInputs& inputs, bool training) const {
   const bool absolute = config_.positions == EncoderPositions::absolute ||
                         (disentangled() && config_.absolute_positions);
   if (token_types_.weight.defined()) {
-    // Without token_type_ids all tokens have type 0: broadcast its row.
+    // Without token_type_ids, all tokens have type 0, so broadcast the row of type 0.
     h = h + (inputs.token_type_ids.defined() ? token_types_(inputs.token_type_ids)
                                              : select(token_types_.weight, 0, Dim(0)));
   }
@@ -252,7 +252,7 @@ Value Encoder::apply(const Layer& layer, Value h, Value relative, const EncoderI
 Value Encoder::convolve(Value embedded, Value h, Value mask, bool training) const {
   Value keep;
   if (mask.defined()) keep = unsqueeze(cast(mask, h.dtype()), 2);
-  // Padding reads as zeros, like the convolution's own zero padding before the first token.
+  // Set padding to zeros, like the convolution's own zero padding before the first token.
   // (DeBERTa's embeddings are already masked.)
   const bool first = config_.norm_first;
   if (first && mask.defined()) embedded = embedded * keep;

@@ -1,7 +1,6 @@
 // Encoders of the BERT family: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), DistilBERT
-// (Sanh et al. 2019), ALBERT (Lan et al. 2020), ELECTRA (Clark et al. 2020) and DeBERTa (He et al.
-// 2021) with its versions 2 and 3. One class builds all of them; EncoderConfig selects the
-// differences.
+// (Sanh et al. 2019), ALBERT (Lan et al. 2020), ELECTRA (Clark et al. 2020) and DeBERTa versions 1
+// to 3 (He et al. 2021). One class builds all of them; EncoderConfig selects the differences.
 //
 //   h = norm(tokens[ids] + positions[p] + token_types[t])        (projected if the widths differ)
 //   for every layer:  h = attention_norm(h + attention(h))
@@ -64,17 +63,18 @@ class Encoder {
   Encoder(const Scope& scope, const EncoderConfig& config,
           SourceLocation loc = SourceLocation::current());
   /// As above, but reuses the token, position and token type tables of `shared` and their norm, as
-  /// ELECTRA's generator does; the projection is the only part of the embeddings that it declares.
-  /// Throws ArgumentError if the configs describe different embeddings.
+  /// in ELECTRA's generator. The projection is the only part of the embeddings that this
+  /// constructor declares. Throws ArgumentError if the configs describe different embeddings.
   Encoder(const Scope& scope, const EncoderConfig& config, const Encoder& shared,
           SourceLocation loc = SourceLocation::current());
 
   const EncoderConfig& config() const { return config_; }
-  /// The token embedding table [vocab, embedding width], which a tied head multiplies by.
+  /// The token embedding table [vocab, embedding width], by which a tied head multiplies.
   Variable token_table() const { return tokens_.weight; }
 
-  /// Builds the whole forward pass. `training` applies the config's dropouts, which draw from the
-  /// key "dropout". An id or position outside its table throws DataError at run time.
+  /// Builds the whole forward pass. If `training`, applies dropout at the rates of the config, with
+  /// random numbers from the key "dropout". An id or position outside its table throws DataError at
+  /// run time.
   EncoderOutputs operator()(const EncoderInputs& inputs, bool training = false,
                             SourceLocation loc = SourceLocation::current()) const;
 
@@ -87,7 +87,8 @@ class Encoder {
     Norm feed_forward_norm;
   };
   struct Convolution {
-    /// [width, width / groups, kernel] and [width]. Groups with a narrower kernel use its middle.
+    /// Shapes [width, width / groups, kernel] and [width]. Groups with a narrower kernel use only
+    /// the middle taps.
     Variable weight, bias;
     Norm norm;
   };

@@ -54,11 +54,11 @@ void EncoderConfig::check() const {
                   {"position_buckets", position_buckets, size_limits::kPositions}});
   if (head_size == 0 && width % heads != 0) {
     throw ArgumentError(fmt::format(
-        "width {} is not a multiple of heads {}: every head needs the same size", width, heads));
+        "width {} is not a multiple of heads {}: all heads must have the same size", width, heads));
   }
   if (padding_id >= vocab)
     throw ArgumentError(
-        fmt::format("padding_id {} is outside the vocabulary of {}", padding_id, vocab));
+        fmt::format("padding_id {} is outside the vocabulary of {} ids", padding_id, vocab));
   if (positions_skip_padding && padding_id < 0)
     throw ArgumentError("positions_skip_padding needs a padding_id");
   if (embedding_projection == EmbeddingProjection::none && embeddings() != width) {
@@ -78,16 +78,15 @@ void EncoderConfig::check() const {
     if (position_buckets > 0 && (position_buckets < 2 || max_relative - 1 <= position_buckets / 2))
       throw ArgumentError(
           fmt::format("position_buckets {} must be at least 2, and max_relative {} must be more "
-                      "than half of them plus 1",
+                      "than position_buckets / 2 + 1",
                       position_buckets, max_relative));
   }
   if (conv_kernel > 0 && conv_kernel % 2 == 0)
     throw ArgumentError(fmt::format(
-        "conv_kernel must be odd, so that a sequence keeps its length, not {}", conv_kernel));
+        "conv_kernel must be odd to preserve the sequence length, but is {}", conv_kernel));
   if (conv_least_kernel > 0 && (conv_least_kernel % 2 == 0 || conv_least_kernel > conv_kernel)) {
     throw ArgumentError(
-        fmt::format("conv_least_kernel must be 0, or odd and at most the conv_kernel of {}, not "
-                    "{}",
+        fmt::format("conv_least_kernel must be 0, or odd and at most conv_kernel ({}), but is {}",
                     conv_kernel, conv_least_kernel));
   }
   check::rate("hidden_dropout", hidden_dropout);
@@ -103,9 +102,9 @@ const FieldList<EncoderConfig>& EncoderConfig::fields() {
           .add("context", &EncoderConfig::context,
                "number of positions: maximum text length in tokens")
           .add("token_types", &EncoderConfig::token_types,
-               "token types (segments); 0 = no embedding of them")
+               "number of token types (segments); 0 = no token type embeddings")
           .add("padding_id", &EncoderConfig::padding_id,
-               "id of padding; its embedding is not trained; -1 = none")
+               "padding id; its embedding is not trained; -1 = none")
           .add("layers", &EncoderConfig::layers,
                "number of layers; may be 0 with norm-first and a convolution")
           .add("heads", &EncoderConfig::heads,
@@ -120,9 +119,9 @@ const FieldList<EncoderConfig>& EncoderConfig::fields() {
           .add("activation", &EncoderConfig::activation, "activation of the feed-forward block")
           .add("layer_norm_eps", &EncoderConfig::layer_norm_eps, "epsilon of the norms")
           .added("norm_first", &EncoderConfig::norm_first,
-                 "norms before attention and feed-forward, none after the embeddings")
+                 "normalise before attention and feed-forward, but not after the embeddings")
           .add("positions", &EncoderConfig::positions,
-               "position encoding; disentangled is DeBERTa's")
+               "position encoding; disentangled is used by DeBERTa")
           .add("positions_skip_padding", &EncoderConfig::positions_skip_padding,
                "number only tokens that are not padding, from padding-id + 1 (RoBERTa)")
           .add("trainable_positions", &EncoderConfig::trainable_positions,
@@ -141,9 +140,9 @@ const FieldList<EncoderConfig>& EncoderConfig::fields() {
           .add("fused_attention", &EncoderConfig::fused_attention,
                "disentangled: one matrix for queries, keys and values")
           .add("shared_projections", &EncoderConfig::shared_projections,
-               "disentangled: project positions by the matrices of the content")
+               "disentangled: project positions with the matrices for content")
           .add("max_relative", &EncoderConfig::max_relative,
-               "disentangled: largest distance; larger ones count as this one")
+               "disentangled: largest distance; larger distances are clamped to it")
           .add("position_buckets", &EncoderConfig::position_buckets,
                "disentangled: number of distance buckets; 0 = none")
           .add("relative_norm", &EncoderConfig::relative_norm,
@@ -152,17 +151,17 @@ const FieldList<EncoderConfig>& EncoderConfig::fields() {
                "kernel width of the convolution parallel to the first layer (before it with "
                "norm-first); 0 = none")
           .add("conv_groups", &EncoderConfig::conv_groups, "groups of the convolution")
-          .added(
-              "conv_least_kernel", &EncoderConfig::conv_least_kernel,
-              "kernel widths of the groups cycle from this to conv-kernel in steps of 2; 0 = all "
-              "are conv-kernel wide")
+          .added("conv_least_kernel", &EncoderConfig::conv_least_kernel,
+                 "the kernel widths of the groups cycle from this width to conv-kernel in steps of "
+                 "2; 0 = all "
+                 "are conv-kernel wide")
           .add("conv_activation", &EncoderConfig::conv_activation, "activation of the convolution")
           .add("hidden_dropout", &EncoderConfig::hidden_dropout,
                "dropout on the embeddings and on the outputs of blocks")
           .add("attention_dropout", &EncoderConfig::attention_dropout,
                "dropout on the attention probabilities")
           .add("initializer_range", &EncoderConfig::initializer_range,
-               "standard deviation of the initial matrices");
+               "standard deviation of the initial weight matrices");
   return list;
 }
 

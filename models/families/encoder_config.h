@@ -18,7 +18,7 @@ enum class EncoderPositions : std::uint8_t {
   disentangled,        // separate content and distance terms in the scores (DeBERTa)
   none,                // no positions: only a convolution is sensitive to the order
 };
-/// "absolute", "relative_key", "relative_key_query", "disentangled", "none".
+/// The names are "absolute", "relative_key", "relative_key_query", "disentangled" and "none".
 ChoiceNames choice_names(EncoderPositions);
 
 /// Where embeddings are projected to the width of the layers, if the widths differ.
@@ -27,7 +27,7 @@ enum class EmbeddingProjection : std::uint8_t {
   after_norm,   // with bias, after the norm of the embeddings (ALBERT, ELECTRA)
   before_norm,  // without bias, before that norm (DeBERTa)
 };
-/// "none", "after_norm", "before_norm".
+/// The names are "none", "after_norm" and "before_norm".
 ChoiceNames choice_names(EmbeddingProjection);
 
 /// Sizes and options of an encoder. The defaults are those of BERT-base (Devlin et al. 2019).
@@ -51,14 +51,14 @@ struct EncoderConfig {
   bool norm_first = false;
 
   EncoderPositions positions = EncoderPositions::absolute;
-  /// Tokens other than padding_id get the positions padding_id + 1, padding_id + 2, ...; padding
-  /// gets position padding_id (RoBERTa). By default, positions count from 0 over all tokens.
+  /// Tokens other than padding_id have the positions padding_id + 1, padding_id + 2, ...; padding
+  /// has position padding_id (RoBERTa). By default, positions count from 0 over all tokens.
   bool positions_skip_padding = false;
   bool trainable_positions = true;  // false: keep the initial or loaded table
 
   /// Weight sharing between layers (ALBERT): the layers are assigned in order to `layer_groups`
-  /// groups, and a group is `group_layers` layers applied one after the other. 0 = every layer has
-  /// its own weights.
+  /// groups, and a group consists of `group_layers` layers that are applied in sequence. If 0,
+  /// every layer has its own weights.
   std::int64_t layer_groups = 0;
   std::int64_t group_layers = 1;
 
@@ -95,15 +95,16 @@ struct EncoderConfig {
   std::int64_t distinct_layers() const {
     return layer_groups == 0 ? layers : layer_groups * group_layers;
   }
-  /// Throws ArgumentError that names the field, its value and the valid values.
+  /// Throws ArgumentError if a field is invalid; the message names the field, its value and the
+  /// valid values.
   void check() const;
 
   /// All fields with their help texts.
   static const FieldList<EncoderConfig>& fields();
-  /// JSON object with every field: {"vocab": ..., ..., "family": "encoder"}.
+  /// Returns a JSON object with every field: {"vocab": ..., ..., "family": "encoder"}.
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, and ArgumentError as check()
-  /// does.
+  /// Throws FormatError if a field is missing, unknown or has the wrong type, and ArgumentError
+  /// under the same conditions as check().
   static EncoderConfig from_json(std::string_view json);
 
   friend bool operator==(const EncoderConfig&, const EncoderConfig&) = default;

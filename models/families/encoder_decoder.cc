@@ -216,8 +216,9 @@ Value EncoderDecoder::decoder_mask(Value mask, DType dtype) const {
   const Value later =
       reshape(position_differences(scope_.graph(), length) < 0, {1, 1, length, length});
   const Value padding = additive_padding_mask(mask, dtype);
-  // Models differ in rows without a visible key (padding on the left): T5 attends uniformly to all
-  // keys, whereas BART adds both masks, and keys excluded by both are -inf.
+  // Models differ in how they treat rows without a visible key (left padding): T5 attends uniformly
+  // to all keys, whereas BART adds both masks, so that the scores of keys excluded by both are
+  // -inf.
   if (config_.positions == Seq2SeqPositions::relative_bias) return where(later, lowest, padding);
   return where(later, lowest, 0 * padding) + padding;
 }
@@ -259,7 +260,7 @@ Value EncoderDecoder::shift_right(Value labels, SourceLocation loc) const {
     graph.fail(ArgumentError(what), "shift_right", {labels}, loc);
   };
   if (c.padding_id < 0)
-    reject("labels become the decoder's input only if the config has a padding_id");
+    reject("the decoder's input can be derived from labels only if the config has a padding_id");
   const Value ids = where(equal(labels, -100), c.padding_id, labels);
   Value first;
   if (c.decoder_start == DecoderStart::last_label) {
@@ -267,7 +268,7 @@ Value EncoderDecoder::shift_right(Value labels, SourceLocation loc) const {
     first = take_along_axis(ids, unsqueeze(tokens - 1, 1), 1);
   } else {
     if (c.start_id < 0)
-      reject("labels become the decoder's input only if the config has a start_id");
+      reject("the decoder's input can be derived from labels only if the config has a start_id");
     first = full(graph, labels.dtype(), Shape{labels.size(0), 1}, static_cast<double>(c.start_id));
   }
   return concat({first, slice(ids, {Slice{}, Slice{.end = labels.size(1) - 1}})}, 1);

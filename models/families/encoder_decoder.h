@@ -1,5 +1,5 @@
-// Encoder-decoders: the original Transformer (Vaswani et al. 2017), T5 (Raffel et al. 2020) with
-// its versions 1.1, mT5 and UL2, BART (Lewis et al. 2020), mBART (Liu et al. 2020), PEGASUS (Zhang
+// Encoder-decoders: the original Transformer (Vaswani et al. 2017), T5 (Raffel et al. 2020) and its
+// variants T5 1.1, mT5 and UL2, BART (Lewis et al. 2020), mBART (Liu et al. 2020), PEGASUS (Zhang
 // et al. 2020) and Marian (Junczys-Dowmunt et al. 2018). One class builds all of them;
 // EncoderDecoderConfig selects the differences. With the norm after each block (left) or before it
 // (right), the architecture is
@@ -38,7 +38,7 @@
 
 namespace WEFT_API weft {
 
-/// The stacks to build: an encoder alone is useful, too.
+/// The stacks to build: both, or only the encoder.
 enum class Stacks { encoder, both };
 
 /// Outputs of one stack.
@@ -50,7 +50,7 @@ struct StackOutputs {
 };
 
 /// Updates and logits of incremental decoding with caches. One program applies `prompt` once;
-/// another one applies `step` for every token.
+/// another program applies `step` for every token.
 struct EncoderDecoderDecoding {
   Updates prompt;  // cross-attention keys and values, computed from the prompts' ids
   Updates step;    // adds the new tokens to the caches
@@ -80,8 +80,8 @@ class EncoderDecoder {
   Graph& graph() const { return scope_.graph(); }
 
   /// Applies the encoder. ids: i32 or i64 [batch, seq]. mask (may be undefined): any dtype, [batch,
-  /// seq], 1 = token, 0 = padding. `training` applies the config's dropouts, which draw from the
-  /// key "dropout".
+  /// seq], 1 = token, 0 = padding. If `training`, applies dropout at the rates of the config, with
+  /// random numbers from the key "dropout".
   StackOutputs encode(Value ids, Value mask, bool training = false,
                       SourceLocation loc = SourceLocation::current()) const;
   /// Applies the decoder to ids [batch, target]. `memory` [batch, seq, width] is the encoder's last
@@ -92,10 +92,10 @@ class EncoderDecoder {
   /// Projects the decoder's last_hidden_state [..., width] to logits [..., vocab].
   Value logits(Value h, SourceLocation loc = SourceLocation::current()) const;
   /// Returns the decoder's input for training: the labels shifted right by one position, with the
-  /// start token in front and -100 replaced by padding.
+  /// start token at the beginning and -100 replaced by padding.
   Value shift_right(Value labels, SourceLocation loc = SourceLocation::current()) const;
-  /// Mean cross-entropy of logits [batch, target, vocab] against labels [batch, target]. Labels of
-  /// -100 are ignored. If `training`, uses the config's label smoothing.
+  /// Returns the mean cross-entropy of logits [batch, target, vocab] against labels [batch,
+  /// target]. Labels of -100 are ignored. If `training`, uses the config's label smoothing.
   Value loss(Value logits, Value labels, bool training = false,
              Reduction reduction = Reduction::mean,
              SourceLocation loc = SourceLocation::current()) const;

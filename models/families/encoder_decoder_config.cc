@@ -88,15 +88,16 @@ void EncoderDecoderConfig::check() const {
                   {"relative_max_distance", relative_max_distance, size_limits::kPositions}});
   for (const std::int64_t heads : {encoder_heads, decoder_heads}) {
     if (head_size == 0 && width % heads != 0)
-      throw ArgumentError(fmt::format(
-          "width {} is not a multiple of heads {}: every head needs the same size", width, heads));
+      throw ArgumentError(
+          fmt::format("width {} is not a multiple of heads {}: all heads must have the same size",
+                      width, heads));
   }
   if (positions == Seq2SeqPositions::sinusoidal && width % 2 != 0)
     throw ArgumentError(fmt::format("sinusoidal positions need an even width, not {}", width));
   for (const auto& [name, id] : {std::pair{"start_id", start_id}, {"padding_id", padding_id}}) {
     if (id >= target_vocab())
       throw ArgumentError(
-          fmt::format("{} {} is outside the vocabulary of {}", name, id, target_vocab()));
+          fmt::format("{} {} is outside the vocabulary of {} ids", name, id, target_vocab()));
   }
   if (frozen_padding && padding_id < 0) throw ArgumentError("frozen_padding needs a padding_id");
   check::rate("dropout", dropout);
@@ -134,7 +135,7 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
                "features per head; 0 = width / heads")
           .add("activation", &EncoderDecoderConfig::activation,
                "activation of the feed-forward blocks")
-          .add("gated", &EncoderDecoderConfig::gated, "gate in the feed-forward blocks (T5 1.1)")
+          .add("gated", &EncoderDecoderConfig::gated, "use gated feed-forward blocks (T5 1.1)")
           .add("bias", &EncoderDecoderConfig::bias, "biases in linear layers")
           .add("scale_scores", &EncoderDecoderConfig::scale_scores,
                "divide scores by sqrt(head size)")
@@ -145,7 +146,7 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
           .add("scale_embedding", &EncoderDecoderConfig::scale_embedding,
                "multiply embeddings by sqrt(width)")
           .add("positions", &EncoderDecoderConfig::positions,
-               "position encoding; relative_bias is T5's")
+               "position encoding; relative_bias is used by T5")
           .add("context", &EncoderDecoderConfig::context,
                "learned positions: maximum text length in tokens")
           .add("position_offset", &EncoderDecoderConfig::position_offset,
@@ -153,18 +154,18 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
           .add("relative_buckets", &EncoderDecoderConfig::relative_buckets,
                "relative_bias: number of distance buckets")
           .add("relative_max_distance", &EncoderDecoderConfig::relative_max_distance,
-               "relative_bias: this and larger distances share a bucket")
+               "relative_bias: all distances of at least this value share a bucket")
           .add("tied_head", &EncoderDecoderConfig::tied_head,
-               "the output projection is the decoder's token embedding")
+               "use the decoder's token embedding as the output projection")
           .add("scale_tied_head", &EncoderDecoderConfig::scale_tied_head,
                "divide the input of a tied head by sqrt(width) (T5)")
           .add("head_bias", &EncoderDecoderConfig::head_bias, "bias of the output projection")
           .add("start_id", &EncoderDecoderConfig::start_id, "first id of the decoder's input")
-          .add("padding_id", &EncoderDecoderConfig::padding_id, "id of padding; -1 = none")
+          .add("padding_id", &EncoderDecoderConfig::padding_id, "padding id; -1 = none")
           .add("frozen_padding", &EncoderDecoderConfig::frozen_padding,
-               "do not train the embedding of padding")
+               "do not train the padding embedding")
           .add("decoder_start", &EncoderDecoderConfig::decoder_start,
-               "how the first id of the decoder's input is chosen")
+               "first id of the decoder's input in training")
           .add("dropout", &EncoderDecoderConfig::dropout,
                "dropout on the embeddings and on the outputs of blocks")
           .add("attention_dropout", &EncoderDecoderConfig::attention_dropout,
@@ -180,9 +181,9 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
           .add("label_smoothing", &EncoderDecoderConfig::label_smoothing,
                "label smoothing: weight of the uniform distribution in the targets")
           .add("initializer_range", &EncoderDecoderConfig::initializer_range,
-               "standard deviation of the initial matrices; 0 = T5's initialisation")
+               "standard deviation of the initial weight matrices; 0 = T5's initialisation")
           .add("initializer_factor", &EncoderDecoderConfig::initializer_factor,
-               "factor on T5's standard deviations");
+               "factor for the standard deviations of T5's initialisation");
   return list;
 }
 

@@ -26,8 +26,8 @@ enum class DecoderStart : std::uint8_t {
   start_id,    // EncoderDecoderConfig::start_id
   last_label,  // the last label that is not padding: a language code (mBART)
 };
-// The names in JSON are those of the enumerators. Parsing another name throws ArgumentError that
-// lists the valid ones.
+// The names in JSON are the names of the enumerators. Parsing any other name throws ArgumentError
+// with a list of the valid names.
 ChoiceNames choice_names(Seq2SeqPositions);
 ChoiceNames choice_names(Seq2SeqNorm);
 ChoiceNames choice_names(DecoderStart);
@@ -82,7 +82,7 @@ struct EncoderDecoderConfig {
 
   bool shared_tokens() const { return decoder_vocab == 0; }
   std::int64_t target_vocab() const { return decoder_vocab == 0 ? vocab : decoder_vocab; }
-  /// Features per head of a stack with `heads` heads.
+  /// Returns the number of features per head for a stack with `heads` heads.
   std::int64_t head_width(std::int64_t heads) const {
     return head_size == 0 ? width / heads : head_size;
   }
@@ -91,14 +91,15 @@ struct EncoderDecoderConfig {
   /// BART's options (Lewis et al. 2020), at the size of bart-large.
   static EncoderDecoderConfig bart();
 
-  /// Throws ArgumentError that names the field, its value and the valid values.
+  /// Throws ArgumentError if a field is invalid; the message names the field, its value and the
+  /// valid values.
   void check() const;
   /// All fields with their help texts.
   static const FieldList<EncoderDecoderConfig>& fields();
-  /// JSON object with every field: {"vocab": ..., ..., "family": "encoder_decoder"}.
+  /// Returns a JSON object with every field: {"vocab": ..., ..., "family": "encoder_decoder"}.
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, and ArgumentError as check()
-  /// does.
+  /// Throws FormatError if a field is missing, unknown or has the wrong type, and ArgumentError
+  /// under the same conditions as check().
   static EncoderDecoderConfig from_json(std::string_view json);
 
   friend bool operator==(const EncoderDecoderConfig&, const EncoderDecoderConfig&) = default;

@@ -6,22 +6,22 @@
 
 namespace WEFT_API weft {
 
-/// act(dense(h of the first token)) with the parameters "<scope>.{weight,bias}" [width, width].
+/// Computes act(dense(h of the first token)). Parameters: "<scope>.{weight,bias}" [width, width].
 /// This is BERT's pooler, and the hidden layer of first-token classifiers in other families.
 struct Pooler {
   Linear dense;
   Activation activation;
 
-  /// h [batch, seq, width] -> [batch, width].
+  /// Maps h [batch, seq, width] to [batch, width].
   Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
 };
 Pooler make_pooler(const Scope& scope, const EncoderConfig& config, Activation activation,
                    SourceLocation loc = SourceLocation::current());
 
-/// Mean of h [batch, seq, width] over the tokens of every row: [batch, width]. `mask` [batch, seq]
-/// is 1 for tokens, 0 for padding.
+/// Returns the mean of h [batch, seq, width] over the tokens of every row, [batch, width]. `mask`
+/// [batch, seq] is 1 for tokens, 0 for padding.
 Value mean_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::current());
-/// As above, the maximum of every feature over the tokens of a row.
+/// As above, but returns the maximum of every feature over the tokens of a row.
 Value max_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::current());
 
 struct MaskedLmOptions {
@@ -43,7 +43,7 @@ struct MaskedLmHead {
   Norm norm;
   Variable decoder, bias;
 
-  /// h [..., width] -> [..., vocab].
+  /// Maps h [..., width] to logits [..., vocab].
   Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
 };
 MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,
@@ -57,7 +57,7 @@ struct ReplacedTokenHead {
   Activation activation;
   Linear out;
 
-  /// h [batch, seq, width] -> logits [batch, seq]; a positive logit means replaced.
+  /// Maps h [batch, seq, width] to logits [batch, seq]; a positive logit means replaced.
   Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
 };
 ReplacedTokenHead make_replaced_token_head(const Scope& scope, const EncoderConfig& config,
@@ -67,36 +67,36 @@ ReplacedTokenHead make_replaced_token_head(const Scope& scope, const EncoderConf
 struct SpanLogits {
   Value start, end;  // [batch, seq]
 };
-/// Splits logits [batch, seq, 2] into those of the start and of the end.
+/// Splits logits [batch, seq, 2] into start logits and end logits.
 SpanLogits split_span(Value logits);
 
 // -- Losses --------------------------------------------------------------------------------------
 // Labels are i32 or i64 unless noted otherwise; labels of -100 are ignored. With
 // Reduction::shard_mean, a mean over a batch becomes a mean over all of its shards.
 
-/// Mean cross-entropy of logits [..., classes] against labels [...].
+/// Returns the mean cross-entropy of logits [..., classes] against labels [...].
 Value label_loss(Value logits, Value labels, Reduction reduction = Reduction::mean,
                  SourceLocation loc = SourceLocation::current());
 
-/// Mean of the cross-entropies of start and end over all positions. start and end are [batch]. A
-/// position beyond the sequence is ignored, because the answer was truncated; a negative position
-/// counts as 0.
+/// Returns the mean of the cross-entropies of `start` and `end` over all positions. Both labels are
+/// [batch]. A position beyond the sequence is ignored, because the answer was truncated; a negative
+/// position counts as 0.
 Value span_loss(const SpanLogits& logits, Value start, Value end,
                 Reduction reduction = Reduction::mean,
                 SourceLocation loc = SourceLocation::current());
 
-/// Mean binary cross-entropy over the tokens whose mask [batch, seq] is 1 (over all if undefined).
-/// labels [batch, seq] may have any dtype; 1 means replaced. Throws ArgumentError as batch_sum()
-/// does.
+/// Returns the mean binary cross-entropy over the tokens whose mask [batch, seq] is 1, or over all
+/// tokens if `mask` is undefined. labels [batch, seq] may have any dtype; 1 means replaced. Throws
+/// ArgumentError under the same conditions as batch_sum().
 Value replaced_token_loss(Value logits, Value labels, Value mask,
                           Reduction reduction = Reduction::mean,
                           SourceLocation loc = SourceLocation::current());
 
-/// Kind of the labels of a sequence.
+/// Type of the labels of a sequence.
 enum class Problem { regression, single_label, multi_label };
-/// Loss of logits [batch, labels]. regression: mean squared error against floating labels [batch]
-/// or [batch, labels]; single_label: cross-entropy against classes [batch]; multi_label: binary
-/// cross-entropy against floating labels [batch, labels].
+/// Returns the loss of logits [batch, labels]. regression: mean squared error against
+/// floating-point labels [batch] or [batch, labels]; single_label: cross-entropy against classes
+/// [batch]; multi_label: binary cross-entropy against floating-point labels [batch, labels].
 Value sequence_loss(Problem problem, Value logits, Value labels,
                     SourceLocation loc = SourceLocation::current());
 

@@ -34,14 +34,14 @@ struct GptInputs {
   /// i32 or i64 [batch, seq].
   Value ids;
   /// Optional, any dtype, [batch, seq]: 1 for tokens, 0 for padding, which may be on either side or
-  /// between tokens. With a mask attention takes O(seq^2) memory, without one O(seq).
+  /// between tokens. Attention takes O(seq^2) memory with a mask, and O(seq) memory without one.
   Value attention_mask = {};
   /// Optional, i32 or i64 [batch, seq]; 0, 1, 2, ... in every row if absent, with or without a
   /// mask. ALiBi ignores them.
   Value position_ids = {};
-  /// Optional, i32 or i64 [batch, seq], not together with attention_mask: a token attends only to
-  /// tokens of its own segment, so that several independent texts can be packed into one row (with
-  /// position_ids that restart in each). Takes seq^2 bytes of memory per row.
+  /// Optional, i32 or i64 [batch, seq]; cannot be combined with attention_mask. A token attends
+  /// only to tokens of its own segment, so that several independent texts can be packed into one
+  /// row (with position_ids that restart in each text). Takes seq^2 bytes of memory per row.
   Value segments = {};
   /// Optional, i32 or i64 [batch, seq]: looked up in the token table and added to the embeddings
   /// (GPT-1, GPT-2).
@@ -91,17 +91,17 @@ class Gpt {
   /// differs from GPT-2's.
   void set_padded_causality(const PaddedCausality& padded);
 
-  /// Builds the whole forward pass. `training` applies the config's dropouts, which draw from the
-  /// key "dropout". With learned positions, a sequence longer than `context` throws DataError at
-  /// run time.
+  /// Builds the whole forward pass. If `training`, applies dropout at the rates of the config, with
+  /// random numbers from the key "dropout". With learned positions, a sequence longer than
+  /// `context` throws DataError at run time.
   GptOutputs operator()(const GptInputs& inputs, bool training = false,
                         SourceLocation loc = SourceLocation::current()) const;
 
   /// Builds an incremental decoding step. New tokens (i32 or i64 [batch, new]) follow `position`
   /// (i64 scalar) earlier ones, the same number in every row. The keys and values of the earlier
   /// tokens are in the variables "cache.h.<i>.{keys,values}" [batch, kv_heads, capacity,
-  /// head_size], which this function declares. Position 0 starts new texts. Needs a head. Tokens
-  /// beyond `capacity` throw DataError at run time. May be called once per graph.
+  /// head_size], which this function declares. Position 0 starts new texts. The model must have a
+  /// head. Tokens beyond `capacity` throw DataError at run time. May be called once per graph.
   GptDecoding decode(const GptDecodeInputs& inputs, const Dim& capacity,
                      SourceLocation loc = SourceLocation::current()) const;
   GptDecoding decode(Value tokens, Value position, const Dim& capacity,
@@ -112,10 +112,10 @@ class Gpt {
                      SourceLocation loc = SourceLocation::current()) const {
     return decode(tokens, position, Dim(config_.context), loc);
   }
-  /// decode() as a program for a Generator. Inputs: `tokens`; "position" as above; "positions", i64
-  /// [batch, new], the positions of the new tokens in their texts; "visible", bool [batch,
-  /// capacity], false for cache entries that are padding. Output: "logits". The symbol "capacity"
-  /// is the size of the caches. May be called once per graph.
+  /// Returns decode() as a program for a Generator. Inputs: `tokens`; "position" as above;
+  /// "positions", i64 [batch, new], the positions of the new tokens in their texts; "visible", bool
+  /// [batch, capacity], false for cache entries that are padding. Output: "logits". The symbol
+  /// "capacity" is the size of the caches. May be called once per graph.
   Program decode_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
 
  private:
@@ -145,9 +145,9 @@ class Gpt {
 /// head), so that any program of the graph can fetch them.
 void name_outputs(const GptOutputs& outputs);
 
-/// Mean cross-entropy of predicting labels[b][t + 1] from position t, the loss of Hugging Face's
-/// language models. logits are [batch, seq, vocab], labels i32 or i64 [batch, seq]. Labels of -100
-/// are ignored.
+/// Returns the mean cross-entropy of predicting labels[b][t + 1] from position t, the loss of
+/// Hugging Face's language models. logits are [batch, seq, vocab], labels i32 or i64 [batch, seq].
+/// Labels of -100 are ignored.
 Value next_token_loss(Value logits, Value labels, SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

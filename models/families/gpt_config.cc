@@ -95,7 +95,7 @@ void GptConfig::check() const {
         fmt::format("head_dim must be 0 (width / heads) or more, not {}", head_dim));
   if (head_dim == 0 && width % heads != 0) {
     throw ArgumentError(fmt::format(
-        "width {} is not a multiple of heads {}: every head needs the same size", width, heads));
+        "width {} is not a multiple of heads {}: all heads must have the same size", width, heads));
   }
   if (kv_heads < 0 || heads % key_heads() != 0) {
     throw ArgumentError(fmt::format("kv_heads {} must divide heads {}", kv_heads, heads));
@@ -110,10 +110,9 @@ void GptConfig::check() const {
     if (!(rotary_base > 0))
       throw ArgumentError(fmt::format("rotary_base must be positive, not {}", rotary_base));
     if (rotary_size() < 2 || rotary_size() % 2 != 0) {
-      throw ArgumentError(
-          fmt::format("rotary_share {} of head size {} is {} features: rotation needs an even "
-                      "number of at least 2",
-                      rotary_share, head_size(), rotary_size()));
+      throw ArgumentError(fmt::format(
+          "rotary_share {} of head size {} is {} features: the number must be even and at least 2",
+          rotary_share, head_size(), rotary_size()));
     }
   }
   check_rotary_scaling(*this);
@@ -121,7 +120,7 @@ void GptConfig::check() const {
     throw ArgumentError(fmt::format("window must not be negative, but is {}", window));
   if (padding_id < -1 || padding_id >= vocab)
     throw ArgumentError(
-        fmt::format("padding_id {} is outside the vocabulary of {}", padding_id, vocab));
+        fmt::format("padding_id {} is outside the vocabulary of {} ids", padding_id, vocab));
   check::rate("embedding_dropout", embedding_dropout);
   check::rate("attention_dropout", attention_dropout);
   check::rate("residual_dropout", residual_dropout);
@@ -136,52 +135,54 @@ const FieldList<GptConfig>& GptConfig::fields() {
           .add("layers", &GptConfig::layers, "number of blocks")
           .add("heads", &GptConfig::heads, "attention heads; must divide width if head-dim is 0")
           .added("kv_heads", &GptConfig::kv_heads,
-                 "heads of keys and values; must divide heads; 0 = heads")
+                 "number of key/value heads; must divide heads; 0 = same as heads")
           .added("head_dim", &GptConfig::head_dim, "features per head; 0 = width / heads")
           .add("width", &GptConfig::width, "width of embeddings and hidden states")
           .add("context", &GptConfig::context, "context length in tokens")
           .add("inner", &GptConfig::inner, "width of the feed-forward block; 0 = 4 * width")
           .add("activation", &GptConfig::activation, "activation of the feed-forward block")
-          .added("gated", &GptConfig::gated, "gate in the feed-forward block (SwiGLU with silu)")
+          .added("gated", &GptConfig::gated, "use a gated feed-forward block (SwiGLU with silu)")
           .add("bias", &GptConfig::bias, "biases in linear layers and norms")
           .added("attention_bias", &GptConfig::attention_bias,
                  "biases in attention even without --bias")
           .added("mlp_bias", &GptConfig::mlp_bias,
                  "biases in the feed-forward block even without --bias")
-          .add("tied_head", &GptConfig::tied_head, "the output projection is the token embedding")
-          .added("norm", &GptConfig::norm, "kind of the norms")
+          .add("tied_head", &GptConfig::tied_head,
+               "use the token embedding as the output projection")
+          .added("norm", &GptConfig::norm, "type of the norms")
           .add("layer_norm_eps", &GptConfig::layer_norm_eps, "epsilon of the norms")
           .added("residual", &GptConfig::residual, "arrangement of norms and residual connections")
-          .added("positions", &GptConfig::positions, "position encoding; linear_bias is ALiBi")
-          .added("rotary_base", &GptConfig::rotary_base,
-                 "base of the frequencies of rotary positions")
-          .added("rotary_share", &GptConfig::rotary_share, "share of a head's features that rotate")
+          .added("positions", &GptConfig::positions, "position encoding; linear_bias means ALiBi")
+          .added("rotary_base", &GptConfig::rotary_base, "base of the rotary position frequencies")
+          .added("rotary_share", &GptConfig::rotary_share,
+                 "fraction of a head's features that are rotated")
           .added("rotary_scaling", &GptConfig::rotary_scaling,
                  "scaling of rotary frequencies for longer texts")
           .added("rotary_factor", &GptConfig::rotary_factor,
                  "factor by which scaling divides frequencies or extends the context")
           .added("rotary_low_factor", &GptConfig::rotary_low_factor,
-                 "llama3: wavelengths above rotary-context / this are scaled")
+                 "llama3: wavelengths above rotary-context / rotary-low-factor are scaled")
           .added("rotary_high_factor", &GptConfig::rotary_high_factor,
-                 "llama3: wavelengths below rotary-context / this are kept")
+                 "llama3: wavelengths below rotary-context / rotary-high-factor are kept")
           .added("rotary_context", &GptConfig::rotary_context,
-                 "dynamic, llama3: context length of the original training, in tokens")
+                 "dynamic, llama3: context length of the original model, in tokens")
           .added("projection", &GptConfig::projection, "how queries, keys and values are projected")
-          .added("transposed", &GptConfig::transposed, "matrices of blocks are [in, out]")
+          .added("transposed", &GptConfig::transposed,
+                 "store the matrices of the blocks as [in, out]")
           .added("window", &GptConfig::window,
                  "a token attends to itself and the window - 1 tokens before it; 0 = all")
           .add("scale_attention", &GptConfig::scale_attention, "divide scores by sqrt(head size)")
           .add("scale_attention_by_inverse_layer", &GptConfig::scale_attention_by_inverse_layer,
                "also divide scores of layer i by i + 1")
           .added("padding_id", &GptConfig::padding_id,
-                 "id of padding; its embedding is not trained; -1 = none")
+                 "padding id; its embedding is not trained; -1 = none")
           .add("embedding_dropout", &GptConfig::embedding_dropout, "dropout on the embeddings")
           .add("attention_dropout", &GptConfig::attention_dropout,
                "dropout on the attention probabilities")
           .add("residual_dropout", &GptConfig::residual_dropout,
                "dropout on the outputs of attention and feed-forward")
           .add("initializer_range", &GptConfig::initializer_range,
-               "standard deviation of the initial matrices");
+               "standard deviation of the initial weight matrices");
   return list;
 }
 

@@ -19,7 +19,7 @@ enum class GptPositions : std::uint8_t {
   linear_bias,  // scores decrease with the distance (ALiBi, Press et al. 2022)
   none,         // no positions: only the causal mask depends on the order
 };
-/// Kind of the norms.
+/// Type of the norms.
 enum class GptNorm : std::uint8_t { layer_norm, rms_norm };
 /// Arrangement of norms and residual connections in a block.
 enum class GptResidual : std::uint8_t {
@@ -27,8 +27,8 @@ enum class GptResidual : std::uint8_t {
   post_norm,  // h = norm(h + attention(h)); h = norm(h + feed_forward(h)) (GPT-1)
   parallel,   // h += attention(norm(h)) + feed_forward(norm'(h)); final norm (GPT-NeoX)
 };
-/// "learned", "sinusoidal", "rotary", "linear_bias", "none"; "layer_norm", "rms_norm"; "pre_norm",
-/// "post_norm", "parallel".
+/// The names are "learned", "sinusoidal", "rotary", "linear_bias" and "none"; "layer_norm" and
+/// "rms_norm"; "pre_norm", "post_norm" and "parallel".
 ChoiceNames choice_names(GptPositions);
 ChoiceNames choice_names(GptNorm);
 ChoiceNames choice_names(GptResidual);
@@ -51,12 +51,13 @@ struct GptConfig {
   bool mlp_bias = false;        // biases in the feed-forward block even if bias is false
   bool tied_head = true;        // the output projection is the token embedding
   GptNorm norm = GptNorm::layer_norm;
-  double layer_norm_eps = 1e-5;  // of either kind of norm
+  double layer_norm_eps = 1e-5;  // for both types of norms
   GptResidual residual = GptResidual::pre_norm;
   GptPositions positions = GptPositions::learned;
   double rotary_base = 10000;
-  double rotary_share = 1;  // share of a head's features that rotate, rounded down
-  // These five fields are those of RotaryScaling.
+  /// Fraction of a head's features that are rotated; their number is rounded down.
+  double rotary_share = 1;
+  // The next five fields correspond to the fields of RotaryScaling.
   RotaryScalingKind rotary_scaling = RotaryScalingKind::none;
   double rotary_factor = 1;
   double rotary_low_factor = 1;
@@ -82,7 +83,7 @@ struct GptConfig {
   std::int64_t inner_width() const { return inner == 0 ? 4 * width : inner; }
   std::int64_t head_size() const { return head_dim == 0 ? width / heads : head_dim; }
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
-  /// Features per head that rotate; 0 without rotary positions.
+  /// Number of features per head that are rotated; 0 without rotary positions.
   std::int64_t rotary_size() const {
     return positions == GptPositions::rotary
                ? static_cast<std::int64_t>(static_cast<double>(head_size()) * rotary_share)
@@ -90,7 +91,8 @@ struct GptConfig {
   }
   /// Number of trainable parameters, computed without a graph (GPT-2 small: 124439808).
   std::int64_t parameter_count() const;
-  /// Throws ArgumentError that names the field, its value and the valid values.
+  /// Throws ArgumentError if a field is invalid; the message names the field, its value and the
+  /// valid values.
   void check() const;
 
   RotaryScaling scaling() const {
@@ -99,10 +101,11 @@ struct GptConfig {
 
   /// All fields with their help texts.
   static const FieldList<GptConfig>& fields();
-  /// JSON object with every field, as stored in checkpoints: {"vocab": ..., ..., "family": "gpt"}.
+  /// Returns a JSON object with every field, as stored in checkpoints: {"vocab": ..., ...,
+  /// "family": "gpt"}.
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, and ArgumentError as check()
-  /// does.
+  /// Throws FormatError if a field is missing, unknown or has the wrong type, and ArgumentError
+  /// under the same conditions as check().
   static GptConfig from_json(std::string_view json);
 
   friend bool operator==(const GptConfig&, const GptConfig&) = default;

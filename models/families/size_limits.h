@@ -1,6 +1,6 @@
 // Upper limits for the sizes in a configuration. A file or a command line can contain any number. A
 // size far beyond every existing model is a mistake, and building its graph would take minutes
-// before an error could be reported. Products of these limits fit 64 bits.
+// before an error could be reported. Products of these limits fit in 64 bits.
 #pragma once
 
 #include <cstdint>

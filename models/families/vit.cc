@@ -108,8 +108,9 @@ VitOutputs Vit::operator()(Value images, Value mask, bool training, SourceLocati
                "vit", {images}, loc);
   }
   if (mask.defined() && !mask_token_.defined()) {
-    graph.fail(ArgumentError("masking patches needs a model that was built with masked_patches"),
-               "vit", {images, mask}, loc);
+    graph.fail(
+        ArgumentError("patches can be masked only in a model that was built with masked_patches"),
+        "vit", {images, mask}, loc);
   }
   AttentionOptions attention;
   if (training && c.attention_dropout > 0) {
@@ -136,8 +137,8 @@ Value Vit::pool(Value last_hidden_state) const {
 
 namespace {
 
-/// Cubic convolution weights of four neighbouring samples for a point at fraction `t` between the
-/// middle two (Keys 1981).
+/// Returns the cubic convolution weights of four neighbouring samples for a point at fraction `t`
+/// between the middle two (Keys 1981).
 std::array<double, 4> cubic_weights(double t) {
   constexpr double a = -0.75;
   const auto near = [](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
@@ -152,7 +153,7 @@ Tensor interpolate_positions(const Tensor& table, const VitConfig& from, const V
   if (table.dtype() != DType::f32 || table.sizes() != Sizes{1, from.tokens(), width} ||
       to.width != width || to.extra_tokens() != extra) {
     throw ShapeError(fmt::format(
-        "the table of positions must be f32[1, {}, {}] with {} tokens before the patches and "
+        "the position table must be f32[1, {}, {}] with {} tokens before the patches and "
         "the same width as the new table, not {}",
         from.tokens(), width, to.extra_tokens(), table.type_str()));
   }

@@ -46,11 +46,11 @@ class Vit {
 
   /// Builds the whole forward pass. images: f32 [batch, channels, height, width] with the sizes of
   /// the config (otherwise ShapeError). `mask` [batch, patches], any dtype, may be undefined:
-  /// patches with mask 1 are replaced by the mask token. `training` applies the config's dropouts,
-  /// which draw from the key "dropout".
+  /// patches with mask 1 are replaced by the mask token. If `training`, applies dropout at the
+  /// rates of the config, with random numbers from the key "dropout".
   VitOutputs operator()(Value images, Value mask = {}, bool training = false,
                         SourceLocation loc = SourceLocation::current()) const;
-  /// Pools last_hidden_state [batch, tokens, width] to one vector per image, [batch, width].
+  /// Pools last_hidden_state [batch, tokens, width] into one vector per image, [batch, width].
   Value pool(Value last_hidden_state) const;
 
  private:
@@ -72,10 +72,11 @@ class Vit {
   Norm norm_;
 };
 
-/// Resizes learned positions to another image size: the table [1, extra + rows * columns, width] of
-/// `from` becomes that of `to` by bicubic interpolation with half-pixel centres (a = -0.75, as in
-/// PyTorch). The positions of the tokens before the patches are copied. Throws ShapeError if the
-/// table is not that of `from`, or if the configs differ in width or in these tokens.
+/// Resizes learned positions to another image size. Converts the table [1, extra + rows * columns,
+/// width] for `from` to a table for `to` by bicubic interpolation with half-pixel centres (a =
+/// -0.75, as in PyTorch). The positions of the tokens before the patches are copied. Throws
+/// ShapeError if the table does not match `from`, or if the configs differ in width or in the
+/// tokens before the patches.
 Tensor interpolate_positions(const Tensor& table, const VitConfig& from, const VitConfig& to);
 
 /// Head that predicts pixels from patches: a 1x1 convolution with the parameters "<scope>.weight"
@@ -86,7 +87,7 @@ struct PixelHead {
   Variable weight, bias;
   std::int64_t stride;
 
-  /// h [batch, rows * columns, width] -> [batch, channels, rows * stride, columns * stride].
+  /// Maps h [batch, rows * columns, width] to [batch, channels, rows * stride, columns * stride].
   Value operator()(Value h, std::int64_t rows, std::int64_t columns) const;
 };
 PixelHead make_pixel_head(const Scope& scope, const VitConfig& config, std::int64_t stride);
@@ -95,10 +96,10 @@ PixelHead make_pixel_head(const Scope& scope, const VitConfig& config, std::int6
 /// the pixels of masked patches, else 0.
 Value masked_pixels(const VitConfig& config, Value mask, DType dtype);
 
-/// Mean absolute error over the pixels of masked patches: the sum of errors divided by (number of
-/// these pixels + 1e-5) and by the number of channels. images and pixels are [batch, channels,
-/// height, width], mask is [batch, patches]. With Reduction::shard_mean both sums are over all
-/// shards of a batch. Throws ArgumentError as batch_sum() does.
+/// Returns the mean absolute error over the pixels of masked patches: the sum of errors divided by
+/// (number of these pixels + 1e-5) and by the number of channels. images and pixels are [batch,
+/// channels, height, width], mask is [batch, patches]. With Reduction::shard_mean, both sums are
+/// over all shards of a batch. Throws ArgumentError under the same conditions as batch_sum().
 Value masked_pixel_loss(const VitConfig& config, Value images, Value pixels, Value mask,
                         Reduction reduction = Reduction::mean,
                         SourceLocation loc = SourceLocation::current());

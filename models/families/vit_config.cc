@@ -45,7 +45,7 @@ void VitConfig::check() const {
   }
   if (width % heads != 0) {
     throw ArgumentError(fmt::format(
-        "width {} is not a multiple of heads {}: every head needs the same size", width, heads));
+        "width {} is not a multiple of heads {}: all heads must have the same size", width, heads));
   }
   if (positions == VitPositions::sinusoidal_2d && width % 4 != 0)
     throw ArgumentError(
@@ -61,13 +61,13 @@ void VitConfig::check() const {
 const FieldList<VitConfig>& VitConfig::fields() {
   static const auto list =
       FieldList<VitConfig>("the model config", "vit")
-          .add("image_height", &VitConfig::image_height, "pixels")
-          .add("image_width", &VitConfig::image_width, "pixels")
+          .add("image_height", &VitConfig::image_height, "image height in pixels")
+          .add("image_width", &VitConfig::image_width, "image width in pixels")
           .add("patch_height", &VitConfig::patch_height,
-               "pixels; partial patches at the edge are ignored")
+               "patch height in pixels; partial patches at the edge are ignored")
           .add("patch_width", &VitConfig::patch_width,
-               "pixels; partial patches at the edge are ignored")
-          .add("channels", &VitConfig::channels, "1 = grey, 3 = colour")
+               "patch width in pixels; partial patches at the edge are ignored")
+          .add("channels", &VitConfig::channels, "number of channels: 1 = grey, 3 = colour")
           .add("layers", &VitConfig::layers, "number of blocks")
           .add("heads", &VitConfig::heads, "attention heads; must divide width")
           .add("width", &VitConfig::width, "width of embeddings and hidden states")
@@ -76,14 +76,14 @@ const FieldList<VitConfig>& VitConfig::fields() {
           .add("qkv_bias", &VitConfig::qkv_bias, "biases of queries, keys and values")
           .add("layer_norm_eps", &VitConfig::layer_norm_eps, "epsilon of the norms")
           .add("positions", &VitConfig::positions, "position encoding of the patches")
-          .add("pooling", &VitConfig::pooling, "how tokens are pooled to one vector per image")
-          .add("distillation", &VitConfig::distillation, "a distillation token (DeiT)")
+          .add("pooling", &VitConfig::pooling, "how tokens are pooled into one vector per image")
+          .add("distillation", &VitConfig::distillation, "add a distillation token (DeiT)")
           .add("dropout", &VitConfig::dropout,
                "dropout on the embeddings and on the outputs of blocks")
           .add("attention_dropout", &VitConfig::attention_dropout,
                "dropout on the attention probabilities")
           .add("initializer_range", &VitConfig::initializer_range,
-               "standard deviation of the initial matrices");
+               "standard deviation of the initial weight matrices");
   return list;
 }
 

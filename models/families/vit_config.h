@@ -15,12 +15,12 @@ enum class VitPositions : std::uint8_t {
   learned,        // a learned embedding per token (ViT)
   sinusoidal_2d,  // sines and cosines of the row, then of the column (Chen et al. 2021, MoCo v3)
 };
-/// How the tokens are pooled to one vector per image.
+/// How the tokens are pooled into one vector per image.
 enum class VitPooling : std::uint8_t {
   class_token,  // a class token before the patches
   mean,         // mean of the patches, without a class token
 };
-// The names in JSON are those of the enumerators.
+// The names in JSON are the names of the enumerators.
 ChoiceNames choice_names(VitPositions);
 ChoiceNames choice_names(VitPooling);
 
@@ -51,14 +51,15 @@ struct VitConfig {
   }
   std::int64_t tokens() const { return extra_tokens() + rows() * columns(); }
 
-  /// Throws ArgumentError that names the field, its value and the valid values.
+  /// Throws ArgumentError if a field is invalid; the message names the field, its value and the
+  /// valid values.
   void check() const;
   /// All fields with their help texts.
   static const FieldList<VitConfig>& fields();
-  /// JSON object with every field: {"image_height": ..., ..., "family": "vit"}.
+  /// Returns a JSON object with every field: {"image_height": ..., ..., "family": "vit"}.
   std::string to_json() const;
-  /// Throws FormatError for a missing, unknown or wrongly typed field, and ArgumentError as check()
-  /// does.
+  /// Throws FormatError if a field is missing, unknown or has the wrong type, and ArgumentError
+  /// under the same conditions as check().
   static VitConfig from_json(std::string_view json);
 
   friend bool operator==(const VitConfig&, const VitConfig&) = default;

@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-/// The name of an enum in messages ("positions"), and the names of its values, which must be
+/// The name of an enum in messages ("positions") and the names of its values. The values must be
 /// numbered from 0.
 struct ChoiceNames {
   std::string_view what;
@@ -34,8 +34,8 @@ std::string_view choice_name(E value) {
   return choice_names(value).names[static_cast<std::size_t>(value)];
 }
 
-/// Returns the value with this name. Throws an ArgumentError that lists the allowed names. Enums
-/// with additional names for their values specialise this function.
+/// Returns the value with this name. Throws an ArgumentError that lists the allowed names. For
+/// enums whose values have additional names, this function is specialised.
 template <Choice E>
 E parse_choice(std::string_view name) {
   return static_cast<E>(find_choice(choice_names(E{}), name));

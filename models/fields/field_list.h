@@ -31,14 +31,14 @@ using FieldRef =
 /// A field: its name, which is also its key in JSON, and its help text.
 struct Field {
   std::string name, help;
-  bool added = false;  // missing in files of the first versions
+  bool added = false;  // absent from files of the first versions
   /// The type of the field, as a reference without an object, with the names of a choice.
   FieldRef type;
   /// Returns a reference to the field of an object.
   std::function<FieldRef(void*)> access;
 };
 
-/// Texts of field values by field name.
+/// The text forms of field values, by field name.
 using FieldTexts = std::map<std::string, std::string, std::less<>>;
 
 /// The part of FieldList that does not depend on the type of the object.
@@ -70,8 +70,8 @@ class FieldListBase {
 template <class Object>
 class FieldList : public FieldListBase {
  public:
-  /// `what` names the object in messages. If `family` is not empty, it is written to the JSON and
-  /// required when reading.
+  /// `what` names the object in messages. If `family` is not empty, it is written to the JSON
+  /// object and required when reading one.
   explicit FieldList(std::string what, std::string family = {})
       : FieldListBase(std::move(what), std::move(family)) {}
 
@@ -81,7 +81,8 @@ class FieldList : public FieldListBase {
     append({name, help, false, ref<T>(nullptr), accessor(member)});
     return *this;
   }
-  /// Adds a field that is missing in files of the first versions. It then keeps its default.
+  /// Adds a field that files of the first versions do not contain. If it is missing, it keeps its
+  /// default.
   template <class T>
   FieldList& added(const char* name, T Object::*member, const char* help) {
     append({name, help, true, ref<T>(nullptr), accessor(member)});
@@ -90,16 +91,16 @@ class FieldList : public FieldListBase {
 
   /// Returns a JSON object with every field.
   std::string to_json(Object object) const { return write(&object); }
-  /// Parses a JSON object. Throws FormatError for a missing, unknown or wrongly typed field, and
-  /// ArgumentError like Object::check().
+  /// Parses a JSON object. Throws FormatError if a field is missing, unknown or has the wrong type,
+  /// and ArgumentError under the same conditions as Object::check().
   Object from_json(std::string_view json) const {
     Object object;
     read(&object, json);
     return checked(std::move(object));
   }
-  /// Returns `object` with other values, which are parsed strictly from their texts. Throws
-  /// ArgumentError for unknown fields, for texts that are not a valid value of their field, and
-  /// like Object::check().
+  /// Returns `object` with the `given` values, which are parsed strictly from their texts. Throws
+  /// ArgumentError if a field is unknown, if a text is not a valid value of its field, or under the
+  /// same conditions as Object::check().
   Object with(Object object, const FieldTexts& given) const {
     for (const auto& [name, text] : given) set(&object, name, text);
     return checked(std::move(object));

@@ -41,7 +41,7 @@ Int integer(std::string_view what, std::string_view text, const IntegerRange<Int
   if (text.empty() || error != std::errc() || rest != end || value < range.low ||
       value > range.high) {
     std::string legal = range_text(range);
-    // If the digits do not fit in the type, the message should state the range.
+    // If the number does not fit in the type, the message should state the range.
     if (error == std::errc::result_out_of_range) legal = str(range);
     reject(what, "an integer", legal, text);
   }

@@ -1,4 +1,4 @@
-// Strict parsing of numbers that users write. All user input is parsed here.
+// Strict parsing of numbers in user input. All numbers that users enter are parsed here.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct IntegerRange {
   Int low = std::numeric_limits<Int>::min(), high = std::numeric_limits<Int>::max();
 };
 
-/// Range of allowed finite numbers. The ends are included unless they are open.
+/// Range of allowed finite numbers. The end points are included unless they are open.
 struct RealRange {
   double low = -std::numeric_limits<double>::max(), high = std::numeric_limits<double>::max();
   bool open_low = false, open_high = false;
@@ -38,19 +38,19 @@ std::int64_t parse_integer(std::string_view what, std::string_view text,
 std::uint64_t parse_unsigned(std::string_view what, std::string_view text,
                              const IntegerRange<std::uint64_t>& range = {});
 
-/// Parses a number such as "0.1", "1e-3" or "5". NaN, infinity and numbers too large for a double
-/// are errors, as above.
+/// Parses a number such as "0.1", "1e-3" or "5". Throws ArgumentError as described above, also for
+/// NaN, infinity and numbers too large for a double.
 double parse_real(std::string_view what, std::string_view text, const RealRange& range = {});
 
 /// Parses a number of bytes: "1000", "500MiB", "2GiB", "1.5 GB". KB, MB, ... are powers of 1024,
-/// like KiB, MiB, ... The maximum is 2^62. Throws ArgumentError as above.
+/// like KiB, MiB, ... The maximum is 2^62. Throws ArgumentError as described above.
 std::uint64_t parse_bytes(std::string_view what, std::string_view text);
 
 /// Parses a network speed and returns bytes per second: "10Gbit/s", "100 Mbit/s", "1.25GB/s". k, M,
-/// G, T are powers of 1000. The speed must be above 0. Throws ArgumentError as above.
+/// G, T are powers of 1000. The speed must be above 0. Throws ArgumentError as described above.
 double parse_speed(std::string_view what, std::string_view text);
 /// Parses a duration of at least 0 and returns seconds: "50us", "1.5ms", "2s", "300ns". Throws
-/// ArgumentError as above.
+/// ArgumentError as described above.
 double parse_duration(std::string_view what, std::string_view text);
 
 /// Formats a number with thousands separators: 1234567 as "1,234,567".

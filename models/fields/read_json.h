@@ -18,7 +18,7 @@
 namespace weft {
 
 /// Reads a number, a bool, a string or a choice into `field`. `key` is its name in messages. Throws
-/// FormatError for a value of another type or outside the range of the field.
+/// FormatError if the value has another type or is outside the range of the field.
 template <class T>
 void read_json(const nlohmann::json& value, std::string_view key, T& field) {
   const auto require = [&](bool fits, std::string_view wanted) {
@@ -31,7 +31,7 @@ void read_json(const nlohmann::json& value, std::string_view key, T& field) {
   } else if constexpr (std::is_integral_v<T>) {
     require(std::is_unsigned_v<T> ? value.is_number_unsigned() : value.is_number_integer(),
             std::is_unsigned_v<T> ? "an integer that is not negative" : "an integer");
-    // get() would wrap around.
+    // get() would silently wrap out-of-range values around.
     const bool fits = value.is_number_unsigned() ? std::in_range<T>(value.get<std::uint64_t>())
                                                  : std::in_range<T>(value.get<std::int64_t>());
     require(fits, fmt::format("an integer in [{}, {}]", std::numeric_limits<T>::min(),

@@ -35,7 +35,8 @@ void check(const HmmParameters& p, const Value& symbols, const char* function, S
   }
 }
 
-// Log probabilities of the symbols in each state. Those of the first symbol include the start.
+// Log probabilities of the symbols in each state. The scores of the first symbol include the start
+// probabilities.
 struct EmissionScores {
   Value first;  // [batch, states]
   Value rest;   // [time - 1, batch, states]
@@ -49,7 +50,7 @@ EmissionScores emission_scores(const HmmParameters& p, const Value& symbols) {
   return emissions;
 }
 
-// Number of loop steps for each row: all symbols but the first.
+// Returns the number of loop steps for each row: all symbols but the first.
 OptionalArg remaining_steps(const HmmOptions& options) {
   return options.lengths.present() ? OptionalArg(options.lengths.value() - 1) : OptionalArg();
 }
@@ -66,7 +67,7 @@ Value hmm_log_likelihood(const HmmParameters& p, Arg arg, const HmmOptions& opti
   const ScanResult forward = scan(
       graph, {emissions.first}, {emissions.rest}, {p.transition},
       [](Graph&, const ScanElements& in) {
-        // Scores of all transitions: [batch, from, to].
+        // The scores of all transitions, [batch, from, to].
         const Value scores = unsqueeze(in.carries[0], 2) + in.operands[0];
         return ScanStep{{logsumexp(scores, {1}) + in.elements[0]}};
       },
@@ -76,8 +77,8 @@ Value hmm_log_likelihood(const HmmParameters& p, Arg arg, const HmmOptions& opti
 
 HmmParameters hmm_m_step(const std::vector<Value>& counts) {
   if (counts.size() != 3) {
-    throw ArgumentError(
-        fmt::format("hmm_m_step needs three tensors of counts, got {}", counts.size()));
+    throw ArgumentError(fmt::format(
+        "hmm_m_step requires three tensors of counts, but {} were passed", counts.size()));
   }
   const auto normalised = [](const Value& c) {
     const Value total = sum(c, {-1}, true);
@@ -106,7 +107,8 @@ Value hmm_best_path(const HmmParameters& p, Arg arg, const HmmOptions& options,
       },
       {.lengths = remaining_steps(options), .name = "hmm.viterbi"}, loc);
   const Value last = argmax(forward.carries[0], 1);  // [batch]
-  // Backtrack along the best transitions. After the end of a row, the state remains the last one.
+  // Backtrack along the best transitions. Positions after the end of a row have the row's last
+  // state.
   const Value from = forward.outputs[0];  // [time - 1, batch, states]
   const ScanResult back = scan(
       graph, {last}, {from}, {},

@@ -16,25 +16,26 @@ struct HmmParameters {
 };
 
 struct HmmOptions {
-  /// i32 or i64 [batch]: number of valid symbols of each row, at least 1. Absent: all.
+  /// i32 or i64 [batch]: number of valid symbols of each row, at least 1. If absent, all symbols
+  /// are valid.
   OptionalArg lengths = {};
 };
 
-/// Log-likelihood of each row of `symbols` (i32 or i64 [batch, time]): [batch]. This is the forward
-/// algorithm in log space, a scan over time. It is differentiable: the gradient of the sum with
-/// respect to the log parameters is the expected number of uses of each one, i.e. the counts of the
-/// forward-backward algorithm.
+/// Returns the log-likelihood [batch] of each row of `symbols` (i32 or i64 [batch, time]). This is
+/// the forward algorithm in log space, a scan over time. It is differentiable: the gradient of the
+/// sum with respect to the log parameters is the expected number of uses of each parameter, i.e.
+/// the counts of the forward-backward algorithm.
 Value hmm_log_likelihood(const HmmParameters& p, Arg symbols, const HmmOptions& options = {},
                          SourceLocation loc = SourceLocation::current());
 
-/// The M step of expectation-maximisation (Baum and Welch): returns the parameters of maximum
-/// likelihood for expected counts. `counts` are the gradients of the sum of hmm_log_likelihood(),
+/// The M step of expectation-maximisation (Baum and Welch). Returns the maximum-likelihood
+/// parameters for expected counts. `counts` are the gradients of the sum of hmm_log_likelihood(),
 /// in the order start, transition, emission. Rows without any count become uniform.
 HmmParameters hmm_m_step(const std::vector<Value>& counts);
 
-/// The most probable state sequence of each row (Viterbi 1967), i64 [batch, time], followed by 0
-/// after the row's length. Among equally probable sequences, returns the one with the lower states
-/// at the end.
+/// Returns the most probable state sequence of each row (Viterbi 1967), i64 [batch, time], with
+/// zeros after the row's length. Among equally probable sequences, returns the one with the lower
+/// states at the end.
 Value hmm_best_path(const HmmParameters& p, Arg symbols, const HmmOptions& options = {},
                     SourceLocation loc = SourceLocation::current());
 

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Variables that keep the state of a network between runs.
+/// Returns variables that keep the state of a network between runs.
 std::vector<Variable> state_variables(const Scope& scope, const std::vector<StateSpec>& parts,
                                       VariableKind kind, SourceLocation loc) {
   std::vector<Variable> variables;
@@ -59,7 +59,7 @@ Value StatefulNetwork::continue_text(Value tokens, Value fresh, Updates* updates
   Graph& graph = scope().graph();
   if (!tokens.size(0).is_constant()) {
     graph.fail(ShapeError(fmt::format(
-                   "carrying the state over needs a constant batch size, but the batch is {}",
+                   "carrying the state over requires a constant batch size, but the batch is {}",
                    tokens.size(0).str())),
                "continue_text", {tokens}, loc);
   }

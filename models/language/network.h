@@ -1,5 +1,5 @@
-// The common interface of language models that are networks. Training, evaluation and generation
-// work with all of them alike.
+// The common interface of neural language models. Training, evaluation and generation use all of
+// them through this interface.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,14 @@ class LanguageNetwork {
   /// sequences at once; every row is the beginning of a text.
   virtual Value operator()(Value tokens, SourceLocation loc = SourceLocation::current()) const = 0;
 
-  /// Incremental form: returns logits [batch, vocab] after the last of `tokens`, which continue the
-  /// texts whose state is in variables of kind cache below the scope. `updates` receives the new
-  /// state. Resetting the caches begins new texts (Session::reset_caches). May be called once per
-  /// graph.
+  /// Incremental form: returns logits [batch, vocab] after the last of `tokens`. The tokens
+  /// continue the texts whose state is stored in variables of kind cache below the scope. `updates`
+  /// receives the new state. Resetting the caches begins new texts (Session::reset_caches). May be
+  /// called once per graph.
   virtual Value step(Value tokens, Updates* updates,
                      SourceLocation loc = SourceLocation::current()) const = 0;
 
-  /// Maximum number of tokens of a text across calls of step(); absent: unlimited.
+  /// Maximum number of tokens of a text across calls of step(); unlimited if absent.
   virtual std::optional<std::int64_t> max_length() const { return std::nullopt; }
 
  private:
@@ -52,14 +52,14 @@ struct StateSpec {
   ValueType type;
 };
 
-/// Result of one chunk of text: its logits and the state after it.
+/// Result of processing one chunk of text: the logits and the state after the chunk.
 struct ChunkResult {
   Value logits;              // [batch, time, vocab]
   std::vector<Value> state;  // after the last token, one value per StateSpec
 };
 
-/// A network whose only memory of a text, however long, is a state of fixed size. A text can
-/// therefore be processed chunk by chunk, carrying the state over.
+/// A network that summarises the text so far in a state of fixed size. A text can therefore be
+/// processed in chunks, with the state carried over between them.
 class StatefulNetwork : public LanguageNetwork {
  public:
   using LanguageNetwork::LanguageNetwork;
@@ -78,8 +78,8 @@ class StatefulNetwork : public LanguageNetwork {
   /// Truncated back-propagation through time (Williams and Peng 1990). Returns the logits of the
   /// next chunk [batch, time] of each row's text. The state before the chunk is in the variables
   /// "<scope>.carried.*" of kind buffer, and no gradient passes through it; `updates` receives the
-  /// state after the chunk. `fresh`, a bool scalar, is true at the beginning of new texts, for
-  /// which the state is zero. Checkpoints contain the state, so a resumed run is identical to an
+  /// state after the chunk. `fresh`, a bool scalar, is true at the beginning of new texts, which
+  /// start from a zero state. Checkpoints contain the state, so a resumed run is identical to an
   /// uninterrupted one. The batch size must be a constant (ShapeError). May be called once per
   /// graph.
   Value continue_text(Value tokens, Value fresh, Updates* updates,

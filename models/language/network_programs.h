@@ -10,7 +10,7 @@ namespace WEFT_API weft {
 /// token after tokens[b][t]:
 ///   evaluate  "loss": mean cross-entropy over all positions
 ///   score     "losses" [batch, seq]: the cross-entropy at every position
-///   step      incremental: takes only "tokens", which continue the texts in the caches; "logits"
+///   step      incremental: the only input is "tokens", which continues the cached texts; "logits"
 ///             [batch, vocab] of the next token
 /// In `evaluate` and `score` every row is the beginning of a text. `loss` is the loss of
 /// `evaluate`, to be minimised.
@@ -24,7 +24,7 @@ NetworkPrograms network_programs(const LanguageNetwork& network,
 /// Truncated back-propagation through time (StatefulNetwork::continue_text) with the inputs
 /// "stream.tokens" and "stream.targets", both i32 [batch, seq] with a constant batch, and
 /// "stream.fresh", a bool scalar. Contains the mean loss and the updates that every program with
-/// this loss must have.
+/// this loss must apply.
 struct CarriedLoss {
   Value loss;
   Updates updates;

@@ -13,8 +13,8 @@ namespace {
 
 using Index = std::size_t;
 
-// The discount if no n-gram was counted once. The estimate would be 0, which makes unseen n-grams
-// impossible.
+// The discount if no n-gram was counted once. The estimated discount would then be 0, which would
+// make unseen n-grams impossible.
 constexpr double kDiscount = 0.5;
 
 char32_t to_char32(std::int32_t id) { return static_cast<char32_t>(id); }
@@ -35,8 +35,8 @@ NGramModel::NGramModel(std::span<const std::int32_t> ids, const NGramOptions& op
   text.reserve(ids.size());
   for (Index i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= vocab_) {
-      throw DataError(
-          fmt::format("token {} is {}, outside the vocabulary of {}", i, ids[i], vocab_));
+      throw DataError(fmt::format("token {} is {}, which is outside the vocabulary of {} ids", i,
+                                  ids[i], vocab_));
     }
     text.push_back(to_char32(ids[i]));
   }
@@ -91,7 +91,7 @@ double NGramModel::probability(std::u32string_view history, std::int32_t token) 
 
 double NGramModel::probability(std::span<const std::int32_t> history, std::int32_t token) const {
   if (token < 0 || token >= vocab_) {
-    throw DataError(fmt::format("token {} is outside the vocabulary of {}", token, vocab_));
+    throw DataError(fmt::format("token {} is outside the vocabulary of {} ids", token, vocab_));
   }
   const Index used = std::min(history.size(), orders_.size() - 1);
   std::u32string text;

@@ -16,7 +16,7 @@ struct NGramOptions {
   /// Tokens per n-gram: the last `order` - 1 tokens predict the next one.
   int order = 5;
   /// Token ids are in [0, vocab). The lowest order is interpolated with the uniform distribution,
-  /// so that every token has a positive probability.
+  /// so every token has a positive probability.
   std::int64_t vocab = 0;
 };
 
@@ -30,16 +30,16 @@ struct NGramOptions {
 /// none was counted once). For an unseen history, p(w | h) = p(w | h').
 class NGramModel {
  public:
-  /// Counts the n-grams of `ids`. Throws ArgumentError for an order or a vocabulary below 1, and
-  /// DataError for an id outside the vocabulary.
+  /// Counts the n-grams of `ids`. Throws ArgumentError if the order or the vocabulary size is below
+  /// 1, and DataError if an id is outside the vocabulary.
   NGramModel(std::span<const std::int32_t> ids, const NGramOptions& options);
 
-  /// p(token | the last order - 1 tokens of `history`).
+  /// Returns p(token | the last order - 1 tokens of `history`).
   double probability(std::span<const std::int32_t> history, std::int32_t token) const;
-  /// Sum of the natural logarithms of the probabilities of all tokens, each given the tokens before
-  /// it.
+  /// Returns the sum of the natural logarithms of the probabilities of all tokens, each given the
+  /// tokens before it.
   double log_probability(std::span<const std::int32_t> ids) const;
-  /// exp(-log_probability / tokens). Throws ArgumentError if there are no tokens.
+  /// Returns exp(-log_probability / tokens). Throws ArgumentError if there are no tokens.
   double perplexity(std::span<const std::int32_t> ids) const;
   /// The discount D of n-grams of `length` tokens, 1 <= length <= order.
   double discount(int length) const {

@@ -6,9 +6,9 @@
 
 namespace WEFT_API weft {
 
-/// A Gpt (families/gpt.h) below `scope`. Its memory of a text is the keys and values of all tokens,
-/// so that a step costs more the longer the text is, and a text is limited to `context` tokens:
-/// step() beyond that throws DataError at run time.
+/// A Gpt (families/gpt.h) below `scope`. Its state consists of the keys and values of all tokens of
+/// a text. A step is therefore more expensive for longer texts, and a text is limited to `context`
+/// tokens; a step() beyond this limit throws DataError at run time.
 class TransformerNetwork final : public LanguageNetwork {
  public:
   TransformerNetwork(const Scope& scope, const GptConfig& config);

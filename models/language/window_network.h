@@ -13,7 +13,7 @@ struct WindowNetworkOptions {
   std::int64_t tokens = 16;     // size of the window: the paper's n - 1
   std::int64_t embedding = 32;  // width of the embeddings: the paper's m
   std::int64_t hidden = 256;    // hidden units: the paper's h
-  /// Adds direct connections from the embeddings to the logits, which bypass the hidden units (W).
+  /// Adds direct connections (W) from the embeddings to the logits, which bypass the hidden units.
   bool direct = true;
 };
 

@@ -7,7 +7,7 @@
 
 namespace WEFT_API weft {
 
-/// A sequence as overlapping windows.
+/// The overlapping windows of a sequence.
 struct CausalWindows {
   Value windows;  // [batch, time, kernel * width]
   /// [batch, (kernel - 1) * dilation, width]: the last elements, which later windows also contain.
@@ -16,7 +16,7 @@ struct CausalWindows {
 
 /// Returns the window of every position of x [batch, time, width]: the `kernel` elements `dilation`
 /// apart that end there, concatenated from oldest to newest. `past` [batch, (kernel - 1) *
-/// dilation, width] holds the elements before x and is zero at the beginning of a text. A linear
+/// dilation, width] contains the elements before x and is zero at the beginning of a text. A linear
 /// layer over the windows is a causal convolution.
 CausalWindows causal_windows(Value x, Value past, std::int64_t kernel, std::int64_t dilation = 1);
 

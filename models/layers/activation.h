@@ -25,7 +25,7 @@ enum class Activation : std::uint8_t {
   linear,  // x
 };
 
-/// The names are those of the enumerators.
+/// The names equal the enumerators.
 ChoiceNames choice_names(Activation);
 /// Also accepts Hugging Face's names ("gelu_new", "gelu", "swish", ...).
 template <>

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::string_view kProjections[] = {"fused", "fused_by_head", "separate"};
 
-/// ALiBi biases slope * (offset - zero) for offsets 0, ..., count - 1: `dtype` [heads, count].
+/// Returns the ALiBi biases slope * (offset - zero) for offsets 0, ..., count - 1, as `dtype`
+/// [heads, count].
 Value linear_bias_table(Graph& graph, std::int64_t heads, const Dim& count, const Dim& zero,
                         DType dtype) {
   std::vector<float> slopes;
@@ -26,9 +27,10 @@ Value linear_bias_table(Graph& graph, std::int64_t heads, const Dim& count, cons
   return column * cast(offset, dtype);
 }
 
-/// softmax(scale * q k^T + mask) v from primitives. Keys excluded by causality get the dtype's
-/// lowest number before the mask is added. A row whose other keys are all masked therefore attends
-/// evenly to both kinds of keys and passes gradients on, exactly as in Hugging Face's GPT-2.
+/// Computes softmax(scale * q k^T + mask) v with primitive ops. The scores of keys excluded by
+/// causality are set to the dtype's lowest number before the mask is added. If all other keys of a
+/// row are masked, the row therefore attends evenly to masked and excluded keys and propagates
+/// gradients, exactly as in Hugging Face's GPT-2.
 Value masked_attention(Value q, Value k, Value v, const SelfAttentionOptions& options,
                        const AttentionInputs& inputs) {
   Graph& graph = q.graph();
@@ -60,7 +62,7 @@ Value masked_attention(Value q, Value k, Value v, const SelfAttentionOptions& op
   return matmul(p, v);
 }
 
-/// Queries, keys and values, split into heads.
+/// Queries, keys and values split into heads.
 struct Heads {
   Value q, k, v;
 };

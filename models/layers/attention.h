@@ -12,15 +12,15 @@ namespace WEFT_API weft {
 /// How queries, keys and values are projected from x.
 enum class QkvProjection : std::uint8_t {
   fused,          // one matrix: all queries, then all keys, then all values (GPT-2)
-  fused_by_head,  // one matrix: query, key and value of each head in turn (GPT-NeoX)
+  fused_by_head,  // one matrix: for each head, its query, key and value (GPT-NeoX)
   separate,       // one matrix for each (LLaMA)
 };
-/// "fused", "fused_by_head", "separate".
+/// The names are "fused", "fused_by_head" and "separate".
 ChoiceNames choice_names(QkvProjection);
 
 /// How keys excluded by causality or the window are masked in the presence of a padding mask.
-/// Published models differ in this. It affects only rows without a visible key, i.e. rows whose
-/// tokens up to there are all padding.
+/// Published models differ in this respect. The choice affects only queries without a visible key,
+/// i.e. queries for which all tokens up to their position are padding.
 struct PaddedCausality {
   /// Score of an excluded key; 0 means the lowest finite number.
   double score = 0;
@@ -38,7 +38,7 @@ struct SelfAttentionOptions {
   /// Size of the local window: a query attends to itself and the window - 1 tokens before it; 0 =
   /// no limit.
   std::int64_t window = 0;
-  /// Factor on the scores; 0 means 1 / sqrt(head_size).
+  /// Factor for the scores; 0 means 1 / sqrt(head_size).
   double scale = 0;
   QkvProjection projection = QkvProjection::fused;
   /// Features per head that are rotated by the position (RoPE); 0 = none.
@@ -59,7 +59,7 @@ struct SelfAttentionOptions {
 
 /// Key/value cache for incremental decoding.
 struct AttentionCache {
-  Variable keys = {}, values = {};  // kind cache, [batch, kv_heads, capacity, head_size]
+  Variable keys = {}, values = {};  // of kind cache, [batch, kv_heads, capacity, head_size]
   /// i64 scalar: number of tokens in the cache, the same in every row.
   Value position = {};
 };
@@ -74,15 +74,15 @@ struct AttentionInputs {
   /// it, the probabilities are computed as softmax(scores + mask) from primitives, in O(queries *
   /// keys) memory. This reproduces Hugging Face's models, even in rows without a visible key.
   Value additive_mask = {};
-  /// Optional, bool [batch, 1, queries, keys], not together with a cache or an additive mask: false
-  /// excludes a key for a query, in addition to causality and the window. Every query must have a
-  /// visible key.
+  /// Optional, bool [batch, 1, queries, keys]; cannot be combined with a cache or an additive mask.
+  /// False excludes a key for a query, in addition to causality and the window. Every query must
+  /// have a visible key.
   Value mask = {};
   /// Positions for RoPE, i32 or i64 [batch, seq] or [seq]. By default 0, 1, ..., counted from the
   /// number of tokens in the cache if there is one.
   Value position_ids = {};
-  /// Incremental decoding: x holds new tokens, whose keys and values are appended to the cache.
-  /// They attend to all earlier tokens.
+  /// Enables incremental decoding: x contains new tokens, which attend to all earlier tokens. Their
+  /// keys and values are appended to the cache.
   AttentionCache* cache = nullptr;
   /// Optional, with a cache: bool [batch, capacity], false for entries that are padding.
   Value cache_mask = {};
@@ -96,8 +96,8 @@ struct SelfAttention {
   Linear query, key, value;      // separate projections
   Linear out;
 
-  /// x [batch, seq, width] -> [batch, seq, width]. With a cache, `updates` receives its new values;
-  /// exceeding the capacity throws DataError at run time.
+  /// Maps x [batch, seq, width] to [batch, seq, width]. With a cache, `updates` receives its new
+  /// values; exceeding the capacity throws DataError at run time.
   Value operator()(Value x, const AttentionInputs& inputs = {}, Updates* updates = nullptr,
                    SourceLocation loc = SourceLocation::current()) const;
 };
@@ -114,9 +114,9 @@ SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t 
 Value self_attention(const Scope& scope, Value x, const SelfAttentionOptions& options,
                      SourceLocation loc = SourceLocation::current());
 
-/// Slopes of ALiBi's heads: 2^(-8 i / n) for i = 1, ..., n if the number of heads n is a power of
-/// two. Otherwise the slopes of the next lower power of two, followed by every other slope of the
-/// next higher one.
+/// Returns the ALiBi slopes of the heads: 2^(-8 i / n) for i = 1, ..., n if the number of heads n
+/// is a power of two. Otherwise, returns the slopes for the next lower power of two, followed by
+/// every other slope for the next higher power of two.
 std::vector<double> linear_bias_slopes(std::int64_t heads);
 
 }  // namespace weft

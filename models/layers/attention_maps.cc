@@ -6,8 +6,8 @@
 namespace weft {
 namespace {
 
-/// Attention with unit vectors as values: its output is the probabilities, whichever way the scores
-/// are computed.
+/// Applies the attention op to unit vectors as values. Its output is then the probabilities, no
+/// matter how the scores are computed.
 Value probabilities(Node& attention) {
   constexpr std::size_t kKeys = 1, kValues = 2, kRandomKey = 12;
   Graph& graph = attention.graph();

@@ -5,8 +5,8 @@
 
 namespace WEFT_API weft {
 
-/// For losses with weighted elements. With Reduction::mean returns `sum` itself, the sum over the
-/// local rows; with Reduction::shard_mean returns the sum over all shards of the batch. Throws
+/// Sums for losses with weighted elements. With Reduction::mean, returns `sum` itself, the sum over
+/// the local rows; with Reduction::shard_mean, returns the sum over all shards of the batch. Throws
 /// ArgumentError for other reductions. Usage:
 ///   batch_sum(sum(each * weights), reduction) / batch_sum(sum(weights), reduction)
 Value batch_sum(Value sum, Reduction reduction, SourceLocation loc = SourceLocation::current());

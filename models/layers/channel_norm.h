@@ -9,8 +9,7 @@ namespace WEFT_API weft {
 
 // All layers take x [N, C, ...], f32 or f64, with a known number of channels, and return a value of
 // the same type. They declare the parameters "<scope>.weight" [C], initialised to 1, and
-// "<scope>.bias" [C], initialised to 0, unless affine is false. The names are those of PyTorch's
-// modules.
+// "<scope>.bias" [C], initialised to 0, unless affine is false. The names match PyTorch's modules.
 
 struct BatchNormLayerOptions {
   double momentum = 0.1;  // weight of the batch in the new running statistics
@@ -22,8 +21,8 @@ struct BatchNormLayerOptions {
 /// [C]. In a scope in training mode, x is normalised by the statistics of the batch, and every
 /// program that computes the result or a gradient through it also updates the running statistics.
 /// In evaluation mode, x is normalised by the running statistics. In training mode, one program may
-/// apply a layer to only one batch. The gradient keeps three values of the size of x in training
-/// mode; that of the other norms keeps two. Throws GraphError in a scope without a mode.
+/// apply a layer to only one batch. In training mode, the gradient keeps three values of the size
+/// of x; the gradients of the other norms keep two. Throws GraphError in a scope without a mode.
 Value batch_norm(const Scope& scope, Value x, const BatchNormLayerOptions& options = {},
                  SourceLocation loc = SourceLocation::current());
 

@@ -10,12 +10,12 @@
 namespace WEFT_API weft {
 
 // All layers declare "<scope>.weight" and, with bias, "<scope>.bias" [channels], in PyTorch's
-// layouts. Weights are initialised uniformly in +-1/sqrt(n), as in PyTorch, with n the number of
-// elements of x that contribute to one element of the result. Biases start at 0. x is f32 or f64
+// layouts. Weights are initialised uniformly in +-1/sqrt(n), as in PyTorch, where n is the number
+// of elements of x that contribute to one element of the result. Biases start at 0. x is f32 or f64
 // with a known number of channels. The layers throw GraphError if x belongs to another graph,
-// DTypeError or ShapeError if x does not fit, and ArgumentError for invalid channels or groups;
-// errors name the caller's line. For costs, see functions/conv.h: time is proportional to elements
-// of the result * C / groups * kernel, and gradients keep x.
+// DTypeError or ShapeError if x has an unsupported dtype or shape, and ArgumentError for invalid
+// channels or groups; errors name the caller's line. For costs, see functions/conv.h: time is
+// proportional to (elements of the result) * C / groups * kernel, and gradients keep x.
 
 struct Conv1dLayerOptions {
   std::int64_t kernel = 3;

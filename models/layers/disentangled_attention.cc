@@ -13,9 +13,9 @@
 namespace weft {
 namespace {
 
-/// Bucket of a distance >= 0: the distance itself up to half the buckets, then logarithmic. Uses
-/// single precision, as the reference implementation does, so that both round up at the same
-/// distances.
+/// Returns the bucket of a distance >= 0. Distances up to half the number of buckets have one
+/// bucket each; larger distances have logarithmic buckets. Uses single precision, as the reference
+/// implementation does, so that both round up at the same distances.
 std::int64_t log_bucket(std::int64_t distance, std::int64_t buckets, std::int64_t max_relative) {
   const std::int64_t mid = buckets / 2;
   if (distance <= mid) return distance;
@@ -37,8 +37,8 @@ Value relative_position_index(Graph& graph, const Dim& length, std::int64_t buck
   Value d = position_differences(graph, length);
   const std::int64_t span = buckets > 0 ? buckets : max_relative;
   if (buckets > 0) {
-    // A look-up table of distances, up to the first one whose bucket is beyond the span. If the
-    // logarithm never gets there, the table ends at a large distance.
+    // A look-up table of distances, up to the first one whose bucket is beyond the span. If no
+    // bucket is beyond the span, the table ends at a large distance.
     std::vector<std::int64_t> half;
     for (std::int64_t i = 0; i <= 8 * max_relative; ++i) {
       half.push_back(log_bucket(i, buckets, max_relative));

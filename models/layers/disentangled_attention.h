@@ -3,8 +3,8 @@
 //
 //   (q_i . k_j  +  q_i . r^k[d(i, j)]  +  k_j . r^q[d(i, j)]) / sqrt(terms * head_size)
 //
-// with r^k and r^q projections of one table of relative positions, which all layers share, and d(i,
-// j) = clamp(bucket(i - j) + span, 0, 2 span - 1).
+// where r^k and r^q are projections of one table of relative positions, which all layers share, and
+// d(i, j) = clamp(bucket(i - j) + span, 0, 2 span - 1).
 #pragma once
 
 #include "weft/models/layers/linear.h"
@@ -20,9 +20,9 @@ struct DisentangledAttentionOptions {
   /// Version 1: one matrix without bias projects q, k and v, head after head. q and v have separate
   /// biases; the keys of positions have none.
   bool fused = false;
-  /// Positions are projected by the content's matrices (version 3).
+  /// Positions are projected with the matrices for content (version 3).
   bool shared_projections = false;
-  std::int64_t max_relative = 512;  // larger distances count as this one
+  std::int64_t max_relative = 512;  // larger distances are clamped to this one
   /// If positive, distances above buckets / 2 share logarithmic buckets up to max_relative.
   std::int64_t buckets = 0;
   LinearOptions in = {}, out = {};
@@ -33,7 +33,7 @@ struct DisentangledAttentionOptions {
 
 /// The parameters of disentangled attention: "<scope>.{query,key,value,out}.{weight,bias}". If
 /// fused, "<scope>.in.weight" [3 * heads * head_size, width] and "<scope>.{query_bias,value_bias}"
-/// replace those of query, key and value. Unless shared, "<scope>.position_key" and
+/// replace the parameters of query, key and value. Unless shared, "<scope>.position_key" and
 /// "<scope>.position_query" project the positions.
 struct DisentangledAttention {
   Scope scope;
@@ -45,9 +45,9 @@ struct DisentangledAttention {
   Linear position_key, position_query;
   Linear out;
 
-  /// x [batch, seq, width] -> [batch, seq, width]. `relative` [2 span, width] is the table of
+  /// Maps x [batch, seq, width] to [batch, seq, width]. `relative` [2 span, width] is the table of
   /// relative positions (undefined without them). `mask` [batch, seq] may be undefined. Padding is
-  /// excluded as a key, and as a query it gets zeros from attention.
+  /// excluded as a key; the attention output for padding queries is zero.
   Value operator()(Value x, Value relative, Value mask, double dropout = 0, Value dropout_key = {},
                    SourceLocation loc = SourceLocation::current()) const;
 };
@@ -59,7 +59,7 @@ DisentangledAttention make_disentangled_attention(const Scope& scope, DType dtyp
                                                   DisentangledAttentionOptions options,
                                                   SourceLocation loc = SourceLocation::current());
 
-/// The index d(i, j) for all pairs of positions of a sequence: i64 [length, length].
+/// Returns the index d(i, j) for all pairs of positions in a sequence, i64 [length, length].
 Value relative_position_index(Graph& graph, const Dim& length, std::int64_t buckets,
                               std::int64_t max_relative);
 

@@ -22,8 +22,9 @@ bool drops_elements(const Scope& scope, Value x, double rate, std::string_view l
                        {x}, loc);
   }
   if (!is_floating(x.dtype())) {
-    scope.graph().fail(DTypeError(fmt::format("x must be floating, not {}", dtype_name(x.dtype()))),
-                       layer, {x}, loc);
+    scope.graph().fail(
+        DTypeError(fmt::format("x must be floating-point, not {}", dtype_name(x.dtype()))), layer,
+        {x}, loc);
   }
   return scope.is_training(layer, loc) && rate > 0;
 }

@@ -5,9 +5,9 @@
 
 namespace WEFT_API weft {
 
-// All layers return x itself in a scope in evaluation mode, or if the rate is 0. They draw from the
-// graph's key "dropout". x is f32 or f64, rate is in [0, 1). They throw GraphError in a scope
-// without a mode and ArgumentError for any other rate.
+// All layers return x itself in a scope in evaluation mode, or if the rate is 0. Random numbers
+// come from the graph's key "dropout". x is f32 or f64, and rate is in [0, 1). The layers throw
+// GraphError in a scope without a mode, and ArgumentError if the rate is outside [0, 1).
 
 /// Sets elements to 0 with probability `rate` and divides the others by 1 - rate (Srivastava et al.
 /// 2014).
@@ -25,8 +25,8 @@ Value channel_dropout(const Scope& scope, Value x, double rate,
 Value alpha_dropout(const Scope& scope, Value x, double rate,
                     SourceLocation loc = SourceLocation::current());
 /// Stochastic depth (Huang et al. 2016, as in Touvron et al. 2021): sets whole samples of x [N,
-/// ...] to 0 with probability `rate` and divides the others by 1 - rate. For the branch of a
-/// residual block.
+/// ...] to 0 with probability `rate` and divides the others by 1 - rate. Intended for the branch of
+/// a residual block.
 Value drop_path(const Scope& scope, Value x, double rate,
                 SourceLocation loc = SourceLocation::current());
 

@@ -23,7 +23,8 @@ struct Embedding {
   Variable weight;
   std::optional<std::int64_t> padding_id = {};
 
-  /// ids: i32 or i64 [...] -> [..., width]. An id outside [0, vocab) throws DataError at run time.
+  /// Looks up ids, i32 or i64 [...], and returns their rows [..., width]. An id outside [0, vocab)
+  /// throws DataError at run time.
   Value operator()(Value ids, SourceLocation loc = SourceLocation::current()) const;
 };
 
@@ -43,9 +44,9 @@ struct PositionOptions {
   Initializer initializer = Initializer::normal(0.02);
 };
 
-/// Learned position embeddings for h [..., seq, width]: the first seq rows of the table
-/// "<scope>.weight" [context, width], as [seq, width], to be added to h. A sequence longer than
-/// `context` is an error at run time.
+/// Returns learned position embeddings [seq, width], to be added to h [..., seq, width]: the first
+/// seq rows of the table "<scope>.weight" [context, width]. A sequence longer than `context` is an
+/// error at run time.
 Value learned_positions(const Scope& scope, Value h, const PositionOptions& options = {},
                         SourceLocation loc = SourceLocation::current());
 

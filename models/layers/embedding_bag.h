@@ -6,9 +6,9 @@
 
 namespace WEFT_API weft {
 
-/// Declares the table "<scope>.weight" [vocab, width] and reduces bags of its rows -> [bags,
-/// width], by embedding_bag() of functions/embedding_bag.h. Throws ArgumentError if vocab or width
-/// is missing, or if a padding id is set: bags exclude padding by their lengths.
+/// Declares the table "<scope>.weight" [vocab, width] and reduces bags of its rows to [bags, width]
+/// with embedding_bag() of functions/embedding_bag.h. Throws ArgumentError if vocab or width is
+/// missing, or if a padding id is set: bags exclude padding by their lengths.
 Value embedding_bag(const Scope& scope, Value ids, const EmbeddingOptions& table,
                     const EmbeddingBagOptions& bags = {},
                     SourceLocation loc = SourceLocation::current());

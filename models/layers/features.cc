@@ -12,7 +12,7 @@ void check_floating(const Scope& scope, Value x, std::string_view layer, SourceL
   const Graph& graph = scope.graph();
   graph.check_owned(x, fmt::format("the operand of {}", layer), loc);
   if (is_floating(x.dtype())) return;
-  graph.fail(DTypeError(fmt::format("x must be floating, not {}: token ids need an embedding first",
+  graph.fail(DTypeError(fmt::format("x must be floating-point, not {}: embed token ids first",
                                     dtype_name(x.dtype()))),
              layer, {x}, loc);
 }
@@ -24,10 +24,11 @@ std::int64_t last_axis_size(const Scope& scope, Value x, std::string_view layer,
   check_floating(scope, x, layer, loc);
   const Graph& graph = scope.graph();
   if (x.rank() == 0)
-    graph.fail(ShapeError("x is a scalar; a layer needs a last axis of features"), layer, {x}, loc);
+    graph.fail(ShapeError("x is a scalar, but the layer needs a feature axis (the last axis)"),
+               layer, {x}, loc);
   if (!x.size(-1).is_constant()) {
-    graph.fail(ShapeError(fmt::format("the last axis of x has the symbolic size {}; the size of a "
-                                      "layer's weights must be known when it is built",
+    graph.fail(ShapeError(fmt::format("the last axis of x has the symbolic size {}; the size of "
+                                      "the layer's weights must be known when the layer is built",
                                       x.size(-1).str())),
                layer, {x}, loc);
   }
@@ -44,10 +45,11 @@ std::int64_t channel_count(const Scope& scope, Value x, int spatial, std::string
                layer, {x}, loc);
   }
   if (!x.size(1).is_constant()) {
-    graph.fail(ShapeError(fmt::format("the channels of x (axis 1) have the symbolic size {}; the "
-                                      "size of a layer's weights must be known when it is built",
-                                      x.size(1).str())),
-               layer, {x}, loc);
+    graph.fail(
+        ShapeError(fmt::format("the channels of x (axis 1) have the symbolic size {}; the size of "
+                               "the layer's weights must be known when the layer is built",
+                               x.size(1).str())),
+        layer, {x}, loc);
   }
   return x.size(1).constant();
 }

@@ -1,4 +1,5 @@
-// Checks of a layer's operand: it must be floating, and the size of its feature axis must be known.
+// Checks of a layer's operand: it must be floating-point, and the size of its feature axis must be
+// known.
 #pragma once
 
 #include <string_view>
@@ -8,8 +9,8 @@
 namespace WEFT_API weft {
 
 /// Returns the size of the last axis of `x`. Throws GraphError if x belongs to another graph,
-/// DTypeError if x is not floating, and ShapeError if x is a scalar or the size is a symbol (a
-/// layer must know the size of its weights). Messages name `layer` and the user's line.
+/// DTypeError if x is not floating-point, and ShapeError if x is a scalar or the size is a symbol
+/// (the size of a layer's weights must be known). Messages name `layer` and the user's line.
 std::int64_t last_axis_size(const Scope& scope, Value x, std::string_view layer,
                             SourceLocation loc);
 

@@ -28,9 +28,9 @@ struct FeedForward {
   Activation activation;
   std::optional<Linear> gate = {};
 
-  /// The input of `down`: x [..., width] -> [..., inner].
+  /// Maps x [..., width] to the input of `down`, [..., inner].
   Value hidden(Value x) const;
-  /// x [..., width] -> [..., width].
+  /// Maps x [..., width] to [..., width].
   Value operator()(Value x, SourceLocation loc = SourceLocation::current()) const;
 };
 

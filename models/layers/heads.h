@@ -5,16 +5,16 @@
 
 namespace WEFT_API weft {
 
-/// [batch, seq, heads * size] -> [batch, heads, seq, size].
+/// Splits the features into heads: [batch, seq, heads * size] -> [batch, heads, seq, size].
 Value split_heads(Value x, std::int64_t heads);
 
-/// [batch, heads, seq, size] -> [batch, seq, heads * size].
+/// Merges the heads: [batch, heads, seq, size] -> [batch, seq, heads * size].
 Value join_heads(Value x);
 
-/// Differences i - j of query i and key j: i64 [length, length].
+/// Returns the differences i - j between query position i and key position j, i64 [length, length].
 Value position_differences(Graph& graph, const Dim& length);
 
-/// Converts a padding mask to an additive mask of the scores. mask [batch, seq] (any dtype) is 1
+/// Converts a padding mask to an additive mask for the scores. mask [batch, seq] (any dtype) is 1
 /// for tokens and 0 for padding; the result [batch, 1, 1, seq] is 0 for tokens and the lowest
 /// number of `dtype` for padding.
 Value additive_padding_mask(Value mask, DType dtype);

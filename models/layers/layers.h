@@ -1,5 +1,5 @@
-// All layers for building models in one include (docs/layers.md lists them). Together with
-// weft/weft.h it is all that most training programs need.
+// All layers for building models in one include (docs/layers.md lists them). Most training programs
+// need only this header and weft/weft.h.
 #pragma once
 
 #include "weft/models/layers/attention.h"

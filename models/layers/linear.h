@@ -12,7 +12,7 @@ namespace WEFT_API weft {
 struct LinearOptions {
   bool bias = true;
   /// [out, in] as in PyTorch's nn.Linear, or [in, out] as in GPT-2's Conv1D, so that weights in
-  /// files are used as they are.
+  /// files can be used without transposing them.
   LinearLayout weight_layout = LinearLayout::out_in;
   /// Initializer of the weight. By default uniform in +-1/sqrt(in), as in PyTorch. Biases start at
   /// 0.
@@ -27,7 +27,7 @@ struct Linear {
   Variable bias;  // undefined without bias
   LinearLayout layout;
 
-  /// x: floating [..., in] -> [..., out].
+  /// Maps x, floating-point [..., in], to [..., out].
   Value operator()(Value x, SourceLocation loc = SourceLocation::current()) const;
 };
 
@@ -36,8 +36,9 @@ Linear make_linear(const Scope& scope, DType dtype, std::int64_t in_features,
                    std::int64_t out_features, const LinearOptions& options = {},
                    SourceLocation loc = SourceLocation::current());
 
-/// Declares an affine layer and applies it to x, floating [..., in] -> [..., out_features]. Throws
-/// ShapeError if the size of the last axis of x is unknown, and DTypeError if x is not floating.
+/// Declares an affine layer and applies it to x, floating-point [..., in]. Returns [...,
+/// out_features]. Throws ShapeError if the size of the last axis of x is unknown, and DTypeError if
+/// x is not floating-point.
 Value linear(const Scope& scope, Value x, std::int64_t out_features,
              const LinearOptions& options = {}, SourceLocation loc = SourceLocation::current());
 

@@ -29,9 +29,9 @@ struct MultiHeadAttentionOptions {
   std::int64_t heads = 1;
   std::int64_t kv_heads = 0;   // heads of keys and values, must divide heads; 0 means heads
   std::int64_t head_size = 0;  // 0 means width / heads
-  double scale = 0;            // factor on the scores; 0 means 1 / sqrt(head_size)
+  double scale = 0;            // factor for the scores; 0 means 1 / sqrt(head_size)
   LinearOptions in = {};       // projections of queries, keys and values
-  /// Initializer of the query projection, if it differs from that of keys and values.
+  /// Initializer of the query projection, if it differs from the initializer for keys and values.
   std::optional<Initializer> query_initializer = {};
   LinearOptions out = {};
   RelativeKeys relative_keys = RelativeKeys::none;
@@ -50,7 +50,7 @@ struct MultiHeadAttention {
   Variable distances;
 
   /// x [batch, seq, width] attends to memory [batch, keys, width] (x itself for self-attention) ->
-  /// [batch, seq, width]. `options` can add biases, masks and dropout; the layer overrides their
+  /// [batch, seq, width]. `options` can add biases, masks and dropout; the layer sets its own
   /// scale. With relative keys, memory must be x, and a sequence longer than `context` throws
   /// DataError at run time.
   Value operator()(Value x, Value memory, AttentionOptions options = {},
@@ -58,15 +58,15 @@ struct MultiHeadAttention {
 
   /// Projects memory to keys and values, split into heads, each [batch, kv_heads, keys, head_size].
   KeyValues key_values(Value memory) const;
-  /// x attends to precomputed keys and values: cross-attention during decoding.
+  /// Computes attention from x to precomputed keys and values, for cross-attention during decoding.
   Value attend(Value x, const KeyValues& memory, AttentionOptions options = {},
                SourceLocation loc = SourceLocation::current()) const;
-  /// Causal self-attention during decoding. x [batch, new, width] are new tokens after `position`
-  /// earlier ones, whose keys and values are in the cache; `updates` receives the extended cache.
-  /// Row r continues from row parents[r] of the cache (i32 or i64 [batch]), as in beam search; if
-  /// undefined, every row continues from itself. Exceeding the capacity throws DataError at run
-  /// time. Relative keys are not supported. An offset bias must have an entry for every distance
-  /// that the capacity allows (AttentionOptions).
+  /// Causal self-attention during decoding. x [batch, new, width] contains new tokens that follow
+  /// `position` earlier tokens, whose keys and values are in the cache; `updates` receives the
+  /// extended cache. Row r continues from row parents[r] of the cache (i32 or i64 [batch]), as in
+  /// beam search; if undefined, every row continues from itself. Exceeding the capacity throws
+  /// DataError at run time. Relative keys are not supported. An offset bias must have an entry for
+  /// every possible distance within the capacity (AttentionOptions).
   Value decode(Value x, const KeyValueCache& cache, Value position, Value parents, Updates* updates,
                AttentionOptions options = {}, SourceLocation loc = SourceLocation::current()) const;
 };

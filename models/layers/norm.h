@@ -31,11 +31,11 @@ Norm make_norm(const Scope& scope, DType dtype, std::int64_t width,
                const NormLayerOptions& options = {},
                SourceLocation loc = SourceLocation::current());
 
-/// Declares a LayerNorm and applies it over the last axis of x, floating [..., width].
+/// Declares a LayerNorm and applies it over the last axis of x, floating-point [..., width].
 Value layer_norm(const Scope& scope, Value x, const NormLayerOptions& options = {},
                  SourceLocation loc = SourceLocation::current());
 
-/// Declares an RMSNorm and applies it over the last axis of x, floating [..., width].
+/// Declares an RMSNorm and applies it over the last axis of x, floating-point [..., width].
 Value rms_norm(const Scope& scope, Value x, const NormLayerOptions& options = {},
                SourceLocation loc = SourceLocation::current());
 

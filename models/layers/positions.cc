@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kScalings[] = {"none", "linear", "dynamic", "llama3"};
 
-/// Scales a frequency as llama3 does.
+/// Returns the frequency after llama3 scaling.
 double smoothed(double frequency, const RotaryScaling& scaling) {
   const double waves = static_cast<double>(scaling.context) * frequency / (2 * std::numbers::pi);
   const double kept = std::clamp(
@@ -39,7 +39,8 @@ Value sinusoidal_positions(Value positions, std::int64_t width, DType dtype, Sou
   for (std::int64_t j = 0; j < width / 2; ++j) {
     rates.push_back(std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width)));
   }
-  // In double precision: in single precision, sines of large angles would be off by p * 1e-7.
+  // Use double precision: in single precision, the errors of sines of large angles would be about p
+  // * 1e-7.
   const Value angle = unsqueeze(cast(positions, DType::f64), positions.rank()) *
                       graph.constant(Tensor::of({width / 2}, rates));
   return cast(concat({sin(angle), cos(angle)}, -1), dtype);
@@ -78,7 +79,7 @@ Value scaled_rotary(Value x, Value positions, Value length, std::int64_t feature
     const Value stretch = maximum(cast(length, DType::f64) * rate - (scaling.factor - 1), 1.0);
     frequencies = frequencies * exp(log(stretch) * graph.constant(Tensor::of({pairs}, exponents)));
   }
-  // In double precision, as in sinusoidal_positions.
+  // Use double precision, as in sinusoidal_positions().
   Value angle = unsqueeze(cast(positions, DType::f64), positions.rank()) * frequencies;
   if (angle.rank() == 3) angle = unsqueeze(angle, 1);  // the same for all heads
   const Value cosine = cast(cos(angle), x.dtype()), sine = cast(sin(angle), x.dtype());

@@ -101,7 +101,7 @@ RecurrentResult apply_recurrent(Recurrence kind, Arg arg,
   const bool cells = kind == Recurrence::lstm;
   if (options.c0.present() && !cells) {
     throw ArgumentError(
-        fmt::format("recurrent: c0 is only for lstm; other kinds have no cell state\n  {}",
+        fmt::format("recurrent: c0 is only for lstm; other layer types have no cell state\n  {}",
                     graph.describe_source(loc)));
   }
   std::vector<Value> last_h, last_c;

@@ -1,7 +1,7 @@
 // Recurrent layers: Elman networks, gated recurrent units (Cho et al. 2014) and long short-term
 // memory (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000). Equations,
-// weight layouts and parameter names are those of PyTorch's nn.RNN, nn.GRU and nn.LSTM, so that
-// their weights load unchanged.
+// weight layouts and parameter names match PyTorch's nn.RNN, nn.GRU and nn.LSTM, so that their
+// weights can be loaded unchanged.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace WEFT_API weft {
 
-/// Kinds of recurrent layers.
+/// Types of recurrent layers.
 enum class Recurrence { rnn_tanh, rnn_relu, gru, lstm };
-/// Returns the number of gates, i.e. rows of the weights per hidden unit: 1 for the rnn kinds, 3
+/// Returns the number of gates, i.e. rows of the weights per hidden unit: 1 for the rnn types, 3
 /// for gru (reset, update, new), 4 for lstm (input, forget, cell, output).
 int gate_count(Recurrence kind);
 
@@ -31,11 +31,11 @@ struct RecurrentOptions {
   /// Each layer also reads the sequence backwards; the outputs of both directions are concatenated.
   bool bidirectional = false;
   bool bias = true;
-  /// i32 or i64 [batch]: number of valid steps of each row. Outputs after them are 0, and the final
-  /// state is that of the last valid step (as for PyTorch's packed sequences). Absent: all steps
-  /// are valid.
+  /// i32 or i64 [batch]: number of valid steps of each row. Outputs after the valid steps are 0,
+  /// and the final state is the state after the last valid step (as for PyTorch's packed
+  /// sequences). If absent, all steps are valid.
   OptionalArg lengths = {};
-  /// Initial state [layers * directions, batch, hidden]; absent: zeros. `c0` is for lstm only.
+  /// Initial state [layers * directions, batch, hidden]; zeros if absent. `c0` is for lstm only.
   OptionalArg h0 = {}, c0 = {};
   /// See ScanOptions::segment: saves memory at the cost of one more forward pass.
   std::int64_t segment = 0;
@@ -47,20 +47,20 @@ struct RecurrentResult {
   Value output;
   /// [layers * directions, batch, hidden]: the final state of every layer.
   Value h;
-  /// As `h`, for the cell states of an LSTM, otherwise undefined.
+  /// Like `h`, but for the cell states of an LSTM; undefined for other types.
   Value c;
 };
 
 /// Applies existing weights to x [batch, time, input], f32 or f64. `weights` has one entry per
-/// layer and direction, forward before backward. Throws ShapeError if shapes do not fit, and
-/// ArgumentError for a wrong number of weights, or for c0 with a kind other than lstm.
+/// layer and direction, forward before backward. Throws ShapeError if shapes do not match, and
+/// ArgumentError if the number of weights is wrong or if c0 is passed for a type other than lstm.
 RecurrentResult apply_recurrent(Recurrence kind, Arg x,
                                 const std::vector<RecurrentWeights>& weights,
                                 const RecurrentOptions& options = {},
                                 SourceLocation loc = SourceLocation::current());
 
-/// Declares the weights of layers over `input` features, for apply_recurrent(). Of the options, it
-/// uses layers, bidirectional and bias. Parameters, in PyTorch's order and with its names:
+/// Declares the weights of layers over `input` features, for apply_recurrent(). Only the options
+/// layers, bidirectional and bias are used. Parameters, in PyTorch's order and with its names:
 /// "<scope>.weight_ih_l0" [gates * hidden, input], "<scope>.weight_hh_l0", "<scope>.bias_ih_l0",
 /// "<scope>.bias_hh_l0", with the suffix "_reverse" for the backward direction. They are
 /// initialised uniformly in +-1/sqrt(hidden). Throws ArgumentError if hidden is below 1.
@@ -73,7 +73,7 @@ std::vector<RecurrentWeights> make_recurrent(const Scope& scope, Recurrence kind
 RecurrentResult recurrent(const Scope& scope, Recurrence kind, Arg x, std::int64_t hidden,
                           const RecurrentOptions& options = {},
                           SourceLocation loc = SourceLocation::current());
-/// recurrent() with the kind gru or lstm.
+/// Calls recurrent() with Recurrence::gru or Recurrence::lstm.
 inline RecurrentResult gru(const Scope& scope, Arg x, std::int64_t hidden,
                            const RecurrentOptions& options = {},
                            SourceLocation loc = SourceLocation::current()) {

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// Biases for the offsets -zero, ..., count - zero - 1: [heads, count].
+/// Returns the biases [heads, count] for the offsets -zero, ..., count - zero - 1.
 Value look_up(const RelativeBias& layer, const Dim& count, const Dim& zero) {
   Graph& graph = layer.scope.graph();
   // Offsets beyond max_distance share the bucket of the largest distance.
@@ -61,7 +61,7 @@ RelativeBias make_relative_bias(const Scope& scope, DType dtype, const RelativeB
     scope.graph().fail(
         ArgumentError(fmt::format(
             "a relative bias needs at least 1 head, 2 buckets per direction and a max_distance of "
-            "more than half of these: heads is {}, buckets {}, max_distance {}",
+            "more than half this number of buckets: heads is {}, buckets {}, max_distance {}",
             options.heads, options.buckets, options.max_distance)),
         "relative_bias", {}, loc);
   }

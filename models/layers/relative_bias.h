@@ -13,14 +13,14 @@ struct RelativeBiasOptions {
   std::int64_t heads = 1;
   std::int64_t buckets = 32;
   std::int64_t max_distance = 128;  // this and larger distances share the last bucket
-  /// True: keys before and after a query have half of the buckets each (encoders). False: keys
-  /// after a query count as distance 0 (decoders, which mask them).
+  /// True: one half of the buckets is for keys before the query, the other half for keys after it
+  /// (encoders). False: keys after a query count as distance 0 (decoders, which mask them).
   bool bidirectional = true;
   Initializer initializer = Initializer::normal(0.02);
 };
 
-/// Returns the bucket of `offset`, key position - query position: the distance itself if it is
-/// small, then logarithmic up to max_distance.
+/// Returns the bucket of `offset` (key position - query position). Small distances have one bucket
+/// each; larger ones have logarithmic buckets up to max_distance.
 std::int64_t relative_bucket(std::int64_t offset, const RelativeBiasOptions& options);
 
 /// The table of biases, "<scope>.weight" [buckets, heads].
@@ -36,7 +36,7 @@ struct RelativeBias {
 };
 
 /// Declares the table. Throws ArgumentError unless there are at least 2 buckets per direction, and
-/// max_distance is more than half of these.
+/// max_distance is more than half this number.
 RelativeBias make_relative_bias(const Scope& scope, DType dtype, const RelativeBiasOptions& options,
                                 SourceLocation loc = SourceLocation::current());
 

@@ -17,8 +17,9 @@ namespace {
 void check(const std::vector<std::string>& outputs, const std::vector<References>& references) {
   if (outputs.empty()) throw ArgumentError("there are no outputs to score");
   if (outputs.size() != references.size()) {
-    throw ArgumentError(fmt::format("{} outputs have {} lists of references: each needs one list",
-                                    outputs.size(), references.size()));
+    throw ArgumentError(
+        fmt::format("{} outputs have {} lists of references: each output needs one list",
+                    outputs.size(), references.size()));
   }
   for (std::size_t i = 0; i < references.size(); ++i) {
     if (references[i].empty()) throw ArgumentError(fmt::format("output {} has no reference", i));
@@ -35,8 +36,8 @@ bool is_space(char32_t c) {
          c == 0x3000;
 }
 
-/// Returns true for symbols that are always separate tokens: all ASCII characters except ' , - .
-/// and letters and digits.
+/// Returns true for symbols that are always separate tokens: all ASCII characters except letters,
+/// digits and the characters ' , - .
 bool is_symbol(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
          (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
@@ -47,9 +48,10 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-/// Applies one rule to the whole text: puts a space between two adjacent characters that match, and
-/// `before` and `after` around them. Pairs do not overlap. Working on bytes is sufficient, because
-/// the rules name no character outside ASCII, and the bytes of such characters are not digits.
+/// Applies one rule to the whole text: inserts a space between two adjacent characters that match,
+/// and puts `before` and `after` around them. Pairs do not overlap. Working on bytes is sufficient,
+/// because the rules name no character outside ASCII, and the bytes of such characters are not
+/// digits.
 template <class First, class Second>
 std::string split_pairs(const std::string& text, First&& first, Second&& second,
                         std::string_view before, std::string_view after) {
@@ -117,7 +119,8 @@ void finish(Bleu& bleu) {
   const auto length = static_cast<double>(bleu.output_length);
   const auto wanted = static_cast<double>(bleu.reference_length);
   bleu.brevity_penalty = length >= wanted ? 1 : length > 0 ? std::exp(1 - wanted / length) : 0;
-  // Smoothing is for orders without a match. Without any match at all there is nothing to smooth.
+  // Smoothing applies to orders without a match. If no order has a match, there is nothing to
+  // smooth.
   if (bleu.correct[0] == 0) return;
   double share = 1, logarithms = 0;
   for (std::size_t n = 0; n < Bleu::kOrder; ++n) {
@@ -151,7 +154,8 @@ struct CharacterCounts {
     }
     return *this;
   }
-  /// Returns F2 of the mean precision and the mean recall over the orders that both sides have.
+  /// Returns F2 of the mean precision and the mean recall over the orders that both the output and
+  /// the reference have.
   double score() const {
     double precision = 0, recall = 0;
     int orders = 0;
@@ -197,7 +201,7 @@ std::vector<std::string> tokenize_13a(std::string_view line) {
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");
-  // The order matters: "&amp;lt;" becomes "<".
+  // The order of the replacements matters: "&amp;lt;" becomes "<".
   replace_all(text, "&quot;", "\"");
   replace_all(text, "&amp;", "&");
   replace_all(text, "&lt;", "<");

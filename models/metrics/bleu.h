@@ -1,5 +1,5 @@
 // Translation metrics (BLEU, chrF, exact match) that match sacreBLEU 2 (Post 2018, "A call for
-// clarity in reporting BLEU scores"): the same texts give the same numbers.
+// clarity in reporting BLEU scores"): the same texts have the same scores.
 #pragma once
 
 #include <array>
@@ -47,12 +47,13 @@ Bleu corpus_bleu(const std::vector<std::string>& outputs,
 
 /// Computes corpus chrF2 (Popović 2015): the F-score, with recall counting twice as much as
 /// precision, averaged over n-grams of 1 to 6 characters without white space. If an output has
-/// several references, the one with the best score counts. The result is in 0 to 100. Throws like
-/// corpus_bleu.
+/// several references, the one with the best score counts. The result is between 0 and 100. Throws
+/// ArgumentError under the same conditions as corpus_bleu().
 double corpus_chrf(const std::vector<std::string>& outputs,
                    const std::vector<References>& references);
 
-/// Returns the share of outputs that equal one of their references. Throws like corpus_bleu.
+/// Returns the fraction of outputs that equal one of their references. Throws ArgumentError under
+/// the same conditions as corpus_bleu().
 double exact_match(const std::vector<std::string>& outputs,
                    const std::vector<References>& references);
 

@@ -96,7 +96,7 @@ HeatMap ConfusionMatrix::heat_map(const std::string& title) const {
           .column_labels = names_,
           .row_axis = "true class",
           .column_axis = "predicted class",
-          // With many classes the cells are too small for numbers.
+          // With many classes, the cells are too small for numbers.
           .show_values = classes() <= 40};
 }
 

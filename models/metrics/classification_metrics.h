@@ -13,7 +13,7 @@ namespace WEFT_API weft {
 /// Confusion matrix: counts of examples by true and predicted class.
 class ConfusionMatrix {
  public:
-  /// Throws ArgumentError for fewer than two names.
+  /// Throws ArgumentError if there are fewer than two names.
   explicit ConfusionMatrix(std::vector<std::string> names);
   /// Counts one example. Throws ArgumentError if a class is out of range.
   void add(std::int64_t truth, std::int64_t predicted);
@@ -28,11 +28,13 @@ class ConfusionMatrix {
   /// Returns the number of examples with a correct prediction.
   std::int64_t correct() const;
 
-  /// Returns the share of examples with a correct prediction; NaN without examples.
+  /// Returns the fraction of examples with a correct prediction; NaN if there are no examples.
   double accuracy() const;
-  /// Returns the share of predictions of c that are correct; 0 without such predictions.
+  /// Returns the fraction of predictions of class c that are correct; 0 if there are no such
+  /// predictions.
   double precision(std::int64_t c) const;
-  /// Returns the share of examples of class c that were predicted as c; 0 without such examples.
+  /// Returns the fraction of examples of class c that were predicted as c; 0 if there are no such
+  /// examples.
   double recall(std::int64_t c) const;
   /// Returns the harmonic mean of precision and recall; 0 if both are 0.
   double f1(std::int64_t c) const;

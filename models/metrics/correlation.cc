@@ -26,8 +26,8 @@ void check(std::span<const double> x, std::span<const double> y) {
 }
 
 /// Returns the differences from the mean, scaled to a largest magnitude of 1, so that their squares
-/// stay in the range of doubles. Returns nothing if all numbers are equal, since rounding may make
-/// their mean differ from them.
+/// stay in the range of doubles. Returns an empty list if all numbers are equal, because their
+/// rounded mean may differ from them.
 std::vector<double> centred(std::span<const double> numbers) {
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
   if (numbers.empty() || *low == *high) return {};
@@ -66,7 +66,7 @@ double pearson(std::span<const double> x, std::span<const double> y) {
   const auto product = [](const std::vector<double>& p, const std::vector<double>& q) {
     return std::inner_product(p.begin(), p.end(), q.begin(), 0.0);
   };
-  // Rounding may exceed the bounds.
+  // Because of rounding, the quotient may be slightly outside [-1, 1].
   return std::clamp(product(a, b) / std::sqrt(product(a, a) * product(b, b)), -1.0, 1.0);
 }
 

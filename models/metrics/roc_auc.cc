@@ -14,7 +14,8 @@ namespace weft {
 
 double roc_auc(std::span<const float> scores, std::span<const std::int32_t> labels) {
   if (scores.size() != labels.size())
-    throw ArgumentError(fmt::format("{} scores for {} labels", scores.size(), labels.size()));
+    throw ArgumentError(
+        fmt::format("there are {} scores, but {} labels", scores.size(), labels.size()));
   double ones = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] != 0 && labels[i] != 1)
@@ -27,7 +28,7 @@ double roc_auc(std::span<const float> scores, std::span<const std::int32_t> labe
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return scores[a] < scores[b]; });
-  double above = 0, below = 0;  // correctly ordered pairs; zeros seen so far
+  double above = 0, below = 0;  // correctly ordered pairs; zeros with a lower score
   for (std::size_t begin = 0; begin < order.size();) {
     double ones_here = 0, zeros_here = 0;
     std::size_t end = begin;

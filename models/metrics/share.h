@@ -1,4 +1,4 @@
-// Ratios of counts: shares and F1.
+// Ratios of counts: fractions and F1.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline double share(std::int64_t part, std::int64_t whole) {
 }
 
 /// Returns F1, the harmonic mean 2 / (1 / precision + 1 / recall), from counts: `right` correct
-/// items of `found` predicted and `truth` true ones. Returns 0 if there are no items.
+/// items, `found` predicted items and `truth` true items. Returns 0 if there are no items.
 inline double f1_of_counts(std::int64_t right, std::int64_t found, std::int64_t truth) {
   return share(2 * right, found + truth);
 }

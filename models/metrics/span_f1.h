@@ -19,27 +19,27 @@ struct TagSpan {
 };
 /// Returns the spans of a sentence's BIO tags, in order. A span begins with a "B-" tag, or with an
 /// "I-" tag that does not continue a span of its type. This is the rule of conlleval, and of
-/// seqeval without its strict mode. Throws ArgumentError for a tag that is not in the scheme.
+/// seqeval without its strict mode. Throws ArgumentError if a tag is not in the BIO scheme.
 std::vector<TagSpan> tag_spans(std::span<const std::string> tags);
 
 /// Numbers of true spans, predicted spans, and correctly predicted spans.
 struct SpanCounts {
   std::int64_t truth = 0, found = 0, right = 0;
 
-  /// Returns the share of predicted spans that are correct; 0 if none was predicted.
+  /// Returns the fraction of predicted spans that are correct; 0 if none was predicted.
   double precision() const;
-  /// Returns the share of true spans that were predicted; 0 if there are no true spans.
+  /// Returns the fraction of true spans that were predicted; 0 if there are no true spans.
   double recall() const;
   /// Returns 2 precision recall / (precision + recall); 0 if both are 0.
   double f1() const;
 };
 
-/// Counts spans like seqeval: a predicted span is correct if its type, begin and end are those of a
-/// true span.
+/// Counts spans like seqeval: a predicted span is correct if a true span has the same type, begin
+/// and end.
 class SpanScores {
  public:
-  /// Adds the tags of one sentence. Throws ArgumentError like tag_spans, and if the numbers of true
-  /// and predicted tags differ.
+  /// Adds the tags of one sentence. Throws ArgumentError under the same conditions as tag_spans(),
+  /// and if the numbers of true and predicted tags differ.
   void add(std::span<const std::string> truth, std::span<const std::string> found);
 
   /// Returns the counts by type, for all types that occur in true or predicted spans.

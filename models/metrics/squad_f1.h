@@ -1,5 +1,5 @@
 // Exact match and F1 of answers to questions, as in the official script of SQuAD (Rajpurkar et al.
-// 2016, 2018: evaluate-v2.0.py): the same texts give the same numbers.
+// 2016, 2018: evaluate-v2.0.py): the same texts have the same scores.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class SquadScores {
   void add(std::string_view found, std::span<const std::string> answers);
 
   std::int64_t questions() const { return questions_; }
-  /// The means are in 0 to 1, and 0 without questions.
+  /// The means are between 0 and 1; they are 0 if there are no questions.
   double exact_match() const { return mean(exact_); }
   double f1() const { return mean(f1_); }
 

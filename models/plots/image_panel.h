@@ -7,7 +7,7 @@
 
 namespace WEFT_API weft {
 
-/// The side of a panel in pixels.
+/// The side length of a panel in pixels.
 inline constexpr int kPanelPixels = 140;
 
 /// Returns an image [channels, height, width] in shades of grey, about kPanelPixels high. Pixels

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// Returns a step of 1, 2 or 5 times a power of ten, so that about `count` steps fill `span`.
+/// Returns a step of 1, 2 or 5 times a power of ten, such that about `count` steps fill `span`.
 double round_step(double span, int count) {
   const double raw = span / count;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
@@ -18,9 +18,9 @@ double round_step(double span, int count) {
   return 10 * power;
 }
 
-/// Up to this many decades, there are also ticks between the powers of ten.
+/// Maximum number of decades for which there are also ticks between the powers of ten.
 constexpr int kShortDecades = 3;
-/// From this many decades on, not every power of ten has a tick.
+/// Minimum number of decades for which some powers of ten have no tick.
 constexpr int kMaxDecades = 8;
 
 }  // namespace
@@ -50,7 +50,7 @@ PlotAxis PlotAxis::linear(PlotRange range, int ticks) {
 
 PlotAxis PlotAxis::logarithmic(PlotRange range) {
   if (range.empty()) range = {1, 10};
-  // Tolerance for rounding of ticks at the ends.
+  // Allow for rounding errors of ticks at the ends.
   const double low = range.low * (1 + 1e-9), high = range.high * (1 - 1e-9);
   const int first = static_cast<int>(std::floor(std::log10(low))),
             last = static_cast<int>(std::ceil(std::log10(high)));

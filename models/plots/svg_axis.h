@@ -23,8 +23,8 @@ class PlotAxis {
  public:
   /// Returns a linear axis with about `ticks` equidistant ticks.
   static PlotAxis linear(PlotRange range, int ticks);
-  /// Returns a logarithmic axis with ticks at powers of ten, in short ranges also at 2 and 5 times
-  /// them. The range must be positive.
+  /// Returns a logarithmic axis with ticks at powers of ten, and in short ranges also at 2 and 5
+  /// times powers of ten. The range must be positive.
   static PlotAxis logarithmic(PlotRange range);
 
   /// Returns the position of a value: 0 at the lower end, 1 at the upper end.

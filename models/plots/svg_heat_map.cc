@@ -20,7 +20,7 @@ constexpr std::array<Colour, 4> kBlues = {
 constexpr std::array<Colour, 2> kGreys = {{{0, 0, 0}, {255, 255, 255}}};
 
 constexpr double kMargin = 24, kGap = 14, kTitle = 40, kPanelTitle = 24, kAxis = 24, kScale = 74;
-constexpr double kCharacter = 6.8;  // approximate width of a character of a label
+constexpr double kCharacter = 6.8;  // approximate width of a character in a label
 
 /// Interpolates between colour stops: t = 0 is the first stop, t = 1 the last.
 template <std::size_t N>
@@ -47,7 +47,7 @@ const char* ink_on(const Colour& c) {
   return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2] < 140 ? "#ffffff" : "#0f172a";
 }
 
-/// Returns the approximate width of a UTF-8 text. Characters count, not bytes.
+/// Returns the approximate width of a UTF-8 text, based on the number of characters, not bytes.
 double text_width(std::string_view text) {
   const auto characters =
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
@@ -203,7 +203,7 @@ class Panel {
 
 HeatMap heat_map(const Tensor& matrix) {
   if (matrix.sizes().size() != 2)
-    throw ShapeError(fmt::format("a heat map needs a matrix, not {}", matrix.type_str()));
+    throw ShapeError(fmt::format("a heat map requires a matrix, not {}", matrix.type_str()));
   HeatMap map{.rows = matrix.sizes()[0], .columns = matrix.sizes()[1]};
   for (std::int64_t i = 0; i < matrix.numel(); ++i) map.values.push_back(matrix.at(i));
   return map;

@@ -24,18 +24,18 @@ struct HeatMap {
   std::vector<std::string> row_labels = {}, column_labels = {};
   std::string row_axis = {}, column_axis = {};  // titles of the axes: "true", "predicted"
   HeatColours colours = HeatColours::blues;
-  /// Values at the ends of the colour scale; values beyond an end get its colour. NaN: the smaller
-  /// of 0 and the smallest value, and the largest value.
+  /// Values at the ends of the colour scale; values beyond an end have its colour. NaN selects the
+  /// defaults: the smaller of 0 and the smallest value for `low`, and the largest value for `high`.
   double low = std::numeric_limits<double>::quiet_NaN();
   double high = std::numeric_limits<double>::quiet_NaN();
-  int decimals = 0;         // of the numbers in the cells and at the colour scale
+  int decimals = 0;         // of the numbers in the cells and on the colour scale
   bool show_values = true;  // numbers in the cells
-  bool show_scale = true;   // a colour bar with the values of its ends
-  int cell = 0;             // pixels per cell; 0: chosen by the size of the matrix (10 to 44)
+  bool show_scale = true;   // a colour bar with the values at its ends
+  int cell = 0;             // pixels per cell; 0: depends on the size of the matrix (10 to 44)
 };
 
 /// Returns a matrix [rows, columns] of any numeric dtype as a heat map without labels. Throws
-/// ShapeError for another rank.
+/// ShapeError if the tensor does not have two axes.
 HeatMap heat_map(const Tensor& matrix);
 
 struct HeatMapOptions {

@@ -17,7 +17,7 @@ constexpr const char* kColours[] = {"#2563eb", "#ea580c", "#059669",
                                     "#9333ea", "#dc2626", "#64748b"};
 constexpr double kLeft = 68, kRight = 24, kTop = 52, kBottom = 56;
 constexpr double kLegendRow = 20, kLegendLine = 30;
-constexpr double kLetter = 7.2;   // approximate width of a character of the legend
+constexpr double kLetter = 7.2;   // approximate width of a character in the legend
 constexpr double kCutMargin = 4;  // marks on the frame are not clipped
 constexpr double kAllTitle = 40;  // height of the common title of several charts
 

@@ -14,8 +14,8 @@ namespace WEFT_API weft {
 /// One line of a chart.
 struct PlotSeries {
   std::string name = {};  // in the legend, if there is one
-  /// (x, y) with ascending x. Points that are not finite are left out, and on logarithmic axes
-  /// points that are not positive.
+  /// (x, y) with ascending x. Points that are not finite are omitted. On logarithmic axes, points
+  /// that are not positive are omitted, too.
   std::vector<std::pair<double, double>> points = {};
   /// Draws a thin pale line for noisy values (per-step losses), with a smoothed line over it.
   bool noisy = false;
@@ -23,7 +23,7 @@ struct PlotSeries {
   bool dashed = false;
   /// Draws marks without a line.
   bool scattered = false;
-  /// Index of a series to share the colour with; -1: a separate colour.
+  /// Index of another series that has the same colour; -1: a separate colour.
   int colour = -1;
 };
 
@@ -37,7 +37,8 @@ struct PlotOptions {
   int width = 860, height = 480;  // pixels
   PlotScale x_scale = PlotScale::linear, y_scale = PlotScale::linear;
   PlotLegend legend = PlotLegend::top_right;
-  /// Approximate ends of the y axis; lines beyond them are clipped. NaN: chosen to fit the points.
+  /// Approximate ends of the y axis; lines beyond them are clipped. If NaN, they are chosen to fit
+  /// the points.
   double y_low = std::numeric_limits<double>::quiet_NaN();
   double y_high = std::numeric_limits<double>::quiet_NaN();
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kRowsPerBlock = 64;
 
-// Positions of each word in the text, in ascending order.
+// The positions of each word in the text, in ascending order.
 struct WordPositions {
   std::vector<std::int64_t> ends, positions;  // ends[w]: end of the range of word w
 
@@ -39,7 +39,7 @@ std::vector<std::int32_t> sentence_numbers(const WordText& text) {
   return result;
 }
 
-// The sums of a range of rows.
+// Co-occurrence sums for a range of rows.
 struct RowBlock {
   std::vector<std::int64_t> ends;
   std::vector<std::int32_t> column;

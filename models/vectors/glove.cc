@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Approximate time of a worker per element with the default options.
+// Approximate time that a worker needs per element with the default options.
 constexpr double kNsPerElement = 200;
 
 void check_glove(const GloveOptions& o) {
@@ -115,7 +115,7 @@ double Glove::advance(Workers& workers) {
         add_updates(s, shard);
       },
       kNsPerElement * static_cast<double>(kShards * kShardCounts));
-  // AdaGrad needs the complete gradient of a row.
+  // AdaGrad requires the complete gradient of a row.
   workers.for_chunks(
       RowSums::kParts,
       [&](std::int64_t part, int) {

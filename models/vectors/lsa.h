@@ -1,5 +1,5 @@
 // Latent semantic analysis (Deerwester et al., "Indexing by latent semantic analysis", 1990): word
-// embeddings from the largest singular values of a word matrix.
+// embeddings from the leading singular vectors of a word matrix.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace WEFT_API weft {
 
-/// Positive pointwise mutual information of co-occurrence counts (co_occurrences()): max(0, ln(p(w,
-/// c) / (p(w) p(c))) - shift). p(c) is proportional to the counts to the power of `smoothing`
-/// (Levy, Goldberg and Dagan, "Improving distributional similarity with lessons learned from word
-/// embeddings", 2015).
+/// Returns the positive pointwise mutual information of co-occurrence counts (co_occurrences()):
+/// max(0, ln(p(w, c) / (p(w) p(c))) - shift). p(c) is proportional to the counts to the power of
+/// `smoothing` (Levy, Goldberg and Dagan, "Improving distributional similarity with lessons learned
+/// from word embeddings", 2015).
 SparseMatrix positive_pmi(const SparseMatrix& counts, double smoothing = 0.75, double shift = 0);
 
-/// Tf-idf weights of words by sentences: (1 + ln n) * ln(N / d) for a word that occurs n times in a
-/// sentence and in d of N sentences.
+/// Returns tf-idf weights with one row per word and one column per sentence: (1 + ln n) * ln(N / d)
+/// for a word that occurs n times in a sentence and in d of N sentences.
 SparseMatrix tf_idf_matrix(const WordText& text);
 
 struct LsaOptions {
@@ -26,8 +26,8 @@ struct LsaOptions {
   double power = 0.5;  // element k of an embedding is u_k s_k ^ power
   std::uint64_t seed = 1;
 };
-/// Embeddings of the rows of a matrix with one row per word. Throws ArgumentError as
-/// truncated_svd() does.
+/// Returns the embeddings of the rows of a matrix with one row per word. Throws ArgumentError under
+/// the same conditions as truncated_svd().
 WordVectors lsa(const SparseMatrix& matrix, const WordCounts& words, const LsaOptions& options,
                 Workers& workers);
 

@@ -15,9 +15,9 @@ namespace {
 constexpr double kLastRate = 1e-4;
 // Limit on the learning rate times the number of updates of a row in one step, all of which are
 // computed from the row before the step. Each update adds at most h^2 / 4 to the curvature of the
-// row's loss; for h^2 = 10, steps overshoot from 0.8 on.
+// row's loss; for h^2 = 10, steps overshoot if the limit is 0.8 or more.
 constexpr double kMaxUpdatesTimesRate = 0.75;
-// Approximate time of a worker per word with the default options.
+// Approximate time that a worker needs per word with the default options.
 constexpr double kNsPerWord = 500;
 
 void check_sampling(const NegativeSamplingOptions& o) {
@@ -30,16 +30,16 @@ void check_sampling(const NegativeSamplingOptions& o) {
   if (!o.subwords) return;
   const SubwordOptions& s = *o.subwords;
   if (s.shortest < 1 || s.longest < s.shortest || s.buckets < 1) {
-    throw ArgumentError(
-        fmt::format("n-grams of {} to {} characters in {} buckets: need 1 <= shortest <= longest "
-                    "and at least 1 bucket",
-                    s.shortest, s.longest, s.buckets));
+    throw ArgumentError(fmt::format(
+        "n-grams of {} to {} characters in {} buckets: they require 1 <= shortest <= longest "
+        "and at least 1 bucket",
+        s.shortest, s.longest, s.buckets));
   }
 }
 
 }  // namespace
 
-// Working memory of a shard: its sums, and buffers for one example.
+// Working memory of a shard: sums and buffers for one example.
 struct NegativeSampling::Shard {
   explicit Shard(std::int64_t width)
       : rows(width),
@@ -110,7 +110,7 @@ void NegativeSampling::mean_of(std::span<const std::int32_t> rows, float* to) co
   }
 }
 
-// Takes the rows of the context words as inputs, without copies.
+// Uses the rows of the context words as inputs, without copies.
 void NegativeSampling::take_rows(const WordWindows::Example& example, Shard& shard) const {
   shard.rows.reserve(std::ssize(example.context));
   for (const std::int32_t word : example.context) {
@@ -119,7 +119,7 @@ void NegativeSampling::take_rows(const WordWindows::Example& example, Shard& sha
   }
 }
 
-// Takes as input the mean of the context words (CBOW), or that of the word's own rows.
+// Uses as input the mean of the context words (CBOW), or the mean of the word's own rows.
 void NegativeSampling::take_mean(const WordWindows::Example& example, Shard& shard) const {
   shard.mean_rows.clear();
   const auto add = [&](std::int32_t word) {

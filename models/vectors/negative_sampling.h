@@ -19,8 +19,8 @@
 namespace WEFT_API weft {
 
 struct NegativeSamplingOptions {
-  /// False: each context word predicts the word by itself (skip-gram). True: the mean of all
-  /// context words predicts it (CBOW).
+  /// False: each context word separately predicts the word (skip-gram). True: the mean of all
+  /// context words predicts the word (CBOW).
   bool cbow = false;
   std::int64_t width = 100;
   int epochs = 5;
@@ -33,21 +33,21 @@ struct NegativeSamplingOptions {
 ///   -ln sigmoid(h . w) - ln sigmoid(-h . n_1) - ln sigmoid(-h . n_2) - ...
 /// Skip-gram sums this loss over the context words, with h the row of the context word; CBOW uses
 /// it once, with h the mean of all context words. Skip-gram with subwords swaps the roles, so that
-/// a mean is computed only once: h is the word, and each context word takes the place of w. Each
-/// row takes an SGD step.
+/// a mean is computed only once: h is the word, and each context word replaces w. Each row takes an
+/// SGD step.
 ///
-/// A step processes kShards shards of up to kShardWords words. Each shard sums its updates of the
-/// rows that it touches, computed from the matrices as they were before the step. Then the sums are
-/// added, shard by shard. The result is therefore bit-identical for any number of threads, and the
-/// cost of a step depends only on the rows that it touches. Shards are shorter if a word is so
-/// frequent that its row would move too far in one step. All context words of a word share its
-/// negatives (Ji et al., "Parallelizing word2vec in shared and distributed memory", 2016), which
-/// turns the work into products of small matrices.
+/// A step processes kShards shards of up to kShardWords words. Each shard computes its row updates
+/// from the matrices before the step and sums them. The sums are then added to the matrices, shard
+/// by shard. The result is therefore bit-identical for any number of threads, and the cost of a
+/// step depends only on the rows that it updates. Shards are shorter if a word is so frequent that
+/// its row would move too far in one step. All context words of a word share its negatives (Ji et
+/// al., "Parallelizing word2vec in shared and distributed memory", 2016), which turns the work into
+/// products of small matrices.
 class NegativeSampling {
  public:
   static constexpr std::int64_t kShards = 8, kShardWords = 32;
 
-  /// `text` must outlive the object. Throws ArgumentError for invalid options.
+  /// `text` must outlive the object. Throws ArgumentError if an option is invalid.
   NegativeSampling(const WordText& text, const NegativeSamplingOptions& options);
 
   std::int64_t steps() const { return steps_per_epoch_ * options_.epochs; }
@@ -56,16 +56,16 @@ class NegativeSampling {
   double rate() const;
   /// Words of the text per step; the last step of an epoch processes the rest.
   std::int64_t step_words() const { return kShards * shard_words_; }
-  /// Takes the next step. Throws StateError after the last one.
+  /// Takes the next step. Throws StateError after the last step.
   void advance(Workers& workers);
 
   /// The embeddings of all words of the text.
   WordVectors vectors() const;
-  /// The embedding of any word, known or not, from its row, if it has one, and its n-grams; zeros
-  /// if it has neither.
+  /// Returns the embedding of any word, known or unknown, computed from its row (if it has one) and
+  /// its n-grams. Returns zeros if it has neither.
   std::vector<float> vector_of(std::string_view word) const;
 
-  /// The rows whose mean is the embedding of a word.
+  /// Returns the rows whose mean is the embedding of a word.
   std::span<const std::int32_t> rows_of(std::int32_t word) const;
   /// The matrix of inputs h, and the matrix of predicted words.
   const RowMatrix& rows() const { return rows_; }

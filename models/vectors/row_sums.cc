@@ -59,8 +59,8 @@ void RowSums::add(std::int32_t number, const float* values) {
 
 void RowSums::clear() {
   if (8 * numbers_.size() < table_.size()) {
-    // In reverse order, because the probe sequence of a number passes slots that were occupied
-    // before its own.
+    // Clear in reverse order, because the probe sequence of a number passes slots that were
+    // occupied before its own slot.
     for (std::size_t slot = numbers_.size(); slot-- > 0;) table_[place_of(numbers_[slot])] = -1;
   } else {
     std::fill(table_.begin(), table_.end(), -1);

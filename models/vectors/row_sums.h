@@ -1,5 +1,5 @@
 // Sparse sums of row updates: one sum for each row of a large matrix that a shard of a batch
-// touches.
+// updates.
 #pragma once
 
 #include <array>
@@ -42,7 +42,8 @@ class RowSums {
   /// Reserves space for `more` new rows: pointers to rows stay valid until row() has created that
   /// many.
   void reserve(std::int64_t more);
-  /// Returns the sum of a row, zeros if it is new. Valid until the next reserve().
+  /// Returns the sum of a row, which is zero if the row is new. The pointer is valid until the next
+  /// reserve().
   float* row(std::int32_t number);
   /// Adds `values` to the sum of a row.
   void add(std::int32_t number, const float* values);

@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kProductRows = 64;
-// Elements of a row of `a` that are processed at once.
+// Number of elements of a row of `a` that are processed at once.
 constexpr std::int64_t kSumRows = 256;
 
 std::vector<Tensor> apply(std::string_view op, const Tensor& x) {
@@ -52,8 +52,8 @@ SparseMatrix SparseMatrix::transposed() const {
                  std::vector<std::int32_t>(column.size()), std::vector<float>(value.size())};
   for (const std::int32_t c : column) ++t.ends[static_cast<std::size_t>(c)];
   std::int64_t sum = 0;
-  // ends[r] is now the position of the next element of row r; after the loops it is the end of the
-  // row.
+  // From here on, ends[r] is the position of the next element of row r; after the loops, it is the
+  // end of the row.
   for (std::int64_t& end : t.ends) sum += std::exchange(end, sum);
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t i = begin(r); i < end(r); ++i) {
@@ -69,8 +69,8 @@ SparseMatrix SparseMatrix::transposed() const {
 Tensor product(const SparseMatrix& a, const Tensor& x, Workers& workers) {
   const std::int64_t width = x.size(1);
   if (x.dtype() != DType::f32 || x.size(0) != a.columns) {
-    throw ArgumentError(
-        fmt::format("a matrix of {} columns cannot be multiplied by {}", a.columns, x.type_str()));
+    throw ArgumentError(fmt::format("a matrix with {} columns cannot be multiplied by {}",
+                                    a.columns, x.type_str()));
   }
   RowMatrix rows(x.size(0), width);
   for (std::int64_t r = 0; r < x.size(0); ++r)
@@ -104,8 +104,8 @@ TruncatedSvd truncated_svd(const SparseMatrix& a, const TruncatedSvdOptions& opt
   const std::int64_t most = std::min(a.rows, a.columns);
   if (options.rank < 1 || options.rank > most) {
     throw ArgumentError(
-        fmt::format("a matrix of {} rows and {} columns allows ranks from 1 to {}, not {}", a.rows,
-                    a.columns, most, options.rank));
+        fmt::format("a matrix with {} rows and {} columns allows ranks from 1 to {}, not {}",
+                    a.rows, a.columns, most, options.rank));
   }
   const SparseMatrix across = a.transposed();
   const std::int64_t width = std::min(options.rank + options.oversampling, most);

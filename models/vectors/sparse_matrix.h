@@ -9,8 +9,8 @@
 
 namespace WEFT_API weft {
 
-/// A matrix in compressed sparse row format: its non-zero elements row by row, in each row by
-/// ascending column.
+/// A matrix in compressed sparse row format: its non-zero elements row by row, by ascending column
+/// within each row.
 struct SparseMatrix {
   std::int64_t rows = 0, columns = 0;
   std::vector<std::int64_t> ends;  // end of each row in `column` and `value`
@@ -24,12 +24,13 @@ struct SparseMatrix {
   SparseMatrix transposed() const;
 };
 
-/// Returns a x for x f32 [a.columns, n]: f32 [a.rows, n]. Bit-identical for any number of threads.
+/// Returns the product a x, f32 [a.rows, n], for x of type f32 [a.columns, n]. The result is
+/// bit-identical for any number of threads.
 Tensor product(const SparseMatrix& a, const Tensor& x, Workers& workers);
 
 struct TruncatedSvdOptions {
   std::int64_t rank = 100;
-  std::int64_t oversampling = 16;  // oversampling: extra dimensions during the computation
+  std::int64_t oversampling = 16;  // extra dimensions during the computation
   int iterations = 4;
   std::uint64_t seed = 1;
 };

@@ -17,8 +17,8 @@ struct SubwordOptions {
 };
 
 /// Returns the buckets of the character n-grams of a word, computed as in fastText: "<" and ">" are
-/// added around the word and count as characters, but neither is an n-gram by itself. The hash is
-/// fastText's 32-bit FNV-1a, which sign-extends bytes beyond ASCII.
+/// added around the word and count as characters, but neither of them is an n-gram on its own. The
+/// hash is fastText's 32-bit FNV-1a, which sign-extends bytes beyond ASCII.
 std::vector<std::int32_t> subword_buckets(std::string_view word, const SubwordOptions& options);
 
 }  // namespace weft

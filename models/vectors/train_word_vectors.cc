@@ -10,7 +10,7 @@ constexpr std::string_view kMatrices[] = {"ppmi", "tf-idf"};
 
 using Report = std::function<void(const VectorProgress&)>;
 
-// Takes all steps of a model and reports every epoch. `step` returns the loss of a step.
+// Runs all training steps of a model and reports every epoch. `step` returns the loss of a step.
 template <class Step>
 void take_steps(std::int64_t steps, int epochs, std::int64_t items, const Report& report,
                 Step step) {

@@ -1,4 +1,4 @@
-// Training of word embeddings on a text, with any of the models.
+// Training of word embeddings on a text with any of the supported models.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace WEFT_API weft {
 
-/// Models of word embeddings.
+/// Word embedding models.
 enum class VectorModel : std::uint8_t { skip_gram, cbow, fasttext, glove, lsa };
-/// "skip-gram", "cbow", "fasttext", "glove", "lsa".
+/// The names are "skip-gram", "cbow", "fasttext", "glove" and "lsa".
 ChoiceNames choice_names(VectorModel);
 
 /// The matrix that LSA factorises.
@@ -25,7 +25,7 @@ enum class LsaMatrix : std::uint8_t {
   ppmi,    // positive_pmi() of co-occurrences
   tf_idf,  // tf_idf_matrix()
 };
-/// "ppmi", "tf-idf".
+/// The names are "ppmi" and "tf-idf".
 ChoiceNames choice_names(LsaMatrix);
 
 /// A model with its options; the options of other models are ignored.
@@ -45,12 +45,12 @@ VectorRecipe default_recipe(VectorModel model);
 /// Progress of a training run.
 struct VectorProgress {
   int epoch = 0, epochs = 0;  // completed epochs, and their total
-  /// Words of the text, or co-occurrence counts, processed so far.
+  /// Number of words of the text, or of co-occurrence counts, processed so far.
   std::int64_t items = 0;
   double cost = 0;  // GloVe: mean loss of the epoch
 };
 /// Trains embeddings of all words of the text. `report` (may be empty) is called after every epoch
-/// of iterative models. Bit-identical for any number of threads.
+/// of iterative models. The result is bit-identical for any number of threads.
 WordVectors train_word_vectors(const WordText& text, const VectorRecipe& recipe, Workers& workers,
                                const std::function<void(const VectorProgress&)>& report = {});
 

@@ -74,7 +74,7 @@ class FileBytes {
   std::uint64_t offset_ = 0;
 };
 
-/// Consumes blanks and a finite number; nullopt if there is none.
+/// Consumes blanks and a finite number. Returns nullopt if there is no such number.
 std::optional<float> parse_number(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   float value = 0;
@@ -90,7 +90,7 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-/// Returns true for readable text, which the bytes of float numbers are not.
+/// Returns true if the bytes are readable text, in contrast to the bytes of float values.
 bool is_readable(std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
     const int size = examine_character(bytes, at);
@@ -122,7 +122,7 @@ class VectorReader {
     read_header();
     const bool text = is_text();
     for (std::int64_t i = 0; i < words_; ++i) text ? read_line(i) : read_record(i);
-    // Only a line break may follow.
+    // After the last word, only a line break is allowed.
     const std::string_view rest = bytes_.peek(2);
     if (rest.size() > 1 || (rest.size() == 1 && rest != "\n"))
       fail(fmt::format("the file continues after the {} words that its first line declares",
@@ -156,9 +156,10 @@ class VectorReader {
     words_ = number(std::int64_t{1} << 40);
     width_ = number(kMaxWidth);
     if (words_ == 0 || width_ == 0 || !is_blank(rest)) {
-      throw FormatError(fmt::format(
-          "{}: the first line of a file of word embeddings must hold their number and their width",
-          path_));
+      throw FormatError(
+          fmt::format("{}: the first line of a word embedding file must contain the number of "
+                      "words and the width",
+                      path_));
     }
   }
 

@@ -1,4 +1,5 @@
-// Files of word embeddings in the formats of the word2vec program, which later programs also write.
+// Reader and writer for word embedding files in the formats of the word2vec program, which other
+// programs also write.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +15,21 @@ enum class VectorFormat : std::uint8_t {
   text,    // "words width", then one line per word: the word and its numbers
   binary,  // the same first line, then for each word: the word, a space and its floats
 };
-/// "text", "binary".
+/// The names are "text" and "binary".
 ChoiceNames choice_names(VectorFormat);
 
-/// Writes all embeddings atomically. Numbers in text are the shortest that read back unchanged.
-/// Throws IoError.
+/// Writes all embeddings atomically. The text format uses the shortest numbers that read back
+/// unchanged. Throws IoError.
 void write_word_vectors(const std::string& path, const WordVectors& vectors, VectorFormat format);
 
-/// Reads a file of either format, which it detects, plain or compressed with gzip or zstd. Throws
-/// IoError, and FormatError with the file and the line (text) or byte (binary) for malformed files:
-/// a first line without two numbers, more or fewer words or numbers than it declares, NaN and
-/// infinity, a duplicate word.
+/// Reads a file in either format, plain or compressed with gzip or zstd; the format is detected.
+/// Throws IoError, and FormatError with the file and the line (text) or byte (binary) for malformed
+/// files: a first line without two numbers, more or fewer words or numbers than it declares, NaN or
+/// infinity, or a duplicate word.
 WordVectors read_word_vectors(const std::string& path);
 
-/// Returns true if the file begins like one of these files: with two numbers, and a first word with
-/// its numbers.
+/// Returns true if the file begins like a word embedding file, i.e. with two numbers, followed by a
+/// word with its numbers.
 bool is_word_vectors(const std::string& path);
 
 }  // namespace weft

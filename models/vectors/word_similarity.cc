@@ -43,7 +43,7 @@ std::vector<WordPair> read_word_pairs(const std::string& path) {
       throw FormatError(fmt::format("{}: {}", place, e.what()));
     }
   });
-  if (pairs.empty()) throw FormatError(fmt::format("{}: the file contains no pair of words", path));
+  if (pairs.empty()) throw FormatError(fmt::format("{}: the file contains no word pairs", path));
   return pairs;
 }
 

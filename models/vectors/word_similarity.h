@@ -9,7 +9,7 @@
 
 namespace WEFT_API weft {
 
-/// Two words and a rating of their similarity.
+/// Two words and a human rating of their similarity.
 struct WordPair {
   std::string first, second;
   double score = 0;
@@ -24,7 +24,7 @@ std::vector<WordPair> read_word_pairs(const std::string& path);
 struct WordSimilarity {
   /// Rank correlation over the pairs whose words both have embeddings; NaN for fewer than 2 pairs.
   double spearman = 0;
-  /// Number of these pairs, and of all pairs.
+  /// Number of pairs with embeddings of both words, and number of all pairs.
   std::int64_t covered = 0, pairs = 0;
 };
 WordSimilarity measure_similarity(const WordVectors& vectors, const std::vector<WordPair>& pairs);

@@ -1,4 +1,4 @@
-// A text as word numbers, sentence by sentence.
+// A text represented as word numbers, sentence by sentence.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace WEFT_API weft {
 
 /// The words of a text and their counts, by descending count: the most frequent word has number 0.
-/// Equally frequent words are in byte order.
+/// Equally frequent words are sorted in byte order.
 class WordCounts {
  public:
   WordCounts() = default;
@@ -21,7 +21,7 @@ class WordCounts {
     std::string word;
     std::int64_t count = 0;
   };
-  /// Sorts the entries. Throws ArgumentError for a duplicate word.
+  /// Sorts the entries. Throws ArgumentError if a word is duplicated.
   explicit WordCounts(std::vector<Entry> entries);
 
   std::int64_t size() const { return static_cast<std::int64_t>(entries_.size()); }

@@ -39,8 +39,8 @@ double inner_product(std::span<const float> a, std::span<const float> b) {
 WordVectors::WordVectors(std::vector<std::string> words, Tensor vectors)
     : words_(std::move(words)), vectors_(std::move(vectors)) {
   if (vectors_.dtype() != DType::f32 || vectors_.rank() != 2 || vectors_.size(0) != size()) {
-    throw ArgumentError(fmt::format("{} words need vectors f32[{}, width], not {}", size(), size(),
-                                    vectors_.type_str()));
+    throw ArgumentError(fmt::format("{} words require vectors of type f32[{}, width], not {}",
+                                    size(), size(), vectors_.type_str()));
   }
   numbers_.reserve(words_.size());
   for (std::int64_t i = 0; i < size(); ++i) {

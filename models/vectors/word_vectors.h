@@ -12,7 +12,7 @@
 
 namespace WEFT_API weft {
 
-/// A word and the cosine of its embedding with the query.
+/// A word and the cosine similarity of its embedding to the query.
 struct SimilarWord {
   std::string word;
   double cosine = 0;
@@ -22,8 +22,8 @@ struct SimilarWord {
 class WordVectors {
  public:
   WordVectors() = default;
-  /// `vectors` is f32 [words, width] of finite numbers. Throws ArgumentError if it is not, and for
-  /// a word that is a duplicate, is empty or contains white space.
+  /// `vectors` must be f32 [words, width] with finite numbers. Throws ArgumentError if it is not,
+  /// or if a word is a duplicate, is empty or contains white space.
   WordVectors(std::vector<std::string> words, Tensor vectors);
 
   std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
@@ -31,20 +31,21 @@ class WordVectors {
   const std::vector<std::string>& words() const { return words_; }
   const Tensor& vectors() const { return vectors_; }
 
-  /// Returns the number of a word as written, otherwise that of its lower-case form (ASCII); -1 if
-  /// neither is known.
+  /// Returns the number of a word as written or, if it is unknown, of its lower-case form (ASCII).
+  /// Returns -1 if neither is known.
   std::int64_t find(std::string_view word) const;
-  /// As above, but throws ArgumentError that suggests the closest known words.
+  /// As above, but throws ArgumentError with the closest known words if neither is known.
   std::int64_t at(std::string_view word) const;
   /// The embedding of word number `i`.
   std::span<const float> vector(std::int64_t i) const;
 
-  /// Cosine of the embeddings of two words; 0 if either of them is zero.
+  /// Returns the cosine of the embeddings of two words; 0 if either embedding is zero.
   double cosine(std::int64_t a, std::int64_t b) const;
-  /// The `count` most similar words, by descending cosine.
+  /// Returns the `count` most similar words, by descending cosine.
   std::vector<SimilarWord> nearest(std::string_view word, std::int64_t count) const;
-  /// The words d for which "a is to b as c is to d": the nearest to b - a + c, computed with
-  /// embeddings of unit length (Mikolov, Yih and Zweig 2013), without a, b and c.
+  /// Returns the words d for which "a is to b as c is to d": the words nearest to b - a + c,
+  /// computed with embeddings of unit length (Mikolov, Yih and Zweig 2013). The words a, b and c
+  /// are excluded.
   std::vector<SimilarWord> analogy(std::string_view a, std::string_view b, std::string_view c,
                                    std::int64_t count) const;
 

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-// SplitMix64 (Steele, Lea and Flood 2014). Each word needs several random numbers, and Philox would
-// take most of the time of training.
+// SplitMix64 (Steele, Lea and Flood 2014). Each word requires several random numbers, and Philox
+// would take up most of the training time.
 std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;
@@ -67,7 +67,7 @@ WordWindows::WordWindows(const WordText& text, const WindowOptions& options)
     weights.push_back(std::pow(count, 0.75));
     total += weights.back();
   }
-  // Each word with a weight below 1 gets its missing share from a word above 1, its alias.
+  // A word with a weight below 1 is topped up to 1 by a word with a weight above 1, its alias.
   own_share_.assign(weights.size(), std::numeric_limits<std::uint32_t>::max());
   alias_.resize(weights.size());
   std::vector<std::size_t> less, more;

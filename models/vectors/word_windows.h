@@ -11,11 +11,12 @@
 namespace WEFT_API weft {
 
 struct WindowOptions {
-  /// Maximum context words on either side. The number is drawn from [1, window] for each word.
+  /// Maximum number of context words on either side. The number is sampled from [1, window] for
+  /// each word.
   int window = 5;
-  int negatives = 5;  // drawn for each word
-  /// Subsampling of frequent words: a word with the share f of the text keeps the share sqrt(s / f)
-  /// + s / f of its occurrences, for s = `subsample`. 0 keeps all.
+  int negatives = 5;  // number of negatives sampled for each word
+  /// Subsampling of frequent words: if a word makes up the fraction f of the text, the fraction
+  /// sqrt(s / f) + s / f of its occurrences is kept, with s = `subsample`. 0 keeps all occurrences.
   double subsample = 1e-3;
   std::uint64_t seed = 1;
 };
@@ -25,10 +26,10 @@ struct WindowOptions {
 /// any order.
 class WordWindows {
  public:
-  /// `text` must outlive the object. Throws ArgumentError for invalid options.
+  /// `text` must outlive the object. Throws ArgumentError if an option is invalid.
   WordWindows(const WordText& text, const WindowOptions& options);
 
-  /// The largest share of the text's positions that the kept occurrences of one word take.
+  /// The largest fraction of the text's positions that belong to kept occurrences of a single word.
   double largest_share() const { return largest_share_; }
 
   /// A word with its context words and negatives.
@@ -44,8 +45,8 @@ class WordWindows {
     std::vector<std::int64_t> positions = {};
   };
   /// Calls `use` with an example for each word in [begin, end) of the text that is kept and has
-  /// context words. Negatives are drawn with probabilities proportional to their counts to the
-  /// power of 3/4; draws of the word itself are dropped.
+  /// context words. Negatives are sampled with probabilities proportional to their counts to the
+  /// power of 3/4; samples of the word itself are dropped.
   void for_examples(std::int64_t epoch, std::int64_t begin, std::int64_t end, Scratch& scratch,
                     FunctionRef<void(const Example&)> use) const;
 
@@ -58,9 +59,9 @@ class WordWindows {
   const WordText& text_;
   WindowOptions options_;
   double largest_share_ = 0;
-  std::vector<std::uint32_t> kept_share_;  // share of each word's occurrences, times 2^32
+  std::vector<std::uint32_t> kept_share_;  // fraction of occurrences kept, by word, times 2^32
   // Walker's alias method: own_share_ is the probability of a word itself, times 2^32; otherwise
-  // its alias is drawn.
+  // its alias is sampled.
   std::vector<std::uint32_t> own_share_;
   std::vector<std::int32_t> alias_;
 };

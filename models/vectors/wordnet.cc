@@ -36,11 +36,11 @@ WordNetEntry read_entry(std::string_view line, const std::string& place) {
   for (int i = 0; i < 3; ++i) next_field(rest);
   const int count = hexadecimal(next_field(rest));
   if (bar == std::string_view::npos || count < 1)
-    throw FormatError(fmt::format("{}: not a synset with a gloss in WordNet's format", place));
+    throw FormatError(fmt::format("{}: not a synset with a gloss in the WordNet format", place));
   WordNetEntry entry;
   for (int i = 0; i < count; ++i) {
     std::string_view word = next_field(rest);
-    // Drop the syntactic marker of an adjective, as in "galore(ip)".
+    // Drop the syntactic marker of an adjective, for example "(ip)" in "galore(ip)".
     word = word.substr(0, word.find('('));
     if (i > 0) entry.words += ' ';
     for (const char c : word) entry.words += c == '_' ? ' ' : c;
@@ -56,10 +56,10 @@ void for_each_synset(const std::string& folder,
                      const std::function<void(const WordNetEntry& entry)>& use) {
   std::error_code ignored;
   if (!std::filesystem::exists(folder + "/data.noun", ignored)) {
-    throw IoError(fmt::format(
-        "{} has no data.noun: WordNet's files are in Debian's package wordnet-base (apt install "
-        "wordnet-base puts them into {})",
-        folder, kWordNetFolder));
+    throw IoError(
+        fmt::format("{} has no data.noun: the WordNet files are in the Debian package wordnet-base "
+                    "(apt install wordnet-base puts them into {})",
+                    folder, kWordNetFolder));
   }
   for (const char* part : {"noun", "verb", "adj", "adv"}) {
     const std::string path = fmt::format("{}/data.{}", folder, part);

@@ -1,4 +1,5 @@
-// The definitions of WordNet (Miller 1995), in the files of Debian's package wordnet-base.
+// Reader for the definitions in WordNet (Miller 1995), from the files of the Debian package
+// wordnet-base.
 #pragma once
 
 #include <functional>
@@ -18,9 +19,9 @@ struct WordNetEntry {
 };
 
 /// Calls `use` for every synset in the files data.noun, data.verb, data.adj and data.adv of a
-/// folder, in this order. Throws IoError if they cannot be read, naming Debian's package if
-/// data.noun is missing, and FormatError with file and line for lines that do not conform to
-/// wndb(5WN).
+/// folder, in this order. Throws IoError if they cannot be read; if data.noun is missing, the
+/// message names the Debian package. Throws FormatError with file and line if a line does not
+/// conform to wndb(5WN).
 void for_each_synset(const std::string& folder,
                      const std::function<void(const WordNetEntry& entry)>& use);
 

@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
   const Value loss = sum(x * w);
   BOOST_CHECK_EXCEPTION(
       gradient(x * 2.0, x), GradientError,
-      message_contains({"f32[n, 3]", "is not a scalar", "give a cotangent", "gradients_test.cc"}));
+      message_contains({"f32[n, 3]", "is not a scalar", "pass a cotangent", "gradients_test.cc"}));
   BOOST_CHECK_EXCEPTION(gradient(loss, n), GradientError,
                         message_contains({"input 'n' (i32[2]) is not floating point"}));
   BOOST_CHECK_EXCEPTION(gradient(sum(n), x), GradientError,

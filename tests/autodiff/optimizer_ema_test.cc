@@ -200,12 +200,12 @@ BOOST_AUTO_TEST_CASE(errors_for_averages_name_the_problem) {
   g.variable("ema.k.average", DType::f32, {1});
   BOOST_CHECK_EXCEPTION(Ema{p}, GraphError,
                         message_contains({"Ema: variable 'ema.k.average' already exists",
-                                          "leave EmaOptions::scope empty, which is now 'ema'"}));
+                                          "leave EmaOptions::scope (now 'ema') empty"}));
   BOOST_TEST(g.variables().size() == variables + 1);
   const Ema ema(p, {.scope = "slow"});
   BOOST_CHECK_THROW(ema.updates(sgd(other.loss, other.parameters)), GraphError);
   BOOST_CHECK_EXCEPTION(averaged_store(*problem.store), StateError,
-                        message_contains({"no averages of weights for scope 'ema'",
+                        message_contains({"no weight averages for scope 'ema'",
                                           "no variable 'ema.steps'", "with Ema"}));
   BOOST_TEST(!has_averages(*problem.store));
   BOOST_TEST(!has_averages(*problem.store, "slow"));

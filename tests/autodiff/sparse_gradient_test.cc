@@ -400,13 +400,13 @@ BOOST_AUTO_TEST_CASE(updates_that_change_all_rows_are_rejected) {
       [&] {
         sgd(sum(bias.value()), {bias, other}, {.step = {.sparse = {"other"}}});
       },
-      {"sgd: 'other' should have a sparse gradient, but the loss reads no rows of it",
+      {"sgd: 'other' should have a sparse gradient, but the loss reads none of its rows",
        "sparse_gradient_test.cc"});
   const Value ids = g.input("ids", DType::i32, {"n"});
   check_error<ShapeError>([&] { sparse_gradient(ids, bias.value()); },
-                          {"values must have the axes of rows and one more"});
+                          {"`values` must have the axes of `rows` and one more"});
   check_error<DTypeError>([&] { sparse_gradient(bias.value(), other.value()); },
-                          {"rows must be i32 or i64, but is f32"});
+                          {"`rows` must be i32 or i64, but its dtype is f32"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -205,8 +205,9 @@ BOOST_AUTO_TEST_CASE(invalid_hmm_arguments_are_rejected) {
         hmm_best_path({start, emission, emission}, symbols);
       },
       {"hmm_best_path: transition must be [3, 3], but is f64[3, 4]"});
-  testing::check_error<ArgumentError>([&] { hmm_m_step({start}); },
-                                      {"hmm_m_step needs three tensors of counts, got 1"});
+  testing::check_error<ArgumentError>(
+      [&] { hmm_m_step({start}); },
+      {"hmm_m_step requires three tensors of counts, but 1 were passed"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

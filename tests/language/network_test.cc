@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_carried_state_needs_a_constant_number_of_rows) {
   const Value fresh = m.g.input("fresh", DType::boolean, {});
   check_error<ShapeError>(
       [&] { network.continue_text(m.g.find_input("tokens"), fresh, &updates); },
-      {"carrying the state over needs a constant batch size, but the batch is batch"});
+      {"carrying the state over requires a constant batch size, but the batch is batch"});
 }
 
 BOOST_AUTO_TEST_CASE(only_transformers_limit_the_length_of_a_text) {

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(invalid_ngram_arguments_are_rejected) {
       [] {
         NGramModel(Ids{0, 5}, {.order = 1, .vocab = 2});
       },
-      {"token 1 is 5, outside the vocabulary of 2"});
+      {"token 1 is 5, which is outside the vocabulary of 2"});
   const NGramModel model(Ids{0, 1}, {.order = 1, .vocab = 2});
   check_error<DataError>([&] { model.probability(Ids{}, -1); },
                          {"token -1 is outside the vocabulary of 2"});

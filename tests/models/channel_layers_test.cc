@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_problem_and_the_source_file) {
           "drop_path in scope 'net' behaves differently");
   rejects([&] { dropout(net.training(), x, 1); }, "rate must be in [0, 1), but is 1");
   rejects([&] { dropout(net.training(), g.input("ids", DType::i32, {3}), 0.1); },
-          "x must be floating, not i32");
+          "x must be floating-point, not i32");
   rejects(
       [&] { channel_dropout(net.training(), select(select(select(x, 3, 0), 2, 0), 1, 0), 0.1); },
       "x must be [N, C, ...], but is f32[n]");
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_problem_and_the_source_file) {
       [&] {
         conv2d(net / "c", g.input("i", DType::i32, {1, 2, 3, 3}), 4);
       },
-      "conv2d: x must be floating, not i32");
+      "conv2d: x must be floating-point, not i32");
   rejects([&] { conv2d(net / "c", select(x, 3, 0), 4); },
           "x must be [N, C, H, W], but is f32[n, 4, 5]");
   rejects([&] { conv1d(net / "c", x, 4); }, "x must be [N, C, L], but is f32[n, 4, 5, 5]");

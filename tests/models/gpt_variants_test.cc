@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(invalid_configs_are_rejected) {
   rejects([](GptConfig& c) { c.kv_heads = 3; }, "kv_heads 3 must divide heads 4");
   rejects([](GptConfig& c) { c.kv_heads = 2, c.projection = QkvProjection::fused; },
           "projection must be separate");
-  rejects([](GptConfig& c) { c.rotary_share = 0.2; }, "rotation needs an even number");
+  rejects([](GptConfig& c) { c.rotary_share = 0.2; }, "the number must be even");
   rejects([](GptConfig& c) { c.rotary_share = 2; }, "rotary_share must be in (0, 1], not 2");
   rejects([](GptConfig& c) { c.window = -1; }, "window must not be negative");
   rejects([](GptConfig& c) { c.padding_id = 23; }, "padding_id 23 is outside the vocabulary");

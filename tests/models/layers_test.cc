@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_line_of_the_caller) {
   const Value y = g.input("y", DType::f32, {"batch", 6});
   const Value scalar = g.input("s", DType::f32, {});
   // clang-format off
-  check_fails<DTypeError>([&] { linear(net / "a", ids, 2); }, "token ids need an embedding first", __LINE__);
+  check_fails<DTypeError>([&] { linear(net / "a", ids, 2); }, "embed token ids first", __LINE__);
   check_fails<ShapeError>([&] { linear(net / "b", x, 2); }, "has the symbolic size features", __LINE__);
   check_fails<ShapeError>([&] { layer_norm(net / "c", scalar); }, "x is a scalar", __LINE__);
   check_fails<ArgumentError>([&] { linear(net / "d", h, 0); }, "at least one feature on either side, not 6 -> 0", __LINE__);

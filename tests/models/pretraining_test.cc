@@ -432,7 +432,7 @@ BOOST_AUTO_TEST_CASE(roc_auc_is_the_fraction_of_correctly_ordered_pairs) {
              boost::test_tools::tolerance(1e-12));
   BOOST_TEST(std::isnan(roc_auc(std::vector<float>{1}, std::vector<std::int32_t>{1})));
   check_error_message<ArgumentError>([&] { roc_auc(std::vector<float>{1}, labels); },
-                                     "1 scores for 5 labels");
+                                     "there are 1 scores, but 5 labels");
   check_error_message<ArgumentError>(
       [&] { roc_auc(std::vector<float>{1}, std::vector<std::int32_t>{2}); },
       "a label must be 0 or 1, not 2");

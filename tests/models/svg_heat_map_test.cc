@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(an_inconsistent_heat_map_is_rejected) {
   BOOST_CHECK_EXCEPTION(svg_heat_maps({map}), ArgumentError,
                         message_contains({"has 1 labels of rows"}));
   BOOST_CHECK_EXCEPTION(heat_map(Tensor::of<float>({2}, {1, 2})), ShapeError,
-                        message_contains({"a heat map needs a matrix, not f32[2]"}));
+                        message_contains({"a heat map requires a matrix, not f32[2]"}));
   BOOST_CHECK_EXCEPTION(svg_heat_maps({}, {.panels_per_row = 0}), ArgumentError,
                         message_contains({"panels_per_row must be at least 1, not 0"}));
 }

@@ -355,7 +355,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_initialised_from_a_pretrained_encoder) {
         load_weights(*misfit.store, *misfit.graph, {{"x", Tensor::scalar(DType::f32, 1)}},
                      "f.weft");
       },
-      "f.weft has no tensor for the model; it holds x");
+      "f.weft has no tensor for the model; it contains x");
 }
 
 BOOST_AUTO_TEST_CASE(frozen_parameters_do_not_change_and_lower_layers_learn_more_slowly) {

@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(images_and_masks_must_have_the_expected_shape) {
   BOOST_CHECK_EXCEPTION(vit(g.input("wide", DType::f32, {"batch", 2, 8, 13})), ShapeError,
                         says("images must be [batch, 2, 8, 12]"));
   BOOST_CHECK_EXCEPTION(vit(images, g.input("mask", DType::boolean, {"batch", 8})), ArgumentError,
-                        says("needs a model that was built with masked_patches"));
+                        says("only in a model that was built with masked_patches"));
 }
 
 BOOST_AUTO_TEST_CASE(masked_patches_do_not_affect_the_output) {

@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_round_trips_exactly) {
     BOOST_TEST(c.graph().scope_of(hidden.node()) == "net.block");
     BOOST_TEST(c.graph().where(hidden.node()).find("checkpoint_test.cc:") != std::string::npos);
     BOOST_CHECK_EXCEPTION(c.program("test"), ArgumentError,
-                          says("no program 'test'; there are: 'train', 'eval'"));
+                          says("no program 'test'; its programs are: 'train', 'eval'"));
     BOOST_CHECK_EXCEPTION(c.attachment("words"), ArgumentError, says("no attachment 'words'"));
     const auto store = c.store();
     BOOST_TEST(bitwise_equal(store->tensor("gain"), value_of(g.find_variable("gain").info())));
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(attachments_cannot_have_more_bytes_than_the_file) {
     writer.finish();
   }
   BOOST_CHECK_EXCEPTION(load_checkpoint(folder / "b.weft"), FormatError,
-                        says("the attachments have more bytes than the file"));
+                        says("the attachments are larger than the file"));
 }
 
 BOOST_AUTO_TEST_CASE(arbitrary_messages_are_loaded_or_rejected) {
@@ -403,7 +403,7 @@ BOOST_AUTO_TEST_CASE(errors_name_unknown_ops) {
         load_checkpoint(folder / "a.weft"), FormatError,
         says("this program does not know op '" + name + "' version 7" +
              (name == "sum" ? " (the newest known version is 1)"
-                            : "; pass a set that contains it in LoadOptions::ops")));
+                            : "; pass an OpSet that contains it in LoadOptions::ops")));
   }
 }
 

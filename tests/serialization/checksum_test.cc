@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(every_range_of_a_record_has_a_checksum) {
         Container(path).check_data(), FormatError,
         testing::message_contains(
             {"at byte " + std::to_string(record.offset + range) + ":",
-             std::to_string(std::min(kChecksumRange, length - range)) + " bytes differs"}));
+             std::to_string(std::min(kChecksumRange, length - range)) + " bytes does not match"}));
     put_byte(path, record.offset + at, payload.data()[at]);
   }
   Container(path).check_data();

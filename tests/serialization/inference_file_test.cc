@@ -150,12 +150,13 @@ BOOST_AUTO_TEST_CASE(an_inference_file_can_be_extracted_from_a_training_file) {
   extract(whole, whole, {"predict"});
   BOOST_TEST(testing::read_file(whole).size() < testing::read_file(small).size());
   BOOST_CHECK_EXCEPTION(extract(small, whole, {"train"}), ArgumentError,
-                        says("has no program 'train'; there are: 'predict'"));
+                        says("has no program 'train'; its programs are: 'predict'"));
   BOOST_CHECK_EXCEPTION(extract(small, whole, {}), ArgumentError,
                         says("small.weft: the list of programs is empty"));
   BOOST_CHECK_EXCEPTION(
       extract(small, whole, {"predict"}, {"train.*"}), ArgumentError,
-      says("no attachment matches 'train.*'; there are: 'model.classes', 'model.config'"));
+      says(
+          "no attachment matches 'train.*'; the attachments are: 'model.classes', 'model.config'"));
 }
 
 BOOST_AUTO_TEST_CASE(a_session_initialises_only_the_variables_of_the_programs_it_runs) {

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(all_rules_of_the_format_are_enforced) {
     return "\"" + name + "\":{\"dtype\":\"F32\",\"shape\":" + shape +
            ",\"data_offsets\":" + offsets + "}";
   };
-  bad("", "at byte 0: the file has 0 bytes, too few for a header");
+  bad("", "at byte 0: the file has 0 bytes, which is too few for a header");
   bad(std::string(8, '\0'), "at byte 8: the header does not start with '{'");
   bad(std::string(8, '\xff'), "the limit is 100000000");
   bad(file_of("{}", 0).substr(0, 9), "at byte 0: the header declares 2 bytes, but only 1 are left");
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(all_rules_of_the_format_are_enforced) {
       "a gap");
   bad(file_of("{" + tensor("x", "[2]", "[0,8]") + "," + tensor("y", "[1]", "[4,8]") + "}", 8),
       "an overlap");
-  bad(file_of("{" + tensor("x", "[1]", "[0,8]") + "}", 8), "takes 4 bytes, but its data has 8");
+  bad(file_of("{" + tensor("x", "[1]", "[0,8]") + "}", 8), "needs 4 bytes, but its data has 8");
   bad(file_of("{" + tensor("x", "[1]", "[0,8]") + "}", 4), "are not a range within the 4 bytes");
   bad(file_of("{" + tensor("x", "[1]", "[4,0]") + "}", 4), "are not a range");
   bad(file_of("{" + tensor("x", "[1]", "[0,4,8]") + "}", 4), "are not a range");

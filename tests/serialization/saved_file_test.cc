@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(everything_except_types_is_readable_without_the_ops) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);
   BOOST_CHECK_EXCEPTION(load_checkpoint(path), FormatError,
-                        says("this program does not know op 'bump' version 1; pass a set that "
+                        says("this program does not know op 'bump' version 1; pass an OpSet that "
                              "contains it in LoadOptions::ops"));
   const SavedFile file = read_saved_file(path);
   BOOST_TEST(file.producer.starts_with("weft"));

@@ -374,9 +374,9 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_cannot_have_the_name_of_a_shard) {
     training.save(folder / "net-1-00001-of-00002.weft");
   });
   for (const std::string& error : errors)
-    BOOST_TEST(
-        error.ends_with("cannot be a sharded checkpoint: its name has the form of a shard name"),
-        error);
+    BOOST_TEST(error.ends_with(
+                   "cannot be a sharded checkpoint, because its name has the form of a shard name"),
+               error);
   BOOST_TEST(names_in(folder.path("")).empty());
 }
 
@@ -467,7 +467,7 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
   const std::vector<std::string> wrong = {"", "../net-1", "a/b", std::string("a\0b", 3),
                                           std::string(300, 'x')};
   for (const std::string& name : wrong)
-    check_rejected([&](v1::Shards& s) { s.set_name(name); }, {}, "is not a valid name of shards");
+    check_rejected([&](v1::Shards& s) { s.set_name(name); }, {}, "is not a valid name for shards");
   check_rejected([](v1::Shards& s) { s.clear_shards(); }, {}, "0 shards");
   check_rejected([](v1::Shards& s) { s.mutable_shards(1)->set_bytes(1); }, {}, "another save");
   check_rejected([](v1::Shards& s) { s.mutable_shards(1)->set_crc(1); }, {}, "another save");
@@ -483,9 +483,9 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
         "variable '" + moment + "' " + what);
   };
   changes([](v1::Variable& v) { v.mutable_pieces(0)->set_shard(0); },
-          "is in shard 0, but there are 3");
+          "is in shard 0, but the number of shards is 3");
   changes([](v1::Variable& v) { v.mutable_pieces(0)->set_shard(4); },
-          "is in shard 4, but there are 3");
+          "is in shard 4, but the number of shards is 3");
   changes([](v1::Variable& v) { v.mutable_pieces(0)->set_data(0); },
           "is in data record 0 of shard 1");
   changes([](v1::Variable& v) { v.mutable_pieces(0)->set_data(99); },
@@ -493,7 +493,7 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
   changes([](v1::Variable& v) { *v.mutable_pieces(1) = v.pieces(0); },
           "has a piece that is already in use");
   changes([](v1::Variable& v) { v.mutable_pieces()->RemoveLast(); },
-          "is f32[300, 510], which takes 612000 bytes, but its pieces have 524288");
+          "is f32[300, 510], which needs 612000 bytes, but its pieces have 524288");
   changes([](v1::Variable& v) { v.set_data(1); },
           "has both a data record in this file and pieces in shards");
   changes([](v1::Variable& v) { v.clear_pieces(); }, "is in data record 0");
@@ -503,7 +503,8 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
     variable(all, moment).set_data(0);
     variable(all, moment).add_pieces()->set_shard(1);
   });
-  check_error<FormatError>([&] { load_checkpoint(bad); }, {bad, "is in shard 1, but there are 0"});
+  check_error<FormatError>([&] { load_checkpoint(bad); },
+                           {bad, "is in shard 1, but the number of shards is 0"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

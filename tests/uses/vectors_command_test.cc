@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(nearest_words_and_analogies_are_printed) {
   check_error(weft("vectors nearest " + file + " kong"), 1,
               "there is no embedding of 'kong' (did you mean 'king'?)");
   check_error(weft("vectors nearest " + weft.path("text.txt") + " king"), 1,
-              "the first line of a file of word embeddings");
+              "the first line of a word embedding file");
 }
 
 BOOST_AUTO_TEST_CASE(options_that_would_be_ignored_are_rejected) {
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(options_that_would_be_ignored_are_rejected) {
               "--shortest 7 is greater than --longest 6");
   check_error(weft(train + text + "--min-count 100000"), 1, "occurs 100000 times or more");
   check_error(weft(train + text + "--model lsa --width 1000"), 1, "allows ranks from 1 to ");
-  check_error(weft(train + "--wordnet " + folder), 1, "Debian's package wordnet-base");
+  check_error(weft(train + "--wordnet " + folder), 1, "the Debian package wordnet-base");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

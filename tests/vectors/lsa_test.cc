@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(sparse_products_and_transposes_equal_dense_ones) {
       [&] {
         product(sparse(a), sample_uniform({91, 2}, 1), workers);
       },
-      {"a matrix of 90 columns cannot be multiplied by f32[91, 2]"});
+      {"a matrix with 90 columns cannot be multiplied by f32[91, 2]"});
 }
 
 BOOST_AUTO_TEST_CASE(the_leading_singular_values_are_computed) {
@@ -83,8 +83,9 @@ BOOST_AUTO_TEST_CASE(the_leading_singular_values_are_computed) {
     }
   }
   const SparseMatrix small = sparse(random_sparse({4, 9}, 1));
-  check_error<ArgumentError>([&] { truncated_svd(small, {.rank = 5}, workers); },
-                             {"a matrix of 4 rows and 9 columns allows ranks from 1 to 4, not 5"});
+  check_error<ArgumentError>(
+      [&] { truncated_svd(small, {.rank = 5}, workers); },
+      {"a matrix with 4 rows and 9 columns allows ranks from 1 to 4, not 5"});
 }
 
 BOOST_AUTO_TEST_CASE(positive_mutual_information_matches_its_definition) {

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(errors_for_broken_files_name_the_line) {
     check_error<FormatError>([&] { read_word_vectors(path); }, {path, why});
   };
   const std::string head =
-      "the first line of a file of word embeddings must hold their number and their width";
+      "the first line of a word embedding file must contain the number of words and the width";
   for (const char* bytes : {"", "2\n", "2 x\n", "0 2\n", "-1 2\n", "2 2 2\n", "2 99999999999\n",
                             "a text without an end", "99999999999999999999 2\n"})
     broken(bytes, head);

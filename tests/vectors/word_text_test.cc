@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(errors_name_missing_or_broken_wordnet_files) {
   const auto nothing = [](const WordNetEntry&) {};
   const TemporaryFolder folder("wordnet");
   check_error<IoError>([&] { for_each_synset(folder.path(), nothing); },
-                       {"has no data.noun", "Debian's package wordnet-base", "apt install"});
+                       {"has no data.noun", "the Debian package wordnet-base", "apt install"});
   folder.write("data.noun", "  licence\n00001740 03 n 02 entity 0\n");
   check_error<FormatError>([&] { for_each_synset(folder.path(), nothing); },
                            {"data.noun:2: not a synset with a gloss"});

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(invalid_embeddings_are_rejected) {
     check_error<ArgumentError>([&] { WordVectors(words, t); }, {why});
   };
   const Tensor two = Tensor::zeros(DType::f32, {2, 3});
-  check_rejected({"a"}, two, "1 words need vectors f32[1, width], not f32[2, 3]");
+  check_rejected({"a"}, two, "1 words require vectors of type f32[1, width], not f32[2, 3]");
   check_rejected({"a", "b"}, two.to(DType::f64), "not f64[2, 3]");
   check_rejected({"a", "a"}, two, "the word 'a' occurs twice");
   check_rejected({"a", ""}, two, "word 1 is empty or contains white space");
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(word_similarity_uses_only_pairs_with_embeddings) {
   };
   broken("a b 1\na b\n", ":2: expected two words and a score, found 2 fields");
   broken("a b much\n", ":1: the score");
-  broken("\n", ": the file contains no pair of words");
+  broken("\n", ": the file contains no word pairs");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
