@@ -12,8 +12,8 @@ namespace weft {
 /// Accumulates sums on this rank; they are reduced across ranks after the last shard.
 class SumAllReduce {
  public:
-  /// `in_turns` is true if the shards of a rank are not contiguous (see interleaved_shards()). `runner`
-  /// must outlive this object.
+  /// `in_turns` is true if the shards of a rank are not contiguous (see interleaved_shards()).
+  /// `runner` must outlive this object.
   SumAllReduce(const ShardedProgram::Stage& stage, SumNumbers sums, int shards, bool in_turns,
                const PartRunner& runner);
 

@@ -136,7 +136,9 @@ BOOST_AUTO_TEST_CASE(unknown_names_and_numbers_are_rejected) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_bf16_pattern_is_converted_correctly) { check_all_patterns<Bf16Format>(); }
+BOOST_AUTO_TEST_CASE(every_bf16_pattern_is_converted_correctly) {
+  check_all_patterns<Bf16Format>();
+}
 
 BOOST_AUTO_TEST_CASE(every_f16_pattern_is_converted_correctly) { check_all_patterns<F16Format>(); }
 

@@ -48,16 +48,17 @@ class ImageClassificationRun final : public RunOf<ImageClassifier> {
     if (test.count() == 0) return {};
     const ImageEvaluation found = evaluate_images(session, *model_, test);
     const std::string& truth = model_->classes()[static_cast<std::size_t>(test.labels.front())];
-    return {found.matrix.table() +
-                fmt::format("test      loss {:.4f}, accuracy {:.4f} ({} of {})\n", found.loss,
-                            found.matrix.accuracy(), found.matrix.correct(), found.matrix.total()),
-            {{kConfusion,
-              svg_heat_maps({found.matrix.heat_map()},
-                            {.title = fmt::format("test set: {} of {} right",
-                                                  found.matrix.correct(), found.matrix.total())})},
-             {kAttention,
-              attention_svg(*model_, test.image(0),
-                            fmt::format("attention of the layers: test image 0, class {}", truth))}}};
+    return {
+        found.matrix.table() + fmt::format("test      loss {:.4f}, accuracy {:.4f} ({} of {})\n",
+                                           found.loss, found.matrix.accuracy(),
+                                           found.matrix.correct(), found.matrix.total()),
+        {{kConfusion,
+          svg_heat_maps({found.matrix.heat_map()},
+                        {.title = fmt::format("test set: {} of {} right", found.matrix.correct(),
+                                              found.matrix.total())})},
+         {kAttention,
+          attention_svg(*model_, test.image(0),
+                        fmt::format("attention of the layers: test image 0, class {}", truth))}}};
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {

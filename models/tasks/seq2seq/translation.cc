@@ -190,8 +190,8 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
                         .high = 1,
                         .show_values = false});
     }
-    return svg_heat_maps(panels,
-                         {.title = title + ": cross-attention of the last layer", .panels_per_row = 2});
+    return svg_heat_maps(
+        panels, {.title = title + ": cross-attention of the last layer", .panels_per_row = 2});
   }
 
   PairData data_;

@@ -13,8 +13,8 @@ namespace weft::attack {
 /// Settings of an attack.
 struct Budget {
   std::uint64_t seed = 1;
-  double seconds = 3;      // duration of each attack
-  std::string shim;        // fault injection library; without it, attacks that need it are skipped
+  double seconds = 3;  // duration of each attack
+  std::string shim;    // fault injection library; without it, attacks that need it are skipped
   // true if the program was built with a sanitizer; memory is then not limited
   bool sanitized = false;
 };
