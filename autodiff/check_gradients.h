@@ -28,9 +28,9 @@ struct GradientCheckOptions {
   /// evenly between them.
   std::int64_t max_elements = 64;
   /// If not 0, checks this number of random directions instead of single elements. All operands
-  /// change at once along a direction. Each direction takes about ten runs, independent of the
-  /// number of elements; directions are therefore recommended for large models. If a directional
-  /// derivative is wrong, each operand is also checked alone to find the faulty one.
+  /// are perturbed together along a direction. Each direction takes about ten runs, independent of
+  /// the number of elements; directions are therefore recommended for large models. If a
+  /// directional derivative is wrong, each operand is also checked alone to find the faulty one.
   int directions = 0;
   /// Also check the gradients of the gradients.
   bool second_order = false;

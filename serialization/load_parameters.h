@@ -20,10 +20,10 @@ namespace WEFT_API weft {
 ///                    .allow_unexpected = {"cls.*"}});
 ///
 /// Matching is strict: all missing, unexpected and mismatched tensors that the options do not allow
-/// are listed in one FormatError, with the nearest names, and no value is changed. Missing and
-/// reinitialised variables start from their initialisers; other variables that are not loaded keep
-/// their current values. All values change atomically, between two runs. Tensors of mapped files
-/// are not copied until they are first written, so loading takes no additional memory.
+/// are listed in one FormatError, with the nearest names, and no value is changed. Variables that
+/// are not loaded keep their current values; missing and reinitialised variables without a value
+/// start from their initialisers. All values change atomically, between two runs. Tensors of mapped
+/// files are not copied until they are first written, so loading takes no additional memory.
 ///
 /// Throws the errors of read_tensors() and find_matches(). Also throws FormatError with a list of
 /// the tensors in the file if no variable is loaded, and StateError if the store is torn.

@@ -65,8 +65,8 @@ class MpiMessages {
   /// does not match its receive.
   MpiMessages(MPI_Comm comm, Transport& self);
 
-  /// Starts transferring a message, or queues it after earlier messages of the same line. Channels
-  /// are independent of one another. Returns false on failure.
+  /// Starts transferring a message, or queues it after earlier ones of its rank and channel.
+  /// Channels are independent of one another. Returns false on failure.
   bool start(const MpiMessage& message);
   /// Returns the transfers that have completed since the last call. Sets `any` to true if any piece
   /// has completed, otherwise to false.

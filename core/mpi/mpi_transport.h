@@ -14,8 +14,8 @@ namespace WEFT_API weft {
 struct MpiOptions {
   /// Heartbeat timeout: the world is poisoned if no heartbeat of a rank arrives for this long. The
   /// value of rank 0 applies to all ranks. Heartbeats are sent by the transport's own thread, so
-  /// long steps do not cause timeouts. If a process is stopped, the time until it continues does
-  /// not count towards the timeout of the rank that it monitors.
+  /// long steps do not cause timeouts. The time for which a process is suspended (SIGSTOP) does not
+  /// count towards the timeout of the rank that it monitors.
   std::chrono::milliseconds silence{30'000};
 };
 

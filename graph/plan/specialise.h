@@ -32,7 +32,7 @@ struct PlanOptions {
 
 /// Evaluates shapes and attributes, creates kernels, orders the steps, forms waves and lays out
 /// memory. All symbols that occur must be bound; otherwise throws a ShapeError that names the
-/// unbound symbol and the user's line. If memory_budget cannot be met, throws an ArgumentError that
+/// unbound symbol and the source line. If memory_budget cannot be met, throws an ArgumentError that
 /// names the smallest budget for which a plan was found.
 std::shared_ptr<const Plan> specialise(std::shared_ptr<const CompiledProgram> program,
                                        const Bindings& bindings, const PlanOptions& options = {});

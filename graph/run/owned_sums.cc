@@ -74,8 +74,8 @@ class OwnedSums final : public SumReduceScatter {
     return buckets_[b].place + (byte - exchange_->begin_of(b));
   }
 
-  // Called at the first sum of a turn. Until then, the remaining buckets of the previous turn are
-  // in transit.
+  // Called at the first sum of a round. Until then, the remaining buckets of the previous round
+  // are in transit.
   void begin_turn() {
     if (begun_) return;
     begun_ = true;

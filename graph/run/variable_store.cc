@@ -218,7 +218,7 @@ std::unique_lock<std::shared_mutex> StoreAccess::write_lock(Pending pending) {
 
 void StoreAccess::check_given(const std::vector<const Wanted*>& absent, const Start& start) const {
   if (start.missing || !store_.given()) return;
-  // A misnamed weight is most likely one of the variables that are not in the graph.
+  // Suggestions: variables in the store that the graph does not use are likely misnamed weights.
   std::vector<std::string> others;
   for (const VariableStore::Entry& e : store_.entries_) {
     if (start.graph == nullptr || !start.graph->has_variable(e.name)) others.push_back(e.name);

@@ -16,8 +16,8 @@ namespace WEFT_API weft {
 std::size_t mark_size(std::string_view text, const SpecialTexts& specials);
 
 /// Returns all distinct marks that the format writes around messages, in order of their first
-/// occurrence. A new tokenizer should have an id for each mark. The result is empty if the format
-/// rejects a conversation that consists of one question and one answer.
+/// occurrence. Train a new tokenizer with each mark as a special token. The result is empty if the
+/// format rejects a conversation that consists of one question and one answer.
 std::vector<std::string> marks_of(const ChatFormat& format);
 
 /// The mark that ends an answer.

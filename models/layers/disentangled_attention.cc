@@ -37,8 +37,8 @@ Value relative_position_index(Graph& graph, const Dim& length, std::int64_t buck
   Value d = position_differences(graph, length);
   const std::int64_t span = buckets > 0 ? buckets : max_relative;
   if (buckets > 0) {
-    // A look-up table of distances, up to the first one whose bucket is beyond the span. If no
-    // bucket is beyond the span, the table ends at a large distance.
+    // A look-up table of distances, up to the first one whose bucket exceeds the span, or up to a
+    // fixed multiple of max_relative if there is none.
     std::vector<std::int64_t> half;
     for (std::int64_t i = 0; i <= 8 * max_relative; ++i) {
       half.push_back(log_bucket(i, buckets, max_relative));

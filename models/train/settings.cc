@@ -124,7 +124,8 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
                  "optimizer; the learning rate of adafactor is relative to parameter magnitude; "
                  "lion needs a third to a tenth of adamw's learning rate")
           .add("beta1", &TrainSettings::beta1,
-               "adamw, adam, lion: decay of the running mean of gradients; sgd: momentum")
+               "adamw, adam: decay of the running mean of gradients; lion: weight of the momentum "
+               "in the update direction; sgd: momentum")
           .add("beta2", &TrainSettings::beta2,
                "adamw, adam: decay of the running mean of squared gradients; lion: decay of the "
                "momentum")

@@ -50,7 +50,7 @@ struct TrainSettings {
   LearningRate schedule = LearningRate::cosine;
   std::int64_t warmup = 100;  // steps of linear warm-up
   Optimizer optimizer = Optimizer::adamw;
-  double beta1 = 0.9;   // adamw, adam, lion: decay of the mean gradient; sgd: momentum
+  double beta1 = 0.9;  // adamw, adam: decay of the mean gradient; sgd: momentum; lion: see fields()
   double beta2 = 0.99;  // adamw, adam: decay of the mean squared gradient; lion: see fields()
   /// Weight decay for parameters with two or more axes. It is decoupled (applied to the parameter
   /// itself) in adamw, lion and adafactor; adam and sgd add it to the gradient.

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_start_near_the_largest_integer_does_not_overflow) {
   for (int i = 0; i < 8; ++i) BOOST_TEST(nothing.at(i) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(symbolic_images_without_room_for_the_window_are_shape_errors) {
+BOOST_AUTO_TEST_CASE(symbolic_image_sizes_smaller_than_the_window_throw_shape_errors) {
   Graph g;
   const Value image = g.input("image", DType::f32, {1, 2, "height", "width"});
   const Value line = g.input("line", DType::f32, {1, 2, "length"});

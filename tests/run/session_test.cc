@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(variables_can_be_updated_with_views_of_each_other) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(mutual_updates_read_the_old_values) {
+BOOST_AUTO_TEST_CASE(variables_updated_from_each_other_read_the_old_values) {
   Graph g(engine_ops());
   const Variable a = g.variable("a", DType::f32, {3}, {.initializer = Initializer::constant(1)});
   const Variable b = g.variable("b", DType::f32, {3}, {.initializer = Initializer::constant(10)});

@@ -44,7 +44,7 @@ std::string sum_of(int terms, const std::string& term) {
 
 BOOST_AUTO_TEST_SUITE(programs_grow_linearly)
 
-BOOST_AUTO_TEST_CASE(passes_and_plans_take_linear_work) {
+BOOST_AUTO_TEST_CASE(passes_and_planning_scale_linearly) {
   check_linear(
       [](int size) {
         LongProgram l(size);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(passes_and_plans_take_linear_work) {
       100);
 }
 
-BOOST_AUTO_TEST_CASE(text_and_files_take_linear_work) {
+BOOST_AUTO_TEST_CASE(text_and_files_scale_linearly) {
   check_linear(
       [](int size) {
         LongProgram l(size);
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(text_and_files_take_linear_work) {
       100);
 }
 
-BOOST_AUTO_TEST_CASE(inputs_functions_and_requirements_take_linear_work) {
+BOOST_AUTO_TEST_CASE(inputs_functions_and_requirements_scale_linearly) {
   check_linear(
       [](int size) {
         Graph g;

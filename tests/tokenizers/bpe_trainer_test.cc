@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(training_does_not_depend_on_threads_or_on_how_texts_are_div
   BOOST_TEST((counts == others));
 }
 
-BOOST_AUTO_TEST_CASE(texts_are_split_after_words) {
+BOOST_AUTO_TEST_CASE(texts_are_split_at_line_breaks_and_word_ends) {
   BOOST_TEST(end_of_part("one\ntwo\n\n  three") == 4U);
   BOOST_TEST(end_of_part("one\n\ntwo") == 5U);
   BOOST_TEST(end_of_part("\n") == 1U);

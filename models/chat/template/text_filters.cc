@@ -123,7 +123,7 @@ Value to_text(Run& run, const Value& subject, const CallArguments&) {
 
 std::optional<std::int64_t> truncated(Run& run, double number) {
   if (!std::isfinite(number)) return std::nullopt;
-  // 2^63, the smallest power of two that does not fit into 64 bits.
+  // 2^63, the smallest power of two that does not fit into int64.
   constexpr double kEnd = 9223372036854775808.0;
   if (number < -kEnd || number >= kEnd) run.fail("the result of 'int' exceeds 64 bits");
   return static_cast<std::int64_t>(number);

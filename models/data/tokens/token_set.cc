@@ -88,8 +88,9 @@ TokenSet TokenSet::open(const std::string& path) {
     before = h.fingerprint();
     end.token += file->tokens();  // cannot overflow: every id takes space in a file
     if (__builtin_add_overflow(end.byte, file->bytes(), &end.byte)) {
-      throw FormatError(fmt::format("\"{}\" at byte {}: the texts of the set are too long in total",
-                                    name, offsetof(TokenFileHeader, bytes)));
+      throw FormatError(
+          fmt::format("\"{}\" at byte {}: the total text size of the token set overflows 64 bits",
+                      name, offsetof(TokenFileHeader, bytes)));
     }
     documents += file->documents();
     set.files_.push_back(file);

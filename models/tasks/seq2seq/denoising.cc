@@ -108,7 +108,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     info_.id = info_.name = choice_name(objective);
     info_.family = "seq2seq";
     info_.about = kDescriptions[static_cast<std::size_t>(objective)];
-    info_.help = {{"batch", "tokens of passages per step"},
+    info_.help = {{"batch", "number of passage tokens per training step"},
                   {"validation_fraction", "fraction of the documents held out for validation"}};
     info_.uses = {Use::generate, Use::score, Use::translate};
     info_.perplexity = true;

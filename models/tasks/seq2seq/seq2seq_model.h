@@ -56,8 +56,8 @@ struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
   TokenIds ids_without_text() const;
 };
 
-/// Builds a new model for the ids of tokenizer.with_ends(). The model is not yet trainable; a
-/// Session will create its variables. The vocabulary size, the padding id and the decoder's start
+/// Builds a new model with the vocabulary of tokenizer.with_ends(). The model is not yet trainable;
+/// a Session will create its variables. The vocabulary size, the padding id and the decoder's start
 /// id (which equals the padding id) are taken from the tokenizer and replace the values in
 /// `config`. `least_rows` is the minimum number of rows in the embedding table, for initial weights
 /// with more rows than there are ids. Throws ArgumentError under the same conditions as the

@@ -63,9 +63,8 @@ PrecompiledMap PrecompiledMap::parse(std::string_view blob) {
     const std::size_t begin = value(map.units_[leaf]);
     if (begin >= map.replacements_.size() ||
         (static_cast<unsigned char>(map.replacements_[begin]) & 0xC0) == 0x80) {
-      fail(fmt::format(
-          "the rule of unit {} refers to a replacement at byte {}, but no replacement starts there",
-          i, begin));
+      fail(fmt::format("unit {} of its double array refers to byte {}, where no replacement starts",
+                       i, begin));
     }
   }
   for (std::size_t c = 0; c < map.keeps_.size(); ++c) map.keeps_[c] = map.stays(c);
