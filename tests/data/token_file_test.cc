@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(documents_with_overflowing_sizes_are_rejected) {
   }
   check_error_message<FormatError>(
       [&] { TokenSet::open(folder.path("x")); },
-      "x-00001.tok\" at byte 40: the texts of the set are too long in total");
+      "x-00001.tok\" at byte 40: the total text size of the token set overflows 64 bits");
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   BOOST_TEST(training_part(most, 0) == most);
   BOOST_TEST(training_part(10, 0.1) == 9);

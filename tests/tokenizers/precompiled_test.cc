@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(invalid_compiled_maps_are_rejected) {
   check_rejected(far + "abc", "unit 0 of its double array has no leaf");
   std::string lost = compiled_map({{"a", "b"}});
   lost.resize(lost.size() - 2);  // no replacement
-  check_rejected(lost, "the rule of unit 353 refers to a replacement at byte 0");
+  check_rejected(lost, "unit 353 of its double array refers to byte 0");
   check_rejected(compiled_map({{"a", "\xC3"}}), "its replacements are not UTF-8");
 }
 
