@@ -48,7 +48,7 @@ std::string closest_name(std::string_view name, const std::vector<std::string>& 
     if (scoped == nullptr && same_without_scope(name, candidate)) scoped = &candidate;
     const std::size_t longer = std::max(name.size(), candidate.size());
     const std::size_t shorter = std::min(name.size(), candidate.size());
-    if (longer - shorter >= best_distance) continue;  // a lower bound on the distance
+    if (longer - shorter >= best_distance) continue;  // the distance is at least this
     const std::size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) best_distance = distance, best = &candidate;
   }

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// The maximum number of atoms that a proof replaces by their bounds, one after the other.
+// The maximum number of atoms that a proof successively replaces by their bounds.
 constexpr int kProofDepth = 3;
 // The maximum number of operands of a min or max.
 constexpr std::size_t kMaxOperands = 64;

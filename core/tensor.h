@@ -35,8 +35,8 @@ class Buffer {
   static std::shared_ptr<Buffer> allocate(std::size_t bytes);
   /// Allocates one buffer for each element of `bytes` as allocate() does, but places all buffers
   /// smaller than 16 MiB in one block. The block is freed together with the last of these buffers.
-  /// Matrices that are read one after another then share huge pages, which is up to twice as fast
-  /// as separate small pages.
+  /// Matrices that are read one after another then share huge pages. Reading them is up to twice as
+  /// fast as with separate small pages.
   static std::vector<std::shared_ptr<Buffer>> allocate_together(std::span<const std::size_t> bytes);
   /// Wraps memory owned by the caller or by `owner`. `owner` may be null; it is released with the
   /// buffer.

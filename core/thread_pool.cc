@@ -20,8 +20,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kMaxChunks = 0xffff;
 
 // The unclaimed chunks [next, end) of a phase, packed into one 64-bit word, so that a claim is a
-// single compare-and-swap. The phase number makes the claim fail for a thread that has slept
-// through the end of that phase (the ABA problem).
+// single compare-and-swap. The phase number makes the claim fail for a thread that was suspended
+// until after the end of that phase (the ABA problem).
 struct ChunkRange {
   std::uint32_t phase = 0;
   int next = 0, end = 0;

@@ -25,7 +25,7 @@ namespace WEFT_API weft {
 /// Every slot starts with a range of consecutive chunks. A slot that has run out of chunks steals
 /// half of another slot's range. Ranges are used because consecutive chunks mostly read contiguous
 /// memory: two threads that alternate between pieces of 64 KiB reach only 0.6 times the read
-/// bandwidth of two threads that stream.
+/// bandwidth of two threads that each read one long range.
 ///
 /// The caller has slot 0. The pool must be owned by a shared_ptr, because a worker that starts late
 /// may outlive the Workers.

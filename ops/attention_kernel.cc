@@ -191,7 +191,7 @@ Kernel make_forward(const KernelRequest& request) {
   Kernel kernel;
   kernel.check = problem.check();
   kernel.slot_scratch = attention_scratch_bytes(a);
-  // Requests for lse without out are rare. In this case, out is computed into scratch memory.
+  // In the rare case that lse is requested without out, out is computed in scratch memory.
   if (!want_out)
     kernel.shared_scratch = sizeof(T) * static_cast<std::size_t>(a.B * a.H * a.Lq * a.Dv);
   const std::int64_t units = a.B * a.H * query_blocks;
@@ -250,8 +250,8 @@ class GradKernel {
     const AttentionArgs<T>& a = problem_.sizes();
     return a.B * a.H * a.Lq;
   }
-  /// Returns the number of groups of query blocks with separate partial sums of doffset_bias, which
-  /// is large enough to keep all workers busy.
+  /// Returns the number of groups of query blocks with separate partial sums of doffset_bias. This
+  /// number is large enough to keep all workers busy.
   std::int64_t offset_groups() const {
     const AttentionArgs<T>& a = problem_.sizes();
     const std::int64_t wanted = std::max<std::int64_t>(1, 32 / std::max<std::int64_t>(1, a.H));

@@ -45,7 +45,7 @@ void add_random_ops(OpSet& ops);   // random_*, dropout, key_*
 void add_softmax_ops(OpSet& ops);  // softmax, log_softmax
 void add_norm_ops(OpSet& ops);     // layer_norm, rms_norm and their gradients
 void add_cross_entropy_ops(OpSet& ops);
-// cross-entropy fused with the output layer, in chunks of rows.
+// Cross-entropy fused with the output layer, computed in chunks of rows.
 void add_linear_cross_entropy_ops(OpSet& ops);
 void add_attention_ops(OpSet& ops);
 void add_rope_ops(OpSet& ops);

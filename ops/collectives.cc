@@ -104,7 +104,7 @@ std::vector<ValueType> infer_rank_number(const InferContext& c) {
   return {{DType::i64, Shape{}}};
 }
 
-// Returns a kernel for a world with one rank, which copies the operand to the output.
+// Returns a kernel that copies the operand to the output, for a world with one rank.
 Kernel copy_of_operand(std::size_t bytes) {
   Phase phase;
   phase.cost_ns = static_cast<double>(bytes) / 8;

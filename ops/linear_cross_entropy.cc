@@ -98,7 +98,7 @@ std::vector<ValueType> infer_op(const InferContext& c) {
 // -- kernel ---------------------------------------------------------------------------------------
 
 constexpr std::int64_t kChunkBytes = std::int64_t{64} << 20;  // default size of a chunk of logits
-// Minimum rows per chunk, so that the products remain matrix products.
+// The minimum number of rows per chunk, so that the products remain matrix products.
 constexpr std::int64_t kMinRows = 16;
 constexpr std::int64_t kMaxChunks = 1 << 12;  // limits the number of phases
 constexpr std::int64_t kBiasColumns = 1024;   // columns of dbias per chunk of work

@@ -13,7 +13,7 @@ namespace WEFT_API weft {
 /// axis has size 0.
 Kernel make_kernel(const OpRecord& op, const KernelRequest& request);
 
-/// Returns the attribute `precision` if it exists and is not empty, and otherwise `otherwise`,
+/// Returns the value of the attribute `precision`. If it is missing or empty, returns `otherwise`,
 /// which is the precision of the program.
 Precision precision_for(const Attributes& attributes, Precision otherwise);
 

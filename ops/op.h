@@ -55,7 +55,7 @@ class BodyTypes {
 
 /// The argument of a shape rule. Shape rules throw ShapeError, DTypeError or ArgumentError with a
 /// message that states the error and the valid values; the graph adds the op, the operand types and
-/// the user's source line.
+/// the source line of the call.
 class InferContext {
  public:
   /// `bodies` is null outside a graph. `ops` is the op set of the graph; null selects Weft's

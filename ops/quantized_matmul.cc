@@ -1,4 +1,4 @@
-// quantized_matmul, which passes substitute for a product with a dequantized matrix, and
+// quantized_matmul, which passes substitute for a product with a dequantised matrix, and
 // quantized_matmul_fused, which adds an elementwise epilogue. The gradient of such a product with
 // respect to x is a product with the transposed matrix.
 #include <fmt/format.h>

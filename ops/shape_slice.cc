@@ -27,7 +27,7 @@ void check_positions(int axis, const Dim& start, const Dim& size, std::int64_t s
   if (size.constant() == 0) return;
   const Dim last = start + (size - 1) * Dim(step);
   for (const Dim& place : {start, last}) {
-    // Also constant if, for example, the place is "seq - 1" in an axis of size seq.
+    // This is also constant if, for example, `place` is "seq - 1" and the axis has size seq.
     const Dim room = n - place;
     const bool below = place.is_constant() && place.constant() < 0;
     const bool above = room.is_constant() && room.constant() <= 0;

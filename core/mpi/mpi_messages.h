@@ -46,7 +46,7 @@ bool mpi_ok(Transport& self, int code, std::string_view what);
 /// a limit the first of many messages would arrive at the same time as the last. Pieces for other
 /// hosts are small enough for MPI's eager protocol, which requires no rendezvous with the receiver.
 /// In a rendezvous, the receiver's reply would be queued after the data that the receiver is
-/// sending. If two ranks sent to each other, one would then finish before the other starts.
+/// sending. Two ranks that send to each other would then send one after the other.
 class MpiMessages {
  public:
   struct Piece {
@@ -55,8 +55,8 @@ class MpiMessages {
     int other, channel;
     std::size_t at, bytes, of;  // offset in the message, size, and size of the whole message
   };
-  /// The number of pieces that have been sent to a rank (at least started), and the number of
-  /// pieces that have been received from it.
+  /// The number of pieces whose sends to a rank have at least started, and the number of pieces
+  /// that have been received from it.
   struct Counts {
     std::uint64_t sent = 0, received = 0;
   };
@@ -84,11 +84,11 @@ class MpiMessages {
     // A further piece is started only if fewer bytes than this are in flight.
     std::size_t sends, receives;
   };
-  // Messages in the order of the calls.
+  // The messages of a line, in the order of the calls of start().
   struct Line {
     std::size_t pieces = 0, bytes = 0;  // in flight
     std::deque<MpiMessage> waiting = {};
-    std::size_t at = 0;  // number of bytes of the first waiting message that have been started
+    std::size_t at = 0;  // started bytes of the first waiting message
   };
 
   const FlowLimits& limits_of(int other) const { return limits_[static_cast<std::size_t>(other)]; }

@@ -409,7 +409,7 @@ class MpiTransport final : public Transport {
       const MpiMessages::Counts& ours = messages_->counts(piece.other);
       const bool unmatched = piece.send ? left->message.received < ours.sent  //
                                         : left->message.sent == ours.received;
-      // If the counts match, the piece is normally still in transit. The exception is that the
+      // If the counts match, the piece is normally still in transit. It is not in transit if the
       // counted pieces were sent on a channel on which nothing is received; the timeout handles
       // this case.
       if (!unmatched && awake_.now() - left->at < silence_) continue;

@@ -20,8 +20,8 @@ using ConstBlocks = std::vector<std::span<const std::byte>>;
 /// same channel. Throws WorldError.
 void exchange(Transport& transport, int channel, const ConstBlocks& to, const Blocks& from);
 
-/// The number of channels for start_broadcast(), numbered from 0. Forwarded messages use an equal
-/// number of channels after these.
+/// The number of channels for start_broadcast(), numbered from 0. Forwarded messages use the next
+/// kBroadcastChannels channels.
 constexpr int kBroadcastChannels = 16;
 
 /// Starts broadcasting `bytes` from this rank along the levels of the world. Every other rank must

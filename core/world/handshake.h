@@ -1,4 +1,4 @@
-// Handshake, in which the ranks of a world compare their configurations before they start working.
+// A handshake that compares the configurations of all ranks before they start working.
 #pragma once
 
 #include <string>

@@ -38,8 +38,8 @@ ShardRun contiguous_shards(int rank, int ranks, int shards);
 ShardRun interleaved_shards(int rank, int ranks, int shards);
 
 /// Plans sums along the complete binary tree over shard numbers, for example (s0 + s1) + (s2 + s3),
-/// regardless of which rank computes them. Ranks fold their shards, and owners fold the sums of all
-/// ranks, from left to right in the manner of a binary counter. Each new sum is pushed onto a
+/// regardless of which rank computes them. Each rank folds its shards, and each owner folds the
+/// sums of all ranks, from left to right like a binary counter. Each new sum is pushed onto a
 /// stack. While the two topmost entries are siblings in the tree, they are replaced by their sum,
 /// in which the lower entry is the first operand.
 class TreeFold {

@@ -115,8 +115,8 @@ struct ThreadWorld::Exchange {
     }
     changed.notify_all();
   }
-  // Matches sends with receives on one line. The lines on which forwarded messages can now proceed
-  // are appended to `open`.
+  // Matches the sends of a line (a sender, a receiver and a channel) with its receives. Appends the
+  // lines on which forwarded messages can now proceed to `open`.
   void match(const Line& at, std::vector<Line>& open) {
     Messages& line = lines[at];
     const auto [from, to, channel] = at;

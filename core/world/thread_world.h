@@ -13,8 +13,8 @@ namespace WEFT_API weft {
 
 /// Connects ranks that are threads in one process, for tests and for trying out multi-machine
 /// programs on a single machine. With a seed, messages are delayed randomly, and some sends
-/// complete early, whereas others complete only when they are received. This reveals dependences on
-/// orders that are not guaranteed.
+/// complete early, whereas others complete only when they are received. This reveals code that
+/// depends on an order that is not guaranteed.
 class ThreadWorld {
  public:
   struct Options {

@@ -29,8 +29,8 @@ void gather_totals(const World& world, const Owners& owners, std::span<std::byte
 Owners even_owners(int ranks, std::size_t bytes) {
   const std::size_t lines = divide_up(bytes, kTensorAlignment),
                     all = static_cast<std::size_t>(ranks);
-  // Returns the first line of rank r, lines * r / all, computed without an intermediate product
-  // that could overflow.
+  // Returns the index of the first 64-byte line of rank r, lines * r / all, computed without an
+  // intermediate product that could overflow.
   const auto line = [&](std::size_t r) { return lines / all * r + lines % all * r / all; };
   Owners owners;
   for (std::size_t r = 0; r < all; ++r) {
@@ -260,7 +260,7 @@ void TreeReduceScatter::close(AddSums add, std::size_t max_open,
 }
 
 void TreeReduceScatter::finish(AddSums add) {
-  // Process the buckets for which other ranks are waiting first.
+  // First, process the buckets for which other ranks are waiting.
   for (Bucket& bucket : buckets_) {
     if (!mine(bucket)) wait_and_add(bucket, add);
   }

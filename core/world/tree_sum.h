@@ -58,8 +58,8 @@ using SumMemory = FunctionRef<std::shared_ptr<Buffer>(std::size_t bytes)>;
 /// result is bit-identical to the result on a single rank, because every rank adds up its part of
 /// the bytes in the order of the tree and sends the total to the other ranks. With W ranks, a rank
 /// sends and receives 2 (W - 1) / W times the number of bytes if W is a power of two, and at most
-/// twice as much otherwise. `memory` provides the buffer for the sums from other ranks in this
-/// rank's part. This is a collective operation: all ranks must pass the same number of bytes.
+/// twice as much otherwise. `memory` provides the buffer for the sums that other ranks send for
+/// this rank's part. This is a collective operation: all ranks must pass the same number of bytes.
 /// Throws WorldError.
 void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSums>& own,
                     AddSums add, SumMemory memory);

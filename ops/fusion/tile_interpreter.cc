@@ -69,8 +69,8 @@ void TileInterpreter::run(const Row& row, std::byte* scratch, const Prefetch* pr
   for (std::size_t r = 0; r < s.results; ++r) {
     pointers[s.result(r)] = (copied >> r & 1) != 0 ? pointers[s.deferred[r]] : row.out[r];
   }
-  // The lines to prefetch are distributed over the instructions. If there is a chain, the first
-  // chain prefetches all of the lines.
+  // The cache lines to prefetch are distributed over the instructions. If there is a chain, the
+  // first chain prefetches all of them.
   if (prefetch != nullptr && prefetch->rows == 0) prefetch = nullptr;
   Prefetcher prefetcher(prefetch, s.instructions.size());
   for (const TileSchedule::Segment& segment : s.segments) {

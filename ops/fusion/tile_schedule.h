@@ -43,7 +43,7 @@ struct TileSchedule {
     std::int64_t block = 0;  // number of elements
   };
   /// A hazard between an input and a result: an instruction reads the input after or while the
-  /// result is written. If both share memory, the store of the result must be deferred to the end
+  /// result is written. If they share memory, the store of the result must be deferred to the end
   /// of the row.
   struct Hazard {
     std::uint8_t result, input;

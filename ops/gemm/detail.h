@@ -26,7 +26,7 @@ inline std::size_t times(std::int64_t count, std::size_t bytes) {
   return static_cast<std::size_t>(count) * bytes;
 }
 
-// A range of the rows, columns or depth.
+// A range along the rows, the columns or the depth.
 struct Range {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }

@@ -11,8 +11,8 @@ constexpr double kReadBytesPerNs = 15;  // for one core, used for Phase::cost_ns
 // The approximate number of bytes of the large operand that a chunk reads.
 constexpr double kChunkBytes = 1 << 17;
 // Columns are divided at multiples of these numbers. If the rows of B are contiguous, a chunk reads
-// long runs of the rows if they are in memory; shorter runs suffice if they are in cache. If the
-// columns of B are contiguous, each column is a run by itself.
+// long runs of the rows if B is in memory; shorter runs suffice if B is in cache. If the columns of
+// B are contiguous, each column is a run by itself.
 constexpr std::int64_t kRowRun = 512, kCachedRowRun = 64, kColumns = 8;
 constexpr double kCachedBytes = 1 << 24;
 // The minimum number of elements of B in each part of a split-K product. The limit is given in

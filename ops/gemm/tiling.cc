@@ -24,8 +24,8 @@ constexpr std::int64_t kTileRows = kernels::kBlockRows, kTileColumns = kernels::
 constexpr std::int64_t kMinRows = 48, kMinColumns = 64;
 // A strip covers some rows (or columns) of one operand and spans the whole other operand. The
 // packed part of the strip is used for the whole other operand and stays in the L2 cache. With
-// narrow strips, the other operand is read many times, so they are used only if it fits into the L2
-// cache as well.
+// narrow strips, the other operand is read many times, so narrow strips are used only if it also
+// fits into the L2 cache.
 constexpr std::int64_t kMinStrip = 96, kMaxStrip = 128;
 constexpr std::int64_t kNarrowStripExtent = 512, kNarrowStrip = 32;
 constexpr std::int64_t kWantedStrips = 24;

@@ -82,9 +82,9 @@ struct AttentionArgs {
     std::int64_t begin, end;
   };
   /// Returns the range [begin, end) of the keys that are visible to query i before any mask is
-  /// applied, with 0 <= begin <= end <= Lk. Both bounds are non-decreasing in i. To avoid overflow,
-  /// positions and windows, which may be any integers, are compared by their differences and added
-  /// only if the sum is the index of a key.
+  /// applied, with 0 <= begin <= end <= Lk. Both bounds are non-decreasing in i. Positions and
+  /// windows may be any integers. To avoid overflow, they are compared by their differences and
+  /// added only if the sum is the index of a key.
   Range visible(std::int64_t b, std::int64_t i) const {
     const std::int64_t start = first_position(b);
     std::int64_t begin = 0, end = length(b);

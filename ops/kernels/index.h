@@ -1,4 +1,4 @@
-// Inner loops of the index ops. Indices must have been checked before.
+// Inner loops of the index ops. The caller must have checked the indices.
 #pragma once
 
 #include <cstddef>

@@ -31,8 +31,8 @@ struct alignas(64) PreparedGroup {
 
 constexpr int64_t groups_of(int64_t inputs) { return (inputs + kGroup - 1) / kGroup; }
 
-// A row consists of its groups followed by a cache line, the first word of which is 1 if the row is
-// usable.
+// A row consists of its groups followed by a cache line whose first word is 1 if the row can be
+// represented by bytes.
 constexpr int64_t row_bytes(int64_t inputs) {
   return groups_of(inputs) * static_cast<int64_t>(sizeof(PreparedGroup)) + 64;
 }

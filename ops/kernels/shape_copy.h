@@ -32,7 +32,7 @@ class StridedCopy {
     std::int64_t size, src, dst;
   };
   std::vector<Axis> outer_;  // all axes except the inner one or two
-  // If its size is greater than 1, the plane rows_ x inner_ is transposed.
+  // If the size of rows_ is greater than 1, the plane rows_ x inner_ is transposed.
   Axis rows_ = {1, 0, 0};
   Axis inner_ = {1, 1, 1};
   std::int64_t units_ = 0;  // number of elements, or of tile rows in transposed planes

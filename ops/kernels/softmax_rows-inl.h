@@ -28,8 +28,8 @@ HWY_INLINE T negative_infinity() {
   return -static_cast<T>(HUGE_VAL);
 }
 
-/// Loads a vector from memory in which `left` (> 0) elements may be read. The other lanes are set
-/// to `fill`.
+/// Loads a vector from memory of which only `left` (> 0) elements may be read. The other lanes are
+/// set to `fill`.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_any(D d, const T* from, int64_t left, T fill) {
   if (HWY_LIKELY(left >= static_cast<int64_t>(hn::Lanes(d)))) return hn::LoadU(d, from);

@@ -1,4 +1,4 @@
-// Sorting of strided lines.
+// Sorting of lines, which are sequences of elements with a constant stride.
 #pragma once
 
 #include <cstddef>

@@ -38,7 +38,7 @@ struct GemmProblem {
 };
 
 /// Returns the number of bytes of scratch that gemm() needs for products of at most these sizes
-/// with the active SIMD target. This is less than 1 MB or about 8 k elements, whichever is larger.
+/// with the active SIMD target: less than 1 MB or about 8 * k elements, whichever is larger.
 std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::int64_t n,
                                std::int64_t k, const GemmEngine* engine = nullptr);
 

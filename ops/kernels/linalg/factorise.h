@@ -30,7 +30,7 @@ constexpr std::int64_t svd_scratch(std::int64_t m, std::int64_t n) {
 /// Veselic, "New fast and accurate Jacobi SVD algorithm", 2008). The columns of U overwrite the
 /// columns of A; v receives the n columns of V. s is in descending order; equal values keep their
 /// order in R. The largest element of A should be close to 1. Values below 2^-480 become 0, because
-/// their squares have too few digits. Signs are arbitrary.
+/// their squares have too few significant digits. Signs are arbitrary.
 void svd(double* a, std::int64_t m, std::int64_t n, double* s, double* v, double* scratch);
 
 }  // namespace weft::kernels

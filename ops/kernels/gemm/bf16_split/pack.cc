@@ -32,8 +32,8 @@ float float_at(const MatrixSource& m, std::int64_t index) {
   }
 }
 
-// Copies the existing part of a cell in the direction in which the source is contiguous, and fills
-// the rest with zeros.
+// Copies the part of a cell that is inside the matrix, in the direction in which the source is
+// contiguous, and fills the rest with zeros.
 Cell<float> stage(const MatrixSource& m, std::int64_t across, std::int64_t depth, float* staged) {
   const bool along_across = m.row_stride == 1;
   const std::int64_t outer = along_across ? depth : across, inner = along_across ? across : depth;
