@@ -34,7 +34,7 @@ struct WhileOptions {
 
 /// Runs `body` while `condition` is true, at most `limit` times, and returns the final carries.
 /// Both functions receive the carries and the operands. `body` returns the new carries, and
-/// `condition` returns a bool scalar. The loop needs the memory of one step. A while loop has no
+/// `condition` returns a bool scalar. The loop needs memory for one step only. A while loop has no
 /// gradient; for a differentiable loop, use a scan with a cond as its body.
 std::vector<Value> while_loop(Graph& graph, const std::vector<Value>& carries,
                               const FunctionBuilder& condition, const FunctionBuilder& body,

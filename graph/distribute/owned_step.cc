@@ -94,7 +94,7 @@ class Maker {
   void share(OwnedStep& result) const {
     const std::vector<Place> places = places_of(result);
     const auto ranks = static_cast<std::size_t>(ranks_);
-    // Shorter runs would mean many small messages, and the number of channels is limited.
+    // Shorter runs would cause many small messages, and the number of channels is limited.
     constexpr std::size_t kMaxSections = 16, kMaxRuns = 4096, kMinRunBytes = std::size_t{1} << 20;
     const std::size_t sections = std::clamp(kMaxRuns / ranks, std::size_t{1}, kMaxSections);
     const std::size_t least = std::max(places.back().byte / sections, kMinRunBytes * ranks);
@@ -109,8 +109,8 @@ class Maker {
     }
   }
 
-  // Distributes a section, which consists of the units between the first and the last place, over
-  // the ranks. The total bytes of each rank so far are as equal as the places allow.
+  // Distributes a section, which consists of the units between the first and the last position,
+  // over the ranks. The total bytes of each rank so far are as equal as the positions allow.
   void assign_section(std::span<const Place> places, std::vector<std::size_t>& owned,
                       OwnedStep& result) const {
     const Place* from = &places.front();

@@ -1,4 +1,4 @@
-// The step of a program with shards, split across ranks: each rank applies the updates that it
+// The step of a sharded program, split across ranks: each rank applies the updates that it
 // owns.
 #pragma once
 
@@ -57,7 +57,7 @@ struct OwnedStep {
 };
 
 /// Returns the part of the step that rank `rank` of `ranks` runs. The result is empty if nothing
-/// can be distributed, that is, with a single rank or if all updates depend on one another.
+/// can be distributed, that is, if there is a single rank or all updates depend on one another.
 OwnedStep own_step(const ShardedProgram& parts, int rank, int ranks);
 
 }  // namespace weft

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Special unit numbers of a scalar that belongs to no unit (all ranks can compute it) or to several
-// units.
+// Special unit numbers for scalars that belong to no unit (all ranks can compute them) or to
+// several units.
 constexpr int kNoUnit = -1, kMultipleUnits = -2;
 
 int joined(int a, int b) { return a == kNoUnit ? b : b == kNoUnit || a == b ? a : kMultipleUnits; }
@@ -98,7 +98,7 @@ class Finder {
   struct Group {
     bool replicated = false;  // all ranks compute it
     bool elementwise = true;
-    std::optional<Shape> shape;  // common shape of its values while it is elementwise
+    std::optional<Shape> shape;  // common shape of its values if it is elementwise
     std::int64_t elements = 0;
     std::vector<std::size_t> sums;
     DType dtype = DType::f32;  // dtype of the sums

@@ -1,4 +1,4 @@
-// Text of the programs that a rank runs for a program with shards, and of the exchanges between
+// Text of the programs that a rank runs for a sharded program, and of the exchanges between
 // ranks.
 #pragma once
 
@@ -14,12 +14,12 @@ struct PartsTextOptions {
   int rank = 0;
 };
 
-/// Returns the parts of a program with shards (split_shards.h, owned_step.h) in the order in which
-/// rank `of.rank` of `of.ranks` runs them, in the format of to_text(). Comments between them show
-/// the exchanges with other ranks: all_reduce and reduce_scatter of sums, and all_gather of values
-/// that every rank contributes. Throws GraphError, like Session::run, for a program that cannot be
-/// split. Throws ArgumentError for a program without shards, for more ranks than shards, and for a
-/// rank out of range.
+/// Returns the parts of a sharded program (split_shards.h, owned_step.h) in the order in which rank
+/// `of.rank` of `of.ranks` runs them, in the format of to_text(). Comments between them show the
+/// exchanges with other ranks: all_reduce and reduce_scatter of sums, and all_gather of values that
+/// every rank contributes. Throws GraphError, like Session::run, for a program that cannot be
+/// split. Throws ArgumentError for an unsharded program, for more ranks than shards, and for a rank
+/// out of range.
 ///   fmt::print("{}", parts_text(train, {.ranks = 4}));
 std::string parts_text(const Program& program, const PartsTextOptions& of = {});
 

@@ -26,7 +26,7 @@ bool PerShard::of_all_shards(const Dim& dim) const {
                      [this](const SymbolPtr& s) { return rows_.contains(s); });
 }
 
-// Returns true if a size, including sizes that are read as numbers, contains symbols that differ by
+// Returns true if a size, including sizes that are used as values, contains symbols that differ by
 // shard.
 bool PerShard::has_sizes_of_shard(Node& node) const {
   const auto differs = [this](const Dim& d) { return !of_all_shards(d); };

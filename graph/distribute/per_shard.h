@@ -1,4 +1,4 @@
-// Determines which values of a program with shards exist once per shard and which exist once per
+// Determines which values of a sharded program exist once per shard and which exist once per
 // step.
 #pragma once
 
@@ -21,12 +21,12 @@ class PerShard {
 
   /// Returns true if the value differs by shard.
   bool varies(Value value) const { return at(value).varies; }
-  /// Returns the maximum number of joins of shards on a path to the value. The value can be
-  /// computed as soon as all shards have computed the operands of the last join.
+  /// Returns the maximum number of shard_sum() and shard_concat() nodes on a path to the value. It
+  /// can be computed as soon as all shards have computed the operands of the last one.
   int level(Value value) const { return at(value).level; }
   /// Returns true if the value depends on random draws, other than through a join of shards.
   bool drawn(Value value) const { return at(value).drawn; }
-  /// Returns true if a join of shards needs the value.
+  /// Returns true if a shard_sum() or shard_concat() needs the value.
   bool feeds_join(Value value) const { return at(value).feeds_join; }
   /// The shard_sum() and shard_concat() nodes, in graph order.
   const std::vector<Node*>& sums() const { return sums_; }

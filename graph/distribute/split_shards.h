@@ -1,4 +1,4 @@
-// Splits a program with shards into programs that run once per shard and one that runs once per
+// Splits a sharded program into programs that run once per shard and one that runs once per
 // step.
 #pragma once
 
@@ -61,7 +61,7 @@ struct ShardedProgram {
 /// Returns the size of a sum in bytes. The sizes in `type` must be constant.
 std::size_t bytes_of_sum(const ValueType& type);
 
-/// Splits a program with shards into its parts. In a stage, random keys are folded with the shard's
+/// Splits a sharded program into its parts. In a stage, random keys are folded with the shard's
 /// number, so that every shard draws different numbers. If an update is attached to a value that
 /// differs by shard (see with_update(); for example, the running statistics of batch norm), it runs
 /// once per shard, in shard order. Throws GraphError, with the source line, if the program contains

@@ -15,8 +15,8 @@ namespace WEFT_API weft {
 ///   Value swish(Value x, double beta, SourceLocation loc = SourceLocation::current()) {
 ///     return apply_op("swish", {x}, {{"beta", beta}}, loc);
 ///   }
-/// Errors name the op, the operand types and the caller's line. For ops with several outputs, use
-/// Graph::apply, which returns the node.
+/// Errors name the op, the operand types and the caller's source line. For ops with several
+/// outputs, use Graph::apply, which returns the node.
 Value apply_op(std::string_view op, const std::vector<Value>& operands, Attributes attributes = {},
                SourceLocation loc = SourceLocation::current());
 

@@ -1,8 +1,8 @@
 // Elementwise arithmetic, comparisons, logic and selection. Operands broadcast as in NumPy and must
 // have equal dtypes: there is no type promotion, so use cast(). One operand may be a number, which
 // is converted to the dtype of the other operand. Errors (ShapeError, DTypeError) name both types
-// and the caller's line. Chains of elementwise functions, including those in math.h, are fused into
-// one pass over memory.
+// and the caller's source line. Chains of elementwise functions, including those in math.h, are
+// fused into one pass over memory.
 #pragma once
 
 #include "weft/graph/functions/arg.h"

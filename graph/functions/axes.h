@@ -29,7 +29,7 @@ class Axes {
   std::optional<std::vector<int>> axes_;
 };
 
-/// Returns axes.resolve(x.rank()). Errors name `function`, the operand and the user's line.
+/// Returns axes.resolve(x.rank()). Errors name `function`, the operand and the user's source line.
 std::vector<std::int64_t> resolve_axes(const Axes& axes, Value x, std::string_view function,
                                        SourceLocation loc);
 /// As above, for one axis of x.

@@ -19,9 +19,9 @@ namespace WEFT_API weft {
 // rounding depends on the number of ranks. With one rank, x is returned unchanged. Gradients are
 // those of the sum of the losses of all ranks: if all ranks compute the same loss, each rank adds
 // its own copy. Collectives cannot be used in branches and while loops, which may take different
-// paths on different ranks, or in programs with shards. If a rank fails, the runs of the other
-// ranks fail with a WorldError. The byte counts below are the bytes that each rank sends if x has n
-// bytes and there are W ranks.
+// paths on different ranks, or in sharded programs. If a rank fails, the runs of the other ranks
+// fail with a WorldError. The byte counts below are the bytes that each rank sends if x has n bytes
+// and there are W ranks.
 
 /// Returns the sum of x over all ranks, on every rank; f32, f64 or integers. Sends 2 (W - 1) / W n
 /// bytes.

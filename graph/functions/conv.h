@@ -16,9 +16,9 @@ namespace WEFT_API weft {
 // be symbolic.
 //
 // A convolution costs 2 N O OH OW (C / groups) kh kw floating-point operations. The gradients with
-// respect to x and to the weight have the same cost each, and need x and the weight to be kept.
-// Patches are gathered tile by tile into per-worker scratch memory; the im2col matrix is never
-// materialised.
+// respect to x and to the weight have the same cost each, and require that x and the weight are
+// kept. Patches are gathered tile by tile into per-worker scratch memory; the im2col matrix is
+// never materialised.
 
 using Size2d = std::array<std::int64_t, 2>;  // height, width
 

@@ -21,8 +21,8 @@ Value gumbel(Arg key, const Shape& shape, double location = 0, double scale = 1,
 /// logits are -inf.
 Value categorical(Arg key, Arg logits, int axis = -1);
 /// Uniform integers in [low, high). The probabilities are equal up to a relative error of 2^-53
-/// (high - low). `dtype` is i64, or i32 if it can represent all of them. Throws ArgumentError for
-/// any other dtype, and unless low < high and high - low <= 2^53.
+/// (high - low). `dtype` is i64, or i32 if it can represent all these integers. Throws
+/// ArgumentError for any other dtype, and unless low < high and high - low <= 2^53.
 Value random_integers(Arg key, const Shape& shape, std::int64_t low, std::int64_t high,
                       DType dtype = DType::i64);
 /// A random permutation of 0 to n - 1, i64 [n]. Sorts n samples of 53 bits: O(n log n).

@@ -28,7 +28,7 @@ struct EmbeddingBagOptions {
 /// maximum -> [bags, width] (PyTorch: EmbeddingBag). `ids` is i32 or i64, [bags, n] or, with
 /// offsets, [n]. An empty bag gives zeros. For the maximum, NaN counts as largest, and only the
 /// first of several equal maxima receives the gradient. At run time, throws DataError for ids out
-/// of range, and for offsets that do not ascend from 0 to at most n.
+/// of range, and for offsets that are not ascending, do not begin with 0 or exceed n.
 ///
 /// Materialises all rows that are looked up, [bags, n, width] or [n, width]. The maximum with
 /// offsets needs four times this memory and log2(length of the longest bag) passes over it.

@@ -7,7 +7,7 @@ namespace WEFT_API weft {
 
 // Indices are i32 or i64. An index out of range, including any negative index, throws DataError at
 // run time, before any variable is written; indices are never clamped. Gathering costs one pass
-// over the result. Scattering costs one pass over src and one over x; the latter is saved if x is
+// over the result. Scattering costs one pass over src and one over x; the latter is avoided if x is
 // not used afterwards, because it is then updated in place. For sparse gradients of large embedding
 // tables see StepOptions::sparse.
 

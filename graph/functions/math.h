@@ -1,8 +1,8 @@
 // Elementwise functions of one tensor. The result has the shape and dtype of x. Unless noted
 // otherwise, x is f32 or f64 and results are accurate to 4 ULP (activations: 4 ULP of their largest
-// factor). Errors name the operand's type and the caller's line. All are O(elements). Chains of
-// elementwise functions, including a reduction at the end, are fused into one pass over memory, and
-// intermediate results are not stored.
+// factor). Errors name the operand's type and the caller's source line. All are O(elements). Chains
+// of elementwise functions, including a reduction at the end, are fused into one pass over memory,
+// and intermediate results are not stored.
 #pragma once
 
 #include <optional>

@@ -6,8 +6,8 @@
 namespace WEFT_API weft {
 
 // x is f32 or f64; results have the dtype and shape of x. Errors name the operands and the caller's
-// line. All functions are O(elements). For the gradients, the result (softmax) or x and two numbers
-// per row (norms) are kept.
+// source line. All functions are O(elements). For the gradients, the result (softmax) or x and two
+// numbers per row (norms) are kept.
 
 /// Softmax: exp(x) / sum(exp(x)) along the axis, without overflow. If all elements of a slice are
 /// -inf, the result is NaN.

@@ -6,9 +6,9 @@
 
 namespace WEFT_API weft {
 
-// A program with shards (Program::shards) splits its batch into G shards. Values that depend on
-// inputs exist once per shard. The functions below combine the G values into one, which is the same
-// for all shards. Values that depend only on such combined values and on variables (an optimizer
+// A sharded program (Program::shards) splits its batch into G shards. Values that depend on inputs
+// exist once per shard. The functions below combine the G values into one, which is the same for
+// all shards. Values that depend only on such combined values and on variables (an optimizer
 // update, the mean loss) exist once per step. Gradients flow through shard_sum() and shard_mean(),
 // and the gradients of variables are summed over the shards, too.
 //
@@ -17,7 +17,7 @@ namespace WEFT_API weft {
 //                             .update(adamw(loss, g.parameters()));
 //
 // Sums are evaluated along the complete binary tree over the shard numbers, so they are
-// bit-identical no matter which rank computes which shard. In a program without shards, shard_sum()
+// bit-identical no matter which rank computes which shard. In an unsharded program, shard_sum()
 // returns its operand.
 
 /// Returns the sum of x over all shards. x is f32, f64, i64 or i32 and has the same shape in every

@@ -86,7 +86,7 @@ class Graph {
                     VariableOptions options = {}, SourceLocation loc = SourceLocation::current());
   Variable variable(std::string_view name, const ValueType& type, VariableOptions options = {},
                     SourceLocation loc = SourceLocation::current());
-  /// Declares a second name of a variable (tied weights). Loading accepts the alias, and saving
+  /// Declares a second name for a variable (tied weights). Loading accepts the alias, and saving
   /// preserves it.
   void alias(std::string_view name, Variable variable,
              SourceLocation loc = SourceLocation::current());
@@ -133,7 +133,7 @@ class Graph {
   const OpSet& ops() const { return *ops_; }
   const std::shared_ptr<const OpSet>& shared_ops() const { return ops_; }
   std::size_t node_count() const { return nodes_.size(); }
-  /// Returns node `id`, from 0 to node_count() - 1. Ids are in topological order.
+  /// Returns the node with this id, from 0 to node_count() - 1. Ids are in topological order.
   Node& node(std::size_t id) const { return *nodes_[id]; }
   /// Returns the inputs in declaration order.
   const std::vector<Value>& inputs() const { return inputs_; }
@@ -183,8 +183,8 @@ class Graph {
   std::string where(const Node& node) const;
   /// Returns the source line that created the node.
   SourceLocation location(const Node& node) const;
-  /// Returns the source line outside of all frames, which is the user's line. Files store this
-  /// line.
+  /// Returns the source line outside of all frames, which is the line in user code. Files store
+  /// this line.
   SourceLocation origin(const Node& node) const;
   /// Returns the scope path of the node ("net.block.0"), or "".
   std::string_view scope_of(const Node& node) const;
@@ -195,7 +195,7 @@ class Graph {
 
   /// RAII scope: nodes created during its lifetime are recorded as built inside `function`, called
   /// at `loc`, and in the given scope if `scope` is not empty. Library functions and layers open a
-  /// Frame so that error messages show the user's line as well as the line in the library.
+  /// Frame so that error messages show the user's source line as well as the line in the library.
   class Frame {
    public:
     Frame(Graph& graph, std::string_view function, SourceLocation loc, std::string_view scope = {});

@@ -55,7 +55,7 @@ class Scope {
   Scope in(Mode mode) const;
   /// The mode of the pass; absent outside of passes.
   std::optional<Mode> mode() const;
-  /// Returns true if `layer` is built for training. Throws a GraphError with the remedy if this
+  /// Returns true if `layer` is built for training. Throws a GraphError that suggests a fix if this
   /// scope has no mode.
   bool is_training(std::string_view layer, SourceLocation loc = SourceLocation::current()) const;
 

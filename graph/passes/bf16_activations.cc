@@ -5,9 +5,9 @@
 //
 //   matmul(x, w), matmul(x, g)   ->   n = cast(x, bf16); matmul(n, w), matmul(n, g)
 //
-// On hardware that multiplies bfloat16, the results are bit-exact. If `medium` is computed with
-// fused multiply-adds, the results have the error that `medium` allows. Values with other readers
-// are left unchanged: an additional narrow copy would cost memory instead of saving it.
+// On hardware with native bfloat16 products, the results are bit-exact. If `medium` is computed
+// with fused multiply-adds, the results have the error that `medium` allows. Values with other
+// readers are left unchanged: an additional narrow copy would cost memory instead of saving it.
 #include <algorithm>
 #include <unordered_map>
 

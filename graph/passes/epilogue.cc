@@ -1,10 +1,10 @@
 // Epilogue fusion: moves elementwise steps that follow a matrix product into it. Bias, activation,
 // scale, residual and casts are applied to every tile of the product while it is in cache.
 //
-// The steps are a node `fused` (or a single elementwise op) of the product's shape. If other nodes
-// also read the product, it remains a result of the fused node; these readers must come later in
-// the program's order, so that no cycle is created. Steps that compute updates of variables are not
-// fused, because they update the variables in place.
+// The steps form a `fused` node (or a single elementwise op) with the product's shape. If other
+// nodes also read the product, it remains a result of the fused node; these readers must come later
+// in the program's order, so that no cycle is created. Steps that compute updates of variables are
+// not fused, because they update the variables in place.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>

@@ -74,7 +74,7 @@ std::vector<Value> fold(const Node& node, const std::vector<Value>& inputs, Grap
     }
     return results;
   } catch (const DataError&) {
-    return {};  // the same error is thrown at run time, with the node's line
+    return {};  // the same error is thrown at run time, with the node's source line
   }
 }
 

@@ -42,8 +42,8 @@ struct Loop {
 /// Each of these products becomes one product over all iterations.
 void hoist(Loop& loop);
 /// Replaces carries that only accumulate products or sums of an iteration's values with one product
-/// or sum over all iterations after the loop. Products of operands with the values that leave the
-/// loop for this purpose are also moved out of the loop.
+/// or sum over all iterations after the loop. Products of operands with the values that the loop
+/// outputs for this purpose are also moved out of it.
 void sink(Loop& loop);
 
 }  // namespace weft

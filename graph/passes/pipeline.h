@@ -84,7 +84,7 @@ Module merge_scans(Module module, const PassOptions& options = {});
 Module hoist_from_scans(Module module, const PassOptions& options = {});
 /// Evaluates nodes that have only constant operands if the result is not larger than the operands
 /// (or has at most 64 elements). Random and opaque ops are not folded. Nodes that reject their data
-/// are not folded either, so that the error is thrown at run time, with the node's line.
+/// are not folded either, so that the error is thrown at run time, with the node's source line.
 Module fold_constants(Module module, const PassOptions& options = {});
 /// Removes operations that have no effect: see simplify.cc for the list.
 Module simplify(Module module, const PassOptions& options = {});

@@ -56,7 +56,7 @@ bool is_any(std::string_view op, std::initializer_list<std::string_view> names) 
   return std::find(names.begin(), names.end(), op) != names.end();
 }
 
-// Returns the value of a constant whose elements are all equal (compared by bits); otherwise
+// Returns the value of a constant whose elements are all equal (compared bitwise); otherwise
 // nullopt.
 std::optional<double> uniform(Value v) {
   while (is(v, "broadcast_to") || is(v, "reshape")) v = v.node().input(0);

@@ -1,6 +1,6 @@
 // Sinking: replaces sums that a loop accumulates in a carry with one product or sum over all
 // iterations after the loop. Weight gradients have this form. Products that the loop only outputs
-// are also moved after the loop, if their operands leave the loop for such a sum anyway. Input
+// are also moved after the loop, if the loop outputs their operands for such a sum anyway. Input
 // gradients have this form.
 #include <algorithm>
 #include <set>

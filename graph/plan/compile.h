@@ -46,7 +46,7 @@ struct CompiledProgram {
   struct Body {
     std::shared_ptr<const CompiledProgram> program;
     std::vector<ValueType> formals;     // types of the function's inputs
-    int first_operand = 0;              // operand of the node that is input 0 of the function
+    int first_operand = 0;              // node operand for input 0 of the function
     IdVector<InputId, int> operands;    // indexed by program input: operand of the node
     IdVector<VariableId, int> carries;  // indexed by program variable: the carry in it
     std::vector<int> outputs;           // indexed by program output: output of the function

@@ -14,7 +14,7 @@ using Index = std::size_t;
 // How a node uses one of its functions.
 struct Role {
   const Function* function;
-  int first_operand = 0;      // operand of the node that is input 0 of the function
+  int first_operand = 0;      // node operand for input 0 of the function
   int carries = 0;            // number of carries, which are the first inputs and outputs
   std::vector<bool> outputs;  // indexed by function output: true if needed
 };

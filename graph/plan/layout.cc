@@ -119,8 +119,8 @@ void write_in_place(Plan& plan, const Liveness& liveness, const std::vector<Upda
     const PlanUpdate& update = plan.updates[chain->update];
     const ValueId root = root_of(plan, update.value);
     BufferGroups::Group& group = o.groups[o.group_of[root]];
-    // The group may begin before the head if the head overwrites another operand in place. A link
-    // may continue in other memory if another chain uses the same step.
+    // The group may begin before the head if the head overwrites another operand in place. The
+    // chain may span several groups if another chain uses one of its steps.
     if (group.begin != chain->head || group.update.defined()) continue;
     if (chain->input >= 0 &&
         o.group_of[plan.steps[chain->head].output(chain->output)] != o.group_of[root]) {

@@ -25,7 +25,7 @@ constexpr std::size_t kFewBytes = 4096;
 constexpr Index kBins = 96;
 // Passes over all candidates. A pass may enable moves that were not possible before.
 constexpr int kMaxRounds = 3;
-// Penalty in bytes for a forbidden run. It exceeds the bytes of any plan and is far from overflow.
+// Penalty in bytes for a forbidden run. Exceeds the bytes of any plan and is far below overflow.
 constexpr std::size_t kForbidden = std::size_t{1} << 52;
 
 // Scores in the queue become stale, because every move changes the gains of other moves. If the
@@ -50,7 +50,7 @@ IdVector<ValueId, StepId> producers_of(const RecomputeProblem& p) {
   return producer;
 }
 
-// Simulates the live bytes over the order of runs. Reuses its buffers between calls.
+// Simulates the runs in order and tracks the live bytes. Reuses its buffers between calls.
 class Simulator {
  public:
   explicit Simulator(const RecomputeProblem& p)
@@ -119,7 +119,7 @@ class Simulator {
   }
 
  private:
-  // Adds the second runs that step `s` needs when it runs for `before`. Operands are added first.
+  // Adds the second runs that `s` needs when it runs for step `before`, operands first.
   void need_operands(StepId s, StepId before, const Recomputed& recomputed) {
     stack_.emplace_back(s, 0);
     while (!stack_.empty()) {

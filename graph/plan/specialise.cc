@@ -75,7 +75,7 @@ void rerun_shape_rule(const Node& node, const Bindings& bindings) {
   op.infer(InferContext(op.name, pointers, attributes, facts, &node.graph().ops()));
 }
 
-// Evaluates the sizes of all values. An unbound symbol is reported with the user's line.
+// Evaluates the sizes of all values. An unbound symbol is reported with the user's source line.
 void evaluate_values(Plan& plan) {
   const CompiledProgram& c = *plan.program;
   plan.values.resize(c.values.size());

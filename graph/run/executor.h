@@ -99,8 +99,8 @@ class Executor {
   /// Runs steps [begin, end) of a scan.
   void run_scan_steps(Loop& loop, std::int64_t begin, std::int64_t end, const Run& run);
   void run_keeping_checkpoints(Loop& loop, const ControlPlan& control, const Run& run);
-  /// Runs a loop (a gradient) that needs the intermediate values of another loop, segment by
-  /// segment: replays the iterations of the other loop from a checkpoint, then runs the loop's own
+  /// Runs a gradient loop, which needs the intermediate values of another loop, in segments:
+  /// replays the iterations of the other loop from a checkpoint, then runs the loop's own
   /// iterations over their results.
   void run_replaying(Loop& loop, Loop& replayed_loop, const ControlPlan& control, const Run& run);
   void start(std::vector<CarryState>& carries);

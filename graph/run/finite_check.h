@@ -16,8 +16,8 @@ namespace weft {
 /// ranges, its scope and its source line.
 class FiniteCheck {
  public:
-  /// `outermost` is false in the bodies of loops and branches, because operands from outside have
-  /// already been checked.
+  /// `outermost` is false in the bodies of loops and branches, because operands from the enclosing
+  /// program have already been checked.
   FiniteCheck(Workers& workers, bool outermost) : workers_(workers), outermost_(outermost) {}
 
   /// Discards the ranges of the previous run.

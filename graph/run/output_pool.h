@@ -8,14 +8,14 @@
 
 namespace weft {
 
-/// Tracks buffers with a total size of at most twice the output bytes of the largest run, so that a
-/// loop that still holds the outputs of the previous run allocates nothing. A buffer that is no
-/// longer tracked is freed when the caller releases it.
+/// Tracks buffers with a total size of at most twice the output bytes of the largest run, so that
+/// running in a loop while holding the outputs of the previous run allocates nothing. A buffer that
+/// is no longer tracked is freed when the caller releases it.
 class OutputPool {
  public:
   /// Call this before a run that will take `bytes` bytes in total.
   void begin_run(std::size_t bytes);
-  /// Returns memory of exactly `bytes` bytes without any other owner.
+  /// Returns memory of exactly `bytes` bytes that has no other owner.
   std::shared_ptr<Buffer> take(std::size_t bytes);
   /// Bytes of all tracked buffers.
   std::size_t bytes() const { return bytes_; }

@@ -37,7 +37,7 @@ Tensor copy_range(const Tensor& whole, std::int64_t begin, std::int64_t end) {
   return piece;
 }
 
-// Transfers to and from all other ranks. All transfers must be started before any is waited for.
+// Transfers to and from all other ranks. Start all transfers before waiting for any of them.
 class Transfers {
  public:
   Transfers(const World& world, int channel) : world_(world), channel_(channel) {}

@@ -78,7 +78,7 @@ class OwnedState {
 /// variables that have no value. Does not communicate.
 const OwnedState& owned_state(Session& session);
 
-/// Returns the cross-unit scalars of all units. `own` are the results of
+/// Returns the cross-unit scalars of all units. `own` contains the results of
 /// OwnedStep::compute_unit_scalars for this rank's units. Collective.
 NamedTensors gather_unit_scalars(const OwnedStep& step, const World& world, const Results& own);
 

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// In each turn, every rank computes one shard, and the ranks exchange its sums bucket by bucket.
+// In each round, every rank computes one shard, and the ranks exchange its sums bucket by bucket.
 // The sums are laid out in the order in which a shard completes them, and all ranks send the
 // buckets in this order. Therefore only a few buckets are filled at a time, and waits cannot form a
 // cycle: a rank that waits for a bucket never waits for a rank that is waiting for a later bucket.
@@ -62,7 +62,7 @@ class OwnedSums final : public SumReduceScatter {
 
  private:
   struct Bucket {
-    // Set from the time that the bucket is first filled until it is closed.
+    // Non-null from the time when data is first written to the bucket until it is closed.
     std::shared_ptr<Buffer> bytes = {};
     std::size_t place = 0;  // offset within the bytes that this rank owns
   };
@@ -141,14 +141,14 @@ class OwnedSums final : public SumReduceScatter {
   std::optional<SumPlaces> places_;  // set when the first shard begins
   Owners owners_;
   int turn_ = 0;
-  bool begun_ = false;                         // this turn has begun
-  bool unfinished_ = false;                    // this turn or the previous one is not finished
-  std::optional<TreeReduceScatter> exchange_;  // exchange of this turn
+  bool begun_ = false;                         // this round has begun
+  bool unfinished_ = false;                    // this round or the previous one is unfinished
+  std::optional<TreeReduceScatter> exchange_;  // exchange of this round
   std::vector<Bucket> buckets_;
-  std::vector<std::size_t> missing_;  // indexed by bucket: number of incomplete sums in this turn
+  std::vector<std::size_t> missing_;  // indexed by bucket: number of incomplete sums in this round
   std::size_t largest_ = 0;           // bytes of the largest bucket
   std::size_t next_ = 0;              // next bucket to be sent
-  std::optional<SumStack> stack_;     // totals of the turns for this rank's own bytes
+  std::optional<SumStack> stack_;     // totals over the rounds, for the bytes that this rank owns
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace WEFT_API weft {
 /// begin() to finish(); any thread may wait.
 class ParameterExchange final : public PendingUpdates {
  public:
-  /// Starts an exchange. From now on, readers of `shared` wait for the parameters of `step` unless
+  /// Starts an exchange. From then on, readers of `shared` wait for the parameters of `step` unless
   /// they pass StoreAccess::Pending::ignore. Nothing is transferred before the first publish().
   static std::shared_ptr<ParameterExchange> begin(const OwnedStep& step, const World& world,
                                                   VariableStore& shared);
@@ -42,7 +42,7 @@ class ParameterExchange final : public PendingUpdates {
   /// Returns true if a parameter may have changed, so that the step must run to completion.
   bool moving() const;
   /// Publishes the remaining pieces. `own` contains the results of OwnedStep::step. The old values
-  /// must not have any more readers.
+  /// must no longer have any readers.
   void finish(const Results& own);
   /// Called instead of finish() if the step failed. If nothing was transferred, all variables are
   /// unchanged.
@@ -76,7 +76,7 @@ class ParameterExchange final : public PendingUpdates {
   ParameterExchange(const World& world, VariableStore& shared)
       : world_(world), transport_(*world.transport()), shared_(shared) {}
   void take(const OwnedStep& step, StoreAccess& access);
-  // The functions below require the mutex.
+  // The mutex must be held when the functions below are called.
   void start_transfers();
   void send_published();
   bool mine(const Piece& piece) const { return piece.rank == transport_.rank(); }

@@ -6,8 +6,8 @@
 namespace weft {
 namespace {
 
-// Far more than applications need. Limits the size of the cache if programs are rebuilt for every
-// run.
+// Far more programs than an application needs. Limits the size of the cache if programs are rebuilt
+// for every run.
 constexpr std::size_t kMaxPrograms = 64;
 
 }  // namespace

@@ -49,8 +49,8 @@ struct RunOptions {
   /// CancelledError and leaves all variables unchanged. It must not use the Session or its store.
   std::function<bool()> cancel = {};
   /// Called once for each output as soon as the output is complete, while the rest of the program
-  /// runs, on the thread that called run(). For programs with shards, it is called for the outputs
-  /// of the step. If the callback throws, the run ends with this exception. It must not use the
+  /// runs, on the thread that called run(). For sharded programs, it is called for the outputs of
+  /// the step. If the callback throws, the run ends with this exception. It must not use the
   /// Session.
   std::function<void(const std::string& output, const Tensor& value)> on_output = {};
   /// Names of streamed outputs, which are passed to `on_output` only. The tensor is valid during

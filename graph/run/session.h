@@ -43,7 +43,7 @@ struct SessionOptions {
   bool initialise_missing = false;
   /// Precision of matrix products in programs that do not set a precision.
   Precision precision = Precision::highest;
-  /// Upper limit of the arena in bytes; 0 means no limit. The arena holds intermediate results;
+  /// Maximum size of the arena in bytes; 0 means no limit. The arena holds intermediate results;
   /// variables, feeds and outputs are not part of it. If a plan would need more, it rematerialises
   /// values, with bit-identical results; Session::plan(...)->memory() lists the rematerialised
   /// values. If no plan meets the budget, an ArgumentError names the smallest feasible budget. With
@@ -64,16 +64,16 @@ struct SessionOptions {
   bool check_finite = false;
   /// Records the times of nodes from the start; see Session::profile().
   bool profile = false;
-  /// The ranks (processes, possibly on several machines) that run programs with shards together,
-  /// each with a Session over an identically built graph. By default there is only one rank.
+  /// The ranks (processes, possibly on several machines) that run sharded programs together, each
+  /// with a Session over an identically built graph. By default there is only one rank.
   /// core/mpi/mpi_transport.h connects ranks that MPI started. All ranks run the same programs in
   /// the same order. After a run, each rank has the same parameters and the part of the optimizer
   /// state that it updates (see gather_state()). Results are bit-identical to a run on a single
   /// rank. Before the first run of a program, the ranks compare the program, the seed, the number
   /// of shards, the build of Weft and the instruction set of their kernels; an ArgumentError lists
   /// all differences. If a rank fails, the step fails on all of them with a WorldError that
-  /// contains the cause. Programs without shards run on every rank independently; it is an
-  /// ArgumentError if such a program updates more than random keys.
+  /// contains the cause. Unsharded programs run on every rank independently; it is an ArgumentError
+  /// if such a program updates more than random keys.
   World world = {};
   /// With several ranks, overlaps communication with computation: gradient sums are sent to their
   /// owners during the last shard, and parameters are sent to all ranks between the step and the
@@ -118,7 +118,7 @@ enum class Gather { all, first };
 /// Variables are initialised when a program that needs them first runs, so a Session that is only
 /// used for inference has no optimizer moments. Caches belong to the Session, not to the store; the
 /// first successful run binds their symbolic sizes. The updates of a run are all applied together,
-/// or not at all if the run fails on its data, lacks a feed or is cancelled.
+/// or not at all if the run is cancelled, or fails because of its data or a missing feed.
 class Session {
  public:
   explicit Session(Graph& graph, SessionOptions options = {});
@@ -137,11 +137,11 @@ class Session {
   /// - DataError for data that violate a precondition (an index out of range), with op, operands
   ///   and source line,
   /// - CancelledError if RunOptions::cancel returned true,
-  /// - StateError for a second thread, a second writer or a torn store. After all of these errors
-  ///   except the last, all variables are unchanged.
+  /// - StateError if another thread uses the Session, or if the store has another writer or is
+  ///   torn. All of these errors, except for a torn store, leave all variables unchanged.
   /// If the program has shards (Program::shards), `feeds` is the whole batch, which is split along
-  /// Shards::axis. The message of an error in a shard begins with the shard's number. Programs with
-  /// shards have no values to fetch.
+  /// Shards::axis. The message of an error in a shard begins with the shard's number. Values of
+  /// sharded programs cannot be fetched.
   Results run(const Program& program, const NamedTensors& feeds = {},
               const RunOptions& options = {});
   /// Runs a program on data-parallel input that no rank holds as a whole. `feeds(shard)` supplies
@@ -154,9 +154,9 @@ class Session {
   /// Throws like run_shards() if the program cannot be split.
   ShardRun shards_of_rank(const Program& program);
 
-  /// Returns the plan for these sizes without running anything. For a program with shards, returns
-  /// the plan of one shard with feeds of these sizes (the plan of the last stage, if there are
-  /// several stages).
+  /// Returns the plan for these sizes without running anything. For a sharded program, returns the
+  /// plan of one shard with feeds of these sizes (the plan of the last stage, if there are several
+  /// stages).
   std::shared_ptr<const Plan> plan(const Program& program, const NamedSizes& feeds = {},
                                    const RunOptions& options = {});
 
@@ -170,12 +170,12 @@ class Session {
   /// the first run.
   void initialise();
   /// Gathers the optimizer state. With a World of several ranks, each rank holds only the part of
-  /// the optimizer state that it updates after the first run of a program with shards. Gather::all
+  /// the optimizer state that it updates after the first run of a sharded program. Gather::all
   /// restores the complete state in the stores of all ranks until the next such run. Gather::first
-  /// copies the whole state to the store of rank 0 only, also until then, so that it can be saved
-  /// without using memory on the other ranks. Collective (throws WorldError); with a single rank
-  /// there is nothing to gather. Afterwards, initialises all other variables that have no value,
-  /// including optimizer state that initialise() would leave uninitialised.
+  /// copies the complete state to the store of rank 0 only, for the same time, so that it can be
+  /// saved without using memory on the other ranks. Collective (throws WorldError); with a single
+  /// rank there is nothing to gather. Afterwards, initialises all other variables that have no
+  /// value, including optimizer state that initialise() would leave uninitialised.
   void gather_state(Gather to = Gather::all);
   /// Drops the caches. Their next use creates them again, possibly with different sizes.
   void reset_caches();

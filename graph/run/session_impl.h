@@ -1,5 +1,5 @@
-// Implementation of Session. session.cc runs programs without shards, and session_shards.cc runs
-// programs with shards.
+// Implementation of Session. session.cc runs unsharded programs, and session_shards.cc runs sharded
+// programs.
 #pragma once
 
 #include <fmt/format.h>
@@ -100,7 +100,7 @@ struct Session::Impl {
   Profile profile;
   bool profiling;
   std::atomic<bool> busy{false};
-  // Programs with initialised variables.
+  // Programs whose variables have been initialised.
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> started;
   // Programs with collective ops on which the ranks have agreed.
   std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> agreed;
@@ -205,7 +205,7 @@ struct Session::Impl {
   Outputs make_outputs(const Plan& plan, const NamedTensors& feeds, const NamedTensors& into);
 
   /// Packs the weights for which kernels of the plan expect a packed layout, and makes `memory`
-  /// point to the copies. The copies exist as long as the returned handles.
+  /// point to the copies. The copies live as long as the returned handles.
   std::vector<std::shared_ptr<const Buffer>> pack_weights(
       const Plan& plan, const IdVector<VariableId, std::uint64_t>& versions, RunMemory& memory);
 

@@ -1,4 +1,4 @@
-// Runs programs with shards in a Session, on one or several ranks.
+// Runs sharded programs in a Session, on one or several ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,8 +63,8 @@ void reject_fetch(const Program& program, const RunOptions& o) {
 
 }  // namespace
 
-// Rejects programs without shards that update more of the shared store than random keys: such
-// programs would have to run on all ranks together. Another rank may run this program with shards
+// Rejects unsharded programs that update more of the shared store than random keys: such programs
+// would have to run on all ranks together. Another rank may run this program as a sharded program
 // and wait for this rank, so the ranks compare the program first. If the ranks disagree, both sides
 // report the difference.
 void Session::Impl::reject_unsharded_updates(const Program& program, const CompiledProgram& c) {
@@ -146,7 +146,7 @@ Results Session::Impl::run_sharded(const Program& program,
     return home(info).tensor(info.name);
   };
   const auto memory = [&](std::size_t bytes) {
-    // One block of sums per level of the tree, plus some slack from rounding up.
+    // One block of sums per level of the tree, plus some slack due to rounding up.
     sums.begin_run(bytes * static_cast<std::size_t>(
                                std::bit_width(static_cast<unsigned>(program.shards().count))));
     return sums.take(bytes);
@@ -172,7 +172,7 @@ Results Session::Impl::run_sharded(const Program& program,
   };
   sending = nullptr;  // may be left over from a failed run
   const auto exchange_parameters = [&](const OwnedStep& step) {
-    // The parameters may not be initialised yet, because no earlier program may have read them.
+    // The parameters might not be initialised yet, because no earlier program may have read them.
     std::vector<VariableInfo> parameters;
     for (const OwnedStep::Unit& unit : step.units) {
       for (const std::string& name : unit.parameters)

@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-/// The operands of shard_concat() that one stage of a program with shards computes.
+/// The operands of shard_concat() that one stage of a sharded program computes.
 class StageRows {
  public:
   /// `stage` must outlive this object. `in_turns` is true if the shards of a rank are not

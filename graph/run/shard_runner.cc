@@ -31,7 +31,7 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Returns true if the program's graph has no such input. The Session rejects these inputs.
+// Returns true if the program's graph has no input of this name. The Session rejects such feeds.
 bool unknown(const Program& program, const std::string& name) {
   return !program.graph()->find_input(name).defined();
 }

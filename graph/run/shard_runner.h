@@ -1,4 +1,4 @@
-// Runs the parts of a program with shards.
+// Runs the parts of a sharded program.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Cache of programs with shards that have been split into their parts.
+// Cache of sharded programs that have been split into their parts.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class SplitCache {
   };
   SplitCache(World world, bool sums_owned) : world_(std::move(world)), sums_owned_(sums_owned) {}
 
-  /// Returns the entry of a program with shards. The entry is valid until the next call. If an old
+  /// Returns the entry of a sharded program. The entry is valid until the next call. If an old
   /// entry is evicted, its plans are removed from `plans`. Throws like split_shards().
   Entry& find(const Program& program, PlanCache& plans);
 

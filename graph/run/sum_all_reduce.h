@@ -34,7 +34,7 @@ class SumAllReduce {
   const int shards_;
   const bool in_turns_;
   SumStack stack_;
-  // The sums of each turn. They are kept separately because the sibling of a shard in the tree is
+  // The sums of each round. They are kept separately because the sibling of a shard in the tree is
   // on another rank.
   std::vector<std::shared_ptr<Buffer>> turns_;
 };

@@ -37,7 +37,7 @@ Owners owners_of(const OwnedStep& step, const SumPlaces& places) {
 }
 
 SumBuckets buckets_of(const SumPlaces& places, const PartRunner& runner) {
-  // In addition, each change of owner begins a new bucket.
+  // Not counting the additional buckets that begin where the owner changes.
   constexpr std::size_t kMaxBuckets = 4096;
   const std::size_t least =
       round_up(divide_up(places.layout().bytes(), kMaxBuckets), kTensorAlignment);

@@ -123,8 +123,8 @@ class VariableStore {
   template <class Lock>
   Lock lock_when_arrived(const std::string_view* name = nullptr) const;
 
-  // Returns true if a parameter or buffer was inserted. A missing variable was then forgotten or
-  // has a different name.
+  // Returns true if a parameter or buffer was inserted. In this case, a missing variable was
+  // probably forgotten or misnamed.
   bool given() const;
   void erase_if(const std::function<bool(const Entry&)>& gone);
 
@@ -176,7 +176,7 @@ class StoreAccess {
   std::shared_lock<std::shared_mutex> read_lock(Pending pending = Pending::ignore);
   std::unique_lock<std::shared_mutex> write_lock(Pending pending = Pending::ignore);
 
-  // The functions below require a lock.
+  // A lock must be held when the functions below are called.
   void check_whole() const { store_.check_whole_locked("run"); }
   /// Returns the tensor, which must not be written.
   Tensor value(std::string_view name) const { return store_.at(name).value; }
@@ -191,7 +191,7 @@ class StoreAccess {
   }
   /// Requires no lock.
   PackedWeights& packed() { return store_.packed_; }
-  /// Makes readers wait for these updates from now on.
+  /// Makes readers wait for these updates from then on.
   void set_pending(std::shared_ptr<PendingUpdates> values) { store_.pending_ = std::move(values); }
   /// Marks the store as torn: old and new values are mixed.
   void tear() { store_.torn_ = true; }
