@@ -19,7 +19,7 @@ namespace {
 
 Tensor widen(const Tensor& t) { return t.dtype() == DType::f32 ? t.to(DType::f64) : t; }
 
-// Returns an asymmetric cotangent, so that errors cannot cancel out: values in +-[0.5, 1.5).
+// Returns a cotangent with values in +-[0.5, 1.5), asymmetric so that errors cannot cancel out.
 Tensor cotangent_for(const Sizes& sizes, std::uint64_t seed) {
   Tensor t = Tensor::empty(DType::f64, sizes);
   const RandomStream stream{.seed = seed};

@@ -52,8 +52,8 @@ struct GradientReport {
   std::string message;
   /// Largest |analytic - numeric| / max(1, largest |numeric| of that operand).
   double max_relative_error = 0;
-  /// Location and values of that error: "second-order gradient of x[3]: analytic 1.5, numeric
-  /// 1.25".
+  /// Location and values of the largest error: "second-order gradient of x[3]: analytic 1.5,
+  /// numeric 1.25".
   std::string worst;
   /// Number of elements or directions that were checked.
   std::int64_t elements_checked = 0;
@@ -78,8 +78,8 @@ struct GradientReport {
 /// exception is a subgradient at a kink, which passes if single elements are checked. (The
 /// complex-step method, which has no rounding errors, would require complex kernels.)
 ///
-/// Throws GradientError if a value of `wrt` is neither an input nor a variable. Errors of
-/// gradients() and Session::run() are passed on.
+/// Throws GradientError if a value of `wrt` is neither an input nor a variable. Errors that
+/// gradients() and Session::run() throw are propagated.
 GradientReport check_gradients(Value output, const std::vector<Value>& wrt,
                                const GradientCheckOptions& options = {},
                                SourceLocation loc = SourceLocation::current());

@@ -106,7 +106,7 @@ std::function<std::optional<Dim>(const SymbolPtr&)> symbols_as_in(const std::vec
   };
 }
 
-// Error texts for these functions, whose callers cannot pass GradientOptions.
+// Error texts for the functions in this file, whose callers cannot pass GradientOptions.
 GradientAdvice advice(const char* function) {
   return {.function = function,
           .unreachable = "leave it out: the derivative with respect to it is 0"};
@@ -120,7 +120,7 @@ Value jacobian_for(const char* function, Value output, Value wrt, Unreachable un
                          {.cotangent = cotangent, .unreachable = unreachable}, loc)[0];
   };
   {
-    // Differentiates once and discards the result: errors in output and wrt are then reported
+    // Differentiates once and discards the result, so that errors in output and wrt are reported
     // before the loop is built.
     const Graph::Undo undo(graph);
     product(output, wrt, output);

@@ -267,9 +267,9 @@ class Sweep {
 };
 
 // A sweep that continues through sums over shards. Values after such a sum exist once per step,
-// values before it once per shard, and so do their gradients. If the shards read a value that
-// exists once per step (a variable, or an earlier sum over shards), its gradient is the sum of the
-// per-shard gradients.
+// values before it once per shard; the same holds for their gradients. If the shards read a value
+// that exists once per step (a variable, or an earlier sum over shards), its gradient is the sum of
+// the per-shard gradients.
 class ShardedSweep {
  public:
   ShardedSweep(Graph& graph, Sweep& sweep, const std::vector<Node*>& nodes,

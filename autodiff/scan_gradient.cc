@@ -131,8 +131,8 @@ class ScanGradient {
   }
 
   // Returns true if recomputing `value` costs about as little as reading it: it depends on
-  // sequences and operands alone, through ops that a pass moves out of both loops or that are
-  // elementwise.
+  // sequences and operands alone, through ops that are elementwise or that a pass moves out of both
+  // loops.
   bool can_repeat(const Value& value, const Nodes& of_carries) const {
     if (of_carries.contains(value.node_pointer())) return false;
     for (const Node* n : reachable_nodes({value})) {
@@ -381,11 +381,11 @@ class ScanGradient {
   const DifferentiateBody& differentiate_;
   const Index carries_, sequences_;
   Function joint_;                             // the step and its gradient
-  std::vector<bool> active_;                   // by carry
+  std::vector<bool> active_;                   // one per carry
   std::vector<Value> carry_cotangents_;        // cotangents of new carries, undefined if not active
   std::vector<Value> step_output_cotangents_;  // defined cotangents of outputs, in the step
   std::vector<Value> stacked_output_cotangents_;  // their values for all steps, in the outer graph
-  std::vector<Value> gradients_;                  // by input of the step
+  std::vector<Value> gradients_;                  // one per input of the step
   std::vector<Value> residuals_;
   std::unordered_set<Index> added_;  // inputs of the step that the backward loop also reads
 };

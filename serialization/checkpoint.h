@@ -35,9 +35,9 @@ struct SaveOptions {
 /// a file with an inference program contains no optimizer moments. The file also contains all
 /// inputs of the graph, and named values that read no other variables. The file receives its name
 /// only when it is complete and synced: a failure leaves an existing file unchanged, and `path` may
-/// be a file that the tensors of `value` map. Throws GraphError if there are no programs, if they
-/// belong to several graphs or if two programs have the same name; DTypeError or ShapeError if a
-/// tensor does not have the type of its variable; and IoError if the file cannot be written.
+/// be a file from which tensors of `value` are mapped. Throws GraphError if there are no programs,
+/// if they belong to several graphs or if two programs have the same name; DTypeError or ShapeError
+/// if a tensor does not have the type of its variable; and IoError if the file cannot be written.
 void write_checkpoint(const std::string& path, const std::vector<Program>& programs,
                       const std::function<Tensor(const VariableInfo&)>& value,
                       const SaveOptions& options = {});

@@ -12,7 +12,7 @@ namespace WEFT_API weft {
 
 /// Writes a checkpoint from all ranks of a Session's World. Every rank writes one shard file with
 /// its partition of the optimizer state and some of the other variables; nothing is gathered. Rank
-/// 0 then writes `path`, which contains the graph, the programs and the attachments (of its
+/// 0 then writes `path`, which contains the graph, the programs and the attachments (from its
 /// `options`) and refers to the shards. Collective: all ranks must pass the same programs. With one
 /// rank, equivalent to save_checkpoint().
 ///

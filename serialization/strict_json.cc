@@ -23,7 +23,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
   json root;
   std::string error;
   std::size_t error_at = 0;   // byte offset of the error
-  bool error_placed = false;  // true if error_at is known
+  bool error_placed = false;  // true if error_at is set
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }

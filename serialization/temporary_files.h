@@ -13,7 +13,7 @@ std::string follow_links(const std::string& path);
 /// Returns the parent folder of a file, or "." if the path has none.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 
-/// Returns true if `end` is a valid rest of a temporary name after "PATH.tmp-", such as "PID-N".
+/// Returns true if `end` may follow "PATH.tmp-" in a temporary name, for example "PID-N".
 bool is_temporary_suffix(std::string_view end);
 
 /// Removes temporary files of `path` ("PATH.tmp-PID-N") that no process has locked, which killed

@@ -19,7 +19,7 @@ struct AdafactorOptions {
   /// Second moments decay with b2 = 1 - t^-decay_rate.
   double decay_rate = 0.8;
   double beta1 = 0;         // 0: no first moment, which saves its memory
-  double weight_decay = 0;  // decoupled: applied to the parameter, times its step size
+  double weight_decay = 0;  // decoupled: applied to the parameter, scaled by its step size
   Decay decay = Decay::matrices;
   StepOptions step = {};
 };

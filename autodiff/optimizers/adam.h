@@ -21,7 +21,7 @@ struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0.01;  // decoupled: applied to the parameter, times the learning rate
+  double weight_decay = 0.01;  // decoupled: applied to the parameter, scaled by the learning rate
   Decay decay = Decay::matrices;
   StepOptions step = {};
 };

@@ -12,14 +12,14 @@ struct LionOptions {
   Schedule lr = 1e-4;
   double beta1 = 0.9;
   double beta2 = 0.99;
-  double weight_decay = 0;  // decoupled: applied to the parameter, times the learning rate
+  double weight_decay = 0;  // decoupled: applied to the parameter, scaled by the learning rate
   Decay decay = Decay::matrices;
   StepOptions step = {};
 };
 
 /// Lion (Chen et al. 2023): p = p * (1 - lr*wd) - lr * sign(b1*m + (1-b1)*g);
-/// m = b2*m + (1-b2)*g; sign(0) is 0. State: m, one number per element of a parameter, half of
-/// Adam's. Does not support StepOptions::sparse (ArgumentError).
+/// m = b2*m + (1-b2)*g; sign(0) is 0. State: m, one number per element of a parameter, half as many
+/// as Adam. Does not support StepOptions::sparse (ArgumentError).
 TrainingStep lion(const Loss& loss, const ParameterGroups& groups, const LionOptions& options = {},
                   SourceLocation loc = SourceLocation::current());
 

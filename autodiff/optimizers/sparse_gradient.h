@@ -24,7 +24,7 @@ struct SparseGradient {
 /// the shape of `rows` and one more axis at the end. For a loss that reads `looked_up` =
 /// take(matrix, rows), the gradient with respect to the matrix is
 ///   sparse_gradient(rows, gradient(loss, looked_up))
-/// Throws ShapeError or DTypeError if the arguments do not have these types.
+/// Throws ShapeError or DTypeError if the arguments do not have these shapes and dtypes.
 SparseGradient sparse_gradient(Value rows, Value values,
                                SourceLocation loc = SourceLocation::current());
 

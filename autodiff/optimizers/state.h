@@ -23,8 +23,8 @@ struct StateScope {
   std::string scope;
   SourceLocation loc;
 
-  /// Adds a variable "<scope>.<name>" of kind optimizer that starts at zero. Throws GraphError,
-  /// which explains the remedy, if the graph already has this variable.
+  /// Adds a variable "<scope>.<name>" of kind optimizer that starts at zero. Throws a GraphError
+  /// that explains the remedy if the graph already has this variable.
   Variable variable(Graph& graph, std::string_view name, const ValueType& type) const;
 };
 

@@ -74,7 +74,7 @@ class ParameterGroups {
 
 /// Parameters to which weight decay applies, unless their group sets its own weight decay.
 enum class Decay {
-  matrices,  // parameters with two or more axes, not biases and norm gains (default)
+  matrices,  // parameters with two or more axes, not biases or norm gains (default)
   everything,
 };
 

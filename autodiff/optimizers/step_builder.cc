@@ -32,7 +32,7 @@ GradientAdvice advice(const std::string& function) {
 }
 
 // If the loss is computed from shards, returns the lookups with results that differ by shard,
-// because a step updates the rows of all shards at once.
+// because one step updates the rows of all shards together.
 std::vector<Value> sharded_lookups(Value loss, const std::vector<std::vector<Node*>>& reads) {
   std::vector<Value> result;
   const PerShard parts(reachable_nodes({loss}));
@@ -251,7 +251,7 @@ void StepBuilder::update(Variable variable, Value value) {
       variable, result_.taken.defined() ? where(result_.taken, value, variable.value()) : value);
 }
 
-// Adds `change` to the rows of this step in place, so that other rows cost nothing.
+// Adds `change` in place to the rows of this step, so that the cost does not depend on other rows.
 void StepBuilder::add_rows(const Parameter& parameter, Variable state, Value change) {
   Value moves = unsqueeze(parameter.rows->used, 1);
   if (result_.taken.defined()) moves = logical_and(moves, result_.taken);

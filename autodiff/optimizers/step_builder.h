@@ -62,7 +62,7 @@ class StepBuilder {
     /// The part of the parameter to which the gradient applies: the whole parameter, or the rows of
     /// this step.
     Value value() const { return read(variable); }
-    /// The same part of a state variable of this parameter.
+    /// Returns the same part of a state variable of this parameter.
     Value read(const Variable& state) const;
     /// The gradient including the L2 penalty: g + weight_decay * p.
     Value penalised_gradient() const;
@@ -94,7 +94,7 @@ class StepBuilder {
   Variable state(const Parameter& parameter, std::string_view name, const Shape& shape) const;
   /// Sets the value of a variable after this step. A skipped step leaves the variable unchanged.
   void update(Variable variable, Value value);
-  /// As above, for `state`, which is a parameter or a state variable of its shape: sets it to
+  /// As above, for `state`, which is a parameter or a state variable of the same shape: sets it to
   /// `value`, or adds or subtracts `change`. If the parameter has sparse updates, `value` and
   /// `change` contain only the rows of this step, and update() computes old + (value - old).
   void update(const Parameter& parameter, Variable state, Value value);

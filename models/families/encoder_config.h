@@ -35,7 +35,7 @@ struct EncoderConfig {
   std::int64_t vocab = 30522;
   std::int64_t context = 512;    // number of positions
   std::int64_t token_types = 2;  // 0 = no embedding of token types
-  /// The row of this id gets no gradient from look-ups; -1 = no padding id.
+  /// The embedding of this id receives no gradient from look-ups; -1 = no padding id.
   std::int64_t padding_id = 0;
   std::int64_t layers = 12;
   std::int64_t heads = 12;

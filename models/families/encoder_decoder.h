@@ -60,7 +60,7 @@ struct EncoderDecoderDecoding {
 struct DecodingInputs {
   Value ids;                  // prompt: i32 or i64 [batch, source]
   Value attention_mask = {};  // prompt: [batch, source], 1 = token; may be undefined
-  Value prompt_of_row = {};   // prompt: i64 [rows], the prompt of row r of decoding
+  Value prompt_of_row = {};   // prompt: i64 [rows], the index of each row's prompt
   Value tokens = {};          // step: i32 or i64 [rows, new]
   Value position = {};        // step: i64 scalar, number of tokens in the caches
   /// step: i64 [rows]. Row r continues from row parents[r] of the caches, which must have the same

@@ -60,7 +60,7 @@ struct EncoderDecoderConfig {
 
   bool tied_head = true;         // the output projection is the decoder's token table
   bool scale_tied_head = false;  // divide the input of a tied head by sqrt(width) (T5)
-  bool head_bias = false;        // bias of the logits that is not trained, "head.bias" (BART)
+  bool head_bias = false;        // untrained bias of the logits, "head.bias" (BART)
 
   std::int64_t start_id = 0;     // first id of the decoder's input; -1 = none
   std::int64_t padding_id = -1;  // -1 = none

@@ -42,7 +42,7 @@ struct GptConfig {
   std::int64_t head_dim = 0;  // features per head; 0 means width / heads
   /// Width of embeddings and hidden states; a multiple of heads if head_dim is 0.
   std::int64_t width = 768;
-  std::int64_t context = 1024;  // tokens: rows of learned positions, default capacity of decoding
+  std::int64_t context = 1024;  // tokens: learned positions, and the default decoding capacity
   std::int64_t inner = 0;       // width of the feed-forward block; 0 means 4 * width
   Activation activation = Activation::gelu_tanh;
   bool gated = false;           // down(activation(gate(x)) * up(x)): SwiGLU with silu
@@ -68,7 +68,7 @@ struct GptConfig {
   std::int64_t window = 0;      // a token attends to itself and the window - 1 before it; 0 = all
   bool scale_attention = true;  // divide scores by sqrt(head size)
   bool scale_attention_by_inverse_layer = false;  // also divide scores of layer i by i + 1
-  /// The row of this id gets no gradient from look-ups; -1 = no padding id.
+  /// The embedding of this id receives no gradient from look-ups; -1 = no padding id.
   std::int64_t padding_id = -1;
   double embedding_dropout = 0;
   double attention_dropout = 0;  // on the attention probabilities

@@ -31,7 +31,7 @@ struct VitConfig {
   std::int64_t channels = 3;
   std::int64_t layers = 12;
   std::int64_t heads = 12;
-  std::int64_t width = 768;  // of the tokens; a multiple of heads
+  std::int64_t width = 768;  // token width; a multiple of heads
   std::int64_t inner = 3072;
   Activation activation = Activation::gelu_erf;
   bool qkv_bias = true;

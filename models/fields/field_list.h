@@ -31,8 +31,8 @@ using FieldRef =
 /// A field: its name, which is also its key in JSON, and its help text.
 struct Field {
   std::string name, help;
-  bool added = false;  // absent from files of the first versions
-  /// The type of the field, as a reference without an object, with the names of a choice.
+  bool added = false;  // absent from files written by early versions
+  /// The type of the field, as a reference without an object; for an enum, with its values' names.
   FieldRef type;
   /// Returns a reference to the field of an object.
   std::function<FieldRef(void*)> access;
@@ -81,8 +81,8 @@ class FieldList : public FieldListBase {
     append({name, help, false, ref<T>(nullptr), accessor(member)});
     return *this;
   }
-  /// Adds a field that files of the first versions do not contain. If it is missing, it keeps its
-  /// default.
+  /// Adds a field that files written by early versions do not contain. If it is missing, it keeps
+  /// its default.
   template <class T>
   FieldList& added(const char* name, T Object::*member, const char* help) {
     append({name, help, true, ref<T>(nullptr), accessor(member)});

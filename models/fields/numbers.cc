@@ -15,8 +15,8 @@ namespace {
 template <class Int>
 std::string range_text(const IntegerRange<Int>& range) {
   using Limits = std::numeric_limits<Int>;
-  // For unsigned types the bounds are always printed, since the rejected number does not reveal
-  // them.
+  // For unsigned types the bounds are always printed, because users cannot infer them from the
+  // rejected number.
   const bool from = std::is_unsigned_v<Int> || range.low != Limits::min();
   const bool to = std::is_unsigned_v<Int> || range.high != Limits::max();
   if (from && to) return fmt::format("in [{}, {}]", range.low, range.high);

@@ -25,7 +25,7 @@ struct RealRange {
 };
 
 /// Formats a range for messages: "in [1, 64]", "of at least 1". A range without bounds is formatted
-/// as the range of the type for integers, and as "" for reals.
+/// as the range of the type for integers, and as "" for real numbers.
 std::string str(const IntegerRange<std::int64_t>& range);
 std::string str(const IntegerRange<std::uint64_t>& range);
 std::string str(const RealRange& range);

@@ -7,7 +7,7 @@
 
 namespace WEFT_API weft {
 
-/// Logits are linear in the mean embedding of the context, so the order of the tokens is lost:
+/// Logits are linear in the mean embedding of the context, so token order is irrelevant:
 ///   logits_t = W mean(E[x_1], ..., E[x_t]) + b.
 /// This is attention with equal weights and without queries and keys. Parameters:
 /// "<scope>.embedding.weight" [vocab, width], "<scope>.head.{weight [vocab, width], bias [vocab]}".

@@ -27,8 +27,8 @@ struct ConvolutionOptions {
 /// Positions before the first token are zeros. Parameters: "<scope>.embedding.weight" [vocab,
 /// width], "<scope>.layers.<i>.norm.{weight, bias}", "<scope>.layers.<i>.convolution.{weight [2
 /// width, kernel * width], bias}", "<scope>.norm.{weight, bias}", "<scope>.head.{weight, bias}".
-/// The state is each layer's input at the last positions, limited to the positions that later
-/// positions read.
+/// The state consists of each layer's inputs at the last positions, as far back as later positions
+/// read.
 class ConvolutionNetwork final : public StatefulNetwork {
  public:
   ConvolutionNetwork(const Scope& scope, std::int64_t vocab, const ConvolutionOptions& options);

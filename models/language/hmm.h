@@ -34,8 +34,8 @@ Value hmm_log_likelihood(const HmmParameters& p, Arg symbols, const HmmOptions& 
 HmmParameters hmm_m_step(const std::vector<Value>& counts);
 
 /// Returns the most probable state sequence of each row (Viterbi 1967), i64 [batch, time], with
-/// zeros after the row's length. Among equally probable sequences, returns the one with the lower
-/// states at the end.
+/// zeros after the row's length. Among equally probable sequences, prefers lower state numbers,
+/// starting from the end.
 Value hmm_best_path(const HmmParameters& p, Arg symbols, const HmmOptions& options = {},
                     SourceLocation loc = SourceLocation::current());
 

@@ -28,7 +28,7 @@ class LanguageNetwork {
 
   /// Returns logits f32 [batch, time, vocab]: for each of `tokens` (i32 or i64 [batch, time]), the
   /// prediction of the next token from the tokens of its row up to this one. Processes whole
-  /// sequences at once; every row is the beginning of a text.
+  /// sequences at once; every row begins a text.
   virtual Value operator()(Value tokens, SourceLocation loc = SourceLocation::current()) const = 0;
 
   /// Incremental form: returns logits [batch, vocab] after the last of `tokens`. The tokens

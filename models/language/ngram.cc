@@ -13,7 +13,7 @@ namespace {
 
 using Index = std::size_t;
 
-// The discount if no n-gram was counted once. The estimated discount would then be 0, which would
+// The discount if no n-gram has a count of 1. The estimated discount would then be 0, which would
 // make unseen n-grams impossible.
 constexpr double kDiscount = 0.5;
 
@@ -41,8 +41,8 @@ NGramModel::NGramModel(std::span<const std::int32_t> ids, const NGramOptions& op
     text.push_back(to_char32(ids[i]));
   }
   orders_.resize(static_cast<Index>(options.order));
-  // The highest order counts n-grams. Each lower order counts the different n-grams of the next
-  // higher order that end with its own.
+  // The highest order counts n-grams. At lower orders, the count of an n-gram is the number of
+  // distinct n-grams of the next higher order that end with it.
   const Index n = orders_.size();
   for (Index i = n - 1; i < text.size(); ++i) {
     History& h = orders_[n - 1].histories[text.substr(i + 1 - n, n - 1)];

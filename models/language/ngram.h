@@ -26,8 +26,8 @@ struct NGramOptions {
 ///   p(w | h) = max(c(h w) - D, 0) / c(h) + D N(h) / c(h) p(w | h').
 /// c counts n-grams at the highest order; at lower orders it counts the different tokens seen
 /// before an n-gram. N(h) is the number of different tokens that follow h. The discount is D = n1 /
-/// (n1 + 2 n2), computed from the numbers of n-grams counted once and twice at that order (0.5 if
-/// none was counted once). For an unseen history, p(w | h) = p(w | h').
+/// (n1 + 2 n2), computed from the numbers of n-grams with counts 1 and 2 at that order (0.5 if none
+/// has count 1). For an unseen history, p(w | h) = p(w | h').
 class NGramModel {
  public:
   /// Counts the n-grams of `ids`. Throws ArgumentError if the order or the vocabulary size is below

@@ -96,8 +96,8 @@ struct SelfAttention {
   Linear query, key, value;      // separate projections
   Linear out;
 
-  /// Maps x [batch, seq, width] to [batch, seq, width]. With a cache, `updates` receives its new
-  /// values; exceeding the capacity throws DataError at run time.
+  /// Maps x [batch, seq, width] to [batch, seq, width]. With a cache, `updates` receives the new
+  /// values of the cache; exceeding the capacity throws DataError at run time.
   Value operator()(Value x, const AttentionInputs& inputs = {}, Updates* updates = nullptr,
                    SourceLocation loc = SourceLocation::current()) const;
 };

@@ -21,8 +21,8 @@ struct BatchNormLayerOptions {
 /// [C]. In a scope in training mode, x is normalised by the statistics of the batch, and every
 /// program that computes the result or a gradient through it also updates the running statistics.
 /// In evaluation mode, x is normalised by the running statistics. In training mode, one program may
-/// apply a layer to only one batch. In training mode, the gradient keeps three values of the size
-/// of x; the gradients of the other norms keep two. Throws GraphError in a scope without a mode.
+/// apply a layer to only one batch, and the gradient needs three stored values of the size of x;
+/// the gradients of the other norms need two. Throws GraphError in a scope without a mode.
 Value batch_norm(const Scope& scope, Value x, const BatchNormLayerOptions& options = {},
                  SourceLocation loc = SourceLocation::current());
 

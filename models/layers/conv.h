@@ -14,8 +14,8 @@ namespace WEFT_API weft {
 // of elements of x that contribute to one element of the result. Biases start at 0. x is f32 or f64
 // with a known number of channels. The layers throw GraphError if x belongs to another graph,
 // DTypeError or ShapeError if x has an unsupported dtype or shape, and ArgumentError for invalid
-// channels or groups; errors name the caller's line. For costs, see functions/conv.h: time is
-// proportional to (elements of the result) * C / groups * kernel, and gradients keep x.
+// channels or groups; errors name the caller's source line. For costs, see functions/conv.h: time
+// is proportional to (elements of the result) * C / groups * kernel, and x is kept for gradients.
 
 struct Conv1dLayerOptions {
   std::int64_t kernel = 3;

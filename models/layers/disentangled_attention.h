@@ -17,8 +17,8 @@ struct DisentangledAttentionOptions {
   bool relative = true;        // false: the two terms below affect only the scale
   bool content_to_position = true;
   bool position_to_content = true;
-  /// Version 1: one matrix without bias projects q, k and v, head after head. q and v have separate
-  /// biases; the keys of positions have none.
+  /// Version 1: one matrix without bias projects q, k and v, one head after another. q and v have
+  /// separate biases; the keys of positions have none.
   bool fused = false;
   /// Positions are projected with the matrices for content (version 3).
   bool shared_projections = false;

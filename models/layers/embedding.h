@@ -12,7 +12,7 @@ struct EmbeddingOptions {
   std::int64_t width = 0;  // size of a row; required
   DType dtype = DType::f32;
   Initializer initializer = Initializer::normal(0.02);
-  /// The row of this id gets no gradient from look-ups.
+  /// The embedding of this id receives no gradient from look-ups.
   std::optional<std::int64_t> padding_id = {};
 };
 
@@ -32,9 +32,9 @@ struct Embedding {
 Embedding make_embedding(const Scope& scope, const EmbeddingOptions& options,
                          SourceLocation loc = SourceLocation::current());
 
-/// Declares a table and looks `ids` up in it: i32 or i64 [...] -> [..., width]. Costs one pass over
-/// the result. The gradient keeps the ids and is a dense table [vocab, width], unless the optimizer
-/// updates sparsely (StepOptions::sparse).
+/// Declares a table and looks `ids` up in it: i32 or i64 [...] -> [..., width]. Takes one pass over
+/// the result. The gradient needs only the ids and is a dense table [vocab, width], unless the
+/// optimizer updates sparsely (StepOptions::sparse).
 Value embedding(const Scope& scope, Value ids, const EmbeddingOptions& options,
                 SourceLocation loc = SourceLocation::current());
 

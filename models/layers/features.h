@@ -10,7 +10,7 @@ namespace WEFT_API weft {
 
 /// Returns the size of the last axis of `x`. Throws GraphError if x belongs to another graph,
 /// DTypeError if x is not floating-point, and ShapeError if x is a scalar or the size is a symbol
-/// (the size of a layer's weights must be known). Messages name `layer` and the user's line.
+/// (the size of a layer's weights must be known). Messages name `layer` and the caller's line.
 std::int64_t last_axis_size(const Scope& scope, Value x, std::string_view layer,
                             SourceLocation loc);
 

@@ -28,8 +28,8 @@ void check(const std::vector<std::string>& outputs, const std::vector<References
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Returns true for the white space at which Python's str.split() splits. 13a tokens are words in
-/// this sense.
+/// Returns true for the white space at which Python's str.split() splits. Such white space
+/// separates 13a tokens.
 bool is_space(char32_t c) {
   return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
@@ -50,8 +50,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 
 /// Applies one rule to the whole text: inserts a space between two adjacent characters that match,
 /// and puts `before` and `after` around them. Pairs do not overlap. Working on bytes is sufficient,
-/// because the rules name no character outside ASCII, and the bytes of such characters are not
-/// digits.
+/// because the rules contain only ASCII characters, and no byte of any other character is a
+/// digit.
 template <class First, class Second>
 std::string split_pairs(const std::string& text, First&& first, Second&& second,
                         std::string_view before, std::string_view after) {
@@ -184,7 +184,7 @@ CharacterCounts count_characters(const std::u32string& output, const std::u32str
     const auto ours = count_ngrams(output, n), theirs = count_ngrams(reference, n);
     for (const auto& [ngram, count] : theirs) counts.reference[n - 1] += static_cast<double>(count);
     for (const auto& [ngram, count] : ours) {
-      // As in sacreBLEU, an output counts only in orders that its reference has.
+      // As in sacreBLEU, an output counts only in orders in which its reference has n-grams.
       if (!theirs.empty()) counts.output[n - 1] += static_cast<double>(count);
       const auto found = theirs.find(ngram);
       if (found != theirs.end())

@@ -18,7 +18,7 @@ constexpr const char* kColours[] = {"#2563eb", "#ea580c", "#059669",
 constexpr double kLeft = 68, kRight = 24, kTop = 52, kBottom = 56;
 constexpr double kLegendRow = 20, kLegendLine = 30;
 constexpr double kLetter = 7.2;   // approximate width of a character in the legend
-constexpr double kCutMargin = 4;  // marks on the frame are not clipped
+constexpr double kCutMargin = 4;  // so that marks on the frame are not clipped
 constexpr double kAllTitle = 40;  // height of the common title of several charts
 
 using Points = std::vector<std::pair<double, double>>;
@@ -101,7 +101,7 @@ class Chart {
   void draw() {
     draw_frame();
     const bool cut = !std::isnan(plot_.options.y_low) || !std::isnan(plot_.options.y_high);
-    if (cut) {  // an inner document clips its contents
+    if (cut) {  // a nested <svg> element clips its contents
       write(
           R"(<svg x="{0:.1f}" y="{1:.1f}" width="{2:.1f}" height="{3:.1f}" viewBox="{0:.1f} {1:.1f} {2:.1f} {3:.1f}">)",
           left_ - kCutMargin, top_ - kCutMargin, width_ + 2 * kCutMargin, height_ + 2 * kCutMargin);

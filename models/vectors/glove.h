@@ -28,8 +28,8 @@ struct GloveOptions {
 ///   weight(X_ij) * (w_i . c_j + b_i + d_j - ln X_ij)^2 / 2.
 /// Rows take AdaGrad steps whose sums of squares begin at 1. A step processes kShards shards of
 /// kShardCounts elements each, in a random order that the seed determines. The shards compute and
-/// sum their gradients from the matrices before the step, so that the result is bit-identical for
-/// any number of threads.
+/// sum their gradients from the matrices as they were before the step, so that the result is
+/// bit-identical for any number of threads.
 class Glove {
  public:
   static constexpr std::int64_t kShards = 8, kShardCounts = 64;

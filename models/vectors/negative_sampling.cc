@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kLastRate = 1e-4;
 // Limit on the learning rate times the number of updates of a row in one step, all of which are
-// computed from the row before the step. Each update adds at most h^2 / 4 to the curvature of the
-// row's loss; for h^2 = 10, steps overshoot if the limit is 0.8 or more.
+// computed from the row as it was before the step. Each update adds at most h^2 / 4 to the
+// curvature of the row's loss; for h^2 = 10, steps overshoot if the limit is 0.8 or more.
 constexpr double kMaxUpdatesTimesRate = 0.75;
 // Approximate time that a worker needs per word with the default options.
 constexpr double kNsPerWord = 500;
@@ -182,7 +182,7 @@ void NegativeSampling::add_updates(std::int64_t number, Shard& shard) const {
     float* const steps = shard.steps.data();
     kernels::row_products(shard.inputs.data(), m, shard.targets.data(), k, width, steps);
     kernels::logistic_steps(steps, m, k, positives, rate);
-    // Every positive is paired with all negatives, so their updates count once per positive.
+    // Every positive is paired with all negatives, so updates of negatives count once per positive.
     for (std::int64_t j = positives; positives > 1 && j < k; ++j)
       steps[j] *= static_cast<float>(positives);
     kernels::add_row_sums(shard.input_sums.data(), m, steps, k, 1, shard.targets.data(), k, width);

@@ -36,13 +36,13 @@ struct NegativeSamplingOptions {
 /// a mean is computed only once: h is the word, and each context word replaces w. Each row takes an
 /// SGD step.
 ///
-/// A step processes kShards shards of up to kShardWords words. Each shard computes its row updates
-/// from the matrices before the step and sums them. The sums are then added to the matrices, shard
-/// by shard. The result is therefore bit-identical for any number of threads, and the cost of a
-/// step depends only on the rows that it updates. Shards are shorter if a word is so frequent that
-/// its row would move too far in one step. All context words of a word share its negatives (Ji et
-/// al., "Parallelizing word2vec in shared and distributed memory", 2016), which turns the work into
-/// products of small matrices.
+/// A step processes kShards shards of up to kShardWords words. Each shard computes and sums its row
+/// updates from the matrices as they were before the step. The sums are then added to the matrices,
+/// shard by shard. The result is therefore bit-identical for any number of threads, and the cost of
+/// a step depends only on the rows that it updates. Shards are shorter if a word is so frequent
+/// that its row would move too far in one step. All context words of a word share its negatives (Ji
+/// et al., "Parallelizing word2vec in shared and distributed memory", 2016), which turns the work
+/// into products of small matrices.
 class NegativeSampling {
  public:
   static constexpr std::int64_t kShards = 8, kShardWords = 32;

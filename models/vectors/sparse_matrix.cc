@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kProductRows = 64;
-// Number of elements of a row of `a` that are processed at once.
+// Number of elements of a row of `a` that are processed together.
 constexpr std::int64_t kSumRows = 256;
 
 std::vector<Tensor> apply(std::string_view op, const Tensor& x) {

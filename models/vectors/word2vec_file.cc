@@ -106,7 +106,7 @@ class VectorReader {
   explicit VectorReader(const std::string& path) : path_(path), bytes_(path) {}
 
   /// Returns true if the first word is valid. Two numbers on the first line are not enough, because
-  /// other tables have them, too.
+  /// other tables also begin with them.
   bool begins_with_valid_word() {
     read_header();
     if (is_text()) {

@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 // SplitMix64 (Steele, Lea and Flood 2014). Each word requires several random numbers, and Philox
-// would take up most of the training time.
+// would dominate the training time.
 std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;

@@ -14,7 +14,7 @@ inline constexpr const char* kWordNetFolder = "/usr/share/wordnet";
 
 /// A synset: synonymous words, their definition and possibly examples in quotation marks.
 struct WordNetEntry {
-  std::string words;  // separated by spaces, also within terms of several words
+  std::string words;  // separated by spaces, as are the parts of compound terms
   std::string gloss = {};
 };
 

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(kinks_are_accepted_and_jumps_are_errors) {
   // At 0, any slope between the left and right derivatives is correct. Near 0, smaller steps must
   // be used.
   BOOST_TEST(check_gradients(relu(x), {x}, {.feeds = {{"x", at}}}));
-  // A jump at the point itself has no slope.
+  // The function has no slope at a jump.
   const Value jump = x + cast(less(x, 0.0), DType::f64);
   const GradientReport found = check_gradients(jump, {x}, {.feeds = {{"x", at}}});
   BOOST_TEST(!found);

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_a_narrow_value_used_often_are_rounded_once) {
     const Value x = g.input("x", DType::f32, {1, 1});
     const Value w = g.input("w", dtype, {1, 1});
     // The gradients of the three products are 1, tiny and tiny. Each tiny gradient alone would be
-    // lost in a sum with 1.
+    // rounded away in a sum with 1.
     const double tiny = dtype == DType::bf16 ? 0x1p-9 : 0x1p-12;
     const Value loss = sum(matmul(x, w) + matmul(x * tiny, w) + matmul(x * (tiny * 1.5), w));
     const Value d = gradient(loss, w);

@@ -1,4 +1,4 @@
-// A test problem for optimizers, and scalar models of their updates with the models' state.
+// A test problem for optimizers, and scalar models of their updates and state.
 #pragma once
 
 #include <functional>

@@ -22,7 +22,7 @@ struct TwoVariables {
   Value target = g.constant(Tensor::of<double>({2, 2}, {1, -2, 3, 0.25}));
   Value loss = sum(square(w - target)) + sum(b * 3.0);
 
-  // Returns the gradients at w and b.
+  // Returns the gradients with respect to w and b.
   static std::vector<double> gradient(const std::vector<double>& p) {
     const double t[] = {1, -2, 3, 0.25};
     std::vector<double> g;
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_failed_optimizer_leaves_the_graph_unchanged) {
   TwoVariables problem;
   Graph& g = problem.g;
   const auto all = g.parameters();
-  // This name is already used when the moments of w have been created.
+  // The name conflict occurs after the moments of w have been created.
   g.variable("optimizer.b.v", DType::f64, {1});
   const Schedule broken([](Value) -> Value { throw ArgumentError("no such rate"); });
   const Value rounded = sum(round(problem.w)), part = sum(problem.w);

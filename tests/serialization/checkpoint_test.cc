@@ -182,8 +182,8 @@ void add_fields(const google::protobuf::Message& message, std::set<std::string>&
   }
 }
 
-// Guards the other tests in this file: they would not detect the loss of a field that the sample
-// does not set.
+// Guards the other tests in this file: they would not notice if a field that the sample does not
+// set were missing from the file.
 BOOST_AUTO_TEST_CASE(the_sample_sets_every_field_of_the_format) {
   const TemporaryFolder folder;
   Graph g;

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// A training program without gradients. A step moves the weight with momentum and with noise from a
+// A training program without gradients. A step updates the weight with momentum and noise from a
 // key, and increments a counter.
 Program training(Graph& g) {
   const Value x = g.input("x", DType::f32, {"n", 3});

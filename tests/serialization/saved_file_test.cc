@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(all_ops_are_known_with_the_op_set_used_for_saving) {
              loaded.graph().node_count());
 }
 
-// The bits of values are checked, too, so that tools without the ops also detect damage.
+// The bits of values are also checked, so that tools without the ops detect damage as well.
 BOOST_AUTO_TEST_CASE(flipped_bits_are_detected) {
   const TemporaryFolder folder;
   const std::string path = saved(folder);
