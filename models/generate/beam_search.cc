@@ -42,7 +42,7 @@ class Finished {
       case EarlyStopping::first: return true;
       case EarlyStopping::heuristic: break;
       case EarlyStopping::never:
-        // A positive penalty favours long sequences, so compare with the maximum length.
+        // A positive penalty favours long sequences, so assume the maximum length.
         if (options_.length_penalty > 0) length = rules_.lengths.max;
         break;
     }
@@ -59,8 +59,8 @@ class Finished {
   std::vector<Hypothesis> kept_;  // best first
 };
 
-/// Reports the ids of a prompt's result that are already final while beams are still running. These
-/// are the common prefix of all sequences that may become the result.
+/// Reports ids of a prompt's result as soon as they are final, while beams are still running. These
+/// ids are the common prefix of all sequences that may still become the result.
 class StablePrefix {
  public:
   /// `start`: number of ids that all sequences start from.
@@ -103,8 +103,8 @@ struct Candidate {
   std::int64_t row, id;
 };
 
-/// Returns the best continuations of one prompt's rows, best first. There are enough of them that
-/// `beams` rows can continue even if all end ids are among them.
+/// Returns the best continuations of the rows of one prompt, best first. There are enough for
+/// `beams` rows to continue even if all end ids are among them.
 std::vector<Candidate> candidates(const SearchModel& model, const std::vector<TokenIds>& rows,
                                   const std::vector<double>& sums, std::size_t first_row,
                                   const PromptRules& prompt, const GenerationOptions& options) {

@@ -11,7 +11,7 @@ namespace WEFT_API weft {
 Program make_reorder_program(const Program& decode);
 
 /// Returns true if any row continues a different row of the previous step. `parents` is i64 [rows].
-/// The result is usually false, and the caches need not be copied.
+/// It is usually false; the caches then need not be copied.
 bool reorders_rows(const Tensor& parents);
 
 }  // namespace weft

@@ -23,7 +23,7 @@ std::int64_t trained_context(const GptConfig& config) {
   return any_length ? kUnlimited : config.context;
 }
 
-/// Rows of text, and how much of them the caches contain.
+/// Rows of text, and the part of them that the caches contain.
 struct Generator::Batch {
   std::vector<TokenIds> texts;  // without padding
   std::int64_t limit;           // maximum number of ids per text in the caches

@@ -10,13 +10,13 @@
 
 namespace WEFT_API weft {
 
-/// Returns the maximum text length, in tokens, that a model was trained for. Longer texts are
-/// either impossible or longer than any training text. Returns the largest int64 for models without
-/// a length limit.
+/// Returns the maximum text length, in tokens, that a model was trained for. Longer texts either
+/// are not supported or exceed the length of all training texts. Returns the largest int64 for
+/// models without a length limit.
 std::int64_t trained_context(const GptConfig& config);
 
-/// Generates with a program made by Gpt::decode_program; every id costs one step. Prompts of
-/// different lengths are batched with left padding, which is masked and has no positions.
+/// Generates with a program made by Gpt::decode_program; each new id takes one step. Prompts of
+/// different lengths are batched with left padding, which is masked and not counted in positions.
 class Generator {
  public:
   /// Session and program must outlive the Generator; the session may be used for training between
@@ -25,8 +25,8 @@ class Generator {
   Generator(Session& session, const Program& decode, const GptConfig& config);
 
   /// Continues each prompt independently of the others (greedy search returns the same ids as for
-  /// the prompt alone, except for ties within rounding). Padding does not count towards lengths.
-  /// Sequences begin with the prompt. Throws the same exceptions as search(). Also throws
+  /// the prompt alone, unless scores are equal up to rounding). Padding does not count towards
+  /// lengths. Sequences begin with the prompt. Throws the same exceptions as search(). Also throws
   /// ArgumentError if a prompt is empty, or if the longest sequence exceeds the learned positions
   /// and `slide` is off.
   SearchResult generate(const std::vector<TokenIds>& prompts, const GenerationOptions& options = {},
@@ -40,10 +40,10 @@ class Generator {
 
   /// Continues a single prompt that usually starts with the previous text, as in a conversation.
   /// The keys and values of the common prefix are reused, and only the new part is computed.
-  /// Returns the same ids as generate() except for ties within rounding, even after a call that
-  /// failed or was cancelled. Between calls, no other Generator may decode with the session; calls
-  /// to generate() are allowed. Throws the same exceptions as generate(). Also throws ArgumentError
-  /// if there is more than one row.
+  /// Returns the same ids as generate(), unless scores are equal up to rounding, even after a call
+  /// that failed or was cancelled. Between calls, no other Generator may decode with the session;
+  /// calls to generate() are allowed. Throws the same exceptions as generate(). Also throws
+  /// ArgumentError if there is more than one row.
   SearchResult continue_text(const TokenIds& prompt, const GenerationOptions& options = {},
                              const OnToken& on_token = {});
   /// Returns the number of ids in the last prompt of continue_text() that were not recomputed.

@@ -17,7 +17,7 @@ using TokenIds = std::vector<std::int64_t>;
 /// Options for sampling ids. The filters apply in this order, as in Hugging Face transformers:
 /// temperature, top_k, top_p, min_p.
 struct SamplingOptions {
-  double temperature = 1.0;  // scores are divided by it; > 0
+  double temperature = 1.0;  // divisor of the scores; > 0
   /// Keeps the k most likely ids, including ties with the k-th; 0 = all.
   std::int64_t top_k = 0;
   /// Keeps the smallest set of most likely ids with at least this total probability (Holtzman et
@@ -63,19 +63,19 @@ struct GenerationOptions {
   std::int64_t min_new = 0;      // minimum number of new ids before an end id is allowed
   std::int64_t eos_id = -1;      // ends a sequence; -1 = none
   TokenIds stop_ids = {};        // additional ids that end a sequence
-  std::int64_t pad_id = 0;       // pads sequences that ended earlier
+  std::int64_t pad_id = 0;       // padding for sequences that ended earlier
   /// The only id allowed in the last position before max_length (forced_eos_id) and directly after
   /// the start (forced_bos_id); -1 = none.
   std::int64_t forced_eos_id = -1, forced_bos_id = -1;
   /// Forced ids by position. The key is the number of ids before the forced id.
   std::map<std::int64_t, std::int64_t> forced = {};
-  /// The scores of ids that already occurred are divided by this value if they are positive, and
+  /// Scores of ids that already occurred are divided by this value if the scores are positive, and
   /// multiplied by it otherwise (Keskar et al. 2019, "CTRL"); 1 = no penalty.
   double repetition_penalty = 1;
   std::int64_t no_repeat_ngram = 0;  // n: no n-gram occurs twice in a sequence; 0 = unrestricted
   /// Ids that must not be generated. The scores of other ids do not change.
   TokenIds bad_token_ids = {};
-  /// Id sequences that must not be generated: the last id of each is forbidden after the others.
+  /// Id sequences that must not be generated: the last id is forbidden directly after the others.
   std::vector<TokenIds> bad_token_sequences = {};
   /// Ids that must not be generated in the first position after the start and the forced ids.
   TokenIds bad_first_token_ids = {};

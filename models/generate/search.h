@@ -28,8 +28,8 @@ struct SearchStarts {
 
 /// Called for every new id of every row, row by row. If it returns false, the row ends. In beam
 /// search, `row` is the index of a prompt: an id is reported as soon as all running beams and all
-/// finished sequences share it. If the callback ends a prompt, the result is its best sequence so
-/// far.
+/// finished sequences share it. If the callback ends the search for a prompt, the result is its
+/// best sequence so far.
 using OnToken = std::function<bool(std::int64_t row, std::int64_t id)>;
 
 /// The sequences that a search generated.

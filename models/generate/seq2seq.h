@@ -1,4 +1,4 @@
-// Generation with encoder-decoders: the prompt is encoded once, and each output token costs one
+// Generation with encoder-decoders: the prompt is encoded once, and each output token takes one
 // decoder step, which uses cached keys and values.
 #pragma once
 

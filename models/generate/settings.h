@@ -13,7 +13,7 @@ namespace WEFT_API weft {
 /// Settings for one of several tasks of a model, for example "translation_en_to_de".
 struct TaskGeneration {
   std::string prefix = {};              // added before every text: "translate English to German: "
-  GenerationOptions options = {};       // complete options, not only the differences
+  GenerationOptions options = {};       // all options, not only those that differ from the model's
   bool states_length = false;           // see GenerationSettings
   TokenIds start = {};                  // see GenerationSettings
   std::string unsupported_reason = {};  // empty if the task is supported

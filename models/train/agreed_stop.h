@@ -12,11 +12,11 @@ namespace WEFT_API weft {
 /// Exchanges stop requests between all ranks without blocking. At the end of every step, each rank
 /// sends a flag that is set if it has a stop request. It then reads the flags that the other ranks
 /// sent one step earlier, which arrived together with the sums of this step. This costs about 20
-/// microseconds per step on one machine. All ranks therefore stop at the same step: a single rank
-/// stops at the step of the request, several ranks stop one step later.
+/// microseconds per step on one machine. All ranks therefore stop at the same step: the step of the
+/// request if there is a single rank, and the next step if there are several.
 ///
-/// An agreed stop also implies that all ranks were still running after the request. Therefore the
-/// remaining ranks do not save if a rank is lost and the launcher terminates them.
+/// An agreed stop also implies that all ranks were still running after the request. Therefore, if a
+/// rank fails and the launcher terminates the other ranks, they do not save.
 class AgreedStop {
  public:
   explicit AgreedStop(World world) : world_(std::move(world)) {}

@@ -16,14 +16,14 @@
 namespace WEFT_API weft {
 
 /// Returns batches by step and shard, and prefetches the following ones on a separate thread. It
-/// prefetches enough shards for one step, so that a program that needs all its shards at once does
+/// prefetches enough shards for a whole step, so that a program that needs all shards at once need
 /// not wait. If no thread can be started, batches are made when they are requested. Must be used
 /// from one thread only.
 class BatchPrefetcher {
  public:
   using Make = std::function<TrainBatch(const BatchPart&)>;
 
-  /// Provides the shards `mine` of batches that are split into `shards` shards. `make` must outlive
+  /// Provides the shards in `mine`; each batch is split into `shards` shards. `make` must outlive
   /// the prefetcher; calls to `make` never overlap.
   BatchPrefetcher(const Make& make, int shards, ShardRun mine)
       : make_(make), shards_(shards), mine_(mine) {}

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// Number of runs per rank between two exchanges: a compromise between few messages and few
-/// buffered results.
+/// Number of runs per rank between two exchanges: a trade-off between the number of messages and
+/// the number of buffered results.
 constexpr std::int64_t kRunsPerExchange = 4;
 
 std::string serialise(const Results& results) {

@@ -21,8 +21,8 @@ void distribute_over_ranks(const World& world, std::int64_t count,
 /// Runs `program` with inputs(i) for each i in [0, count) and calls use(i, results) for each i in
 /// order. If the Session has a World with several ranks, each run is executed on one rank, and
 /// every rank receives the bit-identical results of all runs. A program that updates variables, for
-/// example random keys, runs on every rank, so that the variables stay equal. This function is
-/// collective.
+/// example random keys, runs on every rank, so that all ranks have the same variables. This
+/// function is collective.
 void run_distributed(Session& session, const Program& program, std::int64_t count,
                      FunctionRef<NamedTensors(std::int64_t i)> inputs,
                      FunctionRef<void(std::int64_t i, const Results& results)> use);

@@ -48,7 +48,7 @@ struct TrainSettings {
   /// Learning rate at the last step if the schedule is cosine or linear.
   double min_lr = 1e-4;
   LearningRate schedule = LearningRate::cosine;
-  std::int64_t warmup = 100;  // steps of linear warm-up
+  std::int64_t warmup = 100;  // number of linear warm-up steps
   Optimizer optimizer = Optimizer::adamw;
   double beta1 = 0.9;  // adamw, adam: decay of the mean gradient; sgd: momentum; lion: see fields()
   double beta2 = 0.99;  // adamw, adam: decay of the mean squared gradient; lion: see fields()
@@ -68,7 +68,7 @@ struct TrainSettings {
   /// last evaluation always covers all held-out data.
   std::int64_t eval_batches = 20;
   std::int64_t save_every = 500;  // steps between checkpoints; 0 = only at the end
-  /// Early stopping: ends the run after this many consecutive periodic evaluations without a better
+  /// Early stopping: ends the run after this many consecutive periodic evaluations without a lower
   /// loss; 0 = never.
   std::int64_t patience = 0;
   /// Maximum number of consecutive steps that are skipped because the loss or gradient norm is not

@@ -43,7 +43,7 @@ double StepClock::end() {
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::chrono::duration<double>(now - start_).count();
   ++steps_;
-  // The first step includes compilation: discard it as soon as there is a second step.
+  // The first step includes compilation, so discard its time as soon as there is a second step.
   const double keep = steps_ <= 2 ? 0 : std::min(0.95, 1 - 1.0 / static_cast<double>(steps_));
   mean_ = keep * mean_ + (1 - keep) * seconds;
   return seconds;
@@ -157,7 +157,7 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
   return session_.run_shards(*task_.train, feeds, options);
 }
 
-// Scales the number of items on this rank to the number on all ranks.
+// Returns the factor that scales the number of items on this rank to that on all ranks.
 double Trainer::shard_ratio() const {
   const int shards = task_.train->shards().count;
   return static_cast<double>(shards) / session_.shards_of_rank(*task_.train).size();
@@ -188,7 +188,7 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
     e.rethrow_as(fmt::format("step {}: {}", step_ + 1, e.what()));
   }
   const double seconds = clock_.end();
-  if (rank_clock_.steps++ == 1) rank_clock_ = {.steps = 2};  // discards the first step
+  if (rank_clock_.steps++ == 1) rank_clock_ = {.steps = 2};  // discard the first step
   rank_clock_.items += items;
   rank_clock_.seconds += seconds;
   rank_clock_.waited += seconds_waited(world()) - waited;
@@ -234,7 +234,7 @@ bool Trainer::take_step(BatchPrefetcher& batches) {
 
 TrainOutcome Trainer::run() {
   begin();
-  // Declared outside of poison_on_error(), because transfers may still write into `agreed` after a
+  // Declared outside of poison_on_error(), because transfers may write into `agreed` even after a
   // step has thrown, until the world has ended.
   AgreedStop agreed(world());
   TrainOutcome outcome;

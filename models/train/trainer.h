@@ -80,14 +80,14 @@ class TrainObserver {
 /// Speed of one rank during a run, excluding evaluations.
 struct RankSpeed {
   double items_per_second = 0;  // items processed by this rank alone
-  double waiting = 0;  // fraction of the time spent waiting for other ranks (TimedTransport)
+  double waiting = 0;           // fraction of time spent waiting for other ranks (TimedTransport)
 };
 
 /// Result of a run.
 struct TrainOutcome {
   std::int64_t step = 0;  // steps completed
   bool stopped = false;   // true if the run was stopped on request before its last step
-  /// True if the run ended early because `patience` consecutive evaluations brought no better loss.
+  /// True if the run ended early after `patience` consecutive evaluations without a lower loss.
   bool out_of_patience = false;
   std::int64_t skipped = 0;  // skipped steps, including those of earlier runs
   /// Evaluation over all held-out data. The loss is NaN if the run was stopped or there is no
@@ -115,7 +115,7 @@ class StepClock {
   std::int64_t steps_ = 0;
 };
 
-/// Totals of this rank over all steps except the first, which includes planning.
+/// Totals for this rank over all steps except the first, which includes planning.
 struct RankClock {
   std::int64_t steps = 0, items = 0;
   double seconds = 0, waited = 0;
@@ -124,7 +124,7 @@ struct RankClock {
 class AgreedStop;
 class BatchPrefetcher;
 
-/// Trains a model in a Session. Each step is computed entirely by its program, and this loop only
+/// Trains a model in a Session. Each step is computed entirely by its program; this loop only
 /// supplies the inputs. A run that is stopped and resumed from its checkpoint is therefore
 /// bit-identical to an uninterrupted one. One batch is prefetched on a thread that ends when run()
 /// returns.
@@ -180,8 +180,8 @@ class Trainer {
   /// Trains until the last step, or until the run is stopped. If a value is not finite, throws a
   /// DataError that names the step and the value (the loss, the gradient norm or a parameter),
   /// without saving again. An exception from `batch` is rethrown at the step that uses the batch;
-  /// if it is an Error, its message begins with the step. Throws ArgumentError on all ranks if
-  /// their settings, data or parameters differ.
+  /// if it is an Error, its message begins with the step number. Throws ArgumentError on all ranks
+  /// if their settings, data or parameters differ.
   TrainOutcome run();
 
   const TrainHistory& history() const { return options_.history; }

@@ -60,7 +60,7 @@ TrainingStep optimizer_step(Value loss, const ParameterGroups& groups, const Tra
 
 Schedule learning_rate(const TrainSettings& s) {
   const auto warmup = static_cast<double>(s.warmup), steps = static_cast<double>(s.steps);
-  // Warm-up counts from 1, so that the first step already changes the parameters.
+  // Warm-up steps are numbered from 1, so that the first step already changes the parameters.
   switch (s.schedule) {
     case LearningRate::cosine:
       return warmup_cosine(s.lr, warmup, steps, {.final = s.min_lr, .shift = 1});

@@ -18,7 +18,7 @@ const FieldList<LoraOptions>& lora_fields();
 /// Adds adapters to the weight matrices of a model. The program "train" must have "loss" as its
 /// only output and must not contain a training step yet. The graph, the programs and the store are
 /// replaced; the new store shares the tensors of the old one. `fresh` lists parameters without
-/// trained weights, such as a new head; they are initialised, and trained without adapters. Throws
+/// trained weights, such as a new head; these are initialised and trained without adapters. Throws
 /// ArgumentError under the same conditions as add_lora.
 void add_adapters(TrainedModel& model, const LoraOptions& options,
                   const std::vector<std::string>& fresh = {});

@@ -31,7 +31,7 @@ struct PartValue<T> {
   static T read(const Attachment& part) { return T::from_json(part.bytes); }
 };
 
-/// For values that determine their attachment type, such as tokenizers.
+/// For values whose attachment type depends on the value, such as tokenizers.
 template <class T>
 concept TypedValue = requires(const T& value, std::string_view text) {
   { value.type() } -> std::convertible_to<std::string>;
@@ -44,7 +44,7 @@ struct PartValue<T> {
   static T read(const Attachment& part) { return T::from_bytes(part.type, part.bytes); }
 };
 
-/// For class names, which are a list of strings.
+/// For class names, which are stored as a list of strings.
 template <>
 struct PartValue<std::vector<std::string>> {
   static std::string write(const std::vector<std::string>& names);

@@ -26,7 +26,7 @@ struct FolderEncoder {
   std::shared_ptr<VariableStore> store;
 
   Value output(const std::string& name) const { return model.outputs.at(name); }
-  /// Moves the members that all encoder models have in common into a model.
+  /// Moves the members that are common to all encoder models into a model.
   template <class Model>
   void into(Model& made) {
     made.config = std::move(config);

@@ -1,4 +1,4 @@
-// Information about the training images, stored in vision transformer files.
+// Information about training images that is stored in vision transformer files.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ namespace WEFT_API weft {
 /// tokens, ...".
 class TextError : public DataError {
  public:
-  /// `text` is a zero-based index; messages count from 1.
+  /// `text` is a zero-based index; the text number in messages starts from 1.
   TextError(std::size_t text, const std::string& reason);
   [[noreturn]] void rethrow_as(const std::string& message) const override;
 

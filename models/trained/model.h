@@ -142,7 +142,7 @@ std::unique_ptr<TrainedModel> without_training(const TrainedModel& model);
 SessionOptions session_options(const TrainedModel& model, SessionOptions options = {});
 
 /// Writes `model` and the variables in its store. The file is replaced atomically. Throws IoError
-/// if the file cannot be written, and StateError if the store is torn or lacks variables.
+/// if the file cannot be written, and StateError if the store is torn or variables are missing.
 void save_model(const std::string& path, const TrainedModel& model);
 /// As above, but all ranks in the World of `session`, which trains the model, write the file
 /// together. Each rank writes its part, and nothing is gathered (see save_checkpoint_in_shards).

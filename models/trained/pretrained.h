@@ -25,7 +25,7 @@ struct Pretrained {
   FamilyConfig config = {};
   /// Parameters and buffers, including those of heads, by their names in Weft.
   TensorMap weights = {};
-  /// Quantised matrices. For such a matrix W, `weights` has, for example, W.q and W.scale.
+  /// Quantised matrices. For such a matrix W, `weights` contains, for example, W.q and W.scale.
   QuantizedWeights quantized = {};
   bool narrow_caches = false;  // cached keys and values are bf16
   FolderTokenizer text = {};   // the tokenizer, or the reason why it is missing

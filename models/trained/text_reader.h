@@ -68,9 +68,9 @@ class TextReader {
   /// that cannot be encoded and, if `on_cut` is empty, for the first text that is too long.
   std::vector<TextRow> rows(std::span<const std::string> texts, const OnCut& on_cut) const;
   /// Encodes one or two texts; the result includes the span and the word of every id. The texts are
-  /// truncated to the context of the encoder, the longer one first. Text that spells a special
-  /// token is encoded as that token. Throws ArgumentError for two texts if the tokenizer has no
-  /// separator id.
+  /// truncated to the context of the encoder, starting with the longer one. If a part of a text
+  /// spells a special token, it is encoded as that token. Throws ArgumentError for two texts if the
+  /// tokenizer has no separator id.
   Encoding encode(const TokenizerInput& texts) const;
   /// As above, for text `number` of several texts; `on_cut` is called if it is truncated. Throws
   /// TextError under the same conditions as rows().

@@ -10,8 +10,8 @@
 
 namespace WEFT_API weft {
 
-/// Returns "baseline FIGURES: WHAT". `figures` are the baseline metrics, formatted like the metrics
-/// of the model; `what` names the baseline.
+/// Returns "baseline FIGURES: WHAT". `figures` are the baseline metrics, in the same format as the
+/// metrics of the model; `what` names the baseline.
 inline std::string baseline_line(std::string_view figures, std::string_view what) {
   return fmt::format("baseline  {}: {}\n", figures, what);
 }

@@ -66,7 +66,7 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
       [&](std::int64_t b) {
         std::vector<const TextRow*> places;
         for (const std::size_t i : batches[static_cast<std::size_t>(b)]) places.push_back(&rows[i]);
-        // Pad to the longest row of the batch only: all its rows have similar lengths.
+        // Pad only to the longest row of the batch, because all its rows have similar lengths.
         return reader.inputs(places, 1);
       },
       [&](std::int64_t b, const Results& results) {

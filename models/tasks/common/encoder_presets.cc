@@ -11,8 +11,8 @@ EncoderConfig bert_mini() {
   config.heads = 4;
   config.width = 128;
   config.inner = 512;
-  // Dropout is off, because the model cannot memorise the texts in so few steps. The standard
-  // deviation is about half of 1 / sqrt(width); BERT's 0.02 suits wider models.
+  // Dropout is off, because so few steps are not enough for the model to memorise the texts. The
+  // standard deviation is about half of 1 / sqrt(width); BERT's 0.02 suits wider models.
   config.initializer_range = 0.05;
   return config;
 }

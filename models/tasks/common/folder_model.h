@@ -41,7 +41,7 @@ struct FolderModel {
   std::optional<ImageNormalisation> normalisation = {};
   /// Additional files: file contents by name.
   std::map<std::string, std::string> more = {};
-  /// Notes for users about parts of the model that are not written.
+  /// Notes for users on parts of the model that are not written to the folder.
   std::vector<std::string> notes = {};
 };
 

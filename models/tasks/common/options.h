@@ -44,7 +44,7 @@ struct TaskOptions {
   std::vector<TaskOption> options = {};
   std::vector<TaskFields> fields = {};
 
-  // Each of these functions adds one option. Data options must be added first; data() marks them.
+  // Each of these functions adds one option. Add data options first, followed by a call to data().
   TaskOptions& file(std::string name, std::string help);
   TaskOptions& files(std::string name, std::string help);
   TaskOptions& integer(std::string name, IntegerRange<std::int64_t> range, std::string help);

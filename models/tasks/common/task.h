@@ -1,5 +1,5 @@
-// Interface for training tasks. Each task is a folder plus one line in tasks.cc. Commands that
-// train, evaluate or convert models access tasks only through this interface.
+// Interface for training tasks. Each task consists of a folder and one line in tasks.cc. Commands
+// that train, evaluate or convert models access tasks only through this interface.
 //
 //   weft train FAMILY --task NAME ...     start() or open(), then TaskRun::task() in a Trainer
 //   weft convert FOLDER                   from_folder()
@@ -107,7 +107,7 @@ class TaskRun {
   /// Returns a line of sample output from the current model, which is printed after an evaluation.
   /// May be empty.
   virtual std::string sample(Session&) { return {}; }
-  /// Returns the report on a complete training run. `title` is the title of its plots.
+  /// Returns the report on a completed training run. `title` is the title of its plots.
   virtual TaskReport report(Session& session, const TrainOutcome& outcome,
                             const std::string& title) = 0;
   /// Evaluates `model` on the whole held-out set. `model` may be the model of this run or another
@@ -190,14 +190,14 @@ class Task {
   virtual std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
                                                         const std::vector<std::string>& inputs,
                                                         const ClassifyOptions& options) const;
-  /// Returns the words of every text with their predicted tags, and the spans that the tags mark;
+  /// Returns the words of every text with their predicted tags, and the spans that the tags define;
   /// weft tag prints them. Throws FormatError if models of this task do not tag words.
   virtual std::vector<TaggedText> tag(Session& session, const TrainedModel& model,
                                       const std::vector<std::string>& texts,
                                       const TagOptions& options) const;
   /// Returns `options.most` candidates for each mask in every text; weft fill prints them. A mask
-  /// is written "[MASK]" or as the tokenizer spells it. Throws FormatError if models of this task
-  /// do not predict masked tokens, and DataError if a text has no mask.
+  /// is written as "[MASK]" or in the spelling of the tokenizer. Throws FormatError if models of
+  /// this task do not predict masked tokens, and DataError if a text has no mask.
   virtual std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedModel& model,
                                                         const std::vector<std::string>& texts,
                                                         const FillOptions& options) const;

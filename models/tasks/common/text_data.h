@@ -25,9 +25,9 @@ TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help);
 LabelledText labelled_data(const OptionValues& values);
 LabelledText labelled_data(const OptionValues& values, const std::vector<std::string>& paths);
 
-/// The training set and the held-out set of a run. The held-out set is either the test set or, for
-/// choosing settings, a validation set. If it is a validation set, the test set is not used at all,
-/// so that the chosen settings can be evaluated on it later.
+/// The training set and the held-out set of a run. The held-out set is either the test set or,
+/// while settings are being chosen, a validation set. If it is a validation set, the test set is
+/// not used at all, so that the chosen settings can be evaluated on it later.
 struct LabelledParts {
   LabelledText train, held_out;
 };

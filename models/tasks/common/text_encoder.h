@@ -92,7 +92,7 @@ struct EmbedOptions {
 /// same exceptions as TextReader::rows.
 Tensor embed(Session& session, const TextEncoder& encoder, std::span<const std::string> texts,
              const EmbedOptions& options = {});
-/// The text vectors, as returned by embed(), and the total number of tokens in the texts.
+/// The text vectors, as returned by embed(), and the total number of tokens in all texts.
 struct Embedded {
   Tensor vectors;
   std::int64_t tokens = 0;

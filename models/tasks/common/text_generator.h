@@ -31,10 +31,10 @@ struct WriteOptions {
   /// First ids of encoder-decoder outputs; override the first ids in the settings.
   TokenIds start = {};
   std::int64_t batch = 32;  // maximum number of prompts per batch
-  /// Called for a prompt that leaves no room for output within context(). For decoders, the prompt
-  /// is then truncated to its end, so that the maximum number of new ids fits, but at most half of
-  /// the context is reserved for new ids. For encoder-decoders, the prompt is truncated to its
-  /// beginning. Special ids at both ends are kept.
+  /// Called for a prompt that leaves no room for output within context(). For decoders, the
+  /// beginning of the prompt is then dropped to make room for the maximum number of new ids,
+  /// limited to half of the context. For encoder-decoders, the end of the prompt is dropped.
+  /// Special ids at both ends are kept.
   OnCut on_cut = {};
 };
 
@@ -52,8 +52,8 @@ struct ScoreOptions {
   /// First ids of encoder-decoder outputs; override the first ids in the settings.
   TokenIds start = {};
   std::int64_t batch = 16;  // maximum number of texts per batch; logits need a lot of memory
-  /// Called for a text that exceeds context() together with its prompt. Decoder prompts are
-  /// truncated to their end, all other texts to their beginning.
+  /// Called for a text that exceeds context() together with its prompt. The beginning of decoder
+  /// prompts and the end of all other texts are dropped.
   OnCut on_cut = {};
 };
 /// A text, with the log-probabilities that the model assigns to its ids.
@@ -65,8 +65,8 @@ struct ScoredText {
   double bits_per_byte() const;
 };
 
-/// Called with the new text of every id as soon as it is final. The text is always whole
-/// characters, so it may be empty; any text held back is reported at the end. If the callback
+/// Called with the new text of every id as soon as it is final. The text always consists of whole
+/// characters, so it may be empty; any buffered text is reported at the end. If the callback
 /// returns false, generation of this text ends. With several results per prompt, `row` is prompt *
 /// results + result. With beams, text is reported as soon as all beams agree on it. If beam search
 /// returns several results, each text is reported once, at its end.
@@ -75,8 +75,8 @@ using OnText = std::function<bool(std::size_t row, std::string_view text)>;
 /// A generative model in a session. Subclasses define how texts are encoded and how ids are
 /// generated; this class provides the functions on texts. If the session's World has several ranks,
 /// all ranks must call write(), write_ids() and score_...() with the same arguments. Each rank then
-/// computes a part of the texts (all texts if there is an OnText callback), and every rank receives
-/// all results.
+/// processes a part of the texts (all texts if there is an OnText callback), and every rank
+/// receives all results.
 class TextGenerator {
  public:
   virtual ~TextGenerator() = default;
@@ -107,7 +107,7 @@ class TextGenerator {
   /// (Tokenizer::targets()). Throws the same exceptions as read().
   virtual TokenIds read_output(std::string_view text) const { return read(text); }
   /// Encodes a text that continues another text. No special ids are added, and the text starts a
-  /// new word only if it begins with a space. For decoders. Throws the same exceptions as
+  /// new word only if it begins with a space. Used for decoders. Throws the same exceptions as
   /// Tokenizer::encode.
   virtual TokenIds encode_continuation(std::string_view text) const { return read_output(text); }
   /// Returns the default options for a prompt. Lengths are limited to the number of positions in
@@ -137,11 +137,11 @@ class TextGenerator {
   /// there are no settings.
   void set_task(std::string_view name);
 
-  /// Generates outputs for every text. Results are in text order, and best first for each text; the
-  /// options specify the number of results per text. Texts of similar length are batched, and each
-  /// result is the same as for the text alone. Throws TextError if a prompt cannot be encoded, or
-  /// if it leaves no room for output within context() (unless the window slides or on_cut is set).
-  /// Also throws the same exceptions as search().
+  /// Generates outputs for every text. Results are in text order; the results for each text are
+  /// sorted best first, and the options specify their number. Texts of similar length are batched,
+  /// and each result is the same as for the text alone. Throws TextError if a prompt cannot be
+  /// encoded, or if it leaves no room for output within context() (unless the window slides or
+  /// on_cut is set). Also throws the same exceptions as search().
   std::vector<WrittenText> write(const std::vector<std::string>& texts,
                                  const WriteOptions& options = {}, const OnText& on_text = {});
   /// Same as write(), for prompts that were encoded with read().

@@ -97,7 +97,7 @@ struct TranslateOptions {
   std::string prefix = {};   // added before every text: "translate English to German: "
   Languages languages = {};  // for multilingual models
   OnCut on_cut = {};
-  /// Called before the first text is translated, with the encoded texts and the generation options.
+  /// Called with the encoded texts and the generation options before the first text is translated.
   /// If it throws, the translation is aborted.
   std::function<void(const TextGenerator&, const std::vector<TokenIds>&, const WriteOptions&)>
       before = {};

@@ -115,7 +115,7 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     const std::string& path = image_path(args.options);
-    // With --from, presets for fine-tuning and presets for new models are both available.
+    // With --from, both the fine-tuning presets and the presets for new models are available.
     std::vector<Preset<VitRecipe>> presets = vit_presets();
     if (args.from) {
       presets.insert(presets.begin(), vit_fine_tuning_presets().begin(),

@@ -87,7 +87,7 @@ Tensor median_image(const ImageSet& set) {
 }  // namespace
 
 Tensor held_out_masks(const MaskedImageModel& model, const std::vector<std::int64_t>& places) {
-  // Training steps count from 0, so step -1 produces masks that training never uses.
+  // Training steps are numbered from 0, so step -1 produces masks that training never uses.
   return masks(model, -1, places);
 }
 

@@ -51,7 +51,7 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
     const ImageSet& test = parts_.data.test;
     if (test.count() == 0) return {};
-    // Every pixel is an element in the SVG document, so show fewer images if they are large.
+    // Each pixel is an element of the SVG document, so show fewer images if they are large.
     const ImageSize size = model_->image_size();
     const std::vector<std::int64_t> places = evenly_spread(
         test.count(), std::clamp<std::int64_t>(14000 / (3 * size.height * size.width), 1, 6));

@@ -12,10 +12,10 @@
 namespace WEFT_API weft {
 
 /// Returns the most likely tokens for every mask in every text, excluding special tokens.
-/// Probabilities are relative to the whole vocabulary. A mask is written "[MASK]" or as the
-/// tokenizer spells it. `session` must run the model's graph with its store. Throws FormatError if
-/// the tokenizer has no mask token. Throws TextError if a text has no mask, if a text is too long
-/// and options.on_cut is empty, or if truncation removes a mask.
+/// Probabilities are relative to the whole vocabulary. A mask is written as "[MASK]" or in the
+/// spelling of the tokenizer. `session` must run the model's graph with its store. Throws
+/// FormatError if the tokenizer has no mask token. Throws TextError if a text has no mask, if a
+/// text is too long and options.on_cut is empty, or if truncation removes a mask.
 std::vector<std::vector<MaskedPosition>> fill(Session& session, const PretrainingModel& model,
                                               std::span<const std::string> texts,
                                               const FillOptions& options = {});

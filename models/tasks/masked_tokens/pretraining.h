@@ -19,7 +19,7 @@ namespace WEFT_API weft {
 struct PretrainingModel : ModelKind<PretrainingModel> {
   EncoderConfig config;
   Tokenizer tokenizer;
-  /// Missing from files written by the first versions. Their models were trained with the default
+  /// Files written by the first versions lack this part. Their models were trained with the default
   /// options, which mask single tokens.
   PretrainingOptions options;
   std::optional<TextReading> reading;  // for encoders from folders

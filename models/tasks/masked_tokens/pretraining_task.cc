@@ -78,8 +78,8 @@ Rows rows_of(const PretrainingModel& model, const SentencePairs& pairs) {
           },
           count,
           [=, &pairs](std::int64_t i) {
-            // Training steps count from 0, so step -1 produces random numbers that training never
-            // uses.
+            // Training steps are numbered from 0, so step -1 produces random numbers that training
+            // never uses.
             return row(pairs.at(i * pairs.places() / count, settings.seed, -1, i));
           }};
 }
@@ -161,7 +161,7 @@ NamedTensors measured_inputs(const PretrainingModel& model, const Rows& rows, st
   std::vector<PretrainingRow> batch;
   for (std::int64_t i = begin; i < std::min(begin + settings.shard_batch(), rows.count); ++i)
     batch.push_back(rows.at(i));
-  // Training steps count from 0, so negative steps produce masks that training never uses.
+  // Training steps are numbered from 0, so negative steps produce masks that training never uses.
   NamedTensors inputs = pretraining_inputs(model, batch, settings.seed, -1 - begin);
   if (model.options.objective == PretrainingObjective::rtd) {
     const auto seed = static_cast<std::int64_t>(stable_hash("replaced", settings.seed) >> 1);

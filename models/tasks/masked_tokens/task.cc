@@ -142,8 +142,8 @@ class PretrainingData {
       throw ArgumentError(fmt::format("the {} set: {} {}", what, e.what(), kHint));
     }
   }
-  /// Throws DataError if even the whole text contains no pairs. This is an error in the text, not
-  /// in the options.
+  /// Throws DataError if even the whole text contains no pairs. The cause is then the text, not the
+  /// options.
   void reject_unpaired(const PretrainingModel& model) const {
     std::vector<TextDocument> all = split_.train;
     all.insert(all.end(), split_.validation.begin(), split_.validation.end());

@@ -22,8 +22,8 @@ void cut_end(std::string& text, const std::string& end) {
     text.erase(at);
 }
 
-/// Removes the end mark from a text that is received in parts. Text that may be the beginning of
-/// the mark is buffered.
+/// Removes the end-of-turn mark from a text that is received in parts. Text that may be the
+/// beginning of the mark is buffered.
 class EndMarkFilter {
  public:
   explicit EndMarkFilter(std::string end) : end_(std::move(end)) {}
@@ -43,7 +43,7 @@ class EndMarkFilter {
     held_.erase(0, sure.size());
     return sure;
   }
-  /// Returns the buffered text, which turned out not to be the mark.
+  /// Returns the remaining buffered text, which is not part of a mark.
   const std::string& rest() const { return held_; }
 
  private:

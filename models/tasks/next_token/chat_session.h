@@ -69,10 +69,10 @@ class ChatSession {
   explicit ChatSession(TextGenerator& writer, ChatSettings settings = {});
 
   /// Answers `message`. `on_text` is called with parts of the answer while it is generated; parts
-  /// are always whole characters. If it returns false, generation stops, and the answer up to this
-  /// point, truncated to whole characters, is kept in the conversation. Throws ContextFullError.
-  /// Also throws the same exceptions as ChatFormat::render. If an exception is thrown, the
-  /// conversation does not change.
+  /// always consist of whole characters. If it returns false, generation stops, and the answer up
+  /// to this point, truncated to whole characters, is kept in the conversation. Throws
+  /// ContextFullError. Also throws the same exceptions as ChatFormat::render. If an exception is
+  /// thrown, the conversation does not change.
   ChatAnswer say(const std::string& message,
                  const std::function<bool(std::string_view text)>& on_text = {});
 
@@ -94,7 +94,7 @@ class ChatSession {
   ChatFormat format_;
   ChatSettings settings_;
   Conversation conversation_;
-  AnswerEnd end_;  // end mark of answers
+  AnswerEnd end_;  // end-of-turn mark of answers
 };
 
 }  // namespace weft

@@ -51,9 +51,9 @@ struct InstructionBatch {
 class InstructionRows {
  public:
   /// Packs the examples into rows of up to `context` ids. Examples without counted targets are
-  /// dropped, and so are longer examples, because training on truncated examples would produce
-  /// answers that never end. The seed determines which examples share a row. If `packed` is false,
-  /// every example has its own row.
+  /// dropped. Longer examples are also dropped, because training on truncated examples would
+  /// produce answers that never end. The seed determines which examples share a row. If `packed` is
+  /// false, every example has its own row.
   InstructionRows(std::vector<InstructionExample> examples, std::int64_t context,
                   std::uint64_t seed, bool packed = true);
 

@@ -59,7 +59,7 @@ LanguageModel build_instructed_model(const GptConfig& config, const Tokenizer& t
   const Value targets = graph.input("targets", DType::i32, {"batch", "seq"});
   const Gpt gpt(Scope(graph), config);
   const Precision precision = settings.precision;
-  // Decoding has already declared the input "positions", which packed rows also use.
+  // The decode program declares the input "positions", which packed rows also use.
   model.programs.emplace("decode", gpt.decode_program(tokens).precision(precision));
   const Value segments = graph.input("segments", DType::i32, {"batch", "seq"});
   const GptInputs packed{

@@ -1,4 +1,4 @@
-// Instruction tuning: trains a language model to answer.
+// Instruction tuning: trains a language model to follow instructions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace WEFT_API weft {
 
 /// Builds a language model for the task "instructions". The model is not yet trainable. It stores
-/// its chat format, and generated answers end with the end mark of the format. "train" and
+/// its chat format, and generated answers end with the end-of-turn mark of the format. "train" and
 /// "evaluate" have the inputs of InstructionBatch, and their loss is the mean over the counted
 /// targets. The tokenizer is not changed: marks of the format without a token id (such as ChatML's
 /// "<|im_end|>" with the GPT-2 tokenizer) are encoded as text, which also works with frozen

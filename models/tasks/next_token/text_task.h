@@ -50,7 +50,7 @@ double validation_loss(Session& session, const Program& evaluate, const TextData
 /// must outlive the task.
 TrainTask text_task(Session& session, const LanguageModel& model, const LanguageData& data,
                     std::int64_t window);
-/// As above, for ids from an unknown number of bytes. Evaluations report only the loss.
+/// As above, for ids of a text whose size in bytes is unknown. Evaluations report only the loss.
 TrainTask text_task(Session& session, const LanguageModel& model, const TextData& data,
                     std::int64_t window);
 

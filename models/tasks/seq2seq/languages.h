@@ -13,7 +13,7 @@
 
 namespace WEFT_API weft {
 
-/// Returns the language codes for which a tokenizer has ids, sorted by id. Examples are "en_XX" and
+/// Returns the language codes that have ids in a tokenizer, sorted by id. Examples are "en_XX" and
 /// "de_DE" or, for marked codes, "fra" and "deu" without the marks. Returns an empty list if there
 /// are none.
 std::vector<std::string> language_codes(const Tokenizer& tokenizer);
@@ -28,7 +28,7 @@ struct LanguageIds {
   TokenIds codes = {};                    // ids of all languages
   std::string in_text = {};               // added before every text: ">>fra<< "
 };
-/// Returns the ids for two language codes. If the tokenizer does not have a code, throws an
+/// Returns the ids for two language codes. If a code is missing from the tokenizer, throws an
 /// ArgumentError that suggests similar codes and lists all codes.
 LanguageIds language_ids(const Tokenizer& tokenizer, const Languages& languages);
 
@@ -37,7 +37,7 @@ struct LanguagePrefix {
   std::string task = {};
   std::string prefix = {};  // if there is no such task
 };
-/// Returns the task for two languages. For example, returns "translation_en_to_de" for the codes
+/// Returns the task for two languages. For example, this is "translation_en_to_de" for the codes
 /// "en" and "de", and for "English" and "German" if the prefix of the task contains these names. If
 /// there is no such task, returns the standard prefix with the given names. Throws ArgumentError if
 /// a language is missing, or if there is no task for two codes.

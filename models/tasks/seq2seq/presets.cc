@@ -6,8 +6,8 @@ namespace weft {
 namespace {
 
 /// A small Transformer (Vaswani et al. 2017) with inner = 4 * width. Matrices are initialised with
-/// a standard deviation of 1 / sqrt(width), which models this narrow need. The model is pre-norm,
-/// so it trains without the long warm-up that the post-norm order in the paper needs.
+/// a standard deviation of 1 / sqrt(width), as required by models of this width. The model is
+/// pre-norm, so it trains without the long warm-up that the post-norm order in the paper needs.
 EncoderDecoderConfig transformer(std::int64_t layers, std::int64_t width, std::int64_t heads) {
   EncoderDecoderConfig c;
   c.encoder_layers = c.decoder_layers = layers;
@@ -49,7 +49,7 @@ TrainSettings recipe(std::int64_t steps, std::int64_t batch, double lr, std::int
           .save_every = steps / 5};
 }
 
-/// The learning rate decays to 0, so that the final model reverses every string correctly.
+/// The learning rate decays to 0 so that the final model reverses every string correctly.
 TrainSettings reversal_training() {
   TrainSettings settings = recipe(2500, 2048, 2e-3, 200);
   settings.schedule = LearningRate::cosine;

@@ -187,7 +187,7 @@ FolderModel folder_model_of(const Seq2SeqModel& model) {
   if (model.no_tokenizer.empty()) folder.tokenizer = model.tokenizer;
   folder.writing = FolderModel::Writing{.start_id = config.start_id, .settings = model.generation};
   if (!config.head_bias && config.positions != Seq2SeqPositions::relative_bias) {
-    // All transformers classes except T5 add a bias to the logits, but none of them trains it.
+    // All classes in transformers except T5 add a bias to the logits, but none of them trains it.
     config.head_bias = true;
     folder.weights = [vocab = config.target_vocab()](TensorMap weights) {
       weights["head.bias"] = Tensor::zeros(DType::f32, {1, vocab});
@@ -269,7 +269,7 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
 }
 
 /// Throws ArgumentError if a length penalty is given with one beam, because there are no other
-/// scores to compare with.
+/// sequences whose scores could be compared.
 void check_penalty(const TranslateOptions& options, std::int64_t beams) {
   if (options.length_penalty && beams == 1)
     throw ArgumentError(

@@ -77,9 +77,9 @@ std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
 FolderModel folder_model_of(const Seq2SeqModel& model);
 
 /// Translates the texts and returns the outputs in text order. The maximum length of an output is
-/// about twice the number of tokens in its text or, for models from folders, the length in their
-/// settings. The session must run the model's graph with its store. Throws ArgumentError if an
-/// option is out of range or the model does not support a language. Throws TextError if the
+/// about twice the number of tokens in the source text or, for models from folders, the length in
+/// their settings. The session must run the model's graph with its store. Throws ArgumentError if
+/// an option is out of range or the model does not support a language. Throws TextError if the
 /// tokenizer cannot encode a text, or if a text exceeds the model's positions and on_cut is not
 /// set.
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
@@ -90,8 +90,8 @@ std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& m
                                          const std::vector<std::string>& texts,
                                          const TranslateOptions& options = {});
 
-/// Same as translate(), but for ids; returns the output ids. For models trained by Weft. Each
-/// source must include the end id, as in texts encoded by the tokenizer.
+/// Same as translate(), but for ids; returns the output ids. Intended for models trained by Weft.
+/// Each source must include the end id, as in texts encoded by the tokenizer.
 std::vector<TokenIds> translate_ids(Session& session, const Seq2SeqModel& model,
                                     const std::vector<std::vector<std::int32_t>>& sources,
                                     const TranslateOptions& options = {});

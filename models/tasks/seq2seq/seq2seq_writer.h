@@ -16,11 +16,11 @@ namespace WEFT_API weft {
 /// text (mBART), outputs begin with the target code instead of the usual start id. If it precedes
 /// the text (mBART-50), the target code follows the start id. For models from folders, the model's
 /// settings apply. If they specify no length, and for models trained by Weft, outputs have at most
-/// about twice as many tokens as their text.
+/// about twice as many tokens as the input text.
 class Seq2SeqWriter final : public TextGenerator {
  public:
   /// The session and the model must outlive the writer. The session must run the model's graph with
-  /// its store. Throws ArgumentError if the tokenizer does not have a language.
+  /// its store. Throws ArgumentError if the tokenizer does not support a language.
   Seq2SeqWriter(Session& session, const Seq2SeqModel& model, const Languages& languages = {});
 
   bool has_tokenizer() const override;

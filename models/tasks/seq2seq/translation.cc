@@ -136,7 +136,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
     constexpr std::size_t kSamples = 10;
     const std::size_t count = std::min(kSamples, cases.size());
     for (std::size_t i = 0; i < count; ++i) {
-      // Evenly spaced over the test set, without its shortest and longest texts.
+      // Select evenly spaced cases, excluding the shortest and longest texts of the test set.
       const std::size_t at = (2 * i + 1) * cases.size() / (2 * count);
       samples += fmt::format("\nsource    {}\nreference {}\ngreedy    {}\nbeams     {}\n",
                              cases[at].source, fmt::join(cases[at].references, " | "),

@@ -109,7 +109,7 @@ TrainTask translator_task(Session& session, const Seq2SeqModel& model, Translato
   task.evaluate = [&session, &model, &data, settings](bool whole) {
     const double loss = mean_loss(session, model.program("evaluate"), data.validation,
                                   whole ? 0 : settings.eval_shards());
-    // Evenly spaced over all cases, because pair files are often sorted.
+    // Select evenly spaced cases, because pair files are often sorted.
     std::vector<TranslationCase> cases;
     for (const std::int64_t place : evenly_spread(std::ssize(data.cases), whole ? 0 : kQuickCases))
       cases.push_back(data.cases[static_cast<std::size_t>(place)]);

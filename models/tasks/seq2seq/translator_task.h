@@ -14,12 +14,12 @@
 namespace WEFT_API weft {
 
 /// Encoded pairs; both sides are truncated to longest_text(). A truncated source keeps its end id.
-/// A truncated target loses it, because training on it would make outputs end too early.
+/// A truncated target does not, because training on it would make outputs end too early.
 struct EncodedPairs {
   std::vector<IdPair> ids;
   std::int64_t cut_sources = 0, cut_targets = 0;
 };
-/// Encodes pairs. Throws DataError if the tokenizer does not have a character.
+/// Encodes pairs. Throws DataError if a character is missing from the tokenizer.
 EncodedPairs encode_pairs(const std::vector<TextPair>& pairs, const Seq2SeqModel& model);
 
 /// Batches pairs for training, with up to settings.batch tokens on each side. Throws ArgumentError

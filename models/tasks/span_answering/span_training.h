@@ -46,7 +46,7 @@ SpanAnsweringScores score_spans(Session& session, const SpanAnswerer& model, con
 /// Converts scores to an Evaluation with the loss, "exact_match" and "f1".
 Evaluation evaluation_of(const SpanAnsweringScores& scores);
 
-/// Returns the training task. Training runs in epochs over the windows, which are shuffled
+/// Returns the training task. Training runs in epochs over the windows; each epoch is shuffled
 /// independently. Evaluations use `held_out`, which may be empty. All arguments must outlive the
 /// task.
 TrainTask span_answering_task(Session& session, const SpanAnswerer& model, const SpanRows& train,

@@ -102,7 +102,7 @@ SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin,
     std::size_t begin = std::numeric_limits<std::size_t>::max(), end = 0;
   };
   std::vector<Part> parts;
-  Part whole;  // the bytes covered by tokens in any window; some bytes may belong to no token
+  Part whole;  // the bytes covered by tokens in any window; some bytes may not belong to a token
   for (const SpanWindow& window : windows) {
     Part& part = parts.emplace_back();
     for (std::size_t i = 0; i < window.spans.size(); ++i) {

@@ -49,7 +49,7 @@ SpanTargets span_targets(std::span<const SpanWindow> windows, std::size_t begin,
 using LogitsCallback =
     std::function<void(std::size_t w, std::span<const float> start, std::span<const float> end)>;
 
-/// Same as answer(), for windows that were already made with the settings `how`. The settings in
+/// Same as answer(), for windows that were already made with the settings in `how`. The settings in
 /// `how` take precedence over `options`. `on_logits` may be empty.
 std::vector<std::vector<Answer>> answer_windows(Session& session, const SpanAnswerer& model,
                                                 std::span<const Question> questions,

@@ -17,7 +17,7 @@ constexpr const char* kFilesRequired = "--data is required: JSON files in SQuAD 
 constexpr std::int64_t kShownAnswers = 5;
 
 /// Training, validation and test sets of a run. The training set may be empty if a model is only
-/// evaluated; the others may always be empty.
+/// evaluated; the other sets may be empty in any run.
 struct SquadParts {
   SquadData train, validation, test;
 };

@@ -25,8 +25,8 @@ struct ClassifierHead {
   Summary summary = Summary::cls;
   bool lower_case = false;  // convert A to Z to lower case
   /// Probability that a token in a training text is replaced by the unknown token, sampled
-  /// independently in every step. Predictions then do not depend on single words (Iyyer et al.
-  /// 2015).
+  /// independently in every step. This keeps predictions from depending on single words (Iyyer et
+  /// al. 2015).
   double word_dropout = 0;
   /// If true, training texts of similar length are batched together, which reduces padding. If
   /// false, batches are random.

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
 constexpr const char *kTest = "--test", *kGroup = "Classifier";
-/// With more training texts, tuning the baseline can take longer than training the model.
+/// With more training texts than this, tuning the baseline can take longer than training the model.
 constexpr std::int64_t kMaxBaselineTexts = 20'000;
 constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
 

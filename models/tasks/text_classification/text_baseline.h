@@ -30,7 +30,7 @@ class LogisticRegression {
   std::vector<std::int32_t> predict(const SparseRows& rows) const;
   /// Returns the weights [features, classes], followed by the biases [classes].
   const std::vector<double>& parameters() const { return parameters_; }
-  /// Returns the largest absolute gradient element after fit(), as a measure of convergence.
+  /// Returns the largest absolute gradient element after fit(), which measures convergence.
   double gradient() const { return gradient_; }
 
  private:

@@ -26,7 +26,7 @@ const std::vector<SimilarityPreset>& text_similarity_presets() {
         "two cores",
         text_mini(), short_training(300, 32, 1e-3, 50)},
        {.comparison = Comparison::cosine, .pooling = Pooling::mean}},
-      // Data sets with human scores are small, and models without dropout soon memorise them.
+      // Data sets with human scores are small, so models without dropout soon memorise them.
       {{kFromWeights, "3 layers, width 128; trains in a minute or two on two cores",
         with_dropout(bert_mini()), short_training(300, 32, 5e-4, 50)}},
       {bert_base_fine_tuning(3e-5)},

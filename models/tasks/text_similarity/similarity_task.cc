@@ -74,7 +74,7 @@ Evaluation evaluate_rows(Session& session, const SimilarityModel& model, const S
         mean.add(results["loss"].item<float>(), static_cast<double>(places.size()));
       });
   const double loss = mean.value();
-  // Correlations are undefined if scores are not finite. The loss then shows the problem.
+  // Correlations are undefined if scores are not finite. The loss then reveals the problem.
   if (!std::isfinite(loss)) return {loss, {}};
   return {loss, correlations(scores, data.scores())};
 }

@@ -152,8 +152,8 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
 
  private:
   /// Returns the test set if there is one, or else the validation set. Neither is used in training
-  /// steps, and the test set is not used for choosing settings either. Throws DataError if the set
-  /// is empty.
+  /// steps, and the test set is also not used for choosing settings. Throws DataError if the set is
+  /// empty.
   const ScoredPairs& held_out() const {
     const ScoredPairs& found = parts_.test.size() > 0 ? parts_.test : parts_.validation;
     if (found.size() == 0) throw DataError("no line was held out in training");

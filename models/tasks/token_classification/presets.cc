@@ -7,7 +7,7 @@ namespace {
 
 /// Returns the config for training from scratch on a small data set. Convolutions with kernel sizes
 /// 1, 3 and 5 cover a word and its neighbours. In a small data set, more distant words carry little
-/// information on names, and attention would memorise the sentences.
+/// information about names, and attention would memorise the sentences.
 EncoderConfig text_mini() {
   EncoderConfig config = convolution_mini();
   config.context = 128;

@@ -21,7 +21,7 @@ namespace {
 constexpr const char *kTrain = "--train", *kValidation = "--validation", *kTest = "--test";
 
 /// Training, validation and test sets of a run. The training set may be empty if a model is only
-/// evaluated; the others may always be empty.
+/// evaluated; the other sets may be empty in any run.
 struct TaggedParts {
   std::vector<TaggedSentence> train, validation, test;
 };

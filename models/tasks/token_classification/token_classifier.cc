@@ -45,7 +45,7 @@ WordRow row_of_words(const TokenClassifier& model, std::span<const std::string> 
   std::vector<std::int32_t> pieces;
   for (const std::string& word : words) {
     const std::vector<std::int32_t> ids = model.tokenizer.encode(word);
-    // Add 1 for [CLS]. A word has no tokens if the tokenizer treats all of it as whitespace.
+    // Add 1 for [CLS]. A word has no tokens if the tokenizer treats the entire word as whitespace.
     row.firsts.push_back(ids.empty() ? -1 : static_cast<std::int64_t>(pieces.size()) + 1);
     pieces.insert(pieces.end(), ids.begin(), ids.end());
   }
@@ -135,7 +135,7 @@ void add_words(TextOfWords& result, std::string_view text, const Encoding& encod
   result.row.firsts.resize(kept);
 }
 
-/// Adds the words that were truncated away.
+/// Adds the words that were removed by truncation.
 void add_cut_words(TextOfWords& result, std::string_view text, const Tokenizer& tokenizer) {
   TextOfWords whole;
   add_words(whole, text, tokenizer.encode_text(text, {.add_special = false}));

@@ -82,7 +82,7 @@ struct TaggedRows {
   std::int64_t size() const { return static_cast<std::int64_t>(sentences.size()); }
 };
 /// Makes input rows for tagged sentences. Sentences that are too long are truncated. Throws
-/// DataError if the model does not have a tag, and FormatError if a text is not valid UTF-8.
+/// DataError if a tag is missing from the model, and FormatError if a text is not valid UTF-8.
 TaggedRows tagged_rows(const TokenClassifier& model, std::vector<TaggedSentence> sentences);
 
 /// Returns the most likely tag of every word. Words removed by truncation get the tag "O".
@@ -92,9 +92,9 @@ std::vector<std::vector<std::string>> tag_words(Session& session, const TokenCla
                                                 std::span<const std::vector<std::string>> sentences,
                                                 const OnCut& on_cut = {});
 
-/// Returns the most likely tag of every word in the texts, and the spans that the tags mark. Words
-/// are separated by whitespace; for encoders from folders, the tokenizer separates them. Words
-/// removed by truncation get the tag "O". Throws the same exceptions as tag_words().
+/// Returns the most likely tag of every word in the texts, and the spans that the tags define.
+/// Words are separated by whitespace; for encoders from folders, the tokenizer separates them.
+/// Words removed by truncation get the tag "O". Throws the same exceptions as tag_words().
 std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
                                   std::span<const std::string> texts, const OnCut& on_cut = {});
 
