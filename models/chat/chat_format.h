@@ -63,9 +63,9 @@ class ChatFormat {
   static std::vector<std::string_view> built_in_names();
 
   /// Renders a conversation. Throws DataError, with the line and column in the template, if the
-  /// template raises an exception (the message is that of the template), applies an operation to a
-  /// value that does not support it, or exceeds a limit. Throws FormatError if a message is not
-  /// valid UTF-8.
+  /// template raises an exception (the error contains its message), applies an operation to a value
+  /// that does not support it, or exceeds a limit. Throws FormatError if a message is not valid
+  /// UTF-8.
   RenderedChat render(const Conversation& conversation, const ChatOptions& options = {}) const;
 
   /// Returns {"template": ..., "specials": {"bos_token": ...}}, the form in which model files store

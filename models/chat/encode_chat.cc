@@ -55,8 +55,8 @@ Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
   if (special_in_messages) return encoding;
   const std::vector<Span> others =
       spans_where(chat, [](const Origin& origin) { return origin.writer != Writer::format; });
-  // Tokens that the format writes are marks, even if they are not special tokens. Tokens that
-  // consist of whitespace only are not marks.
+  // Treat all tokens that the format writes as markers, even if they are not special tokens. Tokens
+  // that consist only of whitespace are not markers.
   std::vector<std::int32_t> marks;
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     const Span span = encoding.spans[i];
@@ -78,8 +78,8 @@ Encoding encode_rendered(const Tokenizer& tokenizer, const RenderedChat& chat,
   return tokenizer.encode_text(chat.text, options);
 }
 
-/// Returns the spans of the answers. A span starts at the first and ends at the last byte of the
-/// contents of an answer. Text from another message in between ends the span.
+/// Returns the spans of the answers. A span extends from the first to the last byte of an answer's
+/// contents, but ends earlier if text from another message occurs in between.
 std::vector<Span> answer_spans(const RenderedChat& chat, const Conversation& conversation,
                                const std::vector<std::string>& roles) {
   const auto answers = [&](std::int32_t message) {
@@ -114,9 +114,9 @@ bool is_end(const Tokenizer& tokenizer, const ChatFormat& format, std::int32_t i
                      [&](const auto& special) { return special.second == text; });
 }
 
-/// Returns the size in bytes of the end mark that the format writes after an answer, including
+/// Returns the size in bytes of the end marker that the format writes after an answer, including
 /// preceding whitespace, or 0 if there is none. This function is used if the tokenizer has no id
-/// for the mark, so that a model learns to generate the text of the mark.
+/// for the marker, so that a model learns to generate its text.
 std::size_t spelled_end(const ChatFormat& format, const std::vector<Span>& own, Span answer,
                         std::string_view text) {
   const auto run = std::find_if(own.begin(), own.end(), [&](const Span& span) {
@@ -129,15 +129,15 @@ std::size_t spelled_end(const ChatFormat& format, const std::vector<Span>& own, 
   return mark == 0 ? 0 : blank + mark;
 }
 
-/// Extends the answer mask after each answer by the token that ends it, or by the ids that spell
-/// the end mark.
+/// Extends the answer mask to include, after each answer, the token that ends it or the ids that
+/// spell the end marker.
 void add_ends(const Tokenizer& tokenizer, const ChatFormat& format, const std::vector<Span>& spans,
               const RenderedChat& chat, EncodedChat& encoded) {
   const std::vector<Span> own =
       spans_where(chat, [](const Origin& origin) { return origin.writer == Writer::format; });
   for (std::size_t i = 0, next = 0; i < spans.size(); ++i) {
     while (next < encoded.size() && encoded.spans[next].end <= spans[i].end) ++next;
-    // An id may span the end of the answer and the text after it.
+    // An id may cover both the end of the answer and the start of the text after it.
     while (next < encoded.size() && encoded.spans[next].begin < spans[i].end) ++next;
     bool found = false;
     for (std::size_t at = next; at < encoded.size() && overlaps(own, encoded.spans[at]); ++at) {

@@ -29,8 +29,8 @@ struct EncodedChat {
   /// ids. If the template has {% generation %} blocks, the answer ids are the ids within these
   /// blocks. Otherwise, they are the ids of an answer's contents, of text that the format inserts
   /// between parts of the contents, and of the token that ends the answer (if only whitespace
-  /// separates the token from the contents). If the tokenizer has no single id for this end mark
-  /// ("<|im_end|>"), all ids that spell the mark are included.
+  /// separates the token from the contents). If the tokenizer has no single id for this end marker
+  /// ("<|im_end|>"), all ids that spell the marker are included.
   std::vector<std::uint8_t> answer;
   /// The bytes of `text` that each id represents.
   std::vector<Span> spans;

@@ -58,7 +58,7 @@ AnswerEnd answer_end(const Tokenizer& tokenizer, const ChatFormat& format) {
     return {};
   }
   AnswerEnd end;
-  std::size_t contents_end = 0, last = 0;  // ends of the answer's contents and of its end mark
+  std::size_t contents_end = 0, last = 0;  // ends of the answer's contents and of its end marker
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (shown.answer[i] == 0) continue;
     if (contents_end == 0) contents_end = shown.text.find('b', shown.spans[i].begin) + 1;

@@ -1,5 +1,5 @@
 // Reads Hugging Face's config.json. Each key is read, restricted to a supported value, or known not
-// to affect results. Any other key is an error that names the key.
+// to affect results. Any other key causes an error that names it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -76,8 +76,8 @@ class ConfigReader {
 
   /// Throws an ArgumentError that names the first key that was not read.
   void finish() const;
-  /// As above, for files that do not describe a model. `what` names the thing that the key might
-  /// change, for the error message.
+  /// As above, for files that do not describe a model. `what` describes, for the error message,
+  /// what the key might affect.
   void finish(std::string_view what) const;
 
  private:

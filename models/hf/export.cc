@@ -231,8 +231,8 @@ std::string write_config(const ModelToExport& model, const std::string& type,
 }
 
 /// Returns the weights with zeros for missing tensors that do not affect the outputs: untrained
-/// tensors, and tensors that a class has but never reads, which programs therefore drop (for
-/// example, BERT's absolute position table if positions are relative).
+/// tensors, and tensors that a class has but never reads, so that programs omit them (for example,
+/// BERT's absolute position table if positions are relative).
 TensorMap add_unread_weights(const ModelToExport& model, const Model& built, const Graph& graph) {
   Program outputs("outputs");
   for (const auto& [name, value] : built.outputs) outputs.output(name, value);

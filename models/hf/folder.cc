@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// This limit is far larger than any config file.
+// This limit is far above the size of any real config file.
 constexpr ReadOptions kJsonFile = {.max_bytes = std::uint64_t{64} << 20};
 
 }  // namespace

@@ -258,7 +258,7 @@ std::string generation_config_json(GenerationConfig config, std::int64_t bos_id)
   out.field("pad_token_id", o.pad_id).optional_id("forced_eos_token_id", o.forced_eos_id);
   plain_keys(out, o);
   // max_length and max_new_tokens are written only if the original files specify them, because the
-  // presence of each key has a meaning.
+  // mere presence of each key is significant.
   if (config.states_length && o.max_new >= 0) out.field("max_new_tokens", o.max_new);
   if (config.states_length && (o.max_new < 0 || o.max_length != GenerationOptions().max_length))
     out.field("max_length", o.max_length);

@@ -34,7 +34,7 @@ GenerationConfig generation_config(const std::string& config, const std::string&
 
 /// Returns the contents of a generation_config.json; the inverse of generation_config(). `bos_id`
 /// is the id at the start of texts, or -1; no other file contains it. Settings for which the file
-/// has no key are left out (GenerationOptions::suppressed, which is implied for Marian).
+/// has no key are omitted (GenerationOptions::suppressed, which is implied for Marian).
 std::string generation_config_json(GenerationConfig config, std::int64_t bos_id = -1);
 
 }  // namespace hf

@@ -97,7 +97,7 @@ void gpt2_keys(Config& config, GptConfig& c) {
       .field("scale_attn_weights", c.scale_attention)
       .field("scale_attn_by_inverse_layer_idx", c.scale_attention_by_inverse_layer)
       .field("tie_word_embeddings", c.tied_head)
-      // In float32, this upcast only changes the position of a multiplication.
+      // In float32, this upcast only changes the point at which a product is computed.
       .ignore({"reorder_and_upcast_attn", "pad_token_id"});
 }
 
@@ -186,7 +186,7 @@ void gpt_neox_keys(Config& config, GptConfig& c) {
       .field("attention_dropout", c.attention_dropout)
       .field("hidden_dropout", c.residual_dropout)
       .fixed("attention_bias", true, "attention without biases is not supported")
-      // Newer files store rotary_emb_base and rotary_pct under these names, too.
+      // Newer files also store rotary_emb_base and rotary_pct under these names.
       .repeated("rope_theta", c.rotary_base)
       .repeated("partial_rotary_factor", c.rotary_share)
       .ignore({"pad_token_id", "classifier_dropout"});

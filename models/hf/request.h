@@ -20,8 +20,8 @@ class Request {
   std::string architecture;
 
   /// Returns the input with this name as a value of the graph, or an undefined value if the request
-  /// does not include it. If the input is declared here, `axes` are the names of its symbolic axes;
-  /// "" keeps the concrete size of an axis. Throws ShapeError if the input has a different rank.
+  /// does not include it. If this call declares it, `axes` are the names of its symbolic axes; ""
+  /// keeps the concrete size of an axis. Throws ShapeError if the input has a different rank.
   Value input(const std::string& name, std::initializer_list<std::string_view> axes);
   /// Like input(), but throws ArgumentError if the request does not include the input.
   Value required(const std::string& name, std::initializer_list<std::string_view> axes);

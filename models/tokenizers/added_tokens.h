@@ -58,7 +58,7 @@ class AddedTokens {
   std::string_view seen(std::int32_t id) const;
 
   /// Splits each part of the text at the added tokens that it contains. A call handles either the
-  /// tokens that are matched before the normaliser or the tokens that are matched after it. Special
+  /// tokens that are matched before the normaliser runs or those that are matched after it. Special
   /// tokens are treated as plain text if `special` is false or if `plain` covers them.
   void cut(SplitText& parts, bool after_normaliser, bool special,
            const PlainParts& plain = {}) const;

@@ -25,7 +25,7 @@ enum class InvalidBytes : std::uint8_t {
 };
 
 /// Parts of a text in which special tokens are not recognised, although they are recognised in the
-/// rest. Typically, such a part is user input in a prompt that a program has assembled.
+/// rest of the text. Typically, such a part is user input in a prompt that a program has assembled.
 struct PlainParts {
   /// Byte ranges of the text, sorted and disjoint.
   std::span<const Span> spans = {};
@@ -58,10 +58,10 @@ struct EncodeOptions {
 };
 
 /// A hint for encoding a text that will be truncated: encoding may stop after the word at which
-/// `most` ids are reached, counted from the end of the text that is kept. Tokenizers that encode
-/// word by word do so; their overflow windows therefore do not cover the rest of the text. Hugging
-/// Face's tokenizers library, the reference implementation, behaves in the same way. Other
-/// tokenizers may encode the whole text.
+/// `most` ids are reached, counted from the end that is kept. Tokenizers that encode word by word
+/// do so; their overflow windows therefore do not cover the rest of the text. Hugging Face's
+/// tokenizers library, the reference implementation, behaves in the same way. Other tokenizers may
+/// encode the whole text.
 struct TokenLimit {
   std::size_t most = std::numeric_limits<std::size_t>::max();
   TextEnd cut = TextEnd::right;  // the end that will be truncated

@@ -322,7 +322,7 @@ std::string SentencePieceTokenizer::State::decode(std::span<const std::int32_t> 
   std::string text, bytes;
   const bool drops_blank =
       model.normalizer.dummy_prefix || model.normalizer.remove_extra_whitespace;
-  /// True at the beginning of the text. A space at this position is the inserted one.
+  /// True at the beginning of the text. A space at this position was inserted by encoding.
   bool begins = true;
   bool seen_blank = false;  // the inserted space has already been omitted
   const auto append_piece = [&](std::string_view part) {

@@ -69,8 +69,8 @@ class SentencePieceTokenizer : public NoSpecialTokens {
   static SentencePieceTokenizer from_bytes(std::string_view bytes);
   /// Serialises the model as a checkpoint attachment of type kType.
   std::string to_bytes() const;
-  /// Returns a copy of this tokenizer whose ids follow `layout`. Many published models use other
-  /// ids than the piece indices of their SentencePiece model.
+  /// Returns a copy of this tokenizer whose ids follow `layout`. Many published models use ids that
+  /// differ from the piece indices of their SentencePiece model.
   SentencePieceTokenizer with_layout(SentencePieceModel::Layout layout) const;
   const SentencePieceModel& model() const;
   /// Returns the tokenizer for the target texts of an encoder-decoder. It uses the same ids as this
@@ -113,8 +113,8 @@ class SentencePieceTokenizer : public NoSpecialTokens {
   /// Returns the id whose piece is exactly `piece`, or -1 if there is none.
   std::int32_t find(std::string_view piece) const;
 
-  /// Returns the special ids. encode() returns only unk_id() of them. In models created by train(),
-  /// they are ids 0 to 6.
+  /// Returns the special ids. Of these, encode() returns only unk_id(). In models created by
+  /// train(), they are ids 0 to 6.
   const SpecialIds& special() const;
   std::int32_t pad_id() const { return special().pad; }
   std::int32_t unk_id() const { return special().unk; }

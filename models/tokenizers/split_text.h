@@ -31,8 +31,8 @@ struct SplitText {
     return text.text().substr(part.begin, part.end - part.begin);
   }
 
-  /// Rewrites each part that has no id and for which `changes(view)` returns true, by calling
-  /// `write(edit)`. Parts that become empty are removed.
+  /// Calls `write(edit)` to rewrite each part that has no id and for which `changes(view)` returns
+  /// true. Parts that become empty are removed.
   template <class Changes, class Write>
   void rewrite(const Changes& changes, const Write& write) {
     bool any = false;

@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// A workspace that is borrowed for the encoding of one text.
+/// A workspace that is borrowed to encode a single text.
 class SubwordPipeline::Lease {
  public:
   explicit Lease(const SubwordPipeline& owner) : owner_(owner) {

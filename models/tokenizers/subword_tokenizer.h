@@ -47,8 +47,8 @@ class SubwordTokenizer {
                                    TextPlace place = TextPlace::beginning) const;
   /// Like encode(), but also returns spans and the other fields of Encoding. Regardless of
   /// `options`, no special tokens are added, and the text is neither truncated nor padded. Words
-  /// beyond `limit` are not encoded, so later overflow windows do not contain them either. Hugging
-  /// Face's tokenizers library, the reference implementation, behaves in the same way.
+  /// beyond `limit` are not encoded, so overflow windows do not contain them either. Hugging Face's
+  /// tokenizers library, the reference implementation, behaves in the same way.
   Encoding encode_alone(std::string_view text, const EncodeOptions& options,
                         const TokenLimit& limit) const;
   /// Returns the piece for each id of `text`. Unknown parts of the text are returned unchanged.

@@ -40,10 +40,10 @@ struct Truncation {
   }
 };
 
-/// Truncates `encoding` to `most` ids. The ids removed become overflow windows of at most `most`
-/// ids, in which adjacent windows share `stride` ids. If `most` is 0, all ids become a single
-/// window. Throws ArgumentError if ids must be removed and `stride` is not less than a positive
-/// `most`.
+/// Truncates `encoding` to a maximum of `most` ids. The removed ids become overflow windows of at
+/// most `most` ids, in which adjacent windows share `stride` ids. If `most` is 0, all ids become a
+/// single window. Throws ArgumentError if ids must be removed, `most` is positive, and `stride` is
+/// not less than `most`.
 void truncate(Encoding& encoding, std::size_t most, std::size_t stride, TextEnd direction);
 /// Truncates one text or a pair of texts so that it satisfies `truncation` together with `added`
 /// special tokens. Throws ArgumentError if nothing would be left of the text that is truncated.

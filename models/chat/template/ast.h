@@ -73,8 +73,8 @@ struct LoopAttribute {
 struct LoopCall {
   bool cycle = true;
   Arguments arguments;
-  /// For changed(): the index of this call's previous value among the previous values that the loop
-  /// stores.
+  /// The loop stores the previous value of each changed() call. This is the index of the value that
+  /// belongs to this call.
   std::size_t place = 0;
 };
 struct Not {
@@ -158,7 +158,7 @@ struct For {
   std::vector<std::string> targets;  // if there are several names, each item is unpacked
   ExpressionPtr items, condition;    // `condition` may be null
   Body body, otherwise;
-  /// The number of calls of loop.changed(). Each call stores its previous value.
+  /// The number of loop.changed() calls in the loop, which stores a previous value for each.
   std::size_t kept = 0;
 };
 struct Set {
@@ -171,7 +171,7 @@ struct SetField {
 };
 /// A block assignment: {% set name | filter %}text{% endset %}.
 struct SetBlock {
-  /// If `field` is not empty, the assignment is to that field of the namespace `target`.
+  /// If `field` is not empty, that field of the namespace `target` is set.
   std::string target, field;
   std::vector<BuiltinCall> filters;
   Body body;

@@ -32,8 +32,8 @@ struct Token {
   bool is(Kind wanted, std::string_view what) const { return kind == wanted && text == what; }
 };
 
-/// Splits `source` into tokens. Throws FormatError, with the line and column, for a lexical error,
-/// and for a template that is too long.
+/// Splits `source` into tokens. Throws FormatError if the template is too long or contains a
+/// lexical error (with its line and column).
 std::vector<Token> tokenize(std::string_view source);
 
 /// Throws FormatError with a message of the form "the chat template {what} (line 1, column 5)".

@@ -72,7 +72,7 @@ class Splitter {
     const Ends side = from_right ? Ends::right : Ends::left;
     Stripped left = strip(all, side);
     while (left.begin < left.end) {
-      if (full()) {  // the remaining text, including the whitespace at its other end
+      if (full()) {  // the remaining text, including the whitespace at its far end
         add(left.begin, left.end);
         break;
       }

@@ -103,7 +103,7 @@ class StatementParser : public ExpressionParser {
 
   void end_tag() { expect(Kind::block_end); }
 
-  /// Parses statements until the tag `end`, and the tag itself.
+  /// Parses statements up to and including the tag `end`.
   Body closed_body(std::string_view end) {
     Body statements = body({end});
     take();

@@ -119,8 +119,8 @@ Value map(Run& run, const Value& subject, const CallArguments& arguments) {
   return run.sequence(Kind::iterator, std::move(items));
 }
 
-/// Implements select, reject, selectattr and rejectattr, which filter items by a test of each item
-/// or of one of its attributes.
+/// Implements select, reject, selectattr and rejectattr, which filter items by applying a test to
+/// each item or to one of its attributes.
 template <bool Wanted, bool OfAttribute>
 Value choose(Run& run, const Value& subject, const CallArguments& arguments) {
   if (!truth(subject)) return run.sequence(Kind::iterator, {});

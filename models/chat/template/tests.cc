@@ -81,8 +81,8 @@ Value odd(Run& run, const Value& subject, const CallArguments&) {
   return has_rest(run, subject, std::int64_t{2}, 1);
 }
 
-/// str.islower() and str.isupper(): returns true if at least one letter has the case and no letter
-/// has a different case.
+/// str.islower() and str.isupper(): returns true if at least one letter has the required case and
+/// no letter has another case.
 template <bool Lower>
 Value has_case(Run& run, const Value& subject, const CallArguments&) {
   const TextPtr text = printed(run, subject);

@@ -17,8 +17,8 @@ Value replaced(Run& run, const TracedText& text, const TracedText& from, const T
                std::int64_t most);
 /// Implements str.splitlines().
 std::vector<TracedText> lines_of(Run& run, const TracedText& text);
-/// Returns the printed `items`, separated by `between`. If `texts_only` is true, throws DataError
-/// for an item that is not a string.
+/// Converts `items` to strings and joins them with `between`. If `texts_only` is true, throws
+/// DataError for an item that is not a string.
 Value joined_texts(Run& run, const std::vector<Value>& items, const TracedText& between,
                    bool texts_only);
 /// Equivalents of int(text, 10) and float(text). They return std::nullopt if the text is not a

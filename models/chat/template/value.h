@@ -41,7 +41,7 @@ struct Sequence {
     range,
     // A view of a dict: the result of keys(), values() or items().
     view,
-    // The result of map() and similar filters, which has no length and can be iterated once.
+    // The result of map() or a similar filter. It has no length and can be iterated only once.
     iterator
   };
   Kind kind = Kind::list;

@@ -13,8 +13,8 @@
 
 namespace weft {
 
-// The read functions throw a FormatError with the location and the known types for an unknown type,
-// and a FormatError for a missing, unknown or invalid field.
+// The read functions throw FormatError if a type is unknown (the message contains the location and
+// the known types), or if a field is missing, unknown or invalid.
 template <>
 struct JsonForm<NormalizerPtr> {
   static void read(const nlohmann::json& json, const std::string& where, NormalizerPtr& value);

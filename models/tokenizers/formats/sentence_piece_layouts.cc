@@ -119,7 +119,7 @@ Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab) {
     } else if (it != places.end() && it->second != model.unknown()) {
       layout.ids.push_back(it->second);
     } else {
-      // This is a piece from the model of the other language, or the padding token.
+      // This text is a piece of the other language's model, or the padding token.
       const bool special = text == "<pad>" || text == "</s>" || text == "<s>" ||
                            (text.starts_with(">>") && text.ends_with("<<"));
       append(layout, {.text = text, .special = special});

@@ -8,8 +8,8 @@
 
 namespace WEFT_API weft {
 
-/// Parses a tokenizer.json. `what` names the input in error messages. Throws FormatError for
-/// malformed input, and for unknown components, with their names and locations.
+/// Parses a tokenizer.json. `what` names the input in error messages. Throws FormatError if the
+/// input is malformed or has an unknown component (with its name and location).
 SubwordParts read_tokenizer_json(std::string_view text, std::string_view what);
 /// Serialises a tokenizer.json. If `own_keys` is false, Weft's extension for special ids is
 /// omitted, because some programs reject unknown keys. In this case, the special ids must be stored

@@ -47,7 +47,7 @@ class SentencePieceNormalizer {
   PrecompiledMap map_;
   PieceTrie symbols_;
   bool has_symbols_ = false;
-  std::array<bool, 256> stays_{};  // ASCII characters that are unchanged before ASCII or the end
+  std::array<bool, 256> stays_{};  // ASCII characters unchanged before ASCII or the end of text
 };
 
 }  // namespace weft

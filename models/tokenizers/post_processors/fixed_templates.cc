@@ -15,7 +15,7 @@ bool is_blank(char32_t c) { return c == kSpelledBlank || is_white_space(c); }
 
 /// Removes leading and trailing whitespace of pieces from their spans. If `add_prefix_space` is
 /// true, a single space at the start of the text was inserted by the pre-tokenizer. Spans do not
-/// include this space, so nothing is trimmed for it.
+/// include this space, so it does not need to be trimmed.
 void trim(Encoding& encoding, bool add_prefix_space, const PieceOf& piece) {
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     const std::string_view text = piece(encoding.ids[i]);

@@ -29,7 +29,7 @@ struct MetaspaceSettings {
     fields.required("replacement", replacement);
     fields.optional("prepend_scheme", prepend_scheme);
     fields.optional("split", split);
-    // Fields in older files.
+    // Fields that only older files contain.
     std::optional<bool> add_prefix_space;
     std::optional<std::string> str_rep;
     fields.old("add_prefix_space", add_prefix_space);

@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Places the nodes in depth-first order. The children of a node are placed in the same block, the
-/// first of the recent blocks that has room for them.
+/// Places the nodes in depth-first order. All children of a node are placed in one block: the first
+/// of the recent blocks that has room for them.
 class Builder {
  public:
   using Strings = std::vector<std::pair<std::string_view, std::int32_t>>;

@@ -24,8 +24,8 @@ struct DoubleArrayNode {
 };
 
 /// Builds the double array of `strings` and their values (0 or more). The root is at index 0, and
-/// the size is a multiple of 256. If strings are equal, the first one counts; an empty string is
-/// ignored. If `leaves` is true, values are stored not in the nodes themselves but in their
+/// the size is a multiple of 256. Of several equal strings, only the first is used; an empty string
+/// is ignored. If `leaves` is true, values are stored not in the nodes themselves but in their
 /// children for byte 0, which have the label kLeaf. In this case, strings must not contain byte 0.
 /// Throws DataError if more than `most` elements are needed.
 std::vector<DoubleArrayNode> double_array(

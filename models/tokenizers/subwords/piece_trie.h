@@ -24,8 +24,8 @@ class PieceTrie {
   };
 
   PieceTrie() : PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>>()) {}
-  /// Ids must be 0 or more. If strings are equal, the first one counts; an empty string is never
-  /// found. Throws DataError if the trie would have more than 2^23 nodes.
+  /// Ids must be 0 or more. Of several equal strings, only the first is used; an empty string is
+  /// never found. Throws DataError if the trie would have more than 2^23 nodes.
   explicit PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> pieces);
 
   /// Moves `node` to its child for `byte`. Returns false if no string continues with this byte.

@@ -1,5 +1,5 @@
-// BPE as in SentencePiece: among all adjacent symbols that together form a piece, the pair whose
-// piece has the best score is merged, the leftmost pair first, until no pair forms a piece.
+// BPE as in SentencePiece: repeatedly merges the pair of adjacent symbols that forms the piece with
+// the best score (the leftmost such pair if there are several), until no pair forms a piece.
 #pragma once
 
 #include <cstdint>

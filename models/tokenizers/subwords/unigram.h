@@ -40,7 +40,7 @@ class Unigram {
     double score = 0;  // sum of log-probabilities
   };
 
-  /// Ids are indices in `entries`. If texts are equal, the first one counts; an empty text is
+  /// Ids are indices in `entries`. Of several equal texts, only the first is used; an empty text is
   /// ignored. Throws ArgumentError if a score is not finite or if `unknown` is not a valid index.
   Unigram(const std::vector<Entry>& entries, const Options& options);
 

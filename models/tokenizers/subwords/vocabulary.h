@@ -11,7 +11,7 @@
 
 namespace WEFT_API weft {
 
-/// Strings with ids. Ids need not be contiguous; ids without a string have no piece. Immutable.
+/// A set of pieces and their ids. Ids need not be contiguous, so some may have no piece. Immutable.
 class Vocabulary {
  public:
   Vocabulary() = default;

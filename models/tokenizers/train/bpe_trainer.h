@@ -18,7 +18,7 @@ struct BpeTrainerOptions {
   /// Maximum number of pieces. Special tokens and characters count towards this limit, but are
   /// included in the vocabulary even if they exceed it.
   std::int64_t vocab = 30000;
-  /// Pairs that are less frequent are not merged.
+  /// Pairs that occur fewer times than this are not merged.
   std::int64_t min_frequency = 0;
   /// Special tokens. They have the first ids. Duplicates are ignored.
   std::vector<std::string> special_tokens = {};

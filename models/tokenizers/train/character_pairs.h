@@ -14,7 +14,7 @@ namespace WEFT_API weft {
 
 /// Rules for pieces that are learned by merging pairs of characters.
 struct CharacterPairRules {
-  /// Pairs that are less frequent do not become pieces.
+  /// Pairs that occur fewer times than this do not become pieces.
   std::int64_t least = 2;
   /// Returns true if a text may be a piece. If it returns false for a text, it must also return
   /// false for every text that contains this text.

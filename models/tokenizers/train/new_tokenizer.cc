@@ -189,8 +189,8 @@ SubwordParts learn_byte_bpe(TextSource& texts, const TokenizerTrainerOptions& op
                      .post_processor = make_template(special, kCls, kSep),
                      .decoder = part<DecoderPtr>(bytes)};
   if (parts.post_processor == nullptr) parts.post_processor = part<PostProcessorPtr>(bytes);
-  // To a byte-level model, no text is unknown, but masking of words with the unknown id requires
-  // that id.
+  // No text is unknown to a byte-level model, but masking words with the unknown id requires this
+  // id to exist.
   for (const char* name : {kUnknown, kBertUnknown})
     if (const auto id = place_in(special, name)) parts.special.unk = static_cast<std::int32_t>(*id);
   const std::u32string alphabet(byte_characters().begin(), byte_characters().end());
@@ -334,8 +334,8 @@ SubwordParts learn_unigram(TextSource& texts, const TokenizerTrainerOptions& opt
 }
 
 /// Returns the merges that produce `pieces`, those of the best piece first. Each piece has a merge
-/// for each pair of pieces that spells it, because SentencePiece joins any of these pairs. The
-/// pairs with the smallest ids are first.
+/// for each pair of pieces that spells it, because SentencePiece joins any of these pairs. For each
+/// piece, the pairs with the smallest ids come first.
 subwords::Bpe::Merges merges_of(const std::vector<const SentencePieceModel::Piece*>& pieces) {
   std::unordered_map<std::string_view, std::size_t> places;
   for (const auto* piece : pieces)

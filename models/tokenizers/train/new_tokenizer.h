@@ -33,8 +33,8 @@ struct TokenizerTrainerOptions {
   /// Tokens that have the first ids and are recognised anywhere in a text. The default is
   /// default_special_tokens().
   std::optional<std::vector<std::string>> special_tokens = {};
-  /// Pairs that are less frequent are not merged (byte_bpe, character_bpe, wordpiece: 2). Words
-  /// that are less frequent have no id (word: 1).
+  /// Pairs that occur fewer times than this are not merged (byte_bpe, character_bpe, wordpiece: 2).
+  /// Words that occur fewer times have no id (word: 1).
   std::optional<std::int64_t> min_frequency = {};
   /// Maximum number of single characters with an id (wordpiece: 1000; byte_bpe: no limit).
   std::optional<std::int64_t> limit_alphabet = {};

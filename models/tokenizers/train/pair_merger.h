@@ -39,7 +39,7 @@ class PairMerger {
     }
   };
   struct Settings {
-    /// Pairs that are less frequent are never merged.
+    /// Pairs that occur fewer times than this are never merged.
     std::int64_t least = 1;
     /// The merge rules, or null for the default rules. They must outlive the merger.
     const Rules* rules = nullptr;
@@ -72,7 +72,7 @@ class PairMerger {
   /// The effect of a merge on the pairs of a neighbouring symbol.
   struct Change {
     std::int64_t made = 0;  // number of new pairs with the merged symbol
-    std::int64_t lost = 0;  // number of lost pairs with one of its two halves
+    std::int64_t lost = 0;  // number of removed pairs with one of its two halves
     std::vector<std::uint32_t> words;
     bool touched = false;
   };

@@ -28,7 +28,7 @@ struct SentencePieceTraining {
   std::string normalization = "nmt_nfkc";
   /// If true, unknown characters are encoded as the ids of their bytes, which adds 256 byte pieces.
   bool byte_fallback = false;
-  /// BPE only: pairs that are less frequent do not become pieces.
+  /// BPE only: pairs that occur fewer times than this do not become pieces.
   std::int64_t min_frequency = 2;
   /// Unigram only: the number of frequent substrings with which training starts.
   std::int64_t seed_pieces = 1000000;

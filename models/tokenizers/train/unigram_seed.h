@@ -14,8 +14,8 @@
 namespace WEFT_API weft {
 
 /// The words of normalised texts and their counts. A word includes its leading U+2581 and the
-/// character that follows it, which is the U+2581 of the next word or U+0000. The following
-/// character shows which substrings have several continuations.
+/// character that follows it, which is the U+2581 of the next word or U+0000. That character is
+/// needed to determine which substrings have several continuations.
 using CountedWords = std::map<std::u32string, std::int64_t>;
 
 /// Returns true if a text may be a piece: it must have 1 to 16 characters of one script (Han,

@@ -13,7 +13,7 @@ namespace WEFT_API weft {
 struct WordLevelTrainerOptions {
   /// Maximum number of ids, including special tokens.
   std::int64_t vocab = 30000;
-  /// Words that are less frequent have no id.
+  /// Words that occur fewer times than this have no id.
   std::int64_t min_frequency = 0;
   /// Special tokens. They have the first ids. Duplicates are ignored.
   std::vector<std::string> special_tokens = {};

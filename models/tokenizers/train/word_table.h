@@ -1,5 +1,5 @@
-// A table of words and their frequencies, which are the only information about a corpus that
-// trainers keep.
+// A table of words and their frequencies, which are the only information that trainers keep about a
+// corpus.
 #pragma once
 
 #include <cstdint>

@@ -45,8 +45,8 @@ class AlignedText {
   bool in_place_ = true;
 };
 
-/// A single pass over a text that writes a new text. The caller visits parts of the old text in
-/// order; bytes outside these parts are dropped.
+/// Rewrites a text in a single pass. The caller visits parts of the old text in order; bytes
+/// outside these parts are dropped.
 class TextEdit {
  public:
   explicit TextEdit(AlignedText& text);

@@ -170,7 +170,7 @@ void Regex::Matches::restart(std::string_view text) {
 bool Regex::Matches::next() {
   const auto* code = static_cast<const pcre2_code*>(regex_.code_.get());
   auto* data = static_cast<pcre2_match_data*>(data_);
-  // An empty match directly after the previous match does not count.
+  // Skip an empty match directly after the previous match.
   const std::uint32_t options = PCRE2_NO_UTF_CHECK | (matched_ ? PCRE2_NOTEMPTY_ATSTART : 0U);
   int found = pcre2_match(code, units(text_), text_.size(), end_, options, data, nullptr);
   // The JIT uses a small stack, whereas the interpreter allocates memory on the heap.

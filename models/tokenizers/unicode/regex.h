@@ -11,8 +11,8 @@
 namespace WEFT_API weft {
 
 /// A compiled pattern. Immutable and thread-safe. Patterns have the syntax of tokenizer.json, which
-/// is Oniguruma's as far as it agrees with PCRE2's: \s is White_Space, \w is a letter, mark, digit
-/// or connector, and a nested character class forms a union with the outer class.
+/// is the part of Oniguruma's syntax that agrees with PCRE2's: \s is White_Space, \w is a letter,
+/// mark, digit or connector, and a nested character class forms a union with the outer class.
 class Regex {
  public:
   /// Throws FormatError if the pattern is invalid or has a different meaning in PCRE2.
