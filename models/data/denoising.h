@@ -75,8 +75,8 @@ TokenIds rotate_document(TokenSpan ids, std::uint64_t seed);
 
 /// Replaces each of `count` sentences by mask_id. The target contains these sentences in text
 /// order. The sentences with the highest ROUGE-1 F1 score against the rest of the document are
-/// selected. Each sentence is scored independently; ties are resolved in favour of the first.
-/// Throws ArgumentError unless 1 <= count < number of sentences.
+/// selected. Each sentence is scored independently; ties are resolved in favour of the first
+/// sentence. Throws ArgumentError unless 1 <= count < number of sentences.
 DenoisingExample gap_sentences(const std::vector<TokenIds>& sentences, std::int64_t count,
                                std::int64_t mask_id, std::int64_t eos_id);
 

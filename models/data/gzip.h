@@ -17,9 +17,9 @@ bool is_gzip(std::string_view bytes);
 /// Decompresses one or more members of any size. `name` is the name of the file in error messages.
 std::unique_ptr<Decompressor> gzip_decompressor(std::string name);
 
-/// Returns the decompressed contents of a gzip file with one or more members. `name` is the source
-/// of the bytes in error messages. Throws FormatError if the file is damaged or truncated (with the
-/// byte offset in the compressed file), or if the contents exceed `max_bytes`.
+/// Returns the decompressed contents of a gzip file with one or more members. `name` identifies the
+/// source of the bytes in error messages. Throws FormatError if the file is damaged or truncated
+/// (with the byte offset in the compressed file), or if the contents exceed `max_bytes`.
 std::string gunzip(std::string_view bytes, std::string_view name,
                    std::uint64_t max_bytes = std::uint64_t{1} << 32);
 

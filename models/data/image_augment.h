@@ -17,7 +17,7 @@ struct ImageAugmentation {
   /// Pads the image with this number of black pixels on each side, then takes a random crop of the
   /// original size.
   std::int64_t padding = 0;
-  /// Shifts by up to this number of pixels in each direction, including fractions of pixels.
+  /// Shifts by up to this number of pixels in each direction. The shift need not be a whole number.
   double shift = 0;
   double rotation = 0;  // rotates by up to this number of degrees in either direction
   /// Scales by a factor from 1 - zoom to 1 + zoom. For example, 0.1 means a factor from 0.9 to 1.1.

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// More classes than any image table has. The limit prevents arbitrarily large allocations because
-/// of a label in a file.
+/// More classes than any image table has. This limit prevents a label in a file from causing an
+/// arbitrarily large allocation.
 constexpr std::int64_t kMaxClasses = 100'000;
 
 /// Reads comma-separated numbers line by line.

@@ -17,8 +17,8 @@ struct ImageCsvOptions {
 
 /// Parses images with one channel (the format of optdigits and of the scikit-learn digits). Each
 /// line contains height * width integers in [0, highest] and the class, a non-negative integer,
-/// separated by commas. Classes are named "0", "1", ... up to the highest class. `name` is the
-/// source of the text in error messages. Throws FormatError with line and byte offset.
+/// separated by commas. Classes are named "0", "1", ... up to the highest class. `name` identifies
+/// the source of the text in error messages. Throws FormatError with line and byte offset.
 ImageSet parse_image_csv(std::string_view text, std::string_view name,
                          const ImageCsvOptions& options = {});
 

@@ -9,9 +9,9 @@
 
 namespace WEFT_API weft {
 
-/// Parses an IDX file to a tensor of dtype u8, i8, i32, f32 or f64. `name` is the source of the
-/// bytes in error messages. Throws FormatError with the byte offset if the type is not supported,
-/// if the sizes do not match the file, or if there are extra bytes.
+/// Parses an IDX file to a tensor of dtype u8, i8, i32, f32 or f64. `name` identifies the source of
+/// the bytes in error messages. Throws FormatError with the byte offset if the type is not
+/// supported, if the sizes do not match the file, or if there are extra bytes.
 Tensor parse_idx(std::string_view bytes, std::string_view name);
 
 /// Reads a file, which may be compressed with gzip, and parses it as parse_idx() does. Also throws

@@ -47,7 +47,7 @@ std::vector<Window> windows(Interpolation interpolation, std::int64_t from, std:
   std::vector<Window> all;
   for (std::int64_t i = 0; i < to; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
-    // Pixels that have their centre (at half-integer positions) inside the kernel.
+    // Pixels whose centres (at half-integer positions) are inside the kernel.
     const auto first =
         std::max(static_cast<std::int64_t>(std::floor(centre - half + 0.5)), std::int64_t{0});
     const auto end = std::min(static_cast<std::int64_t>(std::floor(centre + half + 0.5)), from);

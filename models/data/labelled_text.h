@@ -33,8 +33,8 @@ ChoiceNames choice_names(LabelSide);
 /// form. Only a line feed ends a line (other Unicode line breaks are part of the text). A carriage
 /// return before the line feed and blanks around text and label are dropped. `automatic` selects
 /// the side with fewer distinct values. Throws IoError. Throws FormatError with file and line if a
-/// line has no tab or an empty label. Throws FormatError if there are fewer than two classes, or if
-/// both sides have the same number of distinct values in the case of `automatic`.
+/// line has no tab or an empty label. Throws FormatError if there are fewer than two classes or,
+/// for `automatic`, if both sides have the same number of distinct values.
 LabelledText read_labelled_text(std::span<const std::string> paths,
                                 LabelSide side = LabelSide::automatic);
 

@@ -20,11 +20,11 @@ class PackedTexts {
 
   std::int64_t tokens() const { return tokens_; }
   std::int64_t texts() const { return static_cast<std::int64_t>(texts_.size()); }
-  /// Returns the row that begins with text `first` and continues with the following texts. The last
-  /// text is followed by the first text.
+  /// Returns the row that begins with text `first` and continues with the following texts. After
+  /// the last text, the row continues with the first text.
   std::vector<std::int32_t> row(std::int64_t first) const;
-  /// Returns the indices of the first texts of rows that together contain every text at least once,
-  /// except for text that is truncated at the end of a row.
+  /// Selects rows that together contain every text at least once, except for text truncated at the
+  /// end of a row. Returns the index of the first text of each row.
   std::vector<std::int64_t> cover() const;
 
  private:

@@ -25,8 +25,8 @@ std::vector<std::int32_t> joined(const Document& document, std::size_t begin, st
 }
 
 /// Returns the end of the range of sentences that starts at `begin` and has `tokens` tokens in
-/// total. The range has at least `least` sentences and ends at the end of the document at the
-/// latest.
+/// total. The range has at least `least` sentences and does not extend beyond the end of the
+/// document.
 std::size_t end_of(const Document& document, std::size_t begin, std::size_t least,
                    std::int64_t tokens) {
   std::int64_t taken = 0;
@@ -75,8 +75,8 @@ SentencePair SentencePairs::random(std::uint64_t seed, std::int64_t step, std::i
 SentencePair SentencePairs::make(std::int64_t place, Rng& rng) const {
   if (place < 0 || place >= places())
     throw ArgumentError(fmt::format("place {} is outside [0, {})", place, places()));
-  // The last document that begins at or before the place. Documents with a single sentence have no
-  // places.
+  // The last document that begins at or before this position. No pair can begin in a document with
+  // a single sentence.
   const auto next = std::upper_bound(firsts_.begin(), firsts_.end(), place);
   const auto chosen = static_cast<std::size_t>(next - firsts_.begin()) - 1;
   const Document& document = documents_[chosen];

@@ -39,8 +39,8 @@ class SentencePairs {
 
   PairTask task() const { return task_; }
   std::int64_t documents() const { return static_cast<std::int64_t>(documents_.size()); }
-  /// The number of positions at which a pair can begin. These are all sentences that are not the
-  /// last in their document.
+  /// The number of positions at which a pair can begin. A pair can begin at every sentence that is
+  /// not the last in its document.
   std::int64_t places() const { return firsts_.back(); }
   /// The total number of tokens in all documents.
   std::int64_t tokens() const { return all_tokens_; }
@@ -57,7 +57,7 @@ class SentencePairs {
   SentencePair make(std::int64_t place, Rng& rng) const;
 
   std::vector<Document> documents_;
-  std::vector<std::int64_t> firsts_;  // first place of each document, followed by the total number
+  std::vector<std::int64_t> firsts_;  // first position of each document, then the total number
   PairTask task_;
   std::int64_t tokens_, all_tokens_ = 0;
 };

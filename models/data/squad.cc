@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-/// For comparison, the SQuAD training set has 42 MB.
+/// For comparison, the SQuAD training set is 42 MB in size.
 constexpr JsonLimits kLimits{.max_bytes = std::size_t{1} << 30};
 
 /// Returns the value of a key. Throws FormatError if it is missing.

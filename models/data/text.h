@@ -29,8 +29,8 @@ std::string read_text_file(const std::string& path);
 /// FormatError with path, line and byte offset if the file is not UTF-8 (RFC 3629).
 std::string read_utf8_file(const std::string& path);
 
-/// Like read_utf8_file(), for a text that has already been read. `name` is the source of the text
-/// in error messages.
+/// Like read_utf8_file(), for a text that has already been read. `name` identifies the source of
+/// the text in error messages.
 std::string checked_utf8(std::string text, const std::string& name);
 
 /// Returns the size in bytes of the UTF-8 byte-order mark at the start of `text`, or 0 if there is

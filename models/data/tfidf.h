@@ -43,9 +43,9 @@ struct SparseRows {
   std::vector<float> value;
 };
 
-/// TF-IDF weights, fitted to training texts. If d of n training texts have a feature, its weight in
-/// a text is tf * (ln((1 + n) / (1 + d)) + 1). Each row is then scaled to length 1 (or is 0 if it
-/// contains no known feature).
+/// TF-IDF weights, fitted to training texts. If d of n training texts contain a feature, its weight
+/// in a text is tf * (ln((1 + n) / (1 + d)) + 1). Each row is then scaled to length 1 (or is 0 if
+/// it contains no known feature).
 class TfIdf {
  public:
   /// Throws ArgumentError if options are out of range or if there are no features.

@@ -9,19 +9,19 @@
 namespace WEFT_API weft {
 
 /// Splits a text into `rows` parts of equal length, which are read in parallel. Each row of batch i
-/// + 1 continues the same row of batch i. After the last full batch, all rows start again.
+/// + 1 continues the same row of batch i. After the last full batch, all rows start over.
 /// Immutable.
 class TokenStreams {
  public:
   /// Throws ArgumentError if `rows` or `length` is below 1, or if the ids do not fill a batch.
   TokenStreams(std::vector<std::int32_t> ids, std::int64_t rows, std::int64_t length);
 
-  /// The number of batches until the rows start again.
+  /// The number of batches until the rows start over.
   std::int64_t size() const { return size_; }
 
   struct Piece {
     TokenBatch tokens;  // [rows, length]
-    bool fresh;         // true if this is the first batch of the rows
+    bool fresh;         // true if all rows start (or start over) in this batch
   };
   /// Returns batch `step`, counted from 0 over all epochs. The result depends only on the step, so
   /// that a resumed run uses the same batches as an uninterrupted run.

@@ -68,7 +68,7 @@ ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
 }
 
 /// The conventional shell exit code for Ctrl-C. It is used if Ctrl-C ends a conversation outside of
-/// a terminal. In a terminal, Ctrl-C is part of the dialogue.
+/// a terminal. In a terminal, Ctrl-C is handled interactively.
 constexpr int kInterrupted = 130;
 
 /// Totals over all answers.

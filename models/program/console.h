@@ -16,7 +16,7 @@ namespace weft::program {
 
 // All output of the program goes through these functions. The first write that fails (for example
 // on a full disk or a closed pipe) is reported on stderr, and further output is discarded. No
-// exception is thrown, because a training run must not be lost together with its console output.
+// exception is thrown, because a failure to print must not end a training run.
 // The exit code of the program is then 1.
 
 /// Opens /dev/null in place of stdin, stdout or stderr if the caller has closed them. Otherwise a
@@ -33,7 +33,7 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 }
 /// Flushes stdout.
 void flush_stdout();
-/// Discards all further output to stdout. To be called on ranks if another rank prints for them.
+/// Discards all further output to stdout. To be called on ranks whose output another rank prints.
 void silence_stdout();
 /// True if silence_stdout() was called.
 bool is_silent();
@@ -54,7 +54,7 @@ std::string short_number(double value);
 std::string short_bytes(double bytes);
 /// Formats a duration, for example as "0:42" or "1:03:20".
 std::string short_duration(double seconds);
-/// Joins the lines of an error message to one line, separated by "; " (or by a space after a
+/// Joins the lines of an error message into one line, separated by "; " (or by a space after a
 /// colon).
 std::string one_line(const std::string& message);
 /// True if stdout is a terminal and colours are allowed (NO_COLOR is not set).

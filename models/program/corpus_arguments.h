@@ -16,8 +16,8 @@ struct CorpusArguments {
   std::optional<DocumentEnd> end;
   std::string field;
 
-  /// Finds the files. Throws the same errors as find_corpus_files(). Throws UsageError if an option
-  /// applies to none of the files.
+  /// Finds the corpus files. Throws the same errors as find_corpus_files(). Throws UsageError if an
+  /// option applies to none of the files.
   std::vector<CorpusFile> files() const;
   CorpusOptions options() const;
 };

@@ -12,9 +12,9 @@ namespace weft::program {
 
 /// Returns a fingerprint of all files that the command reads, except the files of the options in
 /// `excluded`. It covers the bytes of each file, the names and sizes of all files in each folder,
-/// and the checksums and given weights of token files. It does not depend on the locations of the
-/// files. Returns an empty string if there is nothing to compare: if there is no file, or if a file
-/// cannot be read or can be read only once (a pipe).
+/// and, for token files, the checksums and the weights that were given. It does not depend on the
+/// locations of the files. Returns an empty string if there is nothing to compare: if there is no
+/// file, or if a file cannot be read or can be read only once (a pipe).
 std::string data_digest(const CLI::App& command, const std::set<std::string>& excluded);
 
 }  // namespace weft::program

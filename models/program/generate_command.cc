@@ -22,7 +22,7 @@
 namespace weft::program {
 namespace {
 
-/// The prompts of the command, and the options for generating their texts.
+/// The prompts of the command, and the options for generating text from them.
 struct Job {
   std::vector<TokenIds> prompts = {};
   WriteOptions options = {};
@@ -113,8 +113,8 @@ Job make_job(GenerateArguments& args, const LoadedGenerator& writer, std::vector
   if (!decoder) job.options.start = writer.start_ids(args.start_ids);
   if (args.batch) job.options.batch = *args.batch;
   job.options.change = [&args, said = writer.settings()](GenerationOptions& options) {
-    // With --ids, the default lengths are the same as in Hugging Face's library, which are short if
-    // the folder sets none.
+    // With --ids, the default lengths are those of Hugging Face's library, which are short if the
+    // folder specifies none.
     if (args.ids && said != nullptr) {
       options.max_new = said->options.max_new;
       options.max_length = said->options.max_length;

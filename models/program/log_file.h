@@ -22,8 +22,8 @@ namespace weft::program {
 /// written as null. Seconds are counted from the start of this run.
 ///
 /// If a line cannot be written (for example because the disk is full), the error is printed once on
-/// stderr and logging stops. No exception is thrown, because a training run must not be lost
-/// together with its log.
+/// stderr and logging stops. No exception is thrown, because a failure to log must not end the
+/// training run.
 class LogFile : public TrainObserver {
  public:
   /// If `append` is true, the run is resumed and its existing log is continued.

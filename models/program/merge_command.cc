@@ -58,8 +58,8 @@ std::string base_of(const LoraAdapters& adapters, std::vector<Program> forward,
 }
 
 /// Checks that adapters are merged only into the matrices that they were trained on, and only once.
-/// Throws DataError if the matrices are different ones with the same shapes, or if the adapters are
-/// already merged into them.
+/// Throws DataError if the adapters were trained on other matrices of the same shapes, or if they
+/// have already been merged into these matrices.
 void check_base(const LoraAdapters& adapters, const std::vector<Program>& forward,
                 const std::shared_ptr<VariableStore>& store, bool floats,
                 const MergeArguments& args) {

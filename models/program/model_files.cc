@@ -12,7 +12,7 @@
 namespace weft::program {
 namespace {
 
-/// Keeps the file under the second name `as` as well, replacing any earlier file of that name. If
+/// Also keeps the file under a second name, `as`, and replaces any earlier file of that name. If
 /// `path` is replaced later, the kept file remains unchanged. Makes a copy if the file system does
 /// not support hard links.
 void keep_file(const std::string& path, const std::string& as) {

@@ -38,7 +38,7 @@ inline constexpr IntegerRange<std::int64_t> kFromZero{0, 1'000'000'000};
 inline constexpr IntegerRange<std::int64_t> kFromOne{1, 1'000'000'000};
 inline constexpr RealRange kAboveZeroToOne{0, 1, true};
 
-/// Handle to an added option for setting further properties.
+/// A handle for setting further properties of an added option.
 class AddedOption {
  public:
   explicit AddedOption(CLI::Option* option) : option_(option) {}
@@ -96,7 +96,7 @@ class OptionList {
   /// As above, but the option may be repeated.
   AddedOption ids(const std::string& name, std::vector<std::string>& to, const std::string& help);
 
-  /// An integer in `range`. T is an integer type or an optional one.
+  /// An integer in `range`. T is an integer type or a std::optional of one.
   template <class T>
   AddedOption integer(const std::string& name, T& to, const Range& range, const std::string& help) {
     return add(name, integer_type(range), Times::once, help,

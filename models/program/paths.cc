@@ -72,8 +72,8 @@ bool is_tokenizer(const std::string& bytes) {
          bytes.find("\"truncation\"") != std::string::npos;
 }
 
-/// Returns true if the file begins with an 8-byte length, which does not exceed the file size, and
-/// a JSON object.
+/// Returns true if the file begins with an 8-byte length that does not exceed the file size,
+/// followed by a JSON object.
 bool is_safetensors(const std::string& path, const std::string& bytes) {
   constexpr std::size_t kLengthBytes = 8;
   if (bytes.size() <= kLengthBytes || bytes[kLengthBytes] != '{') return false;
@@ -94,7 +94,7 @@ bool holds_adapters(const std::string& path) {
 }
 
 /// Returns true if the existing file is of type `kind`. Also returns true if the file is empty,
-/// because nothing is lost when it is replaced.
+/// because replacing an empty file destroys no data.
 bool is_of_kind(const std::string& path, FileKind kind) {
   std::error_code error;
   if (fs::file_size(path, error) == 0 && !error) return true;
@@ -143,7 +143,7 @@ void check_trainable(const std::string& what, const std::string& path) {
   try {
     trainable = load_checkpoint(path).has_program("train");
   } catch (const Error&) {
-    return;  // not a model that could be lost
+    return;  // not a model, so it needs no protection
   }
   if (trainable) {
     throw IoError(

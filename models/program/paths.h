@@ -55,11 +55,11 @@ class CommandPaths {
   /// Plans a file. `what` is its name in messages, such as "--out" or "the loss curve". Checks that
   /// the file can be written, without leaving a file behind.
   ///
-  /// Throws UsageError if the path is a file that the command reads (also through a link or a
-  /// different path), if it is inside an input folder (except for models and plots), if it is the
-  /// same file as another output, or if its extension belongs to another file type. Throws IoError
-  /// if the path is a folder, a device or a pipe, is write-protected, has no parent folder, or
-  /// cannot be created; if it is an existing file of another type; or if it is a trainable model
+  /// Throws UsageError if the path is a file that the command reads (possibly through a link or
+  /// under a different path), if it is inside an input folder (except for models and plots), if it
+  /// is the same file as another output, or if its extension belongs to another file type. Throws
+  /// IoError if the path is a folder, a device or a pipe, is write-protected, has no parent folder,
+  /// or cannot be created; if it is an existing file of another type; or if it is a trainable model
   /// that would be replaced by one that cannot be trained.
   OutputFile plan_file(const std::string& what, const std::string& path, FileKind kind);
   /// As above, for the first file and all existing files of a set of token files
@@ -78,7 +78,7 @@ class CommandPaths {
   /// hf::check_folder_target(). Throws UsageError if the command reads any file in the folder.
   OutputFile plan_folder(const std::string& what, const std::string& path);
 
-  /// Returns the file that was planned under this path. Throws StateError if there is none.
+  /// Returns the planned file with this path. Throws StateError if there is none.
   OutputFile planned(const std::string& path) const;
 
  private:
@@ -95,7 +95,7 @@ class CommandPaths {
   std::vector<Entry> inputs_, outputs_;
 };
 
-/// Returns true if both paths refer to the same file, also through a symbolic link or as hard
+/// Returns true if both paths refer to the same file, including through symbolic or hard
 /// links.
 bool same_file(const std::string& a, const std::string& b);
 

@@ -171,7 +171,7 @@ int run_program(int argc, const char* const* argv, World (*connect)()) {
   // With SIGXFSZ ignored, exceeding the file size limit is a write error, as if the disk were full.
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_and_report(argc, argv, connect);
-  // The last output may fail only when it is flushed.
+  // A failure to write the last output may be detected only when it is flushed.
   flush_stdout();
   return code == 0 && stdout_failed() ? 1 : code;
 }

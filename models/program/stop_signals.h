@@ -16,9 +16,9 @@ const std::atomic<bool>& stop_requested();
 
 /// Installs the signal handlers. The first Ctrl-C (or SIGTERM) requests a clean stop, a second one
 /// kills the process. A closed terminal (SIGHUP) and a closed stdout pipe (SIGPIPE) are also
-/// treated as stop requests. They may be repeated without killing the process, because shells send
-/// SIGHUP twice. With several ranks, a request on any rank stops all ranks; launchers forward
-/// SIGUSR1 to all ranks.
+/// treated as stop requests. Repeated signals of these two types do not kill the process, because
+/// shells send SIGHUP twice. With several ranks, a request on any rank stops all ranks; launchers
+/// forward SIGUSR1 to all ranks.
 void install_stop_handlers(const World& world);
 
 /// Detects that the launcher is terminating the run, if there are several ranks. A launcher that
@@ -39,7 +39,7 @@ class LauncherWatch : public TrainObserver {
 
  private:
   void watch();
-  /// Waits for `seconds`. Returns false if the watch ends before.
+  /// Waits for `seconds` seconds. Returns false if the watch ends earlier.
   bool pause(double seconds);
 
   const World world_;

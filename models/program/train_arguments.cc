@@ -104,7 +104,7 @@ const std::string& TrainArguments::destination() const {
 void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   if (!world.first()) paths.leave_to_first_rank();
   const std::string& path = destination();
-  // A resumed run may overwrite the file that it was resumed from with its next state.
+  // A resumed run may save its next state to the file that it was resumed from.
   if (!resume.empty() && (out.empty() || same_file(out, resume))) {
     paths.plan_resumed(out.empty() ? "--resume" : "--out", path, "--resume");
   } else {
@@ -153,8 +153,8 @@ SessionOptions TrainArguments::session_options(const TrainedModel& model) const 
 }
 
 std::string TrainArguments::command_line() const {
-  // The file stores its task. It does not store which data is held out, and the held-out data must
-  // not change.
+  // The resumed file stores the task but not which data is held out, and the held-out data must not
+  // change.
   return "weft train " + family + values.command_line();
 }
 

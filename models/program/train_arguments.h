@@ -47,8 +47,8 @@ struct TrainArguments {
   /// Throws UsageError if neither was given.
   const std::string& destination() const;
   /// Plans all files that the run will write: the model, its loss curve, plots with these endings
-  /// (such as ".attention.svg"), the best model, the log and earlier checkpoints. To be called
-  /// before any work. Also reads the data to compute `digest`. Throws the same errors as
+  /// (such as ".attention.svg"), the best model, the log and earlier checkpoints. Must be called
+  /// before any work starts. Also reads the data to compute `digest`. Throws the same errors as
   /// CommandPaths::plan_file().
   void plan_files(const std::vector<std::string>& plots);
   /// Plans the companion files with this ending (adapters or averages) for the model and for the
@@ -75,8 +75,8 @@ void add_train_options(OptionList& options, const std::vector<const Task*>& task
                        TrainArguments& args);
 
 /// Checks the options of a resumed run. The number of steps and the intervals for evaluating and
-/// saving may change, but the training step may not. Throws UsageError if any other option was
-/// given. `tasks` are the tasks of the family.
+/// saving may change, but the computation of a training step may not. Throws UsageError if any
+/// other option was given. `tasks` are the tasks of the family.
 void check_resume(const TrainArguments& args, const std::vector<const Task*>& tasks);
 
 }  // namespace weft::program

@@ -40,7 +40,7 @@ struct TrainVectorsArguments {
   std::optional<double> rate, subsample, max_count, power;
   std::optional<std::uint64_t> seed;
   std::optional<std::string> matrix;
-  /// Options that apply only to some models, with these models.
+  /// Options that apply only to some models, and the models that they apply to.
   std::vector<std::pair<AddedOption, Models>> special;
 };
 
@@ -125,7 +125,7 @@ double subwords_of(const WordText& text, const SubwordOptions& options) {
   return count;
 }
 
-// Checks that the memory that training needs (approximately) is available.
+// Checks that the (approximate) amount of memory needed for training is available.
 void check_size(const WordText& text, const VectorRecipe& recipe) {
   double rows = static_cast<double>(text.counts.size()), width = 0, more = 0;
   switch (recipe.model) {

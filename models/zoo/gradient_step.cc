@@ -1,6 +1,6 @@
 // Compares linear attention layers with hand-written weights and steps of gradient descent (von
 // Oswald et al. 2023). Prints and plots their predictions for the same regressions, and the largest
-// difference.
+// difference between them.
 //
 //   zoo_gradient_step [OUT.svg [STEPS]]
 //

@@ -1,7 +1,7 @@
-// Unsupervised tagging. A hidden Markov model groups the words of a text into classes only by their
-// order. Expectation-maximisation is implemented by two programs that share variables. One program
-// accumulates the expected counts of a batch, which are the gradient of the log-likelihood. The
-// other program computes new parameters from the counts.
+// Unsupervised tagging. A hidden Markov model groups the words of a text into classes based only on
+// their order. Expectation-maximisation is implemented by two programs that share variables. One
+// program accumulates the expected counts of a batch, which are the gradient of the log-likelihood.
+// The other program computes new parameters from the counts.
 //
 //   zoo_hmm_tags TEXT [STATES [ITERATIONS]]
 //

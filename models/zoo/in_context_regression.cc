@@ -1,5 +1,5 @@
-// Trains decoders on in-context linear regression, without and with noise. Compares their errors,
-// by the number of preceding points, with the errors of least squares, ridge regression and
+// Trains decoders on in-context linear regression, with and without noise. For each number of
+// preceding points, compares their errors with the errors of least squares, ridge regression and
 // predicting zero.
 //
 //   zoo_in_context_regression [OUT.svg [STEPS]]

@@ -1,6 +1,6 @@
 // In-context learning. A decoder that is trained only to predict the next symbol learns to infer
 // tasks (copy, "+1" and other shifts) from the examples in its text, although a quarter of the
-// examples are wrong. Prints and plots the accuracies of the decoder and of Bayes' rule by the
+// examples are wrong. Prints and plots the accuracies of the decoder and of Bayes' rule for each
 // number of preceding examples.
 //
 //   zoo_prompts [OUT.svg [STEPS]]

@@ -74,8 +74,8 @@ class TextDocuments final : public DocumentReader {
     }
   }
 
-  /// Returns the number of bytes of text() that certainly belong to the current document. To be
-  /// called if the end of the document has not been found.
+  /// Returns the number of bytes of text() that are certain to belong to the current document. To
+  /// be called if the end of the document has not been found.
   std::size_t known_bytes() const {
     const std::string_view text = buffer_.text();
     if (end_ != DocumentEnd::blank_line) return text.size();
@@ -96,7 +96,7 @@ class TextDocuments final : public DocumentReader {
 
   TextBuffer buffer_;
   DocumentEnd end_;
-  bool at_end_ = false;       // the whole rest of the file is in the buffer
+  bool at_end_ = false;       // the entire rest of the file is in the buffer
   bool open_ = false;         // a document has been started
   bool inside_line_ = false;  // text() begins inside a line
   // Number of bytes that are known not to contain the end of the document. For blank_line, these

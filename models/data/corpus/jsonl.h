@@ -12,7 +12,7 @@ namespace WEFT_API weft {
 
 struct JsonlOptions {
   std::string field = "text";  // the field that contains the document as a string
-  /// Maximum size of a line. Lines are held in memory as a whole.
+  /// Maximum size of a line. Each line is held in memory as a whole.
   std::size_t most_line_bytes = std::size_t{64} << 20;
   int most_depth = 64;  // maximum nesting depth of the values of other fields
 };

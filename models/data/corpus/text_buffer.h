@@ -28,8 +28,8 @@ class TextBuffer {
   /// one byte for the line feed if there is one. Throws FormatError if the line is longer than
   /// `max_bytes`.
   std::optional<std::string_view> whole_line(std::size_t max_bytes);
-  /// Throws FormatError("FILE, line 3 (byte 120): what"). The byte offset is `at` bytes after the
-  /// start of text(). The line number is the line at the start of text().
+  /// Throws FormatError("FILE, line 3 (byte 120): what"). The reported byte offset is `at` bytes
+  /// after the start of text(). The reported line is the line at the start of text().
   [[noreturn]] void fail(std::size_t at, std::string_view what) const;
   /// Removes the first `bytes` of text().
   void consume(std::size_t bytes);

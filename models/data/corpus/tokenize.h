@@ -24,11 +24,11 @@ struct TokenizeProgress {
 
 /// Tokenizes the documents in `files` in order and writes them. The ids do not depend on the number
 /// of threads. Memory usage does not depend on the sizes of files and documents, because long
-/// documents are tokenized in pieces (see DocumentPiece), with a mark after each piece. Throws the
-/// same errors as the document readers. Errors from Tokenizer::encode() are rethrown with file and
-/// line of the document.
+/// documents are tokenized in pieces (see DocumentPiece), with a mark (see token_file.h) after each
+/// piece. Throws the same errors as the document readers. Errors from Tokenizer::encode() are
+/// rethrown with file and line of the document.
 ///
-/// `progress` is called from time to time. It may throw to cancel the work.
+/// `progress` is called periodically. It may throw an exception to cancel tokenization.
 void tokenize(std::span<const CorpusFile> files, const Tokenizer& tokenizer,
               const TokenizeOptions& options, TokenSetWriter& writer,
               const std::function<void(const TokenizeProgress&)>& progress = {});

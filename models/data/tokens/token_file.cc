@@ -38,7 +38,7 @@ TokenizerDigest digest_of(std::string_view type, std::string_view bytes) {
   return digest;
 }
 
-/// Returns the index of the first of `count` ids that is not below `vocab`, or `count` if all are.
+/// Returns the index of the first of `count` ids that is not below `vocab`, else `count`.
 template <class Id>
 std::size_t first_outside(const std::byte* ids, std::size_t count, std::uint64_t vocab) {
   for (std::size_t i = 0; i < count; ++i) {

@@ -58,8 +58,8 @@ class TokenSet {
 };
 
 /// Throws DataError if `tokenizer` differs from the tokenizer of the set. The message describes
-/// both tokenizers. `owner` is the owner of `tokenizer` in the message, for example "the model in
-/// net.weft".
+/// both tokenizers. `owner` describes the owner of `tokenizer` in the message, for example "the
+/// model in net.weft".
 void require_tokenizer(const TokenSet& set, const Tokenizer& tokenizer, std::string_view owner);
 
 }  // namespace weft

@@ -17,7 +17,7 @@ struct BenchModel {
   std::unique_ptr<Graph> graph;
   Program program{"bench"};
   NamedTensors feeds;
-  /// The number of items that one run processes: batch size times tokens per row, or images.
+  /// The number of items that one run processes: batch size x tokens per row, or images.
   double items = 0;
   std::string item_name;  // "tokens" or "images"
 };

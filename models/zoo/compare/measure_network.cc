@@ -36,7 +36,7 @@ struct BuiltNetwork {
 };
 
 /// Records the duration of every training step. The median duration is robust against steps that
-/// other programs slowed down. Prints the progress to stderr.
+/// were slowed down by other programs. Prints the progress to stderr.
 class StepTimes : public TrainObserver {
  public:
   void on_step(const StepReport& report) override {

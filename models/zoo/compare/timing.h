@@ -16,7 +16,7 @@ inline double seconds_since(Clock::time_point begin) {
 }
 
 /// Returns the median, or the upper median for an even number of values. The median is robust
-/// against measurements that other programs slowed down. `values` must not be empty.
+/// against measurements that were slowed down by other programs. `values` must not be empty.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + std::ssize(values) / 2;
   std::nth_element(values.begin(), middle, values.end());

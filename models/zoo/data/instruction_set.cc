@@ -68,7 +68,7 @@ std::vector<Instruction> make_instructions(const InstructionSetOptions& options)
 
 std::string make_statements(std::int64_t count, std::uint64_t seed) {
   const std::vector<InstructionKind>& kinds = instruction_kinds();
-  Rng rng(seed, 1);  // a different stream than for the instructions
+  Rng rng(seed, 1);  // not the same stream as for the instructions
   std::string text;
   for (std::int64_t i = 0; i < count; ++i) {
     const InstructionKind& kind =
