@@ -20,7 +20,7 @@ namespace {
 const std::vector<std::string> kSpecial = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<s>",
                                            "</s>"};
 
-/// A tokenizer with bytes, some merged pairs of bytes, and special tokens.
+/// Returns a tokenizer with all bytes, some merged pairs of bytes, and special tokens.
 SubwordTokenizer byte_bpe() {
   const std::vector<std::string> sample = {
       "user\nassistant\nsystem\nthe cat sat on the mat. the cats sat\n\n"};
@@ -29,7 +29,7 @@ SubwordTokenizer byte_bpe() {
   return train_tokenizer(texts, {.vocab = 300, .special_tokens = kSpecial}, workers);
 }
 
-/// As above, with added tokens that are not flagged as special.
+/// Returns the tokenizer of byte_bpe() with added tokens that are not flagged as special.
 Tokenizer with_marks(const std::vector<std::string>& marks) {
   nlohmann::json json = nlohmann::json::parse(byte_bpe().to_bytes());
   nlohmann::json token = json["added_tokens"][0];
@@ -43,7 +43,7 @@ Tokenizer with_marks(const std::vector<std::string>& marks) {
   return SubwordTokenizer::from_bytes(json.dump());
 }
 
-/// A tokenizer with characters and special pieces.
+/// Returns a tokenizer with characters and special pieces.
 Tokenizer sentence_pieces() {
   using Kind = SentencePieceModel::Kind;
   SentencePieceModel model;
@@ -63,7 +63,7 @@ std::int64_t count(const EncodedChat& chat, std::int32_t id) {
 /// pair of brackets.
 std::string answers(const EncodedChat& chat) {
   std::string shown;
-  std::size_t given = 0;  // the ids of the bytes of a character all span the whole character
+  std::size_t given = 0;  // every byte id of a character spans the whole character
   for (std::size_t i = 0; i < chat.size(); ++i) {
     if (chat.answer[i] == 0) continue;
     if (i == 0 || chat.answer[i - 1] == 0) shown += "[";
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(answers_are_assistant_messages_with_their_end_token) {
 }
 
 BOOST_AUTO_TEST_CASE(an_id_that_contains_bytes_of_an_answer_is_marked) {
-  // " the" is one id, and the format writes its space.
+  // " the" is a single id, and its space comes from the format.
   const ChatFormat format = ChatFormat::from_template(
       "{% for m in messages %}{{ m.role }}:{{ ' ' ~ m.content }}{% endfor %}");
   BOOST_TEST(answers(encode_chat(byte_bpe(), format, {{"assistant", "the"}})) == "[ the]");

@@ -1,4 +1,4 @@
-// The template engine matches Jinja (tests/fixtures/chat). Its errors name unsupported features.
+// Templates render as in Jinja (tests/fixtures/chat), and errors name unsupported features.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>

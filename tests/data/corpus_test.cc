@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(the_pieces_of_a_long_document_concatenate_to_the_document) 
     if (whole.find('\n') == std::string::npos)
       BOOST_TEST((documents(path, DocumentEnd::line) == Texts({whole, "next"})));
   }
-  // A document that just fits is not split; otherwise a piece ends before a word.
+  // A document that just fits is not split. Longer documents are split before a word.
   BOOST_TEST(piece_end("ab cd", 5) == 0U);
   BOOST_TEST(piece_end("ab cd", 4) == 0U);
   BOOST_TEST(piece_end("ab cd", 3) == 2U);

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(long_documents_contain_marks) {
     writer.finish();
   }
   const TokenSet set = TokenSet::open(folder.path("long"));
-  // A mark at the end of the document is not stored.
+  // No mark is stored for the position at the end of a document.
   BOOST_TEST(set.files().front()->header().marks == 19U);
   BOOST_TEST((set.last_place(4999) == TokenPlace{}));
   BOOST_TEST((set.last_place(5000) == TokenPlace{5000, 5000}));
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(errors_for_a_different_tokenizer_name_both_tokenizers) {
           str(tokenizer_digest(other)));
 }
 
-/// The bytes of a token file. After a change, the file must be rejected.
+/// The bytes of a token file. A modified file must be rejected.
 struct Bytes {
   static constexpr std::uint64_t kIdBytes = 30'004;
   std::string bytes;
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
       "128: the ids are damaged: the checksum of 30004 bytes does not match");
   with(tokenizer, 1'000'000U)
       .check_rejected(std::to_string(tokenizer) + ": the tokenizer section of");
-  // The ids are changed, first without and then with a new checksum.
+  // Changes the ids, first without and then with an updated checksum.
   with(ids, std::uint16_t{25}).check_rejected("128: the ids are damaged");
   Bytes outside = with(ids + 2, std::uint16_t{26});
   outside.put(crcs, crc32c(outside.bytes.data() + ids, 30'004));

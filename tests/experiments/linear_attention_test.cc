@@ -11,7 +11,7 @@ namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(linear_attention_steps)
 namespace {
 
-/// Returns random regression problems. Their sizes are a function of the case number.
+/// Returns random regression problems. Their sizes depend on the case number.
 RegressionPoints random_points(Graph& g, int number, DType dtype) {
   const std::int64_t inputs = 1 + number % 6, outputs = 1 + number / 6 % 3,
                      count = 1 + number * 7 % 23, queries = 1 + number % 4;

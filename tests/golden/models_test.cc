@@ -94,7 +94,7 @@ Comparison run_model(const fs::path& folder, const json& description) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     program.output("grad." + model.names.theirs(parameters[i].name()), grads[i]);
   }
-  // All other outputs are fetched by their names in the graph.
+  // All outputs except the loss are fetched by their names in the graph.
   std::vector<std::string> fetch;
   for (const auto& [name, value] : model.outputs) {
     if (name != "loss") fetch.push_back(name);

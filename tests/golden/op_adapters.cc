@@ -33,7 +33,7 @@ OpOutputs reduction(const OpCase& c) {
   return out(F(c["x"], axes_of(c), c.attrs.at("keepdims").get<bool>()));
 }
 
-// Adapts reductions for which the cases have a single attribute, "axis".
+// Adapts reductions whose cases specify a single axis, in the attribute "axis".
 template <Value (*F)(Arg, const Axes&, bool)>
 OpOutputs reduction_over_axis(const OpCase& c) {
   return out(F(c["x"], Axes(axis_of(c)), c.attrs.at("keepdims").get<bool>()));

@@ -39,7 +39,7 @@ struct Case {
   }
 
   Tensor ids(const std::string& name) const { return inputs.at(name).to(DType::i32); }
-  /// Returns tokens, mask, picks and labels as inputs for the programs.
+  /// Returns the program inputs "tokens", "mask", "picks" and "labels".
   NamedTensors feeds() const {
     const Tensor tokens = ids("input_ids");
     NamedTensors fed = {

@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(long_texts_are_segmented_word_by_word) {
   std::vector<std::int32_t> words;
   for (const char* word : {"the", "sat", "zz", "?!", "cat,", "mats"}) {
     for (const std::int32_t id : tokenizer.encode(word)) {
-      // Adjacent unknown characters become one id.
+      // A run of adjacent unknown characters is encoded as one id.
       if (words.empty() || id != tokenizer.unk_id() || words.back() != id) words.push_back(id);
     }
   }

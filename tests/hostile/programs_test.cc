@@ -59,7 +59,7 @@ std::vector<std::string> files(const testing::TemporaryFolder& folder) {
         const std::string path = folder.path("f" + std::to_string(result.size()));
         write_checkpoint(path, {program}, [&](const VariableInfo& v) { return values.at(v.name); });
         result.push_back(bytes_of(path));
-      } catch (const Error&) {  // skip ops that need more than their operands
+      } catch (const Error&) {  // skip ops that need more than these operands
       }
     }
   }
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_graph_is_rejected_or_can_be_run) {
   const std::string path = folder.path("damaged.weft");
   int loaded = 0;
   for (int i = 0; i < count; ++i) {
-    // If a round crashes the test, its file remains on disk.
+    // If the test crashes in a round, the file of that round remains on disk.
     const std::string& bytes = whole[attack::random_up_to(random, whole.size() - 1)];
     attack::repair_container(attack::mutated(bytes, false, random), path);
     try {

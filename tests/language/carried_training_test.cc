@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_run_resumed_within_a_stream_is_bit_exact) {
   const Checkpoint file = load_checkpoint(folder.path("net.weft"));
   Session resumed(file.graph(), file.store(), {.threads = 1});
   for (const double loss : train_to(resumed, file.program("train"), 9)) parts.push_back(loss);
-  BOOST_TEST(parts == losses, boost::test_tools::per_element());  // the same bits
+  BOOST_TEST(parts == losses, boost::test_tools::per_element());  // bit-identical
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(later_tokens_do_not_change_earlier_scores) {
       for (std::int64_t t = 0; t < 10; ++t) {
         const double change = distance(position(a, 0, t), position(b, 0, t));
         if (t < 6) BOOST_TEST(change == 0);
-        if (t == 6) BOOST_TEST(change > 1e-4);  // the changed token itself has an effect
+        if (t == 6) BOOST_TEST(change > 1e-4);  // at the changed token
         BOOST_TEST(distance(position(a, 1, t), position(b, 1, t)) ==
                    0);  // other rows do not change
       }
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(token_by_token_scores_equal_the_scores_of_the_whole_sequenc
             BOOST_TEST(distance(got, position(whole, r, read - 1)) < 2e-5);
           }
         };
-        step(4);  // a prompt
+        step(4);  // four tokens at once, like a prompt
         while (read < 10) step(1);
         session.reset_caches();
       }
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(the_probabilities_of_all_sequences_of_one_length_sum_to_one
       Ids tokens, targets;
       for (std::int32_t i = 0; i < 27; ++i) {
         const std::int32_t a = i / 9, b = i / 3 % 3, c = i % 3;
-        tokens.insert(tokens.end(), {1, a, b});  // after a first token 1
+        tokens.insert(tokens.end(), {1, a, b});  // token 1 comes first
         targets.insert(targets.end(), {a, b, c});
       }
       const Tensor losses = session.run(

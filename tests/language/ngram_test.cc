@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(probabilities_match_values_computed_by_hand) {
   BOOST_TEST(p(0, 2) == 0.8 / 3 + 0.4 / 9, close);
   BOOST_TEST(p(0, 0) == 0.4 / 9, close);
   BOOST_TEST(p(1, 0) == 1.8 / 2 + 0.1 / 3, close);
-  BOOST_TEST(p(2, 0) == 1.0 / 3, close);  // nothing followed c
+  BOOST_TEST(p(2, 0) == 1.0 / 3, close);  // no token follows c in the text
   BOOST_TEST(model.probability(Ids{}, 2) == 1.0 / 3, close);
   const double product = 1.0 / 3 * (1.8 / 3 + 0.4 / 9) * (1.8 / 2 + 0.1 / 3);
   BOOST_TEST(model.log_probability(Ids{0, 1, 0}) == std::log(product), close);

@@ -75,8 +75,8 @@ struct Scripted {
   Program train{"train"};
   std::optional<Session> session;
   std::int64_t now = 0;
-  /// Steps at which some batches were evaluated, at which all batches were evaluated, and at which
-  /// save_best was called.
+  /// Steps with an evaluation over some batches, steps with an evaluation over all batches, and
+  /// steps at which save_best was called.
   Steps partial_evaluations, full_evaluations, kept;
   int best_notifications = 0;
   TrainHistory last, saved;
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(the_model_with_the_lowest_loss_is_kept) {
   BOOST_TEST(outcome.best.since == 1);
   BOOST_TEST(!outcome.stopped);
   BOOST_TEST(!outcome.out_of_patience);
-  // The last step is evaluated like the others, and once more over all data. The loss over all data
+  // The last step is evaluated like the others, and once more over all batches. This second loss
   // does not count as an improvement.
   BOOST_TEST((script.partial_evaluations == Steps{2, 4, 6, 8, 10, 12}));
   BOOST_TEST((script.full_evaluations == Steps{12}));

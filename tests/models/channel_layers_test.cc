@@ -20,7 +20,7 @@
 namespace weft::testing {
 namespace {
 
-// A model written in the style of user code, as a function of a scope.
+// A model written as a user would write it: a function that takes a scope.
 Value small_cnn(const Scope& net, Value images) {
   Value h = images;
   for (const int width : {4, 6}) {

@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(bits_per_byte_are_similar_for_token_files_and_plain_text) {
                     weft("evaluate " + weft.path("m.weft") + " --text " + weft.path("text.txt"))),
                 of_tokens = succeeds(
                     weft("evaluate " + weft.path("m.weft") + " --data " + weft.path("set")));
-  // Not exactly equal: the token files have end-of-document ids instead of line breaks.
+  // The results differ slightly: token files have end-of-document ids instead of line breaks.
   BOOST_TEST(bits_of(of_tokens) == bits_of(of_text), boost::test_tools::tolerance(0.1));
 }
 

@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(every_objective_has_the_symbols_it_needs) {
   BOOST_TEST((symbols(O::gap_sentences, 128) == std::vector<std::string>{"<mask>"}));
   const Tokenizer pieces = tokenizer_for(options_for(O::span_corruption));
   BOOST_TEST(pieces.find("<extra_id_0>") == pieces.find("<extra_id_99>") + 99);
-  // Prompts may contain the symbols.
+  // Prompts may contain the special symbols.
   const std::vector<std::int32_t> prompt = pieces.encode("the <extra_id_0> sail");
   BOOST_TEST(std::count(prompt.begin(), prompt.end(), pieces.find("<extra_id_0>")) == 1);
 }

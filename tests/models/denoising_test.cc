@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(bart_noise_masks_deletes_infills_permutes_and_rotates) {
 BOOST_AUTO_TEST_CASE(gap_sentences_share_the_most_tokens_with_the_rest_of_the_text) {
   const std::vector<TokenIds> sentences = {{1, 2, 3}, {1, 2, 9, 4}, {7, 8}, {9, 4, 3}};
   const DenoisingExample e = gap_sentences(sentences, 2, 0, 99);
-  // The sentences share 3, 4, 0 and 3 of the 12 ids with the rest.
+  // The numbers of ids that each sentence shares with the other sentences are 3, 4, 0 and 3.
   BOOST_TEST((e.input == TokenIds{0, 0, 7, 8, 9, 4, 3, 99}));
   BOOST_TEST((e.target == TokenIds{1, 2, 3, 1, 2, 9, 4, 99}));
   BOOST_CHECK_EXCEPTION(gap_sentences(sentences, 4, 0, 1), ArgumentError,

@@ -311,13 +311,13 @@ BOOST_AUTO_TEST_CASE(head_losses_match_their_formulas) {
       .output("multi", sequence_loss(Problem::multi_label, logits, reals))
       .output("span", span_loss({logits, logits}, classes, classes));
   Session session(g, {.threads = 1});
-  // The span loss ignores classes outside the two positions. The last run below has such a class.
+  // The span loss ignores targets other than the two positions. The last run has such a target.
   const auto run = [&](std::int64_t second) {
     return session.run(program, {{"logits", Tensor::of<float>({2, 2}, {1, 2, 0, -1})},
                                  {"reals", Tensor::of<float>({2, 2}, {0, 1, 1, 0})},
                                  {"classes", Tensor::of<std::int64_t>({2}, {1, second})}});
   };
-  // Negative log-likelihood of the larger logit, in both rows.
+  // The negative log-likelihood of the larger logit, which is the same in both rows.
   const double nll = std::log(1 + std::exp(-1.0));
   const auto sigmoid_loss = [](double x, double y) { return std::log(1 + std::exp(x)) - x * y; };
   const Results r = run(0);

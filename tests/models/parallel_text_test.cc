@@ -100,8 +100,8 @@ BOOST_AUTO_TEST_CASE(test_cases_contain_all_translations_of_a_source) {
   BOOST_TEST((cases[1].references == std::vector<std::string>{"2"}));
 }
 
-/// Returns `count` pairs. The source and the target of pair i consist of repetitions of the id i +
-/// 1; their lengths vary.
+/// Returns `count` pairs of varying lengths. The source and the target of pair i repeat the id
+/// i + 1.
 std::vector<IdPair> id_pairs(std::size_t count) {
   std::vector<IdPair> pairs;
   for (std::size_t i = 0; i < count; ++i) {

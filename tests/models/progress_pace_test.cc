@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(a_run_prints_about_twenty_lines_and_at_least_one_per_minute
   BOOST_TEST(quick[0] == 1);
   BOOST_TEST(quick[1] == 100);
   BOOST_TEST(quick.back() == 2000);
-  // In a run of ten hours, consecutive lines are at most a minute apart.
+  // In a ten-hour run, a line is printed about once a minute.
   const std::vector<std::int64_t> slow = lines(1, 5000, 7.2);
   for (std::size_t i = 1; i < slow.size(); ++i)
     BOOST_TEST(static_cast<double>(slow[i] - slow[i - 1]) * 7.2 < 60 + 7.2);

@@ -23,13 +23,13 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(ranks_training)
 namespace {
 
-/// A variant of the default training run of a task.
+/// A variation of a task's default training run.
 struct Variation {
   std::string name, options = {};
   /// Memory budget as a fraction of the memory that a shard needs; 0 means unlimited.
   double budget = 0;
   bool lora = false;
-  bool together = false;  // all ranks write parts of the checkpoint
+  bool together = false;  // every rank writes a part of the checkpoint
 };
 
 /// The number of ranks and the number of threads per rank.
@@ -83,8 +83,8 @@ std::size_t budget_of(TaskRun& run, double part) {
     const NamedSizes sizes = sizes_of(task.batch(BatchPart(i / shards, i % shards, shards)).inputs);
     arena = std::max(arena, session.plan(model.program("train"), sizes)->memory().arena);
   }
-  // The budget has a lower bound, because the optimizer step after the shards needs working memory
-  // too.
+  // The budget has a lower bound, because the optimizer step after the shards also needs working
+  // memory.
   constexpr std::size_t kStep = 16'384;
   return std::max(kStep, static_cast<std::size_t>(part * static_cast<double>(arena)));
 }
@@ -104,7 +104,7 @@ Trained train(const Task& task, const Variation& kind, const World& world, const
   if (kind.budget > 0) session_of.memory_budget = budget_of(*run, kind.budget);
   Session session(*model.graph, model.store, session_of);
   TrainTask work = run->task(session);
-  if (kind.budget > 0) work.evaluate = {};  // evaluation has more rows than a shard
+  if (kind.budget > 0) work.evaluate = {};  // an evaluation batch has more rows than a shard
   Trainer trainer(session, work,
                   {.settings = model.settings,
                    .save =

@@ -20,7 +20,7 @@ std::string dropout_of(const std::string& family) {
                              : " --dropout 0.1 --attention-dropout 0.1";
 }
 
-/// Compares stopped and resumed runs with uninterrupted ones. `start` starts a training run with
+/// Compares stopped and resumed runs with uninterrupted runs. `start` starts a training run with
 /// the given options.
 void check_stops(const TaskShell& weft, const std::string& more,
                  const std::function<Outcome(const std::string&)>& start) {

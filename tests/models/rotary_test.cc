@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(scaled_rotary_positions_match_the_formulas) {
   const std::vector<RotaryScaling> scalings = {
       {},
       {.kind = RotaryScalingKind::linear, .factor = 3},
-      // Gives the same frequencies as no scaling.
+      // This scaling leaves the frequencies unchanged, because the context is not exceeded.
       {.kind = RotaryScalingKind::dynamic, .factor = 2, .context = kSeq},
       {.kind = RotaryScalingKind::dynamic, .factor = 2.5, .context = kSeq - 9},
       {.kind = RotaryScalingKind::llama3, .factor = 8, .context = 100}};

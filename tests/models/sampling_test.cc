@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(filters_match_their_definitions) {
               {0.01 / 0.345, 0.25 / 0.345, 0.0225 / 0.345, 0.0625 / 0.345});
   check_close(filtered({.top_k = 2}), {0, 2.0 / 3, 0, 1.0 / 3});
   check_close(filtered({.top_k = 9}), {0.1, 0.5, 0.15, 0.25});
-  // The two largest probabilities, 0.5 + 0.25, reach 0.7 but not 0.8.
+  // The two largest probabilities sum to 0.75, which is at least 0.7 but less than 0.8.
   check_close(filtered({.top_p = 0.7}), {0, 2.0 / 3, 0, 1.0 / 3});
   check_close(filtered({.top_p = 0.8}), {0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9});
   check_close(filtered({.top_p = 1e-9}), {0, 1, 0, 0});

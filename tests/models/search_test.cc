@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(beam_search_stops_early_as_configured) {
 }
 
 BOOST_AUTO_TEST_CASE(left_padding_does_not_affect_rules_and_length_limits) {
-  // Rules and length limits apply to a padded row in the same way as to the row alone.
+  // Rules and length limits apply to a padded row in the same way as to the row without padding.
   for (const std::int64_t beams : {1, 3}) {
     for (const double penalty : {1.0, 1.7}) {
       GenerationOptions o{.beams = beams, .max_length = 6, .min_length = 4, .eos_id = 0};

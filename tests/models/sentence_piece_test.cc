@@ -43,9 +43,9 @@ BOOST_AUTO_TEST_CASE(pairs_are_merged_by_frequency) {
   BOOST_TEST(tokenizer.vocab_size() == 15);
 }
 
-// Splits a word according to the definition: among all adjacent parts that form a piece together,
-// the pair with the best piece is merged, the leftmost one if there are several, until no pair
-// forms a piece. Better pieces have smaller ids.
+// Splits a word according to the definition. Each step merges the two adjacent parts that together
+// form the best piece, which is the one with the smallest id. Of several such pairs, the leftmost
+// is merged. The word is complete when no adjacent parts form a piece.
 Texts pieces_by_definition(const SentencePieceTokenizer& tokenizer, const std::string& word) {
   Texts parts = {"\u2581"};
   for (const char c : word) parts.emplace_back(1, c);

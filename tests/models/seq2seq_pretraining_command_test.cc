@@ -33,7 +33,7 @@ const std::string kTiny =
     " --encoder-layers 1 --decoder-layers 1 --width 16 --encoder-heads 2 --decoder-heads 2"
     " --encoder-inner 32 --decoder-inner 32 --batch 128 --warmup 2 --steps 6 --eval-every 3";
 const std::string kSmall = " --passage 32 --validation-fraction 0.1" + kTiny;
-/// A vocabulary with sentinels is larger, because sentinels count as pieces.
+/// The vocabulary must be larger if it has sentinels, because sentinels count as pieces.
 const std::string kSentinels = " --vocab 160" + kSmall, kMask = " --vocab 60" + kSmall;
 
 BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned_for_translation) {

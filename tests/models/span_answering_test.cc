@@ -43,8 +43,8 @@ void ask(SquadData& data, const std::string& question, const std::string& answer
   data.questions.push_back(std::move(squad_question));
 }
 
-/// Returns texts that state the residence and the taste of a person. Three questions about each
-/// text have an answer in the text; the fourth, about the time, does not.
+/// Returns texts that state where a person lives and what that person likes. Each text answers
+/// three of its questions, but not the fourth, which is about the time.
 SquadData facts(int count, int first = 0) {
   const Texts names = {"anna", "bob", "carl", "dora", "emil", "fred"},
               places = {"york", "new rome", "oslo", "old bonn", "lima", "kiel", "riga"},

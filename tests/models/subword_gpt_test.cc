@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(errors_for_folders_with_unreadable_tokenizers_suggest_a_rem
   const Outcome refused = weft(start);
   check_error(refused, 1, folder + ": vocab.json has no pieces");
   BOOST_TEST(contains(refused.err, "--tokenizer bpe, which learns pieces from the text"));
-  // The suggested remedy works and loads all parameters that do not depend on the vocabulary.
+  // The suggested options work and load all parameters that do not depend on the vocabulary.
   const Outcome trained = succeeds(weft(start + " --tokenizer bpe --vocab 65"));
   BOOST_TEST(contains(trained.out, "; 1 new: transformer.wte.weight"));
   BOOST_TEST(load_model<LanguageModel>(model).config.vocab == 65);

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(panels_are_arranged_in_rows_and_nonfinite_cells_are_empty) 
   BOOST_TEST(count(one, "#808080") == 1);
   BOOST_TEST(count(one, "nan") == 0);
   BOOST_TEST(count(one, "viewBox=\"0 0 64 64\"") == 1);
-  // The first row has two panels, and the second row has the third.
+  // The first row has two panels, and the second row has the third panel.
   const std::string three = svg_heat_maps({image, image, image}, {.panels_per_row = 2});
   BOOST_TEST(count(three, "viewBox=\"0 0 94 94\"") == 1);
   BOOST_TEST(svg_heat_maps({}).ends_with("</svg>\n"));

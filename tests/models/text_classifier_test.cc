@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(words_are_masked_only_in_training_and_differently_in_every_
   std::int64_t hidden = 0, shown = 0;
   for (std::int64_t step = 0; step < 16; ++step) {
     const Tensor all = tokens(step, 0), some = tokens(step, 0.5);
-    BOOST_TEST(bitwise_equal(some, tokens(step, 0.5)));  // depends only on the step
+    BOOST_TEST(bitwise_equal(some, tokens(step, 0.5)));  // the batch depends only on the step
     for (std::int64_t i = 0; i < all.numel(); ++i) {
       const auto id = static_cast<std::int32_t>(all.at(i));
       if (some.at(i) == all.at(i)) {

@@ -87,8 +87,8 @@ BOOST_AUTO_TEST_CASE(character_tokenizers_reserve_the_first_ids_for_padding_and_
 BOOST_AUTO_TEST_CASE(generation_starts_from_a_line_break_if_the_vocabulary_has_one) {
   BOOST_TEST(characters().decode(characters().start_ids()) == "\n");
   BOOST_TEST(pieces().decode(pieces().start_ids()) == "\n");
-  // Without line breaks, a text begins with the beginning-of-text id, or with the first id that has
-  // a text.
+  // If the vocabulary has no line break, generation starts from the beginning-of-text id, if there
+  // is one, and otherwise from the first id that has a text.
   BOOST_TEST(pieces(false).start_ids() == Ids{pieces(false).bos_id()},
              boost::test_tools::per_element());
   const Tokenizer letters = CharacterTokenizer::from_text("éz");
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(streaming_one_id_at_a_time_gives_the_same_text) {
     const std::vector<std::int64_t> wide(ids.begin(), ids.end());
     const std::string all = tokenizer.decode(ids);
     BOOST_TEST(joined(streamed(TextStream(tokenizer), wide)) == all);
-    // This also holds after every prompt: the space before a word is not lost.
+    // This also holds after a prompt of any length: the space before a word is kept.
     for (std::size_t cut = 1; cut < wide.size(); ++cut) {
       const auto middle = wide.begin() + static_cast<std::ptrdiff_t>(cut);
       const std::vector<std::int64_t> prompt(wide.begin(), middle), rest(middle, wide.end());

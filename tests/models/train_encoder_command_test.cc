@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_is_pretrained_and_fine_tuned) {
   const Outcome stopped =
       weft(mlm + both + kSmall + " --whole-words --steps 6 --stop-after 4 --out " + encoder);
   BOOST_TEST(stopped.code == 0);
-  // 72 of 90 labelled texts and 90 lines, of which 3 are held out.
+  // There are 72 of the 90 labelled texts and all 90 lines. Of these 162 texts, 3 are held out.
   BOOST_TEST(contains(stopped.out, "159 lines"));
   BOOST_TEST(contains(stopped.out, "stopped   at step 4 of 6"));
   const Outcome resumed =

@@ -31,7 +31,7 @@ struct Rank {
   std::uint64_t seed = 1;
   std::string data = "file 9ae3f102";
   double more = 0;        // added to the parameter
-  std::int64_t step = 0;  // step of the resumed file
+  std::int64_t step = 0;  // the step at which the resumed file was saved
   /// These callbacks are called with the step.
   std::function<void(std::int64_t)> batch, evaluate, save = [](std::int64_t) {};
 };

@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_is_bit_exact) {
   BOOST_TEST(whole.step == 12);
   BOOST_TEST(std::isfinite(whole.evaluation.loss));
 
-  // Stop twice, the second time at a step without a periodic save, and use different numbers of
-  // threads.
+  // Stop twice, the second time at a step without a periodic save. The parts of the run use
+  // different numbers of threads.
   LanguageModel first = fresh();
   const TrainOutcome stopped = run(first, files.path("stopped.weft"), 4, 2);
   BOOST_TEST(stopped.stopped);

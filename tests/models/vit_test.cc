@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(without_positions_mean_pooling_ignores_the_order_of_patches
       session.set_value("positions", Tensor::full(DType::f32, {1, c.tokens(), c.width}, 0));
     const Tensor images = random_images(c, 1);
     Tensor swapped =
-        images.clone();  // the upper and lower halves, which are the two rows of patches
+        images.clone();  // the two rows of patches, which are the upper and lower halves
     for (std::int64_t i = 0; i < images.numel(); ++i) {
       const std::int64_t y = i / 12 % 8;
       swapped.mutable_data<float>()[i + (y < 4 ? 48 : -48)] = images.data<float>()[i];

@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(co_occurrence_errors_state_the_required_memory,
 BOOST_AUTO_TEST_CASE(running_out_of_memory_is_a_one_line_error,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();
-  // The matrices need 187'500 KiB. They would fit alone, but not together with the program.
+  // The matrices need 187,500 KiB. They alone would fit, but not together with the program.
   const Outcome outcome =
       weft("bench gemm --m 4000 --n 4000 --k 4000 --threads 1 --runs 1", {.kilobytes = 188'000});
   BOOST_TEST_CONTEXT(outcome.err) {

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_counted_as_sums_and_not_as_working_memory) {
   BOOST_TEST(sharded.parameter_bytes == kMiB + 256);
   BOOST_TEST(whole.parameter_bytes == sharded.parameter_bytes);
   BOOST_TEST(sharded.state_bytes >= 2 * sharded.parameter_bytes);
-  // There are also sums of a few scalars: the loss and the number of rows for its mean.
+  // A few scalars are summed, too: the loss and the number of rows over which it is averaged.
   BOOST_TEST(sharded.sum_bytes >= sharded.parameter_bytes);
   BOOST_TEST(sharded.sum_bytes <= sharded.parameter_bytes + 64);
   BOOST_TEST(sharded.early_bytes == kMiB);
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_counted_as_sums_and_not_as_working_memory) {
   BOOST_TEST(sharded.rows_bytes == 0);
   // AdamW performs more than 4 operations per parameter.
   BOOST_TEST(sharded.step_flops > 4096 * 64 * 4);
-  // The parameter update and the norm of all gradients each compute the mean from the sums.
+  // Both the parameter update and the gradient norm compute mean gradients from the sums.
   BOOST_TEST(sharded.shard_flops + sharded.step_flops - 2 * 4096 * 64 == whole.shard_flops,
              boost::test_tools::tolerance(1e-4));
 }

@@ -32,7 +32,7 @@ Value sum(Value x, std::vector<std::int64_t> axes) {
 }
 
 // Builds two programs over one graph with functions, a custom gradient, small and large constants,
-// names, tied variables, a cache and a key.
+// names, tied variables, a cache and a random key.
 std::vector<Program> sample(Graph& g) {
   Graph::Frame frame(g, "model", SourceLocation::current(), "net.block");
   const Value x = g.input("x", DType::f32, {"batch", "seq", 4});
@@ -182,8 +182,8 @@ void add_fields(const google::protobuf::Message& message, std::set<std::string>&
   }
 }
 
-// Guards the other tests in this file: they would not notice if a field that the sample does not
-// set were missing from the file.
+// The other tests in this file depend on this one: if the sample did not set a field, they would
+// not notice that the field is not saved.
 BOOST_AUTO_TEST_CASE(the_sample_sets_every_field_of_the_format) {
   const TemporaryFolder folder;
   Graph g;
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(the_sample_sets_every_field_of_the_format) {
   const google::protobuf::FileDescriptor& format = *v1::Header::descriptor()->file();
   for (int m = 0; m < format.message_type_count(); ++m) {
     const google::protobuf::Descriptor& message = *format.message_type(m);
-    // The index belongs to the container, no built-in op has a list of reals, and shards are tested
+    // Index is part of the container, no built-in op has a list of reals, and shards are tested
     // in sharded_checkpoint_test.cc.
     if (message.name().starts_with("Index") || message.name().starts_with("Shard") ||
         message.name() == "Piece")

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_SUITE(checksums)
 BOOST_AUTO_TEST_CASE(every_range_of_a_record_has_a_checksum) {
   constexpr std::uint64_t rest = 1000, length = kChecksumRange + rest;
   const Zeros payload(length);
-  // The first and last bytes of both ranges. No range is a prefix of the other.
+  // The first and last bytes of both checksum ranges.
   const std::uint64_t places[] = {0, kChecksumRange - 1, kChecksumRange, length - 1};
   for (std::size_t i = 0; i < std::size(places); ++i) {
     payload.data()[places[i]] = static_cast<char>(i + 1);

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_file_contains_only_the_variables_that_its_programs_need) 
   const Results expected = session.run(predict, feeds, {.fetch = {"hidden"}});
   BOOST_TEST(bitwise_equal(got["y"], expected["y"]));
   BOOST_TEST(bitwise_equal(got["hidden"], expected["hidden"]));
-  // A training program needs all variables, and training can continue.
+  // A file with the training program contains all variables, so that training can continue.
   const Checkpoint all = load_checkpoint(folder / "all.weft");
   BOOST_TEST(all.tensors().size() > 3u);
   Session resumed(all.graph(), all.store());

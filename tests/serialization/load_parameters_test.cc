@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(one_error_lists_all_mismatches) {
   BOOST_CHECK_EXCEPTION(
       match_variables({a}, {{"a", filled({2, 3}, 0)}, {"b", whole}}, "x"), FormatError,
       says("conflict: 'a' and 'b' are the same variable, but their values differ"));
-  // A second tensor that shares the memory of a matched one is not unexpected.
+  // A second tensor that shares memory with a matched one is not reported as unexpected.
   BOOST_TEST(match_variables({a}, {{"a", whole}, {"tied", whole}}, "x").pairs.size() == 1u);
 }
 
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_file_and_suggest_a_fix) {
       load(bf16_tensors), FormatError,
       says("mismatched: 'head.weight' is bf16[2], but the variable is f32[2] (.convert = "
            "true converts it)"));
-  BOOST_TEST(!session.store()->contains("encoder.0.weight"));  // an error changes nothing
+  BOOST_TEST(!session.store()->contains("encoder.0.weight"));  // a failed load changes no variable
   load(bf16_tensors, {.convert = true});
   BOOST_TEST(bitwise_equal(session.value("head.weight"), filled({2}, 0.5)));
   // If a tensor was renamed, the message also names the variable.
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(weights_can_be_read_from_a_weft_file_with_unknown_ops) {
   BOOST_TEST(tensors.size() == 3u);  // w, tied, mean
   BOOST_TEST(tensors.at("tied").raw() == tensors.at("w").raw());
 
-  // Loading into graphs with and without tied variables.
+  // Load into a graph without the tied name, and into one where it is a separate variable.
   Graph plain;
   plain.variable("w", DType::f32, {3});
   plain.variable("mean", DType::f32, {2}, {.kind = VariableKind::buffer});
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(mapped_weights_are_copied_on_first_write) {
   Session session(g);
   load_parameters(session, path);
   const Tensor loaded = session.store()->tensor("w");
-  BOOST_TEST(!loaded.buffer()->allocated());  // a view of the file
+  BOOST_TEST(!loaded.buffer()->allocated());  // the tensor is a view of the mapped file
   session.run(step);
   session.run(step);
   BOOST_TEST(bitwise_equal(session.value("w"), filled({1000}, 3)));

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-// A training program without gradients. A step updates the weight with momentum and noise from a
-// key, and increments a counter.
+// A training program without gradients. Each step updates the weight with momentum and noise
+// from a random key, and increments a counter.
 Program training(Graph& g) {
   const Value x = g.input("x", DType::f32, {"n", 3});
   const Variable w = g.variable("w", DType::f32, {3}, {.initializer = Initializer::normal(1)});

@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(shards_are_never_overwritten_and_unreferenced_ones_are_remo
       "net-2-00001-of-00003.txt",  "net-2-1-of-3.weft", "other-1-00001-of-00002.weft",
       "net-x-00001-of-00001.weft", "net.weft.tmp",      "empty"};
   for (const std::string& name : others) write_file(folder / name, "");
-  // A model with the name of a shard, and an unreadable file, are also kept.
+  // A complete model and an unreadable file are also kept, although they are named like shards.
   others.insert(others.end(), {"net-4-00001-of-00001.weft", "net-5-00001-of-00001.weft"});
   write_file(folder / others[6], saved_by_one_process(1));
   write_file(folder / others[7], "something");

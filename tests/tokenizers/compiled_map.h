@@ -1,4 +1,4 @@
-// Compiles a character map into SentencePiece's format in a simple way.
+// A simple compiler from character maps to SentencePiece's format.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The settings in a folder other than its vocabulary. Added tokens and special tokens are found,
-// and errors name the file and the key.
+// Tokenizer settings in a folder, apart from the vocabulary. Added tokens and special tokens are
+// found, and errors name the file and the key.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>

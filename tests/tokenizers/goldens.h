@@ -24,8 +24,8 @@ inline std::filesystem::path shared_token_goldens() {
   return std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/goldens/tokenizers";
 }
 
-/// Returns the folder to read: the value of WEFT_TOKENIZER_GOLDENS, or the folder next to the
-/// source tree.
+/// Returns the folder from which golden files are read: the value of WEFT_TOKENIZER_GOLDENS, or the
+/// folder next to the source tree.
 inline std::filesystem::path token_goldens() {
   const char* named = std::getenv("WEFT_TOKENIZER_GOLDENS");
   return named != nullptr && *named != '\0' ? std::filesystem::path(named) : shared_token_goldens();
@@ -39,8 +39,8 @@ inline bool have_token_goldens() {
   return false;
 }
 
-/// Returns the path of a tokenizer file (such as "gpt2/vocab.json") in that folder or in the folder
-/// next to the source tree. Empty if there is no such file.
+/// Returns the path of a tokenizer file (such as "gpt2/vocab.json") in token_goldens() or
+/// shared_token_goldens(), or an empty path if there is no such file.
 inline std::filesystem::path token_file(const std::string& name) {
   for (const std::filesystem::path& folder : {token_goldens(), shared_token_goldens()}) {
     if (const auto file = folder / "files" / name; std::filesystem::exists(file)) return file;

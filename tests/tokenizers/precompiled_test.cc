@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(invalid_compiled_maps_are_rejected) {
   append_number(far, 1U << 8 | 77U << 10);
   check_rejected(far + "abc", "unit 0 of its double array has no leaf");
   std::string lost = compiled_map({{"a", "b"}});
-  lost.resize(lost.size() - 2);  // no replacement
+  lost.resize(lost.size() - 2);  // removes the replacement
   check_rejected(lost, "unit 353 of its double array refers to byte 0");
   check_rejected(compiled_map({{"a", "\xC3"}}), "its replacements are not UTF-8");
 }

@@ -1,4 +1,4 @@
-// Folders with a SentencePiece model. Their ids depend on the tokenizer class named in the folder.
+// Folders with a SentencePiece model. The tokenizer class named in a folder determines the ids.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>

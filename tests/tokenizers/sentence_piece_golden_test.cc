@@ -91,7 +91,7 @@ std::string describe_difference(const SentencePieceTokenizer& tokenizer,
     offsets.push_back({before[part.begin], before[part.end]});
   }
   if (with_spans != ids) return "the ids differ if spans are requested";
-  if (ids != row.at("ids").get<Ids>()) return {};  // the spans and pieces belong to the other ids
+  if (ids != row.at("ids").get<Ids>()) return {};  // golden spans are for the golden ids
   if (row.contains("offsets") && offsets != row.at("offsets"))
     return "spans " + offsets.dump() + " instead of " + row.at("offsets").dump();
   if (const json pieces = tokenizer.pieces(string.bytes); pieces != row.at("pieces"))

@@ -40,7 +40,7 @@ std::optional<Tokenizer> find_tokenizer(const std::string& name) {
   return read_tokenizer_folder(folder.string()).tokenizer;
 }
 
-/// Returns the tokenizers for all golden files that have the library's fields, by file name.
+/// Returns the tokenizers for all golden files with outputs of the library, by file name.
 const std::map<std::string, Tokenizer>& tokenizers() {
   static const auto found = [] {
     std::map<std::string, Tokenizer> result;

@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(classifiers_of_every_type_are_fine_tuned_and_exported) {
 }
 
 BOOST_AUTO_TEST_CASE(embeddings_with_more_rows_than_ids_can_be_fine_tuned) {
-  // Published models have such rows because their vocabulary sizes are rounded up.
+  // Published models have more rows than ids because their vocabulary sizes are rounded up.
   const Shell weft;
   const TinyFolder folder("bert", "ForMaskedLM");
   const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(encoders_trained_by_weft_are_exported_as_bert) {
       [&] { save_folder(weft.path("no"), *other.model); },
       "the head of BertForSequenceClassification has the activation tanh, "
       "but the head of the model has the activation sigmoid");
-  head.pooler = Activation::relu;  // heads of another model type have this activation
+  head.pooler = Activation::relu;  // the activation of DistilBERT's head
   BOOST_TEST(save_folder(weft.path("relu"), *other.model).architecture ==
              "DistilBertForSequenceClassification");
 }

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(the_cache_stays_valid_after_growth_cancellation_and_other_c
   BOOST_TEST(std::ssize(cancelled.sequences.front()) == std::ssize(text) + 2);
   agree();
   BOOST_TEST(kept.generator.reused() == std::ssize(text) - 6);
-  // Neither failed calls nor a batch in between change the results.
+  // Neither failed calls nor an intervening batch changes the results.
   BOOST_CHECK_THROW(kept.generator.continue_text({}, options), ArgumentError);
   BOOST_CHECK_THROW(kept.generator.continue_text(text, {.max_length = 3}), ArgumentError);
   BOOST_CHECK_EXCEPTION(kept.generator.continue_text(text, {.beams = 2}), ArgumentError,

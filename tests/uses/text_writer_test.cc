@@ -1,4 +1,4 @@
-// Text generation with models in folders. Texts match the generated ids, in batches and alone.
+// Text generation with models in folders. Texts match the generated ids, batched or one by one.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 

@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(t5_accepts_language_codes_names_and_prefixes) {
   BOOST_TEST(!greedy[0].score.has_value());
   // The maximum length of the task still applies.
   for (const WrittenText& one : greedy) BOOST_TEST(one.ids.size() < 9U);
-  // For languages without a task, only the prompt names the languages.
+  // If there is no task for these languages, the prompt still names them.
   const auto others = opened.translate(kTexts, {.languages = {"English", "Swedish"}});
   BOOST_TEST(texts_of(others) ==
                  texts_of(opened.translate(kTexts, {.prefix = "translate English to Swedish: "})),

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(co_occurrences_are_counted_by_distance_within_sentences) {
   BOOST_TEST(at(near, "b", "a") == 1);
   BOOST_TEST(at(near, "a", "c") == 0.5);
   BOOST_TEST(at(near, "b", "c") == 2);
-  BOOST_TEST(at(near, "b", "b") == 1);  // both occurrences count each other at distance 2
+  BOOST_TEST(at(near, "b", "b") == 1);  // each of two occurrences counts 1/2 for the other
   BOOST_TEST(at(near, "a", "a") == 2);
   BOOST_TEST(at(near, "c", "c") == 0);
   const SparseMatrix flat = co_occurrences(text, {.window = 3, .by_distance = false}, workers);
@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(co_occurrences_are_counted_by_distance_within_sentences) {
                              {"the window must be at least 1"});
 }
 
-// Compares the first steps with AdaGrad, applied to the gradient of the same elements in the graph.
-// AdaGrad's sums of squares start at 1.
+// Compares the first steps with AdaGrad, applied to the gradient that a graph computes for the same
+// matrix elements. AdaGrad's sums of squares start at 1.
 BOOST_AUTO_TEST_CASE(steps_equal_adagrad_on_the_graph_gradient) {
   const WordText text = text_of(two_topics(20, 1));
   Workers workers({.threads = 2});

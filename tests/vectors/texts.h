@@ -18,7 +18,7 @@ inline WordText text_of(const std::vector<std::string>& sentences, std::int64_t 
   return builder.finish(min_count);
 }
 
-/// Returns f32 [rows, width], without the padding of rows.
+/// Returns the matrix as an f32 tensor [rows, width], without the padding of its rows.
 inline Tensor tensor_of(const RowMatrix& matrix) {
   Tensor t = Tensor::empty(DType::f32, {matrix.rows(), matrix.width()});
   for (std::int64_t r = 0; r < matrix.rows(); ++r)

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(subsampling_and_negatives_have_the_expected_frequencies) {
   for (const Example& e : examples(windows, 0, 0, text.size())) {
     ++kept[e.second.front()];
     reach = std::max(reach, static_cast<double>(e.first.size()));
-    if (e.second.front() != 1) continue;  // negatives of b are a and c
+    if (e.second.front() != 1) continue;  // negative samples for b are a and c
     for (std::size_t i = 1; i < e.second.size(); ++i)
       ++negative_counts[e.second[i]], ++all_negatives;
   }
