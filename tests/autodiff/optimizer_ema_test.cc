@@ -18,7 +18,7 @@ using testing::message_contains;
 using testing::Problem;
 using testing::ScalarParameter;
 
-// The problem with a training step that maintains averages.
+// The optimizer test problem with an additional training step that maintains averages.
 struct Averaged : Problem {
   explicit Averaged(DType type, const EmaOptions& options = {}, bool skip = false)
       : Problem(type),
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(errors_for_averages_name_the_problem) {
   Problem other(DType::f32);
   BOOST_CHECK_THROW(Ema({p[0], other.parameters[1]}), GraphError);
   BOOST_TEST(g.variables().size() == variables);
-  // This name is already used when some averages have been added; these averages are removed again.
+  // The name conflict is found after some averages have been added; they are removed again.
   g.variable("ema.k.average", DType::f32, {1});
   BOOST_CHECK_EXCEPTION(Ema{p}, GraphError,
                         message_contains({"Ema: variable 'ema.k.average' already exists",

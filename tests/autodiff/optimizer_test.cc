@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_failed_optimizer_leaves_the_graph_unchanged) {
   TwoVariables problem;
   Graph& g = problem.g;
   const auto all = g.parameters();
-  // This name is already used when the moments of w have been created.
+  // This name conflict is found after the moments of w have been created.
   g.variable("optimizer.b.v", DType::f64, {1});
   const Schedule broken([](Value) -> Value { throw ArgumentError("no such rate"); });
   const Value rounded = sum(round(problem.w)), part = sum(problem.w);
