@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(kinks_are_accepted_and_jumps_are_errors) {
   Graph g;
   const Value x = g.input("x", DType::f64, {4});
   const Tensor at = Tensor::of<double>({4}, {0, 1e-5, -1e-5, 2});
-  // At 0, any slope between the left and right derivatives is correct. Near 0, smaller steps must
-  // be used.
+  // At 0, any slope between the left and right derivatives is correct. Near 0, the check must use
+  // smaller steps.
   BOOST_TEST(check_gradients(relu(x), {x}, {.feeds = {{"x", at}}}));
   // The function has no slope at a jump.
   const Value jump = x + cast(less(x, 0.0), DType::f64);

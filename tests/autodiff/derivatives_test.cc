@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_direction_computed_from_the_values_is_treated_as_constant
   const std::vector<Value> product = hessian_vector_product(f, {x, y}, slopes);
   check_near(evaluate(g, product[0], feeds), by_x);
   check_near(evaluate(g, product[1], feeds), by_y);
-  // The product can still be differentiated with respect to the direction.
+  // The result can still be differentiated with respect to the direction.
   const Value d = g.input("d", DType::f64, {3});
   const Value along = hessian_vector_product(f, {x}, {d})[0];
   check_near(evaluate(g, gradient(sum(along), d), {{"x", kPoint}, {"y", kPoint}, {"d", kPoint}}),

@@ -7,7 +7,7 @@
 
 namespace weft::testing {
 
-/// Returns the elements of `v` (f64) for these feeds.
+/// Returns the elements of `v` (f64) for the given feeds.
 inline std::vector<double> evaluate(Graph& graph, Value v, const NamedTensors& feeds) {
   Session session(graph, {.threads = 1});
   return session.run(Program("evaluate").output("v", v), feeds)["v"].to_vector<double>();

@@ -1,4 +1,4 @@
-// Compares every optimizer with a scalar model in double and with well-known libraries.
+// Compares every optimizer with a scalar model in double precision and with well-known libraries.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <fstream>

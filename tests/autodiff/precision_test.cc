@@ -18,7 +18,7 @@ namespace {
 using kernels::Bf16Unit;
 using kernels::ForcedBf16Unit;
 
-// C = X W^T and the products in the gradient of sum(C G), that is, all three products of a linear
+// C = X W^T, and the products in the gradients of sum(C G): all three products of a linear
 // layer.
 struct Layer {
   Graph graph;
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(gradients_inherit_the_precision_of_the_product) {
   }
 }
 
-// Checks every op with a precision, with any other attributes, including second-order gradients.
+// Checks every op that has a precision, with any other attributes, up to second-order gradients.
 BOOST_AUTO_TEST_CASE(first_and_second_order_gradients_keep_the_precision_of_every_op) {
   int nodes = 0;
   const auto takes_one = [](const OpRecord& op) {

@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_nonfinite_step_does_not_change_any_row_or_state) {
   }
 }
 
-// Memory that is not used for variables does not grow with the table.
+// Apart from the variables, no memory grows with the size of the table.
 BOOST_AUTO_TEST_CASE(the_memory_of_a_step_does_not_grow_with_the_table) {
   for (const Kind kind : kKinds) {
     std::vector<MemoryReport> reports;

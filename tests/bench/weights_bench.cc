@@ -29,7 +29,7 @@ constexpr Shape kShapes[] = {{1, 768, 768},   {1, 3072, 768}, {1, 768, 3072},
                              {1, 50257, 768}, {4, 3072, 768}, {8, 3072, 768}};
 
 // Weight matrices of one shape in one block of memory. Together they are larger than the caches.
-// The input is multiplied with each of them in turn.
+// The input is multiplied by each of them in turn.
 class Stream {
  public:
   Stream(const Shape& shape, Format format, int threads) : workers_({.threads = threads}) {
@@ -76,8 +76,8 @@ class Stream {
     slots_ = Buffer::allocate(kernel_.slot_scratch * static_cast<std::size_t>(workers_.slots()));
   }
 
-  // Multiplies with every matrix and keeps the best time for each matrix, because other programs
-  // slow down some runs but not all.
+  // Multiplies by every matrix and keeps the best time for each matrix, because other programs slow
+  // down some runs but not all.
   void run() {
     void* out[] = {y_.mutable_raw()};
     best_.resize(inputs_.size(), 1e9);

@@ -1,5 +1,5 @@
-// Benchmarks of the overhead of splitting a phase between two threads, after pauses of the caller
-// during which the helper threads poll or go to sleep.
+// Benchmarks of the overhead of splitting a phase between two threads, after pauses during which
+// the helper threads poll or go to sleep.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

@@ -26,8 +26,8 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
-/// A type of mask, and a function that returns the keys it hides from a query in a row of the
-/// batch.
+/// A type of mask, and a function that returns the keys that it hides from a query of a batch
+/// row.
 struct Mask {
   std::string name;
   std::function<AttentionOptions(Graph&)> options;

@@ -1,4 +1,4 @@
-// Loops with a memory budget: values that only the loop's derivatives read are recomputed in
+// Loops with a memory budget: values that are read only by the loop's derivatives are recomputed in
 // segments.
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// A scan must equal the unrolled loop for any Session options.
+// A scan must give the same results as the unrolled loop for any Session options.
 #include "weft/graph/control/scan.h"
 
 #include <fmt/format.h>
@@ -350,8 +350,8 @@ BOOST_AUTO_TEST_CASE(data_is_checked_before_any_variable_is_written) {
   BOOST_TEST(plain.value("w").at(0) == 1);
 }
 
-// Values that do not depend on carries are hoisted out of the loop. This excludes ops that may
-// reject their data, because the loop may have no steps.
+// Values that do not depend on carries are hoisted out of the loop. Ops that may reject their data
+// are not hoisted, because the loop may have no steps.
 BOOST_AUTO_TEST_CASE(a_loop_without_steps_does_not_check_data) {
   for (const bool passes : {false, true}) {
     Graph g;

@@ -73,7 +73,7 @@ void check_all_patterns() {
     expect(Format::narrow(wide), p);
     expect(Format::narrow(value), p);
     if (magnitude == infinity) continue;
-    // After the largest finite value comes infinity, in place of the next power of 2.
+    // The value after the largest finite one is infinity, in place of the next power of 2.
     const auto next_bits = static_cast<std::uint16_t>(p + 1);
     double next = decode(next_bits, Format::kMantissa, Format::kBias);
     if (std::isinf(next)) next = std::copysign(std::ldexp(1.0, Format::kBias + 1), value);

@@ -35,8 +35,8 @@ concept Checked = requires(V v, I i) {
   v.at(i);
 };
 
-// Code that must not compile: different types of indices cannot be mixed, and plain numbers are
-// only converted to Ids explicitly.
+// Code that must not compile: different types of indices cannot be mixed, and plain numbers must be
+// converted to Ids explicitly.
 static_assert(Comparable<StepId, StepId> && Ordered<StepId, StepId>);
 static_assert(!Comparable<StepId, ValueId> && !Ordered<StepId, ValueId>);
 static_assert(!Comparable<StepId, int> && !Ordered<StepId, int>);

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(normal_numbers_have_the_expected_moments) {
     }
   }
   constexpr double n = 4.0 * kBlocks;
-  // About five standard errors each.
+  // Each limit is about five standard errors.
   BOOST_TEST(std::abs(m1 / n) < 0.008);
   BOOST_TEST(std::abs(m2 / n - 1) < 0.012);
   BOOST_TEST(std::abs(m3 / n) < 0.032);

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(run_does_not_wait_for_workers_that_never_start) {
         },
         3, no_thread);
     BOOST_TEST(runs == std::vector<int>(100, 1), boost::test_tools::per_element());
-    BOOST_TEST(pool.workers() == 3);  // still expected, and not submitted again
+    BOOST_TEST(pool.workers() == 3);  // still expected to start, so not submitted again
   }
 }
 

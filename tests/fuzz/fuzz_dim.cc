@@ -10,7 +10,7 @@
 #include "weft/core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // The size of expanded products of sums grows exponentially with the length of the text.
+  // When products of sums are expanded, their size is exponential in the length of the text.
   if (size > 256) return 0;
   std::map<std::string, weft::SymbolPtr, std::less<>> symbols;
   const auto symbol = [&](std::string_view name) {

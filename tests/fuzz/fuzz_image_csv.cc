@@ -1,5 +1,5 @@
-// Fuzzes image tables. For any text, parse_image_csv() returns a non-empty set in which every image
-// has a class, or throws FormatError.
+// Fuzzes image tables. For any text, parse_image_csv() returns a non-empty set of images that all
+// have a class, or throws FormatError.
 #include <cstdlib>
 
 #include "weft/core/error.h"

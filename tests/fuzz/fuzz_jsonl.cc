@@ -10,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const ScratchFile file(data, size);
   try {
-    // The limits are small, so that inputs reach them.
+    // The limits are small enough for inputs to reach them.
     const auto reader = weft::read_jsonl_documents(
         file.path(), {.most_line_bytes = std::size_t{1} << 16, .most_depth = 8});
     weft::DocumentPiece piece;

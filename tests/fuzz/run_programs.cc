@@ -10,7 +10,7 @@
 namespace weft::fuzz {
 namespace {
 
-/// Returns sizes for all inputs. The values of symbols depend on `round`.
+/// Returns sizes for all inputs. The values of the symbols depend on `round`.
 NamedSizes sizes_to_try(const Program& program, const Graph& graph, int round) {
   constexpr std::int64_t kSizes[][3] = {{2, 3, 5}, {0, 1, 2}, {1, 1, 1}, {7, 4, 1}};
   Bindings bindings;

@@ -7,7 +7,7 @@
 
 namespace weft::fuzz {
 
-/// Limits for running a program. A program that exceeds them is only planned.
+/// Limits for running a program. A program that exceeds them is planned but not run.
 struct RunBounds {
   /// Maximum size in bytes of each variable, feed and output, of the arena, and of the scratch
   /// memory of a slot.

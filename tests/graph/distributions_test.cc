@@ -30,8 +30,8 @@ std::vector<double> values_of(Graph& g, const Value& v) {
 }
 
 /// Returns the Kolmogorov-Smirnov distance between the samples and a distribution function. It
-/// exceeds 1.95 / sqrt(n) in one case out of a thousand, but the samples in this test are always
-/// the same.
+/// exceeds 1.95 / sqrt(n) once in a thousand cases, but the samples in this test are always the
+/// same.
 double distance(std::vector<double> draws, const std::function<double(double)>& below) {
   std::sort(draws.begin(), draws.end());
   double worst = 0;

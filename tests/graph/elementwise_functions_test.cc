@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(types_and_broadcasting_follow_the_rules) {
   BOOST_TEST(cast(a, DType::bf16).type().str() == "bf16[batch, 1, 4]");
   BOOST_TEST((cast(a, DType::f32) == a));
   BOOST_TEST(where(a > 0, 1, b).type().str() == "f32[batch, 3, 4]");
-  // Handles compare by identity, and equal nodes are shared.
+  // Handles are compared by identity, and equal nodes are shared.
   BOOST_TEST((a + b == a + b));
   BOOST_TEST((stop_gradient(a) != a));
 }

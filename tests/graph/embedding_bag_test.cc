@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(max_by_offsets_matches_a_plain_loop) {
       n += below(4) == 0 ? 0 : below(20);
     }
     Tensor table = Tensor::empty(DType::f32, {vocabulary, width});
-    // There are only a few distinct values, so that rows tie.
+    // There are only a few distinct values, so that some rows are equal.
     for (std::int64_t i = 0; i < table.numel(); ++i) {
       table.mutable_data<float>()[i] = static_cast<float>(below(3) - 1);
     }

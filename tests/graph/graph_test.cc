@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(required_dims_are_treated_as_equal) {
   BOOST_TEST(g.facts().equal(a, b * 2));
   BOOST_TEST(g.facts().equal(a * c, c * b * 2));
   BOOST_TEST(!g.facts().equal(a, b));
-  g.require(c * c == b * a);  // not linear in any symbol, but stored as stated
+  g.require(c * c == b * a);  // not linear in any symbol, but stored as written
   BOOST_TEST(g.facts().equal(c * c, b * b * 2));
   BOOST_CHECK_EXCEPTION(g.require(a == a + 1), ShapeError, contains("can never hold"));
 }

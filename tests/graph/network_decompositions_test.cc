@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(attention_for_fully_masked_queries_is_defined) {
   check_definition(builtin_ops()->at("attention_grad"), grad, attributes);
 }
 
-// Scores over zero features are 0 for any scale.
+// With zero features, all scores are 0, whatever the scale is.
 BOOST_AUTO_TEST_CASE(attention_without_features_is_the_mean_of_the_values) {
   Graph g;
   const Value q = g.input("q", DType::f64, {1, 1, 2, 0});

@@ -1,5 +1,5 @@
 // Conversion of numbers to integer dtypes. A value that the dtype cannot represent is an error,
-// reported for the line that requests the conversion. It is never rounded or saturated.
+// reported for the source line that requests the conversion. It is never rounded or saturated.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdint>

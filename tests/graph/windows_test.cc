@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(symmetric_same_padding_copies_nothing) {
   BOOST_TEST(y.type().str() == "f32[n, 3, h, w]");
   BOOST_TEST(y.node().op().name == "conv2d");
   BOOST_TEST((y.node().input(0) == x));
-  // Even kernels and strides need more padding on one side.
+  // Even kernel sizes and strides need more padding on one side.
   const Value image = g.input("image", DType::f32, {1, 2, 8, 9});
   const Value even = conv2d(image, w, {}, {.stride = {2, 2}, .padding = same_padding});
   BOOST_TEST(even.type().str() == "f32[1, 3, 4, 5]");
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
         adaptive_avg_pool2d(g.input("s", DType::f32, {1, 1, "h", 3}), {2, 1});
       },
       "height must be constant and at least 1 to be divided into 2 windows, but is h");
-  // If the kernel does not match the input at all, the error is still reported by the op.
+  // If the kernel does not match the input at all, the op itself still reports the error.
   refuses(
       [&] {
         conv2d(x, g.input("u", DType::f32, {4, 3, 3, 3}), {}, {.padding = same_padding});

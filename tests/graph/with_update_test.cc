@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(gradients_that_do_not_need_the_value_still_apply_its_update
   Graph g;
   const Value x = g.input("x", DType::f32, {"n"});
   const Variable count = g.variable("count", DType::f32, {}, buffer());
-  // The gradient is a constant, so no node of the forward pass is left.
+  // The gradient is a constant, so no node of the forward pass remains.
   const Value dx = gradient(sum(with_update(x * 2.0, count, count + 1.0)), x);
   BOOST_TEST(Program("p").output("dx", dx).updates().size() == 1u);
 }
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_declarations) {
       message_contains({"dropout in scope 'net.drop' behaves differently in training and "
                         "evaluation, but the scope has no mode",
                         "net.training()", "with_update_test.cc"}));
-  // Without such modes, a name can only be declared once.
+  // In a scope without such a mode, a name can be declared only once.
   BOOST_CHECK_THROW(net.variable("w", DType::f32, {2}), GraphError);
 }
 

@@ -17,7 +17,7 @@ namespace {
 using testing::message_contains;
 
 // Checks the type of the error of `expression`, that the message contains all parts, and that it
-// names this line.
+// names this source line.
 #define WRONG(ErrorType, expression, ...) \
   BOOST_CHECK_EXCEPTION(                  \
       expression, ErrorType,              \

@@ -5,9 +5,9 @@
 
 namespace weft::testing {
 
-/// For as long as it exists, Workers can use up to `threads` threads. By default, TBB runs no more
-/// threads than there are CPUs, so that a test with five threads on two CPUs would only use two.
-/// Has no effect in builds without TBB (WEFT_STD_THREADS).
+/// While it exists, Workers can use up to `threads` threads. By default, TBB runs no more threads
+/// than there are CPUs, so that a test with five threads on two CPUs would only use two. Has no
+/// effect in builds without TBB (WEFT_STD_THREADS).
 class MoreThreads {
  public:
   explicit MoreThreads(int threads = 6);

@@ -65,7 +65,7 @@ void train(const World& world, const std::string& how) {
   }
   // All ranks must have the same parameters.
   world.check_same("the trained parameters", fmt::format("{:08x}", crc));
-  // By then, the other ranks have left, which must not be treated as missing heartbeats.
+  // By then, the other ranks have finished, which must not count as missing heartbeats.
   if (odd && how == "late") std::this_thread::sleep_for(std::chrono::seconds(4));
   if (world.first()) fmt::print("learned {:08x}, losses{}\n", crc, losses);
 }
@@ -73,7 +73,7 @@ void train(const World& world, const std::string& how) {
 // The size of the pieces in which MPI messages are sent within a host.
 constexpr std::size_t kPiece = std::size_t{8} << 20;
 
-// Every rank sends more messages to every other rank than are started at a time on one channel, and
+// Every rank sends every other rank more messages on one channel than are started at a time, and
 // one message on another channel that is received first. Some messages are empty or have exactly
 // one piece.
 void exchange_lines(Transport& transport) {
@@ -113,8 +113,8 @@ void exchange_lines(Transport& transport) {
   if (transport.rank() == 0) fmt::print("all messages arrived\n");
 }
 
-// Rank 1 expects a different number of bytes than rank 0 sends: either more pieces or fewer bytes
-// (not many fewer, because that causes a segmentation fault in Open MPI 4.1).
+// Rank 1 expects a different number of bytes from what rank 0 sends: either more pieces or fewer
+// bytes (not many fewer, because that causes a segmentation fault in Open MPI 4.1).
 void exchange_unlike(Transport& transport, bool shorter) {
   const bool sends = transport.rank() == 0;
   std::vector<std::byte> bytes(shorter ? (sends ? kPiece + 3 : 2 * kPiece) : (sends ? 1000 : 999));

@@ -1,7 +1,7 @@
 // The program `weft` with a fault on one rank. WEFT_RANK_FAULT="RANK|PHASE|CALLS|COMMAND" makes
 // that rank run a shell command after CALLS transport calls (send, receive, wait) in that phase;
-// $PPID is the process of the rank. By then, the other ranks have been informed of the phase. The
-// command "calls" is special: ranks print the number of calls in each of their phases as
+// $PPID is the process of the rank. By then, the other ranks know that this rank is in the phase.
+// The command "calls" is special: ranks print the number of calls in each of their phases as
 // "RANK|CALLS|PHASE". RANK -1 means all ranks.
 #include <fmt/format.h>
 

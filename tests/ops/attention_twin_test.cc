@@ -26,8 +26,8 @@ Tensor integers(Choices& c, const std::vector<std::int64_t>& values, bool may_be
 }
 
 /// Returns the positions of query 0, one per batch row. All are legal. Without `causal`, some of
-/// them are so far beyond the keys that the queries attend to no keys (with a window) or to all
-/// keys (without one).
+/// them are so far beyond the keys that the queries attend to no keys (with a window) or to all of
+/// them (without a window).
 Tensor starts(Choices& c, std::int64_t batch, std::int64_t lq, std::int64_t lk, bool causal,
               bool extreme) {
   std::vector<std::int64_t> values;

@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(attention_and_convolution_tiles_honour_the_precision) {
   });
 }
 
-// Probabilities can be as small as denormals. Such values must neither make whole rows fall back to
-// multiply-adds nor change the result. With scores that differ by 70, the smaller probability is
+// Probabilities can be as small as denormals. Such values must not cause whole rows to fall back to
+// multiply-adds or change the result. With scores that differ by 70, the smaller probability is
 // 2^-101.
 BOOST_AUTO_TEST_CASE(attention_supports_vanishing_probabilities) {
   Tensor q = Tensor::full(DType::f32, {1, 1, 64, 32}, 0), k = sample_uniform({1, 1, 64, 32}, 1),

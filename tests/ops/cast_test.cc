@@ -112,13 +112,13 @@ BOOST_AUTO_TEST_CASE(narrowing_float_conversions_match_core) {
       }
     }
   });
-  // The conversion from double rounds only once; rounding through float would resolve this tie
-  // downwards.
+  // The conversion from double rounds only once; rounding to float first would give a tie, which
+  // would be rounded down.
   const double above_tie = 1.00390625 + 0x1p-40;
   BOOST_TEST(cast(Tensor::scalar(DType::f64, above_tie), DType::bf16).at(0) == 1.0078125);
 }
 
-// Conversions in a graph and conversions by callers are the same function.
+// Conversions in a graph use the same function as conversions by callers.
 BOOST_AUTO_TEST_CASE(all_pairs_match_tensor_to_bit_for_bit) {
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> integers = {0, 1, -1, kMax, -kMax - 1};

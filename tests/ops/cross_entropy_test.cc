@@ -69,8 +69,8 @@ BOOST_AUTO_TEST_CASE(matches_the_reference_for_all_simd_targets_axes_and_sizes) 
   });
 }
 
-// If the cotangent at a position is NaN, its gradients must be NaN, not zero as at an ignored
-// position.
+// If the cotangent at a position is NaN, its gradients must be NaN, not zero as they are at ignored
+// positions.
 BOOST_AUTO_TEST_CASE(a_nan_cotangent_gives_nan_gradients_along_any_axis) {
   testing::for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {

@@ -138,8 +138,8 @@ BOOST_AUTO_TEST_CASE(random_programs_match_their_steps_bit_for_bit) {
 }
 
 BOOST_AUTO_TEST_CASE(results_larger_than_the_caches_match_their_steps) {
-  // The results have at least 32 MiB; %3 is read again, %5 is not. Row addresses have all possible
-  // alignments.
+  // The results are at least 32 MiB large; %3 is read again, %5 is not. Row addresses have all
+  // possible alignments.
   const Sizes sizes{2113, 4001};
   const std::vector<Tensor> inputs = {values(DType::f32, sizes, 1), values(DType::f32, {4001}, 2)};
   check("%2 = mul(%0, %1); %3 = add(%2, %1); %4 = square(%3); %5 = sub(%4, %3); return %5", inputs,

@@ -41,7 +41,7 @@ Places random_places(Choices& c) {
   }
 }
 
-/// Returns the sizes of the result of taking indices with sizes `index` from `p`.
+/// Returns the sizes of the result when indices of sizes `index` are taken from `p`.
 Sizes taken(const Places& p, const Sizes& index) {
   Sizes sizes(p.x.begin(), p.x.begin() + p.axis);
   sizes.insert(sizes.end(), index.begin(), index.end());

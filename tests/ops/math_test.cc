@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(activations_are_accurate) {
   check_both("sigmoid", 2, 2);
   check_both("softplus", 4, 4);
   // Rounding the argument of an exponential causes a relative error that grows with the argument.
-  // In the tails, the errors of gates are therefore measured relative to the magnitude of x.
+  // In the tails, the errors of gates are therefore relative to the magnitude of x.
   check<float>("silu", 4, 1e-8);
   check<double>("silu", 4, 1e-17);
   check<float>("gelu_erf", 4, 1.2e-7);

@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(batch_axes_broadcast) {
   check({3, 0, 5}, {5, 6}, false, false);
 }
 
-// This holds if both products run on the same engine. On a CPU with a matrix unit, small products
-// use a different engine, so the test disables matrix units.
+// The bits are equal if both products run on the same engine. On a CPU with a matrix unit, small
+// products use a different engine, so the test disables matrix units.
 BOOST_AUTO_TEST_CASE(an_element_has_the_same_bits_in_a_larger_product) {
   const kernels::ForcedBf16Unit forced(std::nullopt);
   const Tensor a = sample_uniform({300, 300}, 3), b = sample_uniform({300, 600}, 4);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(products_propagate_infinities_and_nans) {
                           Tensor::of<float>({2, 1}, {2, 3}), false, false);
   BOOST_CHECK_EQUAL(y.at(0), inf);
   BOOST_CHECK(std::isnan(y.at(1)));
-  // The zeros that pad a panel must not be multiplied with the adjacent infinities.
+  // The zeros that pad a panel must not be multiplied by the adjacent infinities.
   const Tensor z = matmul(Tensor::full(DType::f32, {5, 3}, inf),
                           Tensor::full(DType::f32, {3, 5}, 1), false, false);
   for (int i = 0; i < 25; ++i) BOOST_CHECK_EQUAL(z.at(i), inf);

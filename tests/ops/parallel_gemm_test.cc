@@ -51,7 +51,7 @@ GemmBatch row_major(std::int64_t m, std::int64_t n, std::int64_t k) {
   return batch;
 }
 
-// Returns the result of gemm() on one thread, which sums blocks of the depth in order.
+// Returns the result of gemm() on one thread, which adds the blocks of the depth in order.
 Tensor by_gemm(const Tensor& a, const Tensor& b) {
   kernels::GemmProblem<float> g;
   g.m = a.size(0), g.n = b.size(1), g.k = a.size(1);

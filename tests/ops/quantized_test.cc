@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(rows_with_extreme_values_give_correct_results) {
   }
 }
 
-// Small weights are multiplied with large numbers. No partial sum may be larger than the result.
+// Small weights are multiplied by large numbers. No partial sum may be larger than the result.
 BOOST_AUTO_TEST_CASE(partial_sums_of_large_values_do_not_overflow) {
   testing::for_each_simd_target([](const char* target) {
     for (const auto format : {kInt8, kInt4}) {

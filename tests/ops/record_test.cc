@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(rules_and_decompositions_exist_only_for_known_ops) {
 }
 
 // Compares the results of float kernels with those of double kernels, for all samples that support
-// both. `for_each_way` calls its argument once per way of computing, with a name for that way.
+// both. `for_each_way` calls its argument once for each way of computing results, with its name.
 void check_float_against_double(
     const std::function<void(const std::function<void(const char*)>&)>& for_each_way) {
   for (const OpRecord* op : builtin_ops()->all()) {

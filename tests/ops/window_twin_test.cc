@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(random_pools_match_their_scalar_models) {
       Tensor image = c.uniform(x, dtype);
       check_twin("avg_pool2d", {image}, a);
       if (x[2] > 0 && x[3] > 0) {
-        // Integer values cause ties, which test that the first of equal maxima is used.
+        // Integers cause ties, to test that the first of several equal maxima is used.
         if (c.chance(0.5)) image = sample_indices(x, 6, 3).to(dtype);
         check_twin("max_pool2d", {image}, a);
       }

@@ -192,7 +192,7 @@ BOOST_FIXTURE_TEST_CASE(fusion_preserves_source_locations_and_reports, Leaves) {
   }
 }
 
-// A chain that is only read by a sum over the last axes is never stored.
+// A chain that is read only by a sum over the last axes is never stored.
 BOOST_FIXTURE_TEST_CASE(reductions_are_fused_at_the_end_of_chains, Leaves) {
   const auto ops_of = [](const Program& p) {
     std::vector<std::string> names;
@@ -207,7 +207,7 @@ BOOST_FIXTURE_TEST_CASE(reductions_are_fused_at_the_end_of_chains, Leaves) {
              boost::test_tools::per_element());
   BOOST_TEST(ops_of(Program("p").output("s", mean(abs(x * row - y), {1}, true))) == one,
              boost::test_tools::per_element());
-  // The sum remains a separate step if it is over a leading axis or if the chain has other readers.
+  // The sum stays a separate step if it is over a leading axis or if other steps read the chain.
   const std::vector<std::string> two = {"square", "sum"};
   BOOST_TEST(ops_of(Program("p").output("s", sum(square(x), {0}))) == two,
              boost::test_tools::per_element());

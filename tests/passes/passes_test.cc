@@ -74,7 +74,7 @@ BOOST_FIXTURE_TEST_CASE(zeros_and_ones_are_removed_only_if_no_bit_changes, Leave
   BOOST_TEST(after_passes(i * 0) == "mul(i, {0})");
   BOOST_TEST(after_passes(x * broadcast_to(f(1), x.shape())) == "x");
   BOOST_TEST(after_passes(f(1) * broadcast_to(row, x.shape())) == "broadcast_to(row)");
-  // A zero with a larger shape determines the shape of the result, so it stays.
+  // A zero with a larger shape determines the shape of the result, so it is kept.
   BOOST_TEST(after_passes(row + broadcast_to(f(-0.0), x.shape())) != "row");
 }
 
@@ -167,7 +167,7 @@ BOOST_FIXTURE_TEST_CASE(matmul_reads_narrow_operands, Leaves) {
   const auto wide = [](Value v) { return cast(v, DType::f32); };
   BOOST_TEST(after_passes(matmul(a, transpose(wide(w)))) == "matmul(a, w)");
   BOOST_TEST(after_passes(matmul(wide(w), wide(h))) == "matmul(w, h)");
-  // A cast that loses information stays, and so does a cast that determines the dtype of the
+  // A cast that loses information is kept, and so is a cast that determines the dtype of the
   // result.
   BOOST_TEST(after_passes(matmul(a, wide(d))) == "matmul(a, cast(d))");
   BOOST_TEST(after_passes(matmul(cast(w, DType::f64), cast(h, DType::f64))) ==

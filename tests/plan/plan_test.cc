@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(updates_are_in_place_after_all_other_readers) {
   BOOST_TEST(plan.arena_bytes <= 2 * 1024 + 64u);
 }
 
-// The chain from either variable to the value could be computed in place, but not both chains.
+// The chain from either variable to the value could be computed in place, but not both of them.
 BOOST_AUTO_TEST_CASE(two_variables_updated_with_one_value_do_not_share_memory) {
   Graph g;
   const Variable a = g.variable("a", DType::f32, {64}), b = g.variable("b", DType::f32, {64});

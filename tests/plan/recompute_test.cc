@@ -175,8 +175,8 @@ BOOST_AUTO_TEST_CASE(cheap_steps_are_recomputed_first) {
 BOOST_AUTO_TEST_CASE(steps_whose_operands_change_are_not_recomputed) {
   RecomputeProblem p = forward_and_backward(12, [](int) { return 100.0; });
   for (int s = 0; s < 12; ++s) p.steps[StepId(s)].rematerialise_before = StepId(14);
-  // The values can only be recomputed for the first steps of the backward pass, which saves almost
-  // no memory.
+  // Values can be recomputed only for the first steps of the backward pass, which saves almost no
+  // memory.
   BOOST_TEST(!choose_recomputed(p, 6 * 1024).has_value());
   for (int s = 0; s < 12; ++s) p.steps[StepId(s)].rematerialise_before = StepId(24);
   BOOST_TEST(choose_recomputed(p, 9 * 1024).has_value());

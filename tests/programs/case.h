@@ -31,7 +31,7 @@ struct Case {
 };
 
 /// The name of a program that contains gradients. Gradients repeat the random numbers of the
-/// forward pass, so only the random numbers of the output "loss" must have distinct streams.
+/// forward pass, so only those of the output "loss" must have distinct streams.
 inline constexpr char kDifferentiated[] = "differentiated";
 
 /// The name of an output "grad LOSS WRT", and its two parts.

@@ -16,8 +16,8 @@ std::optional<Failure> Examination::run() {
   if (wanted("verify")) guarded("verify", [&] { verify_program(c_.module.program); });
   if (wanted("text") || wanted("from text")) guarded("text", [&] { check_text(); });
   guarded("base", [&] { run_base(); });
-  // All bitwise comparisons require this check, because it detects passes that change the order of
-  // a sum.
+  // All bitwise comparisons depend on this check, because it detects passes that change the order
+  // of a sum.
   if (!only_.starts_with("node")) guarded("optimised", [&] { check_passes(); });
   if (!failure_) run_variants();
   if (wanted("file")) guarded("file", [&] { check_file(); });
@@ -54,7 +54,7 @@ bool Examination::has_cache() const {
   });
 }
 
-/// All random numbers must have their own streams. Gradients repeat the random numbers of the
+/// Each node that draws must have its own random stream. Gradients repeat the random numbers of the
 /// forward pass, so in a program with gradients only the nodes of the first loss are checked.
 void Examination::check_draws() {
   std::vector<Value> roots = inlined_->program.roots();

@@ -24,7 +24,7 @@ struct Examined {
   int optimised_nodes = 0;
   /// Gradient elements that were compared with finite differences.
   int gradients = 0;
-  /// Programs whose runs end with an error, which every way of running must report.
+  /// Programs whose runs end with an error. Every way of running them must report this error.
   int refused = 0;
   /// Runs that recomputed values to meet a memory budget.
   int budgets = 0;

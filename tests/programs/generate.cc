@@ -30,8 +30,8 @@ class Generator {
     }
   }
 
-  /// Restricts the program to a few records, so that it contains more of the sequences that passes
-  /// match.
+  /// Restricts the program to a few records, so that the sequences that passes match are more
+  /// frequent.
   void few_records() {
     std::vector<const OpRecord*> from = drawable_records();
     if (random_.chance(0.5)) {

@@ -1,5 +1,5 @@
-// Small patterns that random ops rarely produce, and for which passes, planner and state handling
-// are designed.
+// Small patterns that random ops rarely produce, and for which the passes, the planner and the
+// state handling are designed.
 #pragma once
 
 #include "weft/tests/programs/builder.h"

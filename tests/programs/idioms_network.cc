@@ -39,7 +39,7 @@ std::optional<Precision> any_precision(RandomSource& random) {
   return random.pick({Precision::medium, Precision::high, Precision::highest});
 }
 
-/// A linear layer on `x` with new leaves, which are stored too.
+/// A linear layer on `x` with new leaves, which are also stored here.
 struct Layer {
   Value out, weight, bias;
 };

@@ -25,7 +25,7 @@ constexpr double kSteep = 0.25, kUneven = 0.1;
 Number moved(Number n, DType dtype, int draw, RandomSource& random) {
   const bool up = random.chance(0.5) == (draw % 2 == 0);
   // For large numbers, a different order of evaluation can overflow in an intermediate result, for
-  // example in q x followed by a scale of zero.
+  // example in q x if it is then multiplied by a scale of zero.
   const bool far = is_floating(dtype) && std::isfinite(n.value) && std::fabs(n.value) > kFar;
   if (n.error == kAnyValue || std::isnan(n.error) || far) {
     const int which = draw / 2 % 3;

@@ -11,7 +11,7 @@ namespace {
 using testing::Case;
 using testing::Examined;
 
-/// A program that draws twice from the same random stream, among unrelated nodes.
+/// A program with unrelated nodes that draws twice from the same random stream.
 Case faulty() {
   Case c{{std::make_unique<Graph>(), Program("fuzz")}, {}, {}};
   Graph& g = *c.module.graph;

@@ -1,5 +1,5 @@
-// Plans for sizes that exceed all memory. Every op must either plan the correct number of bytes or
-// report which size is too large. Nothing is executed.
+// Plans for sizes that are too large for any memory. Every op must either plan the correct number
+// of bytes or report which size is too large. Nothing is executed.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>

@@ -30,8 +30,8 @@ class Moved {
     std::vector<Tensor> inputs = use.inputs;
     const Precision precision = precision_for(use.attributes, precision_);
     if (accuracy.narrows && precision != Precision::highest) {
-      // The operands are rounded to 16-bit terms (medium keeps one term, high keeps two), which has
-      // half of this error.
+      // The operands are rounded to 16-bit terms (medium keeps one term, high keeps two), which
+      // causes half of this error.
       const double unit = precision == Precision::medium ? 0x1p-8 : 0x1p-16;
       for (Tensor& t : inputs) {
         if (t.defined() && t.dtype() == DType::f32) t = moved(t, unit);

@@ -146,8 +146,8 @@ bool is_comparison(const std::string& op) {
   return op == "equal" || op == "not_equal" || op.starts_with("less") || op.starts_with("greater");
 }
 
-/// Propagates the errors of the operands through a step. Adds to the error of the step the distance
-/// by which the result moves if each operand, or all operands together, change by their errors.
+/// Propagates the errors of the operands through a step. The error of the step grows by the change
+/// of the result if operands change by their errors, one by one or jointly.
 Number with_carried_error(const std::vector<Number>& operands, const std::vector<DType>& types,
                           const Number& at, DType result,
                           const std::function<Number(const std::vector<Number>&)>& f) {

@@ -228,7 +228,7 @@ Matrix transposed(const Matrix& m) {
   return t;
 }
 
-// The sign of the vectors of one singular value, and whether rounding errors could change it.
+// The sign of the singular vectors for one singular value, and whether rounding could change it.
 struct Sign {
   Real sign = 1;
   bool sure = true;
@@ -268,7 +268,7 @@ void svd(const ScalarCall& call, std::vector<NumberTensor>& out) {
       Number number = number_of(value(from));
       number.error = off;
       out[1].elements[static_cast<std::size_t>(which * k + c)] = number;
-      // The angle error of a vector is the error divided by the distance to the next singular
+      // The angular error of a vector is the error divided by the distance to the next singular
       // value. That distance is bounded by the value itself, because 0 may be the singular value of
       // further vectors and because the left vector is divided by the value.
       Real gap = value(from);

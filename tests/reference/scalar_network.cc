@@ -14,7 +14,7 @@ constexpr Real kUnits = 16;
 
 Real root_of(std::int64_t n) { return std::sqrt(static_cast<Real>(n)); }
 
-/// Returns log(sum(exp(x))) of a line.
+/// Returns log(sum(exp(x))) for the elements x of a one-dimensional slice.
 Real log_sum(const std::vector<Real>& x) {
   Real top = -INFINITY, sum = 0;
   for (const Real v : x) {
@@ -47,7 +47,7 @@ void softmax(const ScalarCall& call, std::vector<NumberTensor>& out) {
         Number& n = out[0].elements[static_cast<std::size_t>(lines.at(o, j, i))];
         if (std::isinf(lse) || std::isnan(lse)) {
           n = number_of(NAN);
-          n.error = std::isnan(lse) ? 0 : kAnyValue;  // a line without a finite element
+          n.error = std::isnan(lse) ? 0 : kAnyValue;  // a slice without a finite element
         } else {
           n = log ? approximate(y, units, std::fabs(t) + std::fabs(lse) + 1, x.dtype())
                   : approximate(std::exp(y), units, std::exp(y) * (1 + std::fabs(y)), x.dtype());

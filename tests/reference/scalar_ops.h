@@ -33,7 +33,7 @@ Number number_of(Real value);
 Number number_of_integer(std::int64_t value);
 /// Returns an element of a tensor of any dtype.
 Number element(const Tensor& tensor, std::int64_t index);
-/// Converts `number` to `dtype` by rounding to nearest even or wrapping around. Keeps the error.
+/// Converts `number` to `dtype`: rounds to nearest even, or wraps around. Keeps the error.
 Number rounded(const Number& number, DType dtype);
 /// Wraps `value` around to the range of an integer dtype.
 std::int64_t wrapped(std::int64_t value, DType dtype);

@@ -124,7 +124,7 @@ void reduction(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-/// Returns the elements of one line along an axis.
+/// Returns the elements of a one-dimensional slice along an axis.
 std::vector<Number> line_of(const Tensor& x, const Lines& lines, std::int64_t o, std::int64_t i) {
   std::vector<Number> line;
   for (std::int64_t j = 0; j < lines.length; ++j) line.push_back(element(x, lines.at(o, j, i)));

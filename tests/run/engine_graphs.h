@@ -6,8 +6,8 @@
 
 namespace weft::testing {
 
-// Nodes get the source location of the caller, so that profiles and errors name the line of the
-// test.
+// Nodes get the source location of the caller, so that profiles and errors name the source line of
+// the test.
 
 inline Value engine_add(Value a, Value b, SourceLocation loc = SourceLocation::current()) {
   return a.graph().apply("t_add", {a, b}, {}, loc).output(0);

@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(streamed_outputs_are_reported_and_not_stored) {
     Session plain(graph.g, {.threads = 1, .passes = false});
     for (const auto& [name, tensor] : plain.run(graph.program, feeds))
       expected.emplace(name, tensor);
-    // All outputs or some of them are streamed. The others remain ordinary results.
+    // Some or all outputs are streamed. The others remain ordinary results.
     for (const std::uint64_t every : {1u, 2u, 3u}) {
       BOOST_TEST_CONTEXT("seed " << seed << ", every " << every) {
         RunOptions options;

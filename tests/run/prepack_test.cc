@@ -79,13 +79,13 @@ BOOST_AUTO_TEST_CASE(one_packed_copy_serves_all_shapes_and_sessions_and_is_count
   std::size_t copies = 0;
   for (const auto& entry : net.store->memory()) copies += entry.packed_bytes;
   BOOST_TEST(after == 4u * (2 * 70 * 300 + 300) + copies);
-  // There are two layouts of `down` and one of `up`. Panels may be wider than the matrix.
+  // `down` has two layouts and `up` has one. Panels may be wider than the matrix.
   BOOST_TEST(copies >= 4u * 3 * 70 * 300);
   BOOST_TEST(copies < 4u * 3 * 80 * 400);
   const auto memory = packed.plan(net.predict, {{"x", Sizes{2, 20, 70}}})->memory();
   BOOST_TEST(memory.packed == copies);
   BOOST_TEST(memory.text().find("packed copies of weights") != std::string::npos);
-  // Other shapes and other Sessions need no further copies. With a single row, nothing is packed.
+  // Other shapes and other Sessions need no further copies. For a single row, nothing is packed.
   packed.run(net.predict, feeds(3, 50));
   Session other(net.graph, net.store, {.prepack = true});
   other.run(net.predict, feeds(1, 33));

@@ -1,5 +1,5 @@
-// Locks on the store during a run. They are tested from within the run, so that no test waits or
-// depends on thread timing.
+// Locks on the store during a run. They are tested from within the run, so that tests neither wait
+// nor depend on timing.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <shared_mutex>

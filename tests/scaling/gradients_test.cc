@@ -11,7 +11,7 @@ namespace weft::scaling {
 namespace {
 
 // Returns the counts for computing the gradient of `loss` with respect to `wrt`, and for a program
-// with both.
+// that computes both.
 Counts gradient_counts(Graph& g, const Value& loss, const std::vector<Value>& wrt,
                        const NamedSizes& feeds) {
   std::int64_t steps = 0;

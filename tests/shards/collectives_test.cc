@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_the_adjoints) {
 }
 
 BOOST_AUTO_TEST_CASE(sums_follow_the_tree) {
-  // If these numbers were added from left to right, 2^24 + 1 would lose the ones.
+  // Adding these numbers from left to right would drop the ones: 2^24 + 1 rounds to 2^24.
   const std::vector<float> x = {16777216.0f, 1, -16777216.0f, 2};
   const auto found = on_ranks(4, [&](const World& world) {
     Graph g;

@@ -30,7 +30,7 @@ namespace weft::testing::overlap {
 namespace {
 
 constexpr int kShards = 4;
-// A size in bytes: messages with parameters or sums are larger, control messages are smaller.
+// In bytes: messages with parameters or sums are larger than this, control messages smaller.
 constexpr std::size_t kSmall = 1000;
 
 // Boost.Test checks are not thread-safe, and the ranks of a ThreadWorld are threads.

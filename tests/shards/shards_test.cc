@@ -1,4 +1,4 @@
-// Programs with a batch that is divided into shards. They give the results of the whole batch, and
+// Programs whose batch is divided into shards. Their results match those of the whole batch, and
 // the bits depend only on the number of shards.
 #include <boost/test/unit_test.hpp>
 
@@ -110,11 +110,11 @@ BOOST_AUTO_TEST_CASE(shard_losses_equal_the_loss_of_the_batch) {
         program.output("loss" + std::to_string(i), losses[i])
             .output("slope" + std::to_string(i), gradient(losses[i], w));
       }
-      // There are two losses, each with its own count.
+      // There are two losses, each with its own count of labelled rows.
       program.output("both", gradient(losses[0] + losses[1], w));
       const Tensor given = integer_tensor({8}, 3, 0, 4, DType::i32);
       std::vector<std::int32_t> some = given.to_vector<std::int32_t>();
-      some[0] = some[1] = some[6] = -100;  // the first of 4 shards has no rows that count
+      some[0] = some[1] = some[6] = -100;  // the first of 4 shards has no labelled rows
       Session session(g, {.seed = 2});
       const Results results =
           session.run(program, {{"x", normal_tensor({8, 4}, 5, DType::f64)},
@@ -543,7 +543,7 @@ BOOST_AUTO_TEST_CASE(errors_name_empty_programs_and_unknown_axes) {
       {"program 'p' splits its batch along 'bach', but no fed input has this symbol as its first "
        "axis "
        "(did you mean 'batch'?): 'x' f32[batch]; set Shards::axis to the right symbol"});
-  // Shards that are fed separately need no axis.
+  // If shards are fed separately, Shards::axis is not used.
   const Results results = session.run_shards(Program(program).shards({.count = 2, .axis = "bach"}),
                                              [&](int) { return feeds; });
   BOOST_TEST(results["y"].at(0) == 8);

@@ -76,8 +76,8 @@ NamedTensors after_steps(const World& world, SessionOptions options) {
   return result;
 }
 
-// Returns the error message that all ranks must report, which is the first error on the lowest rank
-// that failed by itself.
+// Returns the error message that all ranks must report: the first error on the lowest-numbered rank
+// that failed on its own.
 std::string line_of(ThreadWorld& world, const std::function<void(const World&)>& body) {
   try {
     world.run([&](const std::shared_ptr<Transport>& end) { body(World(end)); });

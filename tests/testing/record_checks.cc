@@ -21,8 +21,8 @@ constexpr double kCpuSecondsPerCase = 60;
 
 using Ops = std::shared_ptr<const OpSet>;
 
-// A property that the op must have: its name, how samples are varied for it, and the function that
-// checks it.
+// A property that the op must have: its name, the way in which samples are varied, and the function
+// that checks it.
 struct Property {
   const char* what;
   VaryOptions vary;

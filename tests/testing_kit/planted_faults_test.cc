@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_a_sum_is_detected) {
               {"output 'loss'", "4 rows together", "is it a sum", "it is computed by sum, "});
 }
 
-// The mean over the rows is multiplied by the number of rows again.
+// The mean over the rows is wrongly multiplied by the number of rows.
 BOOST_AUTO_TEST_CASE(double_counting_of_rows_is_detected) {
   check_found(rows_of([](Graph& g, Value x) {
                 return mean(square(x)) * cast(dim_value(g, g.dim("batch")), DType::f32) * 0.25;

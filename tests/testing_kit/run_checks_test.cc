@@ -111,7 +111,7 @@ OpRecord neighbours_record() {
   return r;
 }
 
-// A kernel that is wrong in place is correct if its operand is kept, and the message mentions this.
+// A kernel that is wrong only in place is correct if its operand is kept; the message says so.
 BOOST_AUTO_TEST_CASE(messages_mention_that_keeping_values_hides_the_difference) {
   const MoreThreads more;
   Graph g(with_ops({neighbours_record()}));

@@ -493,7 +493,7 @@ BOOST_AUTO_TEST_CASE(dims_with_any_valid_name_round_trip) {
 }
 
 BOOST_AUTO_TEST_CASE(source_lines_in_a_long_text_are_found_quickly) {
-  // If the lines were counted from the beginning for each node, this test would take minutes.
+  // If lines were counted from the start of the text for each node, this test would take minutes.
   constexpr int kNodes = 60'000;
   std::string text = "weft text 1\ninput %x: f32[3]\n%0 = neg(%x)\n";
   for (int i = 1; i < kNodes; ++i)

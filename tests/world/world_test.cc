@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(lists_of_texts_are_checked) {
   BOOST_TEST((split_texts(list) == std::vector<std::string>{"one", "", std::string("\0x", 2)}));
   BOOST_TEST(split_texts("").empty());
   for (std::size_t size = 1; size < list.size(); ++size) {
-    if (size == 11 || size == 19) continue;  // between two texts
+    if (size == 11 || size == 19) continue;  // truncated between two texts
     BOOST_CHECK_EXCEPTION(split_texts(std::string_view(list).substr(0, size)), FormatError,
                           says("a list of texts ends at byte " + std::to_string(size)));
   }

@@ -177,7 +177,7 @@ void measure_stream(int batches) {
   const Program train =
       training_program(graph, config, {.steps = 100000, .batch = 16, .warmup = 10});
   Session session(graph, {.seed = 1, .plan_cache = 1024});
-  // All shapes are different; their order distributes the work evenly over the stream.
+  // All shapes are different, and their order spreads the work evenly over the batches.
   const auto batch = [](int i) {
     const std::int64_t j = i * std::int64_t{613} % 1024;  // a permutation
     const std::int64_t rows = 8 + j % 32, seq = 33 + j / 32;

@@ -22,8 +22,8 @@ void write_damaged(const Workspace& w, const std::string& to, const Reader& read
 
 constexpr double kShort = 30;  // in seconds; shorter runs do not check the undamaged files
 
-/// Checks that all commands succeed on undamaged files. A command that fails on them cannot find
-/// anything.
+/// Checks that all commands succeed on undamaged files. A command that fails on them cannot reveal
+/// any faults.
 void check_undamaged_files(const Workspace& w, Report& report) {
   for (const Reader& reader : w.readers()) {
     const Arguments arguments = Workspace::substitute_path(reader.arguments, w.path(reader.name));

@@ -106,7 +106,7 @@ void attack_with_floods(const Workspace& w, const Budget& budget, Report& report
     const Arguments arguments = reader.arguments;
     if (Workspace::substitute_path(arguments, "x") == arguments) continue;
     for (const std::string& input : inputs) {
-      // Any sequence of bytes is a valid text.
+      // Every sequence of bytes is valid text.
       const bool refused = reader.kind != Kind::text || input != w.path("deep.json");
       judge(input, Workspace::substitute_path(arguments, input), refused);
     }

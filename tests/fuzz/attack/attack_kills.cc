@@ -19,7 +19,7 @@ void attack_with_kills(const Workspace& w, const Budget& budget, Report& report)
                                std::filesystem::copy_options::overwrite_existing);
     Arguments arguments = task.arguments;
     arguments.insert(arguments.end(), {"--out", path, "--seed", "5"});
-    // The random moments are within the duration of an undisturbed run.
+    // Signals are sent at random moments within the duration of an undisturbed run.
     const Outcome whole = w.program()(arguments);
     if (const std::string what = find_violation(whole); !what.empty() || whole.code != 0) {
       report.add_finding("an undisturbed training run failed: " + what, arguments, whole);

@@ -24,8 +24,8 @@ void attack_with_limits(const Workspace& workspace, const Budget& budget, Report
 /// complete. Needs the fault injection library.
 void attack_disk(const Workspace& workspace, const Budget& budget, Report& report);
 
-/// Passes endless inputs, and small inputs that decompress to large ones. Short runs omit inputs
-/// from pipes, because commands may wait for them.
+/// Passes endless inputs, and small inputs that decompress to large ones. Short runs do not use
+/// pipes as inputs, because commands may wait for them.
 void attack_with_floods(const Workspace& workspace, const Budget& budget, Report& report);
 
 }  // namespace weft::attack

@@ -64,7 +64,7 @@ void set_timer(double seconds) {
   setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// Installs the signal handlers, their alternate stack and the timer for as long as it exists.
+// Keeps the signal handlers, their alternate stack and the timer installed while it exists.
 class Handlers {
  public:
   explicit Handlers(double cpu_seconds) {

@@ -1,5 +1,5 @@
-// Executes a single kernel with full control over its memory, the order of its chunks, the wanted
-// outputs and the in-place operands.
+// Executes a single kernel with full control over its memory, the order of its chunks, the
+// requested outputs and the in-place operands.
 #pragma once
 
 #include <cstdint>

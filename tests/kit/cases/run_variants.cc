@@ -95,7 +95,7 @@ class Comparison {
     const int percent = draw_.pick(std::array{20, 40, 66, 90});
     tight.memory_budget = std::max<std::size_t>(arena / 100 * static_cast<std::size_t>(percent), 1);
     const RunOutcome actual = built_.run(options(tight), guard_);
-    if (actual.error_kind == "ArgumentError") return "";  // no plan is this small
+    if (actual.error_kind == "ArgumentError") return "";  // no plan fits into this budget
     const std::string wrong = difference(actual, expected(true), Bits::same_but_nans);
     return wrong.empty() ? "" : "under a memory budget: " + wrong;
   }

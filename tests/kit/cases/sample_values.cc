@@ -57,7 +57,7 @@ double special_float(Draw& draw, Values values) {
 
 Tensor floats(DType dtype, const Sizes& sizes, Range range, Draw& draw, Values values) {
   if (values != Values::spread && draw.one_in(10)) {
-    // Values for constant tensors, because passes look for such tensors.
+    // Values for tensors whose elements are all equal, because passes look for such tensors.
     static constexpr double kSame[] = {0, -0.0, 1, -1, 2, 0.5, 3};
     const bool special = values != Values::tame && draw.one_in(3);
     return Tensor::full(dtype, sizes, special ? special_float(draw, values) : draw.pick(kSame));

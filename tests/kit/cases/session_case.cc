@@ -53,7 +53,7 @@ Value changed_little(Graph& g, Value x, Draw& draw) {
   return x;
 }
 
-// Adds nodes that use a result: a chain of elementwise ops, in some cases followed by a reduction.
+// Adds nodes that use a result: a chain of elementwise ops, sometimes followed by a reduction.
 Value followed(Graph& g, Value x, Draw& draw) {
   Value y = x;
   const auto next = [&](const char* op, std::vector<Value> operands, Attributes attributes = {}) {

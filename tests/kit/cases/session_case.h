@@ -28,9 +28,9 @@ struct Surroundings {
   std::vector<Role> roles = {};
   /// If set, sizes are symbols.
   const SymbolicSample* symbolic = nullptr;
-  /// If not 0, the seed for surrounding nodes. Operands then come from ops that change nothing or
-  /// little. Results are used by elementwise ops and reductions, with which passes fuse the op, and
-  /// as new values of parameters. The op may be inside a function.
+  /// If not 0, the seed for surrounding nodes. Operands then come from ops that change them
+  /// slightly or not at all. Results are used by elementwise ops and reductions, with which passes
+  /// fuse the op, and as new values of parameters. The op may be inside a function.
   std::uint64_t neighbours_seed = 0;
   /// If not 0, the seed for gradients. The outputs are then the gradients of one output with
   /// respect to all floating-point operands.

@@ -69,7 +69,7 @@ class Unknowns : public DimFacts {
   Equalities equalities_;
   const Bindings* values_;
   bool believe_;
-  mutable std::vector<std::pair<SymbolPtr, Dim>> solutions_;  // does not contain solved symbols
+  mutable std::vector<std::pair<SymbolPtr, Dim>> solutions_;  // Dims without solved symbols
 };
 
 class Symbols {

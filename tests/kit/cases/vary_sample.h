@@ -29,11 +29,11 @@ struct VaryOptions {
   double flops = 2e6;
   /// Size of some axes in tensors that also have an axis of size 0, and therefore need no memory.
   std::int64_t beside_zero = 1 << 17;
-  /// The probability that a variation may be invalid (rejected by the shape rule) is one in
-  /// `illegal_one_in`. 0 means never.
+  /// One in `illegal_one_in` variations may be invalid (rejected by the shape rule). 0 means
+  /// never.
   int illegal_one_in = 12;
-  /// The probability that a changed attribute is set to an extreme value is one in
-  /// `extreme_one_in`. 0 means never.
+  /// One in `extreme_one_in` changed attributes is set to an extreme value. 0 means
+  /// never.
   int extreme_one_in = 8;
 };
 
