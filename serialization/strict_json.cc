@@ -18,7 +18,7 @@ using nlohmann::json;
 /// limits.
 class TreeBuilder : public nlohmann::json_sax<json> {
  public:
-  TreeBuilder(int max_depth, JsonLists* lists) : most_depth_(max_depth), lists_(lists) {}
+  TreeBuilder(int max_depth, JsonLists* lists) : max_depth_(max_depth), lists_(lists) {}
 
   json root;
   std::string error;
@@ -188,8 +188,8 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     return true;
   }
   bool open(json value) {
-    if (static_cast<int>(open_.size()) >= most_depth_)
-      return stop(fmt::format("it is nested more than {} levels deep", most_depth_));
+    if (static_cast<int>(open_.size()) >= max_depth_)
+      return stop(fmt::format("it is nested more than {} levels deep", max_depth_));
     const bool has_key = !open_.empty() && open_.back().value->is_object();
     const std::string* key = has_key ? key_ : nullptr;
     open_.push_back({place(std::move(value)), key});
@@ -205,7 +205,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
     const std::string* key;  // key in the enclosing object; null in an array
   };
 
-  const int most_depth_;
+  const int max_depth_;
   JsonLists* const lists_;
   std::vector<Open> open_;
   const std::string* key_ = nullptr;  // the most recent key

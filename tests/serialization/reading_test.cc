@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(deeply_nested_or_too_long_json_is_an_error) {
   BOOST_CHECK_EXCEPTION(parse_json(objects, "x"), FormatError, says("nested more than 64"));
   BOOST_CHECK_EXCEPTION(parse_json(std::string(101, ' '), "x", {.max_bytes = 100}), FormatError,
                         says("x has 101 bytes; the limit is 100"));
-  BOOST_TEST(parse_json("[[[1]]]", "x", {.most_depth = 3}).dump() == "[[[1]]]");
+  BOOST_TEST(parse_json("[[[1]]]", "x", {.max_depth = 3}).dump() == "[[[1]]]");
 }
 
 BOOST_AUTO_TEST_CASE(duplicate_json_keys_are_an_error) {
