@@ -271,7 +271,8 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
       .check_rejected("40: the text is too long (18446744073709551615 bytes)");
   with(48, std::uint64_t{1} << 60).check_rejected("24: a size in the file is too large");
   with(48, std::uint64_t{4})
-      .check_rejected(std::to_string(good.size()) + ": the file should have " +
+      .check_rejected(std::to_string(good.size()) +
+                      ": according to its header, the file should have " +
                       std::to_string(good.size() + 16));
   with(64, std::uint64_t{1})
       .check_rejected("64: the digest does not match the tokenizer in the file");
@@ -284,9 +285,11 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
   with(100, 1).check_rejected("100: a reserved field is not zero");
   with(108, 1).check_rejected("108: a reserved field is not zero");
   damaged([](Bytes& f) { f.bytes.resize(f.bytes.size() - 1); }, false)
-      .check_rejected(std::to_string(good.size() - 1) + ": the file should have");
+      .check_rejected(std::to_string(good.size() - 1) +
+                      ": according to its header, the file should have");
   damaged([](Bytes& f) { f.bytes += 'x'; }, false)
-      .check_rejected(std::to_string(good.size()) + ": the file should have");
+      .check_rejected(std::to_string(good.size()) +
+                      ": according to its header, the file should have");
   with(tables - 1, 'x').check_rejected(std::to_string(tables - 1) + ": a padding byte is not zero");
   damaged([&](Bytes& f) { f.put(tables, 'x'); }, false)
       .check_rejected(std::to_string(tables) + ": the tables after the ids are damaged");

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(errors_state_the_reason) {
       {"j is 3 in operand 0 and n in operand 1", "cannot be proven equal"});
   check_error<ShapeError>([&] { einsum("ijk->i", {a}); },
                           {"requires operand 0 to have 3 axes, but it has shape [2, 3]"});
-  check_error<ShapeError>([&] { einsum("...ijk->i", {a}); }, {"operand 0 at least 3 axes"});
+  check_error<ShapeError>([&] { einsum("...ijk->i", {a}); }, {"operand 0 to have at least 3 axes"});
   check_error<ArgumentError>(
       [&] {
         einsum("ij->i", {a, b});

@@ -108,9 +108,9 @@ BOOST_AUTO_TEST_CASE(errors_name_conflicting_values_for_one_variable) {
   BOOST_CHECK_EXCEPTION(
       both.updates(), GraphError,
       message_contains({"program 'both' has two new values for 'count'",
-                        "applied twice in training mode. Join the batches (concat) and apply it "
-                        "once, or give the program an update of the variable",
-                        "once: ", "again: ", "with_update_test.cc"}));
+                        "applied twice in training mode. Concatenate the batches and apply the "
+                        "layer once, or add an explicit update of the variable",
+                        "first: ", "second: ", "with_update_test.cc"}));
   BOOST_CHECK_EXCEPTION(Session(c.g).run(both, feed()), GraphError,
                         message_contains({"two new values for 'count'"}));
   // Two equal new values count as one; an explicit update takes precedence.

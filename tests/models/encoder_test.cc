@@ -227,7 +227,8 @@ BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_invalid_configs_are_rejected
   rejects([](EncoderConfig& c) { c.conv_kernel = 4; }, "conv_kernel must be odd");
   rejects([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 5; },
           "conv_least_kernel must be 0, or odd and at most conv_kernel (3), but is 5");
-  rejects([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 2; }, "not 2");
+  rejects([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 2; },
+          "conv_least_kernel must be 0, or odd and at most conv_kernel (3), but is 2");
   rejects([](EncoderConfig& c) { c.hidden_dropout = 1; }, "hidden_dropout must be in [0, 1)");
   rejects([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },
           "positions_skip_padding needs a padding_id");

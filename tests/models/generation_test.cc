@@ -204,8 +204,8 @@ BOOST_AUTO_TEST_CASE(generators_reject_invalid_prompts_and_programs) {
     BOOST_CHECK_EXCEPTION(model.generator.generate(ids, mask, options), Error, says(message));
   };
   const Tensor ids = Tensor::full(DType::i64, {1, 3}, 1);
-  rejects(Tensor::full(DType::i64, {3}, 1), {}, "must be i64 [prompts, length]");
-  rejects(ids, Tensor::full(DType::i64, {1, 2}, 1), "prompts and mask must be i64");
+  rejects(Tensor::full(DType::i64, {3}, 1), {}, "must be non-empty i64 [prompts, length] tensors");
+  rejects(ids, Tensor::full(DType::i64, {1, 2}, 1), "prompts and mask must be non-empty i64");
   rejects(ids, Tensor::full(DType::i64, {1, 3}, 0), "prompt 0 contains only padding");
 
   // Older files contain decoding programs without a mask input. These programs accept only prompts
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_reject_invalid_requests) {
   const Tensor ids = Tensor::full(DType::i64, {2, 3}, 1);
   BOOST_CHECK_EXCEPTION(
       generate(session, programs, ids, ids, Tensor::full(DType::i64, {1, 1}, 0), {}), ShapeError,
-      says("start must be i64 [2, length]"));
+      says("start must be a non-empty i64 [2, length] tensor, not i64[1, 1]"));
 }
 
 }  // namespace

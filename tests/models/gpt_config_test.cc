@@ -196,7 +196,8 @@ BOOST_AUTO_TEST_CASE(decoder_configs_round_trip_through_hugging_face) {
                         says("no Hugging Face model type supports bias = false"));
   llama.rotary_scaling = RotaryScalingKind::none;
   llama.positions = GptPositions::linear_bias;
-  BOOST_CHECK_EXCEPTION(written(llama), ArgumentError, says("has positions = \"linear_bias\""));
+  BOOST_CHECK_EXCEPTION(written(llama), ArgumentError,
+                        says("supports positions = \"linear_bias\""));
 }
 
 }  // namespace

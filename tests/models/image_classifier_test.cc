@@ -203,7 +203,8 @@ BOOST_AUTO_TEST_CASE(image_classifier_errors_name_the_problem) {
   other.classes = {"a", "b"};
   BOOST_CHECK_EXCEPTION(
       evaluate_images(session, model, other), DataError,
-      message_contains({"the classes (a, b), but the model has (left, right, up, down)"}));
+      message_contains(
+          {"the classes (a, b), but the model has the classes (left, right, up, down)"}));
   BOOST_CHECK_EXCEPTION(evaluate_images(session, model, set.slice(0, 0)), DataError,
                         message_contains({"there are no images to evaluate on"}));
 

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(errors_for_invalid_image_tables_state_line_and_byte) {
   rejects(parse(""), {"d.csv: there are no images (byte 0)"});
   rejects(parse("0,1,2,3,1\n0,1,x,3,1"), {"d.csv: expected an integer, line 2 (byte 14)"});
   rejects(parse("0,1,2,3,1\n0,1,2,1"),
-          {"4 numbers, but 2 x 2 pixels and a class are 5, line 2 (byte"});
+          {"4 numbers, but 2 x 2 pixels and a class are 5 numbers, line 2 (byte"});
   rejects(parse("0,1,2,1"),
           {"3 pixels (followed or preceded by a class) do not form a square image, line 1"});
   rejects(parse("7"), {"0 pixels (followed or preceded by a class) do not form a square image"});

@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(errors_state_which_arguments_do_not_match) {
                         message_contains({"there are no images to train on"}));
   const ImageSet wide{Tensor::zeros(DType::f32, {1, 2, 6, 10}), {0}, {"a"}};
   BOOST_CHECK_EXCEPTION(masked_image_loss(session, model, wide), ShapeError,
-                        message_contains({"takes images of 2 x 6 x 8, not 2 x 6 x 10"}));
+                        message_contains({"requires images of size 2 x 6 x 8, not 2 x 6 x 10"}));
   BOOST_CHECK_EXCEPTION(
       reconstruction_svg(session, model, set.images, held_out_masks(model, {1}), "t"), ShapeError,
       message_contains({"images f32[count, 2, 6, 8] and masks i32[count, 12], not f32[8, 2, 6, 8] "

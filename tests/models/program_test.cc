@@ -435,7 +435,7 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_results) {
               "vit-b16 reads images of 224 x 224: --seq does not apply");
   check_error(weft("inspect --model vit-b16 --seq 9"), 2, "--seq does not apply");
   check_error(weft("bench gemm --m 3"), 2, "--m, --n and --k must be given together");
-  check_error(weft("bench train --precision low"), 2, "low not in");
+  check_error(weft("bench train --precision low"), 2, "low is not one of {highest,high,medium}");
 }
 
 }  // namespace

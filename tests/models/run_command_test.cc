@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(generate_prints_ids_for_models_in_folders) {
   rejects(R"("early_stopping": "soon")", "'early_stopping' must be true, false or \"never\"");
   rejects(R"("bad_words_ids": [[]])", "'bad_words_ids' must contain lists of ids, not []");
   rejects(R"("eos_token_id": ["a"])", "'eos_token_id' must contain ids, not \"a\"");
-  rejects(R"("forced_decoder_ids": [[1]])", "must contain [position, id] pairs, not [1]");
+  rejects(R"("forced_decoder_ids": [[1]])", "must contain pairs of position and id, not [1]");
   rejects(R"("forced_eos_token_id": [1, 2])", "forced_eos_token_id contains several ids");
   weft.write("penalised/generation_config.json", "{}");
   check_error(generate(copy + " --prompt-ids 1 --ids"), 1, "sets no decoder_start_token_id");

@@ -266,8 +266,9 @@ BOOST_AUTO_TEST_CASE(searches_reject_invalid_options) {
     return Tensor::full(DType::f32, {1, 4}, std::nan(""));
   };
   BOOST_CHECK_EXCEPTION(search(broken, kStart, {}), DataError, says("logits are not finite"));
-  BOOST_CHECK_EXCEPTION(search(table(), Tensor::of<std::int64_t>({1}, {0}), {}), ShapeError,
-                        says("starts must be i64 [prompts, length]"));
+  BOOST_CHECK_EXCEPTION(
+      search(table(), Tensor::of<std::int64_t>({1}, {0}), {}), ShapeError,
+      says("starts must be a non-empty i64 [prompts, length] tensor, not i64[1]"));
   const DecodeStep wrong = [](const Tensor&, std::int64_t, const Tensor&) {
     return Tensor::full(DType::f32, {2, 4}, 0);
   };

@@ -133,8 +133,9 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_pre_training_options) {
   check_error(
       files.train("--task denoising --passage 600" + kTiny + " --vocab 60"), 2,
       "context must be greater than passage (600), to leave room for the end id, but is 512");
-  check_error(files.train("--task gap-sentences --passage 8" + kTiny + " --vocab 60"), 2,
-              "the training part of the text: no passage of up to 8 tokens has 2 sentences");
+  check_error(
+      files.train("--task gap-sentences --passage 8" + kTiny + " --vocab 60"), 2,
+      "the training part of the text: no passage of up to 8 tokens has at least 2 sentences");
   check_error(files.train("--task ul2" + pairs), 2, "--pairs is for --task translation");
   check_error(files.train("--task ul2 --freeze x" + kSentinels), 2, "no parameter matches 'x'");
   check_error(files.train("--task translation" + pairs), 2,
@@ -149,7 +150,8 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_pre_training_options) {
 
   BOOST_TEST(files.train("--task gap-sentences --stop-after 1" + kMask).code == 0);
   const std::string resume = " --resume " + weft.path("m.weft");
-  check_error(weft("train seq2seq --task ul2" + resume), 2, "is of --task gap-sentences");
+  check_error(weft("train seq2seq --task ul2" + resume), 2,
+              "was trained with --task gap-sentences");
   check_error(weft("train seq2seq --gap-ratio 0.5" + resume), 2,
               "--gap-ratio cannot be given with --resume");
   check_error(weft("train seq2seq" + pairs + resume), 2, "--pairs is for --task translation");

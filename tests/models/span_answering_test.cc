@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(errors_for_invalid_files_state_the_position) {
   json both = question("x7", json::array({answer_at("York", 3)}));
   both["is_impossible"] = true;
   check_error_message<FormatError>(read(squad("in York", json::array({both}))),
-                                   at + " (id 'x7') is_impossible, but has answers");
+                                   at + " (id 'x7') is marked is_impossible, but has answers");
   both["is_impossible"] = "no";
   check_error_message<FormatError>(read(squad("in York", json::array({both}))),
                                    at + ".is_impossible must be true or false, not \"no\"");
@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(windows_without_the_answer_have_cls_targets) {
   BOOST_TEST(span_rows(model, data).unseen == 1);
   data.questions.back().question = text;
   check_error_message<ArgumentError>([&] { span_rows(model, data); },
-                                     "the question 'q17': it takes 63 tokens");
+                                     "the question 'q17': it has 63 tokens");
 }
 
 BOOST_AUTO_TEST_CASE(a_small_model_learns_to_answer_and_a_resumed_run_is_bit_exact) {

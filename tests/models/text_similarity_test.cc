@@ -389,7 +389,7 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_evaluates_similarity_models) {
   check_error(weft(start + data + validation + " --validation-fraction 0.2"), 2,
               "--validation-fraction applies only without --validation");
   check_error(weft(start + data + " --test " + single), 1,
-              "--test has lines with one text, but lines with two texts are expected");
+              "--test has lines with one text, but expected lines with two texts");
   check_error(weft("evaluate " + model + " --data " + single), 1, "--data has lines with one text");
   check_error(weft(start + " --data " + equal), 1, "training lines have the score 1");
   check_error(weft(start + data + " --pooling max"), 2, "--pooling");

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(encoders_accept_any_tokenizer_with_their_special_ids) {
   for (const char* form : {"byte-bpe:270", "wordpiece:60"})
     succeeds(weft, "train encoder --task classify --data " + data + sizes + form);
   check_error(weft("train encoder --task mlm --text " + text + sizes + "chars"), 1,
-              "the tokenizer of --tokenizer chars has no piece for [CLS]");
+              "the tokenizer in --tokenizer chars has no piece for [CLS]");
 }
 
 BOOST_AUTO_TEST_CASE(encoder_decoders_accept_any_tokenizer_with_their_special_ids) {

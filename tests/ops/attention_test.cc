@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_data) {
   BOOST_CHECK_EQUAL(
       data_error(in),
       "offset_bias has 8 entries per head, but q_start[1] = 2 with 3 queries and 5 keys "
-      "needs 9");
+      "requires 9");
   in[5] = in[11] = Tensor();
   in[6] = sample_uniform({2, 1, 3, 2}, 6);
   in[7] = Tensor::full(DType::i32, {3, 5}, 1);

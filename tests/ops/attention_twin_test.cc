@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(start_positions_near_the_largest_integer_do_not_overflow) {
   use.in[11] = Tensor::of<std::int64_t>({1}, {kLargest});
   BOOST_CHECK_EXCEPTION(evaluate_op(builtin_ops()->at("attention"), use.in, use.attributes),
                         DataError, [](const DataError& e) {
-                          return std::string_view(e.what()).ends_with("needs 9223372036854775814");
+                          return std::string_view(e.what()).ends_with("requires 9223372036854775814");
                         });
 }
 

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(errors_for_unbound_symbols_name_the_source_line) {
   BOOST_CHECK_EXCEPTION(plan_of(p), ShapeError, [](const ShapeError& e) {
     const std::string what = e.what();
     return what.find("iota: ") == 0 &&
-           what.find("the symbol \"m\" is not bound; feed") != std::string::npos &&
+           what.find("the symbol 'm' is not bound; feed") != std::string::npos &&
            what.find("plan_test.cc") != std::string::npos;
   });
 }

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(scheduling_respects_dependencies) {
   check_legal(p, schedule(p));
   p.edges = {{StepId(8), StepId(0)}};
   BOOST_CHECK_EXCEPTION(schedule(p), GraphError, [](const GraphError& e) {
-    return std::string(e.what()).find("have a cycle") != std::string::npos;
+    return std::string(e.what()).find("form a cycle") != std::string::npos;
   });
 }
 

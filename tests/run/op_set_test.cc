@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(samples_need_an_existing_op_and_are_added_once) {
   OpSamples samples;
   samples.add("matmul", no_samples);
   check_error<ArgumentError>([&] { samples.add("matmul", no_samples); },
-                             {"op 'matmul' has samples already"});
+                             {"op 'matmul' already has samples"});
   samples.add("matmull", no_samples);
   check_error<ArgumentError>([&] { samples.in(*builtin_ops()); }, {"matmull"});
 }

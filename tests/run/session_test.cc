@@ -491,7 +491,8 @@ BOOST_AUTO_TEST_CASE(programs_of_another_graph_are_rejected) {
   Training t;
   Graph other(engine_ops());
   Session s(other);
-  check_message([&] { s.run(t.step, t.feeds()); }, {"program 'step' is over another graph"});
+  check_message([&] { s.run(t.step, t.feeds()); },
+                {"program 'step' and this Session belong to different graphs"});
   check_message([&] { s.run(Program("empty")); }, {"'empty' has neither outputs nor updates"});
   check_message([&] { Session(other, nullptr); }, {"VariableStore"});
   check_message([&] { Session(other, {.plan_cache = 0}); }, {"plan_cache is 0"});

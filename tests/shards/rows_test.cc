@@ -263,9 +263,7 @@ BOOST_AUTO_TEST_CASE(errors_name_values_that_cannot_be_concatenated) {
       [&] {
         run(Program("p").output("x", shard_concat(x)), {{"x", fed}});
       },
-      {"shard_concat of f32[batch, time], whose rows may have another size in "
-       "each shard",
-       "rows_test.cc"});
+      {"shard_concat of f32[batch, time], whose rows may differ in size by shard", "rows_test.cc"});
   const Value y = g.input("y", DType::f32, {"batch", 3});
   check_error<GraphError>(
       [&] {
