@@ -233,8 +233,8 @@ BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_as_hugging_face_classes
   const auto dropped = trained(" --preset llama-cpu --tokenizer byte-bpe:300 --dropout 0.1");
   BOOST_TEST_REQUIRE(save_folder(weft.path("llama"), *dropped.model).notes.size() == 1U);
   BOOST_TEST(contains(save_folder(weft.path("llama"), *dropped.model).notes[0],
-                      "the library's \"llama\" has no key for it: embedding_dropout = 0.1, "
-                      "residual_dropout = 0.1"));
+                      "have no key in a transformers config of type \"llama\" are not written: "
+                      "embedding_dropout = 0.1, residual_dropout = 0.1"));
   dropped.model->task = "painting";
   check_error_message<ArgumentError>(
       [&] { save_folder(weft.path("no"), *dropped.model); },

@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(encoders_trained_by_weft_are_exported_as_bert) {
                  "transformers classifiers do not support summary = mean");
   check_rejected(" --summary cls --members 2",
                  "support members = 2: their input is the unchanged text");
-  check_rejected(" --summary cls --members 1 --lower-case", "supports lower_case = true");
+  check_rejected(" --summary cls --members 1 --lower-case", "support lower_case = true");
   check_rejected(" --summary cls --members 1 --no-lower-case --norm-first",
                  "no Hugging Face model type supports norm_first = true");
   const auto other = train(" --summary cls --members 1 --no-lower-case --no-norm-first");

@@ -268,8 +268,8 @@ BOOST_AUTO_TEST_CASE(mismatched_and_missing_tokenizers_are_errors) {
                 folder.path() + ": the tokenizer has 387 ids, but the model's embedding table "}});
     std::filesystem::remove(folder.path("tokenizer.json"));
     const bool knows_ids = use == Use::generate || use == Use::score;
-    check_all(
-        {{command, knows_ids ? 2 : 1, "weft: " + folder.path() + " has no tokenizer: it holds"}});
+    check_all({{command, knows_ids ? 2 : 1,
+                "weft: " + folder.path() + " has no tokenizer: it contains"}});
     if (knows_ids) check_all({{command, 2, "give --prompt-ids"}});
   }
   check_all({{"classify " + c.file("no_such_folder") + " good", 1, c.file("no_such_folder")}});

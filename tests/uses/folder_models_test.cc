@@ -189,8 +189,8 @@ BOOST_AUTO_TEST_CASE(errors_state_the_problem_and_the_supported_commands) {
   check_error_message<ArgumentError>(
       [&] { load_any_model(small.path()); },
       small.path() +
-          ": the tokenizer has 65 ids, but the embedding table of the model "
-          "has 48 rows: they do not belong together");
+          ": the tokenizer has 65 ids, but the model's embedding table has 48 rows: they do not "
+          "belong together");
   const TinyFolder pixels({{"model_type", "vit"},
                            {"architectures", {"ViTForMaskedImageModeling"}},
                            {"hidden_size", 16},

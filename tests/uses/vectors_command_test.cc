@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(every_embedding_model_is_trained_saved_and_evaluated) {
       BOOST_TEST(trained.code == 0, trained.err);
       BOOST_TEST(contains(trained.out, "20 different words"), trained.out);
       BOOST_TEST(contains(trained.out, "Spearman  "));
-      BOOST_TEST(contains(trained.out, " of 4 of 5 pairs of "));
+      BOOST_TEST(contains(trained.out, " on 4 of 5 pairs of "));
       BOOST_TEST(read_word_vectors(out).width() == 8);
       const Outcome measured = weft("vectors evaluate " + out + " --pairs " + pairs);
       BOOST_TEST(measured.code == 0, measured.err);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(options_that_would_be_ignored_are_rejected) {
               "--negatives applies to skip-gram, cbow, fasttext, not to glove");
   check_error(weft(train + text + "--buckets 3"), 2,
               "--buckets applies to fasttext, not to skip-gram");
-  check_error(weft(train + text + "--model lsa --epochs 3"), 2, "not of lsa");
+  check_error(weft(train + text + "--model lsa --epochs 3"), 2, "not to lsa");
   check_error(weft(train + text + "--model lsa --matrix tf-idf --window 3"), 2,
               "--matrix tf-idf, which counts the words of whole sentences");
   check_error(weft(train + text + "--model fasttext --shortest 7"), 2,
