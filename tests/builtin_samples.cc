@@ -1,4 +1,4 @@
-// Programs that link this file have samples for the built-in ops.
+// Sample inputs for the built-in ops. Programs that need them link this file.
 #include "weft/ops/samples.h"
 
 namespace weft {

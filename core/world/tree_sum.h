@@ -110,7 +110,7 @@ class TreeReduceScatter {
   /// entirely within an early range and is sent to another rank, and this rank has submitted
   /// neither an early nor the final version.
   bool accepts_early(std::size_t bucket) const;
-  /// Sends an early, nearly complete version of this rank's sums in a bucket. All sums except the
+  /// Sends a provisional version of this rank's sums in a bucket. All sums except the
   /// last one must already be final. For the last sum, only the delta is sent when the bucket is
   /// submitted. The early version must not change until finish() has returned.
   void submit_early(std::size_t bucket, std::span<const std::span<const std::byte>> sums);

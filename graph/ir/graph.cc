@@ -268,8 +268,8 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   try {
     node->types_ = infer_types(*this, op, inputs, attributes);
     streams = streams_of(op, inputs, attributes);
-    // Constant sizes that are too large are rejected here, with the user's source line. Symbolic
-    // sizes are checked when they are bound.
+    // Constant sizes that are too large are rejected here, so that the error names the source line.
+    // Symbolic sizes are checked when they are bound.
     for (const ValueType& type : node->types_) {
       if (type.shape.is_constant()) tensor_bytes(type.dtype, type.shape.constant());
     }

@@ -1,5 +1,5 @@
-// Fuses a linear layer with the cross-entropy of its outputs, so that the logits, the largest value
-// of a language model's training step, are never materialised as a whole:
+// Fuses a linear layer with the cross-entropy of its outputs, so that the logits, the largest
+// intermediate tensor when a language model is trained, are never fully materialised:
 //
 //   logits = matmul(x, weight) [+ bias]        loss, lse = linear_cross_entropy(x, weight, bias, t)
 //   loss, lse = cross_entropy(logits, t)   ->

@@ -119,7 +119,7 @@ class Simulator {
   }
 
  private:
-  // Adds the second runs that `s` needs when it runs for step `before`, operands first.
+  // Schedules the recomputation of operands that `s` needs before step `before`, operands first.
   void need_operands(StepId s, StepId before, const Recomputed& recomputed) {
     stack_.emplace_back(s, 0);
     while (!stack_.empty()) {

@@ -1,5 +1,5 @@
-// Generates synthetic texts about people, with questions and answers, for experiments with span
-// answering without a data set.
+// Generates synthetic texts about people, with questions and answers, for experiments with
+// extractive question answering that need no external data set.
 #pragma once
 
 #include <cstdint>

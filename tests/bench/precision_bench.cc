@@ -20,8 +20,8 @@ struct Case {
   Attributes attributes;
 };
 
-// Returns a square product, products of GPT-2 small with 1024 tokens, a product with few rows, and
-// the attention of one GPT-2 layer.
+// Returns the cases: a square matmul, the matmuls of GPT-2 small for 1024 tokens, a matmul with few
+// rows, and the attention of one GPT-2 layer.
 std::vector<Case> cases() {
   const Attributes nn{{"transpose_a", false}, {"transpose_b", false}};
   const Attributes nt{{"transpose_a", false}, {"transpose_b", true}};

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(special_pieces_in_messages_are_encoded_as_text) {
   BOOST_TEST(count(encode_chat(tokenizer, format, attack, {.special_in_messages = true}), 2) == 3);
 }
 
-BOOST_AUTO_TEST_CASE(format_marks_in_messages_are_encoded_as_text) {
+BOOST_AUTO_TEST_CASE(control_tokens_of_the_chat_format_are_encoded_as_text_in_messages) {
   const Tokenizer tokenizer = with_marks({"<|user|>", "<table>"});
   const ChatFormat format =
       ChatFormat::from_template("{% for m in messages %}<|user|>{{ m.content }}{% endfor %}");
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(text_between_parts_of_an_answer_is_marked) {
   BOOST_TEST(answers(chat) == "[because\n</think>\n\na<|im_end|>]");
 }
 
-BOOST_AUTO_TEST_CASE(generation_blocks_in_a_template_determine_the_answers) {
+BOOST_AUTO_TEST_CASE(generation_blocks_in_a_template_mark_the_answer_tokens) {
   const Tokenizer tokenizer = byte_bpe();
   const ChatFormat format = ChatFormat::from_template(
       "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>{% generation %}"

@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(the_exponent_of_a_power_law_is_fitted) {
   BOOST_TEST(std::abs(fitted_exponent(x, same)) < 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(costs_grow_with_length_and_width_as_in_theory) {
+BOOST_AUTO_TEST_CASE(costs_scale_with_length_and_width_as_predicted) {
   BOOST_REQUIRE(sequence_layers().size() == 4U);
   for (const SequenceLayer& layer : sequence_layers()) {
     BOOST_TEST_CONTEXT(layer.name) {

@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(base_decoders_have_the_same_hidden_states_as_their_language
   }
 }
 
-BOOST_AUTO_TEST_CASE(files_of_the_gpt_base_class_can_be_loaded_into_language_models) {
+BOOST_AUTO_TEST_CASE(gpt_base_model_checkpoints_can_be_loaded_into_language_models) {
   const hf::Folder folder = hf::read_folder(kGoldens + "gpt2-default");
   const hf::Folder base = base_of(folder, "transformer.");
   Graph graph;

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(comparisons_accept_every_dtype) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_propagates_through_extremes_and_compares_false) {
+BOOST_AUTO_TEST_CASE(nan_propagates_through_minimum_and_maximum_and_compares_false) {
   for_each_simd_target([](const char*) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       const Tensor a = Tensor::of<double>({5}, {NAN, 1, NAN, kInf, -kInf}).to(dtype);

@@ -177,7 +177,7 @@ struct OwnSums {
     for (std::size_t i = 0; i < values.size(); ++i)
       subtrees.push_back({fold.stack()[i], std::as_writable_bytes(std::span(values[i]))});
   }
-  // Returns the parts of a bucket.
+  // Returns this rank's sums in a bucket, as one span of bytes per subtree.
   std::vector<std::span<std::byte>> in(const TreeReduceScatter& sums, std::size_t bucket) const {
     std::vector<std::span<std::byte>> parts;
     for (const SubtreeSums& s : subtrees)

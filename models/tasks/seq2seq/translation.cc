@@ -59,7 +59,7 @@ std::vector<std::string> texts_of(const std::vector<TextPair>& pairs) {
   return texts;
 }
 
-/// The size of the target texts after truncation. End ids are included.
+/// The size of the target texts after truncation. EOS tokens are counted.
 struct TargetSize {
   TargetSize(const std::vector<TextPair>& pairs, const Seq2SeqModel& model) {
     const Tokenizer targets = model.tokenizer.targets();

@@ -126,7 +126,7 @@ void split_as_gpt2(std::string_view text, EmitPart emit) {
         continue;
       }
     }
-    std::size_t word = at;  // start of the word; a preceding space belongs to the same part
+    std::size_t word = at;  // start of the word; a preceding space belongs to the same pre-token
     if (text[at] == ' ' && at + 1 < text.size() && class_at(text, at + 1) != CharacterClass::blank)
       ++word;
     const CharacterClass kind = class_at(text, word);

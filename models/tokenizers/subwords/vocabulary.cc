@@ -23,8 +23,7 @@ Vocabulary::Vocabulary(const std::vector<std::pair<std::string_view, std::int32_
     bytes += piece.size();
   }
   if (bytes >= kNone)
-    throw FormatError(
-        "the pieces of a vocabulary have 4 GiB or more in total, which is not supported");
+    throw FormatError("vocabularies whose pieces total 4 GiB or more are not supported");
   text_.reserve(bytes);
   const std::size_t ids = static_cast<std::size_t>(highest) + 1;
   begins_.assign(ids, kNone);

@@ -19,8 +19,8 @@ enum class Guard {
 class GuardedMemory {
  public:
   /// The address is a multiple of `alignment` (a power of two up to 4096). Guard::after rounds the
-  /// address down to it, so there may be up to alignment - 1 bytes of pattern between the end and
-  /// the page.
+  /// address down to a multiple, so up to alignment - 1 pattern bytes may lie between the end of
+  /// the block and the guard page.
   GuardedMemory(std::size_t bytes, Guard guard, std::size_t alignment = 1);
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;

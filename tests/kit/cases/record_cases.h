@@ -11,7 +11,8 @@
 
 namespace weft::testing {
 
-// -- The record, and its kernel alone -------------------------------------------------------------
+// -- Checks of an op record, and of its kernel in isolation
+// -------------------------------------------------------------
 
 /// Checks that the record has documentation and samples, that it has a gradient rule, a definition
 /// or a reason for having neither, and that its in-place pairs refer to existing operands.
