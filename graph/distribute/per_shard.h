@@ -50,8 +50,8 @@ class PerShard {
   std::unordered_set<SymbolPtr> rows_;  // symbols that count the rows of all shards
 };
 
-/// Return true if the node is a shard_sum(), a shard_concat(), or either of them. These nodes join
-/// the values of all shards into one value.
+/// Return true if the node is a shard_sum(), a shard_concat(), or either of the two. These nodes
+/// join the values of all shards into one value.
 bool is_shard_sum(const Node& node);
 bool is_shard_concat(const Node& node);
 inline bool joins_shards(const Node& node) { return is_shard_sum(node) || is_shard_concat(node); }

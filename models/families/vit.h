@@ -6,7 +6,7 @@
 //                     h = h + down(activation(up(feed_forward_norm(h))))
 //   last_hidden_state = norm(h)
 //
-// Parameters below the scope; matrices are [out, in]:
+// Parameters, relative to the scope; matrices are [out, in]:
 //   patches.weight [width, channels, patch height, patch width], patches.bias [width]
 //   class_token, distillation_token, mask_token [1, 1, width]
 //   positions [1, tokens, width]

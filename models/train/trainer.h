@@ -131,8 +131,9 @@ class BatchPrefetcher;
 ///
 /// Two options deal with overfitting: save_best saves the best model, and `patience` stops the run
 /// early. Both compare only validation losses over the same part of the held-out data
-/// (TrainSettings::compared_batches), on which the last step is evaluated as well. Both include the
-/// evaluations in `history`, so a resumed run finds the same best step as an uninterrupted one.
+/// (TrainSettings::compared_batches), on which the final parameters are evaluated, too. Both
+/// include the evaluations in `history`, so a resumed run finds the same best step as an
+/// uninterrupted one.
 ///
 /// If the Session has a World with several ranks, each rank runs its own Trainer with the same
 /// settings on its own shards, and all ranks compute the same results and parameters. Before the

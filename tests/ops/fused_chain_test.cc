@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(random_programs_match_their_steps_bit_for_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(results_larger_than_the_caches_match_their_steps) {
+BOOST_AUTO_TEST_CASE(fused_results_larger_than_the_caches_match_the_unfused_ops) {
   // The results are at least 32 MiB large; %3 is read again, %5 is not. Row addresses have all
   // possible alignments.
   const Sizes sizes{2113, 4001};

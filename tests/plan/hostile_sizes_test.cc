@@ -1,5 +1,5 @@
-// Sizes that are too large for any memory. Every record is planned with such sizes; either the
-// bytes in the plan must be correct, or an error must be thrown. Nothing is executed.
+// Sizes that do not fit into the memory of any machine. Every record is planned with such sizes;
+// either the bytes in the plan must be correct, or an error must be thrown. Nothing is executed.
 #include <sys/resource.h>
 
 #include <boost/test/unit_test.hpp>

@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(streamed_values_are_computed_as_early_as_possible) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(offsets_never_overlap) {
+BOOST_AUTO_TEST_CASE(live_memory_blocks_never_overlap) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     const RandomStream random{seed, 0, 0};
     std::vector<MemoryBlock> blocks;

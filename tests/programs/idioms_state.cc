@@ -11,8 +11,8 @@
 namespace weft::testing {
 namespace {
 
-/// Writes the keys and values for some new positions into a cache, at a fed position, and attends
-/// to them.
+/// Writes the keys and values for some new positions into a cache, at an input position, and
+/// attends to them.
 bool decoding(Builder& b) {
   RandomSource& random = b.random();
   const auto& symbols = b.graph().symbols();

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_missing_from_a_loaded_store_is_an_error_with_th
   BOOST_TEST(!bitwise_equal(all.value("net.bias"), fresh.value("net.bias")));
 }
 
-BOOST_AUTO_TEST_CASE(single_variables_can_be_initialised_in_a_loaded_store) {
+BOOST_AUTO_TEST_CASE(individual_variables_can_be_initialised_in_a_loaded_store) {
   TrainedNet net;
   const auto store = std::make_shared<VariableStore>();
   store->insert("net.bias", VariableKind::parameter, sample_uniform({30}, 1));

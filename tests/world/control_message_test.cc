@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(malformed_messages_are_rejected) {
 }
 
 // An abort reaches all other ranks within a few rounds, even if one rank is lost.
-BOOST_AUTO_TEST_CASE(an_abort_reaches_all_ranks_if_one_is_lost) {
+BOOST_AUTO_TEST_CASE(an_abort_reaches_all_other_ranks_even_if_one_is_lost) {
   for (const int ranks : {1, 2, 3, 5, 8, 13, 64}) {
     for (int lost = 1; lost < ranks; ++lost) {
       std::set<int> heard{0};
