@@ -179,6 +179,11 @@ Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
       groups.push_back({x.sizes[axis], reduced});
     }
   }
+  if (count == 0) {  // all results are the identity: one stage, without intermediate results
+    std::int64_t results = 1;
+    for (const Group& g : groups) results *= g.reduced ? 1 : g.size;
+    groups = {{results, false}, {0, true}};
+  }
   auto stages_left =
       std::count_if(groups.begin(), groups.end(), [](const Group& g) { return g.reduced; });
   if (stages_left == 0) {  // nothing to reduce: treat each element as a row

@@ -118,6 +118,16 @@ BOOST_AUTO_TEST_CASE(reductions_handle_empty_ranges) {
   BOOST_CHECK_EXCEPTION(builtin_ops()->at("max").kernel(request), ShapeError, names_axis);
 }
 
+// With the results of a first stage in memory, this would need 2^33 elements.
+BOOST_AUTO_TEST_CASE(reductions_over_an_empty_axis_have_no_intermediate_results) {
+  const Tensor x = Tensor::empty(DType::u8, {2, (std::int64_t{1} << 31) + 3, 2, 0});
+  for (const char* op : {"sum", "prod"}) {
+    const Tensor y = reduce(op, x, {1, 3}, true);
+    BOOST_TEST((y.sizes() == Sizes{2, 1, 2, 1}));
+    for (int i = 0; i < 4; ++i) BOOST_TEST(y.at(i) == (op == std::string("prod") ? 1 : 0));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(reductions_handle_nans_and_infinities) {
   for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT(target) {

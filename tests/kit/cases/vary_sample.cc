@@ -329,8 +329,6 @@ OpSample vary_sample(const OpRecord& op, const std::vector<OpSample>& samples, D
     attempt([&](OpSample& s) { vary_attributes(op, samples, s, draw, options); });
   }
   if (draw.one_in(options.illegal_one_in * 3)) break_structure(op, sample, draw);
-  // A later change can make an invalid variation valid again, with results of any size.
-  if (is_legal(op, sample) && !affordable(op, sample, options)) sample = original;
   keep_ranks(op, sample);
   draw_values(op, original, samples, sample, draw, options.values);
   if (options.values != Values::spread && draw.one_in(8)) share_operands(sample, draw);
