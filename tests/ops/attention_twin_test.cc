@@ -243,10 +243,11 @@ BOOST_AUTO_TEST_CASE(start_positions_near_the_largest_integer_do_not_overflow) {
   use.attributes.set("causal", false);
   use.in[5] = Choices(1).uniform({2, 40});
   use.in[11] = Tensor::of<std::int64_t>({1}, {kLargest});
-  BOOST_CHECK_EXCEPTION(evaluate_op(builtin_ops()->at("attention"), use.in, use.attributes),
-                        DataError, [](const DataError& e) {
-                          return std::string_view(e.what()).ends_with("requires 9223372036854775814");
-                        });
+  BOOST_CHECK_EXCEPTION(
+      evaluate_op(builtin_ops()->at("attention"), use.in, use.attributes), DataError,
+      [](const DataError& e) {
+        return std::string_view(e.what()).ends_with("requires 9223372036854775814");
+      });
 }
 
 BOOST_AUTO_TEST_CASE(narrow_keys_and_values_match_the_scalar_model) {
