@@ -10,7 +10,7 @@
 #include "weft/autodiff/control_gradient.h"
 #include "weft/autodiff/narrow.h"
 #include "weft/graph/control/call.h"
-#include "weft/graph/distribute/per_shard.h"
+#include "weft/graph/distributed/per_shard.h"
 #include "weft/graph/functions/add_into.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"

@@ -4,7 +4,7 @@ if(NOT WEFT_PROGRAMS AND NOT WEFT_TESTS)
 endif()
 
 find_package(CLI11 REQUIRED)
-file(GLOB WEFT_PROGRAM_SOURCES CONFIGURE_DEPENDS models/program/*.cc models/program/bench/*.cc)
+file(GLOB_RECURSE WEFT_PROGRAM_SOURCES CONFIGURE_DEPENDS models/program/*.cc)
 # The commands are a library, so that tests can call them.
 list(REMOVE_ITEM WEFT_PROGRAM_SOURCES ${PROJECT_SOURCE_DIR}/models/program/main.cc)
 add_library(weft_program STATIC ${WEFT_PROGRAM_SOURCES})

@@ -1,11 +1,11 @@
 # weft::testing, a library of checks for unit tests of graphs, for users as well; it works with any test framework.
-file(GLOB testing_sources CONFIGURE_DEPENDS tests/testing/*.cc tests/reference/*.cc tests/kit/cases/*.cc)
+file(GLOB testing_sources CONFIGURE_DEPENDS tests/testing_lib/*.cc tests/reference/*.cc tests/support/cases/*.cc)
 add_library(weft_testing ${testing_sources})
 weft_library(weft_testing)
 add_library(weft::testing ALIAS weft_testing)
 target_link_libraries(weft_testing PUBLIC weft_models PRIVATE fmt::fmt weft::hwy)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/testing_include/weft)
-file(CREATE_LINK ${PROJECT_SOURCE_DIR}/tests/testing ${PROJECT_BINARY_DIR}/testing_include/weft/testing SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/tests/testing_lib ${PROJECT_BINARY_DIR}/testing_include/weft/testing SYMBOLIC)
 target_include_directories(weft_testing PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/testing_include>)
 block()
   # UndefinedBehaviorSanitizer checks the library only: here it would double the compile time.

@@ -7,10 +7,10 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/serialization/checked_size.h"
+#include "weft/serialization/files/checked_size.h"
+#include "weft/serialization/files/temporary_files.h"
 #include "weft/serialization/graph_proto.h"
 #include "weft/serialization/shard_names.h"
-#include "weft/serialization/temporary_files.h"
 
 namespace weft {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "weft/core/error.h"
-#include "weft/serialization/checked_size.h"
-#include "weft/serialization/crc32c.h"
+#include "weft/serialization/files/checked_size.h"
+#include "weft/serialization/files/crc32c.h"
 #include "weft_proto/weft.pb.h"
 
 namespace weft {

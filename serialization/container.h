@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "weft/core/tensor.h"
-#include "weft/serialization/atomic_file.h"
+#include "weft/serialization/files/atomic_file.h"
 
 namespace WEFT_API weft {
 

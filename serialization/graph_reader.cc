@@ -6,7 +6,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/ir/draws.h"
-#include "weft/serialization/checked_size.h"
+#include "weft/serialization/files/checked_size.h"
 #include "weft/serialization/graph_proto.h"
 
 namespace weft {

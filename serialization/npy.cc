@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
-#include "weft/serialization/atomic_file.h"
+#include "weft/serialization/files/atomic_file.h"
 
 namespace weft {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/serialization/atomic_file.h"
-#include "weft/serialization/checked_size.h"
+#include "weft/serialization/files/atomic_file.h"
+#include "weft/serialization/files/checked_size.h"
 
 namespace weft {
 namespace {

@@ -12,14 +12,14 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/graph/run/owned_state.h"
-#include "weft/serialization/atomic_file.h"
+#include "weft/graph/distributed/owned_state.h"
 #include "weft/serialization/checkpoint_contents.h"
 #include "weft/serialization/checkpoint_files.h"
-#include "weft/serialization/read_file.h"
+#include "weft/serialization/files/atomic_file.h"
+#include "weft/serialization/files/read_file.h"
+#include "weft/serialization/files/temporary_files.h"
 #include "weft/serialization/shard_names.h"
 #include "weft/serialization/stale_shards.h"
-#include "weft/serialization/temporary_files.h"
 
 namespace weft {
 namespace {

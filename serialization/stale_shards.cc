@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/serialization/atomic_file.h"
 #include "weft/serialization/checkpoint_files.h"
+#include "weft/serialization/files/atomic_file.h"
+#include "weft/serialization/files/temporary_files.h"
 #include "weft/serialization/shard_names.h"
-#include "weft/serialization/temporary_files.h"
 
 namespace weft {
 namespace {

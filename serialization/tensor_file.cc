@@ -8,9 +8,9 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/serialization/read_file.h"
+#include "weft/serialization/files/read_file.h"
+#include "weft/serialization/files/strict_json.h"
 #include "weft/serialization/safetensors.h"
-#include "weft/serialization/strict_json.h"
 
 namespace weft {
 namespace {

@@ -9,7 +9,7 @@
 #include "weft/autodiff/gradient_advice.h"
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
-#include "weft/graph/distribute/per_shard.h"
+#include "weft/graph/distributed/per_shard.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"

@@ -2,7 +2,7 @@
 // decomposition", 2016, section 4.1) and of the check of its pivots.
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/shape.h"
 
 namespace weft {

@@ -2,7 +2,7 @@
 // for the cotangent of lse (log-sum-exp).
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"

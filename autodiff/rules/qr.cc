@@ -1,7 +1,7 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/factorise.h"
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/linalg/factorise.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/shape.h"
 
 namespace weft {

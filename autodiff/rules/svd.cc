@@ -1,6 +1,6 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/shape.h"
 

@@ -49,7 +49,7 @@ class Declaration:
 def path_of(include):
     """The file that is included as weft/... ."""
     inner = include.removeprefix("weft/")
-    return ROOT / (f"tests/{inner}" if inner.startswith("testing/") else "serialization/weft.h" if inner == "weft.h" else inner)
+    return ROOT / (f"tests/testing_lib/{inner.removeprefix('testing/')}" if inner.startswith("testing/") else inner)
 
 
 @dataclasses.dataclass

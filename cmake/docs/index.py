@@ -46,13 +46,13 @@ SHOWN_TOGETHER = {
 # Files that may contain uses, in order of preference: sources written for users, tests, programs, the library's own sources.
 PLACES = ("tests/examples/*.cc", "tests/consumer/*.cc", "tests/consumer/*/*.cc", "tests/pages/*.cc",
           "tests/*/*.cc", "tests/*/*.h", "tests/*/*/*.cc", "tests/*/*/*.h",
-          "models/zoo/*.cc", "models/zoo/*/*.cc", "models/program/*.cc", "models/program/bench/*.cc",
-          "models/*/*.cc", "models/*/*/*.cc", "ops/*.cc", "ops/*/*.cc", "autodiff/optimizers/*.cc", "autodiff/rules/*.cc", "graph/*/*.cc")
+          "models/zoo/*.cc", "models/zoo/*/*.cc", "models/program/*.cc", "models/program/*/*.cc",
+          "models/*/*.cc", "models/*/*/*.cc", "models/*/*/*/*.cc", "ops/*.cc", "ops/*/*.cc", "autodiff/optimizers/*.cc", "autodiff/rules/*.cc", "graph/*/*.cc")
 TESTS, PROGRAMS, LIBRARY = (PLACES.index(p) for p in ("tests/*/*.cc", "models/zoo/*.cc", "models/*/*.cc"))
 # Headers whose functions the library's own sources may show: interfaces for authors of models and operations, and functions that share
 # a header with a public type.
 LIBRARY_SHOWS = re.compile(
-    "weft/(models/(?!layers/norm|layers/recurrent)|ops/|graph/(ir|control/call|plan|functions/axes|distribute/gradient_sums|weights/quantized)"
+    "weft/(models/(?!layers/norm|layers/recurrent)|ops/|graph/(ir|control/call|plan|functions/axes|distributed/gradient_sums|weights/quantized)"
     "|serialization/match|autodiff/(rule|optimizers/(state|step_builder|sparse)))")
 
 

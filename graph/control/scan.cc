@@ -8,7 +8,7 @@
 #include "weft/graph/control/scan_node.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
-#include "weft/graph/functions/random.h"
+#include "weft/graph/functions/random/random.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/ir/draws.h"

@@ -1,7 +1,7 @@
 // linear_cross_entropy and its gradients as a matrix product followed by cross_entropy.
 #include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 

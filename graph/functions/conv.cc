@@ -24,7 +24,7 @@ Attributes window_attributes(const Size2d& stride, const Size2d& padding, const 
 }
 
 // Exclusive upper bound of kernel sizes, strides, dilations and paddings: the product of two
-// smaller numbers does not overflow (ops/window.h).
+// smaller numbers does not overflow (ops/convolution/window.h).
 constexpr std::int64_t kEnd = std::int64_t{1} << 31;
 
 // Returns the number of elements from the first tap of the kernel to the last, or 0 if the op will

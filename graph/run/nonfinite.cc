@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/graph/run/owned_state.h"
+#include "weft/graph/distributed/owned_state.h"
 
 namespace weft {
 namespace {

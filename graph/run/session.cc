@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "weft/core/closest.h"
+#include "weft/graph/distributed/shard_runner.h"
 #include "weft/graph/run/session_impl.h"
-#include "weft/graph/run/shard_runner.h"
 
 namespace weft {
 namespace {

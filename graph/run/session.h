@@ -10,7 +10,7 @@
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
 #include "weft/core/world/world.h"
-#include "weft/graph/distribute/gradient_sums.h"
+#include "weft/graph/distributed/gradient_sums.h"
 #include "weft/graph/ir/program.h"
 #include "weft/graph/plan/plan.h"
 #include "weft/graph/run/profile.h"

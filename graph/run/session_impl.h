@@ -15,13 +15,13 @@
 
 #include "weft/core/error.h"
 #include "weft/core/floating_point.h"
+#include "weft/graph/distributed/owned_state.h"
+#include "weft/graph/distributed/parameter_exchange.h"
+#include "weft/graph/distributed/split_cache.h"
 #include "weft/graph/run/executor.h"
 #include "weft/graph/run/output_pool.h"
-#include "weft/graph/run/owned_state.h"
-#include "weft/graph/run/parameter_exchange.h"
 #include "weft/graph/run/plan_cache.h"
 #include "weft/graph/run/session.h"
-#include "weft/graph/run/split_cache.h"
 
 namespace weft {
 

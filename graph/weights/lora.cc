@@ -9,8 +9,8 @@
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/linalg.h"
-#include "weft/graph/functions/random.h"
+#include "weft/graph/functions/linalg/linalg.h"
+#include "weft/graph/functions/random/random.h"
 #include "weft/graph/weights/matrices.h"
 
 namespace weft {

@@ -9,7 +9,7 @@
 #include "weft/core/parallel.h"
 #include "weft/graph/weights/matrices.h"
 #include "weft/ops/op.h"
-#include "weft/ops/quantized.h"
+#include "weft/ops/quantized/quantized.h"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@
 #include "weft/graph/passes/match.h"
 #include "weft/graph/weights/matrices.h"
 #include "weft/graph/weights/narrow_caches.h"
-#include "weft/ops/quantized.h"
+#include "weft/ops/quantized/quantized.h"
 
 namespace weft {
 namespace {

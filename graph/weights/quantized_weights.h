@@ -22,7 +22,7 @@ namespace WEFT_API weft {
 
 /// Storage format of weight matrices: bf16 (half the bytes of f32), int8 with one scale per output
 /// channel (a quarter), or int4 with one f16 scale per output channel and 32 inputs (4.5 bits per
-/// weight). See ops/quantized.h for details.
+/// weight). See ops/quantized/quantized.h for details.
 enum class WeightFormat { bf16, int8, int4 };
 /// Returns "bf16", "int8" or "int4".
 std::string_view weight_format_name(WeightFormat format);

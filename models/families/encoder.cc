@@ -4,8 +4,8 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/layers/attention/heads.h"
 #include "weft/models/layers/dropout.h"
-#include "weft/models/layers/heads.h"
 
 namespace weft {
 namespace {

@@ -26,10 +26,10 @@
 #include <vector>
 
 #include "weft/models/families/encoder_config.h"
-#include "weft/models/layers/disentangled_attention.h"
+#include "weft/models/layers/attention/disentangled_attention.h"
+#include "weft/models/layers/attention/multi_head_attention.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/feed_forward.h"
-#include "weft/models/layers/multi_head_attention.h"
 #include "weft/models/layers/norm.h"
 
 namespace WEFT_API weft {

@@ -30,11 +30,11 @@
 
 #include "weft/graph/functions/loss.h"
 #include "weft/models/families/encoder_decoder_config.h"
+#include "weft/models/layers/attention/multi_head_attention.h"
+#include "weft/models/layers/attention/relative_bias.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/feed_forward.h"
-#include "weft/models/layers/multi_head_attention.h"
 #include "weft/models/layers/norm.h"
-#include "weft/models/layers/relative_bias.h"
 
 namespace WEFT_API weft {
 

@@ -22,7 +22,7 @@
 
 #include "weft/graph/ir/program.h"
 #include "weft/models/families/gpt_config.h"
-#include "weft/models/layers/attention.h"
+#include "weft/models/layers/attention/attention.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/norm.h"

@@ -7,7 +7,7 @@
 
 #include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
-#include "weft/models/layers/attention.h"
+#include "weft/models/layers/attention/attention.h"
 
 namespace WEFT_API weft {
 

@@ -8,9 +8,9 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/layers/attention/positions.h"
 #include "weft/models/layers/batch_sum.h"
 #include "weft/models/layers/dropout.h"
-#include "weft/models/layers/positions.h"
 
 namespace weft {
 namespace {

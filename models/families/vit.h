@@ -21,8 +21,8 @@
 #include "weft/core/tensor.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/models/families/vit_config.h"
+#include "weft/models/layers/attention/multi_head_attention.h"
 #include "weft/models/layers/feed_forward.h"
-#include "weft/models/layers/multi_head_attention.h"
 #include "weft/models/layers/norm.h"
 
 namespace WEFT_API weft {

@@ -13,7 +13,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/fields/choice.h"
-#include "weft/serialization/strict_json.h"
+#include "weft/serialization/files/strict_json.h"
 
 namespace weft {
 

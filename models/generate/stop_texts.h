@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/models/generate/options.h"
-#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
 
 namespace WEFT_API weft {
 

@@ -7,8 +7,8 @@
 #include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/models/hf/config_reader.h"
-#include "weft/serialization/atomic_file.h"
-#include "weft/serialization/read_file.h"
+#include "weft/serialization/files/atomic_file.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/serialization/tensor_file.h"
 

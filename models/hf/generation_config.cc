@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/data/text.h"
+#include "weft/models/data/batching/text.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/config_writer.h"
 

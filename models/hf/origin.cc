@@ -10,9 +10,9 @@
 
 #include "weft/core/error.h"
 #include "weft/models/hf/folder.h"
-#include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/serialization/read_file.h"
-#include "weft/serialization/strict_json.h"
+#include "weft/models/text/unicode/repair.h"
+#include "weft/serialization/files/read_file.h"
+#include "weft/serialization/files/strict_json.h"
 
 namespace weft::hf {
 namespace {

@@ -6,7 +6,7 @@
 #include "weft/graph/control/scan.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/norm.h"
 #include "weft/graph/functions/reduce.h"

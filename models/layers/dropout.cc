@@ -7,7 +7,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
-#include "weft/graph/functions/random.h"
+#include "weft/graph/functions/random/random.h"
 #include "weft/graph/functions/shape.h"
 
 namespace weft {

@@ -1,7 +1,7 @@
 // Embedding bags: sums, means or maxima of rows of an embedding table.
 #pragma once
 
-#include "weft/graph/functions/embedding_bag.h"
+#include "weft/graph/functions/composed/embedding_bag.h"
 #include "weft/models/layers/embedding.h"
 
 namespace WEFT_API weft {

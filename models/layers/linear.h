@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/ir/scope.h"
 
 namespace WEFT_API weft {

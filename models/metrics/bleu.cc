@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/text/unicode/utf8.h"
 
 namespace weft {
 namespace {

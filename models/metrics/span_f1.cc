@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
-#include "weft/models/data/tagged_text.h"
+#include "weft/models/data/formats/tagged_text.h"
 #include "weft/models/metrics/share.h"
 
 namespace weft {

@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
-#include "weft/models/tokenizers/unicode/characters.h"
-#include "weft/models/tokenizers/unicode/properties.h"
+#include "weft/models/text/unicode/characters.h"
+#include "weft/models/text/unicode/properties.h"
 
 namespace weft {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weft/models/data/image_transform.h"
+#include "weft/models/data/images/image_transform.h"
 
 namespace weft {
 

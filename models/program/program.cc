@@ -18,11 +18,11 @@
 #include "weft/core/excerpt.h"
 #include "weft/core/sigbus_handler.h"
 #include "weft/core/version.h"
-#include "weft/models/program/console.h"
-#include "weft/models/program/failure.h"
-#include "weft/models/program/options.h"
-#include "weft/models/program/parse_failure.h"
-#include "weft/models/program/ranks.h"
+#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/options/options.h"
+#include "weft/models/program/options/parse_failure.h"
+#include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/failure.h"
 
 namespace weft::program {
 namespace {

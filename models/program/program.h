@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "weft/models/program/commands.h"
-#include "weft/models/program/ranks.h"
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/distributed/ranks.h"
 
 namespace weft::program {
 

@@ -7,7 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/batching/shuffle.h"
 #include "weft/ops/kernels/linalg/row_products.h"
 
 namespace weft {

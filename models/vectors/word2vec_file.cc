@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/data/corpus/byte_stream.h"
 #include "weft/models/fields/numbers.h"
-#include "weft/models/tokenizers/utf8.h"
-#include "weft/serialization/atomic_file.h"
+#include "weft/models/text/corpus/byte_stream.h"
+#include "weft/models/text/unicode/utf8.h"
+#include "weft/serialization/files/atomic_file.h"
 
 namespace weft {
 namespace {

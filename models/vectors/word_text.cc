@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/data/tfidf.h"
+#include "weft/models/data/features/tfidf.h"
 
 namespace weft {
 

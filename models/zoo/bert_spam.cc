@@ -18,8 +18,8 @@
 #include "weft/models/tasks/text_classification/presets.h"
 #include "weft/models/tasks/text_classification/text_baseline.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
-#include "weft/models/trained/trainable.h"
-#include "weft/models/trained/weights.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weights.h"
 
 using namespace weft;
 

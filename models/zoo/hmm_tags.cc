@@ -19,7 +19,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/data/text.h"
+#include "weft/models/data/batching/text.h"
 #include "weft/models/language/hmm.h"
 #include "weft/models/zoo/data/sentences.h"
 

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "weft/graph/weights/quantize.h"
-#include "weft/models/chat/marks.h"
 #include "weft/models/tasks/next_token/instructions.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
-#include "weft/models/tokenizers/train/new_tokenizer.h"
-#include "weft/models/trained/adapters.h"
-#include "weft/models/trained/trainable.h"
-#include "weft/models/trained/weights.h"
+#include "weft/models/text/chat/marks.h"
+#include "weft/models/text/tokenizers/train/new_tokenizer.h"
+#include "weft/models/training/adapters.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weights.h"
 #include "weft/models/zoo/data/answer_table.h"
 #include "weft/models/zoo/data/instruction_tuning_data.h"
 

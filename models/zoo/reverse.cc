@@ -6,10 +6,10 @@
 
 #include <cstdlib>
 
-#include "weft/models/data/reversal.h"
+#include "weft/models/data/formats/reversal.h"
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/trainable.h"
 #include "weft/models/zoo/data/print_evaluations.h"
 
 using namespace weft;

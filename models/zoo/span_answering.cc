@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <string_view>
 
-#include "weft/models/data/fact_questions.h"
+#include "weft/models/data/formats/fact_questions.h"
 #include "weft/models/tasks/span_answering/presets.h"
 #include "weft/models/tasks/span_answering/span_training.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/trainable.h"
 #include "weft/models/zoo/data/print_evaluations.h"
 
 using namespace weft;

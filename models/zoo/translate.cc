@@ -10,7 +10,7 @@
 
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/trainable.h"
 
 using namespace weft;
 

@@ -13,9 +13,9 @@
 #include <chrono>
 
 #include "weft/core/error.h"
-#include "weft/models/data/image_folder.h"
+#include "weft/models/data/images/image_folder.h"
 #include "weft/models/tasks/image_classification/image_classifier.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/trainable.h"
 
 using namespace weft;
 

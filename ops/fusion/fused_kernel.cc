@@ -5,7 +5,7 @@
 
 #include "weft/ops/elementwise.h"
 #include "weft/ops/fusion/fused_program.h"
-#include "weft/ops/reduce_kernel.h"
+#include "weft/ops/reductions/reduce_kernel.h"
 
 namespace weft {
 namespace {

@@ -1,11 +1,11 @@
-// Converts consecutive steps of a tile program into a chain (ops/kernels/chain.h).
+// Converts consecutive steps of a tile program into a chain (ops/kernels/elementwise/chain.h).
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "weft/ops/kernels/chain.h"
+#include "weft/ops/kernels/elementwise/chain.h"
 
 namespace weft {
 

@@ -1,11 +1,12 @@
 // Runs a tile program on one row of elements at a time.
 //
-// Consecutive exact float steps run as a chain (ops/kernels/chain.h), in which intermediate values
-// stay in vector registers. Between other steps, a row of at most `tile()` elements stays in the L1
-// cache. The constructor resolves the functions for the current CPU and the operand positions in
-// advance. The kernel of the `fused` op runs the interpreter over tensors. A matrix product runs
-// the interpreter on the rows of a finished block (run_block). The block is one of the inputs, and
-// a result may overwrite it. The results have the same bits as the results of the separate ops.
+// Consecutive exact float steps run as a chain (ops/kernels/elementwise/chain.h), in which
+// intermediate values stay in vector registers. Between other steps, a row of at most `tile()`
+// elements stays in the L1 cache. The constructor resolves the functions for the current CPU and
+// the operand positions in advance. The kernel of the `fused` op runs the interpreter over tensors.
+// A matrix product runs the interpreter on the rows of a finished block (run_block). The block is
+// one of the inputs, and a result may overwrite it. The results have the same bits as the results
+// of the separate ops.
 #pragma once
 
 #include <array>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/ops/fusion/tile_program.h"
-#include "weft/ops/kernels/chain.h"
+#include "weft/ops/kernels/elementwise/chain.h"
 
 namespace weft {
 

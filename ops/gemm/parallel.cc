@@ -10,7 +10,7 @@
 #include "weft/ops/gemm/detail.h"
 #include "weft/ops/gemm/tiling.h"
 #include "weft/ops/kernels/gemm/blocks.h"
-#include "weft/ops/kernels/gemm/engine.h"
+#include "weft/ops/kernels/gemm_engine.h"
 
 namespace weft {
 namespace gemm_detail {

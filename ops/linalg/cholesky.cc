@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "weft/ops/builtin.h"
-#include "weft/ops/index_kernel.h"
+#include "weft/ops/indexing/index_kernel.h"
+#include "weft/ops/indexing/shape_kernel.h"
 #include "weft/ops/kernels/linalg/factorise.h"
 #include "weft/ops/linalg/matrix_list.h"
 #include "weft/ops/sample_data.h"
 #include "weft/ops/samples.h"
-#include "weft/ops/shape_kernel.h"
 
 namespace weft {
 namespace {

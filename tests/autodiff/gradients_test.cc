@@ -6,7 +6,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/tests/autodiff/evaluate.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <limits>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/tests/autodiff/optimizer_problem.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/run/session.h"
 
 namespace weft::testing {

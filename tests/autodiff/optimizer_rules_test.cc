@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/autodiff/gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/graph/functions.h"
 #include "weft/tests/autodiff/optimizer_problem.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

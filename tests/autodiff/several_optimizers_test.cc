@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/autodiff/optimizers/state.h"
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/core/error.h"
@@ -15,7 +15,7 @@
 #include "weft/ops/sample_data.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/ops/kernels/peak.h"
+#include "weft/ops/kernels/targets/peak.h"
 #include "weft/tests/bench/families.h"
 #include "weft/tests/bench/prepared_op.h"
 #ifdef WEFT_OPENBLAS

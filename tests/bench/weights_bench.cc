@@ -6,8 +6,8 @@
 #include <chrono>
 #include <numeric>
 
-#include "weft/ops/kernels/peak.h"
-#include "weft/ops/quantized.h"
+#include "weft/ops/kernels/targets/peak.h"
+#include "weft/ops/quantized/quantized.h"
 #include "weft/tests/bench/families.h"
 #include "weft/tests/bench/prepared_op.h"
 

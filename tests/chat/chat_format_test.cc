@@ -1,5 +1,5 @@
 // Chat formats that are built in or read from folders, and conversations in JSON.
-#include "weft/models/chat/chat_format.h"
+#include "weft/models/text/chat/chat_format.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>
@@ -7,7 +7,7 @@
 #include "fixtures.h"
 #include "weft/core/error.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(chat_formats)

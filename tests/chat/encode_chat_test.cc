@@ -1,6 +1,6 @@
 // Encoding of conversations: special tokens of the format are recognised, special tokens spelled
 // out in messages are encoded as text, and the tokens of answers are marked.
-#include "weft/models/chat/encode_chat.h"
+#include "weft/models/text/chat/encode_chat.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -11,7 +11,7 @@
 
 #include "fixtures.h"
 #include "weft/core/parallel.h"
-#include "weft/models/tokenizers/train/new_tokenizer.h"
+#include "weft/models/text/tokenizers/train/new_tokenizer.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(encoded_chats)

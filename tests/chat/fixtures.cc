@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "weft/serialization/read_file.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft::testing {
 

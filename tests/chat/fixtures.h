@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/models/chat/template/value.h"
+#include "weft/models/text/jinja/value.h"
 
 namespace weft::testing {
 

@@ -7,8 +7,8 @@
 
 #include "fixtures.h"
 #include "weft/core/error.h"
-#include "weft/models/chat/chat_format.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/models/text/chat/chat_format.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(published_chat_templates)

@@ -5,8 +5,8 @@
 
 #include "fixtures.h"
 #include "weft/core/error.h"
-#include "weft/models/chat/template/template.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/models/text/jinja/template.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(chat_template)

@@ -11,8 +11,8 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt.h"
-#include "weft/tests/kit/numbers.h"
 #include "weft/tests/models/gpt_variants.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(invariance)

@@ -8,11 +8,11 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder_heads.h"
-#include "weft/models/layers/attention.h"
+#include "weft/models/layers/attention/attention.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/norm.h"
-#include "weft/tests/kit/numbers.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(permutation)

@@ -8,7 +8,7 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -15,9 +15,9 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
 #include "weft/tests/control/random_step.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/more_threads.h"
-#include "weft/tests/kit/numbers.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/more_threads.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 namespace {

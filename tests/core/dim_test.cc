@@ -9,7 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 using namespace weft;
 

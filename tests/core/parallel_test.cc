@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/tests/kit/more_threads.h"
+#include "weft/tests/support/more_threads.h"
 
 using namespace weft;
 

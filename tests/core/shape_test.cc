@@ -5,7 +5,7 @@
 #include <string>
 
 #include "weft/core/error.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 using namespace weft;
 

@@ -9,15 +9,15 @@
 
 #include "token_samples.h"
 #include "weft/core/error.h"
-#include "weft/models/data/corpus/corpus_files.h"
-#include "weft/models/data/corpus/corpus_texts.h"
-#include "weft/models/data/corpus/jsonl.h"
-#include "weft/models/data/corpus/tokenize.h"
-#include "weft/models/data/text.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/data/batching/text.h"
+#include "weft/models/text/corpus/corpus_files.h"
+#include "weft/models/text/corpus/corpus_texts.h"
+#include "weft/models/text/corpus/jsonl.h"
+#include "weft/models/text/corpus/tokenize.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/unicode/utf8.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/text_files.h"
 #include "weft/tests/tokenizers/goldens.h"
 
 namespace weft {

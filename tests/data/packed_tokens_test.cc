@@ -1,5 +1,5 @@
 // Packing of documents from token files into rows of equal length.
-#include "weft/models/data/tokens/packed_tokens.h"
+#include "weft/models/text/tokens/packed_tokens.h"
 
 #include <boost/test/unit_test.hpp>
 #include <set>
@@ -7,7 +7,7 @@
 #include "token_samples.h"
 #include "weft/core/error.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(packed_tokens)

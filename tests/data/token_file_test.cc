@@ -1,5 +1,5 @@
 // Token files: documents round-trip through any number of files, and damage is detected.
-#include "weft/models/data/tokens/token_file.h"
+#include "weft/models/text/tokens/token_file.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>
@@ -9,12 +9,12 @@
 
 #include "token_samples.h"
 #include "weft/core/error.h"
-#include "weft/models/data/text.h"
-#include "weft/models/data/training_part.h"
-#include "weft/models/tokenizers/utf8.h"
-#include "weft/serialization/crc32c.h"
+#include "weft/models/data/batching/text.h"
+#include "weft/models/text/tokens/training_part.h"
+#include "weft/models/text/unicode/utf8.h"
+#include "weft/serialization/files/crc32c.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(token_files)

@@ -1,5 +1,5 @@
 // Passages of documents in token files, for pre-training of encoder-decoder models.
-#include "weft/models/data/tokens/token_passages.h"
+#include "weft/models/data/batching/token_passages.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -8,7 +8,7 @@
 #include "token_samples.h"
 #include "weft/core/error.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(token_passages)

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/tokens/token_set.h"
-#include "weft/models/data/tokens/token_writer.h"
+#include "weft/models/text/tokens/token_set.h"
+#include "weft/models/text/tokens/token_writer.h"
 
 namespace weft::testing {
 

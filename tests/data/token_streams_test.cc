@@ -1,10 +1,10 @@
-#include "weft/models/data/token_streams.h"
+#include "weft/models/data/batching/token_streams.h"
 
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 
 #include "weft/core/error.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

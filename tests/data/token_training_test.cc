@@ -14,13 +14,13 @@
 
 #include "token_samples.h"
 #include "weft/core/error.h"
-#include "weft/models/data/text.h"
-#include "weft/models/data/tokens/token_sources.h"
+#include "weft/models/data/batching/text.h"
 #include "weft/models/tasks/next_token/text_task.h"
-#include "weft/models/trained/trainable.h"
-#include "weft/serialization/crc32c.h"
+#include "weft/models/text/tokens/token_sources.h"
+#include "weft/models/training/trainable.h"
+#include "weft/serialization/files/crc32c.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(token_training)

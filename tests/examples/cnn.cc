@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/weft.h"
 
 using namespace weft;

@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/random_tensors.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/ops/custom_op.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/testing/record_checks.h"

@@ -2,12 +2,12 @@
 // weights. The averages are evaluated and saved.
 #include <cstdio>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/core/random_tensors.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/serialization/checkpoint.h"
 
 using namespace weft;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/weft.h"
 
 using namespace weft;

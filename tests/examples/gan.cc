@@ -6,10 +6,10 @@
 #include <random>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 
 using namespace weft;
 

@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <string>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/random_tensors.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/load_parameters.h"
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "weft/autodiff/gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 
 using namespace weft;
 

@@ -9,15 +9,15 @@
 #include <thread>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder.h"
 #include "weft/models/families/encoder_heads.h"
-#include "weft/models/trained/fine_tune.h"
-#include "weft/models/trained/pretrained.h"
-#include "weft/models/trained/text_reader.h"
-#include "weft/models/trained/weights.h"
+#include "weft/models/inputs/text_reader.h"
+#include "weft/models/training/fine_tune.h"
+#include "weft/models/training/pretrained.h"
+#include "weft/models/training/weights.h"
 
 using namespace weft;
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "weft/models/data/text.h"
+#include "weft/models/data/batching/text.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace weft {

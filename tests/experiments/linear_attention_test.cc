@@ -5,7 +5,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/zoo/experiments/linear_attention.h"
-#include "weft/tests/kit/numbers.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(linear_attention_steps)

@@ -7,7 +7,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/zoo/experiments/regression.h"
-#include "weft/tests/kit/numbers.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(regression)

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
 
 namespace weft::testing {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "weft/core/error.h"
-#include "weft/models/chat/chat_format.h"
-#include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/models/text/chat/chat_format.h"
+#include "weft/models/text/unicode/repair.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view source(reinterpret_cast<const char*>(data), size);

@@ -1,8 +1,8 @@
 // Fuzzes compressed and uncompressed IDX files. For any bytes, parse_idx() returns a readable
 // tensor or throws FormatError.
 #include "weft/core/error.h"
-#include "weft/models/data/gzip.h"
-#include "weft/models/data/image_idx.h"
+#include "weft/models/data/images/image_idx.h"
+#include "weft/models/text/compression/gzip.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

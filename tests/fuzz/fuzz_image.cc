@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "weft/core/error.h"
-#include "weft/models/data/image_codec.h"
+#include "weft/models/data/images/image_codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "weft/core/error.h"
-#include "weft/models/data/image_csv.h"
+#include "weft/models/data/images/image_csv.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

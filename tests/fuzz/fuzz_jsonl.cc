@@ -4,8 +4,8 @@
 
 #include "scratch_file.h"
 #include "weft/core/error.h"
-#include "weft/models/data/corpus/jsonl.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/text/corpus/jsonl.h"
+#include "weft/models/text/unicode/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const ScratchFile file(data, size);

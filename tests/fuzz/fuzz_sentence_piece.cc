@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/text/tokenizers/sentence_piece/sentence_piece.h"
 
 namespace {
 

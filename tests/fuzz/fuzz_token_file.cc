@@ -5,7 +5,7 @@
 
 #include "scratch_file.h"
 #include "weft/core/error.h"
-#include "weft/models/data/tokens/token_file.h"
+#include "weft/models/text/tokens/token_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const ScratchFile scratch(data, size);

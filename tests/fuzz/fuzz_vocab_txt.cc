@@ -7,9 +7,9 @@
 
 #include "check_tokenizer.h"
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/formats/text_files.h"
-#include "weft/models/tokenizers/subword_pipeline.h"
-#include "weft/models/tokenizers/subword_tokenizer.h"
+#include "weft/models/text/tokenizers/formats/text_files.h"
+#include "weft/models/text/tokenizers/pipeline/subword_pipeline.h"
+#include "weft/models/text/tokenizers/subword_tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/world/thread_world.h"
 #include "weft/graph/functions.h"

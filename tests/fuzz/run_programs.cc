@@ -5,7 +5,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
-#include "weft/serialization/checked_size.h"
+#include "weft/serialization/files/checked_size.h"
 
 namespace weft::fuzz {
 namespace {

@@ -8,21 +8,21 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/world/control_message.h"
 #include "weft/core/world/handshake.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
-#include "weft/models/chat/chat_format.h"
-#include "weft/models/data/tokens/token_writer.h"
-#include "weft/models/tokenizers/normalizers/character_rules.h"
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/text/chat/chat_format.h"
+#include "weft/models/text/tokenizers/normalizers/character_rules.h"
+#include "weft/models/text/tokenizers/sentence_piece/sentence_piece.h"
+#include "weft/models/text/tokens/token_writer.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/fuzz/read_checkpoint.h"
-#include "weft/tests/models/image_files.h"
+#include "weft/tests/support/image_files.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 
 #include "golden_folder.h"
 #include "weft/autodiff/gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/model.h"

@@ -12,9 +12,9 @@
 #include "weft/models/tasks/common/image_data.h"
 #include "weft/models/tasks/image_classification/image_classifier.h"
 #include "weft/models/tasks/masked_tokens/pretraining_programs.h"
-#include "weft/models/trained/pretrained.h"
-#include "weft/models/trained/trainable.h"
-#include "weft/models/trained/weights.h"
+#include "weft/models/training/pretrained.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weights.h"
 
 namespace weft::golden {
 namespace {

@@ -7,7 +7,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
 // Random distributions that are composed of primitive distributions.
-#include "weft/graph/functions/distributions.h"
+#include "weft/graph/functions/random/distributions.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/numbers.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 namespace {

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <map>
 
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

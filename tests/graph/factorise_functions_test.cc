@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "weft/autodiff/check_gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/more_threads.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/more_threads.h"
 
 namespace weft::testing {
 namespace {

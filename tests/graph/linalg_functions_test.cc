@@ -2,11 +2,11 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/functions/conv.h"
-#include "weft/graph/functions/linalg.h"
-#include "weft/graph/functions/random.h"
+#include "weft/graph/functions/linalg/linalg.h"
+#include "weft/graph/functions/random/random.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 BOOST_AUTO_TEST_SUITE(linalg_functions)

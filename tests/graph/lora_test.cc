@@ -10,7 +10,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

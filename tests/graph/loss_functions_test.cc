@@ -6,8 +6,8 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

@@ -9,8 +9,8 @@
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/graph/text/text.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

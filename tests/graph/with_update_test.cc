@@ -9,7 +9,7 @@
 #include "weft/graph/text/text.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

@@ -5,11 +5,11 @@
 #include <thread>
 
 #include "weft/autodiff/gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

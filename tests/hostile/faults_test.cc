@@ -2,7 +2,7 @@
 // C library calls fail (tests/fuzz/attack/fault_shim.cc).
 #include <boost/test/unit_test.hpp>
 
-#include "weft/tests/models/program_shell.h"
+#include "weft/tests/support/program_shell.h"
 
 #ifdef WEFT_FAULTS  // not defined in sanitizer builds
 

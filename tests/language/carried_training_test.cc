@@ -2,14 +2,14 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/data/token_streams.h"
+#include "weft/models/data/batching/token_streams.h"
 #include "weft/models/language/network_kinds.h"
 #include "weft/models/language/network_programs.h"
-#include "weft/models/train/trainer.h"
-#include "weft/models/train/training_step.h"
+#include "weft/models/training/trainer.h"
+#include "weft/models/training/training_step.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

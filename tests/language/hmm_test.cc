@@ -8,8 +8,8 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/numbers.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 namespace {

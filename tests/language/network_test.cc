@@ -13,8 +13,8 @@
 #include "weft/models/language/network_kinds.h"
 #include "weft/models/language/network_programs.h"
 #include "weft/models/language/window_network.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/numbers.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

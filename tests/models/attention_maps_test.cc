@@ -5,8 +5,8 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/attention_maps.h"
-#include "weft/models/layers/multi_head_attention.h"
+#include "weft/models/layers/attention/attention_maps.h"
+#include "weft/models/layers/attention/multi_head_attention.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(attention_map)

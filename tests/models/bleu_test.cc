@@ -7,7 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/metrics/bleu.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(bleu)

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
@@ -15,7 +15,7 @@
 #include "weft/models/layers/embedding_bag.h"
 #include "weft/models/layers/linear.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

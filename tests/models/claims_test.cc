@@ -5,7 +5,7 @@
 
 #include "encoder_decoder_kinds.h"
 #include "gpt_variants.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder_decoder.h"

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "encoder_decoder_kinds.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder_decoder.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(encoder_decoder)

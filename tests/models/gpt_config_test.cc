@@ -6,7 +6,7 @@
 #include "weft/models/hf/export.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/tasks/next_token/presets.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(gpt_config)

@@ -11,7 +11,7 @@
 #include "weft/core/random.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt.h"
-#include "weft/models/layers/positions.h"
+#include "weft/models/layers/attention/positions.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(gpt_variants)

@@ -4,7 +4,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/attention.h"
+#include "weft/models/layers/attention/attention.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/linear.h"

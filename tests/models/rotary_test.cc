@@ -12,7 +12,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/gpt.h"
-#include "weft/models/layers/positions.h"
+#include "weft/models/layers/attention/positions.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(rotary)

@@ -4,7 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/plots/svg_heat_map.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(svg_heat_map)

@@ -7,7 +7,7 @@
 #include "weft/core/random.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/vit.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(vit)

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/mpi/mpi_transport.h"
 #include "weft/graph/functions.h"
@@ -22,7 +22,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/dropout.h"
 #include "weft/models/layers/linear.h"
-#include "weft/serialization/crc32c.h"
+#include "weft/serialization/files/crc32c.h"
 #include "weft/testing/random_tensors.h"
 
 namespace {

@@ -21,8 +21,8 @@
 #include "weft/core/error.h"
 #include "weft/core/mpi/mpi_transport.h"
 #include "weft/core/world/forwarding_transport.h"
+#include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/program.h"
-#include "weft/models/program/ranks.h"
 
 namespace weft {
 namespace {

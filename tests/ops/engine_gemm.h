@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "weft/core/tensor.h"
-#include "weft/ops/kernels/gemm/engine.h"
+#include "weft/ops/kernels/gemm_engine.h"
 
 namespace weft::testing {
 

@@ -7,10 +7,10 @@
 #include "weft/graph/functions/reduce.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/numbers.h"
 #include "weft/tests/reference/evaluate_graph.h"
 #include "weft/tests/reference/index.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
-#include "weft/tests/kit/numbers.h"
 #include "weft/tests/reference/matmul.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 namespace {

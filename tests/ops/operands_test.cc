@@ -3,7 +3,7 @@
 
 #include "weft/graph/ir/graph.h"
 #include "weft/ops/op.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -12,9 +12,9 @@
 #include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
-#include "weft/tests/kit/more_threads.h"
-#include "weft/tests/kit/numbers.h"
 #include "weft/tests/reference/matmul.h"
+#include "weft/tests/support/more_threads.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 namespace {

@@ -1,16 +1,16 @@
-#include "weft/ops/quantized.h"
+#include "weft/ops/quantized/quantized.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
 
-#include "weft/ops/kernels/quantized.h"
+#include "weft/ops/kernels/quantized/quantized.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/matmul.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

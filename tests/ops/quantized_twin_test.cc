@@ -2,7 +2,7 @@
 // and for random sizes, rows and fused steps.
 #include <boost/test/unit_test.hpp>
 
-#include "weft/ops/quantized.h"
+#include "weft/ops/quantized/quantized.h"
 #include "weft/tests/ops/twin.h"
 
 namespace weft::testing {

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "weft/ops/kernels/random.h"
+#include "weft/ops/kernels/elementwise/random.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"

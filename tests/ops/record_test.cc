@@ -8,8 +8,8 @@
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/op.h"
 #include "weft/testing/simd_targets.h"
-#include "weft/tests/kit/cases/op_execution.h"
-#include "weft/tests/kit/cases/record_cases.h"
+#include "weft/tests/support/cases/op_execution.h"
+#include "weft/tests/support/cases/record_cases.h"
 
 namespace weft {
 namespace {

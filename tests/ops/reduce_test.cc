@@ -10,9 +10,9 @@
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/reference/evaluate_graph.h"
 #include "weft/tests/reference/reduce.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/numbers.h"
 #include "weft/tests/reference/evaluate_graph.h"
 #include "weft/tests/reference/shape.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft::testing {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
-#include "weft/ops/kernels/math.h"
-#include "weft/ops/kernels/unary.h"
+#include "weft/ops/kernels/elementwise/math.h"
+#include "weft/ops/kernels/elementwise/unary.h"
 #include "weft/ops/op.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/elementwise.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/text.h"
+#include "weft/models/data/batching/text.h"
 
 namespace {
 
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(links_and_paths_on_pages_exist) {
                    name_of(page) << ": broken link: " << (*i)[1]);
       for (std::string span : spans(line)) {
         if (!std::regex_match(span, kPath)) continue;
-        if (span == "weft/weft.h") span = "weft/serialization/weft.h";
+        if (span == "weft/weft.h") span = "weft/weft.h";
         if (span.starts_with("weft/")) span = span.substr(5);
         BOOST_TEST((exists_from(page, span) || exists_from(page, "tests/" + span)),
                    name_of(page) << ": no such file: " << span);

@@ -10,7 +10,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 
 namespace {
 

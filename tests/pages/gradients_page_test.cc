@@ -4,13 +4,13 @@
 
 #include "weft/autodiff/check_gradients.h"
 #include "weft/autodiff/derivatives.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/core/random_tensors.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 
 namespace {
 

@@ -2,14 +2,14 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/random_tensors.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/autodiff/derivatives.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/random_tensors.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/control/cond.h"
@@ -19,7 +19,7 @@
 #include "weft/graph/text/text.h"
 #include "weft/graph/weights/parameter_count.h"
 #include "weft/graph/weights/quantize.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/load_parameters.h"
 #include "weft/serialization/safetensors.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/tensor.h"
 #include "weft/core/world/thread_world.h"
@@ -19,12 +19,12 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/lora.h"
 #include "weft/models/language/ngram.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/models/tasks/span_answering/span_answerer.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/train/trainer.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/training/trainer.h"
 #include "weft/ops/custom_op.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/load_parameters.h"

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/random_tensors.h"
 #include "weft/graph/functions.h"
@@ -14,7 +14,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
 #include "weft/graph/weights/quantize.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/testing/reference.h"
 #include "weft/testing/temporary_folder.h"

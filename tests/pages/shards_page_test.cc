@@ -4,15 +4,15 @@
 #include <memory>
 #include <string>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/random_tensors.h"
 #include "weft/core/world/thread_world.h"
-#include "weft/graph/distribute/parts_text.h"
+#include "weft/graph/distributed/parts_text.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/serialization/sharded_checkpoint.h"
 #include "weft/testing/temporary_folder.h"
 

@@ -2,11 +2,11 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/autodiff/check_gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/layers/layers.h"
+#include "weft/models/layers.h"
 #include "weft/testing/graph_checks.h"
 #include "weft/testing/model_checks.h"
 #include "weft/testing/printing.h"

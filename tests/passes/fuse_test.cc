@@ -3,7 +3,7 @@
 #include <map>
 
 #include "weft/autodiff/gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/graph/functions.h"

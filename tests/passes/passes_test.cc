@@ -10,7 +10,7 @@
 #include "weft/graph/passes/verify.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -14,8 +14,8 @@
 #include "weft/graph/plan/specialise.h"
 #include "weft/graph/plan/verify.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/sanitizers.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/sanitizers.h"
 
 namespace weft {
 namespace {

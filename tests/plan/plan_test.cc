@@ -8,7 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/plan/specialise.h"
 #include "weft/graph/plan/verify.h"
-#include "weft/tests/kit/engine_ops.h"
+#include "weft/tests/support/engine_ops.h"
 
 namespace weft {
 namespace {

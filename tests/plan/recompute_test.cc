@@ -11,7 +11,7 @@
 #include "weft/graph/plan/specialise.h"
 #include "weft/graph/plan/verify.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/engine_ops.h"
+#include "weft/tests/support/engine_ops.h"
 
 namespace weft {
 namespace {

@@ -13,10 +13,10 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/cases/crash_guard.h"
-#include "weft/tests/kit/cases/run_outcome.h"
-#include "weft/tests/kit/cases/vary_sample.h"
 #include "weft/tests/records/fuzz_loop.h"
+#include "weft/tests/support/cases/crash_guard.h"
+#include "weft/tests/support/cases/run_outcome.h"
+#include "weft/tests/support/cases/vary_sample.h"
 
 namespace weft::testing {
 namespace {

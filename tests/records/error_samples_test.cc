@@ -2,9 +2,9 @@
 // same error must be thrown as soon as the sizes are known.
 #include <boost/test/unit_test.hpp>
 
-#include "weft/tests/kit/cases/crash_guard.h"
-#include "weft/tests/kit/cases/session_case.h"
 #include "weft/tests/records/fuzz_loop.h"
+#include "weft/tests/support/cases/crash_guard.h"
+#include "weft/tests/support/cases/session_case.h"
 
 namespace weft::testing {
 namespace {

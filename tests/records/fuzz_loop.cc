@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "weft/core/random.h"
-#include "weft/tests/kit/cases/crash_guard.h"
+#include "weft/tests/support/cases/crash_guard.h"
 
 namespace weft::testing {
 namespace {

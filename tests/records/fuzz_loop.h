@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "weft/tests/kit/cases/vary_sample.h"
+#include "weft/tests/support/cases/vary_sample.h"
 
 namespace weft::testing {
 

@@ -2,8 +2,8 @@
 // under many conditions.
 #include <boost/test/unit_test.hpp>
 
-#include "weft/tests/kit/cases/record_cases.h"
 #include "weft/tests/records/fuzz_loop.h"
+#include "weft/tests/support/cases/record_cases.h"
 
 namespace weft::testing {
 namespace {

@@ -5,8 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "weft/tests/kit/cases/session_case.h"
 #include "weft/tests/records/fuzz_loop.h"
+#include "weft/tests/support/cases/session_case.h"
 
 namespace weft::testing {
 namespace {

@@ -3,9 +3,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/testing/simd_targets.h"
-#include "weft/tests/kit/cases/op_execution.h"
-#include "weft/tests/kit/cases/record_cases.h"
 #include "weft/tests/records/fuzz_loop.h"
+#include "weft/tests/support/cases/op_execution.h"
+#include "weft/tests/support/cases/record_cases.h"
 
 namespace weft::testing {
 namespace {

@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/cases/record_cases.h"
 #include "weft/tests/records/fuzz_loop.h"
+#include "weft/tests/support/cases/record_cases.h"
 
 namespace weft::testing {
 namespace {

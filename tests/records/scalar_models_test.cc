@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "weft/testing/simd_targets.h"
-#include "weft/tests/kit/cases/op_execution.h"
-#include "weft/tests/kit/cases/run_outcome.h"
 #include "weft/tests/records/fuzz_loop.h"
 #include "weft/tests/reference/scalar_ops.h"
+#include "weft/tests/support/cases/op_execution.h"
+#include "weft/tests/support/cases/run_outcome.h"
 
 namespace weft::testing {
 namespace {

@@ -5,11 +5,11 @@
 #include <array>
 #include <boost/test/unit_test.hpp>
 
-#include "weft/tests/kit/cases/record_cases.h"
-#include "weft/tests/kit/cases/run_variants.h"
-#include "weft/tests/kit/cases/session_case.h"
-#include "weft/tests/kit/more_threads.h"
 #include "weft/tests/records/fuzz_loop.h"
+#include "weft/tests/support/cases/record_cases.h"
+#include "weft/tests/support/cases/run_variants.h"
+#include "weft/tests/support/cases/session_case.h"
+#include "weft/tests/support/more_threads.h"
 
 namespace weft::testing {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
-#include "weft/ops/quantized.h"
+#include "weft/ops/quantized/quantized.h"
 #include "weft/tests/reference/matmul.h"
 #include "weft/tests/reference/scalar_ops.h"
 
@@ -66,7 +66,7 @@ void matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   run_epilogue(call, 2, out);
 }
 
-/// Returns the weight W[i][j], stored in the layout that ops/quantized.h defines.
+/// Returns the weight W[i][j], stored in the layout that ops/quantized/quantized.h defines.
 Real weight(const Tensor& q, const Tensor& scale, std::int64_t inputs, std::int64_t i,
             std::int64_t j) {
   const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;

@@ -7,8 +7,8 @@
 #include "weft/graph/run/session.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/run/engine_graphs.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/engine_ops.h"
+#include "weft/tests/support/engine_ops.h"
 
 namespace weft::testing {
 

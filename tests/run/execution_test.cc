@@ -13,8 +13,8 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/plan/specialise.h"
 #include "weft/graph/run/session.h"
-#include "weft/tests/kit/more_threads.h"
 #include "weft/tests/run/engine_graphs.h"
+#include "weft/tests/support/more_threads.h"
 
 namespace weft {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "weft/graph/run/session.h"
 #include "weft/ops/op.h"
-#include "weft/tests/kit/odd_floating_point.h"
+#include "weft/tests/support/odd_floating_point.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/samples.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

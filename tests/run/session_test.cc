@@ -11,7 +11,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/linalg.h"
+#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"

@@ -6,7 +6,7 @@
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "count.h"
 #include "weft/autodiff/gradient_advice.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/functions.h"
 

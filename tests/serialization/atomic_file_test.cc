@@ -1,4 +1,4 @@
-#include "weft/serialization/atomic_file.h"
+#include "weft/serialization/files/atomic_file.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 #include <filesystem>
 
 #include "weft/core/error.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "weft/core/error.h"
-#include "weft/serialization/atomic_folder.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/serialization/files/atomic_folder.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(atomic_folder)

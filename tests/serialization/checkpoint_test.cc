@@ -14,9 +14,9 @@
 #include "weft/graph/passes/verify.h"
 #include "weft/graph/text/text.h"
 #include "weft/serialization/container.h"
-#include "weft/serialization/crc32c.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/serialization/files/crc32c.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 #include "weft_proto/weft.pb.h"
 
 namespace weft {

@@ -7,9 +7,9 @@
 
 #include "weft/core/error.h"
 #include "weft/serialization/container.h"
-#include "weft/serialization/crc32c.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/serialization/files/crc32c.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -9,8 +9,8 @@
 #include "weft/core/sigbus_handler.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/container.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -1,15 +1,15 @@
 // Files with inference programs, and errors that loaded graphs report for invalid data.
 #include <boost/test/unit_test.hpp>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/extract.h"
 #include "weft/serialization/checkpoint.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -15,8 +15,8 @@
 #include "weft/graph/ir/scope.h"
 #include "weft/serialization/rename.h"
 #include "weft/serialization/safetensors.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -12,11 +12,11 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/serialization/read_file.h"
-#include "weft/serialization/strict_json.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/sanitizers.h"
+#include "weft/serialization/files/read_file.h"
+#include "weft/serialization/files/strict_json.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/sanitizers.h"
 
 namespace weft {
 namespace {

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "weft/core/error.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

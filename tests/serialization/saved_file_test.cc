@@ -9,8 +9,8 @@
 #include "weft/graph/ir/scope.h"
 #include "weft/ops/custom_op.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

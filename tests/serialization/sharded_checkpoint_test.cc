@@ -14,15 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/random_tensors.h"
 #include "weft/core/world/forwarding_transport.h"
 #include "weft/core/world/thread_world.h"
 #include "weft/graph/functions.h"
 #include "weft/serialization/container.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/messages.h"
 #include "weft_proto/weft.pb.h"
 
 namespace weft {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "weft/graph/functions.h"
-#include "weft/serialization/atomic_file.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/files/atomic_file.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/testing/temporary_folder.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "weft/autodiff/gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/graph/control/cond.h"
 #include "weft/graph/control/scan.h"
@@ -20,8 +20,8 @@
 #include "weft/graph/text/text.h"
 #include "weft/testing/close.h"
 #include "weft/testing/random_tensors.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/shards/on_ranks.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

@@ -13,18 +13,18 @@
 #include <utility>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/random_tensors.h"
 #include "weft/core/world/thread_world.h"
-#include "weft/graph/distribute/owned_step.h"
+#include "weft/graph/distributed/owned_step.h"
+#include "weft/graph/distributed/shard_runner.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/graph/run/shard_runner.h"
 #include "weft/models/layers/linear.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/shards/same_bits.h"
 #include "weft/tests/shards/watched_transport.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing::overlap {
 namespace {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "weft/autodiff/gradients.h"
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
-#include "weft/graph/distribute/parts_text.h"
-#include "weft/graph/distribute/split_shards.h"
+#include "weft/graph/distributed/parts_text.h"
+#include "weft/graph/distributed/split_shards.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
@@ -21,9 +21,9 @@
 #include "weft/testing/close.h"
 #include "weft/testing/random_tensors.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/shards/on_ranks.h"
 #include "weft/tests/shards/same_bits.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

@@ -2,11 +2,11 @@
 // the bits depend only on the number of shards.
 #include <boost/test/unit_test.hpp>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/control/scan.h"
-#include "weft/graph/distribute/split_shards.h"
+#include "weft/graph/distributed/split_shards.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
@@ -16,8 +16,8 @@
 #include "weft/testing/close.h"
 #include "weft/testing/random_tensors.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/shards/same_bits.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

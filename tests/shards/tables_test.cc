@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/world/thread_world.h"
-#include "weft/graph/distribute/parts_text.h"
+#include "weft/graph/distributed/parts_text.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/linear.h"

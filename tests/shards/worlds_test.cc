@@ -6,20 +6,20 @@
 #include <functional>
 #include <mutex>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/world/thread_world.h"
+#include "weft/graph/distributed/agree.h"
 #include "weft/graph/functions.h"
-#include "weft/graph/run/agree.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/channel_norm.h"
 #include "weft/models/layers/dropout.h"
 #include "weft/models/layers/linear.h"
 #include "weft/testing/close.h"
 #include "weft/testing/random_tensors.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/shards/on_ranks.h"
 #include "weft/tests/shards/same_bits.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

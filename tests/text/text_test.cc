@@ -17,7 +17,7 @@
 #include "weft/graph/passes/verify.h"
 #include "weft/graph/text/literal.h"
 #include "weft/graph/text/scanner.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

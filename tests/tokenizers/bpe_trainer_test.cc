@@ -1,6 +1,6 @@
 // Trains BPE, WordPiece and word-level tokenizers and compares them with Hugging Face's tokenizers
 // library.
-#include "weft/models/tokenizers/train/bpe_trainer.h"
+#include "weft/models/text/tokenizers/train/bpe_trainer.h"
 
 #include <boost/test/unit_test.hpp>
 #include <iostream>
@@ -12,15 +12,15 @@
 
 #include "training_goldens.h"
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/normalizers/bert.h"
-#include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
-#include "weft/models/tokenizers/pre_tokenizers/known_patterns.h"
-#include "weft/models/tokenizers/pre_tokenizers/words.h"
-#include "weft/models/tokenizers/subword_pipeline.h"
-#include "weft/models/tokenizers/subwords/bpe.h"
-#include "weft/models/tokenizers/train/count_words.h"
-#include "weft/models/tokenizers/train/word_level_trainer.h"
-#include "weft/models/tokenizers/train/word_piece_trainer.h"
+#include "weft/models/text/tokenizers/normalizers/bert.h"
+#include "weft/models/text/tokenizers/pipeline/subword_pipeline.h"
+#include "weft/models/text/tokenizers/pre_tokenizers/byte_level.h"
+#include "weft/models/text/tokenizers/pre_tokenizers/known_patterns.h"
+#include "weft/models/text/tokenizers/pre_tokenizers/words.h"
+#include "weft/models/text/tokenizers/subwords/bpe.h"
+#include "weft/models/text/tokenizers/train/count_words.h"
+#include "weft/models/text/tokenizers/train/word_level_trainer.h"
+#include "weft/models/text/tokenizers/train/word_piece_trainer.h"
 
 namespace weft {
 namespace {

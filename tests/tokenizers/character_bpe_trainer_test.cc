@@ -1,5 +1,5 @@
 // Trains character BPE and compares the result with SentencePiece on the same text.
-#include "weft/models/tokenizers/train/character_bpe_trainer.h"
+#include "weft/models/text/tokenizers/train/character_bpe_trainer.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -14,7 +14,7 @@
 
 #include "training_goldens.h"
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/train/character_pairs.h"
+#include "weft/models/text/tokenizers/train/character_pairs.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
 // The character normalisation rules, compared with SentencePiece.
-#include "weft/models/tokenizers/normalizers/character_rules.h"
+#include "weft/models/text/tokenizers/normalizers/character_rules.h"
 
 #include <boost/test/unit_test.hpp>
 #include <iostream>
@@ -9,9 +9,9 @@
 
 #include "goldens.h"
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/normalizers/sentence_piece_normalizer.h"
-#include "weft/models/tokenizers/sentence_piece.h"
-#include "weft/models/tokenizers/unicode/characters.h"
+#include "weft/models/text/tokenizers/normalizers/sentence_piece_normalizer.h"
+#include "weft/models/text/tokenizers/sentence_piece/sentence_piece.h"
+#include "weft/models/text/unicode/characters.h"
 
 namespace weft {
 namespace {

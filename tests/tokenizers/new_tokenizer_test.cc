@@ -1,5 +1,5 @@
 // Trained tokenizers are complete: they round-trip through files with all of their components.
-#include "weft/models/tokenizers/train/new_tokenizer.h"
+#include "weft/models/text/tokenizers/train/new_tokenizer.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -9,9 +9,9 @@
 
 #include "training_goldens.h"
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/tokenizers/train/character_bpe_trainer.h"
-#include "weft/models/tokenizers/train/unigram_trainer.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/train/character_bpe_trainer.h"
+#include "weft/models/text/tokenizers/train/unigram_trainer.h"
 
 namespace weft {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/pre_tokenizers/known_patterns.h"
-#include "weft/models/tokenizers/unicode/characters.h"
-#include "weft/models/tokenizers/unicode/regex.h"
+#include "weft/models/text/tokenizers/pre_tokenizers/known_patterns.h"
+#include "weft/models/text/unicode/characters.h"
+#include "weft/models/text/unicode/regex.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,6 @@
 // Compiled character maps: the correct rules are found, and damaged maps are rejected and never
 // read out of bounds.
-#include "weft/models/tokenizers/normalizers/precompiled.h"
+#include "weft/models/text/tokenizers/normalizers/precompiled.h"
 
 #include <boost/test/unit_test.hpp>
 #include <optional>
@@ -10,9 +10,9 @@
 
 #include "compiled_map.h"
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/normalizers/precompiled_map.h"
-#include "weft/models/tokenizers/unicode/characters.h"
-#include "weft/models/tokenizers/unicode/graphemes.h"
+#include "weft/models/text/tokenizers/normalizers/precompiled_map.h"
+#include "weft/models/text/unicode/characters.h"
+#include "weft/models/text/unicode/graphemes.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "tokenizer_folder.h"
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/formats/sentence_piece_folder.h"
+#include "weft/models/text/tokenizers/formats/sentence_piece_folder.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "goldens.h"
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/text/tokenizers/sentence_piece/sentence_piece.h"
 
 namespace weft {
 namespace {

@@ -10,11 +10,11 @@
 
 #include "goldens.h"
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/pre_tokenizers/byte_level.h"
-#include "weft/models/tokenizers/text_stream.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/tokenizers/unicode/characters.h"
-#include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/models/text/tokenizers/pre_tokenizers/byte_level.h"
+#include "weft/models/text/tokenizers/text_stream.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/unicode/characters.h"
+#include "weft/models/text/unicode/repair.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
 // Compares the best segmentations of unigram models with an exhaustive search.
-#include "weft/models/tokenizers/subwords/unigram.h"
+#include "weft/models/text/tokenizers/subwords/unigram.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

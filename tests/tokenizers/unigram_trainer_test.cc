@@ -1,5 +1,5 @@
 // Trains unigram models and compares them with SentencePiece on the same text.
-#include "weft/models/tokenizers/train/unigram_trainer.h"
+#include "weft/models/text/tokenizers/train/unigram_trainer.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -11,7 +11,7 @@
 
 #include "training_goldens.h"
 #include "weft/core/error.h"
-#include "weft/models/tokenizers/train/unigram_seed.h"
+#include "weft/models/text/tokenizers/train/unigram_seed.h"
 
 namespace weft {
 namespace {

@@ -7,9 +7,9 @@
 #include "weft/core/error.h"
 #include "weft/models/tasks/span_answering/span_answerer.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/models/train/trainer.h"
-#include "weft/models/trained/trainable.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/trainer.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(answering)

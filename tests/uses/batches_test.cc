@@ -7,7 +7,7 @@
 #include "tiny_folder.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 #include "writer_folders.h"
 
 namespace weft {

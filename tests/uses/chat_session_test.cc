@@ -3,13 +3,13 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/core/error.h"
-#include "weft/models/chat/encode_chat.h"
 #include "weft/models/tasks/next_token/chat_session.h"
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/models/program_shell.h"
+#include "weft/models/text/chat/encode_chat.h"
+#include "weft/models/text/unicode/repair.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/program_shell.h"
 #include "writer_folders.h"
 
 namespace weft {

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "terminal.h"
-#include "weft/tests/models/program_shell.h"
+#include "weft/tests/support/program_shell.h"
 #include "writer_folders.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 
 #include "tiny_folder.h"
 #include "weft/serialization/safetensors.h"
-#include "weft/tests/models/program_shell.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(commands)

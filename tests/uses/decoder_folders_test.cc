@@ -5,8 +5,8 @@
 #include "folder_round_trip.h"
 #include "weft/core/error.h"
 #include "weft/models/tasks/next_token/language_model.h"
-#include "weft/tests/models/program_shell.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/program_shell.h"
+#include "weft/tests/support/text_files.h"
 #include "writer_folders.h"
 
 namespace weft {

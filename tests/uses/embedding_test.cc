@@ -5,11 +5,11 @@
 #include "tiny_folder.h"
 #include "weft/core/error.h"
 #include "weft/graph/weights/quantize.h"
-#include "weft/models/data/by_length.h"
+#include "weft/models/data/batching/by_length.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/masked_tokens/pretraining.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(embeddings)

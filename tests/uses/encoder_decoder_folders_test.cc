@@ -6,9 +6,9 @@
 #include "weft/core/error.h"
 #include "weft/models/generate/seq2seq.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
-#include "weft/models/tokenizers/formats/sentence_piece_folder.h"
-#include "weft/tests/models/program_shell.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/models/text/tokenizers/formats/sentence_piece_folder.h"
+#include "weft/tests/support/program_shell.h"
+#include "weft/tests/support/text_files.h"
 #include "writer_folders.h"
 
 namespace weft {

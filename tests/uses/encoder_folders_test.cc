@@ -9,8 +9,8 @@
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/tasks/text_similarity/similarity_task.h"
-#include "weft/tests/models/program_shell.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/program_shell.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(encoder_folders)

@@ -8,7 +8,7 @@
 
 #include "tiny_folder.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/tests/models/program_shell.h"
+#include "weft/tests/support/program_shell.h"
 #include "writer_folders.h"
 
 namespace weft {

@@ -8,7 +8,7 @@
 #include "weft/models/tasks/masked_tokens/fill.h"
 #include "weft/models/tasks/masked_tokens/pretraining.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(filling)

@@ -11,7 +11,7 @@
 #include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/tasks/text_similarity/similarity_task.h"
 #include "weft/models/tasks/token_classification/token_classifier.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(folder_models)

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/chat/chat_format.h"
-#include "weft/models/data/text.h"
+#include "weft/models/data/batching/text.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/models/tokenizers/folder.h"
+#include "weft/models/text/chat/chat_format.h"
+#include "weft/models/text/tokenizers/folder.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace weft::testing {

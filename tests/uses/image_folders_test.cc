@@ -5,8 +5,8 @@
 #include "tiny_folder.h"
 #include "weft/core/error.h"
 #include "weft/models/tasks/image_classification/image_classifier.h"
-#include "weft/tests/models/program_shell.h"
-#include "weft/tests/models/text_files.h"
+#include "weft/tests/support/program_shell.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(image_folders)

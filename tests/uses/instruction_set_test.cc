@@ -6,11 +6,11 @@
 #include <string>
 
 #include "weft/core/error.h"
-#include "weft/models/data/conversations.h"
+#include "weft/models/data/formats/conversations.h"
 #include "weft/models/zoo/data/instruction_kinds.h"
 #include "weft/models/zoo/data/instruction_set.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(verifiable_instructions)

@@ -4,17 +4,17 @@
 #include <cstdint>
 
 #include "weft/core/error.h"
-#include "weft/models/chat/encode_chat.h"
-#include "weft/models/data/conversations.h"
+#include "weft/models/data/formats/conversations.h"
 #include "weft/models/tasks/next_token/chat_session.h"
 #include "weft/models/tasks/next_token/instructions.h"
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/models/train/trainer.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/text/chat/encode_chat.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/trainer.h"
 #include "weft/models/zoo/data/instruction_set.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/models/program_shell.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(instruction_tuning)

@@ -5,8 +5,8 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt.h"
 #include "weft/models/generate/generator.h"
-#include "weft/tests/kit/messages.h"
 #include "weft/tests/models/gpt_variants.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(kept_texts)

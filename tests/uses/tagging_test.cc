@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tiny_folder.h"
-#include "weft/models/data/tagged_text.h"
+#include "weft/models/data/formats/tagged_text.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft {

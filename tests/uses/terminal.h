@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/text/unicode/utf8.h"
 
 namespace weft::testing {
 

@@ -10,9 +10,9 @@
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/models/program_shell.h"
+#include "weft/models/text/unicode/repair.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/program_shell.h"
 #include "writer_folders.h"
 
 namespace weft {

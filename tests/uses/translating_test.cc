@@ -6,9 +6,9 @@
 #include "weft/core/error.h"
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
-#include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/models/program_shell.h"
+#include "weft/models/text/unicode/repair.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/program_shell.h"
 #include "writer_folders.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "weft/models/vectors/word2vec_file.h"
-#include "weft/tests/models/program_shell.h"
+#include "weft/tests/support/program_shell.h"
 #include "weft/tests/vectors/texts.h"
 
 namespace weft {

@@ -12,10 +12,10 @@
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/formats/sentence_piece_model.h"
-#include "weft/models/tokenizers/formats/tokenizer_json.h"
-#include "weft/models/tokenizers/train/new_tokenizer.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/formats/tokenizer_json.h"
+#include "weft/models/text/tokenizers/sentence_piece/sentence_piece_model.h"
+#include "weft/models/text/tokenizers/train/new_tokenizer.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace weft::testing {

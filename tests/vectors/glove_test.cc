@@ -10,8 +10,8 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/vectors/co_occurrence.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/more_threads.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/more_threads.h"
 
 namespace weft::testing {
 namespace {

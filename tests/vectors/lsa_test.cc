@@ -8,8 +8,8 @@
 #include "weft/models/vectors/co_occurrence.h"
 #include "weft/ops/op.h"
 #include "weft/ops/sample_data.h"
-#include "weft/tests/kit/messages.h"
-#include "weft/tests/kit/more_threads.h"
+#include "weft/tests/support/messages.h"
+#include "weft/tests/support/more_threads.h"
 
 namespace weft::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include "weft/core/error.h"
 #include "weft/models/vectors/wordnet.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 BOOST_AUTO_TEST_SUITE(word_texts)

@@ -7,7 +7,7 @@
 #include "weft/core/error.h"
 #include "weft/models/vectors/word_similarity.h"
 #include "weft/testing/temporary_folder.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

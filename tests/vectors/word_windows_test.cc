@@ -6,7 +6,7 @@
 
 #include "texts.h"
 #include "weft/core/error.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft::testing {
 namespace {

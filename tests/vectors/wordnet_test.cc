@@ -8,7 +8,7 @@
 
 #include "weft/models/vectors/train_word_vectors.h"
 #include "weft/models/vectors/word_similarity.h"
-#include "weft/tests/kit/sanitizers.h"
+#include "weft/tests/support/sanitizers.h"
 
 namespace weft::testing {
 

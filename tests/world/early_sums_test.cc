@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/world/thread_world.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

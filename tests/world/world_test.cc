@@ -13,7 +13,7 @@
 #include "weft/core/world/text_list.h"
 #include "weft/core/world/thread_world.h"
 #include "weft/core/world/world.h"
-#include "weft/tests/kit/messages.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {

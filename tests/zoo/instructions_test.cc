@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/conversations.h"
+#include "weft/models/data/formats/conversations.h"
 #include "weft/models/zoo/data/answer_table.h"
 #include "weft/models/zoo/data/instruction_kinds.h"
 #include "weft/models/zoo/data/instruction_tuning_data.h"
-#include "weft/tests/models/program_shell.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft::zoo {
 BOOST_AUTO_TEST_SUITE(zoo_instructions)

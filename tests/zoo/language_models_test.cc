@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "weft/models/data/text.h"
+#include "weft/models/data/batching/text.h"
 #include "weft/models/zoo/compare/language_row.h"
 #include "weft/testing/temporary_folder.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/squad.h"
-#include "weft/models/data/text.h"
+#include "weft/models/data/batching/text.h"
+#include "weft/models/data/formats/squad.h"
 #include "weft/models/tasks/span_answering/span_training.h"
 #include "weft/testing/temporary_folder.h"
 

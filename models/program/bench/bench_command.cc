@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "weft/models/program/bench/benches.h"
-#include "weft/models/program/commands.h"
-#include "weft/models/program/options.h"
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/options/options.h"
 
 namespace weft::program {
 namespace {

@@ -8,14 +8,14 @@
 #include "weft/core/world/timed_transport.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/bench/benches.h"
-#include "weft/models/program/bench/machine.h"
 #include "weft/models/program/bench/models.h"
 #include "weft/models/program/bench/report.h"
-#include "weft/models/program/commands.h"
-#include "weft/models/program/console.h"
-#include "weft/models/program/memory_guard.h"
-#include "weft/models/program/ranks.h"
-#include "weft/models/program/step_memory.h"
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/limits/machine.h"
+#include "weft/models/program/limits/memory_guard.h"
+#include "weft/models/program/limits/step_memory.h"
+#include "weft/models/program/terminal/console.h"
 
 namespace weft::program {
 namespace {

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/closest.h"
 #include "weft/core/random.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/models/families/gpt.h"
 #include "weft/models/hf/published.h"
-#include "weft/models/program/commands.h"
+#include "weft/models/program/commands/commands.h"
 #include "weft/models/tasks/next_token/presets.h"
 
 namespace weft::program {

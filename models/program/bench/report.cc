@@ -7,7 +7,7 @@
 #include <string>
 
 #include "weft/models/fields/numbers.h"
-#include "weft/models/program/console.h"
+#include "weft/models/program/terminal/console.h"
 
 namespace weft::program {
 namespace {

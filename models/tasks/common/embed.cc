@@ -7,10 +7,10 @@
 
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
-#include "weft/models/data/by_length.h"
+#include "weft/models/data/batching/by_length.h"
 #include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/tasks/common/text_encoder.h"
-#include "weft/models/train/run_distributed.h"
+#include "weft/models/training/run_distributed.h"
 
 namespace weft {
 namespace {

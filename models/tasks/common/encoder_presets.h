@@ -4,7 +4,7 @@
 #include <string>
 
 #include "weft/models/families/encoder_config.h"
-#include "weft/models/train/preset.h"
+#include "weft/models/training/preset.h"
 
 namespace WEFT_API weft {
 

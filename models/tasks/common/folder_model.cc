@@ -13,11 +13,11 @@
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/hf/folder_target.h"
 #include "weft/models/hf/generation_config.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/folder_files.h"
-#include "weft/models/trained/preprocessor.h"
-#include "weft/models/trained/weights.h"
-#include "weft/serialization/atomic_folder.h"
+#include "weft/models/inputs/preprocessor.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/folder_files.h"
+#include "weft/models/training/weights.h"
+#include "weft/serialization/files/atomic_folder.h"
 #include "weft/serialization/safetensors.h"
 
 namespace weft {

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/chat/chat_format.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/export.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/trained/image_normalisation.h"
-#include "weft/models/trained/model.h"
+#include "weft/models/inputs/image_normalisation.h"
+#include "weft/models/text/chat/chat_format.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 

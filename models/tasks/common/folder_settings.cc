@@ -6,9 +6,9 @@
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/hf/gpt.h"
-#include "weft/models/tokenizers/formats/folder_settings.h"
-#include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/models/trained/text_reader.h"
+#include "weft/models/inputs/text_reader.h"
+#include "weft/models/text/tokenizers/formats/folder_settings.h"
+#include "weft/models/text/unicode/repair.h"
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "weft/models/data/image_folder.h"
+#include "weft/models/data/images/image_folder.h"
 #include "weft/models/families/vit_config.h"
 #include "weft/models/tasks/common/task.h"
 

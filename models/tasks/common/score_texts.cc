@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/data/by_length.h"
+#include "weft/models/data/batching/by_length.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
 #include "weft/models/tasks/common/serialised_texts.h"
 #include "weft/models/tasks/common/text_generator.h"
-#include "weft/models/tokenizers/text_stream.h"
-#include "weft/models/train/run_distributed.h"
+#include "weft/models/text/tokenizers/text_stream.h"
+#include "weft/models/training/run_distributed.h"
 
 namespace weft {
 

@@ -9,7 +9,7 @@
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/models/tasks/common/text_generator.h"
-#include "weft/models/trained/adapters.h"
+#include "weft/models/training/adapters.h"
 
 namespace weft {
 std::string TaskRun::measure_report(Session& session, const TrainedModel& model) {

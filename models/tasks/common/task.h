@@ -23,18 +23,18 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/data/tagged_text.h"
+#include "weft/models/data/formats/tagged_text.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/options.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/uses.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/train/preset.h"
-#include "weft/models/train/trainer.h"
-#include "weft/models/trained/model.h"
-#include "weft/models/trained/pretrained.h"
-#include "weft/models/trained/weights.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/training/model.h"
+#include "weft/models/training/preset.h"
+#include "weft/models/training/pretrained.h"
+#include "weft/models/training/trainer.h"
+#include "weft/models/training/weights.h"
 
 namespace WEFT_API weft {
 

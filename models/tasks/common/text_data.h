@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/labelled_text.h"
+#include "weft/models/data/formats/labelled_text.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/tasks/common/tokenizer_choice.h"
-#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
 
 namespace WEFT_API weft {
 

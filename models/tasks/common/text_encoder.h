@@ -16,10 +16,10 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/fields/field_list.h"
+#include "weft/models/inputs/text_reader.h"
 #include "weft/models/tasks/common/folder_model.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/trained/model.h"
-#include "weft/models/trained/text_reader.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 

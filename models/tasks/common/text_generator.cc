@@ -9,13 +9,13 @@
 
 #include "weft/core/error.h"
 #include "weft/core/world/text_list.h"
-#include "weft/models/data/by_length.h"
+#include "weft/models/data/batching/by_length.h"
 #include "weft/models/generate/logits_rules.h"
 #include "weft/models/generate/stop_texts.h"
 #include "weft/models/tasks/common/serialised_texts.h"
 #include "weft/models/tasks/common/truncate_ids.h"
-#include "weft/models/tokenizers/text_stream.h"
-#include "weft/models/train/run_distributed.h"
+#include "weft/models/text/tokenizers/text_stream.h"
+#include "weft/models/training/run_distributed.h"
 
 namespace weft {
 namespace {

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "weft/core/world/world.h"
-#include "weft/models/chat/chat_format.h"
 #include "weft/models/generate/score.h"
 #include "weft/models/generate/search.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/tasks/common/uses.h"
-#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/text/chat/chat_format.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
 
 namespace WEFT_API weft {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/tokens/token_set_parts.h"
-#include "weft/models/data/tokens/token_sources.h"
 #include "weft/models/tasks/common/task.h"
+#include "weft/models/text/tokens/token_set_parts.h"
+#include "weft/models/text/tokens/token_sources.h"
 
 namespace WEFT_API weft {
 

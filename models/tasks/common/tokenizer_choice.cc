@@ -9,8 +9,8 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/models/fields/numbers.h"
-#include "weft/models/tokenizers/read_tokenizer.h"
-#include "weft/models/tokenizers/train/new_tokenizer.h"
+#include "weft/models/text/tokenizers/read_tokenizer.h"
+#include "weft/models/text/tokenizers/train/new_tokenizer.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/models/tasks/common/task.h"
-#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
 
 namespace WEFT_API weft {
 

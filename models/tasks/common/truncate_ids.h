@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "weft/models/generate/options.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/tokenizers/truncation.h"
+#include "weft/models/text/tokenizers/base/truncation.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
 
 namespace WEFT_API weft {
 

@@ -12,7 +12,7 @@
 
 #include "weft/models/fields/choice.h"
 #include "weft/models/generate/options.h"
-#include "weft/models/trained/long_texts.h"
+#include "weft/models/inputs/long_texts.h"
 
 namespace WEFT_API weft {
 

@@ -1,9 +1,9 @@
 // Vision transformer presets that several tasks share.
 #pragma once
 
-#include "weft/models/data/image_augment.h"
+#include "weft/models/data/images/image_augment.h"
 #include "weft/models/families/vit_config.h"
-#include "weft/models/train/preset.h"
+#include "weft/models/training/preset.h"
 
 namespace WEFT_API weft {
 

@@ -3,7 +3,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/layers/attention_maps.h"
+#include "weft/models/layers/attention/attention_maps.h"
 #include "weft/models/plots/image_panel.h"
 #include "weft/models/tasks/image_classification/image_classifier.h"
 

@@ -8,16 +8,16 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/data/image_transform.h"
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/batching/shuffle.h"
+#include "weft/models/data/images/image_transform.h"
 #include "weft/models/families/vit.h"
+#include "weft/models/inputs/folder_encoder.h"
+#include "weft/models/inputs/preprocessor.h"
 #include "weft/models/layers/linear.h"
 #include "weft/models/tasks/common/run_checked.h"
-#include "weft/models/train/run_distributed.h"
-#include "weft/models/train/weighted_mean.h"
-#include "weft/models/trained/folder_encoder.h"
-#include "weft/models/trained/preprocessor.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/run_distributed.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weighted_mean.h"
 
 namespace weft {
 namespace {

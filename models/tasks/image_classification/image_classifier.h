@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/data/image_augment.h"
+#include "weft/models/data/images/image_augment.h"
 #include "weft/models/families/vit_config.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/inputs/image_info.h"
 #include "weft/models/metrics/classification_metrics.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/task.h"
-#include "weft/models/train/trainer.h"
-#include "weft/models/trained/image_info.h"
-#include "weft/models/trained/model.h"
+#include "weft/models/training/model.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/core/error.h"
-#include "weft/models/data/image_codec.h"
+#include "weft/models/data/images/image_codec.h"
 #include "weft/models/plots/svg_heat_map.h"
 #include "weft/models/tasks/common/image_data.h"
 #include "weft/models/tasks/image_classification/image_classifier.h"

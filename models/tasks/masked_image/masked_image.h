@@ -14,12 +14,12 @@
 #include <string>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/data/image_augment.h"
-#include "weft/models/data/patch_mask.h"
+#include "weft/models/data/corruption/patch_mask.h"
+#include "weft/models/data/images/image_augment.h"
 #include "weft/models/families/vit_config.h"
+#include "weft/models/inputs/image_info.h"
 #include "weft/models/tasks/common/folder_model.h"
-#include "weft/models/trained/image_info.h"
-#include "weft/models/trained/model.h"
+#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 

@@ -9,11 +9,11 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/batching/shuffle.h"
 #include "weft/models/families/vit.h"
-#include "weft/models/train/run_distributed.h"
-#include "weft/models/train/weighted_mean.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/run_distributed.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weighted_mean.h"
 
 namespace weft {
 namespace {

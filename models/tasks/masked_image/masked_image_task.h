@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weft/models/tasks/masked_image/masked_image.h"
-#include "weft/models/train/trainer.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

@@ -1,7 +1,7 @@
 // Presets for pre-training vision transformers without labels.
 #pragma once
 
-#include "weft/models/data/patch_mask.h"
+#include "weft/models/data/corruption/patch_mask.h"
 #include "weft/models/tasks/common/vit_presets.h"
 
 namespace WEFT_API weft {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/batching/shuffle.h"
 #include "weft/models/families/vit.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/image_data.h"

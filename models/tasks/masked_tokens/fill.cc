@@ -9,9 +9,9 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/models/data/by_length.h"
+#include "weft/models/data/batching/by_length.h"
 #include "weft/models/tasks/common/run_checked.h"
-#include "weft/models/train/run_distributed.h"
+#include "weft/models/training/run_distributed.h"
 
 namespace weft {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "weft/models/families/encoder_config.h"
-#include "weft/models/train/preset.h"
+#include "weft/models/training/preset.h"
 
 namespace WEFT_API weft {
 

@@ -2,7 +2,7 @@
 
 #include "weft/graph/functions.h"
 #include "weft/models/families/encoder_heads.h"
-#include "weft/models/trained/folder_encoder.h"
+#include "weft/models/inputs/folder_encoder.h"
 
 namespace weft {
 

@@ -6,12 +6,12 @@
 
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/inputs/text_reader.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/masked_tokens/pretraining_programs.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/trained/model.h"
-#include "weft/models/trained/text_reader.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 

@@ -3,8 +3,8 @@
 
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tasks/masked_tokens/pretraining_objective.h"
-#include "weft/models/train/settings.h"
-#include "weft/models/trained/model.h"
+#include "weft/models/training/model.h"
+#include "weft/models/training/settings.h"
 
 namespace WEFT_API weft {
 

@@ -4,12 +4,12 @@
 #include <span>
 #include <vector>
 
-#include "weft/models/data/masking.h"
-#include "weft/models/data/packed_texts.h"
-#include "weft/models/data/sentence_pairs.h"
-#include "weft/models/data/tokens/packed_tokens.h"
+#include "weft/models/data/batching/packed_texts.h"
+#include "weft/models/data/corruption/masking.h"
+#include "weft/models/data/formats/sentence_pairs.h"
 #include "weft/models/tasks/masked_tokens/pretraining.h"
-#include "weft/models/train/trainer.h"
+#include "weft/models/text/tokens/packed_tokens.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

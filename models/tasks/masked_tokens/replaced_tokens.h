@@ -9,7 +9,7 @@ namespace WEFT_API weft {
 
 /// Samples an id for every row of logits [..., classes] with probability softmax(logits). Returns
 /// i64 [...], computed as argmax(logits + Gumbel noise) (Gumbel 1954). No gradient flows through
-/// the samples. For `key`, see graph/functions/random.h.
+/// the samples. For `key`, see graph/functions/random/random.h.
 Value sample_ids(Value logits, Value key, SourceLocation loc = SourceLocation::current());
 
 /// Returns the config of the generator for an encoder with `config`. The generator has the same

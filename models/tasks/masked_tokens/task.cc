@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
-#include "weft/models/data/documents.h"
+#include "weft/models/data/formats/documents.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/common/token_data.h"

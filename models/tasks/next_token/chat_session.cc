@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/chat/encode_chat.h"
 #include "weft/models/generate/logits_rules.h"
-#include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/text/chat/encode_chat.h"
+#include "weft/models/text/unicode/repair.h"
+#include "weft/models/text/unicode/utf8.h"
 
 namespace weft {
 namespace {

@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/models/chat/chat_format.h"
-#include "weft/models/chat/conversation.h"
-#include "weft/models/chat/marks.h"
 #include "weft/models/fields/choice.h"
 #include "weft/models/tasks/common/text_generator.h"
+#include "weft/models/text/chat/chat_format.h"
+#include "weft/models/text/chat/conversation.h"
+#include "weft/models/text/chat/marks.h"
 
 namespace WEFT_API weft {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/models/chat/encode_chat.h"
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/batching/shuffle.h"
+#include "weft/models/text/chat/encode_chat.h"
 
 namespace weft {
 namespace {

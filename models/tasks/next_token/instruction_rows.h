@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/chat/chat_format.h"
-#include "weft/models/chat/conversation.h"
-#include "weft/models/data/batch_part.h"
-#include "weft/models/data/epochs.h"
+#include "weft/models/data/batching/batch_part.h"
+#include "weft/models/data/batching/epochs.h"
 #include "weft/models/fields/choice.h"
-#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/text/chat/chat_format.h"
+#include "weft/models/text/chat/conversation.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
 
 namespace WEFT_API weft {
 

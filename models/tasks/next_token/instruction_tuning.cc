@@ -7,15 +7,15 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/chat/marks.h"
-#include "weft/models/data/conversations.h"
-#include "weft/models/data/text.h"
+#include "weft/models/data/batching/text.h"
+#include "weft/models/data/formats/conversations.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/tokenizer_choice.h"
 #include "weft/models/tasks/next_token/instructions.h"
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/task.h"
+#include "weft/models/text/chat/marks.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft {

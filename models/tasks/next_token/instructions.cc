@@ -9,15 +9,15 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions/loss.h"
-#include "weft/models/chat/encode_chat.h"
-#include "weft/models/chat/marks.h"
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/batching/shuffle.h"
 #include "weft/models/families/gpt.h"
 #include "weft/models/tasks/next_token/language_writer.h"
-#include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/models/train/run_distributed.h"
-#include "weft/models/train/weighted_mean.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/text/chat/encode_chat.h"
+#include "weft/models/text/chat/marks.h"
+#include "weft/models/text/unicode/repair.h"
+#include "weft/models/training/run_distributed.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weighted_mean.h"
 
 namespace weft {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/chat/conversation.h"
 #include "weft/models/tasks/next_token/instruction_rows.h"
 #include "weft/models/tasks/next_token/language_model.h"
-#include "weft/models/train/trainer.h"
+#include "weft/models/text/chat/conversation.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

@@ -5,14 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "weft/models/chat/chat_format.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/folder_model.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/trained/model.h"
+#include "weft/models/text/chat/chat_format.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 

@@ -3,7 +3,7 @@
 #include "weft/core/error.h"
 #include "weft/models/generate/logits_rules.h"
 #include "weft/models/tasks/common/folder_settings.h"
-#include "weft/models/tokenizers/unicode/repair.h"
+#include "weft/models/text/unicode/repair.h"
 
 namespace weft {
 

@@ -15,8 +15,8 @@
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
-#include "weft/models/tokenizers/text_stream.h"
-#include "weft/models/tokenizers/utf8.h"
+#include "weft/models/text/tokenizers/text_stream.h"
+#include "weft/models/text/unicode/utf8.h"
 
 namespace weft {
 namespace {

@@ -5,11 +5,11 @@
 #include <span>
 #include <string_view>
 
-#include "weft/models/data/text.h"
-#include "weft/models/data/tokens/token_sources.h"
+#include "weft/models/data/batching/text.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
 #include "weft/models/tasks/next_token/language_model.h"
-#include "weft/models/train/trainer.h"
+#include "weft/models/text/tokens/token_sources.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

@@ -7,12 +7,12 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/models/data/batching/shuffle.h"
+#include "weft/models/data/batching/token_rows.h"
 #include "weft/models/data/rng.h"
-#include "weft/models/data/shuffle.h"
-#include "weft/models/data/token_rows.h"
-#include "weft/models/train/run_distributed.h"
-#include "weft/models/train/weighted_mean.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/run_distributed.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weighted_mean.h"
 
 namespace weft {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/documents.h"
-#include "weft/models/data/passages.h"
-#include "weft/models/data/tokens/token_passages.h"
+#include "weft/models/data/batching/passages.h"
+#include "weft/models/data/batching/token_passages.h"
+#include "weft/models/data/formats/documents.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
-#include "weft/models/train/trainer.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

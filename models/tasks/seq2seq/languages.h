@@ -9,7 +9,7 @@
 #include "weft/models/generate/options.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/tasks/common/uses.h"
-#include "weft/models/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
 
 namespace WEFT_API weft {
 

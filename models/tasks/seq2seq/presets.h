@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/denoiser.h"
+#include "weft/models/data/corruption/denoiser.h"
 #include "weft/models/families/encoder_decoder_config.h"
-#include "weft/models/train/preset.h"
+#include "weft/models/training/preset.h"
 
 namespace WEFT_API weft {
 

@@ -8,14 +8,14 @@
 #include "weft/core/error.h"
 #include "weft/core/rounding.h"
 #include "weft/graph/functions.h"
-#include "weft/models/data/by_length.h"
+#include "weft/models/data/batching/by_length.h"
 #include "weft/models/generate/score.h"
-#include "weft/models/layers/attention_maps.h"
+#include "weft/models/layers/attention/attention_maps.h"
 #include "weft/models/tasks/common/folder_settings.h"
 #include "weft/models/tasks/common/serialised_texts.h"
 #include "weft/models/tasks/seq2seq/seq2seq_writer.h"
-#include "weft/models/tokenizers/unicode/repair.h"
-#include "weft/models/train/run_distributed.h"
+#include "weft/models/text/unicode/repair.h"
+#include "weft/models/training/run_distributed.h"
 
 namespace weft {
 namespace {

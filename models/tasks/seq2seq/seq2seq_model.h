@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/data/denoiser.h"
+#include "weft/models/data/corruption/denoiser.h"
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/generate/seq2seq.h"
@@ -17,9 +17,9 @@
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/seq2seq/languages.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/trained/model.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 

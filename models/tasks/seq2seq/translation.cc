@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "weft/core/error.h"
-#include "weft/models/data/reversal.h"
+#include "weft/models/data/formats/reversal.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/plots/svg_heat_map.h"
 #include "weft/models/plots/svg_plot.h"

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/pair_batches.h"
-#include "weft/models/data/parallel_text.h"
+#include "weft/models/data/batching/pair_batches.h"
+#include "weft/models/data/formats/parallel_text.h"
 #include "weft/models/metrics/bleu.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
-#include "weft/models/train/trainer.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

@@ -9,8 +9,8 @@
 #include "weft/graph/functions.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/fields/check.h"
+#include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/tasks/span_answering/span_windows.h"
-#include "weft/models/trained/folder_encoder.h"
 
 namespace weft {
 namespace {

@@ -13,13 +13,13 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/fields/field_list.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/inputs/text_reader.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/uses.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/train/settings.h"
-#include "weft/models/trained/model.h"
-#include "weft/models/trained/text_reader.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/training/model.h"
+#include "weft/models/training/settings.h"
 
 namespace WEFT_API weft {
 

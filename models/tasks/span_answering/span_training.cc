@@ -11,11 +11,11 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/core/parallel.h"
-#include "weft/models/data/epochs.h"
-#include "weft/models/data/shuffle.h"
+#include "weft/models/data/batching/epochs.h"
+#include "weft/models/data/batching/shuffle.h"
 #include "weft/models/tasks/span_answering/span_windows.h"
-#include "weft/models/train/weighted_mean.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weighted_mean.h"
 
 namespace weft {
 namespace {

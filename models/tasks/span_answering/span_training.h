@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/data/squad.h"
+#include "weft/models/data/formats/squad.h"
+#include "weft/models/inputs/text_reader.h"
 #include "weft/models/metrics/squad_f1.h"
 #include "weft/models/tasks/span_answering/span_answerer.h"
-#include "weft/models/train/trainer.h"
-#include "weft/models/trained/text_reader.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

@@ -1,6 +1,6 @@
 #include "weft/models/tasks/text_classification/classifier_head.h"
 
-#include "weft/models/data/ascii_case.h"
+#include "weft/models/data/formats/ascii_case.h"
 #include "weft/models/fields/check.h"
 
 namespace weft {

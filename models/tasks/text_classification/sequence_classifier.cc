@@ -10,16 +10,16 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/data/by_length.h"
-#include "weft/models/data/token_rows.h"
+#include "weft/models/data/batching/by_length.h"
+#include "weft/models/data/batching/token_rows.h"
 #include "weft/models/generate/generator.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/gpt.h"
+#include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/tasks/common/folder_settings.h"
 #include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/tasks/common/truncate_ids.h"
-#include "weft/models/train/run_distributed.h"
-#include "weft/models/trained/folder_encoder.h"
+#include "weft/models/training/run_distributed.h"
 
 namespace weft {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "weft/models/data/labelled_text.h"
-#include "weft/models/data/tfidf.h"
+#include "weft/models/data/features/tfidf.h"
+#include "weft/models/data/formats/labelled_text.h"
 #include "weft/models/metrics/classification_metrics.h"
 
 namespace WEFT_API weft {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/data/text.h"
+#include "weft/models/data/batching/text.h"
+#include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/untrained_task.h"
-#include "weft/models/trained/folder_encoder.h"
-#include "weft/serialization/strict_json.h"
+#include "weft/serialization/files/strict_json.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/tasks/text_similarity/similarity_head.h"
-#include "weft/models/train/preset.h"
+#include "weft/models/training/preset.h"
 
 namespace WEFT_API weft {
 

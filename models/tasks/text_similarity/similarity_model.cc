@@ -11,12 +11,12 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/data/sentence_pairs.h"
-#include "weft/models/data/token_rows.h"
+#include "weft/models/data/batching/token_rows.h"
+#include "weft/models/data/formats/sentence_pairs.h"
 #include "weft/models/families/encoder_heads.h"
+#include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/layers/dropout.h"
-#include "weft/models/trained/folder_encoder.h"
-#include "weft/models/trained/pretrained.h"
+#include "weft/models/training/pretrained.h"
 
 namespace weft {
 namespace {

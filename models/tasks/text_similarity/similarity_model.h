@@ -6,16 +6,16 @@
 #include <span>
 #include <vector>
 
-#include "weft/models/data/scored_pairs.h"
+#include "weft/models/data/formats/scored_pairs.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/inputs/text_reader.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/text_similarity/similarity_head.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/trained/text_reader.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/training/trainable.h"
 
 namespace WEFT_API weft {
 

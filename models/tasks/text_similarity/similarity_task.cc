@@ -5,14 +5,14 @@
 #include <functional>
 #include <iterator>
 
-#include "weft/models/data/by_length.h"
-#include "weft/models/data/epochs.h"
-#include "weft/models/data/lazy_cache.h"
-#include "weft/models/data/tfidf.h"
+#include "weft/models/data/batching/by_length.h"
+#include "weft/models/data/batching/epochs.h"
+#include "weft/models/data/batching/lazy_cache.h"
+#include "weft/models/data/features/tfidf.h"
 #include "weft/models/metrics/correlation.h"
-#include "weft/models/train/run_distributed.h"
-#include "weft/models/train/weighted_mean.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/run_distributed.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weighted_mean.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "weft/graph/run/session.h"
 #include "weft/models/tasks/text_similarity/similarity_model.h"
-#include "weft/models/train/trainer.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

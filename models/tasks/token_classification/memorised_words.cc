@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "weft/models/data/ascii_case.h"
+#include "weft/models/data/formats/ascii_case.h"
 
 namespace weft {
 namespace {

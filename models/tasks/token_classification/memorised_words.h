@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/models/data/tagged_text.h"
+#include "weft/models/data/formats/tagged_text.h"
 #include "weft/models/metrics/span_f1.h"
 
 namespace WEFT_API weft {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
-#include "weft/models/data/tagged_text.h"
+#include "weft/models/data/formats/tagged_text.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/baseline_line.h"
 #include "weft/models/tasks/common/encoder_presets.h"

@@ -10,16 +10,16 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/data/by_length.h"
-#include "weft/models/data/epochs.h"
-#include "weft/models/data/token_rows.h"
+#include "weft/models/data/batching/by_length.h"
+#include "weft/models/data/batching/epochs.h"
+#include "weft/models/data/batching/token_rows.h"
 #include "weft/models/families/encoder_heads.h"
+#include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/layers/dropout.h"
 #include "weft/models/tasks/common/run_checked.h"
-#include "weft/models/train/run_distributed.h"
-#include "weft/models/train/weighted_mean.h"
-#include "weft/models/trained/folder_encoder.h"
-#include "weft/models/trained/trainable.h"
+#include "weft/models/training/run_distributed.h"
+#include "weft/models/training/trainable.h"
+#include "weft/models/training/weighted_mean.h"
 
 namespace weft {
 namespace {

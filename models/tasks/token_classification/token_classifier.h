@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/data/tagged_text.h"
+#include "weft/models/data/formats/tagged_text.h"
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/inputs/text_reader.h"
 #include "weft/models/metrics/span_f1.h"
 #include "weft/models/tasks/common/folder_model.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/models/train/trainer.h"
-#include "weft/models/trained/model.h"
-#include "weft/models/trained/text_reader.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/training/model.h"
+#include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
 

@@ -7,13 +7,13 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/weights/parameter_count.h"
-#include "weft/models/data/token_streams.h"
+#include "weft/models/data/batching/token_streams.h"
 #include "weft/models/generate/sampling.h"
 #include "weft/models/language/network_programs.h"
 #include "weft/models/tasks/next_token/text_task.h"
-#include "weft/models/train/trainer.h"
-#include "weft/models/train/training_step.h"
-#include "weft/models/train/weighted_mean.h"
+#include "weft/models/training/trainer.h"
+#include "weft/models/training/training_step.h"
+#include "weft/models/training/weighted_mean.h"
 #include "weft/models/zoo/compare/timing.h"
 
 namespace weft::zoo {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/chat/conversation.h"
+#include "weft/models/text/chat/conversation.h"
 
 namespace weft::zoo {
 

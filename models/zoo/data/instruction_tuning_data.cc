@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "weft/core/error.h"
-#include "weft/serialization/atomic_file.h"
+#include "weft/serialization/files/atomic_file.h"
 
 namespace weft::zoo {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "weft/models/train/trainer.h"
+#include "weft/models/training/trainer.h"
 
 namespace weft::zoo {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <exception>
 
-#include "weft/serialization/atomic_file.h"
+#include "weft/serialization/files/atomic_file.h"
 
 namespace weft::zoo {
 namespace {

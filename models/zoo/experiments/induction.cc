@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "weft/graph/functions.h"
-#include "weft/models/layers/attention_maps.h"
+#include "weft/models/layers/attention/attention_maps.h"
 
 namespace weft::zoo {
 namespace {

@@ -1,8 +1,8 @@
 #include "weft/models/zoo/experiments/small_decoder.h"
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/models/layers/attention.h"
+#include "weft/models/layers/attention/attention.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/linear.h"

@@ -1,6 +1,6 @@
 // Selects the engine for a product from a static table, based on shape, precision and CPU features.
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
-#include "weft/ops/kernels/gemm/engine.h"
+#include "weft/ops/kernels/gemm_engine.h"
 
 namespace weft::kernels {
 

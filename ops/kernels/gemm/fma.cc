@@ -1,5 +1,5 @@
 // The FMA engine, which multiplies with vectorised fused multiply-adds on every CPU.
-#include "weft/ops/kernels/gemm/engine.h"
+#include "weft/ops/kernels/gemm_engine.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/fma.cc"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "weft/ops/kernels/gemm/blocks.h"
-#include "weft/ops/kernels/gemm/engine.h"
 #include "weft/ops/kernels/gemm/skinny.h"
+#include "weft/ops/kernels/gemm_engine.h"
 
 namespace weft::kernels {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "weft/ops/kernels/gemm/engine.h"
+#include "weft/ops/kernels/gemm_engine.h"
 
 namespace weft::kernels {
 

@@ -15,8 +15,8 @@
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/plots/svg_plot.h"
-#include "weft/models/program/step_model.h"
-#include "weft/serialization/atomic_file.h"
+#include "weft/models/program/limits/step_model.h"
+#include "weft/serialization/files/atomic_file.h"
 
 namespace weft {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/graph/control/scan.h"
 #include "weft/graph/functions.h"

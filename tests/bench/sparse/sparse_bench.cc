@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"

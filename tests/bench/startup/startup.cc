@@ -21,7 +21,7 @@
 #include <limits>
 #include <string>
 
-#include "weft/autodiff/optimizer.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/plan/bind.h"
@@ -29,7 +29,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/tasks/next_token/language_model.h"
-#include "weft/models/train/training_step.h"
+#include "weft/models/training/training_step.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft {

@@ -15,9 +15,9 @@
 
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
-#include "weft/models/tokenizers/folder.h"
-#include "weft/models/tokenizers/tokenizer.h"
-#include "weft/serialization/read_file.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 namespace {

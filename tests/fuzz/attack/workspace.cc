@@ -6,9 +6,9 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "weft/models/tokenizers/sentence_piece.h"
+#include "weft/models/text/tokenizers/sentence_piece/sentence_piece.h"
 #include "weft/serialization/safetensors.h"
-#include "weft/tests/models/image_files.h"
+#include "weft/tests/support/image_files.h"
 
 namespace weft::attack {
 namespace {

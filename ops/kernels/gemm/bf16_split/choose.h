@@ -6,7 +6,7 @@
 
 #include "weft/core/export.h"
 #include "weft/ops/kernels/gemm/bf16_split/unit.h"
-#include "weft/ops/kernels/gemm/engine.h"
+#include "weft/ops/kernels/gemm_engine.h"
 
 namespace weft::kernels {
 

@@ -1,0 +1,160 @@
+// Gradient sums that are stored on their owners only (GradientSums::owned, ZeRO-2).
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "weft/graph/distributed/gradient_sums.h"
+#include "weft/graph/distributed/sum_reduce_scatter.h"
+#include "weft/graph/run/parallel_copy.h"
+
+namespace weft {
+namespace {
+
+// In each round, every rank computes one shard, and the ranks exchange its sums bucket by bucket.
+// The sums are laid out in the order in which a shard completes them, and all ranks send the
+// buckets in this order. Therefore only a few buckets are filled at a time, and waits cannot form a
+// cycle: a rank that waits for a bucket never waits for a rank that is waiting for a later bucket.
+class OwnedSums final : public SumReduceScatter {
+ public:
+  explicit OwnedSums(SumRequest wanted)
+      : stage_(wanted.stage),
+        step_(wanted.step),
+        runner_(wanted.runner),
+        sums_(wanted.sums.begin(), wanted.sums.end()) {}
+
+  void begin(int shard, const SumNumbers& order, bool) override {
+    turn_ = shard / runner_.world.size();
+    begun_ = false;
+    if (places_) return;
+    SumNumbers in_order;
+    std::copy_if(order.begin(), order.end(), std::back_inserter(in_order),
+                 [&](std::size_t sum) { return sums_.contains(sum); });
+    places_.emplace(stage_, std::move(in_order));
+    owners_ = owners_of(step_, *places_);
+  }
+
+  void take(std::size_t sum, const Tensor& value) override {
+    begin_turn();
+    const std::size_t i = places_->place_of(sum), begin = layout().offset(i);
+    for_buckets(*exchange_, layout(), i, [&](std::size_t b) {
+      const std::size_t from = std::max(begin, exchange_->begin_of(b));
+      const std::size_t to = std::min(begin + value.bytes(), exchange_->begin_of(b + 1));
+      parallel_copy(bytes_of(b).data() + (from - exchange_->begin_of(b)),
+                    value.raw() + (from - begin), to - from, runner_.workers);
+      --missing_[b];
+      give_complete();
+    });
+  }
+
+  void take_early(std::size_t, const Tensor&) override {}
+
+  void end() override {}
+
+  NamedTensors totals() override {
+    finish_turn();
+    return owned_pieces(step_, *places_, runner_.world.rank(), stack_->block(0),
+                        [this](std::size_t byte) { return place_of(byte); });
+  }
+
+ private:
+  struct Bucket {
+    // Non-null from the time when data is first written to the bucket until it is closed.
+    std::shared_ptr<Buffer> bytes = {};
+    std::size_t place = 0;  // offset within the bytes that this rank owns
+  };
+
+  // Returns the offset of a byte within the bytes that this rank owns.
+  std::size_t place_of(std::size_t byte) const {
+    if (byte == layout().bytes()) return 0;  // a sum without elements
+    const std::size_t b = exchange_->bucket_of(byte);
+    return buckets_[b].place + (byte - exchange_->begin_of(b));
+  }
+
+  // Called at the first sum of a round. Until then, the remaining buckets of the previous round
+  // are in transit.
+  void begin_turn() {
+    if (begun_) return;
+    begun_ = true;
+    finish_turn();
+    SumBuckets buckets = buckets_of(*places_, runner_);
+    buckets.by_bucket = true;
+    exchange_.emplace(runner_.world, runner_.world.size(), owners_, layout().bytes(), buckets,
+                      runner_.memory);
+    if (buckets_.empty()) make_buckets();
+    missing_ = sums_in_buckets(*exchange_, *places_);
+    stack_->begin({.first = turn_, .count = 1});
+    unfinished_ = true;
+    next_ = 0;
+    give_complete();
+  }
+
+  void make_buckets() {
+    buckets_.resize(exchange_->buckets());
+    std::size_t owned = 0;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      largest_ = std::max(largest_, exchange_->bytes_of(b));
+      buckets_[b].place = owned;
+      if (exchange_->mine(b)) owned += exchange_->bytes_of(b);
+    }
+    stack_.emplace(layout(), owned, runner_);
+  }
+
+  // All buckets use buffers of the same size, so that each buffer can be reused for any other
+  // bucket.
+  std::span<std::byte> bytes_of(std::size_t b) {
+    Bucket& bucket = buckets_[b];
+    if (!bucket.bytes) bucket.bytes = runner_.memory(largest_);
+    return {bucket.bytes->data(), exchange_->bytes_of(b)};
+  }
+
+  void give_complete() {
+    for (; next_ < buckets_.size() && missing_[next_] == 0; ++next_) {
+      const std::span<std::byte> own = bytes_of(next_);
+      exchange_->submit(next_, {&own, 1});
+      close(runner_.overlap ? kMaxOpenBuckets : 0);
+    }
+  }
+
+  void close(std::size_t max_open) {
+    exchange_->close(adder_of(layout(), runner_.workers), max_open, [&](std::size_t b) {
+      if (exchange_->mine(b)) stack_->add(buckets_[b].place, exchange_->begin_of(b), bytes_of(b));
+      buckets_[b].bytes.reset();
+    });
+  }
+
+  void finish_turn() {
+    if (!std::exchange(unfinished_, false)) return;
+    close(0);
+    stack_->end();
+  }
+
+  const SumLayout& layout() const { return places_->layout(); }
+
+  const ShardedProgram::Stage& stage_;
+  const OwnedStep& step_;
+  const PartRunner& runner_;
+  const std::unordered_set<std::size_t> sums_;
+  std::optional<SumPlaces> places_;  // set when the first shard begins
+  Owners owners_;
+  int turn_ = 0;
+  bool begun_ = false;                         // this round has begun
+  bool unfinished_ = false;                    // this round or the previous one is unfinished
+  std::optional<TreeReduceScatter> exchange_;  // exchange of this round
+  std::vector<Bucket> buckets_;
+  std::vector<std::size_t> missing_;  // indexed by bucket: number of incomplete sums in this round
+  std::size_t largest_ = 0;           // bytes of the largest bucket
+  std::size_t next_ = 0;              // next bucket to be sent
+  std::optional<SumStack> stack_;     // totals over the rounds, for the bytes that this rank owns
+};
+
+}  // namespace
+
+std::unique_ptr<SumReduceScatter> make_owned_sums(SumRequest wanted) {
+  return std::make_unique<OwnedSums>(std::move(wanted));
+}
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+// All-reduce of sums over shards that every rank needs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "weft/graph/distributed/sum_block.h"
+
+namespace weft {
+
+/// Accumulates sums on this rank; they are reduced across ranks after the last shard.
+class SumAllReduce {
+ public:
+  /// `in_turns` is true if the shards of a rank are not contiguous (see interleaved_shards()).
+  /// `runner` must outlive this object.
+  SumAllReduce(const ShardedProgram::Stage& stage, SumNumbers sums, int shards, bool in_turns,
+               const PartRunner& runner);
+
+  bool empty() const { return places_.empty(); }
+  bool has(std::size_t sum) const { return places_.has(sum); }
+  /// Must be called before a shard runs.
+  void begin(int shard);
+  /// Adds a sum of the running shard.
+  void take(std::size_t sum, const Tensor& value);
+  /// Must be called after the shard has run.
+  void end() { stack_.end(); }
+  /// Returns the sums over all ranks. Must be called after all shards of this rank. Collective.
+  NamedTensors totals();
+
+ private:
+  const PartRunner& runner_;
+  const SumPlaces places_;
+  const int shards_;
+  const bool in_turns_;
+  SumStack stack_;
+  // The sums of each round. They are kept separately because the sibling of a shard in the tree is
+  // on another rank.
+  std::vector<std::shared_ptr<Buffer>> turns_;
+};
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+#include "weft/models/inputs/image_info.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "weft/core/error.h"
+#include "weft/serialization/files/strict_json.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kName = "model.images";
+
+}  // namespace
+
+std::string ImageInfo::to_json() const {
+  nlohmann::ordered_json out;
+  if (!classes.empty()) out["classes"] = classes;
+  out["mean"] = normalisation.mean;
+  out["deviation"] = normalisation.deviation;
+  return out.dump();
+}
+
+ImageInfo ImageInfo::from_json(std::string_view text) {
+  const auto parsed = parse_json_object(text, kName);
+  try {
+    ImageInfo info;
+    if (parsed.contains("classes"))
+      info.classes = parsed.at("classes").get<std::vector<std::string>>();
+    info.normalisation = {parsed.at("mean").get<std::vector<double>>(),
+                          parsed.at("deviation").get<std::vector<double>>()};
+    return info;
+  } catch (const nlohmann::json::exception& e) {
+    throw FormatError(
+        fmt::format("the attachment '{}' is not valid image information: {}", kName, e.what()));
+  }
+}
+
+}  // namespace weft

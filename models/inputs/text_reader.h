@@ -1,0 +1,112 @@
+// Encodes texts as inputs of encoders: special ids, truncation, padding and token types.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/families/encoder_config.h"
+#include "weft/models/fields/field_list.h"
+#include "weft/models/inputs/long_texts.h"
+#include "weft/models/text/tokenizers/tokenizer.h"
+
+namespace WEFT_API weft {
+
+/// Input options stored in the files of encoders from Hugging Face folders, for which the tokenizer
+/// determines the special ids around texts. Encoders trained by Weft have no TextReading, because
+/// their input is always "[CLS] text [SEP]".
+struct TextReading {
+  bool token_types = false;  // programs have an input "token_types"
+
+  /// Returns all fields with their help texts.
+  static const FieldList<TextReading>& fields();
+  std::string to_json() const;
+  /// Throws FormatError if a field is missing, unknown or of the wrong type.
+  static TextReading from_json(std::string_view json);
+  friend bool operator==(const TextReading&, const TextReading&) = default;
+};
+inline constexpr const char* kReadingPart = "model.reading";
+
+/// Throws ArgumentError if a tokenizer does not match an encoder. The embedding table must have at
+/// least one row per token id. For encoders trained by Weft (without `reading`), the padding ids
+/// must also be equal.
+void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer,
+                      const std::optional<TextReading>& reading);
+
+/// Returns the error message for a tokenizer that has more ids than the embedding table has rows.
+std::string ids_without_rows(std::int64_t ids, std::int64_t rows);
+
+/// Returns the padding id.
+std::int32_t padding_id(const EncoderConfig& config, const Tokenizer& tokenizer);
+
+/// One or two texts as a row of a batch.
+struct TextRow {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> token_types = {};  // one per id; empty: all 0
+};
+
+/// Encodes texts for one encoder. The config and the tokenizer must outlive the TextReader.
+class TextReader {
+ public:
+  TextReader(const EncoderConfig& config, const Tokenizer& tokenizer,
+             const std::optional<TextReading>& reading)
+      : config_(config), tokenizer_(tokenizer), reading_(reading) {}
+
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  /// Returns the maximum number of ids in a row.
+  std::int64_t longest() const { return config_.max_tokens(); }
+
+  /// Returns the row for a text, truncated to the context of the encoder. For encoders trained by
+  /// Weft, throws the same exceptions as Tokenizer::encode; for others, the same exceptions as
+  /// Tokenizer::encode_text.
+  TextRow row(std::string_view text) const;
+  /// Returns the rows for many texts, which are encoded on all threads. Throws TextError for a text
+  /// that cannot be encoded and, if `on_cut` is empty, for the first text that is too long.
+  std::vector<TextRow> rows(std::span<const std::string> texts, const OnCut& on_cut) const;
+  /// Encodes one or two texts; the result includes the span and the word of every id. The texts are
+  /// truncated to the context of the encoder, starting with the longer one. If a part of a text
+  /// spells a special token, it is encoded as that token. Throws ArgumentError for two texts if the
+  /// tokenizer has no separator id.
+  Encoding encode(const TokenizerInput& texts) const;
+  /// As above, for text `number` of several texts; `on_cut` is called if it is truncated. Throws
+  /// TextError under the same conditions as rows().
+  Encoding encode(std::string_view text, std::size_t number, const OnCut& on_cut) const;
+  /// Encodes two texts as one or more rows of at most `most` ids. Each row contains the whole first
+  /// text and a window of the second. Adjacent windows overlap by `stride` ids, but by at most half
+  /// a window. Throws ArgumentError under the same conditions as encode(), and if the first text
+  /// leaves no room for the second.
+  std::vector<Encoding> windows(std::string_view first, std::string_view second, std::int64_t most,
+                                std::int64_t stride) const;
+
+  /// Returns the inputs "tokens", "mask" (1 = token) and, if the programs have that input,
+  /// "token_types". All are i32 [rows, length]. The length is rounded up to a multiple of
+  /// `multiple`. Throws DataError if a row has no ids.
+  NamedTensors inputs(std::span<const TextRow* const> rows, std::int64_t multiple = 16) const;
+
+ private:
+  /// Same as the public encode(), but truncates according to `truncation`. Does not truncate if
+  /// `truncation` is empty.
+  Encoding encode(const TokenizerInput& texts, const std::optional<Truncation>& truncation) const;
+  /// Same as the public row(), but also sets `tokens` to the number of tokens before truncation.
+  TextRow row(std::string_view text, std::int64_t& tokens) const;
+  Truncation to_fit() const;
+  /// Encodes a text without special ids. `is_second` is true for the second of two texts.
+  Encoding encode_without_special(std::string_view text, bool is_second) const;
+  /// Returns the number of special ids that add_special_tokens() adds to a text or, if `pair` is
+  /// set, to a text pair.
+  std::size_t added(bool pair) const;
+  /// Adds the special ids around one or two texts; `second` may be null.
+  Encoding add_special_tokens(const Encoding& first, const Encoding* second) const;
+  /// Returns true if the tokenizer defines the special ids around texts.
+  bool tokenizer_adds_special_tokens() const;
+
+  const EncoderConfig& config_;
+  const Tokenizer& tokenizer_;
+  std::optional<TextReading> reading_;
+};
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+#include "weft/models/layers/attention/attention_maps.h"
+
+#include "weft/graph/functions.h"
+#include "weft/graph/ir/program.h"
+
+namespace weft {
+namespace {
+
+/// Applies the attention op to unit vectors as values. Its output is then the probabilities, no
+/// matter how the scores are computed.
+Value probabilities(Node& attention) {
+  constexpr std::size_t kKeys = 1, kValues = 2, kRandomKey = 12;
+  Graph& graph = attention.graph();
+  std::vector<Value> inputs = attention.inputs();
+  const Value k = inputs[kKeys];
+  const Dim& length = k.shape()[2];
+  const Shape square{length, length};
+  const Value unit = cast(equal(iota(graph, square, 0), iota(graph, square, 1)), k.dtype());
+  inputs[kValues] = broadcast_to(unit, Shape{k.shape()[0], k.shape()[1], length, length});
+  if (inputs.size() > kRandomKey) inputs.resize(kRandomKey);
+  const Attributes& given = attention.attributes();
+  return graph
+      .apply("attention", std::move(inputs),
+             {{"scale", given.real("scale")},
+              {"causal", given.flag("causal")},
+              {"window", given.integer("window")},
+              {"dropout", 0.0},
+              {"stream", std::int64_t{0}}})
+      .output(0);
+}
+
+}  // namespace
+
+std::vector<AttentionMap> attention_maps(Value output) {
+  const Graph& graph = output.graph();
+  std::vector<AttentionMap> maps;
+  for (Node* node : reachable_nodes({output})) {
+    if (node->op().name != "attention") continue;
+    maps.push_back({std::string(graph.scope_of(*node)), probabilities(*node)});
+  }
+  return maps;
+}
+
+}  // namespace weft

@@ -1,0 +1,133 @@
+// weft answer: extracts answers to questions from a text.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "weft/core/error.h"
+#include "weft/models/data/batching/text.h"
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/options/options.h"
+#include "weft/models/program/options/text_inputs.h"
+#include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/json_lines.h"
+#include "weft/models/tasks/tasks.h"
+
+namespace weft::program {
+namespace {
+
+struct AnswerArguments {
+  std::string file, context, questions_file;
+  std::vector<std::string> questions;
+  AnswerOptions options;
+  bool json = false;
+  int threads = 0;
+};
+
+void print_answers(const Question& asked, const std::vector<Answer>& answers) {
+  say("{}\n", asked.question);
+  for (const Answer& answer : answers) {
+    if (answer.none) {
+      say("  (no answer)  {:.4f}\n", answer.probability);
+    } else {
+      say("  {}  {:.4f}  {}-{}\n", answer.text, answer.probability, answer.begin, answer.end);
+    }
+  }
+  if (answers.empty()) say("  (no answer)\n");
+}
+
+void print_answers_json(const Question& asked, const std::vector<Answer>& answers) {
+  JsonLine all = JsonLine::array();
+  for (const Answer& answer : answers) {
+    if (answer.none) continue;
+    all.push_back({{"text", answer.text},
+                   {"begin", answer.begin},
+                   {"end", answer.end},
+                   {"score", rounded(answer.score)},
+                   {"probability", rounded(answer.probability)}});
+  }
+  say_json({{"question", asked.question}, {"answers", std::move(all)}});
+}
+
+std::vector<std::string> questions_of(const AnswerArguments& args) {
+  if (args.questions.empty() == args.questions_file.empty()) {
+    throw UsageError(
+        "give either --question, or --questions FILE with one question per line (- is stdin)");
+  }
+  if (args.questions_file.empty()) return args.questions;
+  std::vector<std::string> lines = read_lines(args.questions_file);
+  if (lines.empty()) {
+    throw DataError(fmt::format("{} contains no question",
+                                args.questions_file == "-" ? "stdin" : args.questions_file));
+  }
+  return lines;
+}
+
+int run_answer(const AnswerArguments& args, const World& world) {
+  const std::string context = from_first(world, [&] {
+    std::string text = read_utf8_file(args.context);
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+      throw DataError(fmt::format("{} contains no text", args.context));
+    return text;
+  });
+  std::vector<Question> questions;
+  for (const std::string& question : texts_of_first(world, [&] { return questions_of(args); }))
+    questions.push_back({question, context});
+  const auto [task, model] =
+      on_all_ranks(world, [&] { return load_model_for(Use::answer, args.file); });
+  Session session(
+      *model->graph, model->store,
+      session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
+  const SpeedReport speed;
+  const PlaceOf place = [&](std::size_t i) {
+    if (!args.questions_file.empty()) return lines_in(args.questions_file)(i);
+    return questions.size() == 1 ? "the question" : fmt::format("question {}", i + 1);
+  };
+  const auto found = with_places(place, [&, &task = task, &model = model] {
+    return task.answer(session, *model, questions, args.options);
+  });
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    (args.json ? print_answers_json : print_answers)(questions[i], found[i]);
+  if (!args.questions_file.empty()) speed.done("questions", std::ssize(questions));
+  return 0;
+}
+
+}  // namespace
+
+void add_answer_command(CLI::App& app, Action& action) {
+  OptionList options(app, "answer",
+                     "Extract answers to questions from a text, with their byte offsets");
+  const auto args = std::make_shared<AnswerArguments>();
+  AnswerOptions& o = args->options;
+  options
+      .input("file", args->file,
+             "a .weft file written by weft train encoder --task answer, or a Hugging Face folder "
+             "with a ...ForQuestionAnswering model")
+      .required();
+  options.texts("--question", args->questions, OptionList::Times::repeated,
+                "the question; repeat for several questions about one text");
+  options.input("--questions", args->questions_file, "file with one question per line; - is stdin");
+  options
+      .input("--context", args->context, "text file (UTF-8, of any length) to search for answers")
+      .required();
+  options.integer("--top", o.most, {1, 1000},
+                  "number of non-overlapping answers per question (default 1)");
+  options.integer(
+      "--answer-tokens", o.most_tokens, {1, 100'000},
+      "maximum length of an answer in tokens (default: the value used in training, or 30)");
+  options.integer("--window", o.window, {8, 1'000'000},
+                  "tokens per window, including the question (default: the value used in training, "
+                  "or 384 or the model's maximum)");
+  options.integer("--stride", o.stride, {0, 1'000'000},
+                  "number of tokens by which adjacent windows overlap (default: the value used in "
+                  "training, or 128)");
+  options.real("--no-answer", o.no_answer, {-1000, 1000},
+               "report no answer if the score of the best answer exceeds the no-answer score by "
+               "less than this value (default: 0 for models trained with unanswerable questions; "
+               "otherwise, always answer)");
+  options.flag("--json", args->json, "print one JSON object per line: question, answers");
+  options.threads(args->threads);
+  options.run(action, [args](const World& world) { return run_answer(*args, world); });
+}
+
+}  // namespace weft::program

@@ -1,0 +1,118 @@
+// weft convert: converts a Hugging Face folder to one .weft file and back, a training checkpoint to
+// an inference-only file, and a sharded checkpoint to a single file.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "weft/autodiff/optimizers/ema.h"
+#include "weft/core/error.h"
+#include "weft/models/hf/published.h"
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/files/paths.h"
+#include "weft/models/program/options/options.h"
+#include "weft/models/program/terminal/console.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/serialization/sharded_checkpoint.h"
+
+namespace weft::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ConvertArguments {
+  std::string model, out;
+  bool inference = false, force = false;
+};
+
+void say_model(const ConvertArguments& args, const TrainedModel& model, const std::string& what,
+               std::uintmax_t bytes) {
+  const auto parameters = static_cast<double>(hf::count_parameters(*model.graph));
+  say("{}: {} of {} parameters, {}\n", args.out, what, short_number(parameters),
+      short_bytes(static_cast<double>(bytes)));
+}
+
+int write_file(const ConvertArguments& args, CommandPaths paths) {
+  const bool of_folder = fs::is_directory(args.model);
+  const OutputFile out =
+      paths.plan_file("--out", args.out, of_folder ? FileKind::inference : FileKind::model);
+  const auto [task, model] = load_any_model(args.model);
+  model->check();  // rejects a folder without a tokenizer, which supports only ids
+  save_model(out.path(), *model);
+  say_model(args, *model, fmt::format("a {}", model->layout().kind), fs::file_size(args.out));
+  return 0;
+}
+
+/// Converts a trainable file to an inference-only file with the weights that evaluations used
+/// during training.
+int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
+  const OutputFile out = paths.plan_file("--out", args.out, FileKind::inference);
+  const auto [task, model] = load_any_model(args.model);
+  const auto infers = without_training(*model);
+  infers->history = {};
+  const bool averages = model->settings.ema > 0 && has_averages(*model->store);
+  if (averages) infers->store = averaged_store(*model->store);
+  save_model(out.path(), *infers);
+  say_model(args, *infers, fmt::format("a {}", infers->layout().kind), fs::file_size(args.out));
+  if (averages) say("weights   the averages of the training run (--ema)\n");
+  say("file      {} -> {} (without training state)\n",
+      short_bytes(static_cast<double>(checkpoint_bytes(args.model))),
+      short_bytes(static_cast<double>(fs::file_size(args.out))));
+  return 0;
+}
+
+int write_folder(const ConvertArguments& args, CommandPaths paths) {
+  const OutputFile out = paths.plan_folder("--out", args.out);
+  const auto [task, model] = load_any_model(args.model);
+  const FolderReport report = save_folder(out.path(), *model, {.force = args.force});
+  say_model(args, *model, fmt::format("a {}", report.architecture),
+            fs::file_size(fs::path(args.out) / "model.safetensors"));
+  for (const std::string& note : report.notes) say("note      {}\n", note);
+  return 0;
+}
+
+int run(const ConvertArguments& args, const CommandPaths& paths) {
+  if (args.inference) {
+    if (fs::is_directory(args.model))
+      throw UsageError(fmt::format("--inference is for .weft files; {} is a folder", args.model));
+    return write_inference_file(args, paths);
+  }
+  // The name of the output determines its type: a folder can also be converted to a folder, and a
+  // file to a file.
+  const bool to_folder =
+      fs::is_directory(args.model) ? args.out.ends_with('/') : !args.out.ends_with(".weft");
+  return to_folder ? write_folder(args, paths) : write_file(args, paths);
+}
+
+}  // namespace
+
+void add_convert_command(CLI::App& app, Action& action) {
+  OptionList options(app, "convert",
+                     "Convert a Hugging Face folder or a sharded checkpoint to one .weft file, a "
+                     ".weft file to a folder, or a training checkpoint to an inference-only file");
+  const auto args = std::make_shared<ConvertArguments>();
+  options
+      .input("model", args->model,
+             "a folder with config.json, model.safetensors and a tokenizer, or a .weft file")
+      .required();
+  options
+      .output("--out", args->out,
+              "for a folder: the .weft file to write; it works with all commands that accept the "
+              "folder, but cannot be trained (to train, use --from FOLDER). For a .weft file: the "
+              "folder to write, which Hugging Face's library can read (an existing model folder is "
+              "replaced as a whole), or the .weft file to write, which combines the parts of a "
+              "sharded checkpoint (weft train --sharded) in one file")
+      .required();
+  options.flag("--inference", args->inference,
+               "for a .weft file: write a .weft file with only the parts that inference needs, "
+               "without training step, moments and curves; if the file has averages of its weights "
+               "(--ema), these become the weights");
+  options.flag("--force", args->force,
+               "also replace an existing file of another type, a trainable model, or a model "
+               "folder that contains other files");
+  options.run(action, [args, &parsed = options.command()] {
+    return run(*args, CommandPaths(parsed, args->force));
+  });
+}
+
+}  // namespace weft::program

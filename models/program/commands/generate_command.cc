@@ -1,0 +1,228 @@
+// weft generate: generates text with decoders and encoder-decoders.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "weft/core/error.h"
+#include "weft/models/generate/stop_texts.h"
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/commands/loaded_generator.h"
+#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/limits/decoding_guard.h"
+#include "weft/models/program/options/generate_arguments.h"
+#include "weft/models/program/options/text_inputs.h"
+#include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/json_lines.h"
+#include "weft/models/tasks/next_token/language_writer.h"
+#include "weft/models/text/unicode/repair.h"
+
+namespace weft::program {
+namespace {
+
+/// The prompts of the command, and the options for generating text from them.
+struct Job {
+  std::vector<TokenIds> prompts = {};
+  WriteOptions options = {};
+  std::vector<std::string> texts = {};   // texts of the last prompts, exactly as given
+  std::vector<std::string> places = {};  // names of the prompts in `texts`, for messages
+
+  /// Returns the text of a prompt.
+  std::string text(const Tokenizer& tokenizer, std::size_t prompt) const {
+    const std::size_t ids = prompts.size() - texts.size();
+    return prompt < ids ? tokenizer.decode(prompts[prompt]) : texts[prompt - ids];
+  }
+  /// Returns the name of a prompt for messages.
+  std::string place(std::size_t prompt) const {
+    const std::size_t ids = prompts.size() - places.size();
+    if (prompt >= ids) return places[prompt - ids];
+    return prompts.size() == 1 ? "the prompt"
+                               : fmt::format("prompt {} of --prompt-ids", prompt + 1);
+  }
+};
+
+/// Returns the prompts that are given as ids. To be called before any file is opened, so that
+/// errors in the prompts are reported first.
+std::vector<TokenIds> given_ids(const GenerateArguments& args) {
+  std::vector<TokenIds> prompts = id_prompts(args);
+  // For a folder with --ids, the lines contain ids, because the folder may have no tokenizer.
+  if (!args.prompts_are_ids()) return prompts;
+  for (const PromptLine& line : prompt_lines(args)) {
+    try {
+      prompts.push_back(parse_ids(lines_in(args.prompts_file)(line.line), line.text));
+    } catch (const UsageError& e) {
+      throw DataError(e.what());  // an error in the file, not on the command line
+    }
+  }
+  return prompts;
+}
+
+void check_usage(const GenerateArguments& args) {
+  for (const std::string& prompt : args.prompts) {
+    if (prompt.empty()) throw UsageError("--prompt is empty: it needs at least one character");
+  }
+  for (const std::string& text : args.stop) {
+    if (text.empty()) throw UsageError("--stop is empty: it needs at least one character");
+  }
+  if (args.json && args.ids) throw UsageError("--json already prints the ids: leave out --ids");
+}
+
+/// Throws UsageError if texts are needed but the folder has no tokenizer. `missing` is the reason
+/// why there is no tokenizer, or empty if there is one.
+void require_text(const GenerateArguments& args, const std::string& missing) {
+  if (missing.empty()) return;
+  if (!args.stop.empty() && args.ids) {
+    throw UsageError(fmt::format(
+        "--stop needs a tokenizer because it is a text: use --stop-sequence for this folder ({})",
+        missing));
+  }
+  if (!args.ids || !args.prompts.empty()) {
+    throw UsageError(
+        fmt::format("{}: without a tokenizer, the model reads and writes ids: give --prompt-ids "
+                    "\"1 2 3\" and --ids (or ids in the lines of --prompts FILE)",
+                    missing));
+  }
+}
+
+Job make_job(GenerateArguments& args, const LoadedGenerator& writer, std::vector<TokenIds> ids) {
+  Job job{std::move(ids), {.stop = args.stop}};
+  const bool decoder = writer->continues();
+  if (decoder && !args.start_ids.empty())
+    throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
+  job.texts = args.prompts;
+  for (std::size_t i = 0; i < job.texts.size(); ++i)
+    job.places.push_back(job.texts.size() == 1 ? "the prompt" : fmt::format("prompt {}", i + 1));
+  if (!args.prompts_file.empty() && !args.prompts_are_ids()) {
+    for (const PromptLine& line : prompt_lines(args)) {
+      job.texts.push_back(line.text);
+      job.places.push_back(lines_in(args.prompts_file)(line.line));
+    }
+  }
+  for (std::size_t i = 0; i < job.texts.size(); ++i) {
+    job.prompts.push_back(
+        with_places([&](std::size_t text) { return job.places[text]; },
+                    [&] { return with_number(i, [&] { return writer->read(job.texts[i]); }); }));
+  }
+  if (job.prompts.empty()) {
+    if (!decoder) throw UsageError("an encoder-decoder needs an input text: give --prompt");
+    const auto first = writer->tokenizer().start_ids();
+    job.prompts.emplace_back(first.begin(), first.end());
+  }
+  if (!decoder) job.options.start = writer.start_ids(args.start_ids);
+  if (args.batch) job.options.batch = *args.batch;
+  job.options.change = [&args, said = writer.settings()](GenerationOptions& options) {
+    // With --ids, the default lengths are those of Hugging Face's library, which are short if the
+    // folder specifies none.
+    if (args.ids && said != nullptr) {
+      options.max_new = said->options.max_new;
+      options.max_length = said->options.max_length;
+    }
+    apply_arguments(args, options);
+  };
+  job.options.on_cut = args.truncate.on_cut();
+  const PlaceOf place = [&](std::size_t prompt) { return job.place(prompt); };
+  job.prompts = with_places(place, [&] { return writer->fitted(job.prompts, job.options); });
+  args.truncate.report(place, decoder ? "the last" : "the first");
+  return job;
+}
+
+int print_ids(const LoadedGenerator& writer, const Job& job, const GenerateArguments& args) {
+  GenerationOptions options = writer->options_for(job.prompts.front(), job.options);
+  if (!args.stop.empty()) stop_at(args.stop, writer->tokenizer(), job.prompts, options);
+  options.check();
+  SearchResult found = writer->generate(job.prompts, job.options.start, options, {});
+  if (writer.settings() != nullptr)
+    pad_to_longest(found.sequences, options.pad_id, options.results);
+  for (const TokenIds& sequence : found.sequences) say("{}\n", fmt::join(sequence, " "));
+  return 0;
+}
+
+/// Prints a single text while it is being generated. The prompt is printed together with the first
+/// token, so that nothing is printed if generation fails at the start.
+int stream(const LoadedGenerator& writer, const Job& job) {
+  std::string prompt =
+      writer->continues() ? writer->tokenizer().decode(job.prompts.front()) : std::string();
+  const SpeedReport speed;
+  const auto written =
+      writer->write_ids(job.prompts, job.options, [&](std::size_t, std::string_view text) {
+        write_stdout(prompt);
+        prompt.clear();
+        write_stdout(text);
+        flush_stdout();
+        return !stdout_failed();
+      });
+  say("\n");
+  if (!stdout_failed() && writer.settings() != nullptr)
+    speed.done("texts", 1, std::ssize(written.front().ids));
+  return 0;
+}
+
+int print_texts(const LoadedGenerator& writer, const Job& job, bool json) {
+  const SpeedReport speed;
+  const std::vector<WrittenText> written = writer->write_ids(job.prompts, job.options);
+  const std::size_t results = written.size() / job.prompts.size();
+  std::int64_t tokens = 0;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const WrittenText& one = written[i];
+    const Tokenizer& tokenizer = writer->tokenizer();
+    tokens += std::ssize(one.ids);
+    if (json) {
+      JsonLine line = {{"prompt", job.text(tokenizer, i / results)},
+                       {"text", repaired(one.text)},
+                       {"ids", one.ids}};
+      if (one.score) line["score"] = rounded(*one.score);
+      line["finish"] = choice_name(one.finish);
+      say_json(line);
+    } else {
+      say("{}{}{}\n", i == 0 ? "" : "---\n",
+          writer->continues() ? tokenizer.decode(job.prompts[i / results]) : "", one.text);
+    }
+  }
+  if (job.prompts.size() > 1) speed.done("texts", std::ssize(job.prompts), tokens);
+  return 0;
+}
+
+int run(GenerateArguments& args, const World& world) {
+  std::vector<TokenIds> ids;
+  on_all_ranks(world, [&] {
+    check_usage(args);
+    if (world.size() > 1 && args.prompts_file == "-")
+      throw UsageError("--prompts - is stdin, which only one rank can read: give a file");
+    ids = given_ids(args);
+    if (!args.is_folder()) {  // reports invalid options before a file is opened
+      GenerationOptions usual{.sampling = SamplingOptions{}, .slide = true};
+      usual.max_new = LanguageWriter::kDefaultTokens;
+      apply_arguments(args, usual);
+    }
+  });
+  const LoadedGenerator writer(Use::generate, args.file, threads_of_rank(world, args.threads),
+                               world);
+  Job job;
+  on_all_ranks(world, [&] {
+    require_text(args, writer.no_tokenizer());
+    if (!args.task.empty()) writer->set_task(args.task);
+    job = make_job(args, writer, std::move(ids));
+    // With --ids, all prompts are one batch.
+    WriteOptions options = job.options;
+    if (args.ids) options.batch = std::ssize(job.prompts);
+    check_caches(*writer.operator->(), *writer.model().graph, job.prompts, options,
+                 "reduce --beams, --results, --tokens or the number of prompts");
+  });
+  if (args.ids) return print_ids(writer, job, args);
+  const bool alone =
+      job.prompts.size() == 1 && writer->options_for(job.prompts.front(), job.options).results == 1;
+  return alone && !args.json ? stream(writer, job) : print_texts(writer, job, args.json);
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app, Action& action) {
+  OptionList options(app, "generate", "Generate text with a trained model");
+  const auto args = std::make_shared<GenerateArguments>();
+  add_generate_options(options, *args);
+  options.run(action, [args](const World& world) { return run(*args, world); });
+}
+
+}  // namespace weft::program

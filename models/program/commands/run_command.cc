@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "weft/autodiff/gradients.h"
+#include "weft/core/error.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/files/paths.h"
+#include "weft/models/program/options/options.h"
+#include "weft/models/program/terminal/console.h"
+#include "weft/serialization/safetensors.h"
+
+namespace weft::program {
+namespace {
+
+struct RunArguments {
+  std::string model, inputs, outputs, program, precision = "highest", architecture;
+  bool gradients = false, force = false;
+  int threads = 0;
+};
+
+/// Adds the gradients of `loss` with respect to all parameters as outputs. `loss` is a scalar.
+void add_gradients(Program& program, Graph& graph, Value loss,
+                   const std::function<std::string(const std::string&)>& name) {
+  const std::vector<Variable> parameters = graph.parameters();
+  const std::vector<Value> grads = gradients(loss, parameters, {.unreachable = Unreachable::zeros});
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    program.output("grad." + name(parameters[i].name()), grads[i]);
+}
+
+NamedTensors feeds_of(const TensorMap& tensors) { return {tensors.begin(), tensors.end()}; }
+
+void write_results(const OutputFile& file, const Results& results) {
+  TensorMap tensors;
+  for (const auto& [name, tensor] : results) tensors[name] = tensor;
+  write_safetensors(file.path(), tensors);
+  say("wrote {} tensors to {}\n", tensors.size(), file.path());
+}
+
+int run_folder(const RunArguments& args, const OutputFile& out, const SessionOptions& options) {
+  const hf::Folder folder = hf::read_folder(args.model);
+  const TensorMap inputs = read_safetensors(args.inputs).tensors;
+  Graph graph;
+  const hf::Model model =
+      hf::build_model(graph, folder.config, hf::input_types(inputs), args.architecture);
+  Program program("run");
+  for (const auto& [name, value] : model.outputs) program.output(name, value);
+  if (args.gradients) {
+    const auto loss = model.outputs.find("loss");
+    if (loss == model.outputs.end()) {
+      throw UsageError(fmt::format("--gradients needs a loss, but {} contains no labels for {}",
+                                   args.inputs, model.architecture));
+    }
+    add_gradients(program, graph, loss->second,
+                  [&](const std::string& name) { return model.names.theirs(name); });
+  }
+  Session session(graph, hf::load_weights(model, graph, folder), options);
+  write_results(out, session.run(program, feeds_of(inputs)));
+  return 0;
+}
+
+/// Returns the requested program. By default, returns the first program that has no updates and
+/// whose inputs are all given.
+const Program& choose_program(const RunArguments& args, const Checkpoint& file,
+                              const TensorMap& inputs) {
+  if (!args.program.empty()) return file.program(args.program);
+  for (const Program& program : file.programs()) {
+    bool fits = program.given_updates().empty();
+    for (const Value& input : program.inputs())
+      fits = fits && inputs.contains(input.node().attributes().text("name"));
+    if (fits) return program;
+  }
+  throw UsageError(fmt::format(
+      "no program without updates in {} can run on the tensors in {}: select one with --program",
+      args.model, args.inputs));
+}
+
+int run_file(const RunArguments& args, const OutputFile& out, SessionOptions options) {
+  const Checkpoint file = load_checkpoint(args.model, {.verify = true});
+  const TensorMap inputs = read_safetensors(args.inputs).tensors;
+  Program program = choose_program(args, file, inputs);
+  if (args.gradients) {
+    Value loss;
+    for (const auto& [name, value] : program.outputs()) {
+      if (name == "loss") loss = value;
+    }
+    if (!loss.defined()) {
+      throw UsageError(fmt::format(
+          "--gradients needs an output \"loss\", which program {} does not have", program.name()));
+    }
+    add_gradients(program, file.graph(), loss, [](const std::string& name) { return name; });
+  }
+  options.own_keys = true;
+  Session session(file.graph(), file.store(), options);
+  write_results(out, session.run(program, feeds_of(inputs)));
+  return 0;
+}
+
+int run(const RunArguments& args, CommandPaths paths) {
+  const bool folder = std::filesystem::is_directory(args.model);
+  if (folder && !args.program.empty())
+    throw UsageError(fmt::format("--program is for .weft files; {} is a folder", args.model));
+  if (!folder && !args.architecture.empty())
+    throw UsageError(fmt::format("--architecture is for folders; {} is not a folder", args.model));
+  const OutputFile out = paths.plan_file("--outputs", args.outputs, FileKind::tensors);
+  const SessionOptions options{.threads = args.threads,
+                               .precision = parse_precision(args.precision)};
+  return folder ? run_folder(args, out, options) : run_file(args, out, options);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Action& action) {
+  OptionList options(app, "run", "Run a model on tensors from a file");
+  const auto args = std::make_shared<RunArguments>();
+  options.input("model", args->model, "a Hugging Face folder, or a .weft file").required();
+  options
+      .input("--inputs", args->inputs,
+             "safetensors file with the inputs, which are identified by name")
+      .required();
+  options.output("--outputs", args->outputs, "safetensors file to write").required();
+  options.flag("--force", args->force,
+               "replace an existing file of another type that has this name");
+  options.flag(
+      "--gradients", args->gradients,
+      "also write the gradient of the loss for every trainable parameter, as grad.<parameter>");
+  options.choice("--precision", {"highest", "high", "medium"}, args->precision,
+                 "precision of matrix products (default: highest)");
+  options.text("--architecture", args->architecture,
+               "model class to build from a folder (default: the one in config.json)");
+  options.text(
+      "--program", args->program,
+      "program of the .weft file to run (default: the first program that can run on these inputs)");
+  options.threads(args->threads);
+  options.run(action, [args, &parsed = options.command()] {
+    return run(*args, CommandPaths(parsed, args->force));
+  });
+}
+
+}  // namespace weft::program

@@ -1,0 +1,107 @@
+// weft translate: translates texts with an encoder-decoder and prints one line per text.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "weft/core/error.h"
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/limits/decoding_guard.h"
+#include "weft/models/program/options/options.h"
+#include "weft/models/program/options/text_inputs.h"
+#include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/json_lines.h"
+#include "weft/models/tasks/tasks.h"
+
+namespace weft::program {
+namespace {
+
+struct TranslateArguments {
+  std::string file;
+  TextInputs texts;
+  TruncateOption truncate;
+  TranslateOptions options;
+  bool json = false;
+  int threads = 0;
+};
+
+int run(TranslateArguments& args, const World& world) {
+  TranslateOptions options = args.options;
+  options.on_cut = args.truncate.on_cut();
+  const std::vector<std::string> texts = args.texts.read(world);
+  const auto [task, model] =
+      on_all_ranks(world, [&] { return load_model_for(Use::translate, args.file); });
+  options.before = [&graph = *model->graph](const TextGenerator& writer,
+                                            const std::vector<TokenIds>& prompts,
+                                            const WriteOptions& write) {
+    check_caches(writer, graph, prompts, write, "reduce --beams or --batch");
+  };
+  Session session(
+      *model->graph, model->store,
+      session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
+  const SpeedReport speed;
+  const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
+  const std::vector<WrittenText> outputs = with_places(place, [&, &task = task, &model = model] {
+    return rethrow_as_usage([&] { return task.translate(session, *model, texts, options); });
+  });
+  args.truncate.report(place, "the first");
+  std::int64_t tokens = 0;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const WrittenText& output = outputs[i];
+    tokens += std::ssize(output.ids);
+    if (!args.json) {
+      say("{}\n", output.text);
+      continue;
+    }
+    JsonLine line = {{"source", texts[i]}, {"text", output.text}, {"ids", output.ids}};
+    if (output.score) line["score"] = rounded(*output.score);
+    line["finish"] = choice_name(output.finish);
+    say_json(line);
+  }
+  if (args.texts.many()) speed.done("texts", std::ssize(texts), tokens);
+  return 0;
+}
+
+}  // namespace
+
+void add_translate_command(CLI::App& app, Action& action) {
+  OptionList options(app, "translate",
+                     "Translate or otherwise transform texts with an encoder-decoder");
+  const auto args = std::make_shared<TranslateArguments>();
+  options
+      .input("file", args->file,
+             "a .weft file written by weft train seq2seq, or a Hugging Face folder (Marian, T5, "
+             "mBART, BART, PEGASUS)")
+      .required();
+  args->texts.add(options, "texts", "texts to translate");
+  options.integer(
+      "--beams", args->options.beams, {1, 64},
+      "number of beams; 1 = greedy search (default: 1; for folders, the folder's own setting)");
+  options.real(
+      "--length-penalty", args->options.length_penalty, {-1000, 1000},
+      "divide the scores of beams by length^F (default: 1; for folders, the folder's own setting)");
+  options.integer("--batch", args->options.batch, {1, 4096}, "texts per batch (default: 64)");
+  const std::string languages = "Languages";
+  options
+      .text("--from", args->options.languages.source,
+            "language of the texts, as a code (mBART: \"en_XX\"; T5: \"en\") or as a name (T5: "
+            "\"English\")")
+      .group(languages);
+  options
+      .text("--to", args->options.languages.target,
+            "language to translate into, in the same form (such as \"de_DE\" or \"German\"; for "
+            "multilingual Marian models, \"deu\")")
+      .group(languages);
+  options
+      .text("--prefix", args->options.prefix,
+            "text to add before every input (for T5, --from and --to generate a prefix)")
+      .group(languages);
+  args->truncate.add(options);
+  options.flag(
+      "--json", args->json,
+      "print one JSON object per line: source, text, ids, score (only for beam search), finish");
+  options.threads(args->threads);
+  options.run(action, [args](const World& world) { return run(*args, world); });
+}
+
+}  // namespace weft::program

@@ -1,0 +1,102 @@
+#include "weft/models/program/limits/memory_guard.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/terminal/console.h"
+
+namespace weft::program {
+namespace {
+
+/// Returns the number of weights in transformer layers: the query, key, value and output
+/// projections of attention, and the feed-forward network.
+double blocks(std::int64_t layers, std::int64_t width, std::int64_t inside, std::int64_t inner,
+              bool gated) {
+  const auto w = static_cast<double>(width);
+  return static_cast<double>(layers) *
+         (4 * w * static_cast<double>(inside) + (gated ? 3 : 2) * w * static_cast<double>(inner));
+}
+
+double product(std::int64_t a, std::int64_t b) {
+  return static_cast<double>(a) * static_cast<double>(b);
+}
+
+}  // namespace
+
+double machine_memory() {
+  struct sysinfo info = {};
+  double bytes = 0x1p62;
+  if (::sysinfo(&info) == 0)
+    bytes =
+        (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) * info.mem_unit;
+  for (const char* limit :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(limit);
+    if (double most = 0; file >> most) bytes = std::min(bytes, most);  // "max" means no limit
+  }
+  struct rlimit space = {};
+  if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+    bytes = std::min(bytes, static_cast<double>(space.rlim_cur));
+  return bytes;
+}
+
+void check_memory(std::string_view what, double bytes, std::string_view remedy) {
+  const double available = machine_memory();
+  if (bytes <= available) return;
+  throw UsageError(fmt::format("{} needs {}, but only {} is available: {}", what,
+                               short_bytes(bytes), short_bytes(available), remedy));
+}
+
+double estimated_parameters(const GptConfig& c) { return static_cast<double>(c.parameter_count()); }
+
+double estimated_parameters(const EncoderConfig& c) {
+  return product(c.vocab + c.token_types, c.embeddings()) + product(c.context, c.width) +
+         blocks(c.distinct_layers(), c.width, c.heads * c.head_width(), c.inner, false);
+}
+
+double estimated_parameters(const EncoderDecoderConfig& c) {
+  const double tokens = product(c.vocab + c.decoder_vocab, c.width);
+  const double head = c.tied_head ? 0 : product(c.target_vocab(), c.width);
+  const std::int64_t encoder = c.encoder_heads * c.head_width(c.encoder_heads),
+                     decoder = c.decoder_heads * c.head_width(c.decoder_heads);
+  return tokens + head + 2 * product(c.context + c.position_offset, c.width) +
+         blocks(c.encoder_layers, c.width, encoder, c.encoder_inner, c.gated) +
+         blocks(c.decoder_layers, c.width, 2 * decoder, c.decoder_inner, c.gated);
+}
+
+double estimated_parameters(const VitConfig& c) {
+  return product(c.channels * c.patch_height, c.patch_width) * static_cast<double>(c.width) +
+         product(c.tokens(), c.width) + blocks(c.layers, c.width, c.width, c.inner, false);
+}
+
+void check_trainable_size(double parameters) {
+  constexpr double kBytesEach = 4 * 4;  // weight, gradient and two moments, 4 bytes each
+  check_memory(fmt::format("training a model with {} parameters", short_number(parameters)),
+               kBytesEach * parameters, "reduce --layers, --width, --vocab or --context");
+}
+
+double cache_bytes(const Graph& graph, const CacheSizes& sizes) {
+  double bytes = 0;
+  for (const Variable& variable : graph.variables()) {
+    if (variable.info().kind != VariableKind::cache) continue;
+    auto size = static_cast<double>(dtype_size(variable.info().type.dtype));
+    for (const Dim& dim : variable.shape().dims()) {
+      const bool grows = dim.str() == "capacity";
+      size *= dim.is_constant()       ? static_cast<double>(dim.constant())
+              : grows                 ? sizes.capacity
+              : dim.str() == "source" ? sizes.source
+                                      : sizes.rows;
+      if (grows && sizes.moved) size *= 2;
+    }
+    bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace weft::program

@@ -1,0 +1,88 @@
+#include "weft/models/text/jinja/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/core/error.h"
+
+namespace weft::chat {
+namespace {
+
+constexpr int kMaxCallDepth = 500;
+// Maximum nesting depth of values, such as lists of lists.
+constexpr int kMaxValueDepth = 50;
+// Creating a value counts as several steps, because every value requires memory.
+constexpr std::size_t kStepsOfObject = 8;
+
+int depth_in(const Value& value) {
+  if (const Sequence* sequence = as_sequence(value)) return sequence->depth;
+  if (const Mapping* mapping = as_mapping(value)) return mapping->depth;
+  return 0;
+}
+
+}  // namespace
+
+std::string describe(Place place) {
+  return fmt::format("line {}, column {}", place.line, place.column);
+}
+
+void Run::fail(std::string_view what) const {
+  throw DataError(fmt::format("{} (chat template, {})", what, describe(place)));
+}
+
+void Run::step(std::size_t count) {
+  if (count > limits_.steps - steps_)
+    fail(fmt::format("rendering takes more than {} steps", limits_.steps));
+  steps_ += count;
+}
+
+void Run::make_bytes(std::size_t count) {
+  if (count > limits_.bytes - bytes_)
+    fail(fmt::format("rendering produces more than {} bytes of text", limits_.bytes));
+  bytes_ += count;
+}
+
+Value Run::text(TracedText text) {
+  step(kStepsOfObject);
+  make_bytes(text.footprint());
+  return std::make_shared<const TracedText>(std::move(text));
+}
+
+int Run::checked_depth(int depth) const {
+  if (depth > kMaxValueDepth)
+    fail(fmt::format("values are nested more than {} levels deep", kMaxValueDepth));
+  return depth;
+}
+
+Value Run::sequence(Sequence::Kind kind, std::vector<Value> items) {
+  step(kStepsOfObject);
+  int depth = 0;
+  for (const Value& item : items) depth = std::max(depth, depth_in(item));
+  return std::make_shared<const Sequence>(
+      Sequence{kind, std::move(items), checked_depth(depth + 1)});
+}
+
+Value Run::mapping(Mapping mapping) {
+  step(kStepsOfObject);
+  int depth = 0;
+  for (const auto& [key, value] : mapping.entries) depth = std::max(depth, depth_in(value));
+  mapping.depth = checked_depth(depth + 1);
+  return std::make_shared<const Mapping>(std::move(mapping));
+}
+
+Namespace* Run::make_namespace() {
+  step(kStepsOfObject);
+  namespaces_.push_back(std::make_unique<Namespace>());
+  return namespaces_.back().get();
+}
+
+Run::Level::Level(Run& run) : run_(run) {
+  if (run.depth_ >= kMaxCallDepth)
+    run.fail(fmt::format("calls are nested more than {} levels deep", kMaxCallDepth));
+  ++run.depth_;
+  run.step();
+}
+
+}  // namespace weft::chat

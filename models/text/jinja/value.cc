@@ -1,0 +1,66 @@
+#include "weft/models/text/jinja/value.h"
+
+namespace weft::chat {
+
+const Value* Mapping::find(std::string_view key) const {
+  for (const auto& [name, value] : entries) {
+    if (name->text() == key) return &value;
+  }
+  return nullptr;
+}
+
+void Mapping::set(TextPtr key, Value value) {
+  for (auto& [name, old] : entries) {
+    if (name->text() == key->text()) {
+      old = std::move(value);
+      return;
+    }
+  }
+  entries.emplace_back(std::move(key), std::move(value));
+}
+
+const TracedText* as_text(const Value& value) {
+  const auto* text = as<TextPtr>(value);
+  return text == nullptr ? nullptr : text->get();
+}
+
+const Sequence* as_sequence(const Value& value) {
+  const auto* sequence = as<SequencePtr>(value);
+  return sequence == nullptr ? nullptr : sequence->get();
+}
+
+const Mapping* as_mapping(const Value& value) {
+  const auto* mapping = as<MappingPtr>(value);
+  return mapping == nullptr ? nullptr : mapping->get();
+}
+
+Value text_value(std::string text, Origin origin) {
+  return std::make_shared<const TracedText>(std::move(text), origin);
+}
+
+Value undefined(std::string what) {
+  return Undefined{std::make_shared<const std::string>(std::move(what))};
+}
+
+std::string_view kind_of(const Value& value) {
+  if (const Sequence* sequence = as_sequence(value)) {
+    switch (sequence->kind) {
+      case Sequence::Kind::list: return "a list";
+      case Sequence::Kind::tuple: return "a tuple";
+      case Sequence::Kind::range: return "a range";
+      case Sequence::Kind::view: return "a view of a dict";
+      case Sequence::Kind::iterator: return "an iterator (use '|list' to make it a list)";
+    }
+  }
+  if (is<Undefined>(value)) return "undefined";
+  if (is<None>(value)) return "none";
+  if (is<bool>(value)) return "a boolean";
+  if (is<std::int64_t>(value)) return "an integer";
+  if (is<double>(value)) return "a float";
+  if (is<TextPtr>(value)) return "a string";
+  if (is<MappingPtr>(value)) return "a dict";
+  if (is<Namespace*>(value)) return "a namespace";
+  return "a function";
+}
+
+}  // namespace weft::chat

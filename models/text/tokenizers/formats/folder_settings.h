@@ -1,0 +1,58 @@
+// The tokenizer settings in a Hugging Face model folder, except the vocabulary.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/models/text/tokenizers/formats/fields.h"
+#include "weft/models/text/tokenizers/pipeline/added_tokens.h"
+
+namespace weft {
+
+/// The contents of tokenizer_config.json, special_tokens_map.json and added_tokens.json in a
+/// folder. Each of the files may be missing. Member functions throw a FormatError that names the
+/// file and the key if the contents are invalid.
+class FolderSettings {
+ public:
+  /// Throws IoError if a file cannot be read, and FormatError if a file is invalid.
+  explicit FolderSettings(std::string folder);
+
+  /// Returns true if the folder contains the file.
+  bool has(const char* file) const;
+  /// Returns the contents of a file in the folder. Throws IoError if it cannot be read, and
+  /// FormatError if it is missing.
+  std::string read(const char* file) const;
+
+  /// Returns a value of tokenizer_config.json, or std::nullopt if it is missing or null.
+  template <class T>
+  std::optional<T> value(const char* key) const {
+    std::optional<T> found;
+    FieldReader(config_, kConfigFile).optional(key, found);
+    return found;
+  }
+  /// Returns the tokenizer class named in tokenizer_config.json, or "" if there is none. The suffix
+  /// "Fast" is removed, so that fast and slow classes are handled in the same way.
+  std::string tokenizer_class() const;
+  /// Returns the text of a special token, for example of "pad_token". special_tokens_map.json takes
+  /// precedence over tokenizer_config.json.
+  std::optional<std::string> token(const std::string& key) const;
+  /// Returns the tokens in "added_tokens_decoder" of tokenizer_config.json and in
+  /// added_tokens.json, in order of id. For a token that occurs in both, tokenizer_config.json
+  /// takes precedence.
+  std::vector<AddedToken> added() const;
+
+ private:
+  static constexpr const char* kConfigFile = "tokenizer_config.json";
+  static constexpr const char* kSpecialFile = "special_tokens_map.json";
+  static constexpr const char* kAddedFile = "added_tokens.json";
+
+  /// Parses a file. Returns an empty object if the file is missing.
+  nlohmann::json object(const char* file) const;
+
+  std::string folder_;
+  nlohmann::json config_, special_;
+};
+
+}  // namespace weft

@@ -1,0 +1,43 @@
+// Id layouts of published models whose ids differ from the piece indices in their SentencePiece
+// model because ids are shifted or tokens are added.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weft/models/text/tokenizers/pipeline/added_tokens.h"
+#include "weft/models/text/tokenizers/sentence_piece/sentence_piece_model.h"
+#include "weft/models/text/tokenizers/subwords/vocabulary.h"
+
+namespace WEFT_API weft {
+
+/// Returns the identity layout: ids equal piece indices.
+SentencePieceModel::Layout plain_layout(const SentencePieceModel& model);
+/// Returns T5's layout: the sentinels ("<extra_id_0>" and so on) follow the pieces, in reverse
+/// order.
+SentencePieceModel::Layout t5_layout(const SentencePieceModel& model, std::int64_t extra_ids);
+/// Returns XLM-R's layout: "<s>", "<pad>", "</s>", "<unk>", the pieces, "<mask>". mBART's layout
+/// also has `languages` before "<mask>".
+SentencePieceModel::Layout fairseq_layout(const SentencePieceModel& model,
+                                          std::span<const std::string_view> languages = {});
+/// Returns the language codes of mBART-50 if `fifty` is true, else those of mBART-25.
+std::span<const std::string_view> mbart_languages(bool fifty);
+/// Returns PEGASUS's layout: "<pad>", "</s>", `offset` ids for its pre-training tokens, and then
+/// the other pieces.
+SentencePieceModel::Layout pegasus_layout(const SentencePieceModel& model, std::int64_t offset);
+/// Returns DeBERTa's layout: "[MASK]" follows the pieces unless it is one of the pieces.
+SentencePieceModel::Layout deberta_layout(const SentencePieceModel& model);
+/// Returns Marian's layout: vocab.json maps the texts of pieces to ids. Throws FormatError if an id
+/// is missing or if there is no piece "<unk>".
+SentencePieceModel::Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab);
+
+/// Adds those `tokens` to `layout` that it does not contain yet, and looks up the special ids by
+/// `names`. Throws FormatError if a token already has a different id, or if adding its id would
+/// leave a gap.
+void add_tokens(const SentencePieceModel& model, SentencePieceModel::Layout& layout,
+                std::span<const AddedToken> tokens, const SpecialNames& names);
+
+}  // namespace weft

@@ -1,0 +1,130 @@
+#include "weft/models/training/pretrained.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "weft/core/error.h"
+#include "weft/graph/run/nonfinite.h"
+#include "weft/models/hf/folder.h"
+#include "weft/models/hf/gpt.h"
+#include "weft/models/inputs/image_info.h"
+#include "weft/models/inputs/preprocessor.h"
+#include "weft/models/training/model.h"
+#include "weft/models/training/weights.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+Pretrained read_folder(const std::string& path) {
+  const hf::Folder folder = hf::read_folder(path);
+  Graph graph;
+  const hf::Model model =
+      hf::is_gpt(folder.config)
+          ? hf::build_gpt_model(graph, folder.config).model
+          : hf::build_model(graph, folder.config, hf::minimal_inputs(folder.config));
+  if (!model.family) {
+    throw FormatError(
+        fmt::format("{} holds a {} (model_type \"{}\"): training cannot start from such a model",
+                    path, model.architecture, model.model_type));
+  }
+  Pretrained result{.source = path, .config = *model.family};
+  result.about = fmt::format("a {} (model_type \"{}\")", model.architecture, model.model_type);
+  result.weights = weights_of(graph, *hf::load_weights(model, graph, folder));
+  result.text = read_tokenizer_folder(path);
+  result.classes = hf::class_names(folder.config);
+  result.pooler = model.heads.pooler;
+  result.origin = hf::read_origin(folder);
+  if (const auto* vit = std::get_if<VitConfig>(&result.config)) {
+    const std::string about = path + "/preprocessor_config.json";
+    if (fs::exists(about)) result.normalisation = read_normalisation(about, vit->channels);
+  }
+  return result;
+}
+
+/// Returns the config in an attachment. The attachment type determines the model family.
+template <class... Configs>
+FamilyConfig read_config(const Attachment& part, const std::string& path,
+                         const std::variant<Configs...>&) {
+  std::optional<FamilyConfig> found;
+  static_cast<void>(
+      ((part.type == kConfigType<Configs> ? (found = Configs::from_json(part.bytes), true)
+                                          : false) ||
+       ...));
+  if (found) return *std::move(found);
+  throw FormatError(
+      fmt::format("{} holds no trained model: its configuration type is '{}'", path, part.type));
+}
+
+Pretrained read_file(const std::string& path, bool quantized) {
+  const Checkpoint file = load_checkpoint(path, {.verify = true});
+  const auto find = [&](const char* name) { return file.find_attachment(name); };
+  const Attachment* config = find(kConfigPart);
+  if (config == nullptr) {
+    throw FormatError(fmt::format(
+        "{} holds no trained model: the attachment '{}' is missing (weft train writes it)", path,
+        kConfigPart));
+  }
+  if (find(kLoraPart) != nullptr) {
+    throw ArgumentError(fmt::format(
+        "the model in {} has adapters: merge them into its weights first (weft merge)", path));
+  }
+  if (!quantized && is_quantized(file.graph())) {
+    throw ArgumentError(fmt::format(
+        "the weights in {} are quantised, so small updates would be rounded away: start from "
+        "the original file, or train adapters (--lora-rank)",
+        path));
+  }
+  Pretrained result{.source = path,
+                    .about = fmt::format("a model of the task {}", task_of(file)),
+                    .config = read_config(*config, path, FamilyConfig())};
+  const auto store = file.store();
+  check_finite(*store, path);
+  result.weights = weights_of(file.graph(), *store);
+  result.quantized = quantized_weights(file.graph());
+  for (const Variable& variable : file.graph().variables())
+    result.narrow_caches |=
+        variable.info().kind == VariableKind::cache && variable.dtype() == DType::bf16;
+  result.text.missing = fmt::format("{} holds no tokenizer", path);
+  if (const Attachment* tokenizer = find(kTokenizerPart))
+    result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);
+  if (const Attachment* head = find(kHeadPart)) result.head = *head;
+  if (const Attachment* head = find(kSimilarityPart)) result.similarity = *head;
+  if (const Attachment* origin = find(kOriginPart))
+    result.origin = hf::FolderOrigin::from_json(origin->bytes);
+  if (result.origin && std::holds_alternative<EncoderConfig>(result.config)) {
+    const std::string& text = result.origin->text("config.json");
+    Graph graph;
+    result.pooler = hf::build_model(graph, text, hf::minimal_inputs(text)).heads.pooler;
+  }
+  if (const Attachment* classes = find(kClassesPart))
+    result.classes = PartValue<std::vector<std::string>>::read(*classes);
+  if (const Attachment* images = find("model.images")) {
+    ImageInfo info = ImageInfo::from_json(images->bytes);
+    result.classes = std::move(info.classes);
+    result.normalisation = std::move(info.normalisation);
+  }
+  return result;
+}
+
+}  // namespace
+
+void Pretrained::wrong_family(std::string_view wanted) const {
+  throw FormatError(fmt::format("{} holds {}, which is {} {}, not {} {}", source, about,
+                                config.index() == 1 || config.index() == 2 ? "an" : "a",
+                                family_name(config), wanted.starts_with('e') ? "an" : "a", wanted));
+}
+
+const Tokenizer& Pretrained::tokenizer() const {
+  if (text.tokenizer) return *text.tokenizer;
+  throw FormatError(text.missing);
+}
+
+Pretrained load_pretrained(const std::string& path, bool quantized) {
+  return fs::is_directory(path) ? read_folder(path) : read_file(path, quantized);
+}
+
+}  // namespace weft

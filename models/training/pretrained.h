@@ -1,0 +1,69 @@
+// Trained models that new training runs start from, read from a .weft file or a Hugging Face
+// folder.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/graph/weights/quantized_weights.h"
+#include "weft/models/families/family_config.h"
+#include "weft/models/hf/origin.h"
+#include "weft/models/inputs/image_normalisation.h"
+#include "weft/models/text/tokenizers/folder.h"
+#include "weft/serialization/checkpoint.h"
+
+namespace WEFT_API weft {
+
+/// Name of the attachment with the head options of a similarity model.
+inline constexpr const char* kSimilarityPart = "model.similarity";
+
+struct Pretrained {
+  std::string source;  // the path of the file or folder
+  /// Description for messages: "a GPT2LMHeadModel (model_type \"gpt2\")".
+  std::string about = {};
+  FamilyConfig config = {};
+  /// Parameters and buffers, including those of heads, by their names in Weft.
+  TensorMap weights = {};
+  /// Quantised matrices. For such a matrix W, `weights` contains, for example, W.q and W.scale.
+  QuantizedWeights quantized = {};
+  bool narrow_caches = false;  // cached keys and values are bf16
+  FolderTokenizer text = {};   // the tokenizer, or the reason why it is missing
+  /// Class names of a classifier; empty if there are none.
+  std::vector<std::string> classes = {};
+  /// Head options of a text classifier, if its file has them.
+  std::optional<Attachment> head = {};
+  /// Head options of a similarity model, if its file has them.
+  std::optional<Attachment> similarity = {};
+  /// Normalisation of the training images.
+  std::optional<ImageNormalisation> normalisation = {};
+  /// Activation of the hidden layer in text classifier heads; depends on the transformers model
+  /// type.
+  Activation pooler = Activation::tanh;
+  /// Set for folders, and for files of models that were converted from a folder.
+  std::optional<hf::FolderOrigin> origin = {};
+
+  /// Returns the config. If the model family is not that of `Config`, throws a FormatError that
+  /// names the actual family.
+  template <class Config>
+  const Config& config_of() const {
+    const Config* found = std::get_if<Config>(&config);
+    if (found == nullptr) wrong_family(family_name(FamilyConfig(Config{})));
+    return *found;
+  }
+  /// Returns the tokenizer. Throws FormatError if there is no tokenizer, or if Weft cannot read it.
+  const Tokenizer& tokenizer() const;
+
+ private:
+  [[noreturn]] void wrong_family(std::string_view wanted) const;
+};
+
+/// Reads a model from a .weft file of any task, or from a Hugging Face folder of any class that
+/// Weft supports. For a folder, also reads the tokenizer (for example a SentencePiece BPE model in
+/// spiece.model) and preprocessor_config.json, if they exist. Throws IoError or FormatError if a
+/// file cannot be read. Throws ArgumentError if the config is not supported, or if training cannot
+/// start from the weights. Adapters must be merged into the weights first. Quantised weights are
+/// accepted only if `quantized` is set, which is meant for training adapters on them.
+Pretrained load_pretrained(const std::string& path, bool quantized = false);
+
+}  // namespace weft

@@ -1,0 +1,354 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/ops/builtin.h"
+#include "weft/ops/indexing/shape_kernel.h"
+#include "weft/ops/indexing/shape_slice.h"
+#include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
+
+namespace weft {
+namespace {
+
+using kernels::StridedCopy;
+
+Kernel kernel_of(Phase phase) {
+  Kernel kernel;
+  kernel.phases.push_back(std::move(phase));
+  return kernel;
+}
+
+// -- reshape --------------------------------------------------------------------------------------
+
+std::vector<ValueType> infer_reshape(const InferContext& c) {
+  const Shape& shape = c.attributes().shape("shape");
+  for (const Dim& d : shape) {
+    if (d.is_constant() && d.constant() < 0) {
+      throw ShapeError(
+          fmt::format("cannot reshape to {}: sizes must not be negative", shape.str()));
+    }
+  }
+  const Dim from = c.shape(0).numel(), to = shape.numel();
+  if (!c.equal(from, to)) {
+    const bool constant = from.is_constant() && to.is_constant();
+    throw ShapeError(fmt::format("cannot reshape {} to {}: {} and {} elements {}", c.shape(0).str(),
+                                 shape.str(), from.str(), to.str(),
+                                 constant ? "differ" : "cannot be proven equal"));
+  }
+  return {{c.dtype(0), shape}};
+}
+
+std::vector<OpSample> reshape_samples() {
+  return {
+      {{sample_uniform({2, 6}, 1)}, {{"shape", Shape{3, 4}}}},
+      {{sample_uniform({4}, 2)}, {{"shape", Shape{2, 1, 2}}}},
+      {{sample_uniform({1, 1}, 3)}, {{"shape", Shape{}}}},
+      {{sample_uniform({0, 3}, 4)}, {{"shape", Shape{5, 0}}}},
+      {{sample_indices({6}, 5, 9)}, {{"shape", Shape{2, 3}}}},
+  };
+}
+std::vector<OpErrorSample> reshape_errors() {
+  return {
+      {{{DType::f32, {2, 3}}},
+       {{"shape", Shape{4}}},
+       "cannot reshape [2, 3] to [4]: 6 and 4 elements"},
+      {{{DType::f32, {2}}}, {{"shape", Shape{-1, -2}}}, "sizes must not be negative"},
+  };
+}
+
+// -- permute --------------------------------------------------------------------------------------
+
+std::vector<ValueType> infer_permute(const InferContext& c) {
+  const auto& order = c.attributes().integers("order");
+  std::vector<bool> seen(order.size(), false);
+  bool legal = static_cast<int>(order.size()) == c.rank(0);
+  for (const std::int64_t axis : order) {
+    legal = legal && axis >= 0 && axis < c.rank(0) && !seen[static_cast<std::size_t>(axis)];
+    if (legal) seen[static_cast<std::size_t>(axis)] = true;
+  }
+  if (!legal) {
+    throw ShapeError(fmt::format("order [{}] must contain each of the {} axes of {} once",
+                                 fmt::join(order, ", "), c.rank(0), c.input(0).str()));
+  }
+  Shape shape;
+  for (const std::int64_t axis : order) shape.push_back(c.shape(0)[static_cast<int>(axis)]);
+  return {{c.dtype(0), std::move(shape)}};
+}
+
+Kernel permute_kernel(const KernelRequest& r) {
+  const OperandSpec &x = r.inputs[0], &out = r.outputs[0];
+  const Sizes x_strides = row_major_strides(x.sizes);
+  Sizes strides;
+  for (const std::int64_t axis : r.attributes.integers("order")) {
+    strides.push_back(x_strides[static_cast<std::size_t>(axis)]);
+  }
+  const std::size_t size = dtype_size(x.dtype);
+  return kernel_of(copy_phase(StridedCopy(out.sizes, strides, row_major_strides(out.sizes), size),
+                              0, 0, 0, size));
+}
+
+Attributes order(std::vector<std::int64_t> axes) { return {{"order", std::move(axes)}}; }
+
+std::vector<OpSample> permute_samples() {
+  return {
+      {{sample_uniform({3, 5}, 1)}, order({1, 0})},
+      {{sample_uniform({2, 3, 4}, 2)}, order({2, 0, 1})},
+      {{sample_uniform({2, 3, 2, 2}, 3)}, order({0, 2, 1, 3})},
+      {{sample_uniform({}, 4)}, order({})},
+      {{sample_uniform({0, 3}, 5)}, order({1, 0})},
+      {{sample_indices({2, 3}, 6, 9)}, order({1, 0})},
+  };
+}
+std::vector<OpErrorSample> permute_errors() {
+  return {
+      {{{DType::f32, {2, 3}}}, order({0, 0}), "order [0, 0] must contain each of the 2 axes"},
+      {{{DType::f32, {2, 3}}},
+       order({1}),
+       "order [1] must contain each of the 2 axes of f32[2, 3] once"},
+  };
+}
+
+// -- broadcast_to ---------------------------------------------------------------------------------
+
+std::vector<ValueType> infer_broadcast_to(const InferContext& c) {
+  const Shape &from = c.shape(0), &to = c.attributes().shape("shape");
+  const int extra = to.rank() - from.rank();
+  if (extra < 0) {
+    throw ShapeError(
+        fmt::format("cannot broadcast {} to {}, which has fewer axes", from.str(), to.str()));
+  }
+  for (const Dim& d : to) {
+    if (d.is_constant() && d.constant() < 0) {
+      throw ShapeError(fmt::format("cannot broadcast to {}: sizes must not be negative", to.str()));
+    }
+  }
+  for (int i = 0; i < from.rank(); ++i) {
+    const Dim &a = from[i], &b = to[i + extra];
+    if (a == Dim(1) || c.equal(a, b)) continue;
+    const bool constant = a.is_constant() && b.is_constant();
+    throw ShapeError(
+        fmt::format("cannot broadcast {} to {}: axis {} has size {}, which is neither 1 nor {}{}",
+                    from.str(), to.str(), i, a.str(), constant ? "" : "provably ", b.str()));
+  }
+  return {{c.dtype(0), to}};
+}
+
+Kernel broadcast_to_kernel(const KernelRequest& r) {
+  const OperandSpec &x = r.inputs[0], &out = r.outputs[0];
+  const Sizes x_strides = row_major_strides(x.sizes);
+  Sizes strides(out.sizes.size(), 0);
+  const std::size_t extra = out.sizes.size() - x.sizes.size();
+  for (std::size_t i = 0; i < x.sizes.size(); ++i) {
+    if (x.sizes[i] != 1) strides[extra + i] = x_strides[i];
+  }
+  const std::size_t size = dtype_size(x.dtype);
+  return kernel_of(copy_phase(StridedCopy(out.sizes, strides, row_major_strides(out.sizes), size),
+                              0, 0, 0, size));
+}
+
+std::vector<OpSample> broadcast_to_samples() {
+  return {
+      {{sample_uniform({3, 1}, 1)}, {{"shape", Shape{3, 5}}}},
+      {{sample_uniform({3}, 2)}, {{"shape", Shape{2, 3}}}},
+      {{sample_uniform({}, 3)}, {{"shape", Shape{2, 2}}}},
+      {{sample_uniform({2, 1, 3}, 4)}, {{"shape", Shape{2, 4, 3}}}},
+      {{sample_uniform({1, 3}, 5)}, {{"shape", Shape{0, 3}}}},
+      {{sample_indices({2, 1}, 6, 9)}, {{"shape", Shape{2, 3}}}},
+  };
+}
+std::vector<OpErrorSample> broadcast_to_errors() {
+  return {
+      {{{DType::f32, {2, 3}}},
+       {{"shape", Shape{2, 4}}},
+       "axis 1 has size 3, which is neither 1 nor 4"},
+      {{{DType::f32, {2, 3}}}, {{"shape", Shape{3}}}, "cannot broadcast [2, 3] to [3]"},
+  };
+}
+
+// -- concat ---------------------------------------------------------------------------------------
+
+std::vector<ValueType> infer_concat(const InferContext& c) {
+  if (c.input_count() == 0) throw ArgumentError("needs at least one operand, but has none");
+  const int axis = checked_axis(c);
+  Shape shape = c.shape(0);
+  for (int i = 1; i < c.input_count(); ++i) {
+    c.require_same_dtype(0, i);
+    bool same = c.rank(i) == c.rank(0);
+    for (int k = 0; same && k < c.rank(0); ++k) {
+      same = k == axis || c.equal(c.shape(0)[k], c.shape(i)[k]);
+    }
+    if (!same) {
+      throw ShapeError(fmt::format(
+          "cannot concatenate {} (operand 0) and {} (operand {}) along axis {}: the other "
+          "axes must be equal",
+          c.shape(0).str(), c.shape(i).str(), i, axis));
+    }
+    shape[axis] += c.shape(i)[axis];
+  }
+  return {{c.dtype(0), std::move(shape)}};
+}
+
+Kernel concat_kernel(const KernelRequest& r) {
+  const auto axis = static_cast<std::size_t>(r.attributes.integer("axis"));
+  const OperandSpec& out = r.outputs[0];
+  const Sizes out_strides = row_major_strides(out.sizes);
+  const std::size_t size = dtype_size(out.dtype);
+  // Use a single phase for all operands, so that many small operands do not need a phase each.
+  std::vector<Phase> parts;
+  std::vector<std::int64_t> ends;
+  Phase phase;
+  phase.chunks = 0;
+  std::int64_t position = 0;
+  for (std::size_t i = 0; i < r.inputs.size(); ++i) {
+    const OperandSpec& x = r.inputs[i];
+    parts.push_back(copy_phase(StridedCopy(x.sizes, row_major_strides(x.sizes), out_strides, size),
+                               i, 0, position * out_strides[axis], size));
+    position += x.sizes[axis];
+    phase.chunks += parts.back().chunks;
+    phase.cost_ns += parts.back().cost_ns;
+    ends.push_back(phase.chunks);
+  }
+  phase.body = [parts = std::move(parts), ends = std::move(ends)](const KernelRun& run,
+                                                                  std::int64_t chunk) {
+    const auto part =
+        static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), chunk) - ends.begin());
+    parts[part].body(run, part == 0 ? chunk : chunk - ends[part - 1]);
+  };
+  return kernel_of(std::move(phase));
+}
+
+std::vector<OpSample> concat_samples() {
+  const auto x = sample_uniform({2, 3}, 1);
+  return {
+      {{x, sample_uniform({1, 3}, 2)}, {{"axis", std::int64_t{0}}}},
+      {{x, sample_uniform({2, 2}, 3), sample_uniform({2, 1}, 4)}, {{"axis", std::int64_t{1}}}},
+      {{x, sample_uniform({2, 0}, 5)}, {{"axis", std::int64_t{1}}}},
+      {{x}, {{"axis", std::int64_t{0}}}},
+      {{sample_uniform({2, 1, 2}, 6), sample_uniform({2, 3, 2}, 7)}, {{"axis", std::int64_t{1}}}},
+  };
+}
+std::vector<OpErrorSample> concat_errors() {
+  const ValueType x{DType::f32, {2, 3}};
+  return {
+      {{}, {{"axis", std::int64_t{0}}}, "needs at least one operand"},
+      {{x, {DType::f32, {2, 4}}}, {{"axis", std::int64_t{0}}}, "the other axes must be equal"},
+      {{x, {DType::f64, {2, 3}}}, {{"axis", std::int64_t{0}}}, "different dtypes, f32 and f64"},
+      {{x, x}, {{"axis", std::int64_t{2}}}, "axis 2 is out of range for f32[2, 3] with 2 axes"},
+  };
+}
+
+// -- flip -----------------------------------------------------------------------------------------
+
+std::vector<ValueType> infer_flip(const InferContext& c) {
+  const auto& axes = c.attributes().integers("axes");
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] < 0 || axes[i] >= c.rank(0)) {
+      throw ShapeError(fmt::format("axis {} is out of range for {} with {} axes", axes[i],
+                                   c.input(0).str(), c.rank(0)));
+    }
+    if (std::count(axes.begin(), axes.end(), axes[i]) > 1) {
+      throw ArgumentError(fmt::format("axis {} is given twice", axes[i]));
+    }
+  }
+  return {c.input(0)};
+}
+
+Kernel flip_kernel(const KernelRequest& r) {
+  const OperandSpec& x = r.inputs[0];
+  const Sizes dense = row_major_strides(x.sizes);
+  Sizes strides = dense;
+  std::int64_t offset = 0;
+  for (const std::int64_t a : r.attributes.integers("axes")) {
+    const auto axis = static_cast<std::size_t>(a);
+    offset += (x.sizes[axis] - 1) * dense[axis];
+    strides[axis] = -dense[axis];
+  }
+  if (x.numel() == 0) offset = 0;
+  const std::size_t size = dtype_size(x.dtype);
+  return kernel_of(copy_phase(StridedCopy(x.sizes, strides, dense, size), 0, offset, 0, size));
+}
+
+std::vector<OpSample> flip_samples() {
+  using Axes = std::vector<std::int64_t>;
+  return {
+      {{sample_uniform({5}, 1)}, {{"axes", Axes{0}}}},
+      {{sample_uniform({2, 3, 4}, 2)}, {{"axes", Axes{0, 2}}}},
+      {{sample_uniform({2, 3}, 3)}, {{"axes", Axes{}}}},
+      {{sample_uniform({0, 3}, 4)}, {{"axes", Axes{0, 1}}}},
+  };
+}
+std::vector<OpErrorSample> flip_errors() {
+  using Axes = std::vector<std::int64_t>;
+  return {
+      {{{DType::f32, {2, 3}}}, {{"axes", Axes{2}}}, "axis 2 is out of range for f32[2, 3]"},
+      {{{DType::f32, {2, 3}}}, {{"axes", Axes{1, 1}}}, "axis 1 is given twice"},
+  };
+}
+
+}  // namespace
+
+void add_shape_ops(OpSet& ops) {
+  OpRecord reshape;
+  reshape.name = "reshape";
+  reshape.doc =
+      "Returns the elements in the same order with a different shape. The result shares the memory "
+      "of x.";
+  reshape.inputs = {{"x"}};
+  reshape.attributes = {{"shape", Shape(), true}};
+  reshape.traits = Trait::alias;
+  reshape.infer = infer_reshape;
+  ops.add(std::move(reshape));
+
+  OpRecord permute;
+  permute.name = "permute";
+  permute.doc = "Axis i of the result is axis order[i] of x.";
+  permute.inputs = {{"x"}};
+  permute.attributes = {{"order", std::vector<std::int64_t>{}, true}};
+  permute.infer = infer_permute;
+  permute.kernel = permute_kernel;
+  permute.cost = movement_cost;
+  ops.add(std::move(permute));
+
+  OpRecord broadcast_to;
+  broadcast_to.name = "broadcast_to";
+  broadcast_to.doc = "Repeats axes of size 1 and adds leading axes, as in NumPy.";
+  broadcast_to.inputs = {{"x"}};
+  broadcast_to.attributes = {{"shape", Shape(), true}};
+  broadcast_to.infer = infer_broadcast_to;
+  broadcast_to.kernel = broadcast_to_kernel;
+  broadcast_to.cost = movement_cost;
+  ops.add(std::move(broadcast_to));
+
+  OpRecord concat;
+  concat.name = "concat";
+  concat.doc = "Joins operands along an axis; all other axes must have equal sizes.";
+  concat.inputs = {{"x", Arity::variadic}};
+  concat.attributes = {{"axis", std::int64_t{0}, true}};
+  concat.infer = infer_concat;
+  concat.kernel = concat_kernel;
+  concat.cost = movement_cost;
+  ops.add(std::move(concat));
+
+  OpRecord flip;
+  flip.name = "flip";
+  flip.doc = "Reverses the order along the axes.";
+  flip.inputs = {{"x"}};
+  flip.attributes = {{"axes", std::vector<std::int64_t>{}, true}};
+  flip.infer = infer_flip;
+  flip.kernel = flip_kernel;
+  flip.cost = movement_cost;
+  ops.add(std::move(flip));
+
+  add_slice_ops(ops);
+}
+
+void add_shape_samples(OpSamples& all) {
+  all.add("reshape", reshape_samples, reshape_errors);
+  all.add("permute", permute_samples, permute_errors);
+  all.add("broadcast_to", broadcast_to_samples, broadcast_to_errors);
+  all.add("concat", concat_samples, concat_errors);
+  all.add("flip", flip_samples, flip_errors);
+}
+
+}  // namespace weft

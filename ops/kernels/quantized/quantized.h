@@ -1,0 +1,39 @@
+// Products with quantised weight matrices, and conversion of the weights to float. The layouts are
+// defined in ops/quantized/quantized.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/ops/kernels/quantized/quantized_weights.h"
+
+namespace weft::kernels {
+
+/// Returns the maximum number of bytes that prepare_rows() writes on any CPU.
+std::size_t prepared_rows_bytes(std::int64_t inputs, std::int64_t rows);
+/// Converts the rows of x, a dense matrix [rows, inputs], to the layout that quantized_product()
+/// expects on this CPU; see quantized_dot.h. `prepared` must be 64-byte aligned.
+void prepare_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
+                  std::byte* prepared);
+
+/// Computes y[r][j] = sum_i x[r][i] W[i][j] for `rows` rows and the outputs of panels [begin, end).
+/// y is [rows, outputs]. The panels are read once per four rows, the first time from memory and
+/// then from cache. The error is the same as for sums in float32. The order of summation depends on
+/// the position of a row within its group of four rows, on the SIMD target and on the CPU, but not
+/// on `begin` and `end`.
+void quantized_product(const QuantizedWeights& w, const float* x, const std::byte* prepared,
+                       std::int64_t rows, std::int64_t begin, std::int64_t end, float* y);
+/// As above, but always uses fused multiply-adds, for tests on CPUs with faster instructions.
+void quantized_product_fma(const QuantizedWeights& w, const float* x, std::int64_t rows,
+                           std::int64_t begin, std::int64_t end, float* y);
+
+/// Writes out[i - first][j] = W[i][16 begin + j] for inputs [first, last) and panels [begin, end).
+/// The last panel is written as a whole even if the outputs end inside it. `first` must be a
+/// multiple of 32. The rows of `out` are `stride` floats apart.
+void dequantize_block(const QuantizedWeights& w, std::int64_t first, std::int64_t last,
+                      std::int64_t begin, std::int64_t end, float* out, std::int64_t stride);
+
+/// Writes out[i] = W[i][output] for all inputs.
+void dequantize_channel(const QuantizedWeights& w, std::int64_t output, float* out);
+
+}  // namespace weft::kernels

@@ -1,0 +1,18 @@
+// A quantised weight matrix as a kernel argument. The layouts are defined in
+// ops/quantized/quantized.h.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::kernels {
+
+/// A matrix W [inputs, outputs], stored in panels of 16 outputs.
+struct QuantizedWeights {
+  const void* q = nullptr;
+  const void* scale = nullptr;  // f32 for int8, f16 for int4
+  bool int4 = false;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+};
+
+}  // namespace weft::kernels

@@ -1,0 +1,127 @@
+// Attention scores of one tile, shared by the forward and backward kernels. Included once per SIMD
+// target.
+#if defined(WEFT_OPS_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_ATTENTION_INL_H_
+#undef WEFT_OPS_KERNELS_ATTENTION_INL_H_
+#else
+#define WEFT_OPS_KERNELS_ATTENTION_INL_H_
+#endif
+
+#include "weft/ops/kernels/gemm/serial.h"
+#include "weft/ops/kernels/reductions/softmax_rows-inl.h"
+#include "weft/ops/kernels/sequence/attention.h"
+#include "weft/ops/kernels/sequence/attention_row-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+/// Sets s[r * stride + c] to the score of query i0 + r and key j0 + c, or to -inf if the key is not
+/// visible. Narrow keys are only supported for a single query.
+template <class T>
+HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
+                                 int64_t rows, int64_t j0, int64_t cols, T* s, int64_t stride,
+                                 std::byte* gemm_scratch) {
+  const T* q = a.q + a.query_row(b, h, i0) * a.D;
+  const int64_t key = a.key_row(b, h, j0);
+  if (a.narrow) {
+    single_query_scores(q, a.narrow_k + key * a.D, cols, a.D, a.narrow_v + key * a.Dv, a.Dv, s);
+  } else if (rows == 1 && a.engine == nullptr) {
+    single_query_scores(q, a.k + key * a.D, cols, a.D, a.v + key * a.Dv, a.Dv, s);
+  } else {
+    kernels::gemm({.m = rows,
+                   .n = cols,
+                   .k = a.D,
+                   .a = {q, a.D, 1},
+                   .b = {a.k + key * a.D, 1, a.D},
+                   .c = s,
+                   .c_stride = stride,
+                   .accumulate = false,
+                   .engine = a.engine},
+                  gemm_scratch);
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t i = i0 + r;
+    T* row = s + r * stride;
+    row_scale(row, cols, a.scale, row);
+    if (a.bias != nullptr) {
+      const ScoreStrides& t = a.bias_strides;
+      const T* bias = a.bias + b * t.b + h * t.h + i * t.i + j0 * t.j;
+      if (t.j == 1) {
+        for (int64_t c = 0; c < cols; ++c) row[c] += bias[c];
+      } else {
+        for (int64_t c = 0; c < cols; ++c) row[c] += bias[0];
+      }
+    }
+    if (a.offset_bias != nullptr) {
+      const int64_t origin = a.offset_origin(b, i) + j0;
+      const T* table = a.offset_bias + h * a.offset_count + origin;
+      for (int64_t c = 0; c < cols; ++c) row[c] += table[c];
+    }
+    if (a.row_bias != nullptr) {
+      const T* table = a.row_bias + a.query_row(b, h, i) * a.row_count;
+      for (int64_t c = 0; c < cols; ++c) row[c] += table[a.row_index[i * a.Lk + j0 + c]];
+    }
+    if (a.col_bias != nullptr) {
+      const T* table = a.col_bias + ((b * a.H + h) * a.Lk + j0) * a.col_count;
+      for (int64_t c = 0; c < cols; ++c) {
+        row[c] += table[c * a.col_count + a.col_index[i * a.Lk + j0 + c]];
+      }
+    }
+    if (a.mask != nullptr) {
+      const ScoreStrides& t = a.mask_strides;
+      const bool* mask = a.mask + b * t.b + h * t.h + i * t.i + j0 * t.j;
+      for (int64_t c = 0; c < cols; ++c) {
+        if (!mask[c * t.j]) row[c] = negative_infinity<T>();
+      }
+    }
+    const auto range = a.visible(b, i);
+    for (int64_t c = 0; c < HWY_MIN(cols, range.begin - j0); ++c) row[c] = negative_infinity<T>();
+    for (int64_t c = HWY_MAX(int64_t{0}, range.end - j0); c < cols; ++c) {
+      row[c] = negative_infinity<T>();
+    }
+  }
+}
+
+/// Sets factor[c] to the dropout factor, keep_scale or 0, for query i and key j0 + c.
+template <class T>
+HWY_INLINE void attention_dropout(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i,
+                                  int64_t j0, int64_t cols, T* factor) {
+  const uint64_t first = static_cast<uint64_t>(a.query_row(b, h, i) * a.Lk + j0);
+  const uint64_t end = first + static_cast<uint64_t>(cols);
+  for (uint64_t block = first / 4; block * 4 < end; ++block) {
+    const PhiloxBlock words = a.random.block(block);
+    for (uint64_t w = 0; w < 4; ++w) {
+      const uint64_t element = block * 4 + w;
+      if (element < first || element >= end) continue;
+      factor[element - first] = words[w] >= a.drop_below ? a.keep_scale : T(0);
+    }
+  }
+}
+
+/// Computes x[c] *= factor[c].
+template <class T>
+HWY_INLINE void row_multiply(T* x, const T* factor, int64_t n) {
+  for (int64_t c = 0; c < n; ++c) x[c] *= factor[c];
+}
+
+/// Sets entries that are less than 2^-32 times the largest entry of the row to 0. They are far
+/// below the precision of any matrix unit. Otherwise, entries that are too small for a matrix unit
+/// (exp yields values down to denormals) would force the whole row to use fused multiply-adds.
+template <class T>
+HWY_INLINE void row_drop_tiny(T* x, int64_t n) {
+  T largest = 0;
+  for (int64_t c = 0; c < n; ++c) {
+    const T magnitude = x[c] < 0 ? -x[c] : x[c];
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  if (largest - largest != 0) return;  // infinite
+  const T least = largest * static_cast<T>(0x1p-32);
+  for (int64_t c = 0; c < n; ++c) x[c] = x[c] < least && x[c] > -least ? T(0) : x[c];
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

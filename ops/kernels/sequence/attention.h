@@ -1,0 +1,172 @@
+// The inner kernels of attention and its gradient. Each call processes one block of queries or keys
+// of one head. For the formulas and operands, see the op record (ops/sequence/attention.cc).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/core/dtype.h"
+#include "weft/core/random.h"
+#include "weft/ops/kernels/gemm_engine.h"
+
+namespace weft {
+
+/// A pointer to i32 or i64 indices, or no data.
+struct IndexData {
+  const void* data = nullptr;
+  bool wide = true;
+  explicit operator bool() const { return data != nullptr; }
+  std::int64_t operator[](std::int64_t i) const {
+    return wide ? static_cast<const std::int64_t*>(data)[i]
+                : static_cast<const std::int32_t*>(data)[i];
+  }
+};
+
+/// The strides along [B, H, Lq, Lk], in elements. The stride is 0 for broadcast axes.
+struct ScoreStrides {
+  std::int64_t b = 0, h = 0, i = 0, j = 0;
+};
+
+/// The numbers of queries and keys in a tile. They are multiples of all register block sizes, and
+/// 64 x 128 floats stay in the L1 and L2 caches.
+inline constexpr std::int64_t kQueryBlock = 64;
+inline constexpr std::int64_t kKeyBlock = 128;
+
+/// The operands of one attention op. A pointer is null if the operand is absent or has no elements.
+template <class T>
+struct AttentionArgs {
+  std::int64_t B = 0, H = 0, Hkv = 0, Lq = 0, Lk = 0, D = 0, Dv = 0;
+  const T *q = nullptr, *k = nullptr, *v = nullptr;
+  /// If `narrow` is set (forward only), keys and values are bfloat16, and the following pointers
+  /// are used instead of k and v.
+  bool narrow = false;
+  const BFloat16 *narrow_k = nullptr, *narrow_v = nullptr;
+  /// The row of the [B, Hkv, Lk, ...] arrays at which k and v begin.
+  std::int64_t first_key_row = 0;
+  const T* bias = nullptr;
+  ScoreStrides bias_strides;
+  const bool* mask = nullptr;
+  ScoreStrides mask_strides;
+  const T* offset_bias = nullptr;
+  std::int64_t offset_count = 0;  // T, the number of entries per head
+  const T* row_bias = nullptr;
+  IndexData row_index;
+  std::int64_t row_count = 0;  // size R of row_bias
+  const T* col_bias = nullptr;
+  IndexData col_index;
+  std::int64_t col_count = 0;
+  IndexData lengths, q_start;
+  bool causal = false;
+  std::int64_t window = 0;
+  T scale = 1;
+  /// Dropout keeps an element if its random word is at least this value. 0 means no dropout.
+  std::uint64_t drop_below = 0;
+  T keep_scale = 1;
+  RandomStream random;
+  /// The engine for all matrix products of tiles in float. Null selects fused multiply-adds. All
+  /// tiles use the same engine, so that the gradient recomputes exactly the scores that the forward
+  /// pass normalised.
+  const kernels::GemmEngine* engine = nullptr;
+
+  std::int64_t kv_head(std::int64_t h) const { return h / (H / Hkv); }
+  std::int64_t length(std::int64_t b) const { return lengths ? lengths[b] : Lk; }
+  /// Returns the position of query 0 among the keys. With q_start, the position may be any
+  /// non-negative integer.
+  std::int64_t first_position(std::int64_t b) const { return q_start ? q_start[b] : Lk - Lq; }
+  /// Returns the index into offset_bias[h] for query i and key 0. The index for key j is larger by
+  /// j. The data check has ensured that the table contains the entries for all queries and keys.
+  std::int64_t offset_origin(std::int64_t b, std::int64_t i) const {
+    return q_start ? offset_count - Lk - q_start[b] - i : Lq - 1 - i;
+  }
+  struct Range {
+    std::int64_t begin, end;
+  };
+  /// Returns the range [begin, end) of the keys that are visible to query i before any mask is
+  /// applied, with 0 <= begin <= end <= Lk. Both bounds are non-decreasing in i. Positions and
+  /// windows may be any integers. To avoid overflow, they are compared by their differences and
+  /// added only if the sum is the index of a key.
+  Range visible(std::int64_t b, std::int64_t i) const {
+    const std::int64_t start = first_position(b);
+    std::int64_t begin = 0, end = length(b);
+    if (causal && start < end - i) end = start + i + 1;
+    if (window > 0 && start < end - i && window < end - i - start) end = start + i + window;
+    if (end < 0) end = 0;
+    // The number of visible keys before the position of the query.
+    const std::int64_t reach = window - 1;
+    if (window > 0 && start > reach - i) {
+      begin = start - reach < end - i ? start - reach + i : end;
+    }
+    return {begin, end};
+  }
+  /// Returns the range of the keys that are visible to any query in [i0, i1).
+  Range visible(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
+    return {visible(b, i0).begin, visible(b, i1 - 1).end};
+  }
+  /// Returns the row index of a query in a [B, H, Lq, ...] array.
+  std::int64_t query_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return (b * H + h) * Lq + i;
+  }
+  /// Returns the row index of a key for query head h in a [B, Hkv, Lk, ...] array.
+  std::int64_t key_row(std::int64_t b, std::int64_t h, std::int64_t j) const {
+    return (b * Hkv + kv_head(h)) * Lk + j - first_key_row;
+  }
+};
+
+/// The additional inputs and the outputs of the gradient. Pointers are null if an operand is absent
+/// or not requested.
+template <class T>
+struct AttentionGrads {
+  const T *g = nullptr, *out = nullptr, *lse = nullptr;
+  const T* g_lse = nullptr;
+  T* delta = nullptr;  // [B, H, Lq]: sum(g * out) - g_lse, computed by attention_delta
+  T *dq = nullptr, *dk = nullptr, *dv = nullptr;
+  T *drow_bias = nullptr, *dcol_bias = nullptr;
+};
+
+/// Return the number of scratch bytes that a worker needs on any CPU.
+template <class T>
+std::size_t attention_scratch_bytes(const AttentionArgs<T>& args);
+template <class T>
+std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args);
+
+/// Computes out and lse (which may be null) for at most kQueryBlock queries [i0, i1). The scores of
+/// the block, kQueryBlock x Lk, are stored in scratch.
+void attention_forward(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
+                       std::int64_t i0, std::int64_t i1, float* out, float* lse,
+                       std::byte* scratch);
+void attention_forward(const AttentionArgs<double>& args, std::int64_t b, std::int64_t h,
+                       std::int64_t i0, std::int64_t i1, double* out, double* lse,
+                       std::byte* scratch);
+
+/// Computes grads.delta for rows [begin, end) of the B * H * Lq rows.
+void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                     std::int64_t begin, std::int64_t end);
+void attention_delta(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                     std::int64_t begin, std::int64_t end);
+
+/// Computes dq and drow_bias for one block of at most kQueryBlock queries, starting with i0.
+void attention_grad_queries(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                            std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch);
+void attention_grad_queries(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                            std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch);
+
+/// Computes dk, dv and dcol_bias for one block of at most kKeyBlock keys of one key head, starting
+/// with j0. The contributions of its query heads are added in order.
+void attention_grad_keys(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                         std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::byte* scratch);
+void attention_grad_keys(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                         std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::byte* scratch);
+
+/// Adds the gradients of the scores in one tile, queries [i0, i1) and keys [j0, j1), to `dbias` and
+/// to doffset[0, offset_count) of this head. Either pointer may be null. `dbias` has strides
+/// args.bias_strides, so gradients are summed over broadcast axes.
+void attention_grad_scores(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                           std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
+                           std::int64_t j0, std::int64_t j1, float* dbias, float* doffset,
+                           std::byte* scratch);
+void attention_grad_scores(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                           std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
+                           std::int64_t j0, std::int64_t j1, double* dbias, double* doffset,
+                           std::byte* scratch);
+
+}  // namespace weft

@@ -1,0 +1,293 @@
+#include <math.h>
+
+#include "weft/ops/kernels/sequence/attention.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "weft/ops/kernels/sequence/attention_backward.cc"
+#include "hwy/foreach_target.h"
+#include "weft/ops/kernels/sequence/attention-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// The probabilities (after dropout) and the gradients of the scores of one tile, with row stride
+/// kKeyBlock.
+template <class T>
+struct Tile {
+  T *p, *ds, *factor;
+  std::byte* gemm_scratch;
+
+  explicit Tile(std::byte* scratch)
+      : p(reinterpret_cast<T*>(scratch)),
+        ds(p + kQueryBlock * kKeyBlock),
+        factor(ds + kQueryBlock * kKeyBlock),
+        gemm_scratch(reinterpret_cast<std::byte*>(factor + kKeyBlock)) {}
+};
+
+/// Recomputes a tile from lse: p = exp(s - lse), ds = p * (dropout(g v^T) - delta), p = dropout(p).
+template <class T>
+void compute_tile(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
+                  int64_t i0, int64_t rows, int64_t j0, int64_t cols, const Tile<T>& tile) {
+  attention_scores(a, b, h, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch);
+  kernels::gemm({.m = rows,
+                 .n = cols,
+                 .k = a.Dv,
+                 .a = {grads.g + a.query_row(b, h, i0) * a.Dv, a.Dv, 1},
+                 .b = {a.v + a.key_row(b, h, j0) * a.Dv, 1, a.Dv},
+                 .c = tile.ds,
+                 .c_stride = kKeyBlock,
+                 .accumulate = false,
+                 .engine = a.engine},
+                tile.gemm_scratch);
+  for (int64_t r = 0; r < rows; ++r) {
+    T* p = tile.p + r * kKeyBlock;
+    T* ds = tile.ds + r * kKeyBlock;
+    const int64_t row = a.query_row(b, h, i0 + r);
+    const T lse = grads.lse[row], delta = grads.delta[row];
+    if (lse == negative_infinity<T>()) {  // fully masked
+      for (int64_t c = 0; c < cols; ++c) p[c] = ds[c] = 0;
+      continue;
+    }
+    row_sum_exp(p, cols, lse, p);
+    if (a.drop_below > 0) {
+      attention_dropout(a, b, h, i0 + r, j0, cols, tile.factor);
+      row_multiply(ds, tile.factor, cols);
+    }
+    for (int64_t c = 0; c < cols; ++c) {  // masked keys may have arbitrary values
+      ds[c] = p[c] == 0 ? T(0) : p[c] * (ds[c] - delta);
+    }
+    if (a.drop_below > 0) row_multiply(p, tile.factor, cols);
+    if (a.engine != nullptr) {
+      row_drop_tiny(p, cols);
+      row_drop_tiny(ds, cols);
+    }
+  }
+}
+
+template <class T>
+void clear(T* p, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) p[i] = 0;
+}
+
+template <class T>
+void delta_rows(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t begin,
+                int64_t end) {
+  for (int64_t r = begin; r < end; ++r) {
+    double delta = row_dot(grads.g + r * a.Dv, grads.out + r * a.Dv, a.Dv);
+    if (grads.g_lse != nullptr) delta -= static_cast<double>(grads.g_lse[r]);
+    grads.delta[r] = static_cast<T>(delta);
+  }
+}
+
+template <class T>
+void queries(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
+             int64_t i0, std::byte* scratch) {
+  const Tile<T> tile(scratch);
+  const int64_t rows = HWY_MIN(kQueryBlock, a.Lq - i0);
+  const auto keys = a.visible(b, i0, i0 + rows);
+  T* dq = grads.dq != nullptr ? grads.dq + a.query_row(b, h, i0) * a.D : nullptr;
+  T* drow =
+      grads.drow_bias != nullptr ? grads.drow_bias + a.query_row(b, h, i0) * a.row_count : nullptr;
+  if (dq != nullptr) clear(dq, rows * a.D);
+  if (drow != nullptr) clear(drow, rows * a.row_count);
+  for (int64_t j0 = keys.begin; j0 < keys.end; j0 += kKeyBlock) {
+    const int64_t cols = HWY_MIN(kKeyBlock, keys.end - j0);
+    compute_tile(a, grads, b, h, i0, rows, j0, cols, tile);
+    for (int64_t r = 0; drow != nullptr && r < rows; ++r) {
+      for (int64_t c = 0; c < cols; ++c) {
+        drow[r * a.row_count + a.row_index[(i0 + r) * a.Lk + j0 + c]] += tile.ds[r * kKeyBlock + c];
+      }
+    }
+    if (dq == nullptr) continue;
+    kernels::gemm({.m = rows,
+                   .n = a.D,
+                   .k = cols,
+                   .a = {tile.ds, kKeyBlock, 1},
+                   .b = {a.k + a.key_row(b, h, j0) * a.D, a.D, 1},
+                   .c = dq,
+                   .c_stride = a.D,
+                   .accumulate = true,
+                   .engine = a.engine},
+                  tile.gemm_scratch);
+  }
+  if (dq != nullptr) row_scale(dq, rows * a.D, a.scale, dq);
+}
+
+template <class T>
+void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t kv_head,
+          int64_t j0, std::byte* scratch) {
+  const Tile<T> tile(scratch);
+  const int64_t cols = HWY_MIN(kKeyBlock, a.Lk - j0), group = a.H / a.Hkv;
+  const int64_t first = (b * a.Hkv + kv_head) * a.Lk + j0;
+  T* dk = grads.dk != nullptr ? grads.dk + first * a.D : nullptr;
+  T* dv = grads.dv != nullptr ? grads.dv + first * a.Dv : nullptr;
+  if (dk != nullptr) clear(dk, cols * a.D);
+  if (dv != nullptr) clear(dv, cols * a.Dv);
+  for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
+    T* dcol = grads.dcol_bias != nullptr
+                  ? grads.dcol_bias + ((b * a.H + h) * a.Lk + j0) * a.col_count
+                  : nullptr;
+    if (dcol != nullptr) clear(dcol, cols * a.col_count);
+    for (int64_t i0 = 0; i0 < a.Lq; i0 += kQueryBlock) {
+      const int64_t rows = HWY_MIN(kQueryBlock, a.Lq - i0);
+      const auto visible = a.visible(b, i0, i0 + rows);
+      if (visible.end <= j0 || visible.begin >= j0 + cols) continue;
+      compute_tile(a, grads, b, h, i0, rows, j0, cols, tile);
+      for (int64_t r = 0; dcol != nullptr && r < rows; ++r) {
+        for (int64_t c = 0; c < cols; ++c) {
+          dcol[c * a.col_count + a.col_index[(i0 + r) * a.Lk + j0 + c]] +=
+              tile.ds[r * kKeyBlock + c];
+        }
+      }
+      if (dv != nullptr) {
+        kernels::gemm({.m = cols,
+                       .n = a.Dv,
+                       .k = rows,
+                       .a = {tile.p, 1, kKeyBlock},
+                       .b = {grads.g + a.query_row(b, h, i0) * a.Dv, a.Dv, 1},
+                       .c = dv,
+                       .c_stride = a.Dv,
+                       .accumulate = true,
+                       .engine = a.engine},
+                      tile.gemm_scratch);
+      }
+      if (dk != nullptr) {
+        kernels::gemm({.m = cols,
+                       .n = a.D,
+                       .k = rows,
+                       .a = {tile.ds, 1, kKeyBlock},
+                       .b = {a.q + a.query_row(b, h, i0) * a.D, a.D, 1},
+                       .c = dk,
+                       .c_stride = a.D,
+                       .accumulate = true,
+                       .engine = a.engine},
+                      tile.gemm_scratch);
+      }
+    }
+  }
+  if (dk != nullptr) row_scale(dk, cols * a.D, a.scale, dk);
+}
+
+template <class T>
+void scores(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
+            int64_t i0, int64_t i1, int64_t j0, int64_t j1, T* dbias, T* doffset,
+            std::byte* scratch) {
+  const auto visible = a.visible(b, i0, i1);
+  if (visible.end <= j0 || visible.begin >= j1) return;
+  const Tile<T> tile(scratch);
+  compute_tile(a, grads, b, h, i0, i1 - i0, j0, j1 - j0, tile);
+  for (int64_t i = i0; i < i1; ++i) {
+    const T* ds = tile.ds + (i - i0) * kKeyBlock;
+    if (dbias != nullptr) {
+      const ScoreStrides& t = a.bias_strides;
+      T* row = dbias + b * t.b + h * t.h + i * t.i;
+      if (t.j == 0) {
+        row[0] += static_cast<T>(row_sum(ds, j1 - j0));
+      } else {
+        for (int64_t j = j0; j < j1; ++j) row[j] += ds[j - j0];
+      }
+    }
+    if (doffset != nullptr) {
+      T* row = doffset + a.offset_origin(b, i);
+      for (int64_t j = j0; j < j1; ++j) row[j] += ds[j - j0];
+    }
+  }
+}
+
+// The dispatch tables require one plain function per element type.
+void delta_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t begin,
+               int64_t end) {
+  delta_rows(a, grads, begin, end);
+}
+void delta_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t begin,
+               int64_t end) {
+  delta_rows(a, grads, begin, end);
+}
+void queries_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
+                 int64_t h, int64_t i0, std::byte* scratch) {
+  queries(a, grads, b, h, i0, scratch);
+}
+void queries_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t b,
+                 int64_t h, int64_t i0, std::byte* scratch) {
+  queries(a, grads, b, h, i0, scratch);
+}
+void keys_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
+              int64_t kv_head, int64_t j0, std::byte* scratch) {
+  keys(a, grads, b, kv_head, j0, scratch);
+}
+void keys_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t b,
+              int64_t kv_head, int64_t j0, std::byte* scratch) {
+  keys(a, grads, b, kv_head, j0, scratch);
+}
+void scores_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
+                int64_t h, int64_t i0, int64_t i1, int64_t j0, int64_t j1, float* dbias,
+                float* doffset, std::byte* scratch) {
+  scores(a, grads, b, h, i0, i1, j0, j1, dbias, doffset, scratch);
+}
+void scores_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t b,
+                int64_t h, int64_t i0, int64_t i1, int64_t j0, int64_t j1, double* dbias,
+                double* doffset, std::byte* scratch) {
+  scores(a, grads, b, h, i0, i1, j0, j1, dbias, doffset, scratch);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft {
+namespace {
+HWY_EXPORT(delta_f32);
+HWY_EXPORT(delta_f64);
+HWY_EXPORT(queries_f32);
+HWY_EXPORT(queries_f64);
+HWY_EXPORT(keys_f32);
+HWY_EXPORT(keys_f64);
+HWY_EXPORT(scores_f32);
+HWY_EXPORT(scores_f64);
+}  // namespace
+
+void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                     std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(delta_f32)(args, grads, begin, end);
+}
+void attention_delta(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                     std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(delta_f64)(args, grads, begin, end);
+}
+void attention_grad_queries(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                            std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(queries_f32)(args, grads, b, h, i0, scratch);
+}
+void attention_grad_queries(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                            std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(queries_f64)(args, grads, b, h, i0, scratch);
+}
+void attention_grad_keys(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                         std::int64_t b, std::int64_t kv_head, std::int64_t j0,
+                         std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(keys_f32)(args, grads, b, kv_head, j0, scratch);
+}
+void attention_grad_keys(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                         std::int64_t b, std::int64_t kv_head, std::int64_t j0,
+                         std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(keys_f64)(args, grads, b, kv_head, j0, scratch);
+}
+void attention_grad_scores(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                           std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
+                           std::int64_t j0, std::int64_t j1, float* dbias, float* doffset,
+                           std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(scores_f32)(args, grads, b, h, i0, i1, j0, j1, dbias, doffset, scratch);
+}
+void attention_grad_scores(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                           std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
+                           std::int64_t j0, std::int64_t j1, double* dbias, double* doffset,
+                           std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(scores_f64)(args, grads, b, h, i0, i1, j0, j1, dbias, doffset, scratch);
+}
+
+}  // namespace weft
+#endif

@@ -1,0 +1,299 @@
+// Cross-entropy between logits and class indices at each position, and its gradient.
+#include <fmt/format.h>
+
+#include "weft/ops/builtin.h"
+#include "weft/ops/kernels/losses/cross_entropy.h"
+#include "weft/ops/losses/class_targets.h"
+#include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
+
+namespace weft {
+namespace {
+
+/// Checks the logits (operand `x`) and the targets (operand x + 1). Returns the shape of the
+/// positions.
+Shape require_operands(const InferContext& c, int x) {
+  c.require_floating(x, "logits");
+  c.require_min_rank(x, 1, "logits");
+  c.require_index(x + 1, "targets");
+  const std::int64_t axis = c.attributes().integer("axis");
+  if (axis < 0 || axis >= c.rank(x)) {
+    throw ShapeError(fmt::format("axis {} is not an axis of logits, {}; it must be from 0 to {}",
+                                 axis, c.input(x).str(), c.rank(x) - 1));
+  }
+  const double smoothing = c.attributes().real("label_smoothing");
+  if (!(smoothing >= 0 && smoothing <= 1)) {
+    throw ArgumentError(fmt::format("label_smoothing must be in [0, 1], but is {}", smoothing));
+  }
+  std::vector<Dim> positions;
+  for (int i = 0; i < c.rank(x); ++i) {
+    if (i != axis) positions.push_back(c.shape(x)[i]);
+  }
+  Shape shape(std::move(positions));
+  if (!c.equal(c.shape(x + 1), shape)) {
+    throw ShapeError(fmt::format(
+        "targets must have the shape of logits without the class axis {}, {}, but has {}", axis,
+        shape.str(), c.shape(x + 1).str()));
+  }
+  return shape;
+}
+
+std::vector<ValueType> infer_cross_entropy(const InferContext& c) {
+  const ValueType positions{c.dtype(0), require_operands(c, 0)};
+  return {positions, positions};
+}
+
+std::vector<ValueType> infer_cross_entropy_grad(const InferContext& c) {
+  const Shape positions = require_operands(c, 1);
+  c.require_dtype(0, c.dtype(1), "g");
+  c.require_shape(0, positions, "g");
+  c.require_dtype(3, c.dtype(1), "lse");
+  c.require_shape(3, positions, "lse");
+  return {c.input(1)};
+}
+
+/// A view of the logits as [outer, classes, inner] and of the positions as [outer, inner].
+struct Layout {
+  std::int64_t outer = 1, classes = 1, inner = 1;
+  ClassTargets targets;
+  double smoothing = 0;
+
+  std::int64_t positions() const { return outer * inner; }
+  /// Returns the offset of class 0 at a position.
+  std::int64_t offset(std::int64_t position) const {
+    return position / inner * classes * inner + position % inner;
+  }
+};
+
+Layout make_layout(const KernelRequest& request, std::size_t logits) {
+  Layout l;
+  const Sizes& sizes = request.inputs[logits].sizes;
+  const auto axis = static_cast<std::size_t>(request.attributes.integer("axis"));
+  for (std::size_t i = 0; i < axis; ++i) l.outer *= sizes[i];
+  l.classes = sizes[axis];
+  for (std::size_t i = axis + 1; i < sizes.size(); ++i) l.inner *= sizes[i];
+  l.targets = {request.inputs[logits + 1].dtype, l.classes,
+               request.attributes.integer("ignore_index")};
+  l.smoothing = request.attributes.real("label_smoothing");
+  return l;
+}
+
+/// The number of positions per piece of work if the class axis is not the last axis.
+constexpr std::int64_t kLossColumns = 64;
+
+/// Calls fn(outer index, first column, end column) for all pieces of one chunk. If inner == 1,
+/// calls fn(first row, 0, number of rows) instead.
+template <class Fn>
+void for_pieces(const Layout& l, std::int64_t chunks, std::int64_t chunk, Fn&& fn) {
+  if (l.inner == 1) {
+    const auto [begin, end] = chunk_range(l.outer, chunks, chunk);
+    if (begin < end) fn(begin, std::int64_t{0}, end - begin);
+    return;
+  }
+  const std::int64_t blocks = (l.inner + kLossColumns - 1) / kLossColumns;
+  const auto [begin, end] = chunk_range(l.outer * blocks, chunks, chunk);
+  for (std::int64_t unit = begin; unit < end; ++unit) {
+    const std::int64_t first = unit % blocks * kLossColumns;
+    fn(unit / blocks, first, std::min(l.inner, first + kLossColumns));
+  }
+}
+
+std::int64_t piece_chunks(const Layout& l) {
+  const std::int64_t blocks = l.inner == 1 ? 1 : (l.inner + kLossColumns - 1) / kLossColumns;
+  const std::int64_t size =
+      std::max<std::int64_t>(l.classes, 1) * (l.inner == 1 ? 1 : kLossColumns);
+  return chunk_count(l.outer * blocks, std::max<std::int64_t>(1, (1 << 14) / size));
+}
+
+template <class T>
+Kernel forward_kernel(const KernelRequest& request) {
+  const Layout l = make_layout(request, 0);
+  const bool want_loss = request.has_output(0), want_lse = request.has_output(1);
+  const std::int64_t positions = l.positions();
+  Kernel kernel;
+  kernel.check = check_targets(l.targets, request.inputs[1].sizes, 1);
+  kernel.shared_scratch = static_cast<std::size_t>(2 * positions) * sizeof(T);
+  Phase phase;
+  phase.chunks = piece_chunks(l);
+  phase.cost_ns = static_cast<double>(request.inputs[0].numel());
+  phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    const T* x = run.in<T>(0);
+    T* lse = want_lse ? run.out<T>(1) : reinterpret_cast<T*>(run.shared_scratch);
+    T* sum = reinterpret_cast<T*>(run.shared_scratch) + positions;
+    for_pieces(l, chunks, chunk, [&](std::int64_t o, std::int64_t first, std::int64_t last) {
+      const std::int64_t p = o * l.inner;
+      LogitsStats<T> args{x + o * l.classes * l.inner, lse + p, l.smoothing > 0 ? sum + p : nullptr,
+                          l.classes};
+      if (l.inner == 1) {
+        logits_rows(args, last);
+      } else {
+        logits_columns(args, l.inner, first, last);
+      }
+      if (!want_loss) return;
+      for (std::int64_t i = p + first; i < p + last; ++i) {
+        const std::int64_t t = l.targets.at(run.inputs[1], i);
+        double loss = 0;
+        if (l.targets.counts(t)) {
+          const double log_sum = static_cast<double>(lse[i]);
+          loss = log_sum - static_cast<double>(x[l.offset(i) + t * l.inner]);
+          if (l.smoothing > 0) {
+            const double mean = static_cast<double>(sum[i]) / static_cast<double>(l.classes);
+            loss = (1 - l.smoothing) * loss + l.smoothing * (log_sum - mean);
+          }
+        }
+        run.out<T>(0)[i] = static_cast<T>(loss);
+      }
+    });
+  };
+  kernel.phases.push_back(std::move(phase));
+  return kernel;
+}
+
+template <class T>
+Kernel backward_kernel(const KernelRequest& request) {
+  const Layout l = make_layout(request, 1);
+  Kernel kernel;
+  kernel.check = check_targets(l.targets, request.inputs[2].sizes, 2);
+  kernel.shared_scratch = static_cast<std::size_t>(l.positions()) * sizeof(T);
+  Phase phase;
+  phase.chunks = piece_chunks(l);
+  phase.cost_ns = static_cast<double>(request.inputs[1].numel());
+  phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    const T* g = run.in<T>(0);
+    T* masked_g = reinterpret_cast<T*>(run.shared_scratch);  // g, but 0 at ignored positions
+    T* dx = run.out<T>(0);
+    for_pieces(l, chunks, chunk, [&](std::int64_t o, std::int64_t first, std::int64_t last) {
+      const std::int64_t p = o * l.inner, offset = o * l.classes * l.inner;
+      for (std::int64_t i = p + first; i < p + last; ++i) {
+        masked_g[i] = l.targets.counts(l.targets.at(run.inputs[2], i)) ? g[i] : T(0);
+      }
+      const T shift =
+          l.smoothing > 0 ? static_cast<T>(l.smoothing / static_cast<double>(l.classes)) : T(0);
+      const LogitsGrad<T> args{run.in<T>(1) + offset, run.in<T>(3) + p, masked_g + p,
+                               dx + offset,           l.classes,        shift};
+      if (l.inner == 1) {
+        logits_grad_rows(args, last);
+      } else {
+        logits_grad_columns(args, l.inner, first, last);
+      }
+      for (std::int64_t i = p + first; i < p + last; ++i) {
+        const std::int64_t t = l.targets.at(run.inputs[2], i);
+        if (!l.targets.counts(t) || masked_g[i] == 0) continue;
+        dx[l.offset(i) + t * l.inner] -= static_cast<T>(1 - l.smoothing) * masked_g[i];
+      }
+    });
+  };
+  kernel.phases.push_back(std::move(phase));
+  return kernel;
+}
+
+Kernel cross_entropy_kernel(const KernelRequest& request) {
+  return request.inputs[0].dtype == DType::f32 ? forward_kernel<float>(request)
+                                               : forward_kernel<double>(request);
+}
+Kernel cross_entropy_grad_kernel(const KernelRequest& request) {
+  return request.inputs[1].dtype == DType::f32 ? backward_kernel<float>(request)
+                                               : backward_kernel<double>(request);
+}
+
+Cost forward_cost(const KernelRequest& request) {
+  const double n = static_cast<double>(request.inputs[0].numel());
+  return {.flops = 4 * n, .bytes = n * static_cast<double>(dtype_size(request.inputs[0].dtype))};
+}
+Cost backward_cost(const KernelRequest& request) {
+  const double n = static_cast<double>(request.inputs[1].numel());
+  return {.flops = 4 * n,
+          .bytes = 2 * n * static_cast<double>(dtype_size(request.inputs[1].dtype))};
+}
+
+Attributes attributes(std::int64_t axis, std::int64_t ignore, double smoothing) {
+  return {{"axis", axis}, {"ignore_index", ignore}, {"label_smoothing", smoothing}};
+}
+
+std::vector<OpSample> forward_samples() {
+  return {{{sample_uniform({6, 11}, 1), sample_indices({6}, 2, 11)}, attributes(1, -100, 0)},
+          {{sample_uniform({2, 5, 3}, 3), sample_indices({2, 3}, 4, 5)}, attributes(1, 2, 0.2)},
+          {{sample_uniform({7, 2, 2}, 5), sample_indices({2, 2}, 6, 7).to(DType::i32)},
+           attributes(0, 3, 0.1)},
+          {{sample_uniform({9}, 7), Tensor::of<std::int64_t>({}, {4})}, attributes(0, -1, 1)},
+          {{sample_uniform({3, 1}, 8), sample_indices({3}, 9, 1)}, attributes(1, -100, 0)},
+          {{sample_uniform({4, 5}, 8), Tensor::of<std::int64_t>({4}, {-1, -1, -1, -1})},
+           attributes(1, -1, 0.3)},
+          {{sample_uniform({0, 5}, 8), sample_indices({0}, 9, 5)}, attributes(1, -1, 0)}};
+}
+
+std::vector<OpSample> backward_samples() {
+  const auto sample = [](Sizes x, Sizes positions, std::int64_t axis, std::int64_t classes,
+                         std::int64_t ignore, double smoothing) {
+    return OpSample{{sample_uniform(positions, 1), sample_uniform(std::move(x), 2),
+                     sample_indices(positions, 3, classes), sample_uniform(positions, 4, 2, 3)},
+                    attributes(axis, ignore, smoothing)};
+  };
+  return {sample({6, 11}, {6}, 1, 11, -100, 0), sample({2, 5, 3}, {2, 3}, 1, 5, 2, 0.2),
+          sample({0, 5}, {0}, 1, 5, -1, 0)};
+}
+
+std::vector<OpErrorSample> forward_errors() {
+  const ValueType x{DType::f32, {6, 11}}, t{DType::i64, {6}};
+  return {
+      {{x, {DType::i64, {5}}},
+       attributes(1, -100, 0),
+       "targets must have the shape of logits without the class axis 1, [6], but has [5]"},
+      {{x, {DType::f32, {6}}}, attributes(1, -100, 0), "targets must be i32 or i64, but is f32"},
+      {{x, t}, attributes(2, -100, 0), "axis 2 is not an axis of logits, f32[6, 11]"},
+      {{x, t}, attributes(1, -100, 1.5), "label_smoothing must be in [0, 1], but is 1.5"},
+      {{{DType::i64, {6, 11}}, t},
+       attributes(1, -100, 0),
+       "logits must be f32 or f64, but is i64"}};
+}
+
+std::vector<OpErrorSample> backward_errors() {
+  const ValueType x{DType::f32, {6, 11}}, t{DType::i64, {6}}, p{DType::f32, {6}};
+  return {{{x, x, t, p}, attributes(1, -100, 0), "g must have shape [6], but has [6, 11]"},
+          {{p, x, t, x}, attributes(1, -100, 0), "lse must have shape [6], but has [6, 11]"},
+          {{p, x, p, p}, attributes(1, -100, 0), "targets must be i32 or i64, but is f32"}};
+}
+
+}  // namespace
+
+void add_cross_entropy_ops(OpSet& ops) {
+  const std::vector<AttributeSpec> specs = {{"axis", std::int64_t{0}, true},
+                                            {"ignore_index", std::int64_t{-100}},
+                                            {"label_smoothing", 0.0}};
+  OpRecord forward;
+  forward.name = "cross_entropy";
+  forward.doc =
+      "For each position, with classes along `axis` and e = label_smoothing: loss = (1 - e) * (lse "
+      "- "
+      "x[target]) + e * (lse - mean(x)), lse = ln(sum(exp(x))); 0 if target == ignore_index. "
+      "Any other target outside [0, classes) is a data error.";
+  forward.inputs = {{"logits"}, {"targets"}};
+  forward.attributes = specs;
+  forward.outputs = {"loss", "lse"};
+  forward.infer = infer_cross_entropy;
+  forward.kernel = cross_entropy_kernel;
+  forward.cost = forward_cost;
+  ops.add(std::move(forward));
+
+  OpRecord backward;
+  backward.name = "cross_entropy_grad";
+  backward.doc =
+      "Gradient of the loss of cross_entropy: g * (exp(x - lse) - e / classes - (1 - e) * "
+      "[class == target]), 0 if target == ignore_index.";
+  backward.inputs = {{"g"}, {"logits"}, {"targets"}, {"lse"}};
+  backward.attributes = specs;
+  backward.outputs = {"dlogits"};
+  backward.inplace = {{0, 1}};
+  backward.infer = infer_cross_entropy_grad;
+  backward.kernel = cross_entropy_grad_kernel;
+  backward.cost = backward_cost;
+  backward.gradient = Gradient::decomposition;
+  ops.add(std::move(backward));
+}
+
+void add_cross_entropy_samples(OpSamples& all) {
+  all.add("cross_entropy", forward_samples, forward_errors);
+  all.add("cross_entropy_grad", backward_samples, backward_errors);
+}
+
+}  // namespace weft

@@ -1,0 +1,412 @@
+// quantized_matmul, which passes substitute for a product with a dequantised matrix, and
+// quantized_matmul_fused, which adds an elementwise epilogue. The gradient of such a product with
+// respect to x is a product with the transposed matrix.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "weft/core/error.h"
+#include "weft/core/rounding.h"
+#include "weft/ops/builtin.h"
+#include "weft/ops/fusion/epilogue.h"
+#include "weft/ops/kernels/gemm/serial.h"
+#include "weft/ops/quantized/quantized_operands.h"
+#include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
+
+namespace weft {
+namespace {
+
+// With at most this many rows, a product reads the quantised weights directly and converts each
+// weight once per four rows. With more rows, blocks of weights are converted once and then
+// multiplied as float matrices.
+constexpr std::int64_t kFewRows = 16;
+// The number of bytes of weights per chunk, which is enough for a few microseconds of memory reads.
+constexpr std::int64_t kChunkBytes = std::int64_t{1} << 16;
+// The block of weights that is converted to float at a time; it stays in the L2 cache.
+constexpr std::int64_t kBlockInputs = 512, kBlockPanels = 8;
+constexpr std::int64_t kBlockWidth = kBlockPanels * kQuantizedPanel;
+constexpr std::size_t kBlockBytes = kBlockInputs * kBlockWidth * sizeof(float);
+constexpr double kBytesPerNs = 12;  // weights read and used by one core
+
+ValueType infer_product_type(const InferContext& c) {
+  c.require_floating(0, "x");
+  c.require_min_rank(0, 1, "x");
+  const std::int64_t columns = c.attributes().integer("outputs");
+  Shape shape = c.shape(0);
+  const Dim last = shape[c.rank(0) - 1];
+  if (!last.is_constant()) {
+    throw ShapeError(
+        fmt::format("the last axis of x must have a fixed size, but is {}", last.str()));
+  }
+  const bool transpose = c.attributes().flag("transpose");
+  check_quantized(c, 1, 2, transpose ? columns : last.constant(),
+                  transpose ? last.constant() : columns, c.dtype(0));
+  std::vector<Dim> out(shape.begin(), shape.end() - 1);
+  out.emplace_back(columns);
+  return {c.dtype(0), Shape(std::move(out))};
+}
+
+// A product of all rows with W or its transpose. It is not yet bound to memory.
+struct QuantizedProduct {
+  QuantizedOperands w = {};
+  bool transpose = false;
+  std::int64_t rows = 0;
+  std::function<void*(const KernelRun&)> result;  // [rows, columns()]
+  /// Called for every part of the result once the part is final; may be empty.
+  TileEpilogue epilogue = {};
+
+  std::int64_t columns() const { return transpose ? w.inputs : w.outputs; }
+  std::int64_t depth() const { return transpose ? w.outputs : w.inputs; }
+  template <class T>
+  T* out(const KernelRun& run) const {
+    return static_cast<T*>(result(run));
+  }
+  /// Runs the epilogue on columns [begin, end) of all rows. These elements must be final.
+  template <class T>
+  void run_epilogue(const KernelRun& run, T* out, std::int64_t begin, std::int64_t end) const {
+    if (epilogue == nullptr || rows == 0 || begin >= end) return;
+    epilogue(run, {.row = 0,
+                   .column = begin,
+                   .rows = rows,
+                   .columns = end - begin,
+                   .c = out + begin,
+                   .c_stride = columns()});
+  }
+};
+using ProductRef = std::shared_ptr<const QuantizedProduct>;
+
+// Adds the phases of a product with few rows. First, a single chunk converts the rows, which are
+// small, to the layout that the product reads.
+void add_few_rows(Kernel& kernel, const ProductRef& p) {
+  const QuantizedOperands& w = p->w;
+  const std::size_t begin_shared = aligned_size(kernel.shared_scratch);
+  kernel.shared_scratch = begin_shared + kernels::prepared_rows_bytes(w.inputs, p->rows);
+  Phase prepare;
+  prepare.cost_ns = 0.3 * static_cast<double>(p->rows) * static_cast<double>(w.inputs);
+  prepare.body = [p, begin_shared](const KernelRun& run, std::int64_t) {
+    kernels::prepare_rows(p->w.at(run), run.in<float>(0), p->rows,
+                          run.shared_scratch + begin_shared);
+  };
+  kernel.phases.push_back(std::move(prepare));
+
+  Phase product;
+  product.chunks = chunk_count(w.panels() * w.panel_bytes(), kChunkBytes);
+  product.chunks = std::clamp<std::int64_t>(product.chunks, 1, w.panels());
+  product.cost_ns = static_cast<double>(w.panels() * w.panel_bytes()) / kBytesPerNs *
+                    (0.5 + 0.5 * static_cast<double>(p->rows));
+  product.body = [p, begin_shared, chunks = product.chunks](const KernelRun& run,
+                                                            std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(p->w.panels(), chunks, chunk);
+    auto* const out = p->out<float>(run);
+    kernels::quantized_product(p->w.at(run), run.in<float>(0), run.shared_scratch + begin_shared,
+                               p->rows, begin, end, out);
+    p->run_epilogue(run, out, begin * kQuantizedPanel,
+                    std::min(end * kQuantizedPanel, p->w.outputs));
+  };
+  kernel.phases.push_back(std::move(product));
+}
+
+// Reserves slot scratch for a block of converted weights and, at kBlockBytes after the start of
+// this block, for the product with the block. Returns the offset of the block.
+std::size_t reserve_block(Kernel& kernel, std::int64_t rows) {
+  const std::size_t begin = aligned_size(kernel.slot_scratch);
+  kernel.slot_scratch = begin + kBlockBytes +
+                        kernels::gemm_scratch_bytes(sizeof(float), rows, kBlockWidth, kBlockInputs);
+  return begin;
+}
+
+// Adds a phase in which each chunk computes the columns of one block of panels. The weights are
+// converted block by block into scratch, and all rows are multiplied by each block.
+void add_many_rows(Kernel& kernel, const ProductRef& p) {
+  const QuantizedOperands& w = p->w;
+  const std::size_t begin_slot = reserve_block(kernel, p->rows);
+  Phase phase;
+  phase.chunks = divide_up(w.panels(), kBlockPanels);
+  phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *
+                  static_cast<double>(w.outputs) / 40;
+  phase.body = [p, begin_slot](const KernelRun& run, std::int64_t chunk) {
+    const QuantizedOperands& w = p->w;
+    const std::int64_t begin = chunk * kBlockPanels;
+    const std::int64_t end = std::min(begin + kBlockPanels, w.panels());
+    std::byte* const scratch = run.slot_scratch + begin_slot;
+    auto* const block = reinterpret_cast<float*>(scratch);
+    auto* const out = p->out<float>(run);
+    kernels::GemmProblem<float> gemm;
+    gemm.m = p->rows;
+    gemm.n = std::min(end * kQuantizedPanel, w.outputs) - begin * kQuantizedPanel;
+    gemm.c = out + begin * kQuantizedPanel;
+    gemm.c_stride = w.outputs;
+    for (std::int64_t first = 0; first < w.inputs; first += kBlockInputs) {
+      const std::int64_t last = std::min(first + kBlockInputs, w.inputs);
+      kernels::dequantize_block(w.at(run), first, last, begin, end, block, kBlockWidth);
+      gemm.k = last - first;
+      gemm.a = {run.in<float>(0) + first, w.inputs, 1};
+      gemm.b = {block, kBlockWidth, 1};
+      gemm.accumulate = first > 0;
+      kernels::gemm(gemm, scratch + kBlockBytes);
+    }
+    p->run_epilogue(run, out, begin * kQuantizedPanel, begin * kQuantizedPanel + gemm.n);
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// As above, but for the transpose. Each chunk computes the columns of one block of inputs and sums
+// over blocks of panels.
+void add_transposed(Kernel& kernel, const ProductRef& p) {
+  static_assert(kBlockWidth % kQuantizedGroup == 0 && kBlockInputs % kQuantizedPanel == 0);
+  const QuantizedOperands& w = p->w;
+  const std::size_t begin_slot = reserve_block(kernel, p->rows);
+  Phase phase;
+  phase.chunks = divide_up(w.inputs, kBlockWidth);
+  phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *
+                  static_cast<double>(w.outputs) / 40;
+  phase.body = [p, begin_slot](const KernelRun& run, std::int64_t chunk) {
+    const QuantizedOperands& w = p->w;
+    const std::int64_t first = chunk * kBlockWidth, last = std::min(first + kBlockWidth, w.inputs);
+    std::byte* const scratch = run.slot_scratch + begin_slot;
+    auto* const block = reinterpret_cast<float*>(scratch);
+    auto* const out = p->out<float>(run);
+    kernels::GemmProblem<float> gemm;
+    gemm.m = p->rows;
+    gemm.n = last - first;
+    gemm.c = out + first;
+    gemm.c_stride = w.inputs;
+    for (std::int64_t j = 0; j < w.outputs; j += kBlockInputs) {
+      const std::int64_t end = std::min(j + kBlockInputs, w.outputs);
+      kernels::dequantize_block(w.at(run), first, last, j / kQuantizedPanel,
+                                divide_up(end, kQuantizedPanel), block, kBlockInputs);
+      gemm.k = end - j;
+      gemm.a = {run.in<float>(0) + j, w.outputs, 1};
+      gemm.b = {block, 1, kBlockInputs};
+      gemm.accumulate = j > 0;
+      kernels::gemm(gemm, scratch + kBlockBytes);
+    }
+    p->run_epilogue(run, out, first, last);
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+void add_double(Kernel& kernel, const ProductRef& p) {
+  Phase phase;
+  phase.chunks = std::max<std::int64_t>(1, divide_up(p->columns(), kQuantizedPanel));
+  phase.cost_ns = 4 * static_cast<double>(p->rows) * static_cast<double>(p->w.inputs) *
+                  static_cast<double>(p->w.outputs);
+  phase.body = [p](const KernelRun& run, std::int64_t panel) {
+    const std::int64_t depth = p->depth(), columns = p->columns();
+    const std::int64_t first = panel * kQuantizedPanel,
+                       last = std::min(first + kQuantizedPanel, columns);
+    auto* const out = p->out<double>(run);
+    for (std::int64_t r = 0; r < p->rows; ++r) {
+      const double* x = run.in<double>(0) + r * depth;
+      for (std::int64_t j = first; j < last; ++j) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < depth; ++i)
+          sum += x[i] * (p->transpose ? p->w.weight(run, j, i) : p->w.weight(run, i, j));
+        out[r * columns + j] = sum;
+      }
+    }
+    p->run_epilogue(run, out, first, last);
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+void add_zeros(Kernel& kernel, const ProductRef& p) {
+  Phase phase;
+  phase.body = [p](const KernelRun& run, std::int64_t) {
+    auto* const out = p->out<float>(run);
+    std::fill_n(out, p->rows * p->columns(), 0.0f);
+    p->run_epilogue(run, out, 0, p->columns());
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// Adds the phases of a product. Their scratch is placed after the scratch that the kernel has
+// already reserved.
+void add_product(Kernel& kernel, const KernelRequest& r, QuantizedProduct product) {
+  const std::int64_t elements = r.outputs[0].numel();
+  const std::int64_t depth = r.inputs[0].sizes.back(), columns = r.outputs[0].sizes.back();
+  product.transpose = r.attributes.flag("transpose");
+  product.w = product.transpose ? quantized_operands(r, 1, columns, depth)
+                                : quantized_operands(r, 1, depth, columns);
+  product.rows = columns == 0 ? 0 : elements / columns;
+  const auto p = std::make_shared<const QuantizedProduct>(std::move(product));
+  if (r.inputs[0].dtype == DType::f64) return add_double(kernel, p);
+  if (elements == 0 || depth == 0) return add_zeros(kernel, p);
+  if (p->transpose) return add_transposed(kernel, p);
+  p->rows <= kFewRows ? add_few_rows(kernel, p) : add_many_rows(kernel, p);
+}
+
+double product_flops(const KernelRequest& r) {
+  return 2 * static_cast<double>(r.outputs[0].numel()) *
+         static_cast<double>(r.inputs[0].sizes.back());
+}
+
+// -- quantized_matmul -----------------------------------------------------------------------------
+
+std::vector<ValueType> infer_matmul(const InferContext& c) { return {infer_product_type(c)}; }
+
+Kernel quantized_matmul_kernel(const KernelRequest& r) {
+  Kernel kernel;
+  add_product(kernel, r, {.result = [](const KernelRun& run) { return run.outputs[0]; }});
+  return kernel;
+}
+
+Cost quantized_matmul_cost(const KernelRequest& r) {
+  return {.flops = product_flops(r), .bytes = operand_bytes(r)};
+}
+
+std::vector<OpSample> quantized_matmul_samples() {
+  std::vector<OpSample> samples;
+  const auto add = [&](Sizes x, std::int64_t outputs, bool transpose = false) {
+    for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
+      const QuantizedMatrix m = transpose ? sample_quantized(format, outputs, x.back())
+                                          : sample_quantized(format, x.back(), outputs);
+      samples.push_back({{sample_uniform(x, 41), m.q, m.scale},
+                         {{"outputs", outputs}, {"transpose", transpose}}});
+    }
+  };
+  for (std::int64_t rows = 1; rows <= 9; ++rows) add({rows, 70}, 35);
+  add({1, 96}, 48);
+  add({1}, 1);
+  add({33}, 15);
+  add({2, 2, 7}, 16);
+  add({3, 11, 40}, 150);
+  add({17, 530}, 20);
+  add({0, 5}, 3);
+  add({2, 0}, 3);
+  add({2, 3}, 0);
+  for (const Sizes& x : {Sizes{1, 35}, {3, 2, 150}, {17, 530}, {33}, {0, 5}, {2, 0}})
+    add(x, 70, true);
+  add({5, 20}, 300, true);
+  add({2, 3}, 0, true);
+  return samples;
+}
+
+std::vector<OpErrorSample> quantized_matmul_errors() {
+  const ValueType x{DType::f32, {2, 5}}, q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
+  const Attributes three{{"outputs", std::int64_t{3}}};
+  return {{{x, q, scale}, {{"outputs", std::int64_t{17}}}, "must be [2, 2, 16, 4]"},
+          {{x, q, scale},
+           {{"outputs", std::int64_t{9}}, {"transpose", true}},
+           "q of an int8 matrix [9, 5] must be [1, 3, 16, 4]"},
+          {{{DType::f32, {2, 4}}, q, scale}, three, "must be [1, 1, 16, 4]"},
+          {{{DType::bf16, {2, 5}}, q, scale}, three, "x must be f32 or f64, but is bf16"},
+          {{{DType::f32, {}}, q, scale}, three, "x must have at least 1 ax"},
+          {{x, q, {DType::f64, {1, 16}}}, three, "must be f32, but is f64"}};
+}
+
+// -- quantized_matmul_fused -----------------------------------------------------------------------
+
+std::vector<ValueType> infer_fused(const InferContext& c) {
+  return infer_epilogue(c, infer_product_type(c), 3);
+}
+
+Kernel fused_kernel(const KernelRequest& r) {
+  const auto epilogue = std::make_shared<const Epilogue>(r, 3);
+  Kernel kernel;
+  kernel.shared_scratch = epilogue->shared_scratch();
+  kernel.slot_scratch = epilogue->slot_scratch();
+  add_product(
+      kernel, r,
+      {.result = [epilogue](const KernelRun& run) { return epilogue->product(run); },
+       .epilogue = [epilogue](const KernelRun& run,
+                              const OutputTile& tile) { epilogue->run(run, tile, tile.row); }});
+  return kernel;
+}
+
+Cost fused_cost(const KernelRequest& r) {
+  return {.flops = product_flops(r) + epilogue_flops(r), .bytes = operand_bytes(r)};
+}
+
+std::vector<OpSample> fused_samples() {
+  std::vector<OpSample> samples;
+  const auto add = [&](Sizes x, std::int64_t outputs, const char* program,
+                       std::vector<Sizes> operands, bool transpose = false) {
+    for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
+      const QuantizedMatrix m = transpose ? sample_quantized(format, outputs, x.back())
+                                          : sample_quantized(format, x.back(), outputs);
+      OpSample sample{
+          {sample_uniform(x, 41), m.q, m.scale},
+          {{"outputs", outputs}, {"transpose", transpose}, {"program", std::string(program)}}};
+      std::uint32_t seed = 42;
+      for (const Sizes& sizes : operands) sample.inputs.push_back(sample_uniform(sizes, seed++));
+      samples.push_back(std::move(sample));
+    }
+  };
+  const char* gelu = "%2 = add(%0, %1); %3 = gelu_tanh(%2); return %2, %3";
+  const char* residual = "%4 = add(%0, %1); %5 = mul(%4, %3); %6 = add(%2, %5); return %6";
+  const char* narrow = "%1 = relu(%0); %2 = cast(%1, dtype=bf16); return %2";
+  add({1, 70}, 35, gelu, {{35}});
+  add({3, 40}, 150, residual, {{150}, {3, 150}, {}});
+  add({2, 1, 33}, 48, residual, {{48}, {2, 1, 48}, {1, 1}});
+  add({20, 530}, 150, gelu, {{1, 150}});
+  add({5, 12}, 20, narrow, {});
+  add({19, 12}, 20, narrow, {});
+  add({0, 5}, 3, gelu, {{3}});
+  add({2, 0}, 3, gelu, {{3}});
+  add({2, 3}, 0, gelu, {{0}});
+  add({4, 35}, 150, residual, {{150}, {4, 150}, {}}, true);
+  add({2, 0}, 3, gelu, {{3}}, true);
+  return samples;
+}
+
+std::vector<OpErrorSample> fused_errors() {
+  const ValueType x{DType::f32, {2, 5}}, q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
+  const auto with = [](std::int64_t outputs, const char* program) {
+    return Attributes{{"outputs", outputs}, {"program", std::string(program)}};
+  };
+  const char* bias = "%2 = add(%0, %1); return %2";
+  return {{{x, q, scale, {DType::f32, {17}}}, with(17, bias), "must be [2, 2, 16, 4]"},
+          {{x, q, scale, {DType::f32, {2, 1}}},
+           with(3, bias),
+           "%1 must have the product's shape [2, 3], one element per column"},
+          {{x, q, scale}, with(3, bias), "the program has 2 inputs, but 1"}};
+}
+
+OpRecord product_record(std::string name, std::string doc) {
+  OpRecord r;
+  r.name = std::move(name);
+  r.doc = kQuantizedLayout + std::move(doc);
+  r.inputs = {{"x"}, {"q"}, {"scale"}};
+  r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true}, {"transpose", false}};
+  r.gradient = Gradient::none;
+  r.no_gradient_reason =
+      "created by a pass; matmul(x, dequantize(q, scale)) is differentiable "
+      "in x";
+  return r;
+}
+
+}  // namespace
+
+void add_quantized_matmul_ops(OpSet& ops) {
+  OpRecord matmul = product_record("quantized_matmul",
+                                   "matmul(x, dequantize(q, scale)), or with the transpose of "
+                                   "the matrix. `outputs` is the size of the last axis of the "
+                                   "result.");
+  matmul.infer = infer_matmul;
+  matmul.kernel = quantized_matmul_kernel;
+  matmul.cost = quantized_matmul_cost;
+  ops.add(std::move(matmul));
+
+  OpRecord fused = product_record("quantized_matmul_fused",
+                                  "quantized_matmul followed by a tile program "
+                                  "(ops/fusion/tile_program.h), as in matmul_fused. Returns the "
+                                  "same bits as computing the product and the steps separately.");
+  for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
+  fused.attributes.push_back({"program", std::string(), true});
+  fused.outputs = epilogue_outputs();
+  fused.infer = infer_fused;
+  fused.kernel = fused_kernel;
+  fused.cost = fused_cost;
+  ops.add(std::move(fused));
+}
+
+void add_quantized_matmul_samples(OpSamples& all) {
+  all.add("quantized_matmul", quantized_matmul_samples, quantized_matmul_errors);
+  all.add("quantized_matmul_fused", fused_samples, fused_errors);
+}
+
+}  // namespace weft

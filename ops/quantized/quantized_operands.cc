@@ -1,0 +1,84 @@
+#include "weft/ops/quantized/quantized_operands.h"
+
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/core/rounding.h"
+#include "weft/ops/sample_data.h"
+
+namespace weft {
+namespace {
+
+void check_sizes(const InferContext& c, int input, const Sizes& wanted, std::string_view what) {
+  if (c.shape(input) == Shape(wanted)) return;
+  throw ShapeError(fmt::format("{} must be {} (panels of 16 outputs), but is {}", what,
+                               to_string(wanted), c.input(input).str()));
+}
+
+}  // namespace
+
+void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
+                     std::int64_t outputs, DType result) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 47;  // the size of the address space
+  if (inputs < 0 || outputs < 0 || inputs > kMax || outputs > kMax) {
+    throw ShapeError(
+        fmt::format("sizes of a quantised matrix must be in [0, 2^47], but are "
+                    "[{}, {}]",
+                    inputs, outputs));
+  }
+  if (c.dtype(q) != DType::i8 && c.dtype(q) != DType::u8) {
+    throw DTypeError(
+        fmt::format("q must be i8 (int8) or u8 (int4), but is {}", dtype_name(c.dtype(q))));
+  }
+  const auto format = c.dtype(q) == DType::i8 ? QuantizedFormat::int8 : QuantizedFormat::int4;
+  const auto name = quantized_format_name(format);
+  const DType wanted = quantized_scale_dtype(format);
+  // Gradient checks run a double-precision copy of the program, in which int8 scales are f64.
+  const bool twin = wanted == DType::f32 && result == DType::f64 && c.dtype(scale) == DType::f64;
+  if (c.dtype(scale) != wanted && !twin) {
+    throw DTypeError(fmt::format("the scale of {} must be {}, but is {}", name, dtype_name(wanted),
+                                 dtype_name(c.dtype(scale))));
+  }
+  check_sizes(c, q, quantized_sizes(format, inputs, outputs),
+              fmt::format("q of an {} matrix [{}, {}]", name, inputs, outputs));
+  check_sizes(c, scale, quantized_scale_sizes(format, inputs, outputs),
+              fmt::format("the scale of an {} matrix [{}, {}]", name, inputs, outputs));
+}
+
+double QuantizedOperands::weight(const KernelRun& run, std::int64_t i, std::int64_t j) const {
+  const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;
+  if (int4) {
+    const auto* bytes = run.in<std::uint8_t>(static_cast<std::size_t>(q));
+    const std::uint8_t byte =
+        bytes[((panel * 4 * groups() + i / 8) * kQuantizedPanel + lane) * 4 + i % 8 / 2];
+    const int nibble = i % 2 == 0 ? byte & 15 : byte >> 4;
+    const auto* scales = run.in<Float16>(static_cast<std::size_t>(scale));
+    return (nibble < 8 ? nibble : nibble - 16) *
+           static_cast<double>(
+               to_float(scales[(panel * groups() + i / kQuantizedGroup) * kQuantizedPanel + lane]));
+  }
+  const std::int64_t quads = divide_up<std::int64_t>(inputs, 4);
+  const std::int64_t code = ((panel * quads + i / 4) * kQuantizedPanel + lane) * 4 + i % 4;
+  const double step = run.in<std::int8_t>(static_cast<std::size_t>(q))[code];
+  const std::int64_t at = panel * kQuantizedPanel + lane;
+  return step * (scale_dtype == DType::f64
+                     ? run.in<double>(static_cast<std::size_t>(scale))[at]
+                     : static_cast<double>(run.in<float>(static_cast<std::size_t>(scale))[at]));
+}
+
+QuantizedOperands quantized_operands(const KernelRequest& r, int q, std::int64_t inputs,
+                                     std::int64_t outputs) {
+  return {q,
+          q + 1,
+          r.inputs[static_cast<std::size_t>(q)].dtype == DType::u8,
+          r.inputs[static_cast<std::size_t>(q) + 1].dtype,
+          inputs,
+          outputs};
+}
+
+QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs,
+                                 std::int64_t outputs) {
+  return quantize_matrix(sample_uniform({inputs, outputs}, 31), format, false);
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// Quantised matrices as operands of ops: operand checks and access from kernels.
+#pragma once
+
+#include "weft/ops/kernels/quantized/quantized.h"
+#include "weft/ops/op.h"
+#include "weft/ops/quantized/quantized.h"
+
+namespace weft {
+
+/// The first sentence of the documentation of ops with quantised operands.
+inline constexpr const char* kQuantizedLayout =
+    "q and scale hold a matrix [inputs, outputs] in the layout defined in "
+    "ops/quantized/quantized.h: int8 "
+    "with one scale per output, or int4 with one scale per output and 32 inputs. ";
+
+/// For shape rules: checks that the inputs `q` and `scale` hold a matrix [inputs, outputs] that can
+/// be used as dtype `result`.
+void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
+                     std::int64_t outputs, DType result);
+
+/// The quantised operands of a kernel. They are not yet bound to memory.
+struct QuantizedOperands {
+  int q = 0, scale = 1;
+  bool int4 = false;
+  DType scale_dtype = DType::f32;
+  std::int64_t inputs = 0, outputs = 0;
+
+  std::int64_t panels() const { return (outputs + kQuantizedPanel - 1) / kQuantizedPanel; }
+  std::int64_t groups() const { return (inputs + kQuantizedGroup - 1) / kQuantizedGroup; }
+  std::int64_t panel_bytes() const {
+    return int4 ? groups() * kQuantizedPanel * (kQuantizedGroup / 2 + 2)
+                : (inputs + 3) / 4 * 4 * kQuantizedPanel;
+  }
+  kernels::QuantizedWeights at(const KernelRun& run) const {
+    return {run.inputs[q], run.inputs[scale], int4, inputs, outputs};
+  }
+  /// Returns W[i][j] as a double, for kernels that compute in double.
+  double weight(const KernelRun& run, std::int64_t i, std::int64_t j) const;
+};
+
+/// Returns the quantised matrix in inputs q and q + 1 of a request.
+QuantizedOperands quantized_operands(const KernelRequest& r, int q, std::int64_t inputs,
+                                     std::int64_t outputs);
+
+/// Returns a matrix of random weights, for samples.
+QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs);
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+#include "weft/ops/reductions/reduce_blocks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/core/rounding.h"
+#include "weft/ops/kernels/elementwise/binary.h"
+#include "weft/ops/kernels/elementwise/unary.h"
+#include "weft/ops/kernels/reductions/reduce.h"
+#include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
+
+namespace weft {
+namespace {
+
+std::vector<ValueType> infer_block_sums(const InferContext& c) {
+  c.require_floating(0, "x");
+  if (c.has(1)) {
+    c.require_dtype(1, c.dtype(0), "factor");
+    c.require_shape(1, {}, "factor");
+  }
+  return {{DType::f64, {floor_div(c.shape(0).numel() + (kSumBlock - 1), kSumBlock)}}};
+}
+
+// Every chunk computes the sum of one block, so that the bits for a block do not depend on the
+// number of blocks.
+Kernel block_sums_kernel(const KernelRequest& r) {
+  const OperandSpec& x = r.inputs[0];
+  const std::int64_t elements = x.numel();
+  const RowKernel square{.function = kernels::unary_row(kernels::UnaryOp::square, x.dtype)};
+  const RowKernel scale{.function = kernels::binary_row(kernels::BinaryOp::mul, x.dtype),
+                        .scalars = 1u << 1};
+  const bool squares = r.attributes.flag("squares"), scaled = r.has_input(1);
+  Kernel kernel;
+  if (squares || scaled) kernel.slot_scratch = kernels::kReduceBlock * dtype_size(x.dtype);
+  Phase phase;
+  phase.chunks = divide_up(elements, kSumBlock);
+  phase.cost_ns = 0.3 * static_cast<double>(elements);
+  phase.body = [=, dtype = x.dtype](const KernelRun& run, std::int64_t block) {
+    constexpr std::int64_t kPart = kernels::kReduceBlock;
+    const std::int64_t begin = block * kSumBlock, end = std::min(begin + kSumBlock, elements);
+    kernels::BlockReduction sum(kernels::Reduction::sum, dtype);
+    for (std::int64_t i = begin; i < end; i += kPart) {
+      const std::int64_t n = std::min(kPart, end - i);
+      const void* part = run.in<std::byte>(0) + static_cast<std::size_t>(i) * dtype_size(dtype);
+      if (scaled) {
+        const void* const operands[] = {part, run.inputs[1]};
+        scale(operands, run.slot_scratch, n, i);
+        part = run.slot_scratch;
+      }
+      if (squares) {
+        square(&part, run.slot_scratch, n, i);
+        part = run.slot_scratch;
+      }
+      sum.add(part, n);
+    }
+    run.out<double>(0)[block] = sum.total();
+  };
+  kernel.phases.push_back(std::move(phase));
+  return kernel;
+}
+
+Cost block_sums_cost(const KernelRequest& r) {
+  const auto elements = static_cast<double>(r.inputs[0].numel());
+  const int of_each = 1 + (r.attributes.flag("squares") ? 1 : 0) + (r.has_input(1) ? 1 : 0);
+  return {elements * of_each, elements * static_cast<double>(dtype_size(r.inputs[0].dtype))};
+}
+
+std::vector<OpSample> block_sums_samples() {
+  const auto sample = [](Sizes sizes, std::uint64_t seed, bool squares) {
+    return OpSample{{sample_uniform(std::move(sizes), seed)}, {{"squares", squares}}};
+  };
+  const auto scaled = [&](Sizes sizes, std::uint64_t seed, bool squares) {
+    OpSample with_factor = sample(std::move(sizes), seed, squares);
+    with_factor.inputs.push_back(sample_uniform({}, seed + 100));
+    return with_factor;
+  };
+  return {sample({3, 5}, 1, false),  sample({2, 1100}, 2, true),
+          sample({}, 3, true),       sample({0, 4}, 4, false),
+          scaled({3, 700}, 6, true), scaled({kSumBlock + 3}, 7, false),
+          scaled({0}, 8, true),      sample({kSumBlock + 3}, 5, true)};
+}
+
+std::vector<OpErrorSample> block_sums_errors() {
+  return {{{{DType::i32, {4}}}, {}, "x must be f32 or f64, but is i32"},
+          {{{DType::f32, {4}}, {DType::f32, {1}}}, {}, "factor must have shape [], but has [1]"},
+          {{{DType::f32, {4}}, {DType::f64, {}}}, {}, "factor must be f32, but is f64"}};
+}
+
+}  // namespace
+
+void add_block_sums_op(OpSet& ops) {
+  OpRecord sums;
+  sums.name = "block_sums";
+  sums.doc =
+      "Sums, or sums of squares, over blocks of 65,536 elements of x in row-major order (the last "
+      "block may be shorter). x is first multiplied by the scalar `factor`, if it is given. "
+      "Returns f64[blocks]. The bits for a block depend only on its elements.";
+  sums.inputs = {{"x"}, {"factor", Arity::optional}};
+  sums.attributes = {{"squares", false}};
+  sums.infer = infer_block_sums;
+  sums.kernel = block_sums_kernel;
+  sums.cost = block_sums_cost;
+  sums.gradient = Gradient::none;
+  sums.no_gradient_reason = "created after differentiation, when a program is split among ranks";
+  ops.add(std::move(sums));
+}
+
+void add_block_sums_samples(OpSamples& all) {
+  all.add("block_sums", block_sums_samples, block_sums_errors);
+}
+
+}  // namespace weft

@@ -1,0 +1,299 @@
+// The op records and shape rules of attention and attention_grad.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/ops/builtin.h"
+#include "weft/ops/samples.h"
+#include "weft/ops/sequence/attention_op.h"
+
+namespace weft {
+namespace attention_op {
+namespace {
+
+/// Checks the group of 13 attention operands that starts with operand `base`.
+class Checker {
+ public:
+  /// If `narrow` is true, q must be f32 and k and v must be bf16.
+  Checker(const InferContext& context, int base, bool narrow = false)
+      : c_(context), base_(base), narrow_(narrow) {}
+
+  void check() {
+    check_attributes();
+    check_queries_and_keys();
+    check_scores(kBias, "bias");
+    if (has(kMask)) c_.require_dtype(base_ + kMask, DType::boolean, "mask");
+    check_scores(kMask, "mask");
+    check_offset_bias();
+    check_indexed(kRowBias, kRowIndex, size(kQ, 2), "row_bias", "row_index", "query");
+    check_indexed(kColBias, kColIndex, size(kK, 2), "col_bias", "col_index", "key");
+    check_per_batch(kLengths, "lengths");
+    check_per_batch(kQStart, "q_start");
+    if (has(kKey)) {
+      c_.require_dtype(base_ + kKey, DType::i64, "key");
+      c_.require_shape(base_ + kKey, Shape{2}, "key");
+    }
+  }
+
+  bool has(int operand) const { return c_.has(base_ + operand); }
+  const ValueType& type(int operand) const { return c_.input(base_ + operand); }
+  const Dim& size(int operand, int axis) const { return type(operand).shape[axis]; }
+  Shape out_shape() const { return {size(kQ, 0), size(kQ, 1), size(kQ, 2), size(kV, 3)}; }
+  Shape lse_shape() const { return {size(kQ, 0), size(kQ, 1), size(kQ, 2)}; }
+
+ private:
+  void check_attributes() const {
+    const Attributes& a = c_.attributes();
+    const double dropout = a.real("dropout");
+    if (!(dropout >= 0 && dropout < 1)) {
+      throw ArgumentError(fmt::format("dropout must be in [0, 1), but is {}", dropout));
+    }
+    if (a.integer("window") < 0) {
+      throw ArgumentError(fmt::format("window must be positive, or 0 for no window, but is {}",
+                                      a.integer("window")));
+    }
+    if (dropout > 0 && !has(kKey)) {
+      throw ArgumentError(
+          fmt::format("dropout {} requires the operand 'key' (a random key)", dropout));
+    }
+  }
+
+  void check_queries_and_keys() const {
+    narrow_ ? c_.require_dtype(base_ + kQ, DType::f32, "q") : c_.require_floating(base_ + kQ, "q");
+    const DType keys = narrow_ ? DType::bf16 : type(kQ).dtype;
+    c_.require_rank(base_ + kQ, 4, "q");
+    for (const auto& [operand, name] : {std::pair{kK, "k"}, {kV, "v"}}) {
+      c_.require_rank(base_ + operand, 4, name);
+      c_.require_dtype(base_ + operand, keys, name);
+    }
+    c_.require_equal(size(kQ, 0), size(kK, 0), "batch (axis 0) of q and k");
+    c_.require_equal(size(kK, 0), size(kV, 0), "batch (axis 0) of k and v");
+    c_.require_equal(size(kK, 1), size(kV, 1), "heads (axis 1) of k and v");
+    c_.require_equal(size(kK, 2), size(kV, 2), "length (axis 2) of k and v");
+    c_.require_equal(size(kQ, 3), size(kK, 3), "head size (axis 3) of q and k");
+    const Dim &heads = size(kQ, 1), &kv_heads = size(kK, 1);
+    if (c_.equal(heads, kv_heads)) return;
+    const bool known = heads.is_constant() && kv_heads.is_constant();
+    if (!known || kv_heads.constant() == 0 || heads.constant() % kv_heads.constant() != 0) {
+      throw ShapeError(fmt::format("heads of q (axis 1), {}, must be a multiple of heads of k, {}",
+                                   heads.str(), kv_heads.str()));
+    }
+  }
+
+  /// Checks bias or mask, in which every axis must have the full size or size 1.
+  void check_scores(int operand, std::string_view name) const {
+    if (!has(operand)) return;
+    c_.require_rank(base_ + operand, 4, name);
+    if (operand == kBias) c_.require_dtype(base_ + operand, type(kQ).dtype, name);
+    const Shape full{size(kQ, 0), size(kQ, 1), size(kQ, 2), size(kK, 2)};
+    for (int axis = 0; axis < 4; ++axis) {
+      const Dim& given = size(operand, axis);
+      if (!(given == Dim(1)) && !c_.equal(given, full[axis])) {
+        throw ShapeError(fmt::format(
+            "{} must broadcast to [batch, heads, queries, keys] = {}, but axis {} of {} is {}",
+            name, full.str(), axis, type(operand).shape.str(), given.str()));
+      }
+    }
+  }
+
+  void check_offset_bias() const {
+    if (!has(kOffsetBias)) return;
+    c_.require_dtype(base_ + kOffsetBias, type(kQ).dtype, "offset_bias");
+    c_.require_rank(base_ + kOffsetBias, 2, "offset_bias");
+    c_.require_equal(size(kOffsetBias, 0), size(kQ, 1), "heads of offset_bias (axis 0) and q");
+    if (!has(kQStart)) {
+      c_.require_equal(size(kOffsetBias, 1), size(kQ, 2) + size(kK, 2) - 1,
+                       "offset_bias without q_start must have queries + keys - 1 entries per head");
+    }
+  }
+
+  void check_indexed(int bias, int index, const Dim& length, std::string_view bias_name,
+                     std::string_view index_name, std::string_view row) const {
+    if (has(bias) != has(index)) {
+      throw ArgumentError(fmt::format("{} and {} must be given together, but only {} is given",
+                                      bias_name, index_name, has(bias) ? bias_name : index_name));
+    }
+    if (!has(bias)) return;
+    c_.require_dtype(base_ + bias, type(kQ).dtype, bias_name);
+    c_.require_rank(base_ + bias, 4, bias_name);
+    const Shape expected{size(kQ, 0), size(kQ, 1), length, size(bias, 3)};
+    if (!c_.equal(type(bias).shape, expected)) {
+      throw ShapeError(
+          fmt::format("{} must have shape [batch, heads, {} length, entries] = {}, but has {}",
+                      bias_name, row, expected.str(), type(bias).shape.str()));
+    }
+    c_.require_index(base_ + index, index_name);
+    c_.require_shape(base_ + index, Shape{size(kQ, 2), size(kK, 2)}, index_name);
+  }
+
+  void check_per_batch(int operand, std::string_view name) const {
+    if (!has(operand)) return;
+    c_.require_index(base_ + operand, name);
+    c_.require_shape(base_ + operand, Shape{size(kQ, 0)}, name);
+  }
+
+  const InferContext& c_;
+  int base_;
+  bool narrow_;
+};
+
+double attention_flops(const KernelRequest& request, std::size_t base, double products) {
+  const Sizes &q = request.inputs[base].sizes, &v = request.inputs[base + 2].sizes;
+  const double queries = static_cast<double>(q[0] * q[1] * q[2]);
+  const bool causal = request.attributes.flag("causal");
+  const std::int64_t window = request.attributes.integer("window");
+  double pairs = queries * static_cast<double>(v[2]);
+  if (causal && q[2] == v[2]) pairs /= 2;
+  // The few queries at the ends, which have truncated windows, are not treated separately.
+  if (window > 0)
+    pairs = std::min(pairs,
+                     queries * (static_cast<double>(window) * (causal ? 1 : 2) - (causal ? 0 : 1)));
+  return products * pairs * static_cast<double>(q[3] + v[3]);
+}
+
+double operand_bytes(const KernelRequest& request) {
+  double bytes = 0;
+  for (const auto* operands : {&request.inputs, &request.outputs}) {
+    for (const OperandSpec& o : *operands) {
+      if (o.present)
+        bytes += static_cast<double>(o.numel()) * static_cast<double>(dtype_size(o.dtype));
+    }
+  }
+  return bytes;
+}
+
+Cost cost(const KernelRequest& request) {
+  return {attention_flops(request, 0, 2), operand_bytes(request)};
+}
+Cost grad_cost(const KernelRequest& request) {
+  return {attention_flops(request, kGradFirst, 7), operand_bytes(request)};
+}
+
+std::vector<InputSpec> operands() {
+  const auto optional = [](const char* name) { return InputSpec{name, Arity::optional}; };
+  return {{"q"},
+          {"k"},
+          {"v"},
+          optional("bias"),
+          optional("mask"),
+          optional("offset_bias"),
+          optional("row_bias"),
+          optional("row_index"),
+          optional("col_bias"),
+          optional("col_index"),
+          optional("lengths"),
+          optional("q_start"),
+          optional("key")};
+}
+
+std::vector<AttributeSpec> attributes() {
+  return {{"scale", 1.0, true},
+          {"causal", false},
+          {"window", std::int64_t{0}},
+          {"dropout", 0.0},
+          {"stream", std::int64_t{0}}};
+}
+
+std::vector<ValueType> forward_types(Checker checker) {
+  checker.check();
+  const DType dtype = checker.type(kQ).dtype;
+  return {{dtype, checker.out_shape()}, {dtype, checker.lse_shape()}};
+}
+
+}  // namespace
+
+std::vector<ValueType> infer(const InferContext& c) { return forward_types(Checker(c, 0)); }
+std::vector<ValueType> infer_narrow(const InferContext& c) {
+  return forward_types(Checker(c, 0, /*narrow=*/true));
+}
+
+std::vector<ValueType> infer_grad(const InferContext& c) {
+  Checker checker(c, kGradFirst);
+  checker.check();
+  const DType dtype = checker.type(kQ).dtype;
+  const auto require = [&](int i, const Shape& shape, std::string_view name) {
+    c.require_dtype(i, dtype, name);
+    c.require_shape(i, shape, name);
+  };
+  require(0, checker.out_shape(), "g");
+  require(1, checker.out_shape(), "out");
+  require(2, checker.lse_shape(), "lse");
+  if (c.has(kGradLse)) require(kGradLse, checker.lse_shape(), "g_lse");
+  std::vector<ValueType> types;
+  for (const int operand : {kQ, kK, kV, kBias, kOffsetBias, kRowBias, kColBias}) {
+    types.push_back({dtype, checker.has(operand) ? checker.type(operand).shape : Shape{0}});
+  }
+  return types;
+}
+
+}  // namespace attention_op
+
+void add_attention_ops(OpSet& ops) {
+  using namespace attention_op;
+  OpRecord forward;
+  forward.name = "attention";
+  forward.doc =
+      "softmax(s) v per head, O(Lq + Lk) memory. q [B,H,Lq,D], k [B,Hkv,Lk,D], v [B,Hkv,Lk,Dv]; "
+      "query head h uses key head h / (H/Hkv). s[i,j] = scale * q_i.k_j + bias[i,j] + "
+      "offset_bias[h,o] + row_bias[i,row_index[i,j]] + col_bias[j,col_index[i,j]]. bias and "
+      "mask are [B|1,H|1,Lq|1,Lk|1]; offset_bias is [H,T]: with q_start o = j - (i + "
+      "q_start[b]) + T - Lk, without it T = Lq + Lk - 1 and o = j - i + Lq - 1; row_bias "
+      "[B,H,Lq,R], col_bias [B,H,Lk,R], indices [Lq,Lk]. The position of query i is p(i) = i + "
+      "q_start[b], or i + Lk - Lq without q_start. Key j is visible to query i if mask is true, j "
+      "< lengths[b], j <= p(i) if causal, and |p(i) - j| < window if window > 0. Dropout "
+      "multiplies probability n (flat index in [B,H,Lq,Lk]) by 1/(1-dropout) if word n of the "
+      "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. A "
+      "query without visible keys has out 0, lse -inf and gradient 0. Lengths outside [0,Lk], "
+      "q_start < 0, causal with q_start + Lq > Lk, and indices out of range are data errors "
+      "(Vaswani et al. 2017; Dao et al. 2022 for the backward recomputation).";
+  forward.inputs = operands();
+  forward.attributes = attention_op::attributes();
+  forward.outputs = {"out", "lse"};
+  forward.traits = Trait::random;
+  forward.infer = attention_op::infer;
+  forward.kernel = attention_op::kernel;
+  forward.cost = attention_op::cost;
+
+  // attention_narrow differs from attention only in its names, types and samples.
+  OpRecord narrow = forward;
+  narrow.name = "attention_narrow";
+  narrow.doc =
+      "attention(q, cast(k, f32), cast(v, f32), ...) for f32 queries and bf16 keys and values. "
+      "Returns the same bits but reads half as much memory. Created by the pass `quantized` for "
+      "inference.";
+  narrow.infer = attention_op::infer_narrow;
+  narrow.gradient = Gradient::none;
+  narrow.no_gradient_reason =
+      "created after differentiation; differentiate attention and the casts";
+  ops.add(std::move(forward));
+  ops.add(std::move(narrow));
+
+  OpRecord backward;
+  backward.name = "attention_grad";
+  backward.doc =
+      "Gradients of attention, computed from its outputs by recomputing the scores block by block: "
+      "p = "
+      "exp(s - lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dq = scale * ds k, dk = "
+      "scale * ds^T q, dv = dropout(p)^T g; the gradient of a bias element is the sum of ds over "
+      "the scores that use it. g_lse is the cotangent of lse. The gradient of an absent operand "
+      "has shape [0].";
+  backward.inputs = {{"g"}, {"out"}, {"lse"}};
+  for (InputSpec& operand : operands()) backward.inputs.push_back(std::move(operand));
+  backward.inputs.push_back({"g_lse", Arity::optional});
+  backward.attributes = attention_op::attributes();
+  backward.outputs = {"dq", "dk", "dv", "dbias", "doffset_bias", "drow_bias", "dcol_bias"};
+  backward.traits = Trait::random;
+  backward.infer = attention_op::infer_grad;
+  backward.kernel = attention_op::grad_kernel;
+  backward.cost = attention_op::grad_cost;
+  backward.gradient = Gradient::decomposition;
+  ops.add(std::move(backward));
+}
+
+void add_attention_samples(OpSamples& all) {
+  all.add("attention", attention_op::samples, attention_op::error_samples);
+  all.add("attention_narrow", attention_op::narrow_samples, attention_op::narrow_error_samples);
+  all.add("attention_grad", attention_op::grad_samples, attention_op::grad_error_samples);
+}
+
+}  // namespace weft

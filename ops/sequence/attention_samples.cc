@@ -1,0 +1,183 @@
+// Samples and error samples of attention and attention_grad.
+#include "weft/ops/builtin.h"
+#include "weft/ops/sample_data.h"
+#include "weft/ops/sequence/attention_op.h"
+
+namespace weft::attention_op {
+namespace {
+
+struct SampleSizes {
+  std::int64_t b = 2, h = 2, hkv = 2, lq = 5, lk = 5, d = 3, dv = 4;
+};
+
+OpSample basic(const SampleSizes& s, Attributes attributes = {}) {
+  OpSample sample;
+  sample.inputs.resize(kOperands);
+  sample.inputs[kQ] = sample_uniform({s.b, s.h, s.lq, s.d}, 1);
+  sample.inputs[kK] = sample_uniform({s.b, s.hkv, s.lk, s.d}, 2);
+  sample.inputs[kV] = sample_uniform({s.b, s.hkv, s.lk, s.dv}, 3);
+  attributes.set("scale", 0.6);
+  sample.attributes = std::move(attributes);
+  return sample;
+}
+
+Tensor alternating_mask(Sizes sizes) {
+  const std::int64_t n = num_elements(sizes);
+  Tensor mask = Tensor::empty(DType::boolean, std::move(sizes));
+  for (std::int64_t i = 0; i < n; ++i) mask.mutable_data<bool>()[i] = i % 3 != 1;
+  return mask;
+}
+
+}  // namespace
+
+// In all samples, every query has a visible key, because finite differences are not defined for lse
+// = -inf. Queries without visible keys are tested in tests/ops.
+std::vector<OpSample> samples() {
+  std::vector<OpSample> all;
+  const auto add = [&](OpSample sample) -> OpSample& {
+    return all.emplace_back(std::move(sample));
+  };
+  add(basic({}));
+  add(basic({.lq = 3, .lk = 6}, {{"causal", true}}));
+  add(basic({.h = 4, .hkv = 2, .lq = 4, .lk = 7}, {{"window", std::int64_t{3}}}));
+  {
+    OpSample& s = add(basic({.h = 3, .hkv = 1}));  // broadcast bias and mask
+    s.inputs[kBias] = sample_uniform({1, 3, 5, 5}, 4);
+    s.inputs[kMask] = alternating_mask({2, 1, 1, 5});
+  }
+  {
+    OpSample& s = add(basic({.lq = 4}));  // one bias value per key
+    s.inputs[kBias] = sample_uniform({2, 1, 1, 5}, 4);
+    s.inputs[kMask] = alternating_mask({1, 2, 4, 5});
+  }
+  {
+    OpSample& s = add(basic({.lq = 4, .lk = 6}, {{"causal", true}}));
+    s.inputs[kOffsetBias] = sample_uniform({2, 9}, 5);
+  }
+  {
+    OpSample& s = add(basic({.lq = 2, .lk = 7}, {{"causal", true}}));  // decoding with a cache
+    s.inputs[kOffsetBias] = sample_uniform({2, 13}, 5);
+    s.inputs[kLengths] = Tensor::of<std::int64_t>({2}, {4, 7});
+    s.inputs[kQStart] = Tensor::of<std::int64_t>({2}, {2, 5});
+  }
+  {
+    OpSample& s = add(basic({.lq = 4, .lk = 5}));  // relative key positions, as in BERT and DeBERTa
+    s.inputs[kRowBias] = sample_uniform({2, 2, 4, 3}, 6);
+    s.inputs[kRowIndex] = sample_indices({4, 5}, 7, 3);
+    s.inputs[kColBias] = sample_uniform({2, 2, 5, 4}, 8);
+    s.inputs[kColIndex] = sample_indices({4, 5}, 9, 4).to(DType::i32);
+  }
+  {
+    OpSample& s = add(basic({}));  // padding
+    s.inputs[kLengths] = Tensor::of<std::int32_t>({2}, {2, 5});
+  }
+  {
+    OpSample& s = add(basic({}, {{"dropout", 0.3}, {"stream", std::int64_t{5}}}));
+    s.inputs[kKey] = Tensor::of<std::int64_t>({2}, {42, 3});
+  }
+  add(basic({.lq = 0}));
+  add(basic({.b = 0}));
+  return all;
+}
+
+std::vector<OpSample> narrow_samples() {
+  std::vector<OpSample> all = samples();
+  OpSample token = basic({.lq = 1, .lk = 70, .d = 37, .dv = 65}, {{"causal", true}});
+  token.inputs[kLengths] = Tensor::of<std::int64_t>({2}, {70, 41});
+  token.inputs[kQStart] = Tensor::of<std::int64_t>({2}, {69, 40});
+  all.push_back(std::move(token));
+  all.push_back(basic({.h = 4, .lq = 66, .lk = 150, .d = 20, .dv = 16}));
+  for (OpSample& sample : all) {
+    for (const int operand : {kK, kV})
+      sample.inputs[operand] = sample.inputs[operand].to(DType::bf16);
+  }
+  return all;
+}
+
+std::vector<OpSample> grad_samples() {
+  std::vector<OpSample> all;
+  const OpRecord& forward = builtin_ops_if_linked()->at("attention");
+  for (OpSample& sample : samples()) {
+    const std::vector<Tensor> outputs = evaluate_op(forward, sample.inputs, sample.attributes);
+    OpSample grad;
+    grad.inputs = {sample_uniform(outputs[0].sizes(), 11), outputs[0], outputs[1]};
+    grad.inputs.insert(grad.inputs.end(), sample.inputs.begin(), sample.inputs.end());
+    grad.attributes = std::move(sample.attributes);
+    if (all.size() % 2 == 1) grad.inputs.push_back(sample_uniform(outputs[1].sizes(), 12));
+    all.push_back(std::move(grad));
+  }
+  return all;
+}
+
+namespace {
+
+/// Returns the types of valid operands with B 2, H 4, Hkv 2, Lq 3, Lk 5, D 6 and Dv 7.
+std::vector<ValueType> legal() {
+  std::vector<ValueType> types = {
+      {DType::f32, {2, 4, 3, 6}}, {DType::f32, {2, 2, 5, 6}}, {DType::f32, {2, 2, 5, 7}}};
+  return types;
+}
+
+OpErrorSample wrong(int operand, ValueType type, std::string message, Attributes attributes = {}) {
+  OpErrorSample sample;
+  sample.inputs = legal();
+  sample.inputs[static_cast<std::size_t>(operand)] = std::move(type);
+  attributes.set("scale", 1.0);
+  sample.attributes = std::move(attributes);
+  sample.message = std::move(message);
+  return sample;
+}
+
+}  // namespace
+
+std::vector<OpErrorSample> error_samples() {
+  const ValueType q{DType::f32, {2, 4, 3, 6}};
+  return {
+      wrong(kQ, {DType::i32, {2, 4, 3, 6}}, "q must be f32 or f64, but is i32"),
+      wrong(kQ, {DType::f32, {2, 3, 6}}, "q must have 4 axes"),
+      wrong(kK, {DType::f64, {2, 2, 5, 6}}, "k must be f32, but is f64"),
+      wrong(kK, {DType::f32, {3, 2, 5, 6}}, "batch (axis 0) of q and k: 2 and 3 differ"),
+      wrong(kV, {DType::f32, {3, 2, 5, 7}}, "batch (axis 0) of k and v: 2 and 3 differ"),
+      wrong(kV, {DType::f32, {2, 4, 5, 7}}, "heads (axis 1) of k and v: 2 and 4 differ"),
+      wrong(kV, {DType::f32, {2, 2, 4, 7}}, "length (axis 2) of k and v: 5 and 4 differ"),
+      wrong(kK, {DType::f32, {2, 2, 5, 8}}, "head size (axis 3) of q and k: 6 and 8 differ"),
+      wrong(kQ, {DType::f32, {2, 3, 3, 6}},
+            "heads of q (axis 1), 3, must be a multiple of heads of k, 2"),
+      wrong(kQ, q, "dropout must be in [0, 1), but is 1", {{"dropout", 1.0}}),
+      wrong(kQ, q, "dropout 0.5 requires the operand 'key'", {{"dropout", 0.5}}),
+      wrong(kQ, q, "window must be positive, or 0 for no window, but is -1",
+            {{"window", std::int64_t{-1}}}),
+  };
+}
+
+std::vector<OpErrorSample> narrow_error_samples() {
+  const ValueType k{DType::bf16, {2, 2, 5, 6}}, v{DType::bf16, {2, 2, 5, 7}};
+  const Attributes attributes{{"scale", 1.0}};
+  return {
+      {legal(), attributes, "k must be bf16, but is f32"},
+      {{{DType::f64, {2, 4, 3, 6}}, k, v}, attributes, "q must be f32, but is f64"},
+      {{{DType::f32, {2, 4, 3, 6}}, k, {DType::f32, {2, 2, 5, 7}}},
+       attributes,
+       "v must be bf16, but is f32"},
+  };
+}
+
+std::vector<OpErrorSample> grad_error_samples() {
+  const auto sample = [](int operand, ValueType type, std::string message) {
+    OpErrorSample s;
+    s.inputs = {{DType::f32, {2, 4, 3, 7}}, {DType::f32, {2, 4, 3, 7}}, {DType::f32, {2, 4, 3}}};
+    for (ValueType& t : legal()) s.inputs.push_back(std::move(t));
+    s.inputs[static_cast<std::size_t>(operand)] = std::move(type);
+    s.attributes = {{"scale", 1.0}};
+    s.message = std::move(message);
+    return s;
+  };
+  return {
+      sample(0, {DType::f32, {2, 4, 3, 6}}, "g must have shape [2, 4, 3, 7], but has [2, 4, 3, 6]"),
+      sample(1, {DType::f64, {2, 4, 3, 7}}, "out must be f32, but is f64"),
+      sample(2, {DType::f32, {2, 4, 5}}, "lse must have shape [2, 4, 3], but has [2, 4, 5]"),
+      sample(3, {DType::f32, {2, 3, 3, 6}}, "heads of q (axis 1), 3, must be a multiple"),
+  };
+}
+
+}  // namespace weft::attention_op
