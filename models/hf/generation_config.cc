@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/config_writer.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft::hf {
 namespace {
@@ -284,7 +284,7 @@ std::string generation_config_json(GenerationConfig config, std::int64_t bos_id)
 GenerationConfig read_generation_config(const Folder& folder) {
   const std::filesystem::path own = std::filesystem::path(folder.path) / "generation_config.json";
   return generation_config(
-      folder.config, std::filesystem::exists(own) ? read_text_file(own.string()) : std::string());
+      folder.config, std::filesystem::exists(own) ? read_whole_file(own.string()) : std::string());
 }
 
 }  // namespace weft::hf

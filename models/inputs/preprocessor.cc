@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/fields/read_json.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 namespace {
@@ -36,7 +36,7 @@ std::vector<double> per_channel(const json& object, const char* key, double othe
 }  // namespace
 
 ImageNormalisation read_normalisation(const std::string& path, std::int64_t channels) {
-  const json object = parse_json_object(read_text_file(path), path);
+  const json object = parse_json_object(read_whole_file(path), path);
   const auto flag = [&](const char* key) {
     const auto found = object.find(key);
     return found == object.end() || !found->is_boolean() || found->get<bool>();

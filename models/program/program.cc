@@ -23,6 +23,7 @@
 #include "weft/models/program/options/parse_failure.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/failure.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/metrics/correlation.h"
 #include "weft/models/text/corpus/lines.h"
+#include "weft/models/text/corpus/text_file.h"
 
 namespace weft {
 namespace {

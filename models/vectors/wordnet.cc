@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/text/corpus/lines.h"
+#include "weft/models/text/corpus/text_file.h"
 
 namespace weft {
 namespace {

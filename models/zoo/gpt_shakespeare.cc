@@ -10,6 +10,7 @@
 #include "weft/models/generate/generator.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/models/training/trainable.h"
 
 using namespace weft;

@@ -19,8 +19,8 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/language/hmm.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/models/zoo/data/sentences.h"
 
 using namespace weft;

@@ -18,6 +18,7 @@
 #include "weft/core/error.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/models/zoo/compare/measure_ngram.h"
 
 using namespace weft;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "weft/serialization/files/crc32c.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/program_shell.h"
 #include "weft/tests/support/sanitizers.h"
 
@@ -71,7 +72,7 @@ class CommandFiles {
   std::string write(const std::string& name, std::string_view bytes) const {
     return folder_.write("work/" + name, bytes);
   }
-  std::string read(const std::string& name) const { return read_text_file(path(name)); }
+  std::string read(const std::string& name) const { return read_whole_file(path(name)); }
 
   /// Returns a complete command line except for "--out FILE", which the caller appends.
   std::string base(const std::string& command) const {
@@ -153,7 +154,8 @@ class CommandFiles {
                                 WEFT_PROGRAM + " " + arguments + " >" +
                                 (in.out.empty() ? out : in.out) + " 2>" + err + " </dev/null";
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(out), read_text_file(err)};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_whole_file(out),
+            read_whole_file(err)};
   }
 
   void run(const std::string& arguments) const {
@@ -169,7 +171,7 @@ class CommandFiles {
       lstat(entry.path().c_str(), &status);
       std::string line = std::to_string(status.st_mode) + " " + std::to_string(status.st_ino);
       if (S_ISREG(status.st_mode)) {
-        const std::string bytes = read_text_file(entry.path().string());
+        const std::string bytes = read_whole_file(entry.path().string());
         line += " " + std::to_string(crc32c(bytes.data(), bytes.size()));
       }
       lines[entry.path().string()] = line;

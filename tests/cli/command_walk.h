@@ -8,6 +8,7 @@
 
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/program.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 

@@ -9,6 +9,7 @@
 #include "command_files.h"
 #include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft::program {
 BOOST_AUTO_TEST_SUITE(console)
@@ -174,7 +175,7 @@ int signalled(const CommandFiles& weft, const std::string& arguments, int signal
   for (int i = 0; i < 12000; ++i) {  // wait for at most two minutes
     if (waitpid(child, &status, WNOHANG) == child)
       return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    if (!sent && contains(read_text_file(log), "step 2/")) {
+    if (!sent && contains(read_whole_file(log), "step 2/")) {
       kill(child, signal);
       sent = true;
     }

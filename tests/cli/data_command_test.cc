@@ -8,6 +8,7 @@
 #include "program_shell.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/text/tokens/token_set.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(data_command)
@@ -47,7 +48,7 @@ BOOST_AUTO_TEST_CASE(token_files_can_be_used_for_training) {
   BOOST_TEST(contains(made.out, "text      1 file, "));
   BOOST_TEST(contains(made.out, "100%  1 documents, "));
   BOOST_TEST(contains(made.out, "wrote     " + weft.path("set-00000.tok") + ": 1 documents, "));
-  const std::string whole = read_text_file(weft.path("text.txt"));
+  const std::string whole = read_whole_file(weft.path("text.txt"));
   const LanguageModel model = load_model<LanguageModel>(weft.path("m.weft"));
   const TokenSet set = TokenSet::open(weft.path("set"));
   std::vector<std::int32_t> ids(static_cast<std::size_t>(set.tokens()));
@@ -78,7 +79,7 @@ BOOST_AUTO_TEST_CASE(token_files_can_be_used_for_training) {
                 weft.path("b.weft")));
   succeeds(weft("train gpt --text " + weft.path("set") + kTiny + " --steps 2 --out " +
                 weft.path("text.weft")));
-  BOOST_TEST(read_text_file(weft.path("a.weft")) == read_text_file(weft.path("b.weft")));
+  BOOST_TEST(read_whole_file(weft.path("a.weft")) == read_whole_file(weft.path("b.weft")));
   succeeds(weft("evaluate " + weft.path("a.weft") + " --data " + weft.path("set")));
   succeeds(weft("train gpt --from " + weft.path("m.weft") + " --data " + weft.path("set") +
                 " --batch 4 --steps 2 --warmup 1 --out " + weft.path("c.weft")));
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_is_bit_exact) {
   succeeds(weft("train gpt" + data + kTiny + " --steps 6 --stop-after 3 --out " +
                 weft.path("part.weft")));
   succeeds(weft("train gpt --resume " + weft.path("part.weft") + data + " --threads 2"));
-  BOOST_TEST(read_text_file(weft.path("whole.weft")) == read_text_file(weft.path("part.weft")));
+  BOOST_TEST(read_whole_file(weft.path("whole.weft")) == read_whole_file(weft.path("part.weft")));
   const std::string go_on =
       "train gpt --resume " + weft.path("part.weft") + " --steps 8 --data " + weft.path("a");
   check_error(weft(go_on + "=0.5 " + weft.path("b") + "=0.5"), 2, "trained on different data");
@@ -188,7 +189,7 @@ BOOST_AUTO_TEST_CASE(data_tokenize_rejects_invalid_arguments) {
   BOOST_TEST(!std::filesystem::exists(weft.path("set-00000.tok")));
   weft.write("set-00000.tok", "mine");
   check_error(weft.tokenize("set", text), 1, "already exists and is not a token file");
-  BOOST_TEST(read_text_file(weft.path("set-00000.tok")) == "mine");
+  BOOST_TEST(read_whole_file(weft.path("set-00000.tok")) == "mine");
   succeeds(weft.tokenize("set", text + " --force"));
   succeeds(weft.tokenize("set", text));
   check_error(weft.tokenize("set", weft.path("set-00000.tok")), 2, "which is an input");

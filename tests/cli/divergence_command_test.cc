@@ -8,6 +8,7 @@
 #include "program_shell.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/models/tasks/next_token/language_model.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(divergence_command)
@@ -33,10 +34,10 @@ BOOST_AUTO_TEST_CASE(a_diverging_run_keeps_its_last_finite_checkpoint_and_prints
   BOOST_TEST(contains(saved.err, "the checkpoint of step " + std::to_string(steps) + " is kept"));
 
   // If a resumed run diverges, it does not overwrite the checkpoint from which it was resumed.
-  const std::string before = read_text_file(model);
+  const std::string before = read_whole_file(model);
   check_error(weft("train gpt" + text + " --resume " + model + " --out " + model), 1,
               "training has diverged");
-  BOOST_TEST((read_text_file(model) == before));
+  BOOST_TEST((read_whole_file(model) == before));
 
   // Divergence is also detected at the last step, for any number of steps, without held-out data.
   int failed = 0;

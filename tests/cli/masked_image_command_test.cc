@@ -3,6 +3,7 @@
 #include <string>
 
 #include "program_shell.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(masked_image_command)
@@ -43,8 +44,8 @@ BOOST_AUTO_TEST_CASE(masked_image_models_are_trained_resumed_and_fine_tuned) {
   BOOST_TEST(
       contains(trained.out, "masked    12 of 16 patches of every image, in squares of 2 x 2\n"));
   BOOST_TEST(contains(last_line(trained.out), "over the masked pixels of 20 images; baselines: "));
-  BOOST_TEST(contains(read_text_file(weft.path("m.svg")), "loss (deviations)"));
-  BOOST_TEST(contains(read_text_file(weft.path("m.reconstruction.svg")), ">filled in<"));
+  BOOST_TEST(contains(read_whole_file(weft.path("m.svg")), "loss (deviations)"));
+  BOOST_TEST(contains(read_whole_file(weft.path("m.reconstruction.svg")), ">filled in<"));
 
   // A run that is stopped and resumed in another process gives the same result. The task is read
   // from the file.

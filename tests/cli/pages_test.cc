@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "command_walk.h"
-#include "weft/models/data/batching/text.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft::program {
 namespace {
@@ -43,7 +43,7 @@ std::vector<ShownCommand> shown_commands() {
   static const std::regex kSpan("`(weft [a-z][^`]*)`");
   std::vector<ShownCommand> found;
   for (const fs::path& page : pages()) {
-    std::istringstream text(read_text_file(page.string()));
+    std::istringstream text(read_whole_file(page.string()));
     const std::string name = fs::relative(page, WEFT_SOURCE_DIR).string();
     bool block = false, more = false;
     for (std::string line; std::getline(text, line);) {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "program_shell.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(program)
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(language_models_are_trained_resumed_used_and_inspected) {
   BOOST_TEST(contains(trained.out, "FLOP per step"));
   BOOST_TEST(last_line(trained.out).starts_with("validation loss "));
   BOOST_TEST(last_line(trained.out).size() == std::string("validation loss 1.2345").size());
-  BOOST_TEST(contains(read_text_file(weft.path("m.svg")), "<svg"));
+  BOOST_TEST(contains(read_whole_file(weft.path("m.svg")), "<svg"));
 
   // A run that is stopped and resumed in another process gives the same result.
   const Outcome stopped =
@@ -324,7 +324,7 @@ int interrupt(const std::string& arguments, const std::string& out) {
   for (int i = 0; i < 6000; ++i) {  // wait for at most one minute
     if (waitpid(child, &status, WNOHANG) == child)
       return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (!sent && std::filesystem::exists(out) && contains(read_text_file(out), "step 2/")) {
+    if (!sent && std::filesystem::exists(out) && contains(read_whole_file(out), "step 2/")) {
       kill(child, SIGINT);
       sent = true;
     }
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(an_interrupt_saves_the_model_and_prints_the_resume_command)
           text + " --out " + model,
       weft.path("log"));
   BOOST_TEST(code == 0);
-  const std::string log = read_text_file(weft.path("log"));
+  const std::string log = read_whole_file(weft.path("log"));
   BOOST_TEST(contains(last_line(log), "of 40; continue with: weft train gpt --text"));
   BOOST_TEST(contains(last_line(log), "--resume " + model));
   BOOST_TEST(weft("inspect " + model).code == 0);

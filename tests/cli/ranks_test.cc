@@ -15,6 +15,7 @@
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/failure.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 BOOST_AUTO_TEST_SUITE(ranks)

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "program_shell.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(seq2seq_program)
@@ -47,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_translator_is_trained_resumed_and_used) {
     BOOST_TEST(contains(trained.out, "\nreference "));
   }
   for (const char* plot : {"m.svg", "m.measure.svg", "m.attention.svg"})
-    BOOST_TEST(contains(read_text_file(weft.path(plot)), "<svg"));
+    BOOST_TEST(contains(read_whole_file(weft.path(plot)), "<svg"));
 
   const Outcome stopped = weft(start + " --stop-after 2 --out " + other);
   BOOST_TEST(contains(last_line(stopped.out), "continue with: weft train seq2seq --pairs "));

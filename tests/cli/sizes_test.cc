@@ -11,6 +11,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/ir/graph.h"
 #include "weft/models/hf/model.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/serialization/safetensors.h"
 
 namespace weft::program {
@@ -159,7 +160,7 @@ BOOST_AUTO_TEST_CASE(every_number_in_a_config_is_checked) {
     const std::string folder = entry.path().string();
     if (!fs::exists(folder + "/config.json") || !fs::exists(folder + "/inputs.safetensors"))
       continue;
-    const nlohmann::json config = nlohmann::json::parse(read_text_file(folder + "/config.json"));
+    const nlohmann::json config = nlohmann::json::parse(read_whole_file(folder + "/config.json"));
     families.insert(config.value("model_type", ""));
     const hf::InputTypes inputs =
         hf::input_types(read_safetensors(folder + "/inputs.safetensors").tensors);

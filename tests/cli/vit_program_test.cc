@@ -3,6 +3,7 @@
 #include <string>
 
 #include "program_shell.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/image_files.h"
 
 namespace weft {
@@ -51,7 +52,7 @@ BOOST_AUTO_TEST_CASE(image_classifiers_are_trained_resumed_evaluated_and_used) {
   BOOST_TEST(contains(trained.out, "class  precision  recall      F1  examples\n"));
   BOOST_TEST(contains(last_line(trained.out), "accuracy 1.0000 (20 of 20)"));
   for (const char* name : {"m.svg", "m.confusion.svg", "m.attention.svg"})
-    BOOST_TEST(contains(read_text_file(weft.path(name)), "<svg"));
+    BOOST_TEST(contains(read_whole_file(weft.path(name)), "<svg"));
 
   // A run that is stopped and resumed in another process gives the same result.
   const Outcome stopped =

@@ -9,13 +9,13 @@
 
 #include "token_samples.h"
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/text/corpus/corpus_files.h"
 #include "weft/models/text/corpus/corpus_texts.h"
 #include "weft/models/text/corpus/jsonl.h"
 #include "weft/models/text/corpus/tokenize.h"
 #include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/unicode/utf8.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/testing/temporary_folder.h"
 #include "weft/tests/support/text_files.h"
 #include "weft/tests/tokenizers/goldens.h"
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(published_tokenizers_give_the_same_ids_for_pieces_and_whole
   for (const auto& entry : std::filesystem::recursive_directory_iterator(files / "json")) {
     if (entry.path().extension() != ".json") continue;
     tokenizers.emplace_back(entry.path().filename(),
-                            SubwordTokenizer::from_bytes(read_text_file(entry.path())));
+                            SubwordTokenizer::from_bytes(read_whole_file(entry.path())));
   }
   BOOST_TEST(tokenizers.size() > 4U);
   for (const auto& [name, tokenizer] : tokenizers) {

@@ -5,6 +5,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/batching/text.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(text_data)
@@ -83,10 +84,10 @@ BOOST_AUTO_TEST_CASE(validation_windows_predict_every_token_once) {
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_unreadable_files) {
-  BOOST_CHECK_EXCEPTION(read_text_file("/nowhere/text.txt"), IoError, [](const Error& e) {
+  BOOST_CHECK_EXCEPTION(read_whole_file("/nowhere/text.txt"), IoError, [](const Error& e) {
     return std::string(e.what()) == "cannot read /nowhere/text.txt: No such file or directory";
   });
-  BOOST_CHECK_EXCEPTION(read_text_file("/tmp"), IoError, [](const Error& e) {
+  BOOST_CHECK_EXCEPTION(read_whole_file("/tmp"), IoError, [](const Error& e) {
     return std::string(e.what()) == "cannot read /tmp: Is a directory";
   });
 }

@@ -9,10 +9,10 @@
 
 #include "token_samples.h"
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/text/tokens/training_part.h"
 #include "weft/models/text/unicode/utf8.h"
 #include "weft/serialization/files/crc32c.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/testing/temporary_folder.h"
 #include "weft/tests/support/text_files.h"
 
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
   writer.add(letters().encode("z"), 1);
   writer.end_document();
   writer.finish();
-  const std::string good = read_text_file(folder.path("good-00000.tok"));
+  const std::string good = read_whole_file(folder.path("good-00000.tok"));
   // The file has 15,002 ids of 2 bytes, 2 documents, 3 marks, one checksum, and the tokenizer.
   const std::size_t ids = 128, tables = 128 + 30'016, marks = tables + 32, crcs = marks + 48,
                     tokenizer = crcs + 4;
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
 BOOST_AUTO_TEST_CASE(every_changed_byte_and_truncation_is_detected) {
   const TemporaryFolder folder("tokens");
   write_tokens(folder.path("good"), letters(true), kTexts);
-  const std::string good = read_text_file(folder.path("good-00000.tok"));
+  const std::string good = read_whole_file(folder.path("good-00000.tok"));
   for (std::size_t at = 0; at < good.size(); ++at) {
     std::string bytes = good;
     bytes[at] = static_cast<char>(bytes[at] ^ 0x41);

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/hf/folder.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/support/messages.h"
 
@@ -25,7 +25,7 @@ const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
 using testing::says;
 
 json config_of(const std::string& name) {
-  return json::parse(read_text_file(kGoldens + name + "/config.json"));
+  return json::parse(read_whole_file(kGoldens + name + "/config.json"));
 }
 
 hf::InputTypes ids() { return {{"input_ids", {DType::i64, {2, 5}}}}; }

@@ -2,6 +2,7 @@
 // C library calls fail (tests/fuzz/attack/fault_shim.cc).
 #include <boost/test/unit_test.hpp>
 
+#include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/program_shell.h"
 
 #ifdef WEFT_FAULTS  // not defined in sanitizer builds
@@ -17,8 +18,8 @@ Outcome with_fault(const Shell& weft, const std::string& fault, const std::strin
       " " WEFT_PROGRAM " " + arguments + " >" + weft.path("out") + " 2>" + weft.path("err") +
       " </dev/null";
   const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(weft.path("out")),
-          read_text_file(weft.path("err"))};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_whole_file(weft.path("out")),
+          read_whole_file(weft.path("err"))};
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ BOOST_AUTO_TEST_CASE(results_do_not_change_if_threads_cannot_be_started) {
       const std::string path = weft.path("m.weft");
       const Outcome outcome = with_fault(weft, fault, train + path);
       BOOST_TEST_CONTEXT(outcome.err) BOOST_TEST(outcome.code == 0);
-      BOOST_TEST((read_text_file(path) == read_text_file(weft.path("whole.weft"))));
+      BOOST_TEST((read_whole_file(path) == read_whole_file(weft.path("whole.weft"))));
     }
   }
 }

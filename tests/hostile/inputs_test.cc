@@ -12,7 +12,6 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/batching/packed_texts.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/data/formats/labelled_text.h"
 #include "weft/models/data/formats/parallel_text.h"
 #include "weft/models/data/images/image_codec.h"
@@ -20,9 +19,11 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/generate/sampling.h"
 #include "weft/models/hf/config_reader.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/models/text/tokenizers/sentence_piece/sentence_piece.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/container.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/testing/temporary_folder.h"
 #include "weft/tests/fuzz/attack/deflate.h"
 #include "weft/tests/support/image_files.h"
@@ -59,7 +60,7 @@ std::int64_t peak_bytes() {
 }
 
 void flip_bit(const std::string& path, std::uint64_t at) {
-  std::string bytes = read_text_file(path);
+  std::string bytes = read_whole_file(path);
   bytes[at] = static_cast<char>(bytes[at] ^ 0x40);
   std::ofstream(path, std::ios::binary)
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

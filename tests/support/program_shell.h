@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/models/data/batching/text.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace weft {
@@ -42,8 +42,8 @@ class Shell {
     const std::string command = "cd " + folder + " && " + program_ + " " + arguments + " >" +
                                 path("out") + " 2>" + path("err") + " </dev/null";
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text_file(path("out")),
-            read_text_file(path("err"))};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_whole_file(path("out")),
+            read_whole_file(path("err"))};
   }
 
  private:

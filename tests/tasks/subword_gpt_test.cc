@@ -15,6 +15,7 @@
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/text/tokenizers/pre_tokenizers/byte_level.h"
 #include "weft/models/text/unicode/utf8.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(subword_gpt)
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(subword_models_are_trained_scored_and_used_for_generation) 
   const LanguageModel loaded = load_model<LanguageModel>(model);
   BOOST_TEST(loaded.config.vocab == 60);
   BOOST_TEST(loaded.tokenizer.unit() == "pieces");
-  const std::string whole = read_text_file(weft.path("text.txt"));
+  const std::string whole = read_whole_file(weft.path("text.txt"));
   BOOST_TEST(loaded.tokenizer.decode(loaded.tokenizer.encode(whole)) == whole);
 
   const Outcome measured = succeeds(weft("evaluate " + model + text));
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(folders_with_a_tokenizer_are_fine_tuned) {
   // vocabulary sizes.
   write_folder(folder, 128);
   const auto tokenizer = SentencePieceTokenizer::train(
-      std::vector<std::string>{read_text_file(weft.path("text.txt"))}, {.vocab = 60});
+      std::vector<std::string>{read_whole_file(weft.path("text.txt"))}, {.vocab = 60});
   weft.write("gpt2/spiece.model", tokenizer.to_bytes());
   const std::string start = "train gpt --text " + weft.path("text.txt") + kShort;
   const Outcome trained = succeeds(weft(start + " --from " + folder + " --out " + model));
@@ -209,7 +210,7 @@ BOOST_AUTO_TEST_CASE(folders_with_gpt2_tokenizer_files_are_fine_tuned) {
   succeeds(weft("train gpt" + text + kShort + " --from " + folder + " --out " + model));
   const LanguageModel loaded = load_model<LanguageModel>(model);
   BOOST_TEST(loaded.tokenizer.type() == "weft.tokenizer.subword");
-  const std::string whole = read_text_file(weft.path("text.txt"));
+  const std::string whole = read_whole_file(weft.path("text.txt"));
   BOOST_TEST(loaded.tokenizer.decode(loaded.tokenizer.encode(whole)) == whole);
   succeeds(weft("generate " + model + " --prompt 'the é' --tokens 20"));
   const Outcome judged = succeeds(weft("evaluate " + model + text));

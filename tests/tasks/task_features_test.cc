@@ -19,6 +19,7 @@
 #include "weft/models/data/corruption/denoiser.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(task_features)
@@ -57,7 +58,8 @@ std::string write_folder(const Task& task, const TaskShell& weft) {
   for (const std::string& symbol :
        denoising_symbols({.objective = DenoisingObjective::gap_sentences}))
     symbols.push_back(symbol);
-  const std::string text = read_text_file(std::string(WEFT_FIXTURES) + "/weft_files/data/text.txt");
+  const std::string text =
+      read_whole_file(std::string(WEFT_FIXTURES) + "/weft_files/data/text.txt");
   const auto tokenizer = SentencePieceTokenizer::train(std::vector<std::string>{text},
                                                        {.vocab = 200, .symbols = symbols});
   const std::string config = tiny_folder(task.info().family, tokenizer.vocab_size()).dump(),
@@ -321,7 +323,7 @@ constexpr std::array kFeatures = {"`--from` a file or a folder",
                                   "`weft quantize`"};
 
 BOOST_AUTO_TEST_CASE(the_training_page_lists_every_task_and_every_feature) {
-  const std::string page = read_text_file(std::string(WEFT_FIXTURES) + "/../../docs/training.md");
+  const std::string page = read_whole_file(std::string(WEFT_FIXTURES) + "/../../docs/training.md");
   for (const FamilyDescription& family : families()) {
     std::string row = fmt::format("| `weft train {}` |", family.name);
     const char* separator = " ";

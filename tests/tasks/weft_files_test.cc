@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "program_shell.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(weft_files)
@@ -62,7 +63,7 @@ std::string with_folder(std::string text, const std::string& folder) {
 BOOST_AUTO_TEST_CASE(files_from_earlier_versions_give_the_same_results) {
   const Shell weft;
   const std::string folder = std::string(WEFT_FIXTURES) + "/weft_files";
-  std::istringstream lines(read_text_file(folder + "/figures.tsv"));
+  std::istringstream lines(read_whole_file(folder + "/figures.tsv"));
   int commands = 0;
   for (std::string line; std::getline(lines, line); ++commands) {
     const std::size_t tab = line.find('\t');

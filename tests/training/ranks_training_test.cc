@@ -18,6 +18,7 @@
 #include "weft/core/world/timed_transport.h"
 #include "weft/models/training/adapters.h"
 #include "weft/models/training/agreed_stop.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(ranks_training)
@@ -153,7 +154,7 @@ void check_same(const Trained& found, const Trained& expected) {
 void check_ranks(const Task& task, const Variation& kind, const std::vector<RankLayout>& all_ways) {
   const testing::TemporaryFolder folder("ranks");
   const Trained alone = train(task, kind, World(), folder.path("1.weft"));
-  const std::string file = read_text_file(folder.path("1.weft"));
+  const std::string file = read_whole_file(folder.path("1.weft"));
   BOOST_TEST(alone.step == 2);
   for (const RankLayout& ways : all_ways) {
     BOOST_TEST_CONTEXT(ways.ranks << " ranks of " << ways.threads << " threads, " << kind.name) {
@@ -163,7 +164,7 @@ void check_ranks(const Task& task, const Variation& kind, const std::vector<Rank
         // A single rank does not report per-rank statistics.
         BOOST_TEST(found.ranks == static_cast<std::size_t>(ways.ranks == 1 ? 0 : ways.ranks));
       }
-      BOOST_TEST((read_text_file(path) == file), "the saved file differs");
+      BOOST_TEST((read_whole_file(path) == file), "the saved file differs");
     }
   }
 }
@@ -214,14 +215,14 @@ BOOST_AUTO_TEST_CASE(ranks_that_save_in_shards_write_the_same_file_as_a_single_r
     const testing::TemporaryFolder folder("ranks");
     const std::string path = folder.path("m.weft"), one = folder.path("one.weft");
     const Trained alone = train(task, {"alone", options}, World(), one);
-    const std::string file = read_text_file(one);
+    const std::string file = read_whole_file(one);
     for (const int ranks : {1, 2, 3}) {
       BOOST_TEST_CONTEXT("task " << id << ", " << ranks << " ranks") {
         const Variation kind{.name = "together", .options = options, .together = true};
         for (const Trained& found : train_on({ranks, 1}, task, kind, path))
           check_same(found, alone);
         save_model(one, *load_any_model(path).model);
-        BOOST_TEST((read_text_file(one) == file), "the saved model differs");
+        BOOST_TEST((read_whole_file(one) == file), "the saved model differs");
       }
     }
   }

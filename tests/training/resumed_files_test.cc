@@ -7,6 +7,7 @@
 #include <string>
 
 #include "task_shell.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(resumed_files)
@@ -24,7 +25,7 @@ std::string dropout_of(const std::string& family) {
 /// the given options.
 void check_stops(const TaskShell& weft, const std::string& more,
                  const std::function<Outcome(const std::string&)>& start) {
-  const auto bytes = [&](const std::string& name) { return read_text_file(weft.path(name)); };
+  const auto bytes = [&](const std::string& name) { return read_whole_file(weft.path(name)); };
   const auto train = [&](const std::string& name, const std::string& options) {
     check_success(start(more + options + " --out " + weft.path(name + ".weft")), options);
   };

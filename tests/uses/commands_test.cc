@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tiny_folder.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/support/program_shell.h"
 
@@ -56,7 +57,7 @@ BOOST_AUTO_TEST_CASE(classify_accepts_folders_files_and_all_text_sources) {
   check_error(weft("classify " + file), 2, "no input: give ");
   check_error(weft("classify " + file + " bad --input " + texts), 2, "not both");
   BOOST_TEST(weft("convert " + file + " --out " + weft.path("other.weft")).code == 0);
-  BOOST_TEST((read_text_file(weft.path("other.weft")) == read_text_file(file)));
+  BOOST_TEST((read_whole_file(weft.path("other.weft")) == read_whole_file(file)));
 }
 
 BOOST_AUTO_TEST_CASE(tag_prints_words_spans_or_json) {
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(embed_writes_vectors_and_ranks_lines_by_similarity) {
   succeeds(weft("embed " + folder.path() + " --input " + texts + " --out " + tensors));
   const Tensor vectors = read_safetensors(tensors).tensors.at("vectors");
   BOOST_TEST((vectors.sizes() == Sizes{2, 16}));
-  const std::string bytes = read_text_file(npy);
+  const std::string bytes = read_whole_file(npy);
   BOOST_TEST(bytes.starts_with(std::string("\x93NUMPY\x01\0", 8)));
   BOOST_TEST(contains(bytes, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,16,), }"));
   BOOST_TEST_REQUIRE(bytes.size() == 128 + vectors.bytes());

@@ -5,6 +5,7 @@
 #include "folder_round_trip.h"
 #include "weft/core/error.h"
 #include "weft/models/tasks/next_token/language_model.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/program_shell.h"
 #include "weft/tests/support/text_files.h"
 #include "writer_folders.h"
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(generation_settings_and_chat_templates_are_exported) {
   save_folder(out.path("same"), *loaded.model);
   for (const char* name :
        {"generation_config.json", "chat_template.jinja", "tokenizer_config.json"})
-    BOOST_TEST(read_text_file(out.path("same/") + name) == read_text_file(folder.path(name)));
+    BOOST_TEST(read_whole_file(out.path("same/") + name) == read_whole_file(folder.path(name)));
   // Changed settings are written under Hugging Face key names.
   auto& model = dynamic_cast<LanguageModel&>(*loaded.model);
   GenerationOptions& o = model.generation->options;
@@ -303,7 +304,7 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_completely_or_not_at_all) {
   check_error(convert(out), 1,
               "would delete README.md, which is not a model file: choose another "
               "folder, or add --force");
-  BOOST_TEST(read_text_file(out + "/README.md") == "mine");
+  BOOST_TEST(read_whole_file(out + "/README.md") == "mine");
   BOOST_TEST(convert(out, " --force").code == 0);
   BOOST_TEST(!fs::exists(out + "/README.md"));
   // Other folders are not replaced, not even with --force.
@@ -342,10 +343,10 @@ BOOST_AUTO_TEST_CASE(folders_are_replaced_completely_or_not_at_all) {
   auto model = load_any_model(out);
   auto& broken = dynamic_cast<LanguageModel&>(*model.model);
   broken.config.bias = false;
-  const std::string before = read_text_file(out + "/config.json");
+  const std::string before = read_whole_file(out + "/config.json");
   check_error_message<ArgumentError>([&] { save_folder(out, broken); },
                                      "no Hugging Face model type supports bias = false");
-  BOOST_TEST(read_text_file(out + "/config.json") == before);
+  BOOST_TEST(read_whole_file(out + "/config.json") == before);
 }
 
 }  // namespace

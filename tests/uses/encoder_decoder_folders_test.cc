@@ -7,6 +7,7 @@
 #include "weft/models/generate/seq2seq.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/text/tokenizers/formats/sentence_piece_folder.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/program_shell.h"
 #include "weft/tests/support/text_files.h"
 #include "writer_folders.h"
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(sentence_piece_tokenizers_keep_their_files_and_classes) {
       check_round_trip(folder.path(), kTexts);
       const TemporaryFolder out("out");
       save_folder(out.path("again"), *load_any_model(folder.path()).model);
-      BOOST_TEST(read_text_file(out.path("again/") + c.file) == model);
+      BOOST_TEST(read_whole_file(out.path("again/") + c.file) == model);
       BOOST_TEST(!fs::exists(out.path("again/tokenizer.json")));
     }
   }
@@ -183,9 +184,9 @@ BOOST_AUTO_TEST_CASE(sentence_piece_tokenizers_keep_their_files_and_classes) {
   check_round_trip(folder.path(), kTexts);
   const TemporaryFolder out("out");
   save_folder(out.path("again"), *load_any_model(folder.path()).model);
-  BOOST_TEST(json::parse(read_text_file(out.path("again/vocab.json"))) == vocab);
-  BOOST_TEST(read_text_file(out.path("again/target.spm")) ==
-             read_text_file(folder.path("target.spm")));
+  BOOST_TEST(json::parse(read_whole_file(out.path("again/vocab.json"))) == vocab);
+  BOOST_TEST(read_whole_file(out.path("again/target.spm")) ==
+             read_whole_file(folder.path("target.spm")));
   // Without the settings in its folder, the tokenizer would produce different ids.
   const auto alone = load_any_model(folder.path());
   alone.model->origin.reset();

@@ -9,6 +9,7 @@
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/tasks/text_similarity/similarity_task.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/program_shell.h"
 #include "weft/tests/support/text_files.h"
 
@@ -397,8 +398,8 @@ BOOST_AUTO_TEST_CASE(pooling_is_exported_and_files_of_unknown_origin_are_rejecte
   save_folder(folder.beside("again"), *loaded.model);
   check_same_folder(folder.beside("again"), folder.path(), kTexts);
   for (const char* name : {"1_Pooling/config.json", "modules.json"}) {
-    BOOST_TEST(read_text_file(folder.beside(std::string("again/") + name)) ==
-               read_text_file(folder.path(name)));
+    BOOST_TEST(read_whole_file(folder.beside(std::string("again/") + name)) ==
+               read_whole_file(folder.path(name)));
   }
   // A .weft file does not contain weights that Weft does not use, such as a discriminator head.
   const TinyFolder electra("electra", "ForPreTraining");

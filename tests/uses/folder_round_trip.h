@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/tasks/tasks.h"

@@ -5,6 +5,7 @@
 #include "tiny_folder.h"
 #include "weft/core/error.h"
 #include "weft/models/tasks/image_classification/image_classifier.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/program_shell.h"
 #include "weft/tests/support/text_files.h"
 
@@ -62,8 +63,8 @@ BOOST_AUTO_TEST_CASE(image_classifiers_round_trip) {
       save_folder(folder.beside("file"), *load_any_model(folder.beside("m.weft")).model);
       for (const char* name : {"again", "file"}) {
         testing::check_same_folder(folder.beside(name), folder.path(), {});
-        BOOST_TEST(read_text_file(folder.beside(std::string(name) + "/preprocessor_config.json")) ==
-                   kPixels);
+        BOOST_TEST(read_whole_file(
+                       folder.beside(std::string(name) + "/preprocessor_config.json")) == kPixels);
         BOOST_TEST(bitwise_equal(probabilities(folder.beside(name)), probabilities(folder.path())));
       }
     }

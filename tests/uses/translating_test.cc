@@ -7,6 +7,7 @@
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/text/unicode/repair.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/messages.h"
 #include "weft/tests/support/program_shell.h"
 #include "writer_folders.h"
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(bad_words_and_the_logits_bias_apply_to_marian) {
   // sequence is forbidden.
   testing::write_marian(forbidding);
   const auto forbid = [&](const Json& words) {
-    Json config = Json::parse(read_text_file(forbidding.path("config.json")));
+    Json config = Json::parse(read_whole_file(forbidding.path("config.json")));
     config["bad_words_ids"] = words;
     config["bad_words_ids"].push_back(Json::array({config["pad_token_id"]}));
     forbidding.write("config.json", config.dump());

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/ops/sample_data.h"
 #include "weft/testing/temporary_folder.h"
 #include "weft/tests/support/messages.h"

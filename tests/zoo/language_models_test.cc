@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "weft/models/data/batching/text.h"
 #include "weft/models/zoo/compare/language_row.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace weft {
@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(every_language_model_is_trained_and_listed_in_the_table) {
                               " --steps 60 --parameters 20000 --sample 20 --json " +
                               folder.path("json") + " >" + folder.path("out");
   BOOST_REQUIRE(status_of(command) == 0);
-  const std::string output = read_text_file(folder.path("out"));
-  const auto rows = nlohmann::json::parse(read_text_file(folder.path("json")));
+  const std::string output = read_whole_file(folder.path("out"));
+  const auto rows = nlohmann::json::parse(read_whole_file(folder.path("json")));
   BOOST_TEST_CONTEXT(output) {
     BOOST_REQUIRE(rows.size() == 10u);
     for (const auto& row : rows) {
@@ -77,14 +77,14 @@ BOOST_AUTO_TEST_CASE(comparison_errors_name_the_problem) {
   const testing::TemporaryFolder folder("zoo");
   const std::string program = WEFT_ZOO_LANGUAGE_MODELS, err = " 2>" + folder.path("err");
   BOOST_TEST(status_of(program + err) == 2);
-  BOOST_TEST(read_text_file(folder.path("err")).starts_with("usage: zoo_language_models TEXT"));
+  BOOST_TEST(read_whole_file(folder.path("err")).starts_with("usage: zoo_language_models TEXT"));
   BOOST_TEST(status_of(program + " text --steps -1" + err) == 2);
   write_text(folder.path("text"));
   BOOST_TEST(status_of(program + " " + folder.path("text") + " --only lsmt >/dev/null" + err) == 1);
-  BOOST_TEST(read_text_file(folder.path("err")).find("lsmt") != std::string::npos);
+  BOOST_TEST(read_whole_file(folder.path("err")).find("lsmt") != std::string::npos);
   BOOST_TEST(status_of(program + " " + folder.path("text") + " --only transformer+ >/dev/null" +
                        err) == 1);
-  BOOST_TEST(read_text_file(folder.path("err"))
+  BOOST_TEST(read_whole_file(folder.path("err"))
                  .find("a transformer has no fixed-size state to carry from batch to batch") !=
              std::string::npos);
 }
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(the_hmm_tagger_clusters_words_that_occur_in_the_same_positi
   write_text(folder.path("text"));
   BOOST_REQUIRE(status_of(std::string(WEFT_ZOO_HMM_TAGS) + " " + folder.path("text") + " 5 40 >" +
                           folder.path("out")) == 0);
-  const std::string output = read_text_file(folder.path("out"));
+  const std::string output = read_whole_file(folder.path("out"));
   BOOST_TEST_CONTEXT(output) {
     BOOST_TEST(output.find("2000 words in 400 sentences, vocabulary of 14 words; 5 states") !=
                std::string::npos);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(the_hmm_tagger_clusters_words_that_occur_in_the_same_positi
     BOOST_TEST(line.find(" carl") != std::string::npos);
   }
   BOOST_TEST(status_of(std::string(WEFT_ZOO_HMM_TAGS) + " 2>" + folder.path("err")) == 2);
-  BOOST_TEST(read_text_file(folder.path("err")) ==
+  BOOST_TEST(read_whole_file(folder.path("err")) ==
              "usage: zoo_hmm_tags TEXT [STATES [ITERATIONS]]\n");
 }
 

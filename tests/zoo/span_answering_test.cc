@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/data/batching/text.h"
 #include "weft/models/data/formats/squad.h"
 #include "weft/models/tasks/span_answering/span_training.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace weft {
@@ -24,7 +24,7 @@ int run(const std::string& arguments) {
 BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_prints_scores) {
   const testing::TemporaryFolder folder("zoo");
   BOOST_TEST(run(folder.path() + " quick >" + folder.path("out")) == 0);
-  const std::string output = read_text_file(folder.path("out"));
+  const std::string output = read_whole_file(folder.path("out"));
   BOOST_TEST_CONTEXT(output) {
     const std::size_t before = output.find("before training: exact match "),
                       after = output.find("after training: exact match ");
@@ -48,10 +48,10 @@ BOOST_AUTO_TEST_CASE(span_answering_writes_data_and_model_and_prints_scores) {
 BOOST_AUTO_TEST_CASE(span_answering_prints_usage_and_errors) {
   const testing::TemporaryFolder folder("zoo");
   BOOST_TEST(run(". fast 2>" + folder.path("err")) == 2);
-  BOOST_TEST(read_text_file(folder.path("err")) ==
+  BOOST_TEST(read_whole_file(folder.path("err")) ==
              "usage: zoo_span_answering [OUT_FOLDER [quick]]\n");
   BOOST_TEST(run(folder.path("none") + " quick 2>" + folder.path("err")) == 1);
-  BOOST_TEST(read_text_file(folder.path("err")).starts_with("zoo_span_answering: "));
+  BOOST_TEST(read_whole_file(folder.path("err")).starts_with("zoo_span_answering: "));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -22,22 +22,6 @@ struct TokenBatch {
   std::int64_t tokens() const { return inputs.numel(); }
 };
 
-/// Reads a whole file as bytes (see read_whole_file()). Throws IoError with path and reason.
-std::string read_text_file(const std::string& path);
-
-/// Reads a UTF-8 text file and removes any byte-order mark at the start. Throws IoError. Throws
-/// FormatError with path, line and byte offset if the file is not UTF-8 (RFC 3629).
-std::string read_utf8_file(const std::string& path);
-
-/// Like read_utf8_file(), for a text that has already been read. `name` identifies the source of
-/// the text in error messages.
-std::string checked_utf8(std::string text, const std::string& name);
-
-/// Returns the size in bytes of the UTF-8 byte-order mark at the start of `text`, or 0 if there is
-/// none. Throws FormatError if `text` starts with a UTF-16 or UTF-32 byte-order mark, which editors
-/// on some systems write.
-std::size_t byte_order_mark(std::string_view text, std::string_view path);
-
 /// A source of training windows with its sampling weight relative to the other sources.
 struct WeightedPart {
   TokenPart part;

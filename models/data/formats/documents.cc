@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/data/formats/labelled_text.h"
 #include "weft/models/text/corpus/lines.h"
+#include "weft/models/text/corpus/text_file.h"
 
 namespace weft {
 namespace {

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/data/rng.h"
 #include "weft/models/text/corpus/lines.h"
+#include "weft/models/text/corpus/text_file.h"
 
 namespace weft {
 namespace {

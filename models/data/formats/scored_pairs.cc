@@ -10,9 +10,9 @@
 
 #include "weft/core/error.h"
 #include "weft/models/data/batching/shuffle.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/text/corpus/lines.h"
+#include "weft/models/text/corpus/text_file.h"
 
 namespace weft {
 namespace {

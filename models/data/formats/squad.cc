@@ -11,7 +11,7 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/models/data/batching/shuffle.h"
-#include "weft/models/data/batching/text.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/models/text/unicode/characters.h"
 #include "weft/serialization/files/atomic_file.h"
 #include "weft/serialization/files/strict_json.h"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
+#include "weft/serialization/files/read_file.h"
 
 // The stb_image decoder. Its functions are local to this file, and its warnings are disabled.
 #pragma GCC diagnostic push
@@ -59,7 +59,7 @@ Tensor decode_image(std::string_view bytes, std::int64_t channels, std::string_v
 }
 
 Tensor read_image(const std::string& path, std::int64_t channels) {
-  return decode_image(read_text_file(path), channels, path);
+  return decode_image(read_whole_file(path), channels, path);
 }
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 namespace {
@@ -108,7 +108,7 @@ ImageSet parse_image_csv(std::string_view text, std::string_view name,
 }
 
 ImageSet read_image_csv(const std::string& path, const ImageCsvOptions& options) {
-  return parse_image_csv(read_text_file(path), path, options);
+  return parse_image_csv(read_whole_file(path), path, options);
 }
 
 }  // namespace weft

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/text/compression/gzip.h"
 #include "weft/serialization/files/checked_size.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 namespace {
@@ -103,7 +103,7 @@ Tensor parse_idx(std::string_view bytes, std::string_view name) {
 }
 
 Tensor read_idx(const std::string& path) {
-  const std::string bytes = read_text_file(path);
+  const std::string bytes = read_whole_file(path);
   return is_gzip(bytes) ? parse_idx(decompress(bytes, path), path) : parse_idx(bytes, path);
 }
 

@@ -5,6 +5,7 @@
 #include "weft/models/program/bench/benches.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/options/options.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

@@ -10,12 +10,12 @@
 #include "weft/models/program/bench/benches.h"
 #include "weft/models/program/bench/models.h"
 #include "weft/models/program/bench/report.h"
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/limits/machine.h"
 #include "weft/models/program/limits/memory_guard.h"
 #include "weft/models/program/limits/step_memory.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

@@ -10,7 +10,7 @@
 #include "weft/graph/functions/loss.h"
 #include "weft/models/families/gpt.h"
 #include "weft/models/hf/published.h"
-#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/next_token/presets.h"
 
 namespace weft::program {

@@ -4,14 +4,15 @@
 #include <memory>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/models/text/corpus/text_file.h"
 
 namespace weft::program {
 namespace {

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/commands/loaded_generator.h"
 #include "weft/models/program/options/generate_arguments.h"
@@ -18,8 +17,10 @@
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/typed_lines.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/next_token/chat_session.h"
 #include "weft/models/text/chat/chat_format.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/models/text/unicode/repair.h"
 
 namespace weft::program {

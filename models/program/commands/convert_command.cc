@@ -12,6 +12,7 @@
 #include "weft/models/program/files/paths.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/serialization/sharded_checkpoint.h"
 

@@ -18,6 +18,7 @@
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/progress_pace.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/text/corpus/tokenize.h"
 #include "weft/models/text/tokenizers/read_tokenizer.h"
 #include "weft/models/text/tokens/token_set.h"

@@ -12,6 +12,7 @@
 #include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/serialization/npy.h"
 #include "weft/serialization/safetensors.h"

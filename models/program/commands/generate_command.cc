@@ -16,6 +16,7 @@
 #include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/text/unicode/repair.h"
 

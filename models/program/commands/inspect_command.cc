@@ -13,6 +13,7 @@
 #include "weft/models/program/commands/inspect_model.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/saved_file.h"
 #include "weft/serialization/sharded_checkpoint.h"

@@ -14,10 +14,10 @@
 #include "weft/graph/functions/shards.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/limits/machine.h"
 #include "weft/models/program/limits/step_cost.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

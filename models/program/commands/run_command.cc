@@ -11,6 +11,7 @@
 #include "weft/models/program/files/paths.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/serialization/safetensors.h"
 
 namespace weft::program {

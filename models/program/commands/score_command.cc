@@ -15,6 +15,7 @@
 #include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
 
 namespace weft::program {

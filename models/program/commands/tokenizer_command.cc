@@ -19,6 +19,7 @@
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/text/corpus/corpus_texts.h"
 #include "weft/models/text/corpus/lines.h"
 #include "weft/models/text/tokenizers/read_tokenizer.h"

@@ -9,6 +9,7 @@
 #include "weft/models/program/options/field_options.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/task_options.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

@@ -23,6 +23,7 @@
 #include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/stop_signals.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/training/adapters.h"
 #include "weft/models/training/trainable.h"

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "weft/models/fields/numbers.h"
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/limits/memory_guard.h"
 #include "weft/models/program/limits/step_memory.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

@@ -10,6 +10,7 @@
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/vectors/word2vec_file.h"
 #include "weft/models/vectors/word_similarity.h"
 

@@ -16,6 +16,7 @@
 #include "weft/models/program/limits/memory_guard.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/text/corpus/corpus_texts.h"
 #include "weft/models/vectors/train_word_vectors.h"
 #include "weft/models/vectors/word2vec_file.h"

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/vectors/word_similarity.h"
 
 namespace weft::program {

@@ -18,10 +18,10 @@
 #include "weft/core/world/text_list.h"
 #include "weft/core/world/timed_transport.h"
 #include "weft/models/fields/numbers.h"
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/terminal/failure.h"
 #ifdef WEFT_PROGRAM_MPI
 #include "weft/core/mpi/mpi_transport.h"
+#include "weft/models/program/terminal/usage_error.h"
 #endif
 
 namespace weft::program {
@@ -136,14 +136,6 @@ std::string from_first(const World& world, FunctionRef<std::string()> read) {
     if (world.first()) text = read();
   });
   return world.broadcast(text);
-}
-
-void Action::refuse(const World& world) {
-  on_all_ranks(world, [&] {
-    if (world.size() == 1) return;
-    throw UsageError(fmt::format(
-        "this command runs on one rank, but {} were started: run it without mpirun", world.size()));
-  });
 }
 
 int threads_of_rank(const World& world, int threads) {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/training/model.h"
 #include "weft/serialization/sharded_checkpoint.h"
 

@@ -14,8 +14,8 @@
 
 #include "weft/core/error.h"
 #include "weft/models/hf/folder_target.h"
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/options/options.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/text/tokens/token_set.h"
 #include "weft/models/text/tokens/token_sources.h"
 #include "weft/models/training/lora_file.h"

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

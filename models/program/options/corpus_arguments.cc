@@ -1,4 +1,5 @@
 #include "weft/models/program/options/corpus_arguments.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 #include <algorithm>
 

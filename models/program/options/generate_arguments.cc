@@ -9,8 +9,8 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/options/options.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

@@ -10,6 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/models/program/options/generate_arguments.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

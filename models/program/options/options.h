@@ -11,12 +11,16 @@
 #include <vector>
 
 #include "weft/models/fields/numbers.h"
-#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/options/action.h"
 
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
+
+namespace CLI {
+class App;
+}
 
 namespace weft::program {
 

@@ -8,6 +8,7 @@
 
 #include "weft/models/program/options/field_options.h"
 #include "weft/models/program/options/options.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft::program {

@@ -7,12 +7,12 @@
 #include <algorithm>
 
 #include "weft/core/world/text_list.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/fields/numbers.h"
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/text/corpus/lines.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/serialization/files/standard_input.h"
 
 namespace weft::program {

@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "weft/core/excerpt.h"
-#include "weft/models/program/commands/commands.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/program/terminal/usage_error.h"
 
 namespace weft::program {
 namespace {

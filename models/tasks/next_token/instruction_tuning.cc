@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/data/formats/conversations.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/tokenizer_choice.h"
@@ -16,6 +15,7 @@
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/task.h"
 #include "weft/models/text/chat/marks.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace weft {

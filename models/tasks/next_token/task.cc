@@ -15,6 +15,7 @@
 #include "weft/models/tasks/next_token/language_writer.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/models/text/tokenizers/text_stream.h"
 #include "weft/models/text/unicode/utf8.h"
 

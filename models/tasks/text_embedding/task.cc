@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
 #include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/untrained_task.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/serialization/files/strict_json.h"
 
 namespace weft {
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 /// a module transforms vectors in a way that weft embed does not support.
 void check_modules(const fs::path& file) {
   if (!fs::exists(file)) return;
-  const auto modules = parse_json(read_text_file(file.string()), file.string());
+  const auto modules = parse_json(read_whole_file(file.string()), file.string());
   if (!modules.is_array()) throw FormatError(file.string() + " is not a list of modules");
   for (const auto& module : modules) {
     const auto found = module.find("type");  // end() if the module is not an object
@@ -45,7 +45,7 @@ TextPooling pooling_of(const fs::path& folder) {
   check_modules(folder / "modules.json");
   const fs::path file = folder / "1_Pooling" / "config.json";
   if (!fs::exists(file)) return TextPooling::mean;
-  const auto config = parse_json_object(read_text_file(file.string()), file.string());
+  const auto config = parse_json_object(read_whole_file(file.string()), file.string());
   const std::string front = "pooling_mode_", first = front + "cls_token",
                     all = front + "mean_tokens";
   std::vector<std::string> modes;

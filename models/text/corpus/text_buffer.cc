@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
+#include "weft/models/text/corpus/text_file.h"
 #include "weft/models/text/unicode/utf8.h"
 
 namespace weft {

@@ -1,7 +1,6 @@
 // Trains and measures a network for one row of the comparison table.
 #pragma once
 
-#include "weft/models/data/batching/text.h"
 #include "weft/models/language/network_kinds.h"
 #include "weft/models/training/settings.h"
 #include "weft/models/zoo/compare/language_row.h"
