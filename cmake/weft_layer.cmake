@@ -60,12 +60,12 @@ endfunction()
 # Sources that are compiled with the optimisation of the build type: kernels, tokenizers, the training of word embeddings, image
 # processing and sampling. In a Release build, all other sources are compiled with -O1, because their speed does not matter: -O3 would
 # double their compile time. Tests, which have many short functions, are compiled with -Og.
-set(WEFT_HOT_SOURCES "/(core|ops/(kernels|gemm|fusion|sequence)|models/(vectors|generate|data/images|text/unicode)"
+set(WEFT_HOT_SOURCES "^${PROJECT_SOURCE_DIR}/(core|ops/(kernels|gemm|fusion|sequence)|models/(vectors|generate|data/images|text/unicode)"
   "|models/text/tokenizers/(subwords|normalizers|pre_tokenizers|pipeline|sentence_piece|train)|tests/(testing_lib|reference|scaling))/")
 list(JOIN WEFT_HOT_SOURCES "" WEFT_HOT_SOURCES)
 
-# Sets the optimisation of the sources of a target (WEFT_HOT_SOURCES). With WEFT_UNITY, up to 24 sources of a folder are compiled
-# together, because most of the build time is spent on headers and templates that they share. Sources with options of their own, such as
+# Sets the optimisation of the sources of a target (WEFT_HOT_SOURCES). With WEFT_UNITY, up to 24 sources of a folder and of the
+# folders in it are compiled together, because most of the build time is spent on headers and templates that they share. Sources with options of their own, such as
 # kernels, are compiled separately. Unity builds can hide missing includes, so CI also compiles sources one by one. Precompiled headers
 # save nothing beyond that: g++ 12 takes as long to load one as to read the headers.
 function(weft_sources target)
@@ -80,8 +80,10 @@ function(weft_sources target)
       list(APPEND compiled ${source})
       continue()
     endif()
+    set(hot "")
     if(path MATCHES "${WEFT_HOT_SOURCES}")
       set(optimisation "")
+      set(hot _hot)
     elseif(path MATCHES "^${PROJECT_SOURCE_DIR}/tests/")
       set(optimisation $<$<CONFIG:Release>:-Og>)
     else()
@@ -93,7 +95,8 @@ function(weft_sources target)
     endif()
     get_filename_component(folder ${path} DIRECTORY)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
-    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    string(REGEX MATCH "^(models/(text|tasks)/[^/]*|[^/]*/[^/]*|[^/]*)" folder "${folder}")
+    string(MAKE_C_IDENTIFIER "${folder}${hot}" folder)
     math(EXPR group "0${count_${folder}} / 24")
     math(EXPR count_${folder} "0${count_${folder}} + 1")
     set(unit ${PROJECT_BINARY_DIR}/unity/${target}/${folder}_${group}.cc)
