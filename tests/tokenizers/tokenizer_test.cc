@@ -6,9 +6,9 @@
 
 #include "text_files.h"
 #include "weft/core/error.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/text_stream.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/text/unicode/utf8.h"
 
 namespace weft {
