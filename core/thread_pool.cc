@@ -22,11 +22,11 @@ constexpr std::int64_t kMaxChunks = 0xffff;
 // The unclaimed chunks [next, end) of a phase, packed into one 64-bit word, so that a claim is a
 // single compare-and-swap. The phase number makes the claim fail for a thread that was suspended
 // until after the end of that phase (the ABA problem).
-struct ChunkRange {
+struct UnclaimedChunks {
   std::uint32_t phase = 0;
   int next = 0, end = 0;
 
-  static ChunkRange unpack(std::uint64_t word) {
+  static UnclaimedChunks unpack(std::uint64_t word) {
     return {static_cast<std::uint32_t>(word >> 32), static_cast<int>(word >> 16 & 0xffff),
             static_cast<int>(word & 0xffff)};
   }
@@ -107,8 +107,8 @@ void ThreadPool::run_phase(std::int64_t first, int chunks, int workers, Submit s
   const std::uint32_t phase = phase_.load(std::memory_order_relaxed) + 1;
   const int shares = std::min(workers + 1, chunks);
   for (int slot = 0; slot < static_cast<int>(slots_.size()); ++slot) {
-    const ChunkRange range{phase, chunks * std::min(slot, shares) / shares,
-                           chunks * std::min(slot + 1, shares) / shares};
+    const UnclaimedChunks range{phase, chunks * std::min(slot, shares) / shares,
+                                chunks * std::min(slot + 1, shares) / shares};
     slots_[static_cast<std::size_t>(slot)].unclaimed.store(range.pack(), std::memory_order_release);
   }
   // Sequentially consistent, as in rejoin(): either a leaving worker reads the new phase number, or
@@ -140,7 +140,7 @@ int ThreadPool::claim_own(int slot, std::uint32_t phase) {
   std::atomic<std::uint64_t>& own = slots_[static_cast<std::size_t>(slot)].unclaimed;
   std::uint64_t word = own.load(std::memory_order_relaxed);
   for (;;) {
-    ChunkRange range = ChunkRange::unpack(word);
+    UnclaimedChunks range = UnclaimedChunks::unpack(word);
     if (range.phase != phase || range.next >= range.end) return kNone;
     const int position = range.next++;
     if (own.compare_exchange_weak(word, range.pack(), std::memory_order_acq_rel,
@@ -160,7 +160,7 @@ int ThreadPool::steal(int slot, std::uint32_t phase, int last) {
         slots_[static_cast<std::size_t>((slot + i) % slots)].unclaimed;
     std::uint64_t word = other.load(std::memory_order_relaxed);
     for (;;) {
-      ChunkRange left = ChunkRange::unpack(word);
+      UnclaimedChunks left = UnclaimedChunks::unpack(word);
       if (left.phase != phase || left.next >= left.end) break;
       const int half = (left.end - left.next + 1) / 2;
       const int begin = left.next == last + 1 ? left.next : left.end - half;
@@ -176,7 +176,7 @@ int ThreadPool::steal(int slot, std::uint32_t phase, int last) {
       // A plain store is safe: no other thread writes to an empty range before the next phase, and
       // the next phase waits for these chunks.
       slots_[static_cast<std::size_t>(slot)].unclaimed.store(
-          ChunkRange{phase, begin + 1, begin + half}.pack(), std::memory_order_release);
+          UnclaimedChunks{phase, begin + 1, begin + half}.pack(), std::memory_order_release);
       return begin;
     }
   }
@@ -189,7 +189,7 @@ void ThreadPool::cancel_after(int position) {
   for (Slot& slot : slots_) {
     std::uint64_t word = slot.unclaimed.load(std::memory_order_relaxed);
     for (;;) {
-      ChunkRange range = ChunkRange::unpack(word);
+      UnclaimedChunks range = UnclaimedChunks::unpack(word);
       const int keep = std::max(range.next, std::min(range.end, position + 1));
       const int cancelled = range.end - keep;
       if (cancelled <= 0) break;
@@ -267,7 +267,8 @@ int ThreadPool::spin(int slot) {
 bool ThreadPool::has_unclaimed() const {
   const std::uint32_t phase = phase_.load(std::memory_order_seq_cst);
   return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
-    const ChunkRange range = ChunkRange::unpack(slot.unclaimed.load(std::memory_order_relaxed));
+    const UnclaimedChunks range =
+        UnclaimedChunks::unpack(slot.unclaimed.load(std::memory_order_relaxed));
     return range.phase == phase && range.next < range.end;
   });
 }

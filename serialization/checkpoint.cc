@@ -129,9 +129,9 @@ const Attachment& Checkpoint::attachment(std::string_view name) const {
                   did_you_mean(name, names), list(names)));
 }
 
-void extract(const std::string& from, const std::string& to,
-             const std::vector<std::string>& programs, const std::vector<std::string>& attachments,
-             const LoadOptions& options) {
+void extract_checkpoint(const std::string& from, const std::string& to,
+                        const std::vector<std::string>& programs,
+                        const std::vector<std::string>& attachments, const LoadOptions& options) {
   if (programs.empty())
     throw ArgumentError(fmt::format("extract from {}: the list of programs is empty", from));
   LoadOptions chosen = options;

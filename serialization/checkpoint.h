@@ -112,13 +112,14 @@ Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options =
 /// Writes a new checkpoint with only those parts of the graph and those variables that the named
 /// programs need, and with the attachments whose names match a shell-style pattern (* and ?). For
 /// example, turns a training checkpoint into an inference file:
-///   extract("training.weft", "model.weft", {"predict"}, {"model.*"});
+///   extract_checkpoint("training.weft", "model.weft", {"predict"}, {"model.*"});
 /// `from` and `to` may be the same file. Throws the errors of load_checkpoint() and
 /// write_checkpoint(), and ArgumentError if a program is unknown or a pattern matches no
 /// attachment.
-void extract(const std::string& from, const std::string& to,
-             const std::vector<std::string>& programs,
-             const std::vector<std::string>& attachments = {}, const LoadOptions& options = {});
+void extract_checkpoint(const std::string& from, const std::string& to,
+                        const std::vector<std::string>& programs,
+                        const std::vector<std::string>& attachments = {},
+                        const LoadOptions& options = {});
 
 /// Verifies the structure and all checksums of a file, and that it can be loaded. Throws
 /// FormatError with the byte offset of the first defect.

@@ -6,7 +6,7 @@
 
 #include "weft/graph/run/session.h"
 #include "weft/graph/run/variable_store.h"
-#include "weft/serialization/match.h"
+#include "weft/serialization/match_tensors.h"
 #include "weft/serialization/tensor_file.h"
 
 namespace WEFT_API weft {

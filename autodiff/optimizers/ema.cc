@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "weft/autodiff/optimizers/state.h"
+#include "weft/autodiff/optimizers/optimizer_state.h"
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "weft/autodiff/gradients.h"
+#include "weft/autodiff/optimizers/optimizer_state.h"
 #include "weft/autodiff/optimizers/sparse_gradient.h"
-#include "weft/autodiff/optimizers/state.h"
 #include "weft/autodiff/optimizers/step.h"
 #include "weft/autodiff/schedule.h"
 

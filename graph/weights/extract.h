@@ -16,9 +16,9 @@ namespace WEFT_API weft {
 ///   const auto [graph, programs] = extract({predict});
 ///   Session session(*graph, store);
 /// Saving a file does not require such a copy: save_checkpoint() saves only the parts that its
-/// programs need, and extract() in checkpoint.h converts one file to another. Throws GraphError if
-/// there is no program, or if the programs belong to several graphs. Time and memory are linear in
-/// the size of the copy.
+/// programs need, and extract_checkpoint() in checkpoint.h converts one file to another. Throws
+/// GraphError if there is no program, or if the programs belong to several graphs. Time and memory
+/// are linear in the size of the copy.
 std::pair<std::shared_ptr<Graph>, std::vector<Program>> extract(
     const std::vector<Program>& programs);
 

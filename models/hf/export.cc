@@ -13,7 +13,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/ir/program.h"
 #include "weft/models/hf/request.h"
-#include "weft/serialization/match.h"
+#include "weft/serialization/match_tensors.h"
 
 namespace weft::hf {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/hf/request.h"
-#include "weft/serialization/match.h"
+#include "weft/serialization/match_tensors.h"
 
 namespace weft::hf {
 namespace {

@@ -10,7 +10,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/inputs/text_reader.h"
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 
 namespace WEFT_API weft {
 

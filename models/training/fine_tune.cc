@@ -10,7 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/ir/graph.h"
 #include "weft/graph/weights/matrices.h"
-#include "weft/serialization/match.h"
+#include "weft/serialization/match_tensors.h"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@
 #include "weft/models/families/family_config.h"
 #include "weft/models/hf/origin.h"
 #include "weft/models/inputs/image_normalisation.h"
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/serialization/checkpoint.h"
 
 namespace WEFT_API weft {

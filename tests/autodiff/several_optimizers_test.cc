@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "weft/autodiff/optimizers/optimizer_state.h"
 #include "weft/autodiff/optimizers/optimizers.h"
-#include "weft/autodiff/optimizers/state.h"
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"

@@ -13,7 +13,7 @@
 #include "weft/models/text/corpus/corpus_texts.h"
 #include "weft/models/text/corpus/jsonl.h"
 #include "weft/models/text/corpus/tokenize.h"
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/text/unicode/utf8.h"
 #include "weft/serialization/files/read_file.h"
 #include "weft/testing/temporary_folder.h"

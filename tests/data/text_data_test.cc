@@ -4,7 +4,7 @@
 #include <string>
 
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
+#include "weft/models/data/batching/token_batches.h"
 #include "weft/serialization/files/read_file.h"
 
 namespace weft {

@@ -14,7 +14,7 @@
 
 #include "token_samples.h"
 #include "weft/core/error.h"
-#include "weft/models/data/batching/text.h"
+#include "weft/models/data/batching/token_batches.h"
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/text/tokens/token_sources.h"
 #include "weft/models/training/trainable.h"

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(an_inference_file_can_be_extracted_from_a_training_file) {
   Session session(g, {.seed = 1});
   const std::string small = folder.path("small.weft");
   save_checkpoint(path, session, {train, predict}, {.attachments = {{"notes", "text/plain", ""}}});
-  extract(path, small, {"predict"}, {"notes"});  // keeps only the listed attachments
+  extract_checkpoint(path, small, {"predict"}, {"notes"});  // keeps only the listed attachments
   const Checkpoint part = load_checkpoint(path, {.programs = {"predict"}});  // or without a file
   BOOST_TEST(part.tensors().size() == 1u);
   BOOST_TEST(load_checkpoint(small).tensors().size() == 1u);

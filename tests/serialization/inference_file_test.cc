@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(an_inference_file_can_be_extracted_from_a_training_file) {
                   {.attachments = {{"model.classes", "text", "a b"},
                                    {"model.config", "text", "{}"},
                                    {"train.history", "text", "1 2 3"}}});
-  extract(whole, small, {"predict"}, {"model.*"});
+  extract_checkpoint(whole, small, {"predict"}, {"model.*"});
   const Checkpoint file = load_checkpoint(small, {.verify = true});
   BOOST_TEST(file.programs().size() == 1u);
   BOOST_TEST(file.tensors().size() == 1u);
@@ -147,14 +147,14 @@ BOOST_AUTO_TEST_CASE(an_inference_file_can_be_extracted_from_a_training_file) {
   BOOST_TEST(part.attachments().size() == 3u);
   BOOST_TEST(!part.has_program("train"));
   // The output may be the same file as the input.
-  extract(whole, whole, {"predict"});
+  extract_checkpoint(whole, whole, {"predict"});
   BOOST_TEST(testing::read_file(whole).size() < testing::read_file(small).size());
-  BOOST_CHECK_EXCEPTION(extract(small, whole, {"train"}), ArgumentError,
+  BOOST_CHECK_EXCEPTION(extract_checkpoint(small, whole, {"train"}), ArgumentError,
                         says("has no program 'train'; its programs are: 'predict'"));
-  BOOST_CHECK_EXCEPTION(extract(small, whole, {}), ArgumentError,
+  BOOST_CHECK_EXCEPTION(extract_checkpoint(small, whole, {}), ArgumentError,
                         says("small.weft: the list of programs is empty"));
   BOOST_CHECK_EXCEPTION(
-      extract(small, whole, {"predict"}, {"train.*"}), ArgumentError,
+      extract_checkpoint(small, whole, {"predict"}, {"train.*"}), ArgumentError,
       says(
           "no attachment matches 'train.*'; the attachments are: 'model.classes', 'model.config'"));
 }

@@ -92,8 +92,8 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_writes_the_same_bytes_as_an_uninterrupted_run
   }
   // An extracted inference file does not depend on which of these files it was extracted from,
   // either.
-  extract(folder / "whole", folder / "part", {"train"});
-  extract(folder / "0", folder / "other", {"train"});
+  extract_checkpoint(folder / "whole", folder / "part", {"train"});
+  extract_checkpoint(folder / "0", folder / "other", {"train"});
   BOOST_TEST((testing::read_file(folder / "part") == testing::read_file(folder / "other")));
   save_checkpoint(folder / "built", session, {train});
   BOOST_TEST((testing::read_file(folder / "built") == testing::read_file(folder / "part")));

@@ -235,8 +235,8 @@ BOOST_AUTO_TEST_CASE(all_readers_of_checkpoints_support_shards) {
     BOOST_TEST(found[i].name == expected[i].name);
     BOOST_TEST(bitwise_equal(found[i].value, expected[i].value));
   }
-  extract(path, folder / "small", {"predict"}, {"notes"});
-  extract(folder / "one.weft", folder / "small of one", {"predict"}, {"notes"});
+  extract_checkpoint(path, folder / "small", {"predict"}, {"notes"});
+  extract_checkpoint(folder / "one.weft", folder / "small of one", {"predict"}, {"notes"});
   BOOST_TEST((read_file(folder / "small") == read_file(folder / "small of one")));
   const Checkpoint copied = load_checkpoint(path, {.mode = LoadOptions::Mode::copy});
   BOOST_TEST(bitwise_equal(copied.tensors().at("net.w"), expected.front().value));

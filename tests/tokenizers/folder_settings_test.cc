@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tokenizer_folder.h"
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 
 namespace weft {
 namespace {

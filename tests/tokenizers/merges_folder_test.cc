@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace weft {

@@ -8,10 +8,10 @@
 
 #include "tokenizer_folder.h"
 #include "weft/core/error.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/formats/sentence_piece_folder.h"
 #include "weft/models/text/tokenizers/normalizers/text_preparation.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 
 namespace weft {
 namespace {

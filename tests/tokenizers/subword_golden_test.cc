@@ -12,10 +12,10 @@
 
 #include "goldens.h"
 #include "weft/core/error.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/formats/components.h"
 #include "weft/models/text/tokenizers/text_stream.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 
 namespace weft {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/text_stream.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/text/unicode/utf8.h"
 #include "weft/tests/support/text_files.h"
 

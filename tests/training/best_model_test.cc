@@ -9,7 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/data/batching/text.h"
+#include "weft/models/data/batching/token_batches.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/training/trainable.h"

@@ -14,7 +14,7 @@
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/text/chat/chat_format.h"
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace weft::testing {

@@ -10,7 +10,7 @@
 
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/folder.h"
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/testing/temporary_folder.h"
 
 namespace weft {

@@ -12,9 +12,9 @@
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/tasks.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/formats/tokenizer_json.h"
 #include "weft/models/text/tokenizers/sentence_piece/sentence_piece_model.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/text/tokenizers/train/new_tokenizer.h"
 #include "weft/testing/temporary_folder.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/models/data/batching/text.h"
+#include "weft/models/data/batching/token_batches.h"
 
 namespace WEFT_API weft {
 

@@ -6,7 +6,7 @@
 
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 
 namespace WEFT_API weft {
 

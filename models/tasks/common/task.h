@@ -29,7 +29,7 @@
 #include "weft/models/tasks/common/options.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/uses.h"
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/model.h"
 #include "weft/models/training/preset.h"
 #include "weft/models/training/pretrained.h"

@@ -10,8 +10,8 @@
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/text/chat/chat_format.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/model.h"
 
 namespace WEFT_API weft {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "weft/models/data/batching/text.h"
+#include "weft/models/data/batching/token_batches.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/text/tokens/token_sources.h"

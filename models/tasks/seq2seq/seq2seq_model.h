@@ -17,8 +17,8 @@
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/seq2seq/languages.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/model.h"
 
 namespace WEFT_API weft {

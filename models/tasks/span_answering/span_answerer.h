@@ -16,8 +16,8 @@
 #include "weft/models/inputs/text_reader.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/uses.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/model.h"
 #include "weft/models/training/settings.h"
 

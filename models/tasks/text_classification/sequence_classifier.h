@@ -12,8 +12,8 @@
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/uses.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/model.h"
 
 namespace WEFT_API weft {

@@ -15,8 +15,8 @@
 #include "weft/models/metrics/classification_metrics.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/text_classification/classifier_head.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/model.h"
 #include "weft/models/training/trainer.h"
 

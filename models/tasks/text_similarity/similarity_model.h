@@ -13,8 +13,8 @@
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/text_similarity/similarity_head.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/trainable.h"
 
 namespace WEFT_API weft {

@@ -14,7 +14,7 @@
 
 #include "weft/core/export.h"
 #include "weft/models/text/chat/conversation.h"
-#include "weft/models/text/jinja/origin.h"
+#include "weft/models/text/jinja/message_origin.h"
 #include "weft/models/text/jinja/template_limits.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
 

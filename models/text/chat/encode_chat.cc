@@ -8,7 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/text/chat/marks.h"
-#include "weft/models/text/jinja/characters.h"
+#include "weft/models/text/jinja/python_characters.h"
 #include "weft/models/text/tokenizers/base/encode_options.h"
 
 namespace weft {

@@ -13,9 +13,9 @@
 
 #include "weft/core/excerpt.h"
 #include "weft/models/text/jinja/builtin.h"
-#include "weft/models/text/jinja/characters.h"
 #include "weft/models/text/jinja/operators.h"
 #include "weft/models/text/jinja/print.h"
+#include "weft/models/text/jinja/python_characters.h"
 
 namespace weft::chat {
 namespace {

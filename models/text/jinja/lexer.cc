@@ -9,7 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/models/text/jinja/characters.h"
+#include "weft/models/text/jinja/python_characters.h"
 #include "weft/models/text/unicode/repair.h"
 #include "weft/models/text/unicode/utf8.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "weft/models/text/jinja/builtin.h"
-#include "weft/models/text/jinja/characters.h"
 #include "weft/models/text/jinja/operators.h"
+#include "weft/models/text/jinja/python_characters.h"
 #include "weft/models/text/jinja/text_tools.h"
 
 namespace weft::chat {

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/models/text/jinja/characters.h"
+#include "weft/models/text/jinja/python_characters.h"
 
 namespace weft::chat {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/models/text/jinja/characters.h"
+#include "weft/models/text/jinja/python_characters.h"
 #include "weft/models/text/unicode/utf8.h"
 
 namespace weft::chat {

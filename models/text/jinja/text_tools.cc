@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "weft/models/text/jinja/characters.h"
 #include "weft/models/text/jinja/operators.h"
 #include "weft/models/text/jinja/print.h"
+#include "weft/models/text/jinja/python_characters.h"
 
 namespace weft::chat {
 namespace {

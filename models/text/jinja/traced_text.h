@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/models/text/jinja/origin.h"
+#include "weft/models/text/jinja/message_origin.h"
 #include "weft/models/text/unicode/characters.h"
 
 namespace weft::chat {

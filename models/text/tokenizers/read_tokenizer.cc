@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "weft/core/error.h"
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/files/read_file.h"
 

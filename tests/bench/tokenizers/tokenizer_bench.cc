@@ -15,8 +15,8 @@
 
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
-#include "weft/models/text/tokenizers/folder.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/serialization/files/read_file.h"
 
 namespace weft {

@@ -14,7 +14,7 @@
 #include "weft/models/text/tokenizers/normalizers/sequence.h"
 #include "weft/models/text/tokenizers/normalizers/unicode_forms.h"
 #include "weft/models/text/tokenizers/post_processors/fixed_templates.h"
-#include "weft/models/text/tokenizers/post_processors/template.h"
+#include "weft/models/text/tokenizers/post_processors/template_processing.h"
 #include "weft/models/text/tokenizers/pre_tokenizers/byte_level.h"
 #include "weft/models/text/tokenizers/pre_tokenizers/metaspace.h"
 #include "weft/models/text/tokenizers/pre_tokenizers/sequence.h"

@@ -9,7 +9,7 @@
 #include "weft/core/parallel.h"
 #include "weft/models/text/tokenizers/formats/fields.h"
 #include "weft/models/text/tokenizers/normalizers/precompiled_map.h"
-#include "weft/models/text/tokenizers/post_processors/template.h"
+#include "weft/models/text/tokenizers/post_processors/template_processing.h"
 #include "weft/models/text/tokenizers/subwords/vocabulary.h"
 #include "weft/models/text/unicode/characters.h"
 #include "weft/models/text/unicode/pattern.h"

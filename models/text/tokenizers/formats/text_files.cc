@@ -10,7 +10,7 @@
 #include "weft/models/text/tokenizers/formats/forms.h"
 #include "weft/models/text/tokenizers/normalizers/bert.h"
 #include "weft/models/text/tokenizers/post_processors/fixed_templates.h"
-#include "weft/models/text/tokenizers/post_processors/template.h"
+#include "weft/models/text/tokenizers/post_processors/template_processing.h"
 #include "weft/models/text/tokenizers/pre_tokenizers/byte_level.h"
 #include "weft/models/text/tokenizers/pre_tokenizers/words.h"
 #include "weft/models/text/tokenizers/subwords/bpe.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "weft/models/text/tokenizers/normalizers/edits.h"
-#include "weft/models/text/unicode/forms.h"
+#include "weft/models/text/unicode/normal_forms.h"
 #include "weft/models/text/unicode/properties.h"
 
 namespace weft::normalizers {

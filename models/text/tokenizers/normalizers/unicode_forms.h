@@ -2,7 +2,7 @@
 #pragma once
 
 #include "weft/models/text/tokenizers/normalizers/normalizer.h"
-#include "weft/models/text/unicode/forms.h"
+#include "weft/models/text/unicode/normal_forms.h"
 
 namespace WEFT_API weft {
 namespace normalizers {

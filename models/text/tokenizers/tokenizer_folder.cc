@@ -1,4 +1,4 @@
-#include "weft/models/text/tokenizers/folder.h"
+#include "weft/models/text/tokenizers/tokenizer_folder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

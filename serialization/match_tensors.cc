@@ -1,4 +1,4 @@
-#include "weft/serialization/match.h"
+#include "weft/serialization/match_tensors.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

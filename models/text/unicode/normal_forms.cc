@@ -1,4 +1,4 @@
-#include "weft/models/text/unicode/forms.h"
+#include "weft/models/text/unicode/normal_forms.h"
 
 #include <unicode/uchar.h>
 #include <unicode/unorm2.h>

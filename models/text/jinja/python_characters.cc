@@ -1,4 +1,4 @@
-#include "weft/models/text/jinja/characters.h"
+#include "weft/models/text/jinja/python_characters.h"
 
 #include <unicode/uchar.h>
 #include <unicode/ustring.h>

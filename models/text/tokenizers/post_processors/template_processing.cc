@@ -1,4 +1,4 @@
-#include "weft/models/text/tokenizers/post_processors/template.h"
+#include "weft/models/text/tokenizers/post_processors/template_processing.h"
 
 #include <fmt/format.h>
 

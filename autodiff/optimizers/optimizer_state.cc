@@ -1,4 +1,4 @@
-#include "weft/autodiff/optimizers/state.h"
+#include "weft/autodiff/optimizers/optimizer_state.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "weft/models/data/batching/text.h"
+#include "weft/models/data/batching/token_batches.h"
 
 #include <fmt/format.h>
 
