@@ -57,11 +57,14 @@ function(weft_library target)
   endif()
 endfunction()
 
-# Sources that are compiled with the optimisation of the build type: kernels, tokenizers, the training of word embeddings, image
-# processing and sampling. In a Release build, all other sources are compiled with -O1, because their speed does not matter: -O3 would
-# double their compile time. Tests, which have many short functions, are compiled with -Og.
-set(WEFT_HOT_SOURCES "^${PROJECT_SOURCE_DIR}/(core|ops/(kernels|gemm|fusion|sequence)|models/(vectors|generate|data/images|text/unicode)"
-  "|models/text/tokenizers/(subwords|normalizers|pre_tokenizers|pipeline|sentence_piece|train)|tests/(testing_lib|reference|scaling))/")
+# Sources that are compiled with the optimisation of the build type: kernels, the execution of programs, tokenizers, the training of word
+# embeddings, image processing and sampling. In a Release build, all other sources are compiled with -O1, because their speed does not
+# matter: -O3 would double their compile time. Tests, which have many short functions, are compiled with -Og.
+set(WEFT_HOT_SOURCES "^${PROJECT_SOURCE_DIR}/("
+  "core/(parallel|thread_pool|random|tensor)|ops/(kernels|gemm|fusion|sequence)/|graph/(execute|run)/"
+  "|models/(vectors|text/unicode)/|models/data/images/image_(augment|transform)|models/generate/(logits_rules|sampling)"
+  "|models/text/tokenizers/(subwords|normalizers|pre_tokenizers|pipeline|sentence_piece|train)/"
+  "|tests/(testing_lib|reference|scaling)/)")
 list(JOIN WEFT_HOT_SOURCES "" WEFT_HOT_SOURCES)
 
 # Sets the optimisation of the sources of a target (WEFT_HOT_SOURCES). With WEFT_UNITY, up to 24 sources of a folder and of the
