@@ -67,8 +67,13 @@ set(WEFT_HOT_SOURCES "^${PROJECT_SOURCE_DIR}/("
   "|tests/(testing_lib|reference|scaling)/)")
 list(JOIN WEFT_HOT_SOURCES "" WEFT_HOT_SOURCES)
 
-# Sets the optimisation of the sources of a target (WEFT_HOT_SOURCES). With WEFT_UNITY, up to 24 sources of a folder and of the
-# folders in it are compiled together, because most of the build time is spent on headers and templates that they share. Sources with options of their own, such as
+# The folders whose sources are compiled together, with those of the folders in them. Smaller folders than a layer keep sources apart that
+# use the same names in anonymous namespaces.
+set(WEFT_UNIT_FOLDERS
+  "^(models/(tasks/[^/]*|text/tokenizers/formats|text/tokenizers|text|data|program|zoo)|ops/[^/]*|tests/[^/]*|[^/]*)")
+
+# Sets the optimisation of the sources of a target (WEFT_HOT_SOURCES). With WEFT_UNITY, up to 24 sources (WEFT_UNIT_FOLDERS) are compiled
+# together, because most of the build time is spent on headers and templates that they share. Sources with options of their own, such as
 # kernels, are compiled separately. Unity builds can hide missing includes, so CI also compiles sources one by one. Precompiled headers
 # save nothing beyond that: g++ 12 takes as long to load one as to read the headers.
 function(weft_sources target)
@@ -98,7 +103,7 @@ function(weft_sources target)
     endif()
     get_filename_component(folder ${path} DIRECTORY)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
-    string(REGEX MATCH "^(models/text/[^/]*/?[^/]*|models/tasks/[^/]*|[^/]*/[^/]*|[^/]*)" folder "${folder}")
+    string(REGEX MATCH "${WEFT_UNIT_FOLDERS}" folder "${folder}")
     string(MAKE_C_IDENTIFIER "${folder}${hot}" folder)
     math(EXPR group "0${count_${folder}} / 24")
     math(EXPR count_${folder} "0${count_${folder}} + 1")

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t kIgnoreIndex = -100;
 
-void check(const std::vector<TokenIds>& prompts, const std::vector<TokenIds>& continuations) {
+void check_prompts(const std::vector<TokenIds>& prompts,
+                   const std::vector<TokenIds>& continuations) {
   if (prompts.size() != continuations.size() || prompts.empty()) {
     throw ArgumentError(
         fmt::format("each prompt needs exactly one continuation, but there are {} prompts and {} "
@@ -102,7 +103,7 @@ Program make_score_program(const EncoderDecoder& net, SourceLocation loc) {
 std::vector<ContinuationScore> score(Session& session, const Program& program,
                                      const GptConfig& config, const std::vector<TokenIds>& prompts,
                                      const std::vector<TokenIds>& continuations) {
-  check(prompts, continuations);
+  check_prompts(prompts, continuations);
   const Rows rows = make_rows(prompts, continuations);
   const auto length = static_cast<std::int64_t>(rows.inputs.front().size());
   if (config.positions == GptPositions::learned && length > config.context) {
@@ -121,7 +122,7 @@ std::vector<ContinuationScore> score(Session& session, const Program& program,
 std::vector<ContinuationScore> score(Session& session, const Program& program,
                                      const TokenIds& start, const std::vector<TokenIds>& prompts,
                                      const std::vector<TokenIds>& continuations) {
-  check(prompts, continuations);
+  check_prompts(prompts, continuations);
   if (start.empty()) throw ArgumentError("the decoder needs at least one id to start from");
   std::vector<TokenIds> ids = prompts, mask;
   for (const TokenIds& prompt : prompts) mask.emplace_back(prompt.size(), 1);

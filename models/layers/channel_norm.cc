@@ -7,12 +7,12 @@
 namespace weft {
 namespace {
 
-struct Affine {
+struct ScaleAndShift {
   OptionalArg gain, bias;
 };
 
-Affine declare_affine(const Scope& scope, DType dtype, std::int64_t channels, bool affine,
-                      SourceLocation loc) {
+ScaleAndShift declare_affine(const Scope& scope, DType dtype, std::int64_t channels, bool affine,
+                             SourceLocation loc) {
   if (!affine) return {};
   const ValueType type{dtype, {channels}};
   return {scope.variable("weight", type, {.initializer = Initializer::ones()}, loc),
@@ -26,7 +26,7 @@ Value batch_norm(const Scope& scope, Value x, const BatchNormLayerOptions& optio
   const Graph::Frame frame(scope.graph(), "batch_norm", loc, scope.path());
   const std::int64_t channels = channel_count(scope, x, -1, "batch_norm", loc);
   const bool training = scope.is_training("batch_norm", loc);
-  const Affine affine = declare_affine(scope, x.dtype(), channels, options.affine, loc);
+  const ScaleAndShift affine = declare_affine(scope, x.dtype(), channels, options.affine, loc);
   const ValueType type{x.dtype(), {channels}};
   const Variable mean = scope.variable(
       "running_mean", type,
@@ -46,7 +46,7 @@ Value group_norm(const Scope& scope, Value x, int groups, const ChannelNormOptio
                  SourceLocation loc) {
   const Graph::Frame frame(scope.graph(), "group_norm", loc, scope.path());
   const std::int64_t channels = channel_count(scope, x, -1, "group_norm", loc);
-  const Affine affine = declare_affine(scope, x.dtype(), channels, options.affine, loc);
+  const ScaleAndShift affine = declare_affine(scope, x.dtype(), channels, options.affine, loc);
   return group_norm(Arg(x, loc), groups, affine.gain, affine.bias, options.eps);
 }
 
@@ -54,7 +54,7 @@ Value instance_norm(const Scope& scope, Value x, const ChannelNormOptions& optio
                     SourceLocation loc) {
   const Graph::Frame frame(scope.graph(), "instance_norm", loc, scope.path());
   const std::int64_t channels = channel_count(scope, x, -1, "instance_norm", loc);
-  const Affine affine = declare_affine(scope, x.dtype(), channels, options.affine, loc);
+  const ScaleAndShift affine = declare_affine(scope, x.dtype(), channels, options.affine, loc);
   return instance_norm(Arg(x, loc), affine.gain, affine.bias, options.eps);
 }
 

@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-constexpr const char* kScale = "weft.lora.scale";
+constexpr const char* kScaleKey = "weft.lora.scale";
 constexpr const char* kBase = "weft.lora.base";
 constexpr const char* kQuantized = "weft.lora.quantized";
 constexpr std::string_view kA = ".lora_a", kB = ".lora_b";
@@ -53,7 +53,7 @@ void save_lora(const std::string& path, const LoraAdapters& adapters) {
     tensors[name + std::string(kA)] = adapter.a;
     tensors[name + std::string(kB)] = adapter.b;
   }
-  std::map<std::string, std::string> metadata = {{kScale, fmt::format("{:a}", adapters.scale)}};
+  std::map<std::string, std::string> metadata = {{kScaleKey, fmt::format("{:a}", adapters.scale)}};
   if (!adapters.base.empty()) metadata[kBase] = adapters.base;
   if (!adapters.quantized.empty()) {
     nlohmann::json formats;
@@ -69,18 +69,18 @@ LoraAdapters load_lora(const std::string& path) {
   const auto fail = [&](const std::string& what) {
     return FormatError(fmt::format("{} is not a valid adapter file: {}", path, what));
   };
-  const auto text = file.metadata.find(kScale);
+  const auto text = file.metadata.find(kScaleKey);
   if (text == file.metadata.end())
-    throw fail(fmt::format("the metadata entry '{}' is missing", kScale));
+    throw fail(fmt::format("the metadata entry '{}' is missing", kScaleKey));
   char* end = nullptr;
   LoraAdapters result;
   result.scale = std::strtod(text->second.c_str(), &end);
   if (text->second.empty() || *end != '\0' || !std::isfinite(result.scale))
-    throw fail(fmt::format("the metadata entry '{}' is '{}', which is not a number", kScale,
+    throw fail(fmt::format("the metadata entry '{}' is '{}', which is not a number", kScaleKey,
                            text->second));
   if (!(result.scale > 0))
-    throw fail(
-        fmt::format("the metadata entry '{}' is {}, which is not positive", kScale, result.scale));
+    throw fail(fmt::format("the metadata entry '{}' is {}, which is not positive", kScaleKey,
+                           result.scale));
   if (const auto base = file.metadata.find(kBase); base != file.metadata.end())
     result.base = base->second;
   if (const auto formats = file.metadata.find(kQuantized); formats != file.metadata.end()) {

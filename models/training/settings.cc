@@ -19,13 +19,13 @@ constexpr std::string_view kPrecisions[] = {"highest", "high", "medium"};
 constexpr std::string_view kOptimizers[] = {"adamw", "adam", "sgd", "adafactor", "lion"};
 constexpr std::string_view kLearningRates[] = {"cosine", "linear", "inverse_sqrt", "constant"};
 
-using Points = TrainHistory::Points;
+using CurvePoints = TrainHistory::Points;
 
-Points read_points(const nlohmann::json& parsed, const std::string& key) {
+CurvePoints read_points(const nlohmann::json& parsed, const std::string& key) {
   const auto it = parsed.find(key);
   if (it == parsed.end() || !it->is_array())
     throw FormatError(fmt::format("the training history does not contain the list '{}'", key));
-  Points points;
+  CurvePoints points;
   for (const auto& entry : *it) {
     // Losses that are not finite are stored as null.
     if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer() ||

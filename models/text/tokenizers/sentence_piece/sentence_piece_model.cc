@@ -20,7 +20,7 @@ using Algorithm = SentencePieceModel::Algorithm;
 using ProtoPiece = sentence_piece::Model::Piece;
 using sentence_piece::TrainerSpec;
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void reject(const std::string& what) {
   throw FormatError(fmt::format("not a SentencePiece model: {}", what));
 }
 
@@ -28,7 +28,7 @@ void check_valid_utf8(std::string_view piece, int id) {
   try {
     for (std::size_t offset = 0; offset < piece.size();) next_code_point(piece, offset);
   } catch (const FormatError& e) {
-    fail(fmt::format("piece {} is {}", id, e.what()));
+    reject(fmt::format("piece {} is {}", id, e.what()));
   }
 }
 
@@ -74,29 +74,30 @@ void read_pieces(const sentence_piece::Model& model, SentencePieceModel& result)
   std::bitset<256> bytes;
   for (int id = 0; id < model.pieces_size(); ++id) {
     const ProtoPiece& piece = model.pieces(id);
-    if (piece.piece().empty()) fail(fmt::format("piece {} is empty", id));
+    if (piece.piece().empty()) reject(fmt::format("piece {} is empty", id));
     check_valid_utf8(piece.piece(), id);
     const Kind kind = kind_of(piece.type());
     auto& seen = stands_for_text(kind) ? texts : reserved;
     if (const auto [first, added] = seen.emplace(piece.piece(), id); !added)
-      fail(fmt::format("pieces {} and {} are both '{}'", first->second, id, piece.piece()));
+      reject(fmt::format("pieces {} and {} are both '{}'", first->second, id, piece.piece()));
     if (!std::isfinite(piece.score()))
-      fail(fmt::format("piece {} has the score {}, which is not finite", id, piece.score()));
+      reject(fmt::format("piece {} has the score {}, which is not finite", id, piece.score()));
     if (kind == Kind::byte) {
       const auto byte = byte_of_piece(piece.piece());
       if (!byte || piece.piece() != byte_piece(*byte))
-        fail(fmt::format("piece {} is a byte piece with the invalid text '{}'", id, piece.piece()));
+        reject(
+            fmt::format("piece {} is a byte piece with the invalid text '{}'", id, piece.piece()));
       bytes.set(*byte);
     }
     unknown += kind == Kind::unknown ? 1 : 0;
     result.pieces.push_back({piece.piece(), piece.score(), kind});
   }
-  if (unknown != 1) fail(fmt::format("it has {} unknown pieces instead of 1", unknown));
+  if (unknown != 1) reject(fmt::format("it has {} unknown pieces instead of 1", unknown));
   if (result.byte_fallback && !bytes.all()) {
-    fail(fmt::format("byte fallback is on, but it has {} byte pieces instead of 256",
-                     bytes.count()));
+    reject(fmt::format("byte fallback is on, but it has {} byte pieces instead of 256",
+                       bytes.count()));
   }
-  if (!result.byte_fallback && bytes.any()) fail("it has byte pieces, but byte fallback is off");
+  if (!result.byte_fallback && bytes.any()) reject("it has byte pieces, but byte fallback is off");
 }
 
 SentencePieceModel parse_model(std::string_view bytes, bool is_target);
@@ -110,14 +111,15 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model,
   const auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
   for (const std::int32_t piece : proto.ids()) {
     if (piece >= count(model.pieces) || -1 - std::int64_t{piece} >= count(layout.added))
-      fail(fmt::format("id {} refers to piece {}, which does not exist", layout.ids.size(), piece));
+      reject(
+          fmt::format("id {} refers to piece {}, which does not exist", layout.ids.size(), piece));
     layout.ids.push_back(piece);
   }
-  if (layout.ids.empty()) fail("its layout has no ids");
+  if (layout.ids.empty()) reject("its layout has no ids");
   for (int i = 0; i < std::min<int>(kSpecialIds.size(), proto.special_size()); ++i) {
     const std::int32_t id = proto.special(i);
     if (id < -1 || id >= count(layout.ids))
-      fail(fmt::format("the special id {} is out of range for {} ids", id, layout.ids.size()));
+      reject(fmt::format("the special id {} is out of range for {} ids", id, layout.ids.size()));
     layout.special.*kSpecialIds[static_cast<std::size_t>(i)].id = id;
   }
   layout.restarts = proto.restarts();
@@ -129,11 +131,11 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model,
                         .split_punctuation = preparation.split_punctuation(),
                         .commas_apart = preparation.commas_apart()};
   if (!proto.has_target()) return;
-  if (is_target) fail("the model for target texts has its own target model");
+  if (is_target) reject("the model for target texts has its own target model");
   auto target = std::make_shared<const SentencePieceModel>(parse_model(proto.target(), true));
   if (target->layout.ids.size() != layout.ids.size()) {
-    fail(fmt::format("it has {} ids, but the model for target texts has {}", layout.ids.size(),
-                     target->layout.ids.size()));
+    reject(fmt::format("it has {} ids, but the model for target texts has {}", layout.ids.size(),
+                       target->layout.ids.size()));
   }
   layout.target = std::move(target);
 }
@@ -228,8 +230,8 @@ SentencePieceModel parse_model(std::string_view bytes, bool is_target) {
   sentence_piece::Model proto;
   if (bytes.size() > 0x7FFFFFFF ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    fail("the bytes cannot be parsed as the protobuf message of such a model");
-  if (proto.pieces_size() == 0) fail("it has no pieces");
+    reject("the bytes cannot be parsed as the protobuf message of such a model");
+  if (proto.pieces_size() == 0) reject("it has no pieces");
   SentencePieceModel model;
   const TrainerSpec& trainer = proto.trainer_spec();
   model.algorithm = algorithm_of(trainer.model_type());
