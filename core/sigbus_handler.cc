@@ -34,13 +34,13 @@ const Mapping* mapping_of(std::uintptr_t address) {
 }
 
 // Builds a line in a fixed buffer, because formatting libraries allocate.
-class Line {
+class StderrLine {
  public:
-  Line& operator<<(const char* text) {
+  StderrLine& operator<<(const char* text) {
     for (; *text != 0 && size_ + 1 < sizeof(text_); ++text) text_[size_++] = *text;
     return *this;
   }
-  Line& operator<<(std::uint64_t number) {
+  StderrLine& operator<<(std::uint64_t number) {
     char digits[24] = {};
     std::size_t at = sizeof(digits) - 1;
     do {
@@ -67,7 +67,7 @@ void on_bus_error(int, siginfo_t* info, void*) {
     ::sigaction(SIGBUS, &previous_action, nullptr);
     return;
   }
-  Line line;
+  StderrLine line;
   line
       << program_name.load() << ": \"" << lost->path.load(std::memory_order_relaxed)
       << "\" became unreadable while in use (at byte "

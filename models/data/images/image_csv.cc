@@ -16,9 +16,9 @@ namespace {
 constexpr std::int64_t kMaxClasses = 100'000;
 
 /// Reads comma-separated numbers line by line.
-class Reader {
+class CsvReader {
  public:
-  Reader(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+  CsvReader(std::string_view text, std::string_view name) : text_(text), name_(name) {}
 
   /// Returns the numbers in the next non-empty line, or an empty vector at the end.
   std::vector<std::int64_t> next_line() {
@@ -73,7 +73,7 @@ ImageSet parse_image_csv(std::string_view text, std::string_view name,
                          const ImageCsvOptions& options) {
   if (options.highest < 1 || options.height < 0 || options.width < 0)
     throw ArgumentError("an image table needs height >= 0, width >= 0 and highest > 0");
-  Reader reader(text, name);
+  CsvReader reader(text, name);
   std::vector<float> pixels;
   ImageSet set;
   std::int64_t height = options.height, width = options.width, classes = 0;
