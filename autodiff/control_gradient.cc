@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "weft/autodiff/scan_gradient.h"
 #include "weft/core/error.h"

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "weft/autodiff/narrow.h"
-#include "weft/core/error.h"
 #include "weft/graph/control/scan_node.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"

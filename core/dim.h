@@ -1,7 +1,6 @@
 // Symbolic sizes, represented as integer polynomials over named symbols in canonical form.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>

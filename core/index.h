@@ -1,7 +1,6 @@
 // Strongly typed indices, and vectors that can only be indexed by their own index type.
 #pragma once
 
-#include <compare>
 #include <concepts>
 #include <cstddef>
 #include <functional>

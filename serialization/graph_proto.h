@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "weft/core/error.h"
 #include "weft/graph/ir/program.h"
 #include "weft/serialization/container.h"
 #include "weft_proto/weft.pb.h"

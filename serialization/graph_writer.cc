@@ -1,9 +1,7 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <unordered_set>
 
-#include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/serialization/graph_proto.h"
 

@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/graph/distributed/owned_state.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -11,7 +10,6 @@
 
 #include "weft/core/error.h"
 #include "weft/serialization/checkpoint_files.h"
-#include "weft/serialization/files/atomic_file.h"
 #include "weft/serialization/files/temporary_files.h"
 #include "weft/serialization/shard_names.h"
 

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "weft/core/error.h"
-#include "weft/core/excerpt.h"
 #include "weft/serialization/files/read_file.h"
 #include "weft/serialization/files/strict_json.h"
 #include "weft/serialization/safetensors.h"

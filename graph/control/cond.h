@@ -1,7 +1,6 @@
 // Branches, and loops with a data-dependent number of steps.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 

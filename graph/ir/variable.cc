@@ -1,7 +1,5 @@
 #include "weft/graph/ir/variable.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "weft/core/closest.h"

@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "weft/core/error.h"
 #include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/ops/fusion/epilogue.h"

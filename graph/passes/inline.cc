@@ -1,10 +1,8 @@
 // Inlining: replaces calls with the bodies of their functions.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "weft/core/error.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/ir/draws.h"
 #include "weft/graph/passes/pipeline.h"

@@ -18,7 +18,6 @@
 // cannot reject data, so that a run throws the same error with and without passes.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <unordered_set>
 

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "weft/graph/functions/arithmetic.h"
-#include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/graph/ir/program.h"

@@ -7,7 +7,6 @@
 #include "weft/core/error.h"
 #include "weft/core/rounding.h"
 #include "weft/graph/plan/control_plan.h"
-#include "weft/graph/plan/liveness.h"
 
 namespace weft {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <queue>
-#include <tuple>
 
 #include "weft/core/error.h"
 

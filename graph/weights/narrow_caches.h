@@ -1,8 +1,6 @@
 // bf16 key/value caches, a part of the transform in quantize.h.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "weft/graph/ir/clone.h"

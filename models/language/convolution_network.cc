@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
@@ -26,10 +24,6 @@ const ConvolutionOptions& checked_convolution(const ConvolutionOptions& options)
 }
 
 }  // namespace
-
-std::int64_t ConvolutionOptions::receptive_field() const {
-  return 1 + (kernel - 1) * std::accumulate(dilations.begin(), dilations.end(), std::int64_t{0});
-}
 
 ConvolutionNetwork::ConvolutionNetwork(const Scope& scope, std::int64_t vocab,
                                        const ConvolutionOptions& options)

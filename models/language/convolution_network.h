@@ -14,10 +14,6 @@ struct ConvolutionOptions {
   std::int64_t kernel = 3;
   /// Dilation of each layer, i.e. the distance between the positions that it reads.
   std::vector<std::int64_t> dilations = {1, 2, 4, 8, 16};
-
-  /// Number of tokens that a prediction depends on: 1 + (kernel - 1) * (sum of dilations), 63 with
-  /// the defaults.
-  std::int64_t receptive_field() const;
 };
 
 /// A stack of gated convolutions over `kernel` positions with residual connections and LayerNorms:

@@ -1,8 +1,6 @@
 // Normalisation layers over the channels of images and sequences, with learned gains and biases.
 #pragma once
 
-#include <cstdint>
-
 #include "weft/graph/ir/scope.h"
 
 namespace WEFT_API weft {

@@ -8,7 +8,6 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/random/random.h"
-#include "weft/graph/functions/shape.h"
 
 namespace weft {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/models/fields/numbers.h"
 #include "weft/models/text/corpus/byte_stream.h"
 #include "weft/models/text/unicode/utf8.h"
 #include "weft/serialization/files/atomic_file.h"

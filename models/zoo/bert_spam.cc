@@ -20,6 +20,8 @@
 #include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/models/training/trainable.h"
 #include "weft/models/training/weights.h"
+#include "weft/models/zoo/data/exit_code.h"
+#include "weft/models/zoo/data/print_progress.h"
 
 using namespace weft;
 
@@ -35,18 +37,8 @@ Parts split(const std::vector<std::string>& paths) {
   return {all.subset(parts.train), all.subset(parts.test)};
 }
 
-/// Prints the loss and the speed every 100 steps.
-struct Progress : TrainObserver {
-  void on_step(const StepReport& r) override {
-    if (r.step % 100 == 0)
-      fmt::print("  step {:4}/{}  loss {:.3f}  {:.0f} {}/s\n", r.step, r.steps, r.loss,
-                 r.items_per_second, r.unit);
-    std::fflush(stdout);
-  }
-};
-
 void train(Session& session, const TrainTask& task, const TrainSettings& settings) {
-  Progress progress;
+  zoo::PrintProgress progress(100);
   Trainer(session, task, {.settings = settings, .observer = &progress}).run();
 }
 
@@ -86,7 +78,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-int run(const std::string& data, const std::filesystem::path& out) {
+void run(const std::string& data, const std::filesystem::path& out) {
   const Parts spam = split({data + "/classification/SMSSpamCollection"});
   std::vector<std::string> reviews;
   for (const char* name : {"amazon_cells", "imdb", "yelp"})
@@ -132,7 +124,6 @@ int run(const std::string& data, const std::filesystem::path& out) {
   write(out / "bert_spam.confusion.svg", svg_heat_maps({figures.heat_map("held-out messages")}));
   write(out / "bert_spam.attention.svg", attention_svg(loaded, own.front()));
   fmt::print("wrote {}, bert_spam.confusion.svg, bert_spam.attention.svg\n", file);
-  return 0;
 }
 
 }  // namespace
@@ -142,10 +133,5 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: zoo_bert_spam DATA_FOLDER [OUT_FOLDER]\n");
     return 2;
   }
-  try {
-    return run(argv[1], argc == 3 ? argv[2] : ".");
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "zoo_bert_spam: {}\n", e.what());
-    return 1;
-  }
+  return zoo::exit_code("bert_spam", [&] { run(argv[1], argc == 3 ? argv[2] : "."); });
 }

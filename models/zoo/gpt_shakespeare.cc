@@ -6,24 +6,17 @@
 
 #include <cstdlib>
 
-#include "weft/core/error.h"
 #include "weft/models/generate/generator.h"
 #include "weft/models/tasks/next_token/presets.h"
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/text/corpus/text_file.h"
 #include "weft/models/training/trainable.h"
+#include "weft/models/zoo/data/exit_code.h"
+#include "weft/models/zoo/data/print_progress.h"
 
 using namespace weft;
 
 namespace {
-
-class Progress : public TrainObserver {
-  void on_evaluation(std::int64_t step, const Evaluation& found, bool whole) override {
-    fmt::print("step {:4}  validation loss {:.4f}{}\n", step, found.loss,
-               whole ? " (entire validation set)" : "");
-    std::fflush(stdout);
-  }
-};
 
 void run(const std::string& path, std::int64_t steps) {
   // 1. Data: the characters of a text. The last tenth is held out.
@@ -42,7 +35,7 @@ void run(const std::string& path, std::int64_t steps) {
   Session session(*model.graph, model.store, {.seed = preset.training.seed});
 
   // 3. Training, with evaluations on samples of the held-out text and finally on all of it.
-  Progress progress;
+  zoo::PrintProgress progress;
   Trainer trainer(session, text_task(session, model, data, model.config.context),
                   {.settings = model.settings, .observer = &progress});
   trainer.run();
@@ -68,11 +61,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: zoo_gpt_shakespeare TEXT [STEPS]\n");
     return 2;
   }
-  try {
-    run(argv[1], argc == 3 ? std::atoll(argv[2]) : 0);
-  } catch (const Error& e) {
-    fmt::print(stderr, "zoo_gpt_shakespeare: {}\n", e.what());
-    return 1;
-  }
-  return 0;
+  return zoo::exit_code("gpt_shakespeare",
+                        [&] { run(argv[1], argc == 3 ? std::atoll(argv[2]) : 0); });
 }

@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "weft/autodiff/gradients.h"
-#include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/language/hmm.h"
 #include "weft/models/text/corpus/text_file.h"
+#include "weft/models/zoo/data/exit_code.h"
 #include "weft/models/zoo/data/sentences.h"
 
 using namespace weft;
@@ -130,11 +130,5 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: zoo_hmm_tags TEXT [STATES [ITERATIONS]]\n");
     return 2;
   }
-  try {
-    run(argv[1], states, iterations);
-  } catch (const Error& e) {
-    fmt::print(stderr, "zoo_hmm_tags: {}\n", e.what());
-    return 1;
-  }
-  return 0;
+  return exit_code("hmm_tags", [&] { run(argv[1], states, iterations); });
 }

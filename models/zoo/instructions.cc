@@ -22,7 +22,9 @@
 #include "weft/models/training/trainable.h"
 #include "weft/models/training/weights.h"
 #include "weft/models/zoo/data/answer_table.h"
+#include "weft/models/zoo/data/exit_code.h"
 #include "weft/models/zoo/data/instruction_tuning_data.h"
+#include "weft/models/zoo/data/print_progress.h"
 
 using namespace weft;
 using namespace weft::zoo;
@@ -37,13 +39,7 @@ struct TuningMethod {
 };
 
 void train(Session& session, const TrainTask& task, TrainSettings settings) {
-  struct Progress : TrainObserver {
-    void on_step(const StepReport& r) override {
-      if (r.step % 500 == 0 || r.step == r.steps)
-        fmt::print("  step {:4}/{}  loss {:.3f}\n", r.step, r.steps, r.loss);
-      std::fflush(stdout);
-    }
-  } progress;
+  PrintProgress progress(500);
   Trainer(session, task, {.settings = settings, .observer = &progress}).run();
 }
 
@@ -143,11 +139,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: zoo_instructions [--quick | --write FOLDER]\n");
     return 2;
   }
-  try {
-    writes ? InstructionTuningData().write(argv[2]) : run(quick);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "zoo_instructions: {}\n", e.what());
-    return 1;
-  }
-  return 0;
+  return exit_code("instructions",
+                   [&] { writes ? InstructionTuningData().write(argv[2]) : run(quick); });
 }

@@ -20,6 +20,7 @@
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/text/corpus/text_file.h"
 #include "weft/models/zoo/compare/measure_ngram.h"
+#include "weft/models/zoo/data/exit_code.h"
 
 using namespace weft;
 using namespace weft::zoo;
@@ -138,11 +139,5 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}", kUsage);
     return 2;
   }
-  try {
-    run(arguments);
-  } catch (const Error& e) {
-    fmt::print(stderr, "zoo_language_models: {}\n", e.what());
-    return 1;
-  }
-  return 0;
+  return exit_code("language_models", [&] { run(arguments); });
 }

@@ -10,7 +10,7 @@
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
 #include "weft/models/training/trainable.h"
-#include "weft/models/zoo/data/print_evaluations.h"
+#include "weft/models/zoo/data/print_progress.h"
 
 using namespace weft;
 
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
 
   // 3. Training on batches of strings of similar length, with evaluations on the validation set.
   TranslatorData task_data(data, model, exact_match_metric);
-  zoo::PrintEvaluations progress;
+  zoo::PrintProgress progress;
   Trainer trainer(session, translator_task(session, model, task_data),
                   {.settings = preset.training, .observer = &progress});
   trainer.run();

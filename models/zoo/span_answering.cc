@@ -13,7 +13,8 @@
 #include "weft/models/tasks/span_answering/presets.h"
 #include "weft/models/tasks/span_answering/span_training.h"
 #include "weft/models/training/trainable.h"
-#include "weft/models/zoo/data/print_evaluations.h"
+#include "weft/models/zoo/data/exit_code.h"
+#include "weft/models/zoo/data/print_progress.h"
 
 using namespace weft;
 
@@ -26,7 +27,7 @@ void measure(Session& session, const SpanAnswerer& model, const SquadData& test,
   std::fflush(stdout);
 }
 
-int run(const std::filesystem::path& out, bool quick) {
+void run(const std::filesystem::path& out, bool quick) {
   // 1. Data: each text contains facts about three people, and each question is about one of them.
   const SquadData train = fact_questions(quick ? 100 : 10'000, 1),
                   validation = fact_questions(quick ? 10 : 100, 2),
@@ -58,7 +59,7 @@ int run(const std::filesystem::path& out, bool quick) {
   // 3. Training, with evaluations on the test set before and after.
   measure(session, model, test, "before");
   const SpanRows rows = span_rows(model, train);
-  zoo::PrintEvaluations progress;
+  zoo::PrintProgress progress;
   Trainer trainer(session, span_answering_task(session, model, rows, validation),
                   {.settings = settings, .observer = &progress});
   trainer.run();
@@ -78,7 +79,6 @@ int run(const std::filesystem::path& out, bool quick) {
   for (std::size_t i = 0; i < asked.size(); ++i)
     fmt::print("{} {}\n", asked[i].question, answers[i].front().text);
   fmt::print("wrote {}, facts.train.json, facts.test.json\n", file);
-  return 0;
 }
 
 }  // namespace
@@ -89,10 +89,5 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: zoo_span_answering [OUT_FOLDER [quick]]\n");
     return 2;
   }
-  try {
-    return run(argc > 1 ? argv[1] : ".", quick);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "zoo_span_answering: {}\n", e.what());
-    return 1;
-  }
+  return zoo::exit_code("span_answering", [&] { run(argc > 1 ? argv[1] : ".", quick); });
 }

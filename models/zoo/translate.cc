@@ -3,7 +3,6 @@
 //
 //   zoo_translate PAIRS.tsv [STEPS]      source <tab> target on every line
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -11,26 +10,11 @@
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/translator_task.h"
 #include "weft/models/training/trainable.h"
+#include "weft/models/zoo/data/print_progress.h"
 
 using namespace weft;
 
 namespace {
-
-class Progress : public TrainObserver {
- public:
-  void on_step(const StepReport& report) override {
-    if (report.step % 100 != 0) return;
-    fmt::print("step {:4}/{}  loss {:.3f}  {:.0f} tokens/s\n", report.step, report.steps,
-               report.loss, report.items_per_second);
-    std::fflush(stdout);
-  }
-  void on_evaluation(std::int64_t step, const Evaluation& found, bool) override {
-    fmt::print("step {:4}  validation loss {:.3f}", step, found.loss);
-    for (const Metric& metric : found.metrics) fmt::print("  {} {:.2f}", metric.name, metric.value);
-    fmt::print("\n");
-    std::fflush(stdout);
-  }
-};
 
 /// Learns a joint BPE vocabulary from both languages, so that a name or a number has the same
 /// subwords on both sides.
@@ -69,7 +53,7 @@ int main(int argc, char** argv) {
   // 3. Training on batches of pairs with similar lengths, with perplexity and BLEU on the
   // validation set.
   TranslatorData task_data(data, model, bleu_metric);
-  Progress progress;
+  zoo::PrintProgress progress(100);
   Trainer trainer(session, translator_task(session, model, task_data),
                   {.settings = preset.training, .observer = &progress});
   trainer.run();

@@ -12,10 +12,11 @@
 
 #include <chrono>
 
-#include "weft/core/error.h"
 #include "weft/models/data/images/image_folder.h"
 #include "weft/models/tasks/image_classification/image_classifier.h"
 #include "weft/models/training/trainable.h"
+#include "weft/models/zoo/data/exit_code.h"
+#include "weft/models/zoo/data/print_progress.h"
 
 using namespace weft;
 
@@ -55,14 +56,6 @@ TrainSettings train_settings() {
 }
 
 /// Prints the validation loss and accuracy.
-class Progress : public TrainObserver {
-  void on_evaluation(std::int64_t step, const Evaluation& found, bool) override {
-    fmt::print("step {:4}  validation loss {:.4f}, accuracy {:.4f}\n", step, found.loss,
-               found.metrics.at(0).value);
-    std::fflush(stdout);
-  }
-};
-
 /// Prints a digit as ASCII art, light on dark.
 void print_image(const Tensor& image) {
   constexpr std::string_view kShades = " .:-=+*#%@";
@@ -86,7 +79,7 @@ void run(const std::string& folder, const std::string& out) {
   const auto start = std::chrono::steady_clock::now();
   {
     Session session(*model.graph, model.store, {.seed = kSeed});
-    Progress progress;
+    zoo::PrintProgress progress;
     Trainer trainer(session, image_task(session, model, train, validation),
                     {.settings = model.settings, .observer = &progress});
     trainer.run();
@@ -115,11 +108,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: zoo_vit_digits FOLDER [OUT.weft]\n");
     return 2;
   }
-  try {
-    run(argv[1], argc == 3 ? argv[2] : "vit_digits.weft");
-  } catch (const Error& e) {
-    fmt::print(stderr, "zoo_vit_digits: {}\n", e.what());
-    return 1;
-  }
-  return 0;
+  return zoo::exit_code("vit_digits",
+                        [&] { run(argv[1], argc == 3 ? argv[2] : "vit_digits.weft"); });
 }

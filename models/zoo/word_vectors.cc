@@ -15,6 +15,7 @@
 #include "weft/models/vectors/train_word_vectors.h"
 #include "weft/models/vectors/word_similarity.h"
 #include "weft/models/vectors/wordnet.h"
+#include "weft/models/zoo/data/exit_code.h"
 
 using namespace weft;
 
@@ -36,7 +37,7 @@ void show_neighbours(const WordVectors& vectors) {
   }
 }
 
-int run(const std::string& wordsim, const std::string& wordnet) {
+void run(const std::string& wordsim, const std::string& wordnet) {
   const std::vector<WordPair> pairs = read_word_pairs(wordsim);
   const WordText text = definitions(wordnet);
   fmt::print("{} words ({} distinct) in {} definitions\n", text.size(), text.counts.size(),
@@ -53,7 +54,6 @@ int run(const std::string& wordsim, const std::string& wordnet) {
     show_neighbours(vectors);
     std::fflush(stdout);
   }
-  return 0;
 }
 
 }  // namespace
@@ -63,10 +63,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: zoo_word_vectors WORDSIM_FILE [WORDNET_FOLDER]\n");
     return 2;
   }
-  try {
-    return run(argv[1], argc == 3 ? argv[2] : kWordNetFolder);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "zoo_word_vectors: {}\n", e.what());
-    return 1;
-  }
+  return zoo::exit_code("word_vectors",
+                        [&] { run(argv[1], argc == 3 ? argv[2] : kWordNetFolder); });
 }

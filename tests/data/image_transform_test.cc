@@ -86,8 +86,6 @@ BOOST_AUTO_TEST_CASE(images_are_cropped_flipped_and_converted) {
                {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6});
   check_values(to_channels(Tensor::of<float>({3, 1, 1}, {1, 2, 3}), 1), {1, 1, 1},
                {0.299 + 2 * 0.587 + 3 * 0.114});
-  check_values(normalise_image(Tensor::of<float>({2, 1, 2}, {1, 2, 3, 4}), {1, 2}, {0.5, 2}),
-               {2, 1, 2}, {0, 2, 0.5, 1});
   // To cover 4 x 4 pixels, the 2 x 4 image is enlarged to 4 x 8 and cropped to its centre.
   const Tensor wide = Tensor::of<float>({1, 2, 4}, {0, 0, 1, 1, 0, 0, 1, 1});
   const Tensor fitted = fit_image(wide, 1, 4, 4);
@@ -127,9 +125,6 @@ BOOST_AUTO_TEST_CASE(non_image_tensors_are_rejected) {
                         message_contains({"the scale must be positive, not 0"}));
   BOOST_CHECK_EXCEPTION(to_channels(pattern(2, 2, 2), 1), ShapeError,
                         message_contains({"cannot convert 2 channels to 1"}));
-  BOOST_CHECK_EXCEPTION(
-      normalise_image(pattern(), {0, 0}, {1, 1}), ShapeError,
-      message_contains({"2 means and 2 deviations for an image with 1 channels"}));
 }
 
 BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "weft/core/error.h"
 
@@ -209,25 +210,6 @@ Tensor fit_image(const Tensor& image, std::int64_t channels, std::int64_t height
   };
   return center_crop(resize_image(converted, scaled(rows, height), scaled(columns, width)), height,
                      width);
-}
-
-Tensor normalise_image(const Tensor& image, const std::vector<double>& mean,
-                       const std::vector<double>& deviation) {
-  require_image(image);
-  const auto channels = static_cast<std::size_t>(image.size(0));
-  if (mean.size() != channels || deviation.size() != channels) {
-    throw ShapeError(
-        fmt::format("there are {} means and {} deviations for an image with {} channels",
-                    mean.size(), deviation.size(), channels));
-  }
-  Tensor result = image.clone();
-  auto* out = result.mutable_data<float>();
-  const std::int64_t pixels = image.size(1) * image.size(2);
-  for (std::size_t c = 0; c < channels; ++c) {
-    for (std::int64_t i = 0; i < pixels; ++i, ++out)
-      *out = static_cast<float>((*out - mean[c]) / deviation[c]);
-  }
-  return result;
 }
 
 }  // namespace weft

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "weft/core/tensor.h"
 
@@ -49,10 +48,5 @@ Tensor to_channels(const Tensor& image, std::int64_t channels);
 /// has this size.
 Tensor fit_image(const Tensor& image, std::int64_t channels, std::int64_t height,
                  std::int64_t width);
-
-/// Returns (image - mean) / deviation. `mean` and `deviation` contain one number per channel.
-/// Throws ShapeError if their sizes differ from the number of channels.
-Tensor normalise_image(const Tensor& image, const std::vector<double>& mean,
-                       const std::vector<double>& deviation);
 
 }  // namespace weft

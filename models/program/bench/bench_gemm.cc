@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/models/program/bench/benches.h"

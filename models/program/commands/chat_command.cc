@@ -4,9 +4,7 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
-#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"

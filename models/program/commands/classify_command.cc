@@ -1,5 +1,4 @@
 // weft classify: classifies images and texts.
-#include <fmt/format.h>
 
 #include <memory>
 

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "weft/autodiff/optimizers/ema.h"
-#include "weft/core/error.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"

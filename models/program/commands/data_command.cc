@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"

@@ -1,5 +1,4 @@
 // weft fill: predicts the masked words of texts.
-#include <fmt/format.h>
 
 #include <memory>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <string_view>
-#include <vector>
 
 #include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"

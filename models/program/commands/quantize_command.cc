@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "weft/core/error.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands/commands.h"

@@ -2,10 +2,8 @@
 
 #include <filesystem>
 #include <memory>
-#include <set>
 
 #include "weft/autodiff/gradients.h"
-#include "weft/core/error.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"

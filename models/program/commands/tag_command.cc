@@ -1,6 +1,5 @@
 // weft tag: labels each word of a text, for example for named-entity recognition. The tags depend
 // on the training data of the model.
-#include <fmt/format.h>
 
 #include <memory>
 

@@ -1,7 +1,6 @@
 #include "weft/models/program/commands/train_arguments.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -1,9 +1,7 @@
 // weft translate: translates texts with an encoder-decoder and prints one line per text.
-#include <fmt/format.h>
 
 #include <memory>
 
-#include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/limits/decoding_guard.h"

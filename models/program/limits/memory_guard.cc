@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <string>
 
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/usage_error.h"

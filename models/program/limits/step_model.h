@@ -1,8 +1,6 @@
 // Prediction of the time and memory of a training step on several ranks, calculated from a plan.
 #pragma once
 
-#include <cstddef>
-
 namespace weft::program {
 
 /// The network between ranks. All ranks can send and receive at this bandwidth simultaneously.

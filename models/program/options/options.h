@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "weft/models/fields/numbers.h"

@@ -1,7 +1,5 @@
 #include "weft/models/program/terminal/failure.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <new>
 #include <stdexcept>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stdexcept>
-#include <utility>
 
 #include "weft/core/error.h"
 

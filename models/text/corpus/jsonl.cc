@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/models/text/corpus/lines.h"
 #include "weft/models/text/corpus/text_buffer.h"

@@ -8,9 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/error.h"
 #include "weft/models/text/jinja/builtin.h"
-#include "weft/models/text/jinja/operators.h"
 #include "weft/models/text/jinja/print.h"
 
 namespace weft::chat {

@@ -1,7 +1,6 @@
 // Methods of strings, dicts and lists. Methods that modify a value are not supported. Values are
 // immutable, as in the template sandbox of Hugging Face transformers, which is the reference
 // implementation for all output.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,5 @@
 // Filters on lists and dicts.
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <limits>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 

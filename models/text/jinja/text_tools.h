@@ -1,7 +1,6 @@
 // Functions that the string filters and string methods share.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>

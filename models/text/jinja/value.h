@@ -1,7 +1,6 @@
 // Values of template expressions: the Python types that templates need.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -5,10 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "weft/core/error.h"
 #include "weft/models/text/tokenizers/formats/fields.h"
 #include "weft/models/text/tokenizers/formats/sentence_piece_folder.h"
-#include "weft/models/text/unicode/utf8.h"
 #include "weft/serialization/files/strict_json.h"
 
 namespace weft {

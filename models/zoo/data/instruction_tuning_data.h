@@ -1,7 +1,6 @@
 // The data for training a small model to follow instructions and for evaluating it.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

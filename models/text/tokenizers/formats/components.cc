@@ -1,7 +1,5 @@
 #include "weft/models/text/tokenizers/formats/components.h"
 
-#include <array>
-#include <concepts>
 #include <memory>
 #include <type_traits>
 

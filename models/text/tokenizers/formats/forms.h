@@ -1,10 +1,8 @@
 // JSON forms of the values in tokenizer components.
 #pragma once
 
-#include <array>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "weft/core/parallel.h"
 #include "weft/models/text/tokenizers/formats/fields.h"

@@ -2,10 +2,8 @@
 // model because ids are shifted or tokens are added.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "weft/models/text/tokenizers/pipeline/added_tokens.h"

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "weft/core/error.h"
-#include "weft/core/excerpt.h"
 #include "weft/models/text/tokenizers/decoders/decoders.h"
 #include "weft/models/text/tokenizers/formats/forms.h"
 #include "weft/models/text/tokenizers/normalizers/bert.h"
@@ -17,7 +16,6 @@
 #include "weft/models/text/tokenizers/subwords/word_pieces.h"
 #include "weft/models/text/unicode/properties.h"
 #include "weft/models/text/unicode/repair.h"
-#include "weft/serialization/files/strict_json.h"
 
 namespace weft {
 namespace {

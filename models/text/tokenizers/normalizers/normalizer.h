@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "weft/core/export.h"
 #include "weft/models/text/tokenizers/base/split_text.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "weft/models/text/tokenizers/pre_tokenizers/delimiters.h"
 #include "weft/models/text/tokenizers/pre_tokenizers/known_patterns.h"

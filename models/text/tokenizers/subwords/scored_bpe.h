@@ -2,10 +2,7 @@
 // the best score (the leftmost such pair if there are several), until no pair forms a piece.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "weft/models/text/tokenizers/subwords/piece_trie.h"

@@ -5,9 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "weft/models/text/tokenizers/subwords/piece_trie.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/models/text/tokenizers/base/sentence_piece_text.h"
