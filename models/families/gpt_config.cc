@@ -57,22 +57,6 @@ GptConfig GptConfig::llama() {
   return config;
 }
 
-std::int64_t GptConfig::parameter_count() const {
-  const std::int64_t norm_size = bias && norm == GptNorm::layer_norm ? 2 * width : width;
-  const auto matrix = [](std::int64_t in, std::int64_t out, bool with_bias) {
-    return in * out + (with_bias ? out : 0);
-  };
-  const bool attention_biases = bias || attention_bias;
-  const std::int64_t inside = heads * head_size();
-  const std::int64_t block = 2 * norm_size + matrix(width, inside, attention_biases) +
-                             matrix(inside, width, attention_biases) +
-                             2 * matrix(width, key_heads() * head_size(), attention_biases) +
-                             (gated ? 2 : 1) * matrix(width, inner_width(), bias || mlp_bias) +
-                             matrix(inner_width(), width, bias || mlp_bias);
-  return (vocab + (positions == GptPositions::learned ? context : 0)) * width + layers * block +
-         (residual == GptResidual::post_norm ? 0 : norm_size) + (tied_head ? 0 : vocab * width);
-}
-
 void GptConfig::check() const {
   check::at_least("vocab", vocab, 1);
   check::at_least("layers", layers, 1);
@@ -169,6 +153,8 @@ const FieldList<GptConfig>& GptConfig::fields() {
           .added("projection", &GptConfig::projection, "how queries, keys and values are projected")
           .added("transposed", &GptConfig::transposed,
                  "store the matrices of the blocks as [in, out]")
+          .added("qk_norm", &GptConfig::qk_norm,
+                 "normalise the queries and keys of each head before rotary positions")
           .added("window", &GptConfig::window,
                  "a token attends to itself and the window - 1 tokens before it; 0 = all")
           .add("scale_attention", &GptConfig::scale_attention, "divide scores by sqrt(head size)")
