@@ -185,5 +185,7 @@ function(weft_kernel_flags)
     endif()
     set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS "${flags}")
     target_link_libraries(weft_ops PRIVATE weft::hwy)
+    # Eigen consists of headers that only factorise.cc includes, so installed libraries do not need it.
+    target_include_directories(weft_ops SYSTEM PRIVATE ${EIGEN3_INCLUDE_DIR})
   endif()
 endfunction()

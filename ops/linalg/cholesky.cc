@@ -30,23 +30,10 @@ Kernel make_cholesky(const KernelRequest& r) {
   const std::int64_t n = list.rows;
   const double flops = cholesky_flops(static_cast<double>(n), 0);
   return unit_kernel(
-      list.count, flops, {{n, n}, {n}}, [n](const KernelRun& run, std::int64_t unit, double* u) {
-        const T* const x = run.in<T>(0) + unit * n * n;
-        for (std::int64_t i = 0; i < n; ++i) {
-          u[i * n + i] = static_cast<double>(x[i * n + i]);  // halving the sum could underflow
-          for (std::int64_t j = i + 1; j < n; ++j) {
-            u[i * n + j] =
-                0.5 * static_cast<double>(x[i * n + j]) + 0.5 * static_cast<double>(x[j * n + i]);
-          }
-        }
-        const std::int64_t failed = kernels::cholesky(u, n, u + n * n);
+      list.count, flops, {{n, n}}, [n](const KernelRun& run, std::int64_t unit, double* scratch) {
+        const std::int64_t failed = kernels::cholesky(
+            run.in<T>(0) + unit * n * n, n, part_of_output<T>(run, 0, unit * n * n), scratch);
         if (run.outputs[1] != nullptr) run.out<std::int64_t>(1)[unit] = failed;
-        if (run.outputs[0] == nullptr) return;
-        T* const out = run.out<T>(0) + unit * n * n;
-        for (std::int64_t i = 0; i < n; ++i) {
-          for (std::int64_t j = 0; j < n; ++j)
-            out[i * n + j] = failed >= 0 || j > i ? T(0) : static_cast<T>(u[j * n + i]);
-        }
       });
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace weft {
 namespace {
@@ -14,18 +13,6 @@ constexpr double kFlopsPerNs = 2;
 // Kernels with at most this many units reserve scratch for each unit instead of each worker, so
 // that a few large matrices do not cause scratch to be reserved for every worker.
 constexpr std::int64_t kUnitsWithOwnScratch = 4;
-
-template <class T>
-double power_of_two(const T* x, std::int64_t n) {
-  double largest = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double size = std::fabs(static_cast<double>(x[i]));
-    if (!std::isfinite(size)) return 0;
-    largest = std::max(largest, size);
-  }
-  // The exponent is limited because the reciprocal of the smallest numbers would be infinite.
-  return largest == 0 ? 1 : std::ldexp(1.0, std::min(-std::ilogb(largest), 1000));
-}
 
 }  // namespace
 
@@ -98,8 +85,5 @@ Cost factorisation_cost(const KernelRequest& request,
   cost.flops = count * flops(rows, columns);
   return cost;
 }
-
-double scale_of(const float* x, std::int64_t n) { return power_of_two(x, n); }
-double scale_of(const double* x, std::int64_t n) { return power_of_two(x, n); }
 
 }  // namespace weft

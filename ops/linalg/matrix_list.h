@@ -39,27 +39,10 @@ Kernel unit_kernel(
 /// matrix. All operands are read or written once.
 Cost factorisation_cost(const KernelRequest& request, double (*flops)(double rows, double columns));
 
-/// load_columns() copies the columns of a matrix [rows, columns], multiplied by `scale`, to
-/// consecutive vectors of doubles. store_columns() copies such vectors back to the columns of a
-/// matrix.
+/// Returns a pointer to element `offset` of output `i`, or null if the output has no readers.
 template <class T>
-void load_columns(const T* x, const MatrixList& m, double scale, double* columns) {
-  for (std::int64_t r = 0; r < m.rows; ++r) {
-    for (std::int64_t c = 0; c < m.columns; ++c)
-      columns[c * m.rows + r] = scale * static_cast<double>(x[r * m.columns + c]);
-  }
+T* part_of_output(const KernelRun& run, std::size_t i, std::int64_t offset) {
+  return run.outputs[i] == nullptr ? nullptr : run.out<T>(i) + offset;
 }
-template <class T>
-void store_columns(const double* columns, const MatrixList& m, T* x) {
-  for (std::int64_t r = 0; r < m.rows; ++r) {
-    for (std::int64_t c = 0; c < m.columns; ++c)
-      x[r * m.columns + c] = static_cast<T>(columns[c * m.rows + r]);
-  }
-}
-
-/// Returns a power of two that scales the largest of n elements to about 1, so that squares neither
-/// overflow nor underflow. Returns 0 if an element is infinite or NaN.
-double scale_of(const float* x, std::int64_t n);
-double scale_of(const double* x, std::int64_t n);
 
 }  // namespace weft

@@ -1,9 +1,6 @@
 // The QR decomposition.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
-
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/linalg/factorise.h"
 #include "weft/ops/linalg/matrix_list.h"
@@ -40,28 +37,11 @@ Kernel make_qr(const KernelRequest& request) {
   if (!writes(request)) return {};
   const MatrixList list = matrix_list(sizes);
   const double flops = qr_flops(static_cast<double>(m), static_cast<double>(n));
-  return unit_kernel(list.count, flops, {{2, n, m}, {n, n}, {kernels::qr_scratch(n)}},
-                     [list, m, n](const KernelRun& run, std::int64_t unit, double* a) {
-                       double *const q = a + n * m, *const r = q + n * m, *const rest = r + n * n;
-                       const T* const x = run.in<T>(0) + unit * list.numel();
-                       const double scale = scale_of(x, list.numel());
-                       load_columns(x, list, scale, a);
-                       kernels::qr(a, m, n, q, r, rest);
-                       if (run.outputs[0] != nullptr) {
-                         T* const out = run.out<T>(0) + unit * list.numel();
-                         store_columns(q, list, out);
-                         if (scale == 0)
-                           std::fill_n(out, list.numel(), std::numeric_limits<T>::quiet_NaN());
-                       }
-                       if (run.outputs[1] == nullptr) return;
-                       T* const out = run.out<T>(1) + unit * n * n;
-                       for (std::int64_t i = 0; i < n; ++i) {
-                         for (std::int64_t j = 0; j < n; ++j) {
-                           out[i * n + j] = j < i        ? T(0)
-                                            : scale == 0 ? std::numeric_limits<T>::quiet_NaN()
-                                                         : static_cast<T>(r[i * n + j] / scale);
-                         }
-                       }
+  return unit_kernel(list.count, flops, {{2, m, n}, {n}},
+                     [m, n](const KernelRun& run, std::int64_t unit, double* scratch) {
+                       kernels::qr(run.in<T>(0) + unit * m * n, m, n,
+                                   part_of_output<T>(run, 0, unit * m * n),
+                                   part_of_output<T>(run, 1, unit * n * n), scratch);
                      });
 }
 

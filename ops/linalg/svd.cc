@@ -1,7 +1,5 @@
 // The singular value decomposition.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/linalg/factorise.h"
@@ -32,75 +30,19 @@ double svd_flops(double rows, double columns) {
   return 6 * m * n * n + 8 * 7 * n * n * n;
 }
 
-// Flips the signs of columns of u [n, m] and v [n, k] so that in each of the n columns of u, the
-// element with the largest magnitude is positive. If several elements have the largest magnitude,
-// the first one is positive.
-void fix_signs(double* u, std::int64_t m, double* v, std::int64_t k, std::int64_t n) {
-  for (std::int64_t c = 0; c < n; ++c) {
-    double* const column = u + c * m;
-    const double largest = *std::max_element(
-        column, column + m, [](double a, double b) { return std::fabs(a) < std::fabs(b); });
-    if (!(largest < 0)) continue;
-    for (std::int64_t i = 0; i < m; ++i) column[i] = -column[i];
-    for (std::int64_t i = 0; i < k; ++i) v[c * k + i] = -v[c * k + i];
-  }
-}
-
-// The outputs for one matrix. Pointers are null for outputs without readers.
-template <class T>
-struct Parts {
-  T *u, *s, *vt;
-  std::int64_t rows, values, columns;
-
-  Parts(const KernelRun& run, const MatrixList& list, std::int64_t matrix)
-      : rows(list.rows), values(std::min(list.rows, list.columns)), columns(list.columns) {
-    u = at(run, 0, matrix * rows * values);
-    s = at(run, 1, matrix * values);
-    vt = at(run, 2, matrix * values * columns);
-  }
-  static T* at(const KernelRun& run, std::size_t output, std::int64_t offset) {
-    return run.outputs[output] == nullptr ? nullptr : run.out<T>(output) + offset;
-  }
-
-  void fill(T value) const {
-    if (u != nullptr) std::fill_n(u, rows * values, value);
-    if (s != nullptr) std::fill_n(s, values, value);
-    if (vt != nullptr) std::fill_n(vt, values * columns, value);
-  }
-};
-
 template <class T>
 Kernel make_svd(const KernelRequest& request) {
   if (!writes(request)) return {};
   const MatrixList list = matrix_list(request.inputs[0].sizes);
-  // If a matrix has fewer rows than columns, its transpose is decomposed.
-  const bool wide = list.rows < list.columns;
-  const std::int64_t m = std::max(list.rows, list.columns), n = std::min(list.rows, list.columns);
+  const std::int64_t m = list.rows, n = list.columns, k = std::min(m, n);
   const double flops = svd_flops(static_cast<double>(m), static_cast<double>(n));
-  return unit_kernel(
-      list.count, flops, {{n, m}, {n, n}, {n}, {kernels::svd_scratch(m, n)}},
-      [=](const KernelRun& run, std::int64_t unit, double* a) {
-        double *const other = a + n * m, *const s = other + n * n, *const rest = s + n;
-        const T* const x = run.in<T>(0) + unit * list.numel();
-        const Parts<T> out(run, list, unit);
-        const double scale = scale_of(x, list.numel());
-        if (scale == 0) return out.fill(std::numeric_limits<T>::quiet_NaN());
-        if (wide) {
-          for (std::int64_t i = 0; i < n * m; ++i) a[i] = scale * static_cast<double>(x[i]);
-        } else {
-          load_columns(x, list, scale, a);
-        }
-        kernels::svd(a, m, n, s, other, rest);
-        double *const u = wide ? other : a, *const v = wide ? a : other;
-        fix_signs(u, list.rows, v, list.columns, n);
-        if (out.u != nullptr) store_columns(u, {1, list.rows, n}, out.u);
-        for (std::int64_t i = 0; out.s != nullptr && i < n; ++i) {
-          out.s[i] = static_cast<T>(s[i] / scale);
-        }
-        for (std::int64_t i = 0; out.vt != nullptr && i < n * list.columns; ++i) {
-          out.vt[i] = static_cast<T>(v[i]);
-        }
-      });
+  return unit_kernel(list.count, flops, {{2, m, n}, {3, k, k}, {2, k}},
+                     [m, n, k](const KernelRun& run, std::int64_t unit, double* scratch) {
+                       kernels::svd(run.in<T>(0) + unit * m * n, m, n,
+                                    part_of_output<T>(run, 0, unit * m * k),
+                                    part_of_output<T>(run, 1, unit * k),
+                                    part_of_output<T>(run, 2, unit * k * n), scratch);
+                     });
 }
 
 Kernel svd_kernel(const KernelRequest& r) {

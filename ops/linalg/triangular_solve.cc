@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "weft/ops/builtin.h"
-#include "weft/ops/kernels/linalg/vectors.h"
+#include "weft/ops/kernels/linalg/factorise.h"
 #include "weft/ops/linalg/matrix_list.h"
 #include "weft/ops/sample_data.h"
 #include "weft/ops/samples.h"
@@ -31,15 +31,9 @@ std::vector<ValueType> infer_solve(const InferContext& c) {
   return {c.input(1), {DType::i64, list_shape(t)}};
 }
 
-struct Triangle {
-  bool upper = false, transpose = false, unit = false;
-  explicit Triangle(const Attributes& attributes)
-      : upper(attributes.flag("upper")),
-        transpose(attributes.flag("transpose")),
-        unit(attributes.flag("unit_diagonal")) {}
-  /// Returns true if the last row of X is computed first.
-  bool backward() const { return upper != transpose; }
-};
+kernels::Triangle triangle_of(const Attributes& attributes) {
+  return {attributes.flag("upper"), attributes.flag("transpose"), attributes.flag("unit_diagonal")};
+}
 
 template <class T>
 std::int64_t first_zero_on_diagonal(const T* t, std::int64_t n) {
@@ -47,25 +41,6 @@ std::int64_t first_zero_on_diagonal(const T* t, std::int64_t n) {
     if (t[i * n + i] == T(0)) return i;
   }
   return -1;
-}
-
-// Replaces x [n, width] by the solution. `factors` is scratch with n elements.
-template <class T>
-void substitute(const T* t, std::int64_t n, const Triangle& triangle, double* x, std::int64_t width,
-                double* factors) {
-  const std::int64_t row_stride = triangle.transpose ? 1 : n, column_stride = n + 1 - row_stride;
-  for (std::int64_t step = 0; step < n; ++step) {
-    const std::int64_t i = triangle.backward() ? n - 1 - step : step;
-    const std::int64_t known = triangle.backward() ? i + 1 : 0;
-    double* const row = x + i * width;
-    for (std::int64_t k = 0; k < step; ++k) {
-      factors[k] = -static_cast<double>(t[i * row_stride + (known + k) * column_stride]);
-    }
-    kernels::add_rows(row, width, x + known * width, width, factors, step);
-    if (triangle.unit) continue;
-    const double pivot = static_cast<double>(t[i * n + i]);
-    for (std::int64_t j = 0; j < width; ++j) row[j] /= pivot;
-  }
 }
 
 double solve_flops(double n, double columns) { return n * n * columns; }
@@ -81,24 +56,20 @@ Kernel make_solve(const KernelRequest& r) {
   const double flops = solve_flops(static_cast<double>(n), static_cast<double>(widest));
   return unit_kernel(
       list.count * tiles, flops, {{n, widest}, {n}},
-      [=, triangle = Triangle(r.attributes)](const KernelRun& run, std::int64_t unit, double* x) {
+      [=, triangle = triangle_of(r.attributes)](const KernelRun& run, std::int64_t unit,
+                                                double* scratch) {
         const std::int64_t matrix = unit / tiles, first = unit % tiles * kColumns;
         const std::int64_t width = std::min(kColumns, columns - first);
         const T* const t = run.in<T>(0) + matrix * n * n;
         const std::int64_t failed = triangle.unit ? -1 : first_zero_on_diagonal(t, n);
         if (run.outputs[1] != nullptr && first == 0) run.out<std::int64_t>(1)[matrix] = failed;
-        if (run.outputs[0] == nullptr) return;
-        const T* const b = run.in<T>(1) + matrix * n * columns + first;
-        T* const out = run.out<T>(0) + matrix * n * columns + first;
-        for (std::int64_t i = 0; i < n; ++i) {
-          for (std::int64_t j = 0; j < width; ++j)
-            x[i * width + j] = failed >= 0 ? 0 : static_cast<double>(b[i * columns + j]);
+        T* const out = part_of_output<T>(run, 0, matrix * n * columns + first);
+        if (out == nullptr) return;
+        if (failed < 0) {
+          const T* const b = run.in<T>(1) + matrix * n * columns + first;
+          return kernels::triangular_solve(t, n, triangle, b, out, width, columns, scratch);
         }
-        if (failed < 0) substitute(t, n, triangle, x, width, x + n * width);
-        for (std::int64_t i = 0; i < n; ++i) {
-          for (std::int64_t j = 0; j < width; ++j)
-            out[i * columns + j] = static_cast<T>(x[i * width + j]);
-        }
+        for (std::int64_t i = 0; i < n; ++i) std::fill_n(out + i * columns, width, T(0));
       });
 }
 

@@ -8,7 +8,6 @@
 #include "weft/core/error.h"
 #include "weft/models/data/formats/labelled_text.h"
 #include "weft/models/metrics/classification_metrics.h"
-#include "weft/models/tasks/text_classification/lbfgs.h"
 #include "weft/models/tasks/text_classification/text_baseline.h"
 #include "weft/tests/support/text_files.h"
 
@@ -153,19 +152,6 @@ BOOST_AUTO_TEST_CASE(words_and_tfidf_features_match_values_computed_by_hand) {
                                      "the numbers of rows differ: 3 and 2");
 }
 
-BOOST_AUTO_TEST_CASE(lbfgs_minimises_the_rosenbrock_function) {
-  const LbfgsResult found = minimise_lbfgs(
-      [](const std::vector<double>& x, std::vector<double>& g) {
-        const double a = 1 - x[0], b = x[1] - x[0] * x[0];
-        g = {-2 * a - 400 * x[0] * b, 200 * b};
-        return a * a + 100 * b * b;
-      },
-      {-1.2, 1});
-  BOOST_TEST(found.x[0] == 1, boost::test_tools::tolerance(1e-6));
-  BOOST_TEST(found.x[1] == 1, boost::test_tools::tolerance(1e-6));
-  BOOST_TEST(found.iterations < 60);
-}
-
 BOOST_AUTO_TEST_CASE(logistic_regression_converges_to_the_minimum) {
   // There is one feature. The class is 1 if the feature is positive, with one exception, so that
   // the minimum is finite.
@@ -192,6 +178,25 @@ BOOST_AUTO_TEST_CASE(logistic_regression_converges_to_the_minimum) {
         LogisticRegression(rows, Ids{0, 0, 0, 0}, 1, 1);
       },
       "classes must be at least 2, not 1");
+  check_error_message<ArgumentError>(
+      [&] {
+        LogisticRegression(rows, Ids{1, 1, 0, 0}, std::int64_t{1} << 30, 2);
+      },
+      "1073741824 features and 2 classes have too many parameters for L-BFGS");
+  // Errors of the loss pass through liblbfgs, which is written in C.
+  LogisticRegression wrong(rows, Ids{1, 1, 0, 7}, 1, 2, 1);
+  check_error_message<DataError>([&] { wrong.fit(l2); }, "7");
+}
+
+BOOST_AUTO_TEST_CASE(a_fit_that_starts_at_the_minimum_keeps_the_parameters) {
+  const SparseRows rows{4, {0, 1, 2, 3}, {0, 0, 0, 0}, {1, 2, -1, 1}};
+  LogisticRegression model(rows, Ids{1, 1, 0, 0}, 1, 2, 1);
+  model.fit(0.1);
+  const std::vector<double> parameters = model.parameters();
+  model.fit(0.1);
+  BOOST_TEST(model.gradient() < 1e-7);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    BOOST_TEST(model.parameters()[i] == parameters[i], boost::test_tools::tolerance(1e-6));
 }
 
 BOOST_AUTO_TEST_CASE(the_baseline_is_tuned_on_the_training_set_only) {

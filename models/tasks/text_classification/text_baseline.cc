@@ -1,17 +1,21 @@
 #include "weft/models/tasks/text_classification/text_baseline.h"
 
 #include <fmt/format.h>
+#include <lbfgs.h>
 
 #include <algorithm>
-#include <functional>
+#include <cmath>
+#include <exception>
+#include <limits>
 #include <map>
+#include <new>
+#include <utility>
 
 #include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/data/rng.h"
-#include "weft/models/tasks/text_classification/lbfgs.h"
 
 namespace weft {
 namespace {
@@ -33,6 +37,9 @@ std::vector<int> folds_of(std::span<const std::int32_t> labels, int folds, std::
   }
   return fold;
 }
+
+// The minimisation ends if no gradient element has a larger absolute value.
+constexpr double kTolerance = 1e-7;
 
 }  // namespace
 
@@ -64,15 +71,37 @@ struct LogisticRegression::Loss {
              {"l2", Tensor::scalar(DType::f64, 0)}};
   }
 
-  double operator()(const std::vector<double>& x, std::vector<double>& gradient) {
-    std::copy_n(x.begin(), weight_count, feeds[4].second.mutable_data<double>());
-    std::copy(x.begin() + weight_count, x.end(), feeds[5].second.mutable_data<double>());
+  double operator()(const double* x, double* gradient) {
+    std::copy_n(x, weight_count, feeds[4].second.mutable_data<double>());
+    std::copy_n(x + weight_count, feeds[5].second.numel(), feeds[5].second.mutable_data<double>());
     const Results results = session.run(program, feeds);
     const auto weights = results["weights"].span<double>();
     const auto biases = results["biases"].span<double>();
-    std::copy(weights.begin(), weights.end(), gradient.begin());
-    std::copy(biases.begin(), biases.end(), gradient.begin() + weight_count);
+    std::copy(weights.begin(), weights.end(), gradient);
+    std::copy(biases.begin(), biases.end(), gradient + weight_count);
     return results["loss"].item<double>();
+  }
+
+  // Callbacks of liblbfgs, which may pad x and the gradient with zeros.
+  static double evaluate(void* loss, const double* x, double* gradient, int, double) {
+    Loss& self = *static_cast<Loss*>(loss);
+    try {
+      if (!self.error) return self(x, gradient);
+    } catch (...) {
+      self.error = std::current_exception();  // liblbfgs is written in C
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  static int converged(void* loss, const double*, const double* gradient, double, double, double,
+                       double, int, int, int) {
+    const Loss& self = *static_cast<Loss*>(loss);
+    return self.error || self.largest(gradient) <= kTolerance ? 1 : 0;
+  }
+  double largest(const double* gradient) const {
+    double result = 0;
+    for (std::int64_t i = 0; i < weight_count + feeds[5].second.numel(); ++i)
+      result = std::max(result, std::abs(gradient[i]));
+    return result;
   }
 
   Graph graph;
@@ -80,6 +109,7 @@ struct LogisticRegression::Loss {
   std::int64_t weight_count;
   Program program{"logistic_regression"};
   NamedTensors feeds;
+  std::exception_ptr error;
 };
 
 LogisticRegression::LogisticRegression(const SparseRows& rows, std::span<const std::int32_t> labels,
@@ -89,6 +119,12 @@ LogisticRegression::LogisticRegression(const SparseRows& rows, std::span<const s
     throw ArgumentError(fmt::format("{} labels do not match {} rows", labels.size(), rows.rows));
   }
   if (classes < 2) throw ArgumentError(fmt::format("classes must be at least 2, not {}", classes));
+  if ((features + 1) * classes > std::numeric_limits<int>::max() - 16) {
+    throw ArgumentError(fmt::format(
+        "{} features and {} classes have too many parameters for L-BFGS, at most 2^31: drop rare "
+        "features",
+        features, classes));
+  }
   loss_ = std::make_unique<Loss>(rows, labels, features, classes, threads);
   parameters_.assign(static_cast<std::size_t>((features + 1) * classes), 0);
 }
@@ -98,9 +134,24 @@ LogisticRegression::~LogisticRegression() = default;
 void LogisticRegression::fit(double l2) {
   if (!(l2 >= 0)) throw ArgumentError(fmt::format("l2 must not be negative: {}", l2));
   *loss_->feeds.back().second.mutable_data<double>() = l2;
-  LbfgsResult found = minimise_lbfgs(std::ref(*loss_), std::move(parameters_));
-  parameters_ = std::move(found.x);
-  gradient_ = found.gradient;
+  const auto n = static_cast<int>(parameters_.size());
+  const std::unique_ptr<double, decltype(&lbfgs_free)> x(lbfgs_malloc(n), lbfgs_free);
+  if (x == nullptr) throw std::bad_alloc();
+  std::copy(parameters_.begin(), parameters_.end(), x.get());
+  lbfgs_parameter_t options;
+  lbfgs_parameter_init(&options);
+  options.m = 10;
+  options.epsilon = 0;  // Loss::converged is the criterion
+  options.max_iterations = 200;
+  // If the line search fails, the remaining error is due to rounding, and x is the best point.
+  const int status =
+      lbfgs(n, x.get(), nullptr, Loss::evaluate, Loss::converged, loss_.get(), &options);
+  if (loss_->error) std::rethrow_exception(std::exchange(loss_->error, nullptr));
+  if (status == LBFGSERR_OUTOFMEMORY) throw std::bad_alloc();
+  std::copy_n(x.get(), n, parameters_.begin());
+  std::vector<double> gradient(parameters_.size());
+  (*loss_)(parameters_.data(), gradient.data());
+  gradient_ = loss_->largest(gradient.data());
 }
 
 std::vector<std::int32_t> LogisticRegression::predict(const SparseRows& rows) const {
