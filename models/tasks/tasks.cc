@@ -87,8 +87,11 @@ std::vector<const Task*> tasks_of(std::string_view family) {
 
 namespace {
 
-FormatError unsupported_use(Use use, const Task& task, const std::string& path) {
-  return FormatError(fmt::format("{} holds {}", path, task.unsupported_use_message(use)));
+/// Throws FormatError unless models of this type support the inference task, if there is one.
+void require_use(std::optional<Use> use, const TrainedModel& model, const std::string& path) {
+  const ModelLayout& layout = model.layout();
+  if (use && !layout.can(*use))
+    throw FormatError(fmt::format("{} holds {}", path, layout.unsupported_use_message(*use)));
 }
 
 /// Loads the model in a folder. `use` is the intended inference task, if known.
@@ -106,7 +109,7 @@ LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
       } catch (const Error&) {
         // If the model does not support the intended inference task at all, report this instead of
         // other problems with the folder.
-        if (use && !task->can(*use)) throw unsupported_use(*use, *task, path);
+        require_use(use, *task->empty_model(), path);
         throw;
       }
       if (const std::string& classes = task->info().folders; !classes.empty())
@@ -144,7 +147,7 @@ LoadedModel load_any_model(const std::string& path) {
 LoadedModel load_model_for(Use use, const std::string& path) {
   LoadedModel loaded =
       std::filesystem::is_directory(path) ? load_folder(path, use) : load_file(path);
-  if (!loaded.task.can(use)) throw unsupported_use(use, loaded.task, path);
+  require_use(use, *loaded.model, path);
   return loaded;
 }
 

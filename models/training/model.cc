@@ -91,6 +91,19 @@ std::vector<Attachment> attachments_in_file(const TrainedModel& model) {
 
 }  // namespace
 
+bool ModelLayout::can(Use use) const {
+  return std::find(uses.begin(), uses.end(), use) != uses.end();
+}
+
+std::string ModelLayout::unsupported_use_message(Use use) const {
+  std::vector<std::string> commands;
+  for (const Use other : uses) commands.push_back(fmt::format("weft {}", choice_name(other)));
+  return fmt::format("a {}, which {}; use it with {}", kind,
+                     kUnsupportedUses[static_cast<std::size_t>(use)],
+                     commands.empty() ? "weft train --from, which starts training from its weights"
+                                      : list_names(commands));
+}
+
 std::string PartValue<std::vector<std::string>>::write(const std::vector<std::string>& names) {
   return nlohmann::json(names).dump();
 }

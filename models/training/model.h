@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/error.h"
 #include "weft/graph/ir/program.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/lora.h"
@@ -18,6 +19,7 @@
 #include "weft/models/hf/origin.h"
 #include "weft/models/training/file_part.h"
 #include "weft/models/training/settings.h"
+#include "weft/models/training/use.h"
 
 namespace WEFT_API weft {
 
@@ -29,11 +31,13 @@ inline constexpr const char* kHeadPart = "model.head";
 inline constexpr const char* kLoraPart = "train.lora";
 inline constexpr const char* kOriginPart = "model.origin";
 
-/// Describes the file contents of one model type.
+/// Describes one model type: its inference tasks and its file contents.
 struct ModelLayout {
   std::string kind;  // name of the model type in messages: "text classifier"
+  /// The inference tasks that models of this type support.
+  std::vector<Use> uses = {};
   /// Programs other than "train", in file order.
-  std::vector<std::string> programs;
+  std::vector<std::string> programs = {};
   /// The subset of `programs` that may be missing from files written by the first versions.
   std::vector<std::string> added_programs = {};
   /// Programs that had another name in files written by the first versions: {old, new}.
@@ -45,6 +49,12 @@ struct ModelLayout {
   /// Number of plans that sessions cache, for model types with batches of many different lengths; 0
   /// = default.
   int plan_cache = 0;
+
+  /// Returns true if models of this type support the inference task.
+  bool can(Use use) const;
+  /// Returns the error message for an inference task that models of this type do not support: "a
+  /// text classifier, which does not generate text; use it with weft classify, weft embed".
+  std::string unsupported_use_message(Use use) const;
 
   /// Adds the config, which must be the first part of every model type.
   template <class Model, class Config>
@@ -106,6 +116,15 @@ struct TrainedModel {
   /// Throws ArgumentError if the parts of the model are inconsistent.
   virtual void check() const {}
 
+  /// Returns this model as a `T` for the inference task `use`. `T` is a model type, or an interface
+  /// that several model types share. If this model has another type, throws a FormatError that
+  /// lists the inference tasks of its type.
+  template <class T>
+  const T& as(Use use) const {
+    if (const auto* found = dynamic_cast<const T*>(this)) return *found;
+    throw FormatError("the model is " + layout().unsupported_use_message(use));
+  }
+
   /// Returns the program with this name, or null if there is none.
   const Program* find_program(std::string_view name) const;
   /// Returns the program with this name. If there is none, throws an ArgumentError that lists the
@@ -123,10 +142,11 @@ struct TrainedModel {
   void replace_programs(std::shared_ptr<Graph> graph, const std::vector<Program>& programs);
 };
 
-/// Base class of all model types, for example struct TextClassifier : ModelKind<TextClassifier> {
-/// ... }. The model type must define `static const ModelLayout& file_layout()`.
-template <class Model>
-struct ModelKind : TrainedModel {
+/// Base class of all model types, for example struct ImageClassifier : ModelKind<ImageClassifier> {
+/// ... }. The model type must define `static const ModelLayout& file_layout()`. `Base` contains the
+/// members that several model types have in common.
+template <class Model, class Base = TrainedModel>
+struct ModelKind : Base {
   const ModelLayout& layout() const override { return Model::file_layout(); }
   std::unique_ptr<TrainedModel> clone() const override {
     return std::make_unique<Model>(static_cast<const Model&>(*this));

@@ -74,8 +74,8 @@ int run_answer(const AnswerArguments& args, const World& world) {
   std::vector<Question> questions;
   for (const std::string& question : texts_of_first(world, [&] { return questions_of(args); }))
     questions.push_back({question, context});
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::answer, args.file); });
+  const auto model =
+      on_all_ranks(world, [&] { return load_model_for(Use::answer, args.file).model; });
   Session session(
       *model->graph, model->store,
       session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
@@ -84,9 +84,8 @@ int run_answer(const AnswerArguments& args, const World& world) {
     if (!args.questions_file.empty()) return lines_in(args.questions_file)(i);
     return questions.size() == 1 ? "the question" : fmt::format("question {}", i + 1);
   };
-  const auto found = with_places(place, [&, &task = task, &model = model] {
-    return task.answer(session, *model, questions, args.options);
-  });
+  const auto found =
+      with_places(place, [&] { return answer(session, *model, questions, args.options); });
   for (std::size_t i = 0; i < questions.size(); ++i)
     (args.json ? print_answers_json : print_answers)(questions[i], found[i]);
   if (!args.questions_file.empty()) speed.done("questions", std::ssize(questions));

@@ -38,17 +38,17 @@ void print_classes_json(const std::string& input, const std::vector<ClassScore>&
 
 int run_classify(ClassifyArguments& args, const World& world) {
   const std::vector<std::string> inputs = args.inputs.read(world);
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::classify, args.file); });
+  const auto model =
+      on_all_ranks(world, [&] { return load_model_for(Use::classify, args.file).model; });
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed,
                    .threads = threads_of_rank(world, args.threads),
                    .world = world});
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.inputs.place(i); };
-  const auto found = with_places(place, [&, &task = task, &model = model] {
-    return task.classify(session, *model, inputs,
-                         {.most = args.top, .on_cut = args.truncate.on_cut()});
+  const auto found = with_places(place, [&] {
+    return most_likely_classes(session, *model, inputs,
+                               {.most = args.top, .on_cut = args.truncate.on_cut()});
   });
   for (std::size_t i = 0; i < found.size(); ++i)
     (args.json ? print_classes_json : print_classes)(inputs[i], found[i]);

@@ -47,15 +47,15 @@ void print_places_json(const std::string& text, const std::vector<MaskedPosition
 
 int run_fill(FillArguments& args, const World& world) {
   const std::vector<std::string> texts = args.texts.read(world);
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::fill, args.file); });
+  const auto model =
+      on_all_ranks(world, [&] { return load_model_for(Use::fill, args.file).model; });
   Session session(
       *model->graph, model->store,
       session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
-  const auto found = with_places(place, [&, &task = task, &model = model] {
-    return task.fill(session, *model, texts, {.most = args.top, .on_cut = args.truncate.on_cut()});
+  const auto found = with_places(place, [&] {
+    return fill(session, *model, texts, {.most = args.top, .on_cut = args.truncate.on_cut()});
   });
   for (std::size_t i = 0; i < texts.size(); ++i)
     (args.json ? print_places_json : print_places)(texts[i], found[i]);

@@ -69,17 +69,15 @@ int run(TagArguments& args, const World& world) {
       throw UsageError("--json already prints the spans: leave out --spans");
   });
   const std::vector<std::string> texts = args.texts.read(world);
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::tag, args.file); });
+  const auto model = on_all_ranks(world, [&] { return load_model_for(Use::tag, args.file).model; });
   Session session(*model->graph, model->store,
                   {.seed = model->settings.seed,
                    .threads = threads_of_rank(world, args.threads),
                    .world = world});
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
-  const std::vector<TaggedText> found = with_places(place, [&, &task = task, &model = model] {
-    return task.tag(session, *model, texts, {.on_cut = args.truncate.on_cut()});
-  });
+  const std::vector<TaggedText> found =
+      with_places(place, [&] { return tag_texts(session, *model, texts, args.truncate.on_cut()); });
   for (std::size_t i = 0; i < texts.size(); ++i)
     (args.json ? print_tags_json : args.spans ? print_spans : print_words)(texts[i], found[i]);
   args.truncate.report(place, "the first");

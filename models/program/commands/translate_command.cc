@@ -30,8 +30,8 @@ int run(TranslateArguments& args, const World& world) {
   TranslateOptions options = args.options;
   options.on_cut = args.truncate.on_cut();
   const std::vector<std::string> texts = args.texts.read(world);
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::translate, args.file); });
+  const auto model =
+      on_all_ranks(world, [&] { return load_model_for(Use::translate, args.file).model; });
   options.before = [&graph = *model->graph](const TextGenerator& writer,
                                             const std::vector<TokenIds>& prompts,
                                             const WriteOptions& write) {
@@ -42,8 +42,8 @@ int run(TranslateArguments& args, const World& world) {
       session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
-  const std::vector<WrittenText> outputs = with_places(place, [&, &task = task, &model = model] {
-    return rethrow_as_usage([&] { return task.translate(session, *model, texts, options); });
+  const std::vector<WrittenText> outputs = with_places(place, [&] {
+    return rethrow_as_usage([&] { return translate_texts(session, *model, texts, options); });
   });
   args.truncate.report(place, "the first");
   std::int64_t tokens = 0;
