@@ -9,6 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/tasks/image_classification/task.h"
+#include "weft/models/tasks/legacy_files.h"
 #include "weft/models/tasks/masked_image/task.h"
 #include "weft/models/tasks/masked_tokens/task.h"
 #include "weft/models/tasks/next_token/task.h"
@@ -120,9 +121,18 @@ LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
                                 path, hf::architecture_of(folder.config), fmt::join(known, ", ")));
 }
 
+/// Returns the first task with models of this type, for models without a task.
+const Task* task_of_type(const TrainedModel& model) {
+  for (const Task* task : all_tasks()) {
+    if (&task->empty_model()->layout() == &model.layout()) return task;
+  }
+  return nullptr;
+}
+
 LoadedModel load_file(const std::string& path) {
   const Checkpoint file = load_checkpoint(path, {.verify = true});
-  const std::string id = task_of(file);
+  std::string id = task_of(file);
+  if (id.empty()) id = legacy_task(file);
   const Task* task = find_task(id);
   if (task == nullptr && !id.empty()) {
     throw FormatError(fmt::format(
@@ -134,6 +144,7 @@ LoadedModel load_file(const std::string& path) {
         kConfigPart));
   }
   LoadedModel loaded{*task, task->empty_model()};
+  loaded.model->task = id;
   read_model(file, path, *loaded.model);
   return loaded;
 }
@@ -153,7 +164,7 @@ LoadedModel load_model_for(Use use, const std::string& path) {
 
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options) {
-  const Task* task = find_task(model.task);
+  const Task* task = model.task.empty() ? task_of_type(model) : find_task(model.task);
   if (task == nullptr) {
     throw ArgumentError(
         fmt::format("the model was trained for the task '{}', which this program does not support",

@@ -90,7 +90,8 @@ using Programs = std::map<std::string, Program, std::less<>>;
 /// The members that every trained model has. A loaded model does not run the code that built it,
 /// because its programs are read from the file.
 struct TrainedModel {
-  std::string task;  // id of its task: "masked-image"
+  /// Id of its task: "masked-image". Empty if load_model() read a file of the first versions.
+  std::string task;
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   /// Programs by name. "train" is one complete training step, as made by add_training_step().
   /// Models with quantised weights have a program "train" only if they have adapters.
@@ -184,8 +185,8 @@ Model load_model(const std::string& path) {
   return model;
 }
 
-/// Returns the task id of the model in a file. Files written by the first versions do not contain
-/// the id; it is then inferred from the contents. Returns "" if the file contains no trained model.
+/// Returns the task id of the model in a file, or "" if the file contains none. Files written by
+/// the first versions do not contain the id; see legacy_task().
 std::string task_of(const Checkpoint& file);
 
 /// Returns true if the graph has quantised weights (see quantize()). Such a model can only be used
