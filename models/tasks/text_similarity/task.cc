@@ -45,7 +45,7 @@ SimilarityParts read_parts(const OptionValues& options, const TrainSettings& set
 void check_forms(const SimilarityParts& parts, bool pairs) {
   check_form(parts.train, pairs, kData);
   check_form(parts.validation, pairs, kValidationOption);
-  check_form(parts.test, pairs, kTest);
+  check_form(parts.test, pairs, kTestOption);
 }
 
 /// Returns the head options of the initial weights, or of the preset if there are none.
