@@ -28,6 +28,7 @@ SHOWN_TOGETHER = {
         "choice_names": "the names of the values of an enum; called by parse_choice() and choice_name()",
         "fields": "the fields of a config; called by from_json(), to_json() and the command line",
         "file_layout": "the parts of a model file; called by save_model() and load_model()",
+        "to_folder": "a model in Hugging Face layout; called by save_folder()",
         "begin": "called by range-based for loops",
         "end": "called by range-based for loops",
     },

@@ -19,6 +19,11 @@ Value Pooler::operator()(Value h, SourceLocation loc) const {
   return activate(activation, dense(select(h, 1, Dim(0))));
 }
 
+Linear make_head(const Scope& scope, const EncoderConfig& config, std::int64_t outputs,
+                 SourceLocation loc) {
+  return make_linear(scope, DType::f32, config.width, outputs, head_linear(config), loc);
+}
+
 Pooler make_pooler(const Scope& scope, const EncoderConfig& config, Activation activation,
                    SourceLocation loc) {
   return {make_linear(scope, DType::f32, config.width, config.width, head_linear(config), loc),

@@ -6,6 +6,10 @@
 
 namespace WEFT_API weft {
 
+/// Returns a linear layer from the width of the encoder to `outputs`, initialised like the encoder.
+Linear make_head(const Scope& scope, const EncoderConfig& config, std::int64_t outputs,
+                 SourceLocation loc = SourceLocation::current());
+
 /// Computes act(dense(h of the first token)). Parameters: "<scope>.{weight,bias}" [width, width].
 /// This is BERT's pooler, and the hidden layer of first-token classifiers in other families.
 struct Pooler {

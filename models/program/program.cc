@@ -129,27 +129,7 @@ CommandLine::CommandLine()
           "Weft: computation graphs with autodiff, and transformers, on CPUs", "weft")) {
   app_->set_version_flag("--version", "weft " + std::string(version()));
   app_->require_subcommand(1);
-  add_train_command(*app_, action_);
-  add_classify_command(*app_, action_);
-  add_tag_command(*app_, action_);
-  add_fill_command(*app_, action_);
-  add_embed_command(*app_, action_);
-  add_vectors_command(*app_, action_);
-  add_answer_command(*app_, action_);
-  add_generate_command(*app_, action_);
-  add_chat_command(*app_, action_);
-  add_score_command(*app_, action_);
-  add_translate_command(*app_, action_);
-  add_inspect_command(*app_, action_);
-  add_tokenizer_command(*app_, action_);
-  add_quantize_command(*app_, action_);
-  add_convert_command(*app_, action_);
-  add_merge_command(*app_, action_);
-  add_evaluate_command(*app_, action_);
-  add_bench_command(*app_, action_);
-  add_run_command(*app_, action_);
-  add_data_command(*app_, action_);
-  add_verify_command(*app_, action_);
+  for (const auto add : kCommands) add(*app_, action_);
 }
 
 CommandLine::~CommandLine() = default;

@@ -9,6 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/tasks/image_classification/task.h"
+#include "weft/models/tasks/legacy_files.h"
 #include "weft/models/tasks/masked_image/task.h"
 #include "weft/models/tasks/masked_tokens/task.h"
 #include "weft/models/tasks/next_token/task.h"
@@ -87,8 +88,11 @@ std::vector<const Task*> tasks_of(std::string_view family) {
 
 namespace {
 
-FormatError unsupported_use(Use use, const Task& task, const std::string& path) {
-  return FormatError(fmt::format("{} holds {}", path, task.unsupported_use_message(use)));
+/// Throws FormatError unless models of this type support the inference task, if there is one.
+void require_use(std::optional<Use> use, const TrainedModel& model, const std::string& path) {
+  const ModelLayout& layout = model.layout();
+  if (use && !layout.can(*use))
+    throw FormatError(fmt::format("{} holds {}", path, layout.unsupported_use_message(*use)));
 }
 
 /// Loads the model in a folder. `use` is the intended inference task, if known.
@@ -106,7 +110,7 @@ LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
       } catch (const Error&) {
         // If the model does not support the intended inference task at all, report this instead of
         // other problems with the folder.
-        if (use && !task->can(*use)) throw unsupported_use(*use, *task, path);
+        require_use(use, *task->empty_model(), path);
         throw;
       }
       if (const std::string& classes = task->info().folders; !classes.empty())
@@ -117,9 +121,18 @@ LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
                                 path, hf::architecture_of(folder.config), fmt::join(known, ", ")));
 }
 
+/// Returns the first task with models of this type, for models without a task.
+const Task* task_of_type(const TrainedModel& model) {
+  for (const Task* task : all_tasks()) {
+    if (&task->empty_model()->layout() == &model.layout()) return task;
+  }
+  return nullptr;
+}
+
 LoadedModel load_file(const std::string& path) {
   const Checkpoint file = load_checkpoint(path, {.verify = true});
-  const std::string id = task_of(file);
+  std::string id = task_of(file);
+  if (id.empty()) id = legacy_task(file);
   const Task* task = find_task(id);
   if (task == nullptr && !id.empty()) {
     throw FormatError(fmt::format(
@@ -131,6 +144,7 @@ LoadedModel load_file(const std::string& path) {
         kConfigPart));
   }
   LoadedModel loaded{*task, task->empty_model()};
+  loaded.model->task = id;
   read_model(file, path, *loaded.model);
   return loaded;
 }
@@ -144,13 +158,13 @@ LoadedModel load_any_model(const std::string& path) {
 LoadedModel load_model_for(Use use, const std::string& path) {
   LoadedModel loaded =
       std::filesystem::is_directory(path) ? load_folder(path, use) : load_file(path);
-  if (!loaded.task.can(use)) throw unsupported_use(use, loaded.task, path);
+  require_use(use, *loaded.model, path);
   return loaded;
 }
 
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options) {
-  const Task* task = find_task(model.task);
+  const Task* task = model.task.empty() ? task_of_type(model) : find_task(model.task);
   if (task == nullptr) {
     throw ArgumentError(
         fmt::format("the model was trained for the task '{}', which this program does not support",

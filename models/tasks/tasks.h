@@ -1,4 +1,18 @@
-// The list of all tasks, and functions that load and save models of any task.
+// The list of all tasks, functions that load and save models of any task, and inference with these
+// models:
+//
+//   const LoadedModel loaded = load_model_for(Use::tag, "tagger.weft");
+//   Session session(*loaded.model->graph, loaded.model->store);
+//   const std::vector<TaggedText> tagged = tag_texts(session, *loaded.model, {"she lives in
+//   York"});
+//
+//   weft classify             most_likely_classes()
+//   weft tag                  tag_texts()
+//   weft fill                 fill()
+//   weft answer               answer()
+//   weft embed                text_encoder()
+//   weft generate, chat, score  text_generator()
+//   weft translate            translate_texts()
 #pragma once
 
 #include <memory>
@@ -6,7 +20,14 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/models/tasks/common/generative_model.h"
 #include "weft/models/tasks/common/task.h"
+#include "weft/models/tasks/common/text_encoder.h"
+#include "weft/models/tasks/common/uses.h"
+#include "weft/models/tasks/masked_tokens/fill.h"
+#include "weft/models/tasks/seq2seq/seq2seq_model.h"
+#include "weft/models/tasks/span_answering/span_answerer.h"
+#include "weft/models/tasks/token_classification/token_classifier.h"
 
 namespace WEFT_API weft {
 

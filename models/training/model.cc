@@ -91,6 +91,19 @@ std::vector<Attachment> attachments_in_file(const TrainedModel& model) {
 
 }  // namespace
 
+bool ModelLayout::can(Use use) const {
+  return std::find(uses.begin(), uses.end(), use) != uses.end();
+}
+
+std::string ModelLayout::unsupported_use_message(Use use) const {
+  std::vector<std::string> commands;
+  for (const Use other : uses) commands.push_back(fmt::format("weft {}", choice_name(other)));
+  return fmt::format("a {}, which {}; use it with {}", kind,
+                     kUnsupportedUses[static_cast<std::size_t>(use)],
+                     commands.empty() ? "weft train --from, which starts training from its weights"
+                                      : list_names(commands));
+}
+
 std::string PartValue<std::vector<std::string>>::write(const std::vector<std::string>& names) {
   return nlohmann::json(names).dump();
 }
@@ -191,7 +204,7 @@ void read_model(const Checkpoint& file, const std::string& path, TrainedModel& m
   } catch (const ArgumentError& e) {
     throw fail(e.what());
   }
-  model.task = task_of(file);
+  if (std::string task = task_of(file); !task.empty()) model.task = std::move(task);
   model.graph = file.shared_graph();
   model.store = file.store();
   check_finite(*model.store, path);
@@ -199,21 +212,6 @@ void read_model(const Checkpoint& file, const std::string& path, TrainedModel& m
 
 std::string task_of(const Checkpoint& file) {
   if (const Attachment* task = file.find_attachment(kTaskPart)) return task->bytes;
-  const Attachment* config = file.find_attachment(kConfigPart);
-  if (config == nullptr) return {};
-  if (config->type == kConfigType<GptConfig>) return "next-token";
-  if (config->type == kConfigType<VitConfig>)
-    return file.has_program("reconstruct") ? "masked-image" : "image-classification";
-  const auto objective = [&](const char* name, const char* otherwise) -> std::string {
-    const Attachment* options = file.find_attachment(name);
-    if (options == nullptr) return otherwise;
-    return parse_json_object(options->bytes, name).value("objective", otherwise);
-  };
-  if (config->type == kConfigType<EncoderDecoderConfig>)
-    return objective("train.denoising", "translation");
-  if (config->type == kConfigType<EncoderConfig>)
-    return file.has_program("classify") ? "text-classification"
-                                        : objective("train.pretraining", "mlm");
   return {};
 }
 

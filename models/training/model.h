@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/error.h"
 #include "weft/graph/ir/program.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/lora.h"
@@ -18,6 +19,7 @@
 #include "weft/models/hf/origin.h"
 #include "weft/models/training/file_part.h"
 #include "weft/models/training/settings.h"
+#include "weft/models/training/use.h"
 
 namespace WEFT_API weft {
 
@@ -29,11 +31,13 @@ inline constexpr const char* kHeadPart = "model.head";
 inline constexpr const char* kLoraPart = "train.lora";
 inline constexpr const char* kOriginPart = "model.origin";
 
-/// Describes the file contents of one model type.
+/// Describes one model type: its inference tasks and its file contents.
 struct ModelLayout {
   std::string kind;  // name of the model type in messages: "text classifier"
+  /// The inference tasks that models of this type support.
+  std::vector<Use> uses = {};
   /// Programs other than "train", in file order.
-  std::vector<std::string> programs;
+  std::vector<std::string> programs = {};
   /// The subset of `programs` that may be missing from files written by the first versions.
   std::vector<std::string> added_programs = {};
   /// Programs that had another name in files written by the first versions: {old, new}.
@@ -45,6 +49,12 @@ struct ModelLayout {
   /// Number of plans that sessions cache, for model types with batches of many different lengths; 0
   /// = default.
   int plan_cache = 0;
+
+  /// Returns true if models of this type support the inference task.
+  bool can(Use use) const;
+  /// Returns the error message for an inference task that models of this type do not support: "a
+  /// text classifier, which does not generate text; use it with weft classify, weft embed".
+  std::string unsupported_use_message(Use use) const;
 
   /// Adds the config, which must be the first part of every model type.
   template <class Model, class Config>
@@ -80,7 +90,8 @@ using Programs = std::map<std::string, Program, std::less<>>;
 /// The members that every trained model has. A loaded model does not run the code that built it,
 /// because its programs are read from the file.
 struct TrainedModel {
-  std::string task;  // id of its task: "masked-image"
+  /// Id of its task: "masked-image". Empty if load_model() read a file of the first versions.
+  std::string task;
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   /// Programs by name. "train" is one complete training step, as made by add_training_step().
   /// Models with quantised weights have a program "train" only if they have adapters.
@@ -106,6 +117,15 @@ struct TrainedModel {
   /// Throws ArgumentError if the parts of the model are inconsistent.
   virtual void check() const {}
 
+  /// Returns this model as a `T` for the inference task `use`. `T` is a model type, or an interface
+  /// that several model types share. If this model has another type, throws a FormatError that
+  /// lists the inference tasks of its type.
+  template <class T>
+  const T& as(Use use) const {
+    if (const auto* found = dynamic_cast<const T*>(this)) return *found;
+    throw FormatError("the model is " + layout().unsupported_use_message(use));
+  }
+
   /// Returns the program with this name, or null if there is none.
   const Program* find_program(std::string_view name) const;
   /// Returns the program with this name. If there is none, throws an ArgumentError that lists the
@@ -123,10 +143,11 @@ struct TrainedModel {
   void replace_programs(std::shared_ptr<Graph> graph, const std::vector<Program>& programs);
 };
 
-/// Base class of all model types, for example struct TextClassifier : ModelKind<TextClassifier> {
-/// ... }. The model type must define `static const ModelLayout& file_layout()`.
-template <class Model>
-struct ModelKind : TrainedModel {
+/// Base class of all model types, for example struct ImageClassifier : ModelKind<ImageClassifier> {
+/// ... }. The model type must define `static const ModelLayout& file_layout()`. `Base` contains the
+/// members that several model types have in common.
+template <class Model, class Base = TrainedModel>
+struct ModelKind : Base {
   const ModelLayout& layout() const override { return Model::file_layout(); }
   std::unique_ptr<TrainedModel> clone() const override {
     return std::make_unique<Model>(static_cast<const Model&>(*this));
@@ -164,8 +185,8 @@ Model load_model(const std::string& path) {
   return model;
 }
 
-/// Returns the task id of the model in a file. Files written by the first versions do not contain
-/// the id; it is then inferred from the contents. Returns "" if the file contains no trained model.
+/// Returns the task id of the model in a file, or "" if the file contains none. Files written by
+/// the first versions do not contain the id; see legacy_task().
 std::string task_of(const Checkpoint& file);
 
 /// Returns true if the graph has quantised weights (see quantize()). Such a model can only be used

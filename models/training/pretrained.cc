@@ -79,7 +79,9 @@ Pretrained read_file(const std::string& path, bool quantized) {
         path));
   }
   Pretrained result{.source = path,
-                    .about = fmt::format("a model of the task {}", task_of(file)),
+                    .about = task_of(file).empty()
+                                 ? "a model of an earlier version"
+                                 : fmt::format("a model of the task {}", task_of(file)),
                     .config = read_config(*config, path, FamilyConfig())};
   const auto store = file.store();
   check_finite(*store, path);

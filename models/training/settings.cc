@@ -16,7 +16,6 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kPrecisions[] = {"highest", "high", "medium"};
-constexpr std::string_view kOptimizers[] = {"adamw", "adam", "sgd", "adafactor", "lion"};
 constexpr std::string_view kLearningRates[] = {"cosine", "linear", "inverse_sqrt", "constant"};
 
 using CurvePoints = TrainHistory::Points;
@@ -70,7 +69,6 @@ Precision parse_choice<Precision>(std::string_view name) {
   return parse_precision(name);  // the values of Precision do not start at 0
 }
 
-ChoiceNames choice_names(Optimizer) { return {"optimizer", kOptimizers}; }
 ChoiceNames choice_names(LearningRate) { return {"schedule", kLearningRates}; }
 
 void TrainSettings::check() const {
@@ -122,7 +120,7 @@ const FieldList<TrainSettings>& TrainSettings::fields() {
           .add("warmup", &TrainSettings::warmup, "steps of linear warm-up")
           .added("optimizer", &TrainSettings::optimizer,
                  "optimizer; the learning rate of adafactor is relative to parameter magnitude; "
-                 "lion needs a third to a tenth of adamw's learning rate")
+                 "lion needs a third to a tenth of adamw's learning rate, adagrad a larger one")
           .add("beta1", &TrainSettings::beta1,
                "adamw, adam: decay of the running mean of gradients; lion: weight of the momentum "
                "in the update direction; sgd: momentum")

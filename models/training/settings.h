@@ -29,8 +29,8 @@ enum class LearningRate { cosine, linear, inverse_sqrt, constant };
 ChoiceNames choice_names(LearningRate);
 
 /// The optimizer, which computes updates from gradients. The formulas and papers are in
-/// autodiff/optimizers.
-enum class Optimizer { adamw, adam, sgd, adafactor, lion };
+/// autodiff/optimizers, and the uses of the settings in optimizers.cc.
+enum class Optimizer { adamw, adam, sgd, adagrad, adafactor, lion };
 ChoiceNames choice_names(Optimizer);
 
 /// Settings of a training run: batches, optimizer, learning-rate schedule, evaluations and
@@ -53,7 +53,7 @@ struct TrainSettings {
   double beta1 = 0.9;  // adamw, adam: decay of the mean gradient; sgd: momentum; lion: see fields()
   double beta2 = 0.99;  // adamw, adam: decay of the mean squared gradient; lion: see fields()
   /// Weight decay for parameters with two or more axes. It is decoupled (applied to the parameter
-  /// itself) in adamw, lion and adafactor; adam and sgd add it to the gradient.
+  /// itself) in adamw, lion and adafactor; adam, sgd and adagrad add it to the gradient.
   double weight_decay = 0.1;
   double clip = 1.0;  // maximum global gradient norm; 0 = no clipping
   /// Fraction of the data that is held out if there is no separate held-out set.

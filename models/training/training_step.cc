@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions/arithmetic.h"
+#include "weft/models/training/optimizers.h"
 
 namespace weft {
 namespace {
@@ -19,41 +20,6 @@ void count_skipped(Program& train, Value taken, SourceLocation loc) {
   const Variable all = counter(kSkippedVariable), in_a_row = counter(kSkippedInARowVariable);
   train.update(all, where(taken, all.value(), all.value() + 1), loc)
       .update(in_a_row, where(taken, graph.scalar(DType::i64, 0, loc), in_a_row.value() + 1), loc);
-}
-
-/// Returns a training step with the optimizer that the settings specify.
-TrainingStep optimizer_step(Value loss, const ParameterGroups& groups, const TrainSettings& s,
-                            const StepOptions& step, SourceLocation loc) {
-  const Schedule lr = learning_rate(s);
-  switch (s.optimizer) {
-    case Optimizer::adamw:
-      return adamw(loss, groups,
-                   {.lr = lr,
-                    .beta1 = s.beta1,
-                    .beta2 = s.beta2,
-                    .weight_decay = s.weight_decay,
-                    .step = step},
-                   loc);
-    case Optimizer::adam:
-      return adam(loss, groups,
-                  {.lr = lr,
-                   .beta1 = s.beta1,
-                   .beta2 = s.beta2,
-                   .weight_decay = s.weight_decay,
-                   .step = step},
-                  loc);
-    case Optimizer::sgd:
-      return sgd(loss, groups,
-                 {.lr = lr, .momentum = s.beta1, .weight_decay = s.weight_decay, .step = step},
-                 loc);
-    case Optimizer::adafactor:
-      return adafactor(loss, groups, {.lr = lr, .weight_decay = s.weight_decay, .step = step}, loc);
-    case Optimizer::lion: break;
-  }
-  return lion(
-      loss, groups,
-      {.lr = lr, .beta1 = s.beta1, .beta2 = s.beta2, .weight_decay = s.weight_decay, .step = step},
-      loc);
 }
 
 }  // namespace
@@ -81,7 +47,9 @@ void add_training_step(Program& train, Value loss, const ParameterGroups& groups
     options.skip_nonfinite = true;
     options.also_finite = loss;
   }
-  const TrainingStep step = optimizer_step(loss, groups, settings, options, loc);
+  const TrainingStep step =
+      train_optimizer(settings.optimizer)
+          .build({loss, groups, learning_rate(settings), settings, options, loc});
   train.output("loss", loss, loc)
       .output("learning_rate", step.learning_rate, loc)
       .output("gradient_norm", step.gradient_norm, loc)

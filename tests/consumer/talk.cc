@@ -8,7 +8,7 @@ int main(int, char** arguments) {
   using namespace weft;
   const LoadedModel opened = load_model_for(Use::chat, arguments[1]);
   Session session(*opened.model->graph, opened.model->store);
-  const auto writer = opened.task.text_generator(session, *opened.model);
+  const auto writer = text_generator(session, *opened.model);
   ChatSession chat(*writer, {.system = "good", .when_full = WhenFull::forget, .room = 8});
   for (const char* message : {"the film", "was it good"}) {
     const auto show = [](std::string_view part) {

@@ -8,7 +8,7 @@
 int main(int, char** arguments) {
   const weft::LoadedModel opened = weft::load_any_model(arguments[1]);
   weft::Session session(*opened.model->graph, opened.model->store);
-  const auto writer = opened.task.text_generator(session, *opened.model);
+  const auto writer = text_generator(session, *opened.model);
   const auto change = [](weft::GenerationOptions& options) { options.max_new = 20; };
   const auto written = writer->write({"a", "the"}, {.change = change});
   for (const weft::WrittenText& text : written) std::printf("%s\n---\n", text.text.c_str());

@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(cosine_models_score_pairs_by_the_cosine_of_their_embeddings
       BOOST_TEST((loaded.head == model.head));
 
       // The cosines between embeddings match the scores. Embedding needs no pooling option.
-      const std::unique_ptr<TextEncoder> encoder = similarity_text_encoder(loaded);
+      const std::unique_ptr<TextEncoder> encoder = loaded.text_encoder();
       Session session(*loaded.graph, loaded.store), vectors(*encoder->graph, encoder->store);
       const Tensor a = embed(vectors, *encoder, first), b = embed(vectors, *encoder, second);
       const Numbers scores = score_pairs(session, loaded, data.lines);

@@ -8,9 +8,15 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "weft/models/tasks/legacy_files.h"
+#include "weft/models/tasks/next_token/language_model.h"
+#include "weft/models/tasks/tasks.h"
+#include "weft/serialization/checkpoint.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/testing/temporary_folder.h"
 #include "weft/tests/support/program_shell.h"
 
 namespace weft {
@@ -76,6 +82,32 @@ BOOST_AUTO_TEST_CASE(files_from_earlier_versions_give_the_same_results) {
     }
   }
   BOOST_TEST(commands > 50);
+}
+
+BOOST_AUTO_TEST_CASE(the_task_of_a_file_without_a_task_is_inferred) {
+  const std::string folder = std::string(WEFT_FIXTURES) + "/weft_files/";
+  const testing::TemporaryFolder made("legacy");
+  for (const auto& [file, task] : {std::pair("gpt", "next-token"),
+                                   {"classifier", "text-classification"},
+                                   {"encoder-mlm-sop", "mlm+sop"},
+                                   {"encoder-rtd", "rtd"},
+                                   {"images", "image-classification"},
+                                   {"masked-images", "masked-image"},
+                                   {"translator", "translation"},
+                                   {"seq2seq-ul2", "ul2"}}) {
+    BOOST_TEST_CONTEXT(file) {
+      const std::string path = folder + file + ".weft";
+      BOOST_TEST(legacy_task(load_checkpoint(path)) == task);
+      BOOST_TEST(load_any_model(path).model->task == task);
+    }
+  }
+  // A model that was read without its task can still be saved.
+  auto model = load_model<LanguageModel>(folder + "gpt.weft");
+  model.task.clear();
+  save_model(made.path("gpt.weft"), model);
+  BOOST_TEST(task_of(load_checkpoint(made.path("gpt.weft"))) == "");
+  BOOST_TEST(load_any_model(made.path("gpt.weft")).model->task == "next-token");
+  BOOST_TEST(save_folder(made.path("gpt"), model).architecture == "GPT2LMHeadModel");
 }
 
 }  // namespace

@@ -183,6 +183,7 @@ const std::vector<Variation> kVariations = {
     {"Adafactor", "--optimizer adafactor --skip-nonfinite 2"},
     {"medium precision", "--precision medium --optimizer lion --schedule linear"},
     {"high precision", "--precision high --optimizer sgd"},
+    {"AdaGrad", "--optimizer adagrad"},
     {"a memory budget", "", 0.9},
 };
 

@@ -29,7 +29,7 @@ std::vector<Answer> answers(const std::string& path, const std::string& context,
   const auto [task, model] = load_any_model(path);
   BOOST_TEST(task.info().id == "span-answering");
   Session session(*model->graph, model->store);
-  return task.answer(session, *model, {{kQuestion, context}}, options)[0];
+  return answer(session, *model, {{kQuestion, context}}, options)[0];
 }
 
 struct Best {
@@ -111,13 +111,12 @@ BOOST_AUTO_TEST_CASE(windows_cover_all_tokens_of_a_long_text) {
   answerer.spans = {.window = 30, .stride = 8, .answer_tokens = 1};
   Session trained(*answerer.graph, answerer.store);
   const auto with_trained_windows =
-      loaded.task.answer(trained, answerer, {{kQuestion, context}}, {.most = 1000});
+      answer(trained, answerer, {{kQuestion, context}}, {.most = 1000});
   BOOST_TEST_REQUIRE(with_trained_windows[0].size() == found.size());
   BOOST_TEST(with_trained_windows[0][0].score == found[0].score);
   answerer.spans = {};
   Session session(*loaded.model->graph, loaded.model->store);
-  const auto both =
-      loaded.task.answer(session, *loaded.model, {{kQuestion, kShort}, {kQuestion, context}}, {});
+  const auto both = answer(session, *loaded.model, {{kQuestion, kShort}, {kQuestion, context}}, {});
   BOOST_TEST(both[0][0].text == answers(folder.path(), kShort)[0].text);
   BOOST_TEST(both[1][0].text == answers(folder.path(), context)[0].text);
 }
@@ -125,18 +124,17 @@ BOOST_AUTO_TEST_CASE(windows_cover_all_tokens_of_a_long_text) {
 BOOST_AUTO_TEST_CASE(overlong_questions_are_errors_and_empty_texts_have_no_answer) {
   const TinyFolder folder("roberta", "ForQuestionAnswering");
   const auto loaded = load_any_model(folder.path());
-  const auto& task = loaded.task;
   const auto& model = loaded.model;
   Session session(*model->graph, model->store);
   std::string question;
   for (int i = 0; i < 50; ++i) question += "who ";
   check_error_message<TextError>(
       [&] {
-        task.answer(session, *model, {{"who ?", kShort}, {question, kShort}}, {});
+        answer(session, *model, {{"who ?", kShort}, {question, kShort}}, {});
       },
       "text 2: it has 53 tokens including special tokens, which leaves no room for the other text "
       "in rows of 39 tokens");
-  BOOST_TEST(task.answer(session, *model, {{"who ?", ""}}, {})[0].empty());
+  BOOST_TEST(answer(session, *model, {{"who ?", ""}}, {})[0].empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_from_its_own_weights) {
@@ -165,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_from_its_own_weights) {
       // folder.
       Session before(*model.graph, model.store, {.seed = 3});
       const Question asked{kQuestion, kShort};
-      const auto found = task.answer(before, model, {asked}, {})[0];
+      const auto found = answer(before, model, {asked}, {})[0];
       const auto wanted = answers(folder.path(), kShort);
       BOOST_TEST(found[0].text == wanted[0].text);
       BOOST_TEST(std::abs(found[0].score - wanted[0].score) < 1e-4);

@@ -50,15 +50,15 @@ BOOST_AUTO_TEST_CASE(classes_tags_and_mask_predictions_do_not_depend_on_the_batc
           of_words(type, "ForMaskedLM");
       Opened classifier(of_classes.path()), tagger(of_tags.path()), filler(of_words.path());
       const auto classes = [&](const Texts& texts) {
-        return classifier.loaded.task.classify(classifier.session, *classifier.loaded.model, texts,
-                                               {.most = 2});
+        return most_likely_classes(classifier.session, *classifier.loaded.model, texts,
+                                   {.most = 2});
       };
       const auto tagged = [&](const Texts& texts) {
-        return tagger.loaded.task.tag(tagger.session, *tagger.loaded.model, texts, {});
+        return tag_texts(tagger.session, *tagger.loaded.model, texts);
       };
       const auto filled = [&](Texts texts) {
         for (std::string& text : texts) text = "[MASK] " + text + " [MASK]";
-        return filler.loaded.task.fill(filler.session, *filler.loaded.model, texts, {.most = 3});
+        return fill(filler.session, *filler.loaded.model, texts, {.most = 3});
       };
       const auto all_classes = classes(kTexts);
       const auto all_tags = tagged(kTexts);
@@ -93,9 +93,9 @@ BOOST_AUTO_TEST_CASE(classes_tags_and_mask_predictions_do_not_depend_on_the_batc
 BOOST_AUTO_TEST_CASE(answers_do_not_depend_on_the_batch) {
   const TinyFolder folder("bert", "ForQuestionAnswering");
   Opened opened(folder.path());
-  const auto answer = [&](const std::vector<Question>& questions) {
-    return opened.loaded.task.answer(opened.session, *opened.loaded.model, questions,
-                                     {.most = 3, .window = 24, .stride = 6});
+  const auto answers = [&](const std::vector<Question>& questions) {
+    return answer(opened.session, *opened.loaded.model, questions,
+                  {.most = 3, .window = 24, .stride = 6});
   };
   std::vector<Question> questions;
   std::string context;
@@ -103,9 +103,9 @@ BOOST_AUTO_TEST_CASE(answers_do_not_depend_on_the_batch) {
     context += kTexts[(3 * i) % kTexts.size()] + " . ";
     questions.push_back({i % 2 == 0 ? "who ?" : "where is the long film ?", context});
   }
-  const auto together = answer(questions);
+  const auto together = answers(questions);
   for (std::size_t i = 0; i < questions.size(); ++i) {
-    const auto alone = answer({questions[i]})[0];
+    const auto alone = answers({questions[i]})[0];
     BOOST_TEST_REQUIRE(alone.size() == together[i].size());
     for (std::size_t a = 0; a < alone.size(); ++a) {
       BOOST_TEST(alone[a].text == together[i][a].text);
@@ -189,10 +189,10 @@ BOOST_AUTO_TEST_CASE(decoder_and_encoder_decoder_classifiers_match_the_logits) {
       const Tokenizer tokenizer = *read_tokenizer_folder(made.path()).tokenizer;
       for (const std::string& path : {made.path(), file}) {
         Opened opened(path);
-        BOOST_TEST(opened.loaded.task.can(Use::classify));
+        BOOST_TEST(opened.loaded.model->layout().can(Use::classify));
         const auto classes = [&](const Texts& texts, const OnCut& on_cut = {}) {
-          return opened.loaded.task.classify(opened.session, *opened.loaded.model, texts,
-                                             {.on_cut = on_cut});
+          return most_likely_classes(opened.session, *opened.loaded.model, texts,
+                                     {.on_cut = on_cut});
         };
         const auto found = classes(kTexts);
         for (std::size_t i = 0; i < kTexts.size(); ++i) {

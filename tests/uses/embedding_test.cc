@@ -27,8 +27,7 @@ const Texts kTexts = {"the film was good",
 
 /// Returns the embeddings of `texts`, computed by the model at `path`.
 Tensor embedded(const std::string& path, const Texts& texts, const EmbedOptions& options = {}) {
-  const auto [task, model] = load_any_model(path);
-  const auto encoder = task.text_encoder(*model);
+  const auto encoder = text_encoder(*load_any_model(path).model);
   Session session(*encoder->graph, encoder->store);
   return embed(session, *encoder, texts, options);
 }

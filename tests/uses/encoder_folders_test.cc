@@ -102,10 +102,10 @@ BOOST_AUTO_TEST_CASE(labels_and_layer_settings_round_trip) {
 
 /// Returns the class probabilities that the classifier in a file or folder computes for some texts.
 std::vector<double> scores(const std::string& path) {
-  const auto [task, model] = load_any_model(path);
+  const auto model = load_any_model(path).model;
   Session session(*model->graph, model->store, {.threads = 1});
   std::vector<double> all;
-  for (const auto& found : task.classify(session, *model, kTexts, {.most = 10})) {
+  for (const auto& found : most_likely_classes(session, *model, kTexts, {.most = 10})) {
     for (const ClassScore& score : found) all.push_back(score.probability);
   }
   return all;
@@ -201,8 +201,8 @@ BOOST_AUTO_TEST_CASE(other_heads_are_fine_tuned_and_exported) {
       {
         const auto file = load_any_model(tuned), read = load_any_model(out);
         Session a(*file.model->graph, file.model->store), b(*read.model->graph, read.model->store);
-        const auto x = file.task.tag(a, *file.model, {kTexts[0]}, {}),
-                   y = read.task.tag(b, *read.model, {kTexts[0]}, {});
+        const auto x = tag_texts(a, *file.model, {kTexts[0]}),
+                   y = tag_texts(b, *read.model, {kTexts[0]});
         BOOST_TEST_REQUIRE(x[0].words.size() == y[0].words.size());
         for (std::size_t i = 0; i < x[0].words.size(); ++i)
           BOOST_TEST(x[0].words[i].tag == y[0].words[i].tag);
@@ -213,8 +213,7 @@ BOOST_AUTO_TEST_CASE(other_heads_are_fine_tuned_and_exported) {
         const auto file = load_any_model(tuned), read = load_any_model(out);
         Session a(*file.model->graph, file.model->store), b(*read.model->graph, read.model->store);
         const std::vector<Question> asked = {{"who ?", "mary saw the river"}};
-        const auto x = file.task.answer(a, *file.model, asked, {}),
-                   y = read.task.answer(b, *read.model, asked, {});
+        const auto x = answer(a, *file.model, asked), y = answer(b, *read.model, asked);
         BOOST_TEST(x[0][0].text == y[0][0].text);
         BOOST_TEST(std::abs(x[0][0].score - y[0][0].score) < 1e-5);
       }
@@ -239,8 +238,8 @@ BOOST_AUTO_TEST_CASE(other_heads_are_fine_tuned_and_exported) {
       {
         const auto file = load_any_model(tuned), read = load_any_model(out);
         Session a(*file.model->graph, file.model->store), b(*read.model->graph, read.model->store);
-        const auto x = file.task.fill(a, *file.model, {"the [MASK] was"}, {.most = 3}),
-                   y = read.task.fill(b, *read.model, {"the [MASK] was"}, {.most = 3});
+        const auto x = fill(a, *file.model, {"the [MASK] was"}, {.most = 3}),
+                   y = fill(b, *read.model, {"the [MASK] was"}, {.most = 3});
         for (std::size_t i = 0; i < 3; ++i) {
           BOOST_TEST(x[0][0].guesses[i].id == y[0][0].guesses[i].id);
           BOOST_TEST(std::abs(x[0][0].guesses[i].probability - y[0][0].guesses[i].probability) <
@@ -349,8 +348,7 @@ BOOST_AUTO_TEST_CASE(cosine_similarity_models_are_exported_as_encoders) {
         succeeds(weft("convert " + weft.path("m.weft") + " --out " + weft.path("m/")));
         BOOST_TEST(fs::exists(weft.path("m/modules.json")));
         const auto vectors = [&](const std::string& path) {
-          const auto [task, model] = load_any_model(path);
-          const auto encoder = task.text_encoder(*model);
+          const auto encoder = text_encoder(*load_any_model(path).model);
           BOOST_TEST(choice_name(encoder->vectors.pooling) == pooling);
           Session session(*encoder->graph, encoder->store);
           return embed(session, *encoder, std::vector<std::string>{"the film was good", "bad"});

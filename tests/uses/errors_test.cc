@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(mismatched_and_missing_tokenizers_are_errors) {
                            "ForQuestionAnswering", "Model"}) {
     const TinyFolder folder("bert", head),
         without_tokenizer(tiny_config("bert", std::string("Bert") + head), false);
-    const Use use = load_any_model(folder.path()).task.info().uses.front();
+    const Use use = load_any_model(folder.path()).model->layout().uses.front();
     folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + words);
     const std::string rest = " " + with_text(use, "good"), name(choice_name(use));
     check_all({{name + " " + folder.path() + rest, 1,
@@ -283,13 +283,13 @@ BOOST_AUTO_TEST_CASE(unsupported_inference_tasks_are_errors) {
     for (const std::string& path :
          {c.folder(Use::classify), c.folder(Use::tag), c.folder(Use::fill), c.folder(Use::answer),
           c.folder(Use::embed), c.folder(Use::generate), c.folder(Use::translate)}) {
-      const Task& task = load_any_model(path).task;
-      if (task.can(use)) continue;
+      const ModelLayout& layout = load_any_model(path).model->layout();
+      if (layout.can(use)) continue;
       const std::string command = std::string(kUseNames[i]) + " " + path + " " +
                                   (use == Use::chat ? "" : with_text(use, "good"));
       cases.push_back(
-          {command, 1, "weft: " + path + " holds " + task.unsupported_use_message(use)});
-      for (const Use other : task.info().uses)
+          {command, 1, "weft: " + path + " holds " + layout.unsupported_use_message(use)});
+      for (const Use other : layout.uses)
         cases.push_back({command, 1, "weft " + std::string(choice_name(other))});
     }
   }

@@ -48,9 +48,9 @@ BOOST_AUTO_TEST_CASE(predictions_match_the_logits_of_the_folder) {
   for (const std::string& type : encoder_types()) {
     BOOST_TEST_CONTEXT(type) {
       const TinyFolder folder(type, "ForMaskedLM");
-      const auto [task, model] = load_any_model(folder.path());
+      const auto model = load_any_model(folder.path()).model;
       Session session(*model->graph, model->store);
-      const auto found = task.fill(session, *model, texts, {.most = 4});
+      const auto found = fill(session, *model, texts, {.most = 4});
       const Tokenizer tokenizer = folder.tokenizer();
       for (std::size_t t = 0; t < texts.size(); ++t) {
         const Encoding row = folder.ids(texts[t]);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(texts_without_a_mask_in_the_context_are_errors) {
   const auto loaded = load_any_model(folder.path());
   Session session(*loaded.model->graph, loaded.model->store);
   const auto filled = [&](const std::string& text, const OnCut& on_cut = {}) {
-    return loaded.task.fill(session, *loaded.model, {text}, {.on_cut = on_cut});
+    return fill(session, *loaded.model, {text}, {.on_cut = on_cut});
   };
   check_error_message<DataError>([&] { filled("the film"); },
                                  "'the film' has no mask: replace the word to predict by [MASK]");

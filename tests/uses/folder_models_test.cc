@@ -40,9 +40,9 @@ std::vector<double> softmax_of(const Tensor& logits) {
 
 std::vector<std::vector<ClassScore>> classified(const std::string& path, const Texts& texts,
                                                 std::int64_t most = 100) {
-  const auto [task, model] = load_any_model(path);
+  const auto model = load_any_model(path).model;
   Session session(*model->graph, model->store);
-  return task.classify(session, *model, texts, {.most = most});
+  return most_likely_classes(session, *model, texts, {.most = most});
 }
 
 double score_of(const std::vector<ClassScore>& scores, const std::string& name) {
@@ -207,19 +207,17 @@ BOOST_AUTO_TEST_CASE(errors_state_the_problem_and_the_supported_commands) {
       "holds a ViTForMaskedImageModeling, which is not supported; supported "
       "classes are ");
   const TinyFolder tagger("bert", "ForTokenClassification");
-  const auto loaded = load_any_model(tagger.path());
-  const auto& task = loaded.task;
-  const auto& model = loaded.model;
+  const auto model = load_any_model(tagger.path()).model;
   Session session(*model->graph, model->store);
   check_error_message<FormatError>(
-      [&] { task.classify(session, *model, {"the film"}, {}); },
+      [&] { most_likely_classes(session, *model, {"the film"}); },
       "the model is a word tagger, which does not classify; use it with weft "
       "tag, weft embed");
-  check_error_message<FormatError>([&] { task.fill(session, *model, {"the [MASK]"}, {}); },
+  check_error_message<FormatError>([&] { fill(session, *model, {"the [MASK]"}); },
                                    "is a word tagger, which does not predict masked words");
   check_error_message<FormatError>(
       [&] {
-        task.answer(session, *model, {{"who ?", "mary"}}, {});
+        answer(session, *model, {{"who ?", "mary"}});
       },
       "is a word tagger, which does not answer questions");
   check_error_message<FormatError>(

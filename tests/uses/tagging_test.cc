@@ -51,9 +51,9 @@ BOOST_AUTO_TEST_CASE(the_first_piece_of_a_word_determines_its_tag) {
     BOOST_TEST_CONTEXT(type) {
       const json config = tagger(type);
       const TinyFolder folder(config);
-      const auto [task, model] = load_any_model(folder.path());
+      const auto model = load_any_model(folder.path()).model;
       Session session(*model->graph, model->store);
-      const std::vector<TaggedText> found = task.tag(session, *model, texts, {});
+      const std::vector<TaggedText> found = tag_texts(session, *model, texts);
       BOOST_TEST_REQUIRE(found.size() == texts.size());
       for (std::size_t t = 0; t < texts.size(); ++t) {
         const Encoding row = folder.ids(texts[t]);
@@ -88,13 +88,13 @@ BOOST_AUTO_TEST_CASE(the_first_piece_of_a_word_determines_its_tag) {
 
 BOOST_AUTO_TEST_CASE(truncated_words_are_outside_all_spans) {
   const TinyFolder folder(tagger("bert"));
-  const auto [task, model] = load_any_model(folder.path());
+  const auto model = load_any_model(folder.path()).model;
   Session session(*model->graph, model->store);
   std::string text;
   for (int i = 0; i < 60; ++i) text += "mary ";
   std::vector<CutText> cut;
-  const TaggedText found = task.tag(session, *model, {"mary", text},
-                                    {.on_cut = [&](const CutText& c) { cut.push_back(c); }})[1];
+  const TaggedText found = tag_texts(session, *model, {"mary", text},
+                                     {.on_cut = [&](const CutText& c) { cut.push_back(c); }})[1];
   BOOST_TEST_REQUIRE(cut.size() == 1U);
   BOOST_TEST(cut[0].text == 1U);
   BOOST_TEST(cut[0].tokens == 62);

@@ -359,11 +359,11 @@ struct OpenedWriter {
   explicit OpenedWriter(const std::string& path)
       : loaded(load_any_model(path)),
         session(*loaded.model->graph, loaded.model->store, {.threads = 2}),
-        writer(loaded.task.text_generator(session, *loaded.model)) {}
+        writer(text_generator(session, *loaded.model)) {}
 
   std::vector<WrittenText> translate(const std::vector<std::string>& texts,
                                      const TranslateOptions& options = {}) {
-    return loaded.task.translate(session, *loaded.model, texts, options);
+    return translate_texts(session, *loaded.model, texts, options);
   }
 
   LoadedModel loaded;

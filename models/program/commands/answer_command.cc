@@ -5,13 +5,11 @@
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/options/options.h"
-#include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
-#include "weft/models/tasks/tasks.h"
 #include "weft/models/text/corpus/text_file.h"
 
 namespace weft::program {
@@ -74,19 +72,14 @@ int run_answer(const AnswerArguments& args, const World& world) {
   std::vector<Question> questions;
   for (const std::string& question : texts_of_first(world, [&] { return questions_of(args); }))
     questions.push_back({question, context});
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::answer, args.file); });
-  Session session(
-      *model->graph, model->store,
-      session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
+  ModelSession opened(Use::answer, args.file, args.threads, world);
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) {
     if (!args.questions_file.empty()) return lines_in(args.questions_file)(i);
     return questions.size() == 1 ? "the question" : fmt::format("question {}", i + 1);
   };
-  const auto found = with_places(place, [&, &task = task, &model = model] {
-    return task.answer(session, *model, questions, args.options);
-  });
+  const auto found = with_places(
+      place, [&] { return answer(opened.session, *opened.model, questions, args.options); });
   for (std::size_t i = 0; i < questions.size(); ++i)
     (args.json ? print_answers_json : print_answers)(questions[i], found[i]);
   if (!args.questions_file.empty()) speed.done("questions", std::ssize(questions));

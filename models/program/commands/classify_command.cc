@@ -2,24 +2,17 @@
 
 #include <memory>
 
-#include "weft/models/program/commands/train_arguments.h"
-#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/commands/commands.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/options/options.h"
-#include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
-#include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
 namespace {
 
-struct ClassifyArguments {
-  std::string file;
-  TextInputs inputs;
-  TruncateOption truncate;
+struct ClassifyArguments : TextArguments {
   std::int64_t top = 3;
-  bool json = false;
-  int threads = 0;
 };
 
 void print_classes(const std::string& input, const std::vector<ClassScore>& scores) {
@@ -36,24 +29,13 @@ void print_classes_json(const std::string& input, const std::vector<ClassScore>&
 }
 
 int run_classify(ClassifyArguments& args, const World& world) {
-  const std::vector<std::string> inputs = args.inputs.read(world);
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::classify, args.file); });
-  Session session(*model->graph, model->store,
-                  {.seed = model->settings.seed,
-                   .threads = threads_of_rank(world, args.threads),
-                   .world = world});
-  const SpeedReport speed;
-  const PlaceOf place = [&](std::size_t i) { return args.inputs.place(i); };
-  const auto found = with_places(place, [&, &task = task, &model = model] {
-    return task.classify(session, *model, inputs,
-                         {.most = args.top, .on_cut = args.truncate.on_cut()});
-  });
-  for (std::size_t i = 0; i < found.size(); ++i)
-    (args.json ? print_classes_json : print_classes)(inputs[i], found[i]);
-  args.truncate.report(place, "the first");
-  if (args.inputs.many()) speed.done("inputs", static_cast<std::int64_t>(inputs.size()));
-  return 0;
+  return run_on_texts(
+      args, Use::classify, "inputs", world,
+      [&](Session& session, const TrainedModel& model, const std::vector<std::string>& inputs) {
+        return most_likely_classes(session, model, inputs,
+                                   {.most = args.top, .on_cut = args.truncate.on_cut()});
+      },
+      args.json ? print_classes_json : print_classes);
 }
 
 }  // namespace
@@ -67,9 +49,9 @@ void add_classify_command(CLI::App& app, Action& action) {
              "a .weft file written by weft train vit or weft train encoder, or a Hugging Face "
              "folder with a ...ForSequenceClassification or ...ForImageClassification model")
       .required();
-  args->inputs.add(options, "inputs",
-                   "PNG, JPEG or BMP files, resized and centre-cropped to the model's size; or "
-                   "texts, if the model classifies texts");
+  args->texts.add(options, "inputs",
+                  "PNG, JPEG or BMP files, resized and centre-cropped to the model's size; or "
+                  "texts, if the model classifies texts");
   options.integer("--top", args->top, {1, 1'000'000},
                   "number of classes to print, most likely first (default 3)");
   args->truncate.add(options);

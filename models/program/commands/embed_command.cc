@@ -98,12 +98,8 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
   const std::vector<std::string> lines = texts_of_first(world, [&] {
     return args.similar.empty() ? std::vector<std::string>() : read_lines(args.similar);
   });
-  std::optional<LoadedModel> opened;
-  std::unique_ptr<TextEncoder> encoder;
-  on_all_ranks(world, [&] {
-    opened.emplace(load_model_for(Use::embed, args.file));
-    encoder = opened->task.text_encoder(*opened->model);
-  });
+  const auto encoder = on_all_ranks(
+      world, [&] { return text_encoder(*load_model_for(Use::embed, args.file).model); });
   Session session(
       *encoder->graph, encoder->store,
       session_options(*encoder, {.threads = threads_of_rank(world, args.threads), .world = world}));

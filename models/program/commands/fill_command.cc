@@ -3,23 +3,16 @@
 #include <memory>
 
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/options/options.h"
-#include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
-#include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
 namespace {
 
-struct FillArguments {
-  std::string file;
-  TextInputs texts;
-  TruncateOption truncate;
+struct FillArguments : TextArguments {
   std::int64_t top = 5;
-  bool json = false;
-  int threads = 0;
 };
 
 void print_places(const std::string& text, const std::vector<MaskedPosition>& places) {
@@ -45,22 +38,12 @@ void print_places_json(const std::string& text, const std::vector<MaskedPosition
 }
 
 int run_fill(FillArguments& args, const World& world) {
-  const std::vector<std::string> texts = args.texts.read(world);
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::fill, args.file); });
-  Session session(
-      *model->graph, model->store,
-      session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
-  const SpeedReport speed;
-  const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
-  const auto found = with_places(place, [&, &task = task, &model = model] {
-    return task.fill(session, *model, texts, {.most = args.top, .on_cut = args.truncate.on_cut()});
-  });
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    (args.json ? print_places_json : print_places)(texts[i], found[i]);
-  args.truncate.report(place, "the first");
-  if (args.texts.many()) speed.done("texts", static_cast<std::int64_t>(texts.size()));
-  return 0;
+  return run_on_texts(
+      args, Use::fill, "texts", world,
+      [&](Session& session, const TrainedModel& model, const std::vector<std::string>& texts) {
+        return fill(session, model, texts, {.most = args.top, .on_cut = args.truncate.on_cut()});
+      },
+      args.json ? print_places_json : print_places);
 }
 
 }  // namespace

@@ -4,23 +4,17 @@
 #include <memory>
 
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/options/options.h"
-#include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
-#include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
 namespace {
 
-struct TagArguments {
-  std::string file;
-  TextInputs texts;
-  TruncateOption truncate;
-  bool spans = false, json = false;
-  int threads = 0;
+struct TagArguments : TextArguments {
+  bool spans = false;
 };
 
 template <class Place>
@@ -67,23 +61,14 @@ int run(TagArguments& args, const World& world) {
     if (args.spans && args.json)
       throw UsageError("--json already prints the spans: leave out --spans");
   });
-  const std::vector<std::string> texts = args.texts.read(world);
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::tag, args.file); });
-  Session session(*model->graph, model->store,
-                  {.seed = model->settings.seed,
-                   .threads = threads_of_rank(world, args.threads),
-                   .world = world});
-  const SpeedReport speed;
-  const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
-  const std::vector<TaggedText> found = with_places(place, [&, &task = task, &model = model] {
-    return task.tag(session, *model, texts, {.on_cut = args.truncate.on_cut()});
-  });
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    (args.json ? print_tags_json : args.spans ? print_spans : print_words)(texts[i], found[i]);
-  args.truncate.report(place, "the first");
-  if (args.texts.many()) speed.done("texts", static_cast<std::int64_t>(texts.size()));
-  return 0;
+  return run_on_texts(
+      args, Use::tag, "texts", world,
+      [&](Session& session, const TrainedModel& model, const std::vector<std::string>& texts) {
+        return tag_texts(session, model, texts, args.truncate.on_cut());
+      },
+      args.json    ? print_tags_json
+      : args.spans ? print_spans
+                   : print_words);
 }
 
 }  // namespace

@@ -10,23 +10,9 @@
 #include "weft/models/program/limits/step_memory.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/training/optimizers.h"
 
 namespace weft::program {
-namespace {
-
-/// Returns the name of the optimizer as it is spelt in papers.
-std::string_view optimizer_name(Optimizer optimizer) {
-  switch (optimizer) {
-    case Optimizer::adamw: return "AdamW";
-    case Optimizer::adam: return "Adam";
-    case Optimizer::sgd: return "SGD";
-    case Optimizer::adafactor: return "Adafactor";
-    case Optimizer::lion: break;
-  }
-  return "Lion";
-}
-
-}  // namespace
 
 void print_start(const TaskRun& run, const TrainedModel& model, const TrainArguments& args) {
   if (run.loaded) {
@@ -56,7 +42,7 @@ void print_training(const TrainSettings& s, const TaskRun& run) {
                "reduce --batch");
   say("training  {} steps of {} {}{}, {}, learning rate {:g}", grouped(s.steps), s.batch,
       run.batch_unit(), s.shards > 1 ? fmt::format(" in {} shards", s.shards) : "",
-      optimizer_name(s.optimizer), s.lr);
+      train_optimizer(s.optimizer).title, s.lr);
   if (s.schedule == LearningRate::cosine || s.schedule == LearningRate::linear)
     say(" -> {:g}", s.min_lr);
   if (s.patience > 0) say(", patience {}", s.patience);

@@ -3,14 +3,12 @@
 #include <memory>
 
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/limits/decoding_guard.h"
 #include "weft/models/program/options/options.h"
-#include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
-#include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
 namespace {
@@ -28,20 +26,17 @@ int run(TranslateArguments& args, const World& world) {
   TranslateOptions options = args.options;
   options.on_cut = args.truncate.on_cut();
   const std::vector<std::string> texts = args.texts.read(world);
-  const auto [task, model] =
-      on_all_ranks(world, [&] { return load_model_for(Use::translate, args.file); });
-  options.before = [&graph = *model->graph](const TextGenerator& writer,
-                                            const std::vector<TokenIds>& prompts,
-                                            const WriteOptions& write) {
+  ModelSession opened(Use::translate, args.file, args.threads, world);
+  options.before = [&graph = *opened.model->graph](const TextGenerator& writer,
+                                                   const std::vector<TokenIds>& prompts,
+                                                   const WriteOptions& write) {
     check_caches(writer, graph, prompts, write, "reduce --beams or --batch");
   };
-  Session session(
-      *model->graph, model->store,
-      session_options(*model, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
-  const std::vector<WrittenText> outputs = with_places(place, [&, &task = task, &model = model] {
-    return rethrow_as_usage([&] { return task.translate(session, *model, texts, options); });
+  const std::vector<WrittenText> outputs = with_places(place, [&] {
+    return rethrow_as_usage(
+        [&] { return translate_texts(opened.session, *opened.model, texts, options); });
   });
   args.truncate.report(place, "the first");
   std::int64_t tokens = 0;

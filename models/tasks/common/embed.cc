@@ -48,7 +48,7 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
   if (options.batch_tokens < 1)
     throw ArgumentError(
         fmt::format("batch_tokens must be at least 1, not {}", options.batch_tokens));
-  const TextReader reader(encoder.config, encoder.tokenizer, encoder.reading);
+  const TextReader reader = encoder.reader();
   const Program& program =
       encoder.program(choice_name(options.pooling.value_or(encoder.vectors.pooling)));
   const std::vector<TextRow> rows = reader.rows(texts, options.on_cut);

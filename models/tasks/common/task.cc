@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "weft/core/closest.h"
 #include "weft/core/error.h"
-#include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/training/adapters.h"
+#include "weft/models/training/optimizers.h"
 
 namespace weft {
 std::string TaskRun::measure_report(Session& session, const TrainedModel& model) {
@@ -26,66 +24,6 @@ std::unique_ptr<TrainedModel> Task::from_folder(const hf::Folder&, const FolderT
   return nullptr;
 }
 
-bool Task::can(Use use) const {
-  const std::vector<Use>& uses = info().uses;
-  return std::find(uses.begin(), uses.end(), use) != uses.end();
-}
-
-std::string Task::unsupported_use_message(Use use) const {
-  static constexpr std::array<std::string_view, kUseNames.size()> kCannot = {
-      "does not classify",           "does not tag words",   "does not predict masked words",
-      "does not answer questions",   "has no text encoder",  "does not generate text",
-      "does not hold conversations", "does not score texts", "does not translate"};
-  std::vector<std::string> commands;
-  for (const Use other : info().uses)
-    commands.push_back(fmt::format("weft {}", choice_name(other)));
-  return fmt::format("a {}, which {}; use it with {}", empty_model()->layout().kind,
-                     kCannot[static_cast<std::size_t>(use)],
-                     commands.empty() ? "weft train --from, which starts training from its weights"
-                                      : list_names(commands));
-}
-
-std::vector<std::vector<ClassScore>> Task::classify(Session&, const TrainedModel&,
-                                                    const std::vector<std::string>&,
-                                                    const ClassifyOptions&) const {
-  throw unsupported_use_error(Use::classify);
-}
-
-std::vector<TaggedText> Task::tag(Session&, const TrainedModel&, const std::vector<std::string>&,
-                                  const TagOptions&) const {
-  throw unsupported_use_error(Use::tag);
-}
-
-std::vector<std::vector<MaskedPosition>> Task::fill(Session&, const TrainedModel&,
-                                                    const std::vector<std::string>&,
-                                                    const FillOptions&) const {
-  throw unsupported_use_error(Use::fill);
-}
-
-std::vector<std::vector<Answer>> Task::answer(Session&, const TrainedModel&,
-                                              const std::vector<Question>&,
-                                              const AnswerOptions&) const {
-  throw unsupported_use_error(Use::answer);
-}
-
-std::vector<WrittenText> Task::translate(Session&, const TrainedModel&,
-                                         const std::vector<std::string>&,
-                                         const TranslateOptions&) const {
-  throw unsupported_use_error(Use::translate);
-}
-
-std::unique_ptr<TextEncoder> Task::text_encoder(const TrainedModel&) const {
-  throw unsupported_use_error(Use::embed);
-}
-
-std::unique_ptr<TextGenerator> Task::text_generator(Session&, const TrainedModel&) const {
-  throw unsupported_use_error(Use::generate);
-}
-
-FormatError Task::unsupported_use_error(Use use) const {
-  return FormatError(fmt::format("the model is {}", unsupported_use_message(use)));
-}
-
 TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {
   FieldTexts training = given;
   // If `steps` is given without `warmup`, warm-up takes at most a tenth of the steps, but at least
@@ -96,12 +34,15 @@ TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given
         std::min(base.warmup, std::max<std::int64_t>(steps > 1 ? 1 : 0, steps / 10)));
   }
   TrainSettings settings = TrainSettings::fields().with(base, training);
-  // The weight decay in presets is tuned for AdamW. For optimizers that add weight decay to
-  // gradients or to relative steps, it is 0 unless it was set explicitly.
-  const Optimizer optimizer = settings.optimizer;
-  if (optimizer != Optimizer::adamw && optimizer != Optimizer::lion &&
-      !given.contains("weight_decay"))
-    settings.weight_decay = 0;
+  const TrainOptimizer& optimizer = train_optimizer(settings.optimizer);
+  if (!optimizer.uses_preset_decay && !given.contains("weight_decay")) settings.weight_decay = 0;
+  for (const auto& [field, used] :
+       {std::pair("beta1", optimizer.uses_beta1), std::pair("beta2", optimizer.uses_beta2)}) {
+    if (!used && given.contains(field)) {
+      throw ArgumentError(fmt::format("--{} has no effect with the optimizer {}: leave it out",
+                                      field, optimizer.name));
+    }
+  }
   const LearningRate schedule = settings.schedule;
   if (given.contains("min_lr") && schedule != LearningRate::cosine &&
       schedule != LearningRate::linear) {

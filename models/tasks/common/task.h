@@ -5,9 +5,8 @@
 //   weft convert FOLDER                   from_folder()
 //   weft convert FILE                     to_folder()
 //   weft evaluate FILE ...                open(), then TaskRun::measure()
-//   weft classify FILE, weft tag FILE ... Task::classify(), Task::tag(), ...
-//   weft embed                            Task::text_encoder()
-//   weft generate, chat, score            Task::text_generator()
+//
+// Inference needs no task: see tasks.h.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,12 +22,9 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
-#include "weft/models/data/formats/tagged_text.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/options.h"
-#include "weft/models/tasks/common/text_encoder.h"
-#include "weft/models/tasks/common/uses.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/model.h"
 #include "weft/models/training/preset.h"
@@ -37,8 +33,6 @@
 #include "weft/models/training/weights.h"
 
 namespace WEFT_API weft {
-
-class TextGenerator;
 
 /// Name and properties of a task.
 struct TaskInfo {
@@ -54,9 +48,6 @@ struct TaskInfo {
   std::vector<std::string> plots = {};
   /// The Hugging Face model classes that can be loaded for this task: "encoders ...ForMaskedLM".
   std::string folders = {};
-  /// The inference tasks that models of this task support. Functions for other inference tasks
-  /// throw.
-  std::vector<Use> uses = {};
   std::string loss_unit = "nats";
   bool perplexity = false;  // true if exp(loss) is a perplexity
 };
@@ -126,6 +117,20 @@ class TaskRun {
   std::string notes;
 };
 
+/// Casts the model to `Model`. Throws ArgumentError if it has another type.
+template <class Model>
+const Model& model_as(const TrainedModel& model) {
+  if (const auto* known = dynamic_cast<const Model*>(&model)) return *known;
+  throw ArgumentError(fmt::format("the model is a {}, but a {} is required", model.layout().kind,
+                                  Model::file_layout().kind));
+}
+/// As above, for a model that the caller owns.
+template <class Model>
+std::unique_ptr<Model> model_as(std::unique_ptr<TrainedModel> model) {
+  static_cast<void>(model_as<Model>(*model));
+  return std::unique_ptr<Model>(static_cast<Model*>(model.release()));
+}
+
 /// A run with a model of type `Model`.
 template <class Model>
 class RunOf : public TaskRun {
@@ -135,9 +140,6 @@ class RunOf : public TaskRun {
   TrainedModel& model() final { return *model_; }
 
  protected:
-  /// Casts the argument of measure() to `Model`.
-  static const Model& known(const TrainedModel& model) { return dynamic_cast<const Model&>(model); }
-
   std::unique_ptr<Model> model_;
 };
 
@@ -166,10 +168,10 @@ class Task {
                                         const OptionValues& options) const = 0;
 
   /// Returns the model in a Hugging Face folder, with the inputs and programs required by the
-  /// inference functions below; the model cannot be trained. Returns null if the model class does
-  /// not belong to this task. Throws ArgumentError if the config is not supported or the tokenizer
-  /// does not match the model, FormatError if a required tokenizer is missing. Also throws the same
-  /// exceptions as hf::load_weights.
+  /// inference functions of its type; the model cannot be trained. Returns null if the model class
+  /// does not belong to this task. Throws ArgumentError if the config is not supported or the
+  /// tokenizer does not match the model, FormatError if a required tokenizer is missing. Also
+  /// throws the same exceptions as hf::load_weights.
   virtual std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                                     const FolderTokenizer& text) const;
 
@@ -177,51 +179,6 @@ class Task {
   /// a Hugging Face folder, without the weights. If no transformers class supports the model,
   /// throws an ArgumentError that names the unsupported part.
   virtual FolderModel to_folder(const TrainedModel& model) const = 0;
-
-  /// Returns true if models of this task support the inference task.
-  bool can(Use use) const;
-  /// Returns the error message for an inference task that models of this task do not support: "a
-  /// text classifier, which does not generate text; use it with weft classify, weft embed".
-  std::string unsupported_use_message(Use use) const;
-
-  /// Returns the most likely classes of every input (a text, or the path of an image) in descending
-  /// order of probability; weft classify prints them. If models of this task do not classify,
-  /// throws FormatError with unsupported_use_message(). The same applies to the functions below.
-  virtual std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
-                                                        const std::vector<std::string>& inputs,
-                                                        const ClassifyOptions& options) const;
-  /// Returns the words of every text with their predicted tags, and the spans that the tags define;
-  /// weft tag prints them. Throws FormatError if models of this task do not tag words.
-  virtual std::vector<TaggedText> tag(Session& session, const TrainedModel& model,
-                                      const std::vector<std::string>& texts,
-                                      const TagOptions& options) const;
-  /// Returns `options.most` candidates for each mask in every text; weft fill prints them. A mask
-  /// is written as "[MASK]" or in the spelling of the tokenizer. Throws FormatError if models of
-  /// this task do not predict masked tokens, and DataError if a text has no mask.
-  virtual std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedModel& model,
-                                                        const std::vector<std::string>& texts,
-                                                        const FillOptions& options) const;
-  /// Returns, for every question, the context spans that answer it, best first; weft answer prints
-  /// them. Throws FormatError if models of this task do not answer questions.
-  virtual std::vector<std::vector<Answer>> answer(Session& session, const TrainedModel& model,
-                                                  const std::vector<Question>& questions,
-                                                  const AnswerOptions& options) const;
-  /// Returns the translation of every text, or the output of another text-to-text task that the
-  /// model supports; weft translate prints it.
-  virtual std::vector<WrittenText> translate(Session& session, const TrainedModel& model,
-                                             const std::vector<std::string>& texts,
-                                             const TranslateOptions& options) const;
-  /// Returns the encoder that computes a vector for each text; weft embed runs it. Throws
-  /// FormatError if models of this task have no text encoder. Throws ArgumentError under the same
-  /// conditions as text_encoder_in().
-  virtual std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const;
-  /// Returns a text generator that runs the model in a session. The model and the session must
-  /// outlive the generator. Throws FormatError if models of this task do not generate text.
-  virtual std::unique_ptr<TextGenerator> text_generator(Session& session,
-                                                        const TrainedModel& model) const;
-
- private:
-  FormatError unsupported_use_error(Use use) const;
 };
 
 /// A task with models of type `Model`.
@@ -229,6 +186,20 @@ template <class Model>
 class TaskOf : public Task {
  public:
   std::unique_ptr<TrainedModel> empty_model() const final { return std::make_unique<Model>(); }
+  /// Calls open_model().
+  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
+                                const OptionValues& options) const final {
+    return open_model(model_as<Model>(std::move(model)), options);
+  }
+  /// Calls Model::to_folder().
+  FolderModel to_folder(const TrainedModel& model) const final {
+    return model_as<Model>(model).to_folder();
+  }
+
+ protected:
+  /// Implements open().
+  virtual std::unique_ptr<TaskRun> open_model(std::unique_ptr<Model> model,
+                                              const OptionValues& options) const = 0;
 };
 
 /// Returns `base` with the given fields replaced. If `steps` is given without `warmup`, the warm-up
@@ -298,18 +269,6 @@ std::unique_ptr<TaskRun> new_run(const std::string& preset, std::optional<LoadRe
 
 /// Allowed values of "--vocab", the vocabulary size of a subword tokenizer.
 inline constexpr IntegerRange<std::int64_t> kVocabRange{16, 1'000'000};
-
-/// Casts the model to `Model`. Throws ArgumentError if it has another type.
-template <class Model>
-std::unique_ptr<Model> model_as(std::unique_ptr<TrainedModel> model) {
-  auto* known = dynamic_cast<Model*>(model.get());
-  if (known == nullptr) {
-    throw ArgumentError(fmt::format("the model is a {}, but a {} is required", model->layout().kind,
-                                    Model::file_layout().kind));
-  }
-  static_cast<void>(model.release());
-  return std::unique_ptr<Model>(known);
-}
 
 /// Returns `value`, a metric. If it is NaN or infinite, throws a DataError that contains `what`
 /// ("the perplexity").

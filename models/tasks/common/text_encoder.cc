@@ -7,7 +7,6 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/weights/quantized_weights.h"
-#include "weft/models/families/encoder.h"
 #include "weft/models/families/encoder_heads.h"
 
 namespace weft {
@@ -43,6 +42,7 @@ TextVectors TextVectors::from_json(std::string_view json) { return fields().from
 const ModelLayout& TextEncoder::file_layout() {
   static const ModelLayout layout =
       ModelLayout{.kind = "text encoder",
+                  .uses = {Use::embed},
                   .programs = {"mean", "cls", "pooler"},
                   .added_programs = {"pooler"},
                   .plan_cache = 128}
@@ -53,7 +53,9 @@ const ModelLayout& TextEncoder::file_layout() {
   return layout;
 }
 
-void TextEncoder::check() const { check_vocabulary(config, tokenizer, reading); }
+std::unique_ptr<TextEncoder> TextEncoder::text_encoder() const {
+  return std::make_unique<TextEncoder>(*this);
+}
 
 void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask) {
   const Precision precision = encoder.settings.precision;
@@ -61,40 +63,52 @@ void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask) {
   encoder.add_program("cls").precision(precision).output("vectors", select(h, 1, Dim(0)));
 }
 
-FolderModel folder_model_of(const TextEncoder& encoder) {
+FolderModel TextEncoder::to_folder() const {
   FolderModel folder =
-      encoder_folder(encoder, {"Model", "ForPreTraining", "ForNextSentencePrediction"});
-  const hf::FolderOrigin origin = encoder.origin.value_or(hf::FolderOrigin());
+      encoder_folder(*this, {"Model", "ForPreTraining", "ForNextSentencePrediction"});
+  const hf::FolderOrigin kept = origin.value_or(hf::FolderOrigin());
   for (const char* name : {"modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
                            "config_sentence_transformers.json"}) {
-    if (const std::string& text = origin.text(name); !text.empty()) folder.more[name] = text;
+    if (const std::string& text = kept.text(name); !text.empty()) folder.more[name] = text;
   }
   return folder;
 }
 
-std::unique_ptr<TextEncoder> text_encoder_in(const TrainedModel& model, const EncoderConfig& config,
-                                             const Tokenizer& tokenizer,
-                                             const std::optional<TextReading>& reading) {
-  if (model.lora) {
+EncoderInputs add_text_inputs(Graph& graph, bool token_types) {
+  const auto add = [&](const char* name) {
+    return graph.input(name, DType::i32, {"batch", "seq"});
+  };
+  EncoderInputs inputs{.ids = add("tokens"), .attention_mask = add("mask")};
+  if (token_types) inputs.token_type_ids = add("token_types");
+  return inputs;
+}
+
+void EncoderModel::check() const { check_vocabulary(config, tokenizer, reading); }
+
+std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
+  if (lora) {
     throw ArgumentError("the model has adapters: merge them into its weights first (weft merge)");
   }
   auto encoder = std::make_unique<TextEncoder>();
   encoder->task = "text-embedding";
-  encoder->settings = model.settings;
+  encoder->settings = settings;
   encoder->config = config;
   encoder->tokenizer = tokenizer;
   if (reading) encoder->reading = TextReading{};  // single texts need no token types
-  Graph& graph = *encoder->graph;
-  const EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
-                             .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
-  const Value h = Encoder(Scope(graph), config)(inputs).last_hidden_state;
+  Graph& own = *encoder->graph;
+  const EncoderInputs inputs = add_text_inputs(own);
+  const Value h = Encoder(Scope(own), config)(inputs).last_hidden_state;
   add_text_vectors(*encoder, h, inputs.attention_mask);
-  encoder->store = model.store;
-  if (const QuantizedWeights quantized = quantized_in(*model.graph, graph); !quantized.empty()) {
+  encoder->store = store;
+  if (const QuantizedWeights quantized = quantized_in(*graph, own); !quantized.empty()) {
     const RewrittenPrograms rewritten = with_quantized(encoder->all_programs(), quantized);
     encoder->replace_programs(rewritten.graph, rewritten.programs);
   }
   return encoder;
+}
+
+std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) {
+  return model.as<EncoderModel>(Use::embed).text_encoder();
 }
 
 }  // namespace weft

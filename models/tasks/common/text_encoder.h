@@ -1,7 +1,7 @@
 // Text embeddings: uses any encoder to map texts to vectors.
 //
-//     const auto [task, model] = load_any_model("all-MiniLM-L6-v2");
-//     const auto encoder = task.text_encoder(*model);
+//     const LoadedModel loaded = load_any_model("all-MiniLM-L6-v2");
+//     const auto encoder = text_encoder(*loaded.model);
 //     Session session(*encoder->graph, encoder->store);
 //     Tensor vectors = embed(session, *encoder, {"one text", "another one"});
 #pragma once
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/families/encoder_config.h"
+#include "weft/models/families/encoder.h"
 #include "weft/models/fields/field_list.h"
 #include "weft/models/inputs/text_reader.h"
 #include "weft/models/tasks/common/folder_model.h"
@@ -42,41 +42,51 @@ struct TextVectors {
   static TextVectors from_json(std::string_view json);
 };
 
+struct TextEncoder;
+
+/// The members that all text encoders, with or without a head, have in common.
+struct EncoderModel : TrainedModel {
+  EncoderConfig config;
+  Tokenizer tokenizer;
+  /// For encoders from folders, and for question answering.
+  std::optional<TextReading> reading;
+
+  /// Throws the same exceptions as check_vocabulary().
+  void check() const override;
+  /// Returns the reader for the model's inputs. The model must outlive it.
+  TextReader reader() const { return {config, tokenizer, reading}; }
+  /// Returns the encoder without its head. It shares the weights with the model; quantised weights
+  /// remain quantised. Throws ArgumentError if the model has adapters, which must be merged first.
+  virtual std::unique_ptr<TextEncoder> text_encoder() const;
+};
+
+/// Returns the encoder of any model with a text encoder; weft embed runs it. Throws FormatError if
+/// the model has no text encoder, and ArgumentError if it has adapters.
+std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model);
+
+/// Adds the inputs "tokens" and "mask" i32 [batch, seq] to a graph and, if `token_types` is set,
+/// the input "token_types" of the same shape.
+EncoderInputs add_text_inputs(Graph& graph, bool token_types = false);
+
 /// An encoder without a head. Its programs have the inputs "tokens" i32 [batch, seq] and "mask" i32
 /// [batch, seq] (1 = token), and the output "vectors" f32 [batch, width]:
 ///   mean  mean of the last layer's outputs over all tokens in a text
 ///   cls   output of the last layer for the first token
 /// If a folder's model class has a pooler over the first token, the program "pooler" computes its
 /// output.
-struct TextEncoder : ModelKind<TextEncoder> {
-  EncoderConfig config;
-  Tokenizer tokenizer;
-  std::optional<TextReading> reading;  // for encoders from folders
+struct TextEncoder : ModelKind<TextEncoder, EncoderModel> {
   TextVectors vectors;
 
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
-  void check() const override;
+  /// Returns the encoder in Hugging Face layout.
+  FolderModel to_folder() const;
+  /// Returns a copy of this encoder.
+  std::unique_ptr<TextEncoder> text_encoder() const override;
 };
 
 /// Adds the programs "mean" and "cls" for `h` [batch, seq, width], the output of the last layer.
 void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask);
-
-/// Returns the encoder in Hugging Face layout.
-FolderModel folder_model_of(const TextEncoder& encoder);
-
-/// Returns the encoder of a trained model, without its head. The encoder shares the weights with
-/// the model; quantised weights remain quantised. `config`, `tokenizer` and `reading` must be the
-/// members of the model. Throws ArgumentError if the model has adapters, which must be merged
-/// first.
-std::unique_ptr<TextEncoder> text_encoder_in(const TrainedModel& model, const EncoderConfig& config,
-                                             const Tokenizer& tokenizer,
-                                             const std::optional<TextReading>& reading);
-/// As above, for any model type that has these members.
-template <class Model>
-std::unique_ptr<TextEncoder> text_encoder_in(const Model& model) {
-  return text_encoder_in(model, model.config, model.tokenizer, model.reading);
-}
 
 struct EmbedOptions {
   /// If empty, the pooling that the encoder's file or folder specifies, or else the mean.

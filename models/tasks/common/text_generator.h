@@ -2,7 +2,7 @@
 //
 //   const LoadedModel opened = load_any_model("folder-or-file.weft");
 //   Session session(*opened.model->graph, opened.model->store);
-//   const auto writer = opened.task.text_generator(session, *opened.model);
+//   const auto writer = text_generator(session, *opened.model);
 //   for (const WrittenText& written : writer->write({"Once upon a time"})) use(written.text);
 #pragma once
 

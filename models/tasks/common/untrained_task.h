@@ -20,7 +20,9 @@ class UntrainedTask : public TaskOf<Model> {
   TaskFields config_fields() const final { return {"Model", &EncoderConfig::fields(), {}}; }
   std::vector<PresetDescription> presets() const final { return {}; }
   std::unique_ptr<TaskRun> start(const TaskArguments&) const final { throw not_trainable(); }
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel>, const OptionValues&) const final {
+
+ protected:
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<Model>, const OptionValues&) const final {
     throw not_trainable();
   }
 

@@ -1,4 +1,4 @@
-// Inference tasks, with their options and results.
+// Options and results of inference, and classification with any model.
 #pragma once
 
 #include <array>
@@ -6,34 +6,21 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weft/graph/run/session.h"
 #include "weft/models/fields/choice.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/inputs/long_texts.h"
+#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 
 class TextGenerator;
 struct WriteOptions;
-
-/// An inference task, named after its `weft` command.
-enum class Use : std::uint8_t {
-  classify,
-  tag,
-  fill,
-  answer,
-  embed,
-  generate,
-  chat,
-  score,
-  translate,
-};
-inline constexpr std::array<std::string_view, 9> kUseNames = {
-    "classify", "tag", "fill", "answer", "embed", "generate", "chat", "score", "translate"};
-inline ChoiceNames choice_names(Use) { return {"use", kUseNames}; }
 
 /// A class and its probability.
 struct ClassScore {
@@ -44,10 +31,29 @@ struct ClassifyOptions {
   std::int64_t most = 3;  // maximum number of classes per input
   OnCut on_cut = {};
 };
+/// Returns the `most` most likely of the classes `names`, in descending order of probability.
+std::vector<ClassScore> top_classes(const std::vector<std::string>& names,
+                                    std::span<const double> probabilities, std::int64_t most);
 
-struct TagOptions {
-  OnCut on_cut = {};  // words removed by truncation get the tag O
+/// Interface of the models that classify inputs.
+class Classifier {
+ public:
+  /// Returns the most likely classes of every input (a text, or the path of an image) in descending
+  /// order of probability. `session` must run the model's graph with its store. Throws TextError if
+  /// a text cannot be encoded, or if it is too long and options.on_cut is empty.
+  virtual std::vector<std::vector<ClassScore>> most_likely_classes(
+      Session& session, const std::vector<std::string>& inputs,
+      const ClassifyOptions& options) const = 0;
+
+ protected:
+  ~Classifier() = default;
 };
+/// Same as Classifier::most_likely_classes(), for any model; weft classify prints the classes.
+/// Throws FormatError if the model does not classify.
+std::vector<std::vector<ClassScore>> most_likely_classes(Session& session,
+                                                         const TrainedModel& model,
+                                                         const std::vector<std::string>& inputs,
+                                                         const ClassifyOptions& options = {});
 
 /// A candidate token for a masked position.
 struct TokenCandidate {

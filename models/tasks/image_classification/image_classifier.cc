@@ -9,6 +9,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/batching/shuffle.h"
+#include "weft/models/data/images/image_codec.h"
 #include "weft/models/data/images/image_transform.h"
 #include "weft/models/families/vit.h"
 #include "weft/models/inputs/folder_encoder.h"
@@ -89,7 +90,8 @@ ImageSet set_of(const Tensor& images) {
 
 const ModelLayout& ImageClassifier::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "image classifier", .programs = {"evaluate", "classify"}}
+      ModelLayout{
+          .kind = "image classifier", .uses = {Use::classify}, .programs = {"evaluate", "classify"}}
           .config(&ImageClassifier::config)
           .part("model.images", "weft.images", &ImageClassifier::images)
           .part("train.augmentation", "weft.train.augmentation", &ImageClassifier::augmentation);
@@ -153,12 +155,12 @@ std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
   return model;
 }
 
-FolderModel folder_model_of(const ImageClassifier& model) {
+FolderModel ImageClassifier::to_folder() const {
   FolderModel folder;
-  folder.library.family = model.config;
+  folder.library.family = config;
   folder.library.endings = {"ForImageClassification", "ForImageClassificationWithTeacher"};
-  folder.library.labels = model.classes();
-  folder.normalisation = model.images.normalisation;
+  folder.library.labels = classes();
+  folder.normalisation = images.normalisation;
   return folder;
 }
 
@@ -187,14 +189,16 @@ std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
   const Tensor fitted = fit_image(image, channels, height, width);
   const Tensor found =
       class_probabilities(session, model, fitted.reshape({1, channels, height, width}));
-  std::vector<ClassScore> scores;
-  for (std::size_t c = 0; c < model.classes().size(); ++c)
-    scores.push_back({model.classes()[c], found.at(static_cast<std::int64_t>(c))});
-  std::stable_sort(scores.begin(), scores.end(), [](const ClassScore& a, const ClassScore& b) {
-    return a.probability > b.probability;
-  });
-  scores.resize(std::min(scores.size(), static_cast<std::size_t>(std::max<std::int64_t>(most, 0))));
-  return scores;
+  const auto values = found.span<float>();
+  return top_classes(model.classes(), std::vector<double>(values.begin(), values.end()), most);
+}
+
+std::vector<std::vector<ClassScore>> ImageClassifier::most_likely_classes(
+    Session& session, const std::vector<std::string>& paths, const ClassifyOptions& options) const {
+  std::vector<std::vector<ClassScore>> found;
+  for (const std::string& path : paths)
+    found.push_back(classify(session, *this, read_image(path, config.channels), options.most));
+  return found;
 }
 
 ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,

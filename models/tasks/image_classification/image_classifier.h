@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@
 #include "weft/models/inputs/image_info.h"
 #include "weft/models/metrics/classification_metrics.h"
 #include "weft/models/tasks/common/folder_model.h"
-#include "weft/models/tasks/common/task.h"
+#include "weft/models/tasks/common/uses.h"
 #include "weft/models/training/model.h"
 #include "weft/models/training/trainer.h"
 
@@ -26,7 +27,7 @@ namespace WEFT_API weft {
 ///   train     inputs "images" and "labels" (i32 [batch]); one complete training step
 ///   evaluate  "images", "labels" -> "loss" (mean) and "predictions" (i64 [batch]), without dropout
 ///   classify  "images" -> "probabilities" (f32 [batch, classes]) and "predictions"
-struct ImageClassifier : ModelKind<ImageClassifier> {
+struct ImageClassifier : ModelKind<ImageClassifier>, Classifier {
   VitConfig config;
   ImageInfo images;                // class names and pixel normalisation
   ImageAugmentation augmentation;  // for training images
@@ -34,10 +35,16 @@ struct ImageClassifier : ModelKind<ImageClassifier> {
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
+  /// Returns the model in Hugging Face layout.
+  FolderModel to_folder() const;
   const std::vector<std::string>& classes() const { return images.classes; }
   ImageSize image_size() const {
     return {config.channels, config.image_height, config.image_width};
   }
+  /// Reads the images with read_image(), and throws the same exceptions.
+  std::vector<std::vector<ClassScore>> most_likely_classes(
+      Session& session, const std::vector<std::string>& paths,
+      const ClassifyOptions& options) const override;
 };
 
 /// Builds a new model. It has no variables yet (a Session creates them) and is not trainable.
@@ -58,9 +65,6 @@ ImageClassifier build_image_classifier(const VitConfig& config,
 /// Throws ArgumentError if the config is not supported. Also throws the same exceptions as
 /// hf::load_weights.
 std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder);
-
-/// Returns the model in Hugging Face layout.
-FolderModel folder_model_of(const ImageClassifier& model);
 
 /// Returns the class probabilities, f32 [count, classes], for images [count, channels, height,
 /// width]. Throws ShapeError if the images do not have the model's image size; fit_image() resizes

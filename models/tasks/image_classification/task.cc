@@ -75,7 +75,7 @@ class ImageClassificationRun final : public RunOf<ImageClassifier> {
 
  private:
   ImageEvaluation evaluate(Session& session, const TrainedModel& model) const {
-    return evaluate_images(session, known(model), parts_.data.test);
+    return evaluate_images(session, model_as<ImageClassifier>(model), parts_.data.test);
   }
 
   ImageParts parts_;
@@ -94,8 +94,7 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
                  {"validation_fraction",
                   "fraction of the training images held out for validation"}},
         .plots = {kConfusion, kAttention},
-        .folders = "ViT and DeiT ...ForImageClassification",
-        .uses = {Use::classify}};
+        .folders = "ViT and DeiT ...ForImageClassification"};
     return info;
   }
   TaskOptions options() const override {
@@ -147,33 +146,16 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
     return image_classifier_of(folder);
   }
 
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const ImageClassifier&>(model));
-  }
-
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    auto known = model_as<ImageClassifier>(std::move(model));
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<ImageClassifier> model,
+                                      const OptionValues& options) const override {
     const std::string& path = image_path(options);
-    ImageParts parts = load_image_parts(path, known->image_size(), known->settings);
-    if (parts.train.classes != known->classes()) {
+    ImageParts parts = load_image_parts(path, model->image_size(), model->settings);
+    if (parts.train.classes != model->classes()) {
       throw DataError(fmt::format("the model has the classes ({}), but {} has the classes ({})",
-                                  fmt::join(known->classes(), ", "), path,
+                                  fmt::join(model->classes(), ", "), path,
                                   fmt::join(parts.train.classes, ", ")));
     }
-    return std::make_unique<ImageClassificationRun>(std::move(known), std::move(parts), path);
-  }
-
-  std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
-                                                const std::vector<std::string>& inputs,
-                                                const ClassifyOptions& options) const override {
-    const auto& classifier = dynamic_cast<const ImageClassifier&>(model);
-    std::vector<std::vector<ClassScore>> found;
-    for (const std::string& path : inputs) {
-      found.push_back(weft::classify(session, classifier,
-                                     read_image(path, classifier.config.channels), options.most));
-    }
-    return found;
+    return std::make_unique<ImageClassificationRun>(std::move(model), std::move(parts), path);
   }
 };
 

@@ -84,11 +84,11 @@ MaskedImageModel build_masked_image_model(const VitConfig& config,
   return model;
 }
 
-FolderModel folder_model_of(const MaskedImageModel& model) {
+FolderModel MaskedImageModel::to_folder() const {
   FolderModel folder;
-  folder.library.family = model.config;
+  folder.library.family = config;
   folder.library.endings = {"ForMaskedImageModeling"};
-  folder.normalisation = model.images.normalisation;
+  folder.normalisation = images.normalisation;
   return folder;
 }
 

@@ -38,6 +38,8 @@ struct MaskedImageModel : ModelKind<MaskedImageModel> {
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
+  /// Returns the model in Hugging Face layout.
+  FolderModel to_folder() const;
   ImageSize image_size() const {
     return {config.channels, config.image_height, config.image_width};
   }
@@ -59,8 +61,5 @@ MaskedImageModel build_masked_image_model(const VitConfig& config,
 /// `mask` i32 [count, patches]. Throws ShapeError if images or masks have the wrong size.
 std::string reconstruction_svg(Session& session, const MaskedImageModel& model,
                                const Tensor& images, const Tensor& mask, const std::string& title);
-
-/// Returns the model in Hugging Face layout.
-FolderModel folder_model_of(const MaskedImageModel& model);
 
 }  // namespace weft

@@ -68,7 +68,7 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    return {masked_image_loss(session, known(model), parts_.data.test), {}};
+    return {masked_image_loss(session, model_as<MaskedImageModel>(model), parts_.data.test), {}};
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     return fmt::format("test      loss {:.4f} over the masked pixels of {} images ({})\n",
@@ -128,16 +128,11 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
                                    std::move(parts), path);
   }
 
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const MaskedImageModel&>(model));
-  }
-
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    auto known = model_as<MaskedImageModel>(std::move(model));
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<MaskedImageModel> model,
+                                      const OptionValues& options) const override {
     const std::string& path = image_path(options);
-    ImageParts parts = load_image_parts(path, known->image_size(), known->settings);
-    return std::make_unique<MaskedImageRun>(std::move(known), std::move(parts), path);
+    ImageParts parts = load_image_parts(path, model->image_size(), model->settings);
+    return std::make_unique<MaskedImageRun>(std::move(model), std::move(parts), path);
   }
 };
 

@@ -11,6 +11,7 @@
 #include "weft/core/excerpt.h"
 #include "weft/models/data/batching/by_length.h"
 #include "weft/models/tasks/common/run_checked.h"
+#include "weft/models/tasks/masked_tokens/pretraining.h"
 #include "weft/models/training/run_distributed.h"
 
 namespace weft {
@@ -117,13 +118,14 @@ Program logits_program(const PretrainingModel& model) {
 
 }  // namespace
 
-std::vector<std::vector<MaskedPosition>> fill(Session& session, const PretrainingModel& model,
-                                              std::span<const std::string> texts,
+std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedModel& any,
+                                              const std::vector<std::string>& texts,
                                               const FillOptions& options) {
+  const auto& model = any.as<PretrainingModel>(Use::fill);
   const Tokenizer& tokenizer = model.tokenizer;
   if (tokenizer.mask_id() < 0)
     throw FormatError("the model's tokenizer has no mask token ([MASK])");
-  const TextReader reader(model.config, tokenizer, model.reading);
+  const TextReader reader = model.reader();
   const std::string own = tokenizer.piece(tokenizer.mask_id());
   std::vector<std::vector<MaskedPosition>> result;
   std::vector<MaskedRow> rows;

@@ -7,7 +7,6 @@
 
 #include "weft/graph/run/session.h"
 #include "weft/models/tasks/common/uses.h"
-#include "weft/models/tasks/masked_tokens/pretraining.h"
 
 namespace WEFT_API weft {
 
@@ -15,9 +14,10 @@ namespace WEFT_API weft {
 /// Probabilities are relative to the whole vocabulary. A mask is written as "[MASK]" or in the
 /// spelling of the tokenizer. `session` must run the model's graph with its store. Throws
 /// FormatError if the tokenizer has no mask token. Throws TextError if a text has no mask, if a
-/// text is too long and options.on_cut is empty, or if truncation removes a mask.
-std::vector<std::vector<MaskedPosition>> fill(Session& session, const PretrainingModel& model,
-                                              std::span<const std::string> texts,
+/// text is too long and options.on_cut is empty, or if truncation removes a mask. Throws
+/// FormatError if the model does not predict masked tokens. weft fill prints the result.
+std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedModel& model,
+                                              const std::vector<std::string>& texts,
                                               const FillOptions& options = {});
 
 }  // namespace weft

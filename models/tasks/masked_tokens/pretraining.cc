@@ -9,6 +9,7 @@ namespace weft {
 const ModelLayout& PretrainingModel::file_layout() {
   static const ModelLayout layout =
       ModelLayout{.kind = "pre-trained encoder",
+                  .uses = {Use::fill, Use::embed},
                   .programs = {"evaluate"},
                   .renamed_programs = {{"masked_lm", "evaluate"}}}
           .config(&PretrainingModel::config)
@@ -17,8 +18,6 @@ const ModelLayout& PretrainingModel::file_layout() {
           .part(kReadingPart, "weft.reading", &PretrainingModel::reading);
   return layout;
 }
-
-void PretrainingModel::check() const { check_vocabulary(config, tokenizer, reading); }
 
 PretrainingModel build_pretraining_model(const EncoderConfig& config, const Tokenizer& tokenizer,
                                          const TrainSettings& settings,
@@ -55,15 +54,15 @@ std::unique_ptr<PretrainingModel> masked_language_model_of(const hf::Folder& fol
   return model;
 }
 
-FolderModel folder_model_of(const PretrainingModel& model) {
-  FolderModel folder = encoder_folder(model, {"ForPreTraining", "ForMaskedLM"});
-  if (model.reading) {
-    require_origin(model);
+FolderModel PretrainingModel::to_folder() const {
+  FolderModel folder = encoder_folder(*this, {"ForPreTraining", "ForMaskedLM"});
+  if (reading) {
+    require_origin(*this);
     return folder;
   }
-  if (model.options.objective != PretrainingObjective::rtd) {
-    folder.library.masked_lm = MaskedLmOptions{.activation = model.config.activation,
-                                               .layer_norm_eps = model.config.layer_norm_eps};
+  if (options.objective != PretrainingObjective::rtd) {
+    folder.library.masked_lm =
+        MaskedLmOptions{.activation = config.activation, .layer_norm_eps = config.layer_norm_eps};
     return folder;
   }
   folder.library.endings = {"ForPreTraining"};

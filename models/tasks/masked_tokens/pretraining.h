@@ -2,31 +2,25 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
-#include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
-#include "weft/models/inputs/text_reader.h"
-#include "weft/models/tasks/common/folder_model.h"
+#include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/masked_tokens/pretraining_programs.h"
-#include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
-#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 
 /// An encoder with the heads for its objective. The programs are listed at build_pretraining().
-struct PretrainingModel : ModelKind<PretrainingModel> {
-  EncoderConfig config;
-  Tokenizer tokenizer;
+struct PretrainingModel : ModelKind<PretrainingModel, EncoderModel> {
   /// Files written by the first versions lack this part. Their models were trained with the default
   /// options, which mask single tokens.
   PretrainingOptions options;
-  std::optional<TextReading> reading;  // for encoders from folders
 
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
-  void check() const override;
+  /// Returns the model in Hugging Face layout. For the objective rtd, the result contains only the
+  /// discriminator.
+  FolderModel to_folder() const;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if the
@@ -42,9 +36,5 @@ PretrainingModel build_pretraining_model(const EncoderConfig& config, const Toke
 /// exceptions as read_folder_encoder.
 std::unique_ptr<PretrainingModel> masked_language_model_of(const hf::Folder& folder,
                                                            const FolderTokenizer& text);
-
-/// Returns the model in Hugging Face layout. For the objective rtd, the result contains only the
-/// discriminator.
-FolderModel folder_model_of(const PretrainingModel& model);
 
 }  // namespace weft

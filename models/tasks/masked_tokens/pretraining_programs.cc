@@ -18,8 +18,7 @@ struct Inputs {
 };
 
 Inputs declare_inputs(Graph& graph) {
-  return {{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
-           .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})},
+  return {add_text_inputs(graph),
           {.picks = graph.input("picks", DType::i32, {"picks"}),
            .labels = graph.input("labels", DType::i32, {"picks"})}};
 }
@@ -42,8 +41,7 @@ Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObje
   std::optional<Linear> pair_head;
   if (pairs) {
     pooler = make_pooler(Scope(graph, "pooler"), config, Activation::tanh);
-    pair_head = make_linear(Scope(graph, "sentence_pair"), DType::f32, config.width, 2,
-                            {.initializer = Initializer::normal(config.initializer_range)});
+    pair_head = make_head(Scope(graph, "sentence_pair"), config, 2);
   }
   struct Logits {
     Value tokens, pair;

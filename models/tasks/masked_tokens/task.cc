@@ -208,7 +208,7 @@ class MaskedTokensRun final : public RunOf<PretrainingModel> {
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
     if (!data_.has_held_out()) throw DataError("no text was held out in training");
-    return data_.task(session, known(model)).evaluate(true);
+    return data_.task(session, model_as<PretrainingModel>(model)).evaluate(true);
   }
 
  private:
@@ -234,7 +234,6 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
                   {"validation_fraction", "fraction of the documents held out for validation"}};
     if (objective == PretrainingObjective::mlm)
       info_.folders = "encoders ...ForMaskedLM and ...ForPreTraining";
-    info_.uses = {Use::fill, Use::embed};
   }
 
   const TaskInfo& info() const override { return info_; }
@@ -287,23 +286,9 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     return masked_language_model_of(folder, text);
   }
 
-  std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedModel& model,
-                                                const std::vector<std::string>& texts,
-                                                const FillOptions& options) const override {
-    return weft::fill(session, dynamic_cast<const PretrainingModel&>(model), texts, options);
-  }
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const PretrainingModel&>(model));
-  }
-
-  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
-    return text_encoder_in(dynamic_cast<const PretrainingModel&>(model));
-  }
-
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    return std::make_unique<MaskedTokensRun>(model_as<PretrainingModel>(std::move(model)),
-                                             read_input(options, objective_));
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<PretrainingModel> model,
+                                      const OptionValues& options) const override {
+    return std::make_unique<MaskedTokensRun>(std::move(model), read_input(options, objective_));
   }
 
  private:

@@ -1,7 +1,7 @@
 // A conversation with a language model. The session stores the messages, and reuses their cached
 // keys and values from turn to turn.
 //
-//   const auto writer = opened.task.text_generator(session, *opened.model);
+//   const auto writer = text_generator(session, *opened.model);
 //   ChatSession chat(*writer);
 //   chat.say("Who are you?", [](std::string_view part) { return show(part); });
 #pragma once

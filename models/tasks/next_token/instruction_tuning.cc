@@ -132,7 +132,7 @@ class InstructionRun final : public RunOf<LanguageModel> {
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
     if (data_.validation.size() == 0) throw DataError("no conversation was held out");
-    const LanguageModel& measured = known(model);
+    const LanguageModel& measured = model_as<LanguageModel>(model);
     const double loss = instruction_loss(session, measured.program("evaluate"), data_.validation,
                                          model_->settings.shard_batch());
     return {
@@ -158,7 +158,6 @@ class InstructionTask final : public TaskOf<LanguageModel> {
                  {"validation_fraction",
                   "fraction of the distinct questions held out for validation if there is no "
                   "--held-out"}},
-        .uses = {Use::generate, Use::chat, Use::score},
         .perplexity = true};
     return info;
   }
@@ -207,20 +206,11 @@ class InstructionTask final : public TaskOf<LanguageModel> {
                                    counted(args.options));
   }
 
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    auto known = model_as<LanguageModel>(std::move(model));
-    if (!known->chat) throw FormatError("the model has no chat format");
-    const ConversationSplit split = read_split(options, *known->chat, known->settings);
-    return std::make_unique<InstructionRun>(std::move(known), split, counted(options));
-  }
-
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const LanguageModel&>(model));
-  }
-  std::unique_ptr<TextGenerator> text_generator(Session& session,
-                                                const TrainedModel& model) const override {
-    return std::make_unique<LanguageWriter>(session, dynamic_cast<const LanguageModel&>(model));
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<LanguageModel> model,
+                                      const OptionValues& options) const override {
+    if (!model->chat) throw FormatError("the model has no chat format");
+    const ConversationSplit split = read_split(options, *model->chat, model->settings);
+    return std::make_unique<InstructionRun>(std::move(model), split, counted(options));
   }
 
  private:

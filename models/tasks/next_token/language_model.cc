@@ -7,12 +7,14 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/tasks/common/folder_settings.h"
+#include "weft/models/tasks/next_token/language_writer.h"
 
 namespace weft {
 
 const ModelLayout& LanguageModel::file_layout() {
   static const ModelLayout layout =
       ModelLayout{.kind = "language model",
+                  .uses = {Use::generate, Use::chat, Use::score},
                   .programs = {"evaluate", "decode", "score"},
                   .added_programs = {"score"}}
           .config(&LanguageModel::config)
@@ -29,6 +31,10 @@ void LanguageModel::check() const {
     throw ArgumentError(fmt::format("the model's vocabulary size is {}, but the tokenizer's is {}",
                                     config.vocab, known));
   }
+}
+
+std::unique_ptr<TextGenerator> LanguageModel::text_generator(Session& session) const {
+  return std::make_unique<LanguageWriter>(session, *this);
 }
 
 namespace {
@@ -105,14 +111,14 @@ std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
   return model;
 }
 
-FolderModel folder_model_of(const LanguageModel& model) {
+FolderModel LanguageModel::to_folder() const {
   FolderModel folder;
-  folder.library.family = model.config;
+  folder.library.family = config;
   folder.library.endings = {"LMHeadModel", "ForCausalLM", "Model"};
-  folder.longest = model.config.context;
-  if (model.no_tokenizer.empty()) folder.tokenizer = model.tokenizer;
-  folder.writing = FolderModel::Writing{.settings = model.generation};
-  folder.chat = model.chat;
+  folder.longest = config.context;
+  if (no_tokenizer.empty()) folder.tokenizer = tokenizer;
+  folder.writing = FolderModel::Writing{.settings = generation};
+  folder.chat = chat;
   return folder;
 }
 

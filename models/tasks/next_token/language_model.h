@@ -3,16 +3,13 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "weft/models/families/gpt_config.h"
-#include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/folder_model.h"
+#include "weft/models/tasks/common/generative_model.h"
 #include "weft/models/text/chat/chat_format.h"
-#include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
-#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 
@@ -27,23 +24,18 @@ inline constexpr const char* kChatPart = "model.chat";
 ///   first
 ///             versions lack this program.
 /// Models from Hugging Face folders have no "train".
-struct LanguageModel : ModelKind<LanguageModel> {
+struct LanguageModel : ModelKind<LanguageModel, GenerativeModel> {
   GptConfig config;
-  Tokenizer tokenizer;
-  /// For models from folders, the generation settings of the model's authors. If they are set,
-  /// texts are encoded as the tokenizer specifies, and generation stops at end ids. Models that
-  /// Weft trained on plain text have no end ids.
-  std::optional<GenerationSettings> generation;
   /// The chat format, if known.
   std::optional<ChatFormat> chat;
-  /// The reason why the model has no tokenizer. A model without a tokenizer works only on ids and
-  /// cannot be saved to a file.
-  std::string no_tokenizer;
 
   /// Returns the layout of the model file. For the task "instructions", "train" and "evaluate" also
   /// have the inputs for packed rows (see build_instructed_model).
   static const ModelLayout& file_layout();
   void check() const override;
+  /// Returns the model in Hugging Face layout.
+  FolderModel to_folder() const;
+  std::unique_ptr<TextGenerator> text_generator(Session& session) const override;
 };
 
 /// Builds the programs of a language model in `graph`. The only output of "train" is "loss". The
@@ -64,9 +56,6 @@ LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tok
 /// same exceptions as hf::load_weights.
 std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
                                                  const FolderTokenizer& text);
-
-/// Returns the model in Hugging Face layout.
-FolderModel folder_model_of(const LanguageModel& model);
 
 /// Returns the ids that do not decode to text and therefore must never be generated. They do not
 /// include ids for the beginning or end of a text, nor special ids of models from folders.

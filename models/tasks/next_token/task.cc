@@ -159,7 +159,6 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
                  {"validation_fraction",
                   "fraction of the text, at its end, held out for validation"}},
         .folders = "decoders ...LMHeadModel and ...ForCausalLM",
-        .uses = {Use::generate, Use::chat, Use::score},
         .perplexity = true};
     return info;
   }
@@ -205,22 +204,14 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
     return new_run<NextTokenRun>(preset.name, std::move(loaded), notes, std::move(model), input);
   }
 
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    return std::make_unique<NextTokenRun>(model_as<LanguageModel>(std::move(model)),
-                                          read_input(options));
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<LanguageModel> model,
+                                      const OptionValues& options) const override {
+    return std::make_unique<NextTokenRun>(std::move(model), read_input(options));
   }
 
   std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                             const FolderTokenizer& text) const override {
     return language_model_of(folder, text);
-  }
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const LanguageModel&>(model));
-  }
-  std::unique_ptr<TextGenerator> text_generator(Session& session,
-                                                const TrainedModel& model) const override {
-    return std::make_unique<LanguageWriter>(session, dynamic_cast<const LanguageModel&>(model));
   }
 
  private:

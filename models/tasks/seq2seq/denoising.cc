@@ -91,7 +91,8 @@ class DenoisingRun final : public RunOf<Seq2SeqModel> {
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
     if (!held_out_) throw DataError("no text was held out in training");
-    return weft::denoising_task(session, known(model), *held_out_, held_out_.get()).evaluate(true);
+    return weft::denoising_task(session, model_as<Seq2SeqModel>(model), *held_out_, held_out_.get())
+        .evaluate(true);
   }
 
  private:
@@ -110,7 +111,6 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     info_.about = kDescriptions[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "number of passage tokens per training step"},
                   {"validation_fraction", "fraction of the documents held out for validation"}};
-    info_.uses = {Use::generate, Use::score, Use::translate};
     info_.perplexity = true;
   }
 
@@ -160,22 +160,9 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
                                  std::move(input));
   }
 
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    return std::make_unique<DenoisingRun>(model_as<Seq2SeqModel>(std::move(model)), read(options));
-  }
-
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const Seq2SeqModel&>(model));
-  }
-  std::unique_ptr<TextGenerator> text_generator(Session& session,
-                                                const TrainedModel& model) const override {
-    return std::make_unique<Seq2SeqWriter>(session, dynamic_cast<const Seq2SeqModel&>(model));
-  }
-  std::vector<WrittenText> translate(Session& session, const TrainedModel& model,
-                                     const std::vector<std::string>& texts,
-                                     const TranslateOptions& options) const override {
-    return translate_texts(session, dynamic_cast<const Seq2SeqModel&>(model), texts, options);
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<Seq2SeqModel> model,
+                                      const OptionValues& options) const override {
+    return std::make_unique<DenoisingRun>(std::move(model), read(options));
   }
 
  private:

@@ -100,6 +100,7 @@ const ModelLayout& Seq2SeqModel::file_layout() {
   static const ModelLayout layout = [] {
     ModelLayout all =
         ModelLayout{.kind = "translator",
+                    .uses = {Use::generate, Use::score, Use::translate},
                     .programs = {"evaluate", "prompt", "step", "reorder_caches", "score"},
                     .added_programs = {"evaluate", "score"}}
             .config(&Seq2SeqModel::config)
@@ -122,6 +123,10 @@ const ModelLayout& Seq2SeqModel::file_layout() {
 void Seq2SeqModel::check() const {
   if (!no_tokenizer.empty()) throw ArgumentError(no_tokenizer);
   if (!generation) static_cast<void>(tokenizer.with_ends());
+}
+
+std::unique_ptr<TextGenerator> Seq2SeqModel::text_generator(Session& session) const {
+  return std::make_unique<Seq2SeqWriter>(session, *this);
 }
 
 Seq2SeqPrograms Seq2SeqModel::decoding() const {
@@ -179,13 +184,13 @@ std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
   return model;
 }
 
-FolderModel folder_model_of(const Seq2SeqModel& model) {
+FolderModel Seq2SeqModel::to_folder() const {
   FolderModel folder;
-  EncoderDecoderConfig config = model.config;
+  EncoderDecoderConfig config = this->config;
   folder.library.endings = {"ForConditionalGeneration", "MTModel"};
   folder.longest = config.context;
-  if (model.no_tokenizer.empty()) folder.tokenizer = model.tokenizer;
-  folder.writing = FolderModel::Writing{.start_id = config.start_id, .settings = model.generation};
+  if (no_tokenizer.empty()) folder.tokenizer = tokenizer;
+  folder.writing = FolderModel::Writing{.start_id = config.start_id, .settings = generation};
   if (!config.head_bias && config.positions != Seq2SeqPositions::relative_bias) {
     // All classes in transformers except T5 add a bias to the logits, but none of them trains it.
     config.head_bias = true;
@@ -287,9 +292,10 @@ std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
   return outputs;
 }
 
-std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& model,
+std::vector<WrittenText> translate_texts(Session& session, const TrainedModel& any,
                                          const std::vector<std::string>& texts,
                                          const TranslateOptions& options) {
+  const auto& model = any.as<Seq2SeqModel>(Use::translate);
   std::vector<std::string> sources;
   for (const std::string& text : texts) sources.push_back(options.prefix + text);
   Seq2SeqWriter writer(session, model, options.languages);

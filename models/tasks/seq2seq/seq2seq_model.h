@@ -12,14 +12,12 @@
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/generate/seq2seq.h"
-#include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/folder_model.h"
+#include "weft/models/tasks/common/generative_model.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/seq2seq/languages.h"
-#include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
-#include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
 
@@ -35,21 +33,17 @@ namespace WEFT_API weft {
 ///             versions lack this program.
 /// Models from Hugging Face folders have no "train". They have "evaluate" only if the folder
 /// specifies the padding id and the decoder's start id.
-struct Seq2SeqModel : ModelKind<Seq2SeqModel> {
+struct Seq2SeqModel : ModelKind<Seq2SeqModel, GenerativeModel> {
   EncoderDecoderConfig config;
-  Tokenizer tokenizer;
   /// The pre-training objective (denoising_task.h). Empty for models trained on pairs.
   std::optional<DenoisingOptions> denoising;
-  /// For models from folders, the generation settings of the model's authors. If they are set,
-  /// texts are encoded as the tokenizer specifies.
-  std::optional<GenerationSettings> generation;
-  /// The reason why the model has no tokenizer. A model without a tokenizer works only on ids and
-  /// cannot be saved to a file.
-  std::string no_tokenizer;
 
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
+  /// Returns the model in Hugging Face layout.
+  FolderModel to_folder() const;
+  std::unique_ptr<TextGenerator> text_generator(Session& session) const override;
   Seq2SeqPrograms decoding() const;
   /// Returns the ids that are in the embedding table but not in the tokenizer and therefore must
   /// not be generated. Returns an empty list if there is no tokenizer.
@@ -73,9 +67,6 @@ Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& toke
 std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 
-/// Returns the model in Hugging Face layout.
-FolderModel folder_model_of(const Seq2SeqModel& model);
-
 /// Translates the texts and returns the outputs in text order. The maximum length of an output is
 /// about twice the number of tokens in the source text or, for models from folders, the length in
 /// their settings. The session must run the model's graph with its store. Throws ArgumentError if
@@ -85,8 +76,9 @@ FolderModel folder_model_of(const Seq2SeqModel& model);
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
                                    const std::vector<std::string>& texts,
                                    const TranslateOptions& options = {});
-/// Same as translate(), but returns all details of the outputs.
-std::vector<WrittenText> translate_texts(Session& session, const Seq2SeqModel& model,
+/// Same as translate(), but for any model, and returns all details of the outputs. Throws
+/// FormatError if the model does not translate. weft translate prints the result.
+std::vector<WrittenText> translate_texts(Session& session, const TrainedModel& model,
                                          const std::vector<std::string>& texts,
                                          const TranslateOptions& options = {});
 

@@ -213,7 +213,6 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
                   "held out for testing"}},
         .plots = {kMeasure, kAttention},
         .folders = "encoder-decoders ...ForConditionalGeneration and ...MTModel",
-        .uses = {Use::generate, Use::score, Use::translate},
         .perplexity = true};
     return info;
   }
@@ -264,33 +263,20 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
                                    std::move(data));
   }
 
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    auto known = model_as<Seq2SeqModel>(std::move(model));
-    if (known->tokenizer.reads_characters() == options.has(kPairs)) {
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<Seq2SeqModel> model,
+                                      const OptionValues& options) const override {
+    if (model->tokenizer.reads_characters() == options.has(kPairs)) {
       throw ArgumentError(options.has(kPairs)
                               ? "the model was trained to reverse strings: leave out --pairs"
                               : "--pairs is required: a file of text pairs");
     }
-    PairData data = read_pairs(options, known->settings);
-    return std::make_unique<TranslationRun>(std::move(known), std::move(data));
+    PairData data = read_pairs(options, model->settings);
+    return std::make_unique<TranslationRun>(std::move(model), std::move(data));
   }
 
   std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                             const FolderTokenizer& text) const override {
     return seq2seq_model_of(folder, text);
-  }
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const Seq2SeqModel&>(model));
-  }
-  std::unique_ptr<TextGenerator> text_generator(Session& session,
-                                                const TrainedModel& model) const override {
-    return std::make_unique<Seq2SeqWriter>(session, dynamic_cast<const Seq2SeqModel&>(model));
-  }
-  std::vector<WrittenText> translate(Session& session, const TrainedModel& model,
-                                     const std::vector<std::string>& texts,
-                                     const TranslateOptions& options) const override {
-    return translate_texts(session, dynamic_cast<const Seq2SeqModel&>(model), texts, options);
   }
 
  private:

@@ -46,7 +46,10 @@ SpanReading SpanReading::from_json(std::string_view json) { return fields().from
 
 const ModelLayout& SpanAnswerer::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "question answering model", .programs = {"answer"}, .plan_cache = 64}
+      ModelLayout{.kind = "question answering model",
+                  .uses = {Use::answer, Use::embed},
+                  .programs = {"answer"},
+                  .plan_cache = 64}
           .config(&SpanAnswerer::config)
           .tokenizer(&SpanAnswerer::tokenizer)
           .part(kReadingPart, "weft.reading", &SpanAnswerer::reading)
@@ -55,7 +58,7 @@ const ModelLayout& SpanAnswerer::file_layout() {
 }
 
 void SpanAnswerer::check() const {
-  check_vocabulary(config, tokenizer, reading);
+  EncoderModel::check();
   spans.check();
 }
 
@@ -70,15 +73,11 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
   model.spans = spans;
   model.check();
   Graph& graph = *model.graph;
-  EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
-                       .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
-  if (model.reading->token_types)
-    inputs.token_type_ids = graph.input("token_types", DType::i32, {"batch", "seq"});
+  const EncoderInputs inputs = add_text_inputs(graph, model.reading->token_types);
   const Value start = graph.input("start_positions", DType::i32, {"batch"});
   const Value end = graph.input("end_positions", DType::i32, {"batch"});
   const Encoder encoder(Scope(graph), config);
-  const Linear span = make_linear(Scope(graph, "span"), DType::f32, config.width, 2,
-                                  {.initializer = Initializer::normal(config.initializer_range)});
+  const Linear span = make_head(Scope(graph, "span"), config, 2);
   const auto logits = [&](bool training) {
     return split_span(span(encoder(inputs, training).last_hidden_state));
   };
@@ -111,13 +110,14 @@ std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
   return model;
 }
 
-FolderModel folder_model_of(const SpanAnswerer& model) {
-  return encoder_folder(model, {"ForQuestionAnswering"});
+FolderModel SpanAnswerer::to_folder() const {
+  return encoder_folder(*this, {"ForQuestionAnswering"});
 }
 
-std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& model,
-                                        std::span<const Question> questions,
+std::vector<std::vector<Answer>> answer(Session& session, const TrainedModel& any,
+                                        const std::vector<Question>& questions,
                                         const AnswerOptions& options) {
+  const auto& model = any.as<SpanAnswerer>(Use::answer);
   const SpanReading how{.window = options.window.value_or(model.spans.window),
                         .stride = options.stride.value_or(model.spans.stride),
                         .answer_tokens = options.most_tokens.value_or(model.spans.answer_tokens)};
@@ -126,7 +126,7 @@ std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& mo
         fmt::format("invalid answer options: most={}, answer_tokens={}, stride={}: the first two "
                     "must be at least 1, stride at least 0",
                     options.most, how.answer_tokens, how.stride));
-  const TextReader reader(model.config, model.tokenizer, model.reading);
+  const TextReader reader = model.reader();
   std::vector<SpanWindow> windows;
   for (std::size_t q = 0; q < questions.size(); ++q) {
     try {

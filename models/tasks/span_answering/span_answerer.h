@@ -3,23 +3,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/graph/run/session.h"
-#include "weft/models/families/encoder_config.h"
 #include "weft/models/fields/field_list.h"
 #include "weft/models/hf/folder.h"
-#include "weft/models/inputs/text_reader.h"
-#include "weft/models/tasks/common/folder_model.h"
+#include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/uses.h"
-#include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
-#include "weft/models/training/model.h"
-#include "weft/models/training/settings.h"
 
 namespace WEFT_API weft {
 
@@ -49,15 +43,14 @@ struct SpanReading {
 ///           the answer
 ///   answer  outputs "start" and "end" f32 [batch, seq]: logits, without dropout
 /// Models from folders have only "answer".
-struct SpanAnswerer : ModelKind<SpanAnswerer> {
-  EncoderConfig config;
-  Tokenizer tokenizer;
-  std::optional<TextReading> reading;  // empty: no token types
-  SpanReading spans;                   // window settings used in training
+struct SpanAnswerer : ModelKind<SpanAnswerer, EncoderModel> {
+  SpanReading spans;  // window settings used in training
 
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
+  /// Returns the model in Hugging Face layout.
+  FolderModel to_folder() const;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. The tokenizer determines the
@@ -71,18 +64,16 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
 std::unique_ptr<SpanAnswerer> span_answerer_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 
-/// Returns the model in Hugging Face layout.
-FolderModel folder_model_of(const SpanAnswerer& model);
-
 /// Returns the answers to every question, in question order. Answers are sorted by score, best
 /// first. The score of a span is the sum of its start and end logits; all windows of the context
 /// are searched. If options.no_answer is empty, there is at least one answer unless the context has
 /// no tokens. If it is set, the result for a question without an answer is a single Answer with
 /// `none` set. Windows of similar length are batched together. `session` must run the model's graph
 /// with its store. Throws TextError if a question leaves no room for its context in a window, or if
-/// a text is not valid UTF-8.
-std::vector<std::vector<Answer>> answer(Session& session, const SpanAnswerer& model,
-                                        std::span<const Question> questions,
+/// a text is not valid UTF-8. Throws FormatError if the model does not answer questions. weft
+/// answer prints the result.
+std::vector<std::vector<Answer>> answer(Session& session, const TrainedModel& model,
+                                        const std::vector<Question>& questions,
                                         const AnswerOptions& options = {});
 
 }  // namespace weft

@@ -34,7 +34,7 @@ ReadQuestion read_question(const SpanAnswerer& model, const SquadData& data, std
                            std::size_t number) {
   const SquadQuestion& asked = data.questions[static_cast<std::size_t>(place)];
   ReadQuestion read{{asked.question, data.context_of(asked)}, {}, {}};
-  const TextReader reader(model.config, model.tokenizer, model.reading);
+  const TextReader reader = model.reader();
   try {
     read.windows = span_windows(reader, number, read.question, model.spans);
   } catch (const ArgumentError& e) {
@@ -76,7 +76,7 @@ NamedTensors inputs_of(const SpanAnswerer& model, std::span<const SpanRow* const
     start.push_back(row->start);
     end.push_back(row->end);
   }
-  const TextReader reader(model.config, model.tokenizer, model.reading);
+  const TextReader reader = model.reader();
   NamedTensors inputs = reader.inputs(texts);
   inputs.emplace_back("start_positions", Tensor::of({std::ssize(rows)}, start));
   inputs.emplace_back("end_positions", Tensor::of({std::ssize(rows)}, end));

@@ -131,7 +131,7 @@ std::vector<std::vector<Answer>> answer_windows(Session& session, const SpanAnsw
                                                 const SpanReading& how,
                                                 const AnswerOptions& options,
                                                 const LogitsCallback& on_logits) {
-  const TextReader reader(model.config, model.tokenizer, model.reading);
+  const TextReader reader = model.reader();
   std::vector<std::size_t> lengths;
   for (const SpanWindow& window : windows) lengths.push_back(window.row.ids.size());
   std::vector<Found> found(questions.size());

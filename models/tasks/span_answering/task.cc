@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
+#include "weft/models/tasks/common/data_parts.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/span_answering/presets.h"
 #include "weft/models/tasks/span_answering/span_training.h"
@@ -11,33 +12,17 @@
 namespace weft {
 namespace {
 
-constexpr const char *kData = "--data", *kValidation = "--validation", *kTest = "--test";
+constexpr const char* kData = "--data";
 constexpr const char* kGroup = "Answers";
 constexpr const char* kFilesRequired = "--data is required: JSON files in SQuAD format";
 constexpr std::int64_t kShownAnswers = 5;
 
-/// Training, validation and test sets of a run. The training set may be empty if a model is only
-/// evaluated; the other sets may be empty in any run.
-struct SquadParts {
-  SquadData train, validation, test;
-};
+using SquadParts = DataParts<SquadData>;
 
 /// Reads the data. Without --validation, a fraction of the --data contexts is held out for
-/// validation. Throws ArgumentError if no data were given. Also throws the same exceptions as
-/// read_squad.
+/// validation.
 SquadParts read_parts(const OptionValues& values, const TrainSettings& settings) {
-  if (!values.has(kData) && !values.has(kValidation) && !values.has(kTest))
-    throw ArgumentError(kFilesRequired);
-  const auto read = [&](const char* option) {
-    return read_squad(values.texts(option));  // empty if there are no files
-  };
-  SquadParts parts{read(kData), read(kValidation), read(kTest)};
-  if (!values.has(kValidation)) {
-    SquadSplit split = split_contexts(parts.train, settings.validation_fraction, settings.seed);
-    parts.train = std::move(split.train);
-    parts.validation = std::move(split.held_out);
-  }
-  return parts;
+  return read_data_parts(values, kData, kFilesRequired, settings, read_squad, split_contexts);
 }
 
 class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
@@ -79,30 +64,25 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
   }
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
-    if (parts_.test.size() + parts_.validation.size() == 0) return {};
+    if (!parts_.has_held_out()) return {};
     return {measure_report(session, *model_) +
             format_answers(session, *model_, held_out(), kShownAnswers)};
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    return evaluation_of(score_spans(session, known(model), held_out()));
+    return evaluation_of(score_spans(session, model_as<SpanAnswerer>(model), held_out()));
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
-    const SpanAnsweringScores found = score_spans(session, known(model), held_out());
+    const SpanAnsweringScores found =
+        score_spans(session, model_as<SpanAnswerer>(model), held_out());
     return fmt::format("{:9} loss {:.4f}, exact match {:.4f}, F1 {:.4f} on {} questions\n",
-                       parts_.test.size() > 0 ? "test" : "held out",
+                       parts_.has_test() ? "test" : "held out",
                        require_finite(found.loss, "the loss"), found.answers.exact_match(),
                        found.answers.f1(), grouped(found.answers.questions()));
   }
 
  private:
-  /// Returns the test set if there is one, or else the validation set. Throws DataError if the set
-  /// is empty.
-  const SquadData& held_out() const {
-    const SquadData& found = parts_.test.size() > 0 ? parts_.test : parts_.validation;
-    if (found.size() == 0) throw DataError("no question was held out in training");
-    return found;
-  }
+  const SquadData& held_out() const { return parts_.held_out("question"); }
 
   SquadParts parts_;
   SpanRows train_;
@@ -120,8 +100,7 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
                  {"validation_fraction",
                   "fraction of the --data texts (with their questions) held out for validation if "
                   "there is no --validation"}},
-        .folders = "encoders ...ForQuestionAnswering",
-        .uses = {Use::answer, Use::embed}};
+        .folders = "encoders ...ForQuestionAnswering"};
     return info;
   }
   TaskOptions options() const override {
@@ -129,9 +108,9 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
     options
         .files(kData,
                "JSON files in SQuAD 1.1 or 2.0 format, with texts, questions and answer positions")
-        .files(kValidation,
+        .files(kValidationOption,
                "files for validation, in the same format (default: a fraction of --data)")
-        .files(kTest, "files for a single evaluation at the end, in the same format")
+        .files(kTestOption, "files for a single evaluation at the end, in the same format")
         .data();
     add_tokenizer(options, "bpe", true);
     return options.field_group(kGroup, SpanReading::fields());
@@ -144,11 +123,7 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    if (!args.options.has(kData)) throw ArgumentError(kFilesRequired);
-    if (args.options.has(kValidation) && args.training.contains("validation_fraction")) {
-      throw ArgumentError(
-          "--validation-fraction applies only without --validation: use one of these options");
-    }
+    check_data_parts(args, kData, kFilesRequired);
     const Preset<EncoderConfig> preset = chosen_preset(span_answerer_presets(), args);
     SquadParts parts = read_parts(args.options, preset.training);
     const SpanReading spans = SpanReading::fields().with({}, args.options.fields(kGroup));
@@ -160,30 +135,15 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
                                      std::move(parts));
   }
 
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    auto known = model_as<SpanAnswerer>(std::move(model));
-    SquadParts parts = read_parts(options, known->settings);
-    return std::make_unique<SpanAnsweringRun>(std::move(known), std::move(parts));
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<SpanAnswerer> model,
+                                      const OptionValues& options) const override {
+    SquadParts parts = read_parts(options, model->settings);
+    return std::make_unique<SpanAnsweringRun>(std::move(model), std::move(parts));
   }
 
   std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                             const FolderTokenizer& text) const override {
     return span_answerer_of(folder, text);
-  }
-
-  std::vector<std::vector<Answer>> answer(Session& session, const TrainedModel& model,
-                                          const std::vector<Question>& questions,
-                                          const AnswerOptions& options) const override {
-    return weft::answer(session, dynamic_cast<const SpanAnswerer&>(model), questions, options);
-  }
-
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const SpanAnswerer&>(model));
-  }
-
-  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
-    return text_encoder_in(dynamic_cast<const SpanAnswerer&>(model));
   }
 
  private:

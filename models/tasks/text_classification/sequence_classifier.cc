@@ -55,18 +55,6 @@ NamedTensors inputs_of(const SequenceClassifier<Config>& model,
   return inputs;
 }
 
-std::vector<ClassScore> best_of(std::span<const float> log_probabilities,
-                                const std::vector<std::string>& classes, std::int64_t most) {
-  std::vector<ClassScore> scores;
-  for (std::size_t c = 0; c < classes.size(); ++c)
-    scores.push_back({classes[c], std::exp(static_cast<double>(log_probabilities[c]))});
-  std::stable_sort(scores.begin(), scores.end(), [](const ClassScore& a, const ClassScore& b) {
-    return a.probability > b.probability;
-  });
-  scores.resize(std::min(scores.size(), static_cast<std::size_t>(most)));
-  return scores;
-}
-
 }  // namespace
 
 template <class Config>
@@ -75,6 +63,7 @@ const ModelLayout& SequenceClassifier<Config>::file_layout() {
   static const ModelLayout layout =
       ModelLayout{.kind = kDecoder<Config> ? "text classifier with a decoder"
                                            : "text classifier with an encoder-decoder",
+                  .uses = {Use::classify},
                   .programs = {"classify"},
                   .plan_cache = 64}
           .config(&Self::config)
@@ -131,20 +120,31 @@ std::unique_ptr<SequenceClassifier<Config>> sequence_classifier_of(const hf::Fol
 }
 
 template <class Config>
-std::vector<std::vector<ClassScore>> classify(Session& session,
-                                              const SequenceClassifier<Config>& model,
-                                              std::span<const std::string> texts,
-                                              const ClassifyOptions& options) {
-  const std::int64_t longest = max_tokens(model.config);
+FolderModel SequenceClassifier<Config>::to_folder() const {
+  require_origin(*this);
+  FolderModel folder;
+  folder.library.family = config;
+  folder.library.endings = {"ForSequenceClassification"};
+  folder.library.labels = classes;
+  folder.tokenizer = tokenizer;
+  folder.longest = config.context;
+  folder.writing = FolderModel::Writing{.settings = generation};
+  return folder;
+}
+
+template <class Config>
+std::vector<std::vector<ClassScore>> SequenceClassifier<Config>::most_likely_classes(
+    Session& session, const std::vector<std::string>& texts, const ClassifyOptions& options) const {
+  const std::int64_t longest = max_tokens(config);
   std::vector<std::vector<std::int32_t>> rows;
   std::vector<std::size_t> lengths;
   for (const std::string& text : texts) {
-    TokenIds ids = with_number(
-        rows.size(), [&] { return read_prompt(model.tokenizer, model.generation, text); });
+    TokenIds ids =
+        with_number(rows.size(), [&] { return read_prompt(tokenizer, generation, text); });
     if (ids.empty()) throw TextError(rows.size(), "it is empty: there is nothing to classify");
     if (std::ssize(ids) > longest) {
       report_truncation({rows.size(), std::ssize(ids), longest}, options.on_cut);
-      ids = truncate_ids(ids, longest, &model.tokenizer, TextEnd::right);
+      ids = truncate_ids(ids, longest, &tokenizer, TextEnd::right);
     }
     rows.emplace_back(ids.begin(), ids.end());
     lengths.push_back(ids.size());
@@ -154,20 +154,22 @@ std::vector<std::vector<ClassScore>> classify(Session& session,
   std::vector<std::vector<ClassScore>> result(texts.size());
   const auto batches = batches_by_tokens(lengths, alone ? 1 : kBatchTokens);
   run_distributed(
-      session, model.program("classify"), std::ssize(batches),
+      session, this->program("classify"), std::ssize(batches),
       [&](std::int64_t b) {
         std::vector<std::vector<std::int32_t>> together;
         for (const std::size_t i : batches[static_cast<std::size_t>(b)])
           together.push_back(rows[i]);
-        return inputs_of(model, together);
+        return inputs_of(*this, together);
       },
       [&](std::int64_t b, const Results& results) {
         check_results(results);
-        auto found = results["log_probabilities"].span<float>();
-        const std::size_t classes = model.classes.size();
+        const auto logs = results["log_probabilities"].span<float>();
+        std::vector<double> found;
+        for (const float log : logs) found.push_back(std::exp(static_cast<double>(log)));
+        auto next = std::span<const double>(found);
         for (const std::size_t i : batches[static_cast<std::size_t>(b)]) {
-          result[i] = best_of(found.first(classes), model.classes, options.most);
-          found = found.subspan(classes);
+          result[i] = top_classes(classes, next, options.most);
+          next = next.subspan(classes.size());
         }
       });
   return result;
@@ -179,11 +181,5 @@ template std::unique_ptr<DecoderClassifier> sequence_classifier_of(const hf::Fol
                                                                    const FolderTokenizer&);
 template std::unique_ptr<EncoderDecoderClassifier> sequence_classifier_of(const hf::Folder&,
                                                                           const FolderTokenizer&);
-template std::vector<std::vector<ClassScore>> classify(Session&, const DecoderClassifier&,
-                                                       std::span<const std::string>,
-                                                       const ClassifyOptions&);
-template std::vector<std::vector<ClassScore>> classify(Session&, const EncoderDecoderClassifier&,
-                                                       std::span<const std::string>,
-                                                       const ClassifyOptions&);
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/uses.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
@@ -25,7 +26,7 @@ namespace WEFT_API weft {
 ///             encoder-decoders, "mask", both i32 [batch, seq]. The batch size is 1 for decoders
 ///             without a padding id.
 template <class Config>
-struct SequenceClassifier : ModelKind<SequenceClassifier<Config>> {
+struct SequenceClassifier : ModelKind<SequenceClassifier<Config>>, Classifier {
   Config config;
   Tokenizer tokenizer;
   std::vector<std::string> classes;
@@ -34,6 +35,13 @@ struct SequenceClassifier : ModelKind<SequenceClassifier<Config>> {
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
+  /// Returns the model in Hugging Face layout. Throws ArgumentError under the same conditions as
+  /// require_origin().
+  FolderModel to_folder() const;
+  /// Texts of similar length are batched together. Also throws TextError if a text has no tokens.
+  std::vector<std::vector<ClassScore>> most_likely_classes(
+      Session& session, const std::vector<std::string>& texts,
+      const ClassifyOptions& options) const override;
 };
 using DecoderClassifier = SequenceClassifier<GptConfig>;
 using EncoderDecoderClassifier = SequenceClassifier<EncoderDecoderConfig>;
@@ -44,14 +52,5 @@ using EncoderDecoderClassifier = SequenceClassifier<EncoderDecoderConfig>;
 template <class Config>
 std::unique_ptr<SequenceClassifier<Config>> sequence_classifier_of(const hf::Folder& folder,
                                                                    const FolderTokenizer& text);
-
-/// Returns the `options.most` most likely classes for every text, in text order. Texts of similar
-/// length are batched together. Throws TextError if a text cannot be encoded or has no tokens, or
-/// if it is too long and options.on_cut is empty.
-template <class Config>
-std::vector<std::vector<ClassScore>> classify(Session& session,
-                                              const SequenceClassifier<Config>& model,
-                                              std::span<const std::string> texts,
-                                              const ClassifyOptions& options = {});
 
 }  // namespace weft

@@ -107,10 +107,11 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    return evaluate(session, known(model), parts_.held_out);
+    return evaluate(session, model_as<TextClassifier>(model), parts_.held_out);
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
-    const ConfusionMatrix matrix = confusion(session, known(model), parts_.held_out);
+    const ConfusionMatrix matrix =
+        confusion(session, model_as<TextClassifier>(model), parts_.held_out);
     return fmt::format("{}{:9} accuracy {:.4f} on {} texts\n", matrix.table(), held_out_,
                        matrix.accuracy(), matrix.total());
   }
@@ -155,8 +156,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
                                .about = "classify texts",
                                .help = {{"batch", "texts per step"}},
                                .plots = {kConfusion, kAttention},
-                               .folders = "encoders ...ForSequenceClassification",
-                               .uses = {Use::classify, Use::embed}};
+                               .folders = "encoders ...ForSequenceClassification"};
     return info;
   }
   TaskOptions options() const override {
@@ -205,42 +205,16 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     return text_classifier_of(folder, text);
   }
 
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const TextClassifier&>(model));
-  }
-
-  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
-    return text_encoder_in(dynamic_cast<const TextClassifier&>(model));
-  }
-
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    auto known = model_as<TextClassifier>(std::move(model));
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<TextClassifier> model,
+                                      const OptionValues& options) const override {
     LabelledParts parts = parts_of(options);
-    if (known->classes != parts.train.names) {
+    if (model->classes != parts.train.names) {
       throw DataError(fmt::format("the model has the classes {}, but the data have {}",
-                                  fmt::join(known->classes, ", "),
+                                  fmt::join(model->classes, ", "),
                                   fmt::join(parts.train.names, ", ")));
     }
-    return std::make_unique<TextClassificationRun>(std::move(known), std::move(parts),
+    return std::make_unique<TextClassificationRun>(std::move(model), std::move(parts),
                                                    held_out_part(options));
-  }
-
-  std::vector<std::vector<ClassScore>> classify(Session& session, const TrainedModel& model,
-                                                const std::vector<std::string>& inputs,
-                                                const ClassifyOptions& options) const override {
-    const auto& classifier = dynamic_cast<const TextClassifier&>(model);
-    std::vector<std::vector<ClassScore>> result;
-    for (const Classified& found : weft::classify(session, classifier, inputs, options.on_cut)) {
-      std::vector<ClassScore>& scores = result.emplace_back();
-      for (std::size_t c = 0; c < classifier.classes.size(); ++c)
-        scores.push_back({classifier.classes[c], found.probabilities[c]});
-      std::stable_sort(scores.begin(), scores.end(), [](const ClassScore& a, const ClassScore& b) {
-        return a.probability > b.probability;
-      });
-      scores.resize(std::min(scores.size(), static_cast<std::size_t>(options.most)));
-    }
-    return result;
   }
 };
 

@@ -27,12 +27,8 @@
 namespace weft {
 namespace {
 
-TextReader reader_of(const TextClassifier& model) {
-  return {model.config, model.tokenizer, model.reading};
-}
-
 TextRow row_of(const TextClassifier& model, const std::string& text) {
-  return reader_of(model).row(model.head.read(text));
+  return model.reader().row(model.head.read(text));
 }
 
 /// Applies word dropout: replaces tokens between [CLS] and [SEP] by the unknown token. The random
@@ -50,7 +46,7 @@ void drop_words(std::vector<std::int32_t>& row, const TextClassifier& model, std
 NamedTensors inputs_of(const TextClassifier& model, std::span<const TextRow> rows) {
   std::vector<const TextRow*> places;
   for (const TextRow& row : rows) places.push_back(&row);
-  return reader_of(model).inputs(places);
+  return model.reader().inputs(places);
 }
 
 LazyCache<TextRow> rows_of(const TextClassifier& model, const LabelledText& data) {
@@ -188,7 +184,8 @@ Value members_loss(const Linear& classifier, Value features, Value labels,
 
 const ModelLayout& TextClassifier::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "text classifier", .programs = {"classify"}}
+      ModelLayout{
+          .kind = "text classifier", .uses = {Use::classify, Use::embed}, .programs = {"classify"}}
           .config(&TextClassifier::config)
           .tokenizer(&TextClassifier::tokenizer)
           .part(kClassesPart, "weft.classes", &TextClassifier::classes)
@@ -198,7 +195,7 @@ const ModelLayout& TextClassifier::file_layout() {
 }
 
 void TextClassifier::check() const {
-  check_vocabulary(config, tokenizer, reading);
+  EncoderModel::check();
   // Models from folders may have a single label, which is either present or absent.
   if (classes.size() < 2 && !(reading && classes.size() == 1))
     throw ArgumentError(
@@ -224,17 +221,13 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
   model.head = head;
   model.check();
   Graph& graph = *model.graph;
-  const EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
-                             .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
+  const EncoderInputs inputs = add_text_inputs(graph);
   const Value labels = graph.input("labels", DType::i32, {"batch"});
   const Encoder encoder(Scope(graph), config);
   std::optional<Pooler> pooler;
   if (head.summary == Summary::cls)
     pooler = make_pooler(Scope(graph, "pooler"), config, head.pooler);
-  const Linear classifier =
-      make_linear(Scope(graph, "classifier"), DType::f32, config.width,
-                  static_cast<std::int64_t>(classes.size()),
-                  {.initializer = Initializer::normal(config.initializer_range)});
+  const Linear classifier = make_head(Scope(graph, "classifier"), config, std::ssize(classes));
   const auto pooled = [&](bool training) {
     const Value h = encoder(inputs, training).last_hidden_state;
     const Value text = pooler                          ? (*pooler)(h)
@@ -271,11 +264,11 @@ std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
   return model;
 }
 
-FolderModel folder_model_of(const TextClassifier& model) {
-  FolderModel folder = encoder_folder(model, {"ForSequenceClassification"});
-  folder.library.labels = model.classes;
-  if (model.reading) {
-    require_origin(model);
+FolderModel TextClassifier::to_folder() const {
+  FolderModel folder = encoder_folder(*this, {"ForSequenceClassification"});
+  folder.library.labels = classes;
+  if (reading) {
+    require_origin(*this);
     return folder;
   }
   const auto reject = [](const std::string& what) {
@@ -284,11 +277,10 @@ FolderModel folder_model_of(const TextClassifier& model) {
                     "text, and their head uses only the first token",
                     what));
   };
-  if (model.head.summary != Summary::cls)
-    reject(fmt::format("summary = {}", choice_name(model.head.summary)));
-  if (model.head.members != 1) reject(fmt::format("members = {}", model.head.members));
-  if (model.head.lower_case) reject("lower_case = true");
-  folder.library.pooler = model.head.pooler;
+  if (head.summary != Summary::cls) reject(fmt::format("summary = {}", choice_name(head.summary)));
+  if (head.members != 1) reject(fmt::format("members = {}", head.members));
+  if (head.lower_case) reject("lower_case = true");
+  folder.library.pooler = head.pooler;
   folder.library.problem_type = "";  // single-label classification, the default of transformers
   return folder;
 }
@@ -297,8 +289,16 @@ std::vector<Classified> classify(Session& session, const TextClassifier& model,
                                  std::span<const std::string> texts, const OnCut& on_cut) {
   std::vector<std::string> read;
   for (const std::string& text : texts) read.push_back(model.head.read(text));
-  const std::vector<TextRow> rows = reader_of(model).rows(read, on_cut);
+  const std::vector<TextRow> rows = model.reader().rows(read, on_cut);
   return classify_rows(session, model, texts, [&](std::size_t i) { return rows[i]; });
+}
+
+std::vector<std::vector<ClassScore>> TextClassifier::most_likely_classes(
+    Session& session, const std::vector<std::string>& texts, const ClassifyOptions& options) const {
+  std::vector<std::vector<ClassScore>> result;
+  for (const Classified& found : classify(session, *this, texts, options.on_cut))
+    result.push_back(top_classes(classes, found.probabilities, options.most));
+  return result;
 }
 
 std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,

@@ -2,22 +2,18 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "weft/graph/run/session.h"
 #include "weft/models/data/formats/labelled_text.h"
-#include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
-#include "weft/models/inputs/text_reader.h"
 #include "weft/models/metrics/classification_metrics.h"
-#include "weft/models/tasks/common/folder_model.h"
+#include "weft/models/tasks/common/text_encoder.h"
+#include "weft/models/tasks/common/uses.h"
 #include "weft/models/tasks/text_classification/classifier_head.h"
-#include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
-#include "weft/models/training/model.h"
 #include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
@@ -31,16 +27,19 @@ namespace WEFT_API weft {
 ///   classify  output "log_probabilities" [batch, classes], without dropout
 /// Models from folders have only "classify", with the head of their transformers class. In
 /// multi-label models, label probabilities are independent.
-struct TextClassifier : ModelKind<TextClassifier> {
-  EncoderConfig config;
-  Tokenizer tokenizer;
+struct TextClassifier : ModelKind<TextClassifier, EncoderModel>, Classifier {
   std::vector<std::string> classes;  // class names
   ClassifierHead head;
-  std::optional<TextReading> reading;  // for encoders from folders
 
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
+  /// Returns the model in Hugging Face layout. Throws ArgumentError if no transformers class
+  /// supports the model's head.
+  FolderModel to_folder() const;
+  std::vector<std::vector<ClassScore>> most_likely_classes(
+      Session& session, const std::vector<std::string>& texts,
+      const ClassifyOptions& options) const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
@@ -55,10 +54,6 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
 /// model. Throws the same exceptions as read_folder_encoder.
 std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
                                                    const FolderTokenizer& text);
-
-/// Returns the model in Hugging Face layout. Throws ArgumentError if no transformers class supports
-/// the model's head.
-FolderModel folder_model_of(const TextClassifier& model);
 
 /// The prediction for a text.
 struct Classified {

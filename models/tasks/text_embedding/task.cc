@@ -65,8 +65,7 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
                                .family = "",
                                .name = "embed",
                                .about = "compute text embeddings",
-                               .folders = "encoders of any other class",
-                               .uses = {Use::embed}};
+                               .folders = "encoders of any other class"};
     return info;
   }
 
@@ -83,14 +82,6 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
     encoder->vectors.pooling = pooling_of(folder.path);
     found->into(*encoder);
     return encoder;
-  }
-
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const TextEncoder&>(model));
-  }
-
-  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
-    return std::make_unique<TextEncoder>(dynamic_cast<const TextEncoder&>(model));
   }
 };
 

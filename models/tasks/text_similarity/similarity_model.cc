@@ -34,16 +34,12 @@ bool reads_token_types(const SimilarityModel& model) {
 std::function<Value(bool training)> joint_score(SimilarityModel& model) {
   Graph& graph = *model.graph;
   const EncoderConfig& config = model.config;
-  EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
-                       .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
-  if (reads_token_types(model))
-    inputs.token_type_ids = graph.input("token_types", DType::i32, {"batch", "seq"});
+  const EncoderInputs inputs = add_text_inputs(graph, reads_token_types(model));
   const Encoder encoder(Scope(graph), config);
   std::optional<Pooler> pooler;
   if (model.head.pooling == Pooling::cls)
     pooler = make_pooler(Scope(graph, "pooler"), config, model.head.pooler);
-  const Linear last = make_linear(Scope(graph, "score"), DType::f32, config.width, 1,
-                                  {.initializer = Initializer::normal(config.initializer_range)});
+  const Linear last = make_head(Scope(graph, "score"), config, 1);
   return [=](bool training) {
     const Value h = encoder(inputs, training).last_hidden_state;
     const Value pooled = pooler ? (*pooler)(h) : mean_of_tokens(h, inputs.attention_mask);
@@ -84,7 +80,8 @@ void add_inference(SimilarityModel& model, const Value& loss, const Value& score
 
 const ModelLayout& SimilarityModel::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "similarity model", .programs = {"evaluate", "score"}}
+      ModelLayout{
+          .kind = "similarity model", .uses = {Use::embed}, .programs = {"evaluate", "score"}}
           .config(&SimilarityModel::config)
           .tokenizer(&SimilarityModel::tokenizer)
           .part(kSimilarityPart, "weft.similarity", &SimilarityModel::head)
@@ -93,7 +90,7 @@ const ModelLayout& SimilarityModel::file_layout() {
 }
 
 void SimilarityModel::check() const {
-  check_vocabulary(config, tokenizer, reading);
+  EncoderModel::check();
   head.check();
 }
 
@@ -161,13 +158,12 @@ FolderModel vectors_folder(const SimilarityModel& model) {
 
 }  // namespace
 
-FolderModel folder_model_of(const SimilarityModel& model) {
-  const SimilarityHead& head = model.head;
-  if (head.comparison == Comparison::cosine) return vectors_folder(model);
-  FolderModel folder = encoder_folder(model, {"ForSequenceClassification"});
+FolderModel SimilarityModel::to_folder() const {
+  if (head.comparison == Comparison::cosine) return vectors_folder(*this);
+  FolderModel folder = encoder_folder(*this, {"ForSequenceClassification"});
   folder.library.labels = {"LABEL_0"};
-  if (model.reading) {
-    require_origin(model);
+  if (reading) {
+    require_origin(*this);
     return folder;
   }
   if (head.pooling != Pooling::cls) {
@@ -178,7 +174,7 @@ FolderModel folder_model_of(const SimilarityModel& model) {
   }
   folder.library.problem_type = "regression";
   folder.library.pooler = head.pooler;
-  folder.weights = [head](TensorMap weights) {
+  folder.weights = [head = head](TensorMap weights) {
     // In transformers, the head output is the score itself, on the scale of the data.
     const auto range = static_cast<float>(head.high - head.low);
     const auto low = static_cast<float>(head.low);
@@ -201,7 +197,7 @@ SimilarityRows similarity_rows(const SimilarityModel& model, const ScoredPair& l
   if (model.reading) {
     TokenizerInput texts{line.first};
     if (model.head.pairs) texts.second = line.second;
-    Encoding row = TextReader(model.config, model.tokenizer, model.reading).encode(texts);
+    Encoding row = model.reader().encode(texts);
     return {{std::move(row.ids), std::move(row.type_ids)}};
   }
   const Tokenizer& pieces = model.tokenizer;
@@ -211,7 +207,7 @@ SimilarityRows similarity_rows(const SimilarityModel& model, const ScoredPair& l
                                pieces.cls_id(), pieces.sep_id(), context);
     return {{std::move(row.ids), std::move(row.token_types)}};
   }
-  const TextReader reader(model.config, pieces, model.reading);
+  const TextReader reader = model.reader();
   SimilarityRows rows = {reader.row(line.first)};
   if (model.head.pairs) rows.push_back(reader.row(line.second));
   return rows;
@@ -238,9 +234,9 @@ NamedTensors similarity_inputs(const SimilarityModel& model,
   return inputs;
 }
 
-std::unique_ptr<TextEncoder> similarity_text_encoder(const SimilarityModel& model) {
-  auto encoder = text_encoder_in(model);
-  if (model.head.comparison == Comparison::cosine && model.head.pooling == Pooling::cls)
+std::unique_ptr<TextEncoder> SimilarityModel::text_encoder() const {
+  auto encoder = EncoderModel::text_encoder();
+  if (head.comparison == Comparison::cosine && head.pooling == Pooling::cls)
     encoder->vectors.pooling = TextPooling::cls;
   return encoder;
 }

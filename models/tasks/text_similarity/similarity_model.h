@@ -2,18 +2,14 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "weft/models/data/formats/scored_pairs.h"
-#include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/inputs/text_reader.h"
-#include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/text_similarity/similarity_head.h"
-#include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/trainable.h"
 
@@ -31,7 +27,7 @@ namespace WEFT_API weft {
 ///
 /// Comparison::cosine encodes each text separately as "[CLS] text [SEP]" and computes the cosine of
 /// the pooled vectors (Sentence-BERT, Reimers and Gurevych 2019, section 3). The head has no
-/// parameters; "tokens" and "mask" are i32 [batch, 2, seq]. The encoder from text_encoder_in()
+/// parameters; "tokens" and "mask" are i32 [batch, 2, seq]. The encoder from text_encoder()
 /// computes the same vectors.
 ///
 /// Programs:
@@ -40,15 +36,20 @@ namespace WEFT_API weft {
 ///   evaluate  outputs "loss", the mean squared error of scores scaled so that the training scores
 ///             range from 0 to 1, and "scores", without dropout; also has the input "targets"
 ///   score     output "scores" f32 [batch], in the scale of the data
-struct SimilarityModel : ModelKind<SimilarityModel> {
-  EncoderConfig config;
-  Tokenizer tokenizer;
+struct SimilarityModel : ModelKind<SimilarityModel, EncoderModel> {
   SimilarityHead head;
-  std::optional<TextReading> reading;  // for encoders from folders
 
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
+  /// Returns the model in Hugging Face layout: for Comparison::joint, a regression model with
+  /// scores on the scale of the data; for Comparison::cosine, the encoder with the pooling files of
+  /// Sentence Transformers. Throws ArgumentError if no transformers class supports the model's
+  /// head.
+  FolderModel to_folder() const;
+  /// Returns the encoder without its head. For Comparison::cosine, its default pooling produces the
+  /// vectors that the model compares.
+  std::unique_ptr<TextEncoder> text_encoder() const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
@@ -64,11 +65,6 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
 std::unique_ptr<SimilarityModel> similarity_model_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
 
-/// Returns the model in Hugging Face layout: for Comparison::joint, a regression model with scores
-/// on the scale of the data; for Comparison::cosine, the encoder with the pooling files of Sentence
-/// Transformers. Throws ArgumentError if no transformers class supports the model's head.
-FolderModel folder_model_of(const SimilarityModel& model);
-
 /// The input rows for a data line: one row, or two for Comparison::cosine with pairs.
 using SimilarityRows = std::vector<TextRow>;
 /// Returns the input rows for `line`. Texts that exceed the model's context are truncated. Throws
@@ -76,9 +72,5 @@ using SimilarityRows = std::vector<TextRow>;
 SimilarityRows similarity_rows(const SimilarityModel& model, const ScoredPair& line);
 /// Returns the program inputs for several lines, without the targets.
 NamedTensors similarity_inputs(const SimilarityModel& model, std::span<const SimilarityRows> lines);
-
-/// Returns the encoder without its head. For Comparison::cosine, its default pooling produces the
-/// vectors that the model compares.
-std::unique_ptr<TextEncoder> similarity_text_encoder(const SimilarityModel& model);
 
 }  // namespace weft

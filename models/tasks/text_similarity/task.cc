@@ -9,6 +9,7 @@
 #include "weft/core/error.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/baseline_line.h"
+#include "weft/models/tasks/common/data_parts.h"
 #include "weft/models/tasks/common/encoder_presets.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/text_similarity/presets.h"
@@ -17,13 +18,12 @@
 namespace weft {
 namespace {
 
-constexpr const char *kData = "--data", *kValidation = "--validation", *kTest = "--test";
+constexpr const char* kData = "--data";
+constexpr const char* kFilesRequired =
+    "--data is required: files to train on, with lines 'score <tab> text <tab> text'";
 constexpr const char* kGroup = "Similarity";
 
-/// Training, validation and test sets of a run; empty if no files were given.
-struct SimilarityParts {
-  ScoredPairs train, validation, test;
-};
+using SimilarityParts = DataParts<ScoredPairs>;
 
 /// Throws DataError if `part` contains single texts but pairs are expected, or vice versa.
 void check_form(const ScoredPairs& part, bool pairs, const char* what) {
@@ -36,22 +36,16 @@ void check_form(const ScoredPairs& part, bool pairs, const char* what) {
 
 /// Reads the data. Without --validation, a fraction of --data is held out for validation.
 SimilarityParts read_parts(const OptionValues& options, const TrainSettings& settings) {
-  const auto read = [&](const char* option) {
-    return options.has(option) ? read_scored_pairs(options.texts(option)) : ScoredPairs();
-  };
-  SimilarityParts parts{read(kData), read(kValidation), read(kTest)};
-  if (parts.train.size() > 0 && parts.validation.size() == 0) {
-    ScoredSplit split = hold_out(parts.train, settings.validation_fraction, settings.seed);
-    parts.train = std::move(split.train);
-    parts.validation = std::move(split.held_out);
-  }
-  return parts;
+  return read_data_parts(options, kData, kFilesRequired, settings, read_scored_pairs,
+                         [](const ScoredPairs& all, double fraction, std::uint64_t seed) {
+                           return hold_out(all, fraction, seed);
+                         });
 }
 
 void check_forms(const SimilarityParts& parts, bool pairs) {
   check_form(parts.train, pairs, kData);
-  check_form(parts.validation, pairs, kValidation);
-  check_form(parts.test, pairs, kTest);
+  check_form(parts.validation, pairs, kValidationOption);
+  check_form(parts.test, pairs, kTestOption);
 }
 
 /// Returns the head options of the initial weights, or of the preset if there are none.
@@ -114,16 +108,16 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
   std::int64_t row_size() const override { return model_->config.max_tokens(); }
 
   TrainTask task(Session& session) override {
-    if (parts_.train.size() == 0) throw ArgumentError("--data is required: lines to train on");
+    if (parts_.train.size() == 0) throw ArgumentError(kFilesRequired);
     const bool begins = model_->history.train.empty();
-    if (begins && !untrained_ && has_held_out())
+    if (begins && !untrained_ && parts_.has_held_out())
       untrained_ = evaluate(session, *model_, held_out()).metrics;
     return similarity_task(session, *model_, parts_.train,
                            parts_.validation.size() > 0 ? &parts_.validation : nullptr);
   }
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
-    if (!has_held_out()) return {};
+    if (!parts_.has_held_out()) return {};
     std::string text = measure_report(session, *model_);
     const auto add = [&](const std::vector<Metric>& metrics, const char* what) {
       if (metrics.empty()) return;  // all scores are equal
@@ -140,27 +134,17 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
-    return evaluate(session, known(model), held_out());
+    return evaluate(session, model_as<SimilarityModel>(model), held_out());
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
     const Evaluation found = measure(session, model);
-    return fmt::format("{:9} loss {:.5f}{}{} on {} {}\n",
-                       parts_.test.size() > 0 ? "test" : "validation",
+    return fmt::format("{:9} loss {:.5f}{}{} on {} {}\n", parts_.has_test() ? "test" : "validation",
                        require_finite(found.loss, "the loss"), found.metrics.empty() ? "" : ", ",
                        metrics_text(found.metrics), grouped(held_out().size()), batch_unit());
   }
 
  private:
-  /// Returns the test set if there is one, or else the validation set. Neither is used in training
-  /// steps, and the test set is also not used for choosing settings. Throws DataError if the set is
-  /// empty.
-  const ScoredPairs& held_out() const {
-    const ScoredPairs& found = parts_.test.size() > 0 ? parts_.test : parts_.validation;
-    if (found.size() == 0) throw DataError("no line was held out in training");
-    return found;
-  }
-
-  bool has_held_out() const { return parts_.test.size() + parts_.validation.size() > 0; }
+  const ScoredPairs& held_out() const { return parts_.held_out("line"); }
 
   SimilarityParts parts_;
   std::optional<std::vector<Metric>> untrained_;  // not set for resumed runs
@@ -179,7 +163,6 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
              {"validation_fraction",
               "fraction of the --data lines held out for validation if there is no --validation"}},
         .folders = "encoders ...ForSequenceClassification for regression",
-        .uses = {Use::embed},
         .loss_unit = "squared error of scores scaled to [0, 1]"};
     return info;
   }
@@ -188,9 +171,9 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
     options
         .files(kData,
                "files to train on, with lines 'score <tab> text <tab> text' or 'score <tab> text'")
-        .files(kValidation,
+        .files(kValidationOption,
                "files for validation, in the same format (default: a fraction of --data)")
-        .files(kTest,
+        .files(kTestOption,
                "files for a single evaluation at the end, in the same format (default: none)")
         .data();
     add_tokenizer(options, "bpe", true);
@@ -205,21 +188,14 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    if (!args.options.has(kData)) {
-      throw ArgumentError(
-          "--data is required: files to train on, with lines 'score <tab> text <tab> text'");
-    }
-    if (args.options.has(kValidation) && args.training.contains("validation_fraction")) {
-      throw ArgumentError(
-          "--validation-fraction applies only without --validation: use one of these options");
-    }
+    check_data_parts(args, kData, kFilesRequired);
     SimilarityPreset preset = find_preset(
         text_similarity_presets(),
         args.preset.empty() ? default_encoder_preset(args.from.has_value()) : args.preset);
     preset.training = chosen_settings(preset.training, args.training);
     // The fraction is stored in the model file, so that later evaluations hold out the same --data
     // lines. With --validation, no --data lines are held out.
-    if (args.options.has(kValidation)) preset.training.validation_fraction = 0;
+    if (args.options.has(kValidationOption)) preset.training.validation_fraction = 0;
     SimilarityParts parts = read_parts(args.options, preset.training);
     const SimilarityHead head =
         head_for(default_head(preset, args, parts.train), args, parts.train);
@@ -243,20 +219,11 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
     return similarity_model_of(folder, text);
   }
 
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const SimilarityModel&>(model));
-  }
-
-  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
-    return similarity_text_encoder(dynamic_cast<const SimilarityModel&>(model));
-  }
-
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    auto known = model_as<SimilarityModel>(std::move(model));
-    SimilarityParts parts = read_parts(options, known->settings);
-    check_forms(parts, known->head.pairs);
-    return std::make_unique<SimilarityRun>(std::move(known), std::move(parts));
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<SimilarityModel> model,
+                                      const OptionValues& options) const override {
+    SimilarityParts parts = read_parts(options, model->settings);
+    check_forms(parts, model->head.pairs);
+    return std::make_unique<SimilarityRun>(std::move(model), std::move(parts));
   }
 };
 

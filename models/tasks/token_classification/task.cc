@@ -9,6 +9,7 @@
 #include "weft/models/data/formats/tagged_text.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/tasks/common/baseline_line.h"
+#include "weft/models/tasks/common/data_parts.h"
 #include "weft/models/tasks/common/encoder_presets.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/token_classification/memorised_words.h"
@@ -18,31 +19,16 @@
 namespace weft {
 namespace {
 
-constexpr const char *kTrain = "--train", *kValidation = "--validation", *kTest = "--test";
+constexpr const char* kTrain = "--train";
+constexpr const char* kFilesRequired = "--train is required: files of words and tags";
 
-/// Training, validation and test sets of a run. The training set may be empty if a model is only
-/// evaluated; the other sets may be empty in any run.
-struct TaggedParts {
-  std::vector<TaggedSentence> train, validation, test;
-};
+using TaggedParts = DataParts<std::vector<TaggedSentence>>;
 
 /// Reads the data. Without --validation, a fraction of the --train sentences is held out for
-/// validation. Throws ArgumentError if no data were given. Also throws the same exceptions as
-/// read_tagged_text.
+/// validation.
 TaggedParts read_parts(const OptionValues& values, const TrainSettings& settings) {
-  if (!values.has(kTrain) && !values.has(kValidation) && !values.has(kTest))
-    throw ArgumentError("--train is required: files of words and tags");
-  const auto read = [&](const char* option) {
-    return read_tagged_text(values.texts(option));  // empty if there are no files
-  };
-  TaggedParts parts{read(kTrain), read(kValidation), read(kTest)};
-  if (!values.has(kValidation)) {
-    TaggedSplit split =
-        split_sentences(std::move(parts.train), settings.validation_fraction, settings.seed);
-    parts.train = std::move(split.train);
-    parts.validation = std::move(split.held_out);
-  }
-  return parts;
+  return read_data_parts(values, kTrain, kFilesRequired, settings, read_tagged_text,
+                         split_sentences);
 }
 
 /// Returns one text per sentence, for training a tokenizer.
@@ -57,19 +43,20 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
  public:
   TokenClassificationRun(std::unique_ptr<TokenClassifier> model, TaggedParts parts)
       : RunOf(std::move(model)),
-        train_(tagged_rows(*model_, std::move(parts.train))),
-        validation_(tagged_rows(*model_, std::move(parts.validation))),
-        test_(tagged_rows(*model_, std::move(parts.test))) {}
+        parts_{tagged_rows(*model_, std::move(parts.train)),
+               tagged_rows(*model_, std::move(parts.validation)),
+               tagged_rows(*model_, std::move(parts.test))} {}
 
   std::string describe() override {
     std::string text = describe_encoder(model_->config, *model_->graph);
     text += fmt::format(
         "data      {} sentences of {} words for training, {} for validation, {} for testing; "
         "tags {}\n",
-        grouped(train_.size()), grouped(train_.words), grouped(validation_.size()),
-        grouped(test_.size()), fmt::join(model_->tags, ", "));
+        grouped(parts_.train.size()), grouped(parts_.train.words),
+        grouped(parts_.validation.size()), grouped(parts_.test.size()),
+        fmt::join(model_->tags, ", "));
     std::int64_t sentences = 0, words = 0;
-    for (const TaggedRows* part : {&train_, &validation_, &test_}) {
+    for (const TaggedRows* part : {&parts_.train, &parts_.validation, &parts_.test}) {
       sentences += part->cut_sentences;
       words += part->cut_words;
     }
@@ -83,12 +70,12 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
   std::int64_t row_size() const override { return model_->config.max_tokens(); }
 
   TrainTask task(Session& session) override {
-    if (train_.size() == 0) throw ArgumentError("--train is required: files of words and tags");
-    return token_classifier_task(session, *model_, train_, validation_);
+    if (parts_.train.size() == 0) throw ArgumentError(kFilesRequired);
+    return token_classifier_task(session, *model_, parts_.train, parts_.validation);
   }
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
-    if (held_out().size() == 0) return {};
+    if (!parts_.has_held_out()) return {};
     return {report_of(session, *model_) + baseline()};
   }
 
@@ -100,11 +87,9 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
   }
 
  private:
-  /// Returns the test set if there is one, or else the validation set.
-  const TaggedRows& held_out() const { return test_.size() > 0 ? test_ : validation_; }
+  const TaggedRows& held_out() const { return parts_.held_out("sentence"); }
   TaggingScores scores(Session& session, const TrainedModel& model) const {
-    if (held_out().size() == 0) throw DataError("no sentence was held out in training");
-    return score_tags(session, known(model), held_out());
+    return score_tags(session, model_as<TokenClassifier>(model), held_out());
   }
   std::string report_of(Session& session, const TrainedModel& model) const {
     const TaggingScores found = scores(session, model);
@@ -112,7 +97,7 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
     return fmt::format(
         "{}{:9} loss {:.4f}, span F1 {:.4f}, precision {:.4f}, recall {:.4f} on {} spans in {} "
         "sentences\n",
-        found.spans.table(), test_.size() > 0 ? "test" : "held out",
+        found.spans.table(), parts_.has_test() ? "test" : "held out",
         require_finite(found.loss, "the loss"), all.f1(), all.precision(), all.recall(),
         grouped(all.truth), grouped(held_out().size()));
   }
@@ -120,8 +105,8 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
   /// Returns the report line for the baseline, a tagger that memorises word tags, evaluated on the
   /// same sentences.
   std::string baseline() const {
-    const TaggingBaseline found =
-        memorised_words_baseline(train_.sentences, validation_.sentences, held_out().sentences);
+    const TaggingBaseline found = memorised_words_baseline(
+        parts_.train.sentences, parts_.validation.sentences, held_out().sentences);
     const SpanCounts all = found.test.all();
     return baseline_line(
         fmt::format("span F1 {:.4f}, precision {:.4f}, recall {:.4f} on {} spans", all.f1(),
@@ -131,7 +116,7 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
                     found.fold_case ? "without" : "with"));
   }
 
-  TaggedRows train_, validation_, test_;
+  DataParts<TaggedRows> parts_;
 };
 
 class TokenClassificationTask final : public TaskOf<TokenClassifier> {
@@ -145,8 +130,7 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
                                         {"validation_fraction",
                                          "fraction of the training sentences held out for "
                                          "validation if there is no --validation"}},
-                               .folders = "encoders ...ForTokenClassification",
-                               .uses = {Use::tag, Use::embed}};
+                               .folders = "encoders ...ForTokenClassification"};
     return info;
   }
   TaskOptions options() const override {
@@ -155,10 +139,10 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
         .files(kTrain,
                "files with lines 'word <tab> tag' and a blank line after every sentence; tags are "
                "O, B-TYPE and I-TYPE")
-        .files(kValidation,
+        .files(kValidationOption,
                "files for validation, in the same format (default: a fraction of the training "
                "sentences)")
-        .files(kTest, "files for a single evaluation at the end, in the same format")
+        .files(kTestOption, "files for a single evaluation at the end, in the same format")
         .data();
     return add_tokenizer(options, "bpe", true);
   }
@@ -170,12 +154,7 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
   }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    if (!args.options.has(kTrain))
-      throw ArgumentError("--train is required: files of words and tags");
-    if (args.options.has(kValidation) && args.training.contains("validation_fraction")) {
-      throw ArgumentError(
-          "--validation-fraction applies only without --validation: use one of these options");
-    }
+    check_data_parts(args, kTrain, kFilesRequired);
     TaskArguments chosen = args;
     if (chosen.preset.empty()) chosen.preset = default_encoder_preset(args.from.has_value());
     const Preset<EncoderConfig> preset = chosen_preset(token_classifier_presets(), chosen);
@@ -195,25 +174,10 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
     return token_classifier_of(folder, text);
   }
 
-  FolderModel to_folder(const TrainedModel& model) const override {
-    return folder_model_of(dynamic_cast<const TokenClassifier&>(model));
-  }
-
-  std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model) const override {
-    return text_encoder_in(dynamic_cast<const TokenClassifier&>(model));
-  }
-
-  std::unique_ptr<TaskRun> open(std::unique_ptr<TrainedModel> model,
-                                const OptionValues& options) const override {
-    auto known = model_as<TokenClassifier>(std::move(model));
-    TaggedParts parts = read_parts(options, known->settings);
-    return std::make_unique<TokenClassificationRun>(std::move(known), std::move(parts));
-  }
-
-  std::vector<TaggedText> tag(Session& session, const TrainedModel& model,
-                              const std::vector<std::string>& texts,
-                              const TagOptions& options) const override {
-    return tag_texts(session, dynamic_cast<const TokenClassifier&>(model), texts, options.on_cut);
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<TokenClassifier> model,
+                                      const OptionValues& options) const override {
+    TaggedParts parts = read_parts(options, model->settings);
+    return std::make_unique<TokenClassificationRun>(std::move(model), std::move(parts));
   }
 
  private:
@@ -221,7 +185,7 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
   /// Throws DataError if O is the only tag.
   static std::vector<std::string> known_tags(const TaggedParts& parts, const OptionValues& values) {
     std::vector<TaggedSentence> all = parts.train;
-    if (!values.has(kValidation))
+    if (!values.has(kValidationOption))
       all.insert(all.end(), parts.validation.begin(), parts.validation.end());
     std::vector<std::string> tags = tags_of(all);
     if (tags.size() > 1) return tags;

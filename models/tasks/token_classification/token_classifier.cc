@@ -28,10 +28,6 @@ constexpr std::int32_t kNoLabel = -100;
 constexpr std::string_view kOutside = "O";
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
-TextReader reader_of(const TokenClassifier& model) {
-  return {model.config, model.tokenizer, model.reading};
-}
-
 /// The index of a text, and the truncation callback.
 struct TextNumber {
   std::size_t text;
@@ -92,7 +88,7 @@ WordRow word_row(const TokenClassifier& model, std::span<const std::string> word
     places.push_back({text.size(), text.size() + word.size()});
     text += word;
   }
-  Encoding encoding = reader_of(model).encode(text, number.text, number.on_cut);
+  Encoding encoding = model.reader().encode(text, number.text, number.on_cut);
   std::vector<std::int64_t> firsts = first_ids(encoding, places);
   WordRow row = row_of_text(std::move(encoding));
   row.firsts = std::move(firsts);
@@ -156,7 +152,7 @@ TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
     result.row = word_row(model, words, number);
     return result;
   }
-  Encoding encoding = reader_of(model).encode(text, number.text, number.on_cut);
+  Encoding encoding = model.reader().encode(text, number.text, number.on_cut);
   const bool finds_words = std::any_of(encoding.words.begin(), encoding.words.end(),
                                        [](std::int32_t word) { return word >= 0; });
   if (!finds_words) {  // SentencePiece models do not separate words
@@ -179,7 +175,7 @@ NamedTensors inputs_of(const TokenClassifier& model, std::span<const WordRow* co
   for (const WordRow* row : rows) texts.push_back({row->ids, row->token_types});
   std::vector<const TextRow*> places;
   for (const TextRow& text : texts) places.push_back(&text);
-  return reader_of(model).inputs(places);
+  return model.reader().inputs(places);
 }
 
 /// Returns `inputs` with the labels of the rows added.
@@ -264,7 +260,8 @@ void add_inference(TokenClassifier& model, const Value& logits, const Value& lab
 
 const ModelLayout& TokenClassifier::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "word tagger", .programs = {"evaluate", "tag"}}
+      ModelLayout{
+          .kind = "word tagger", .uses = {Use::tag, Use::embed}, .programs = {"evaluate", "tag"}}
           .config(&TokenClassifier::config)
           .tokenizer(&TokenClassifier::tokenizer)
           .part(kClassesPart, "weft.classes", &TokenClassifier::tags)
@@ -273,7 +270,7 @@ const ModelLayout& TokenClassifier::file_layout() {
 }
 
 void TokenClassifier::check() const {
-  check_vocabulary(config, tokenizer, reading);
+  EncoderModel::check();
   if (config.max_tokens() < 3) {
     throw ArgumentError(
         fmt::format("[CLS], a word and [SEP] require a context of at least 3 tokens, not {}",
@@ -303,13 +300,10 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
   model.tags = tags;
   model.check();
   Graph& graph = *model.graph;
-  const EncoderInputs inputs{.ids = graph.input("tokens", DType::i32, {"batch", "seq"}),
-                             .attention_mask = graph.input("mask", DType::i32, {"batch", "seq"})};
+  const EncoderInputs inputs = add_text_inputs(graph);
   const Value labels = graph.input("labels", DType::i32, {"batch", "seq"});
   const Encoder encoder(Scope(graph), config);
-  const Linear classifier = make_linear(
-      Scope(graph, "classifier"), DType::f32, config.width, static_cast<std::int64_t>(tags.size()),
-      {.initializer = Initializer::normal(config.initializer_range)});
+  const Linear classifier = make_head(Scope(graph, "classifier"), config, std::ssize(tags));
   const Value logits = classifier(encoder(inputs, false).last_hidden_state);
   add_inference(model, logits, labels);
   const Value h = dropout_if(true, encoder(inputs, true).last_hidden_state, config.hidden_dropout);
@@ -332,9 +326,9 @@ std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
   return model;
 }
 
-FolderModel folder_model_of(const TokenClassifier& model) {
-  FolderModel folder = encoder_folder(model, {"ForTokenClassification"});
-  folder.library.labels = model.tags;
+FolderModel TokenClassifier::to_folder() const {
+  FolderModel folder = encoder_folder(*this, {"ForTokenClassification"});
+  folder.library.labels = tags;
   return folder;
 }
 
@@ -389,8 +383,9 @@ std::vector<std::vector<std::string>> tag_words(Session& session, const TokenCla
   return tags;
 }
 
-std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
-                                  std::span<const std::string> texts, const OnCut& on_cut) {
+std::vector<TaggedText> tag_texts(Session& session, const TrainedModel& any,
+                                  const std::vector<std::string>& texts, const OnCut& on_cut) {
+  const auto& model = any.as<TokenClassifier>(Use::tag);
   std::vector<TextOfWords> read;
   for (const std::string& text : texts)
     read.push_back(text_of_words(model, text, {read.size(), on_cut}));

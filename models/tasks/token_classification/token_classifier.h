@@ -3,21 +3,16 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "weft/graph/run/session.h"
 #include "weft/models/data/formats/tagged_text.h"
-#include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/folder.h"
-#include "weft/models/inputs/text_reader.h"
 #include "weft/models/metrics/span_f1.h"
-#include "weft/models/tasks/common/folder_model.h"
-#include "weft/models/text/tokenizers/tokenizer.h"
+#include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
-#include "weft/models/training/model.h"
 #include "weft/models/training/trainer.h"
 
 namespace WEFT_API weft {
@@ -32,15 +27,14 @@ namespace WEFT_API weft {
 ///             [batch, seq], without dropout
 ///   tag       outputs "logits" [batch, seq, tags] and "predictions" i64 [batch, seq]
 /// Models from folders have only "evaluate" and "tag", and their tags may have any names.
-struct TokenClassifier : ModelKind<TokenClassifier> {
-  EncoderConfig config;
-  Tokenizer tokenizer;
-  std::vector<std::string> tags;       // BIO tags, "O" first
-  std::optional<TextReading> reading;  // for encoders from folders
+struct TokenClassifier : ModelKind<TokenClassifier, EncoderModel> {
+  std::vector<std::string> tags;  // BIO tags, "O" first
 
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
   void check() const override;
+  /// Returns the model in Hugging Face layout.
+  FolderModel to_folder() const;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if
@@ -55,9 +49,6 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
 /// exceptions as read_folder_encoder.
 std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text);
-
-/// Returns the model in Hugging Face layout.
-FolderModel folder_model_of(const TokenClassifier& model);
 
 /// A sentence as model input. Each word is tokenized separately. For encoders from folders,
 /// however, the tokenizer encodes the whole text.
@@ -94,9 +85,10 @@ std::vector<std::vector<std::string>> tag_words(Session& session, const TokenCla
 
 /// Returns the most likely tag of every word in the texts, and the spans that the tags define.
 /// Words are separated by whitespace; for encoders from folders, the tokenizer separates them.
-/// Words removed by truncation get the tag "O". Throws the same exceptions as tag_words().
-std::vector<TaggedText> tag_texts(Session& session, const TokenClassifier& model,
-                                  std::span<const std::string> texts, const OnCut& on_cut = {});
+/// Words removed by truncation get the tag "O". Throws the same exceptions as tag_words(), and
+/// FormatError if the model does not tag words. weft tag prints the result.
+std::vector<TaggedText> tag_texts(Session& session, const TrainedModel& model,
+                                  const std::vector<std::string>& texts, const OnCut& on_cut = {});
 
 /// Evaluation results.
 struct TaggingScores {
