@@ -5,27 +5,23 @@
 #include "weft/core/error.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/options/generate_arguments.h"
-#include "weft/models/tasks/next_token/language_model.h"
-#include "weft/models/tasks/seq2seq/seq2seq_model.h"
 
 namespace weft::program {
-LoadedGenerator::LoadedGenerator(Use use, const std::string& path, int threads, const World& world)
-    : path_(path) {
-  on_all_ranks(world, [&] { opened_.emplace(load_model_for(use, path)); });
-  const TrainedModel& model = *opened_->model;
-  const auto* decoder = dynamic_cast<const LanguageModel*>(&model);
-  no_tokenizer_ = decoder != nullptr ? &decoder->no_tokenizer
-                                     : &dynamic_cast<const Seq2SeqModel&>(model).no_tokenizer;
-  session_ = std::make_unique<Session>(
-      *model.graph, model.store, session_options(model, {.threads = threads, .world = world}));
-  generator_ = opened_->task.text_generator(*session_, model);
+
+LoadedGenerator::LoadedGenerator(Use use, const std::string& file, int threads, const World& world)
+    : path(file) {
+  on_all_ranks(world, [&] { opened.emplace(load_model_for(use, path)); });
+  session =
+      std::make_unique<Session>(*model().graph, model().store,
+                                session_options(model(), {.threads = threads, .world = world}));
+  generator = opened->task.text_generator(*session, model());
 }
 
 TokenIds LoadedGenerator::start_ids(const std::string& given) const {
   if (!given.empty()) return parse_ids("--start-ids", given);
-  TokenIds start = generator_->start();
+  TokenIds start = generator->options().start;
   if (start.empty())
-    throw ArgumentError(fmt::format("{} sets no decoder_start_token_id: give --start-ids", path_));
+    throw ArgumentError(fmt::format("{} sets no decoder_start_token_id: give --start-ids", path));
   return start;
 }
 

@@ -34,8 +34,8 @@ int run(TranslateArguments& args, const World& world) {
       on_all_ranks(world, [&] { return load_model_for(Use::translate, args.file); });
   options.before = [&graph = *model->graph](const TextGenerator& writer,
                                             const std::vector<TokenIds>& prompts,
-                                            const WriteOptions& write) {
-    check_caches(writer, graph, prompts, write, "reduce --beams or --batch");
+                                            const GenerationOptions& generation) {
+    check_caches(writer, graph, prompts, generation, "reduce --beams or --batch");
   };
   Session session(
       *model->graph, model->store,

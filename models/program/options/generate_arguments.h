@@ -58,9 +58,12 @@ void add_drawing_options(OptionList& options, GenerateArguments& args);
 /// ids.
 TokenIds parse_ids(const std::string& option, const std::string& text);
 
-/// Applies the command line to `options`, which contain the model's settings. Throws UsageError for
+/// Applies the command line to `options`, the default options of a model. Throws UsageError for
 /// contradictory and invalid values.
 void apply_arguments(const GenerateArguments& args, GenerationOptions& options);
+/// Throws UsageError if a minimum length on the command line exceeds the maximum length in
+/// `options`, the options for a prompt.
+void check_lengths(const GenerateArguments& args, const GenerationOptions& options);
 
 /// Returns the --prompt-ids prompts. Throws UsageError under the same conditions as parse_ids().
 std::vector<TokenIds> id_prompts(const GenerateArguments& args);

@@ -17,7 +17,6 @@
 namespace WEFT_API weft {
 
 class TextGenerator;
-struct WriteOptions;
 
 /// An inference task, named after its `weft` command.
 enum class Use : std::uint8_t {
@@ -70,7 +69,7 @@ enum class Finish : std::uint8_t {
   end,        // the model generated an end id
   stop,       // a stop text or stop sequence was generated
   length,     // the maximum length was reached
-  cancelled,  // the callback returned false
+  cancelled,  // the caller stopped it
 };
 inline constexpr std::array<std::string_view, 4> kFinishNames = {"end", "stop", "length",
                                                                  "cancelled"};
@@ -99,7 +98,7 @@ struct TranslateOptions {
   OnCut on_cut = {};
   /// Called with the encoded texts and the generation options before the first text is translated.
   /// If it throws, the translation is aborted.
-  std::function<void(const TextGenerator&, const std::vector<TokenIds>&, const WriteOptions&)>
+  std::function<void(const TextGenerator&, const std::vector<TokenIds>&, const GenerationOptions&)>
       before = {};
 };
 
