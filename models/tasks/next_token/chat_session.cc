@@ -17,9 +17,14 @@ namespace {
 
 constexpr const char *kSystem = "system", *kUser = "user", *kAssistant = "assistant";
 
-void cut_end(std::string& text, const std::string& end) {
-  if (const std::size_t at = text.find(end); !end.empty() && at != std::string::npos)
-    text.erase(at);
+/// Returns the size of the part of `text` before `end`. Text that may be the beginning of `end` is
+/// not part of it, unless the text is `complete`.
+std::size_t size_before(const std::string& end, std::string_view text, bool complete) {
+  if (end.empty()) return text.size();
+  if (const std::size_t at = text.find(end); at != std::string::npos) return at;
+  std::size_t held = complete ? 0 : std::min(text.size(), end.size() - 1);
+  while (!text.ends_with(std::string_view(end).substr(0, held))) --held;
+  return text.size() - held;
 }
 
 const ChatFormat& format_of(const TextGenerator& writer) {
@@ -32,21 +37,6 @@ const ChatFormat& format_of(const TextGenerator& writer) {
 }
 
 }  // namespace
-
-std::string EndMarkFilter::add(std::string_view part) {
-  if (ended_) return {};
-  held_ += part;
-  ended_ = !end_.empty() && held_.find(end_) != std::string::npos;
-  if (ended_) {
-    cut_end(held_, end_);
-    return std::exchange(held_, {});
-  }
-  std::size_t kept = std::min(held_.size(), end_.empty() ? 0 : end_.size() - 1);
-  while (kept > 0 && !held_.ends_with(std::string_view(end_).substr(0, kept))) --kept;
-  std::string sure = held_.substr(0, held_.size() - kept);
-  held_.erase(0, sure.size());
-  return sure;
-}
 
 ChatSession::ChatSession(TextGenerator& writer, ChatSettings settings)
     : ChatSession(writer, format_of(writer), std::move(settings)) {}
@@ -116,24 +106,30 @@ ChatReply ChatSession::say(const std::string& message) {
   answer.prompt = std::ssize(prompt);
   GenerationOptions options = settings_.options ? *settings_.options : default_options(writer_);
   options.reuse_caches = rows_per_prompt(options) == 1;
-  const std::string spelled = end_.id < 0 ? end_.text : "";
-  if (!spelled.empty()) options.stop_texts.push_back(spelled);
+  const bool spelled = end_.id < 0 && !end_.text.empty();
+  if (spelled) options.stop_texts.push_back(end_.text);
   if (end_.id >= 0) options.stop_ids.push_back(end_.id);
   options = writer_.options_for(prompt, std::move(options));
   if (length_rules(options, answer.prompt).max > writer_.context()) {
     options.max_new = -1;
     options.max_length = writer_.context();
   }
-  ChatReply reply(*this, std::move(next), spelled, writer_.generate_ids({prompt}, options));
+  ChatReply reply(*this, std::move(next), writer_.generate_ids({prompt}, options));
   reply.answer_ = std::move(answer);
+  if (spelled) reply.end_ = end_.text;
   return reply;
 }
 
 std::optional<std::string> ChatReply::next() {
-  if (const auto piece = generation_.next()) return filter_.add(piece->text);
   if (finished_) return std::nullopt;
-  finish();
-  return filter_.rest();
+  const auto piece = generation_.next();
+  if (piece) {
+    text_ += piece->text;
+  } else {
+    finish();
+  }
+  const std::size_t from = std::exchange(returned_, size_before(end_, text_, finished_));
+  return text_.substr(from, returned_ - from);
 }
 
 ChatAnswer ChatReply::run() {
@@ -145,7 +141,7 @@ ChatAnswer ChatReply::run() {
 void ChatReply::finish() {
   answer_.written = generation_.run().front();
   std::string& text = answer_.written.text;
-  cut_end(text, end_);
+  text.resize(size_before(end_, text, true));
   if (answer_.written.finish == Finish::cancelled)
     text.resize(text.size() - unfinished_bytes(text));
   answer_.reused = chat_->writer_.reused();

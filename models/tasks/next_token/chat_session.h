@@ -56,22 +56,6 @@ struct ChatAnswer {
   std::int64_t forgotten = 0;  // number of messages dropped to make room for the answer
 };
 
-/// Removes the end-of-turn mark from a text that is received in parts. Text that may be the
-/// beginning of the mark is held back.
-class EndMarkFilter {
- public:
-  explicit EndMarkFilter(std::string end) : end_(std::move(end)) {}
-
-  /// Adds a part and returns the text that is final now.
-  std::string add(std::string_view part);
-  /// Returns the text that is still held back, which is not part of a mark.
-  const std::string& rest() const { return held_; }
-
- private:
-  std::string end_, held_;
-  bool ended_ = false;
-};
-
 class ChatSession;
 
 /// An answer that is being generated (ChatSession::say). When it has ended, the question and the
@@ -93,20 +77,17 @@ class ChatReply {
 
  private:
   friend class ChatSession;
-  ChatReply(ChatSession& chat, Conversation conversation, std::string end,
-            TextGeneration generation)
-      : chat_(&chat),
-        conversation_(std::move(conversation)),
-        end_(std::move(end)),
-        filter_(end_),
-        generation_(std::move(generation)) {}
+  ChatReply(ChatSession& chat, Conversation conversation, TextGeneration generation)
+      : chat_(&chat), conversation_(std::move(conversation)), generation_(std::move(generation)) {}
+
   void finish();
 
   ChatSession* chat_;
   Conversation conversation_;  // with the question
-  std::string end_;            // text that ends the answer; may be empty
-  EndMarkFilter filter_;
   TextGeneration generation_;
+  std::string end_ = {};      // text that ends the answer, such as "</s>"; may be empty
+  std::string text_ = {};     // generated text
+  std::size_t returned_ = 0;  // size of the part of text_ that next() has returned
   ChatAnswer answer_;
   bool finished_ = false;
 };
