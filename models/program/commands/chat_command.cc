@@ -10,7 +10,6 @@
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/commands/loaded_generator.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
@@ -18,7 +17,9 @@
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/typed_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/next_token/chat_session.h"
+#include "weft/models/tasks/tasks.h"
 #include "weft/models/text/chat/chat_format.h"
 #include "weft/models/text/corpus/text_file.h"
 #include "weft/models/text/unicode/repair.h"
@@ -221,8 +222,11 @@ struct ChatArguments {
 };
 
 int run(const ChatArguments& args) {
-  const LoadedGenerator loaded(Use::chat, args.generate.file, args.generate.threads);
-  TextGenerator& generator = *loaded.generator;
+  const LoadedModel opened = load_model_for(Use::chat, args.generate.file);
+  Session session(*opened.model->graph, opened.model->store,
+                  session_options(*opened.model, {.threads = args.generate.threads}));
+  const auto owned = opened.task.text_generator(session, *opened.model);
+  TextGenerator& generator = *owned;
   ChatFormat format = format_of(args.generate, args.format, generator);
   ChatSettings settings = args.settings;
   settings.options = ChatSession::default_options(generator);

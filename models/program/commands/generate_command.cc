@@ -8,7 +8,6 @@
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/commands/loaded_generator.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/limits/decoding_guard.h"
 #include "weft/models/program/options/generate_arguments.h"
@@ -16,7 +15,9 @@
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/next_token/language_writer.h"
+#include "weft/models/tasks/tasks.h"
 #include "weft/models/text/unicode/repair.h"
 
 namespace weft::program {
@@ -86,8 +87,7 @@ void require_text(const GenerateArguments& args, const std::string& missing) {
   }
 }
 
-Job make_job(GenerateArguments& args, const LoadedGenerator& loaded, std::vector<TokenIds> ids) {
-  const TextGenerator& generator = *loaded.generator;
+Job make_job(GenerateArguments& args, const TextGenerator& generator, std::vector<TokenIds> ids) {
   Job job{std::move(ids), generator.options()};
   const bool decoder = generator.continues();
   if (decoder && !args.start_ids.empty())
@@ -111,7 +111,7 @@ Job make_job(GenerateArguments& args, const LoadedGenerator& loaded, std::vector
     const auto first = generator.tokenizer().start_ids();
     job.prompts.emplace_back(first.begin(), first.end());
   }
-  if (!decoder) job.options.start = loaded.start_ids(args.start_ids);
+  if (!decoder) job.options.start = start_ids(args.start_ids, job.options, args.file);
   if (args.ids) {
     job.options.batch = std::ssize(job.prompts);
     // The default lengths are those of Hugging Face's library, which are short if the folder
@@ -207,15 +207,20 @@ int run(GenerateArguments& args, const World& world) {
       check_lengths(args, usual);
     }
   });
-  const LoadedGenerator loaded(Use::generate, args.file, threads_of_rank(world, args.threads),
-                               world);
-  TextGenerator& generator = *loaded.generator;
+  const LoadedModel opened =
+      on_all_ranks(world, [&] { return load_model_for(Use::generate, args.file); });
+  const TrainedModel& model = *opened.model;
+  Session session(
+      *model.graph, model.store,
+      session_options(model, {.threads = threads_of_rank(world, args.threads), .world = world}));
+  const auto owned = opened.task.text_generator(session, model);
+  TextGenerator& generator = *owned;
   Job job;
   on_all_ranks(world, [&] {
     require_text(args, generator.missing_tokenizer());
     if (!args.task.empty()) generator.set_task(args.task);
-    job = make_job(args, loaded, std::move(ids));
-    check_caches(generator, *loaded.model().graph, job.prompts, job.options,
+    job = make_job(args, generator, std::move(ids));
+    check_caches(generator, *model.graph, job.prompts, job.options,
                  "reduce --beams, --results, --tokens or the number of prompts");
   });
   if (args.ids) return print_ids(generator, job);

@@ -8,7 +8,6 @@
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/commands/loaded_generator.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
@@ -17,6 +16,8 @@
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
+#include "weft/models/tasks/common/text_generator.h"
+#include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
 namespace {
@@ -166,8 +167,14 @@ int run(ScoreArguments& args, const World& world) {
   });
   const Texts texts = texts_to_score(args, world);
   const bool in_text = !args.prompts.empty() || !texts.texts.empty();
-  const LoadedGenerator loaded(Use::score, args.file, threads_of_rank(world, args.threads), world);
-  TextGenerator& writer = *loaded.generator;
+  const LoadedModel opened =
+      on_all_ranks(world, [&] { return load_model_for(Use::score, args.file); });
+  const TrainedModel& model = *opened.model;
+  Session session(
+      *model.graph, model.store,
+      session_options(model, {.threads = threads_of_rank(world, args.threads), .world = world}));
+  const auto owned = opened.task.text_generator(session, model);
+  TextGenerator& writer = *owned;
   if (in_text && !writer.has_tokenizer()) {
     throw UsageError(fmt::format(
         "{}: without a tokenizer, the model reads ids: give --prompt-ids and --continuation-ids",
@@ -177,7 +184,8 @@ int run(ScoreArguments& args, const World& world) {
     throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
   const PlaceOf place = [&](std::size_t i) { return place_of(args, texts, i); };
   std::vector<Continuation> all = with_places(place, [&] { return read_all(args, writer, texts); });
-  const TokenIds start = writer.continues() ? TokenIds() : loaded.start_ids(args.start_ids);
+  const TokenIds start =
+      writer.continues() ? TokenIds() : start_ids(args.start_ids, writer.options(), args.file);
   const SpeedReport speed;
   const std::vector<ContinuationScore> scores = with_places(place, [&] {
     return writer.score_ids(all, {.start = start, .on_cut = args.truncate.on_cut()});

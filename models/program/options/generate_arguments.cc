@@ -189,6 +189,14 @@ TokenIds parse_ids(const std::string& option, const std::string& text) {
   return ids;
 }
 
+TokenIds start_ids(const std::string& given, const GenerationOptions& options,
+                   const std::string& file) {
+  if (!given.empty()) return parse_ids("--start-ids", given);
+  if (options.start.empty())
+    throw ArgumentError(fmt::format("{} sets no decoder_start_token_id: give --start-ids", file));
+  return options.start;
+}
+
 void check_lengths(const GenerateArguments& args, const GenerationOptions& o) {
   // The model's own settings may contradict each other.
   if (args.min_tokens && o.max_new >= 0 && o.min_new > o.max_new) {

@@ -58,6 +58,11 @@ void add_drawing_options(OptionList& options, GenerateArguments& args);
 /// ids.
 TokenIds parse_ids(const std::string& option, const std::string& text);
 
+/// Returns the first ids of an encoder-decoder's output: --start-ids or, if it is empty, those in
+/// `options`, the default options of the model in `file`. Throws ArgumentError if there are none.
+TokenIds start_ids(const std::string& given, const GenerationOptions& options,
+                   const std::string& file);
+
 /// Applies the command line to `options`, the default options of a model. Throws UsageError for
 /// contradictory and invalid values.
 void apply_arguments(const GenerateArguments& args, GenerationOptions& options);
