@@ -3,7 +3,7 @@
 #include <cmath>
 #include <span>
 
-#include "weft/models/generate/search_model.h"
+#include "weft/models/generate/search.h"
 
 namespace weft {
 namespace {
@@ -59,161 +59,159 @@ class Finished {
   std::vector<Hypothesis> kept_;  // best first
 };
 
-/// Reports ids of a prompt's result as soon as they are final, while beams are still running. These
-/// ids are the common prefix of all sequences that may still become the result.
-class StablePrefix {
- public:
-  /// `start`: number of ids that all sequences start from.
-  explicit StablePrefix(std::size_t start) : emitted_(start) {}
+struct Candidate {
+  double sum;
+  std::int64_t row, id;
+};
 
-  /// Passes the ids that have become final to the callback. Returns false once the callback has
-  /// returned false.
-  template <class Emit>
-  bool emit(std::span<const TokenIds> running, const std::vector<Hypothesis>& finished,
-            Emit&& emit) {
-    const TokenIds& first = running.front();
+/// The state of one prompt.
+struct Prompt {
+  Finished finished;
+  std::size_t reported;  // number of ids, including those of the start, that have become final
+  bool done = false;
+};
+
+class BeamSearch final : public Search {
+ public:
+  BeamSearch(StepModel& model, const SearchStarts& starts, const GenerationOptions& options)
+      : Search(model, starts, options), beams_(static_cast<std::size_t>(options.beams)) {
+    for (const PromptRules& rules : prompts_) {
+      states_.push_back({Finished(options_, rules), rows_.front().size()});
+      sums_.push_back(0);  // rows are identical at the start: use only the first
+      sums_.insert(sums_.end(), beams_ - 1, -1e9);
+    }
+  }
+
+  void step(std::deque<GeneratedToken>& tokens) override {
+    if (std::all_of(states_.begin(), states_.end(), [](const Prompt& p) { return p.done; }))
+      return finish(tokens);
+    run_model();
+    std::vector<TokenIds> next;
+    std::vector<double> next_sums;
+    parents_.clear();
+    const auto extend_row = [&](std::size_t row, std::int64_t id, double sum) {
+      next.push_back(rows_[row]);
+      next.back().push_back(id);
+      next_sums.push_back(sum);
+      parents_.push_back(static_cast<std::int64_t>(row));
+    };
+    for (std::size_t p = 0; p < states_.size(); ++p) {
+      Prompt& state = states_[p];
+      const std::size_t first = p * beams_;
+      if (state.done) {
+        for (std::size_t b = 0; b < beams_; ++b) extend_row(first + b, options_.pad_id, 0);
+        continue;
+      }
+      find_candidates(p);
+      for (std::size_t rank = 0; rank < candidates_.size() && next.size() < first + beams_;
+           ++rank) {
+        const Candidate& c = candidates_[rank];
+        const auto row = static_cast<std::size_t>(c.row);
+        if (!options_.is_end(c.id)) {
+          extend_row(row, c.id, c.sum);
+        } else if (rank < beams_) {
+          state.finished.add(rows_[row], c.sum, true);
+        }
+      }
+      // If the vocabulary is smaller than the number of beams, some beams have no candidate.
+      while (next.size() < first + beams_) extend_row(first, options_.pad_id, kForbidden);
+      state.done = state.finished.done(candidates_.front().sum, prompts_[p].length(rows_[first]));
+    }
+    rows_ = std::move(next);
+    sums_ = std::move(next_sums);
+    for (std::size_t p = 0; p < states_.size(); ++p) {
+      if (states_[p].done) continue;
+      if (options_.results == 1) report_stable_ids(p, tokens);
+      if (prompts_[p].is_full(rows_[p * beams_])) end_prompt(p);
+    }
+  }
+
+  bool stop(std::int64_t row) override {
+    const std::int64_t p = row / options_.results;
+    if (states_.at(static_cast<std::size_t>(p)).done) return false;
+    if (options_.results == 1) end_prompt(static_cast<std::size_t>(p));
+    return true;
+  }
+
+ private:
+  /// Sets candidates_ to the best continuations of the rows of one prompt, best first. There are
+  /// enough for `beams` rows to continue even if all end ids are among them.
+  void find_candidates(std::size_t p) {
+    candidates_.clear();
+    for (std::size_t r = p * beams_; r < (p + 1) * beams_; ++r) {
+      std::vector<double>& scores = logits(r);
+      log_softmax(options_.suppressed, scores);
+      apply_rules(options_, prompts_[p].lengths, prompts_[p].without_padding(rows_[r]), scores);
+      for (std::int64_t id = 0; id < vocab(); ++id)
+        candidates_.push_back(
+            {sums_[r] + scores[static_cast<std::size_t>(id)], static_cast<std::int64_t>(r), id});
+    }
+    const std::size_t ends = options_.stop_ids.size() + (options_.eos_id >= 0 ? 1 : 0);
+    const std::size_t count =
+        std::min(std::max<std::size_t>(2, 1 + ends) * beams_, candidates_.size());
+    std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(count),
+                      candidates_.end(), [](const Candidate& a, const Candidate& b) {
+                        if (a.sum != b.sum) return a.sum > b.sum;
+                        return a.row != b.row ? a.row < b.row : a.id < b.id;
+                      });
+    candidates_.resize(count);
+  }
+
+  /// Reports the ids that the prompt's result certainly has: the common prefix of all sequences
+  /// that may still become the result.
+  void report_stable_ids(std::size_t p, std::deque<GeneratedToken>& tokens) {
+    const TokenIds& first = rows_[p * beams_];
     std::size_t same = first.size();
     const auto compare = [&](const TokenIds& other) {
       const auto most = static_cast<std::ptrdiff_t>(std::min(same, other.size()));
       same = static_cast<std::size_t>(
           std::mismatch(first.begin(), first.begin() + most, other.begin()).first - first.begin());
     };
-    for (const TokenIds& other : running) compare(other);
-    for (const Hypothesis& other : finished) compare(other.ids);
-    while (emitted_ < same && !stopped_) stopped_ = !emit(first[emitted_++]);
-    return !stopped_;
-  }
-  /// Reports the remaining ids of the final result, from which the `padding` leading ids were
-  /// already removed. If the callback has returned false, truncates the result after the last
-  /// reported id.
-  template <class Emit>
-  void emit_rest(TokenIds& result, std::int64_t padding, Emit&& emit) {
-    auto emitted = emitted_ - static_cast<std::size_t>(padding);
-    while (emitted < result.size() && !stopped_) stopped_ = !emit(result[emitted++]);
-    if (stopped_) result.resize(emitted);
+    for (std::size_t b = 1; b < beams_; ++b) compare(rows_[p * beams_ + b]);
+    for (const Hypothesis& other : states_[p].finished.kept()) compare(other.ids);
+    for (std::size_t& reported = states_[p].reported; reported < same;)
+      tokens.push_back({static_cast<std::int64_t>(p), first[reported++]});
   }
 
- private:
-  std::size_t emitted_;
-  bool stopped_ = false;
+  /// Ends the search for a prompt: its running beams are results as well.
+  void end_prompt(std::size_t p) {
+    for (std::size_t b = p * beams_; b < (p + 1) * beams_; ++b)
+      states_[p].finished.add(rows_[b], sums_[b], false);
+    states_[p].done = true;
+  }
+
+  /// Sets the result and reports the ids that have not been reported before.
+  void finish(std::deque<GeneratedToken>& tokens) {
+    for (std::size_t p = 0; p < states_.size(); ++p) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(options_.results); ++i) {
+        const Hypothesis& h = states_[p].finished.kept().at(i);
+        const auto ids = prompts_[p].without_padding(h.ids);
+        TokenIds& sequence = result_.sequences.emplace_back(ids.begin(), ids.end());
+        // Hugging Face transformers always appends the first end id, even if another one was
+        // generated.
+        if (h.ended)
+          sequence.push_back(options_.eos_id >= 0 ? options_.eos_id : options_.stop_ids.front());
+        result_.scores.push_back(h.score);
+        const auto row = static_cast<std::int64_t>(result_.scores.size()) - 1;
+        for (auto at = states_[p].reported - static_cast<std::size_t>(prompts_[p].padding);
+             at < sequence.size(); ++at)
+          tokens.push_back({row, sequence[at]});
+      }
+    }
+    finished_ = true;
+  }
+
+  const std::size_t beams_;
+  std::vector<double> sums_;  // sums of log-probabilities of rows_
+  std::vector<Prompt> states_;
+  std::vector<Candidate> candidates_;
 };
-
-struct Candidate {
-  double sum;
-  std::int64_t row, id;
-};
-
-/// Returns the best continuations of the rows of one prompt, best first. There are enough for
-/// `beams` rows to continue even if all end ids are among them.
-std::vector<Candidate> candidates(const SearchModel& model, const std::vector<TokenIds>& rows,
-                                  const std::vector<double>& sums, std::size_t first_row,
-                                  const PromptRules& prompt, const GenerationOptions& options) {
-  std::vector<Candidate> all;
-  const auto beams = static_cast<std::size_t>(options.beams);
-  for (std::size_t r = first_row; r < first_row + beams; ++r) {
-    std::vector<double> scores = model.logits(r);
-    log_softmax(options.suppressed, scores);
-    apply_rules(options, prompt.lengths, prompt.without_padding(rows[r]), scores);
-    for (std::int64_t id = 0; id < model.vocab(); ++id)
-      all.push_back(
-          {sums[r] + scores[static_cast<std::size_t>(id)], static_cast<std::int64_t>(r), id});
-  }
-  const std::size_t ends = options.stop_ids.size() + (options.eos_id >= 0 ? 1 : 0);
-  const std::size_t count = std::min(std::max<std::size_t>(2, 1 + ends) * beams, all.size());
-  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),
-                    [](const Candidate& a, const Candidate& b) {
-                      if (a.sum != b.sum) return a.sum > b.sum;
-                      return a.row != b.row ? a.row < b.row : a.id < b.id;
-                    });
-  all.resize(count);
-  return all;
-}
 
 }  // namespace
 
-SearchResult beam_search(SearchModel& model, const SearchStarts& starts,
-                         const std::vector<PromptRules>& prompts, const GenerationOptions& options,
-                         const OnToken& on_token) {
-  const auto beams = static_cast<std::size_t>(options.beams);
-  std::vector<TokenIds> rows;
-  std::vector<double> sums;
-  TokenIds parents;
-  std::vector<Finished> finished;
-  std::vector<StablePrefix> stable_prefixes;
-  for (std::size_t p = 0; p < starts.ids.size(); ++p) {
-    finished.emplace_back(options, prompts[p]);
-    stable_prefixes.emplace_back(starts.ids[p].size());
-    for (std::size_t b = 0; b < beams; ++b) {
-      parents.push_back(static_cast<std::int64_t>(rows.size()));
-      rows.push_back(starts.ids[p]);
-      sums.push_back(b == 0 ? 0 : -1e9);  // rows are identical at the start: use only the first
-    }
-  }
-  std::vector<bool> done(starts.ids.size());
-  while (std::find(done.begin(), done.end(), false) != done.end()) {
-    model.run(rows, parents);
-    std::vector<TokenIds> next;
-    std::vector<double> next_sums;
-    parents.clear();
-    const auto extend_row = [&](std::size_t row, std::int64_t id, double sum) {
-      next.push_back(rows[row]);
-      next.back().push_back(id);
-      next_sums.push_back(sum);
-      parents.push_back(static_cast<std::int64_t>(row));
-    };
-    for (std::size_t p = 0; p < prompts.size(); ++p) {
-      const std::size_t first = p * beams;
-      if (done[p]) {
-        for (std::size_t b = 0; b < beams; ++b) extend_row(first + b, options.pad_id, 0);
-        continue;
-      }
-      const auto best = candidates(model, rows, sums, first, prompts[p], options);
-      for (std::size_t rank = 0; rank < best.size() && next.size() < first + beams; ++rank) {
-        const Candidate& c = best[rank];
-        const auto row = static_cast<std::size_t>(c.row);
-        if (!options.is_end(c.id)) {
-          extend_row(row, c.id, c.sum);
-        } else if (rank < beams) {
-          finished[p].add(rows[row], c.sum, true);
-        }
-      }
-      // If the vocabulary is smaller than the number of beams, some beams have no candidate.
-      while (next.size() < first + beams) extend_row(first, options.pad_id, kForbidden);
-      done[p] = finished[p].done(best.front().sum, prompts[p].length(rows[first]));
-      if (done[p]) continue;
-      const auto running = std::span(next).subspan(first, beams);
-      const bool wants_more =
-          !on_token || stable_prefixes[p].emit(running, finished[p].kept(), [&](auto id) {
-            return on_token(static_cast<std::int64_t>(p), id);
-          });
-      if (wants_more && !prompts[p].is_full(next[first])) continue;
-      for (std::size_t b = first; b < first + beams; ++b)
-        finished[p].add(next[b], next_sums[b], false);
-      done[p] = true;
-    }
-    rows = std::move(next);
-    sums = std::move(next_sums);
-  }
-
-  SearchResult result;
-  for (std::size_t p = 0; p < prompts.size(); ++p) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(options.results); ++i) {
-      const Hypothesis& h = finished[p].kept().at(i);
-      const auto ids = prompts[p].without_padding(h.ids);
-      result.sequences.emplace_back(ids.begin(), ids.end());
-      // Hugging Face transformers always appends the first end id, even if another one was
-      // generated.
-      if (h.ended)
-        result.sequences.back().push_back(options.eos_id >= 0 ? options.eos_id
-                                                              : options.stop_ids.front());
-      result.scores.push_back(h.score);
-      if (on_token)
-        stable_prefixes[p].emit_rest(result.sequences.back(), prompts[p].padding, [&](auto id) {
-          return on_token(static_cast<std::int64_t>(p), id);
-        });
-    }
-  }
-  return result;
+std::unique_ptr<Search> make_beam_search(StepModel& model, const SearchStarts& starts,
+                                         const GenerationOptions& options) {
+  return std::make_unique<BeamSearch>(model, starts, options);
 }
 
 }  // namespace weft

@@ -27,31 +27,13 @@ std::int64_t trained_context(const GptConfig& config) {
 struct Generator::Batch {
   std::vector<TokenIds> texts;  // without padding
   std::int64_t limit;           // maximum number of ids per text in the caches
-  std::int64_t capacity;
-  std::int64_t filled = 0;            // filled columns of the caches, the same for every row
-  std::vector<std::int64_t> padding;  // padding columns at the front of each row
-  Tensor visible;                     // bool [rows, capacity]
-  std::int64_t reused_columns = 0;    // columns of the first text that the caches already contain
+  bool reusable;                // the caches may be reused for the next prompt
+  std::int64_t capacity = 0;
+  std::int64_t filled = 0;                 // filled columns of the caches, the same for every row
+  std::vector<std::int64_t> padding = {};  // padding columns at the front of each row
+  Tensor visible = {};                     // bool [rows, capacity]
 
   std::int64_t rows() const { return static_cast<std::int64_t>(texts.size()); }
-};
-
-/// Records in the Generator which ids the caches contain, even if the run ends with an exception.
-/// The batch has a single text.
-class Generator::CacheRecorder {
- public:
-  CacheRecorder(Generator& generator, Batch& batch) : generator_(generator), batch_(batch) {}
-  CacheRecorder(const CacheRecorder&) = delete;
-  CacheRecorder& operator=(const CacheRecorder&) = delete;
-  ~CacheRecorder() {
-    TokenIds& text = batch_.texts.front();
-    text.resize(static_cast<std::size_t>(std::min(batch_.filled, std::ssize(text))));
-    generator_.cached_ids_ = std::move(text);
-  }
-
- private:
-  Generator& generator_;
-  Batch& batch_;
 };
 
 Generator::Generator(Session& session, const Program& decode, const GptConfig& config)
@@ -65,7 +47,10 @@ Generator::Generator(Session& session, const Program& decode, const GptConfig& c
     supports_padding_ = supports_padding_ || (visible.defined() && input == visible);
 }
 
-Tensor Generator::decode(Batch& batch, const std::vector<TokenIds>& columns) {
+Generator::~Generator() = default;
+
+Tensor Generator::decode(const std::vector<TokenIds>& columns) {
+  Batch& batch = *batch_;
   const Tensor tokens = ids_tensor(columns);
   const std::int64_t rows = tokens.size(0), added = tokens.size(1);
   NamedTensors feeds = {{"tokens", tokens.to(id_type_)},
@@ -83,12 +68,13 @@ Tensor Generator::decode(Batch& batch, const std::vector<TokenIds>& columns) {
     feeds.emplace_back("positions", positions);
     feeds.emplace_back("visible", batch.visible);
   }
+  Tensor logits = session_.run(decode_, feeds, {.dims = {{"capacity", batch.capacity}}})["logits"];
   batch.filled += added;
-  return session_.run(decode_, feeds, {.dims = {{"capacity", batch.capacity}}})["logits"];
+  return logits;
 }
 
-Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position,
-                       const Tensor& parents) {
+Tensor Generator::step(const Tensor& tokens, std::int64_t position, const Tensor& parents) {
+  Batch& batch = *batch_;
   std::vector<TokenIds> columns;
   if (position > 0) {
     // All rows of a prompt have the same padding, so only texts and caches are reordered.
@@ -102,7 +88,7 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
     columns = ids_rows(tokens);
     for (std::size_t r = 0; r < columns.size(); ++r)
       batch.texts[r].insert(batch.texts[r].end(), columns[r].begin(), columns[r].end());
-    if (batch.filled + tokens.size(1) <= batch.capacity) return decode(batch, columns);
+    if (batch.filled + tokens.size(1) <= batch.capacity) return decode(columns);
   }
   // Recompute all texts from the start, truncated to the limit. The longest one starts in the first
   // column.
@@ -114,11 +100,11 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
       const std::int64_t kept =
           position == 0 ? batch.limit : std::max<std::int64_t>(1, batch.limit / 2);
       text.erase(text.begin(), text.end() - kept);
-      batch.reused_columns = 0;
+      batch.filled = 0;
     }
     longest = std::max(longest, text.size());
   }
-  batch.filled = position == 0 ? batch.reused_columns : 0;
+  if (position > 0) batch.filled = 0;
   batch.visible = Tensor::full(DType::boolean, {batch.rows(), batch.capacity}, 1);
   for (std::size_t r = 0; r < batch.texts.size(); ++r) {
     const std::size_t padding = longest - batch.texts[r].size();
@@ -133,26 +119,33 @@ Tensor Generator::step(Batch& batch, const Tensor& tokens, std::int64_t position
     std::fill_n(batch.visible.mutable_data<bool>() + static_cast<std::int64_t>(r) * batch.capacity,
                 padding, false);
   }
-  return decode(batch, columns);
+  return decode(columns);
 }
 
-std::int64_t Generator::common_prefix_length(const TokenIds& text) const {
+std::int64_t Generator::common_prefix_length(const TokenIds& text, const TokenIds& cached) const {
   // With dynamic scaling, the rotation of all keys depends on the length of the text.
   if (config_.rotary_scaling == RotaryScalingKind::dynamic &&
-      std::max(std::ssize(text), std::ssize(cached_ids_)) > config_.rotary_context)
+      std::max(std::ssize(text), std::ssize(cached)) > config_.rotary_context)
     return 0;
-  const auto differs =
-      std::mismatch(text.begin(), text.end(), cached_ids_.begin(), cached_ids_.end()).first;
+  const auto differs = std::mismatch(text.begin(), text.end(), cached.begin(), cached.end()).first;
   // The last id is always computed, because its logits are needed.
   return std::min<std::int64_t>(differs - text.begin(), std::ssize(text) - 1);
 }
 
-SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> texts,
-                            const GenerationOptions& options, const OnToken& on_token,
-                            bool reuse_caches) {
+Generation Generator::start(const SearchStarts& starts, std::vector<TokenIds> texts,
+                            const GenerationOptions& options) {
   options.check();
+  if (!options.start.empty())
+    throw ArgumentError("start is for encoder-decoders: a decoder begins with its prompt");
+  const std::int64_t each = rows_per_prompt(options);
+  if (options.reuse_caches && each * std::ssize(texts) != 1) {
+    throw ArgumentError(
+        "cached keys and values can be reused for a single row only: there must be one prompt, and "
+        "beams and results must be 1");
+  }
   const bool learned = config_.positions == GptPositions::learned;
-  Batch batch{{}, options.slide ? trained_context(config_) : kUnlimited, 0, 0, {}, {}, 0};
+  auto batch = std::make_unique<Batch>(
+      Batch{{}, options.slide ? trained_context(config_) : kUnlimited, options.reuse_caches});
   for (std::size_t p = 0; p < texts.size(); ++p) {
     const auto columns = static_cast<std::int64_t>(starts.ids[p].size());
     const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding[p];
@@ -162,46 +155,37 @@ SearchResult Generator::run(const SearchStarts& starts, std::vector<TokenIds> te
           "a sequence of {} ids exceeds the model's {} positions (set `slide`, or generate less)",
           most, config_.context));
     }
-    batch.capacity = std::max(batch.capacity, most + padding);
-    for (std::int64_t i = 0; i < rows_per_prompt(options); ++i) batch.texts.push_back(texts[p]);
+    batch->capacity = std::max(batch->capacity, most + padding);
+    batch->texts.insert(batch->texts.end(), static_cast<std::size_t>(each), texts[p]);
   }
-  batch.capacity = std::min(batch.capacity, batch.limit);
-  batch.padding.resize(batch.texts.size());
-  const DecodeStep next = [&](const Tensor& tokens, std::int64_t position, const Tensor& parents) {
-    return step(batch, tokens, position, parents);
-  };
-  if (reuse_caches && !cached_ids_.empty() && batch.capacity <= cache_capacity_) {
-    batch.capacity = cache_capacity_;
-    batch.reused_columns = common_prefix_length(batch.texts.front());
+  batch->capacity = std::min(batch->capacity, batch->limit);
+  batch->padding.resize(batch->texts.size());
+  Generation generation(*this, starts, options);
+  TokenIds cached;
+  std::int64_t capacity = 0;
+  if (batch_ && batch_->reusable) {
+    capacity = batch_->capacity;
+    cached = std::move(batch_->texts.front());
+    cached.resize(static_cast<std::size_t>(std::min(batch_->filled, std::ssize(cached))));
+  }
+  if (options.reuse_caches && !cached.empty() && batch->capacity <= capacity) {
+    batch->capacity = capacity;
+    batch->filled = common_prefix_length(batch->texts.front(), cached);
   } else {
     // Double the capacity when a text outgrows its caches, so that reallocation is rare.
     constexpr std::int64_t kLeast = 256;
-    if (reuse_caches)
-      batch.capacity = std::min(std::max({batch.capacity, 2 * cache_capacity_, kLeast}),
-                                learned ? std::min(batch.limit, config_.context) : batch.limit);
-    cached_ids_.clear();
-    cache_capacity_ = reuse_caches ? batch.capacity : 0;
+    if (options.reuse_caches)
+      batch->capacity = std::min(std::max({batch->capacity, 2 * capacity, kLeast}),
+                                 learned ? std::min(batch->limit, config_.context) : batch->limit);
     session_.reset_caches();
   }
-  reused_ = batch.reused_columns;
-  if (!reuse_caches) return search(next, starts, options, on_token);
-  const CacheRecorder keep(*this, batch);
-  return search(next, starts, options, on_token);
+  reused_ = batch->filled;
+  batch_ = std::move(batch);
+  return generation;
 }
 
-SearchResult Generator::continue_text(const TokenIds& prompt, const GenerationOptions& options,
-                                      const OnToken& on_token) {
-  if (rows_per_prompt(options) != 1) {
-    throw ArgumentError(
-        "cached keys and values can be reused for a single row only: beams and results "
-        "must be 1");
-  }
-  if (prompt.empty()) throw ArgumentError("the prompt is empty: at least one token is needed");
-  return run({{prompt}}, {prompt}, options, on_token, true);
-}
-
-SearchResult Generator::generate(const std::vector<TokenIds>& prompts,
-                                 const GenerationOptions& options, const OnToken& on_token) {
+Generation Generator::generate(const std::vector<TokenIds>& prompts,
+                               const GenerationOptions& options) {
   if (prompts.empty()) throw ArgumentError("there is no prompt");
   std::size_t longest = 0;
   for (const TokenIds& prompt : prompts) {
@@ -214,11 +198,11 @@ SearchResult Generator::generate(const std::vector<TokenIds>& prompts,
     starts.ids.emplace_back(longest - prompt.size(), options.pad_id);
     starts.ids.back().insert(starts.ids.back().end(), prompt.begin(), prompt.end());
   }
-  return run(starts, prompts, options, on_token);
+  return start(starts, prompts, options);
 }
 
-SearchResult Generator::generate(const Tensor& prompts, const Tensor& mask,
-                                 const GenerationOptions& options, const OnToken& on_token) {
+Generation Generator::generate(const Tensor& prompts, const Tensor& mask,
+                               const GenerationOptions& options) {
   if (prompts.dtype() != DType::i64 || prompts.rank() != 2 || prompts.numel() == 0 ||
       (mask.defined() && (mask.dtype() != DType::i64 || mask.sizes() != prompts.sizes()))) {
     throw ShapeError(fmt::format(
@@ -235,9 +219,7 @@ SearchResult Generator::generate(const Tensor& prompts, const Tensor& mask,
     if (tokens.empty()) throw ArgumentError(fmt::format("prompt {} contains only padding", p));
     texts[p] = std::move(tokens);
   }
-  SearchResult result = run(starts, std::move(texts), options, on_token);
-  pad_to_longest(result.sequences, options.pad_id);
-  return result;
+  return start(starts, std::move(texts), options);
 }
 
 }  // namespace weft

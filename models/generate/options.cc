@@ -52,13 +52,14 @@ void GenerationOptions::check() const {
   // This limit ensures that sums of lengths fit in 64 bits for all model settings.
   constexpr std::int64_t kLongest = std::int64_t{1} << 40;
   within("beams", beams, 1, kMaxRows);
-  within("max_length", max_length, 1, kLongest);
+  if (max_length != 0) within("max_length", max_length, 1, kLongest);
   within("max_new", max_new, -1, kLongest);
   at_least("min_length", min_length, 0);
   at_least("min_new", min_new, 0);
   at_least("no_repeat_ngram", no_repeat_ngram, 0);
   at_least("eos_id", eos_id, -1);
   within("results", results, 1, kMaxRows);
+  at_least("batch", batch, 1);
   if (!(repetition_penalty > 0) || std::isinf(repetition_penalty)) {
     throw ArgumentError(
         fmt::format("repetition_penalty must be positive, not {}", repetition_penalty));
@@ -77,9 +78,11 @@ void GenerationOptions::check() const {
     throw ArgumentError(fmt::format(
         "without sampling, results must not exceed beams ({}), but it is {}", beams, results));
   }
-  if (beams > 1 && (!stop_sequences.empty() || stop)) {
+  if (std::find(stop_texts.begin(), stop_texts.end(), "") != stop_texts.end())
+    throw ArgumentError("a stop text is empty; an empty text matches everywhere");
+  if (beams > 1 && !(stop_sequences.empty() && stop_texts.empty())) {
     throw ArgumentError(
-        "stop_sequences and stop are not supported with beams; use stop_ids or eos_id");
+        "stop_sequences and stop_texts are not supported with beams; use stop_ids or eos_id");
   }
 }
 

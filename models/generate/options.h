@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "weft/core/export.h"
@@ -43,7 +42,8 @@ enum class EarlyStopping : std::uint8_t {
   never,      // when no running beam can improve the result at any length
 };
 
-/// Options for greedy search, sampling and beam search.
+/// Options for greedy search, sampling and beam search. TextGenerator::options() returns the
+/// defaults of a model.
 ///
 /// Lengths include the ids that a sequence starts from: the prompt of a decoder, or the first ids
 /// of an encoder-decoder's output. End ids are eos_id and stop_ids.
@@ -57,7 +57,7 @@ struct GenerationOptions {
   static constexpr std::int64_t kMaxRows = 4096;
 
   std::int64_t beams = 1;        // 1 = greedy: the most likely id (ties: the lowest id)
-  std::int64_t max_length = 20;  // maximum number of ids
+  std::int64_t max_length = 20;  // maximum number of ids; 0 = the default of a TextGenerator
   std::int64_t max_new = -1;     // maximum number of new ids; replaces max_length; -1 = unused
   std::int64_t min_length = 0;   // minimum number of ids before an end id is allowed
   std::int64_t min_new = 0;      // minimum number of new ids before an end id is allowed
@@ -88,9 +88,9 @@ struct GenerationOptions {
   /// A sequence ends as soon as its new ids end with one of these sequences. Not supported with
   /// beams.
   std::vector<TokenIds> stop_sequences = {};
-  /// Called with a row and its new ids; the sequence ends when the function returns true. Used for
-  /// stop texts. Not supported with beams.
-  std::function<bool(std::int64_t row, std::span<const std::int64_t> ids)> stop = {};
+  /// A sequence ends as soon as its new text contains one of these texts. Requires a TextGenerator,
+  /// which has a tokenizer. Not supported with beams.
+  std::vector<std::string> stop_texts = {};
 
   // For beam search only.
   double length_penalty = 1;  // scores are divided by length^length_penalty
@@ -104,6 +104,20 @@ struct GenerationOptions {
   /// positions causes an ArgumentError, and models with other position encodings continue beyond
   /// the trained length.
   bool slide = false;
+  /// For decoders. If true, the cached keys and values of the common prefix with the previous
+  /// prompt are reused, as long as each call has a single row. This is useful for texts that grow,
+  /// such as conversations. The ids are the same, unless scores are equal up to rounding.
+  bool reuse_caches = false;
+  /// For encoder-decoders: the first ids of every output.
+  TokenIds start = {};
+
+  // For TextGenerator only.
+  std::int64_t batch = 32;  // maximum number of prompts per batch
+  /// If true, prompts that leave no room for output are truncated; otherwise they are errors. For
+  /// decoders, the beginning of the prompt is dropped to make room for the maximum number of new
+  /// ids, limited to half of the context. For encoder-decoders, the end of the prompt is dropped.
+  /// Special ids at both ends are kept.
+  bool truncate = false;
 
   /// Returns true if a sequence ends with this id.
   bool is_end(std::int64_t id) const;

@@ -12,10 +12,9 @@ namespace {
 
 void keep_top_k(std::int64_t k, std::vector<double>& scores) {
   if (k == 0 || k >= static_cast<std::int64_t>(scores.size())) return;
-  std::vector<double> sorted = scores;
-  const auto last = sorted.begin() + (k - 1);
-  std::nth_element(sorted.begin(), last, sorted.end(), std::greater<>());
-  const double least = *last;
+  std::vector<double> best(static_cast<std::size_t>(k));
+  std::partial_sort_copy(scores.begin(), scores.end(), best.begin(), best.end(), std::greater<>());
+  const double least = best.back();
   for (double& score : scores) {
     if (score < least) score = kForbidden;
   }

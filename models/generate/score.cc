@@ -6,7 +6,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/generate/search.h"
+#include "weft/models/generate/generation.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "weft/core/error.h"
 #include "weft/models/generate/sampling.h"
-#include "weft/models/generate/search_model.h"
 
 namespace weft {
 namespace {
@@ -25,166 +24,151 @@ TokenIds referenced_ids(const GenerationOptions& options) {
   return ids;
 }
 
-bool ends_with(std::span<const std::int64_t> ids, const TokenIds& end) {
-  return ids.size() >= end.size() &&
-         std::equal(end.begin(), end.end(), ids.end() - static_cast<long>(end.size()));
-}
-
 }  // namespace
 
-std::int64_t rows_per_prompt(const GenerationOptions& options) {
-  return std::max(options.beams, options.results);
-}
-
-Tensor ids_tensor(const std::vector<TokenIds>& rows) {
-  TokenIds flat;
-  for (const TokenIds& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-  return Tensor::of<std::int64_t>(
-      {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows.front().size())},
-      flat);
-}
-
-std::vector<TokenIds> ids_rows(const Tensor& ids) {
-  std::vector<TokenIds> rows;
-  for (std::int64_t r = 0; r < ids.size(0); ++r) {
-    const std::int64_t* row = ids.data<std::int64_t>() + r * ids.size(1);
-    rows.emplace_back(row, row + ids.size(1));
-  }
-  return rows;
-}
-
-void pad_to_longest(std::vector<TokenIds>& sequences, std::int64_t pad_id, std::int64_t group) {
-  const std::size_t step = group == 0 ? sequences.size() : static_cast<std::size_t>(group);
-  for (std::size_t first = 0; first < sequences.size(); first += step) {
-    const std::size_t end = std::min(first + step, sequences.size());
-    std::size_t longest = 0;
-    for (std::size_t i = first; i < end; ++i) longest = std::max(longest, sequences[i].size());
-    for (std::size_t i = first; i < end; ++i) sequences[i].resize(longest, pad_id);
-  }
-}
-
-void SearchModel::run(const std::vector<TokenIds>& rows, const TokenIds& parents) {
-  const auto count = static_cast<std::int64_t>(rows.size());
-  std::vector<TokenIds> added;
-  for (const TokenIds& row : rows)
-    added.emplace_back(row.begin() + static_cast<std::ptrdiff_t>(seen_), row.end());
-  logits_ = step_(ids_tensor(added), static_cast<std::int64_t>(seen_),
-                  Tensor::of<std::int64_t>({count}, parents));
-  seen_ = rows.front().size();
-  if (logits_.dtype() != DType::f32 || logits_.rank() != 2 || logits_.size(0) != count) {
-    throw ShapeError(
-        fmt::format("a decode step must return f32[{}, vocab], not {}", count, logits_.type_str()));
-  }
-  for (const std::int64_t id : referenced_ids(options_)) {
-    if (id < 0 || id >= vocab())
-      throw ArgumentError(fmt::format("id {} is outside the vocabulary (size {})", id, vocab()));
-  }
-}
-
-std::vector<double> SearchModel::logits(std::size_t row) const {
-  const float* first = logits_.data<float>() + static_cast<std::int64_t>(row) * vocab();
-  std::vector<double> result(first, first + vocab());
-  const bool numbers =
-      std::none_of(result.begin(), result.end(), [](double x) { return std::isnan(x); });
-  if (!numbers || !std::isfinite(*std::max_element(result.begin(), result.end())))
-    throw DataError("the model's logits are not finite: training may have diverged");
-  return result;
-}
-
-SearchResult sample_rows(SearchModel& model, const SearchStarts& starts,
-                         const std::vector<PromptRules>& prompts, const GenerationOptions& options,
-                         const OnToken& on_token) {
-  const auto each = static_cast<std::size_t>(rows_per_prompt(options));
-  std::vector<TokenIds> rows;
-  TokenIds same;
-  for (const TokenIds& ids : starts.ids) {
-    for (std::size_t i = 0; i < each; ++i) {
-      same.push_back(static_cast<std::int64_t>(rows.size()));
-      rows.push_back(ids);
-    }
-  }
-  std::vector<bool> done(rows.size());
-  SearchResult result;
-  result.sequences.resize(rows.size());
-  const std::size_t start = rows.front().size();
-  for (bool more = true; more;) {
-    model.run(rows, same);
-    more = false;
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      if (done[r]) {
-        rows[r].push_back(options.pad_id);
-        continue;
-      }
-      const PromptRules& prompt = prompts[r / each];
-      const auto row = static_cast<std::int64_t>(r);
-      std::vector<double> scores = model.logits(r);
-      apply_rules(options, prompt.lengths, prompt.without_padding(rows[r]), scores);
-      const auto best = std::max_element(scores.begin(), scores.end());
-      if (*best == kForbidden) {
-        throw DataError(fmt::format(
-            "the options exclude every id in the vocabulary after {} ids in row {}: no id can be "
-            "generated",
-            prompt.length(rows[r]), row));
-      }
-      std::int64_t id = best - scores.begin();
-      if (options.sampling) {
-        filter_scores(*options.sampling, scores);
-        id = sample_id(scores, options.sampling->seed, options.sampling->first_row + row,
-                       prompt.length(rows[r]) - prompt.lengths.start);
-      }
-      rows[r].push_back(id);
-      const auto fresh = std::span<const std::int64_t>(rows[r]).subspan(start);
-      bool ends = options.is_end(id) || prompt.is_full(rows[r]);
-      for (const TokenIds& end : options.stop_sequences) ends = ends || ends_with(fresh, end);
-      if (options.stop && options.stop(row, fresh)) ends = true;
-      if (on_token && !on_token(row, id)) ends = true;
-      done[r] = ends;
-      more = more || !ends;
-      if (ends) {
-        const auto without_padding = prompt.without_padding(rows[r]);
-        result.sequences[r].assign(without_padding.begin(), without_padding.end());
-      }
-    }
-  }
-  return result;
-}
-
-SearchResult search(const DecodeStep& step, const SearchStarts& starts,
-                    const GenerationOptions& options, const OnToken& on_token) {
+Search::Search(StepModel& model, const SearchStarts& starts, const GenerationOptions& options)
+    : options_(options), model_(model) {
   options.check();
-  if (on_token && options.beams > 1 && options.results > 1)
-    throw ArgumentError(
-        "on_token is not supported if beam search returns several results, because they are known "
-        "only at "
-        "the end");
+  if (options.max_new < 0 && options.max_length == 0)
+    throw ArgumentError("max_length is 0: only a TextGenerator has a default length");
+  if (!options.stop_texts.empty())
+    throw ArgumentError("stop_texts require a tokenizer: use a TextGenerator, or stop_sequences");
   if (starts.ids.empty() || starts.ids.front().empty())
     throw ArgumentError("starts must not be empty");
-  std::vector<PromptRules> prompts;
   for (std::size_t p = 0; p < starts.ids.size(); ++p) {
     const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding.at(p);
     const auto length = static_cast<std::int64_t>(starts.ids[p].size()) - padding;
     if (starts.ids[p].size() != starts.ids.front().size() || padding < 0 || length < 1)
       throw ArgumentError(
           "all starts must have the same length and at least one id that is not padding");
-    prompts.push_back({padding, length_rules(options, length)});
-    if (prompts.back().lengths.max <= length) {
+    prompts_.push_back({padding, length_rules(options, length)});
+    if (prompts_.back().lengths.max <= length) {
       throw ArgumentError(
           fmt::format("the prompt has {} tokens and {} is {}: there is no room for new tokens",
                       length, options.max_new >= 0 ? "max_new" : "max_length",
                       options.max_new >= 0 ? options.max_new : options.max_length));
     }
+    for (std::int64_t i = 0; i < rows_per_prompt(options); ++i) {
+      parents_.push_back(std::ssize(rows_));
+      rows_.push_back(starts.ids[p]);
+    }
   }
-  SearchModel model(step, options);
-  return options.beams == 1 ? sample_rows(model, starts, prompts, options, on_token)
-                            : beam_search(model, starts, prompts, options, on_token);
+  number_ = ++model.searches_;
 }
 
-SearchResult search(const DecodeStep& step, const Tensor& starts, const GenerationOptions& options,
-                    const OnToken& on_token) {
-  if (starts.dtype() != DType::i64 || starts.rank() != 2 || starts.numel() == 0)
-    throw ShapeError(fmt::format("starts must be a non-empty i64 [prompts, length] tensor, not {}",
-                                 starts.type_str()));
-  return search(step, SearchStarts{ids_rows(starts)}, options, on_token);
+void Search::run_model() {
+  if (number_ != model_.searches_) {
+    throw ArgumentError(
+        "another generation was started with the same model: finish one generation before the next "
+        "one starts, or use a Session for each of them");
+  }
+  const std::int64_t count = std::ssize(rows_);
+  std::vector<TokenIds> added;
+  for (const TokenIds& row : rows_)
+    added.emplace_back(row.begin() + static_cast<std::ptrdiff_t>(seen_), row.end());
+  logits_ = model_.step(ids_tensor(added), static_cast<std::int64_t>(seen_),
+                        Tensor::of<std::int64_t>({count}, parents_));
+  if (logits_.dtype() != DType::f32 || logits_.rank() != 2 || logits_.size(0) != count) {
+    throw ShapeError(
+        fmt::format("a decode step must return f32[{}, vocab], not {}", count, logits_.type_str()));
+  }
+  if (seen_ == 0) {
+    for (const std::int64_t id : referenced_ids(options_)) {
+      if (id < 0 || id >= vocab())
+        throw ArgumentError(fmt::format("id {} is outside the vocabulary (size {})", id, vocab()));
+    }
+  }
+  seen_ = rows_.front().size();
+}
+
+std::vector<double>& Search::logits(std::size_t row) {
+  const float* first = logits_.data<float>() + static_cast<std::int64_t>(row) * vocab();
+  scores_.assign(first, first + vocab());
+  const bool numbers =
+      std::none_of(scores_.begin(), scores_.end(), [](double x) { return std::isnan(x); });
+  if (!numbers || !std::isfinite(*std::max_element(scores_.begin(), scores_.end())))
+    throw DataError("the model's logits are not finite: training may have diverged");
+  return scores_;
+}
+
+namespace {
+
+bool ends_with(std::span<const std::int64_t> ids, const TokenIds& end) {
+  return ids.size() >= end.size() &&
+         std::equal(end.begin(), end.end(), ids.end() - static_cast<long>(end.size()));
+}
+
+class RowSearch final : public Search {
+ public:
+  RowSearch(StepModel& model, const SearchStarts& starts, const GenerationOptions& options)
+      : Search(model, starts, options), start_(rows_.front().size()), done_(rows_.size()) {
+    result_.sequences.resize(rows_.size());
+  }
+
+  void step(std::deque<GeneratedToken>& tokens) override {
+    run_model();
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      if (done_[r]) {
+        rows_[r].push_back(options_.pad_id);
+        continue;
+      }
+      const PromptRules& prompt = prompt_of(r);
+      const std::int64_t id = next_id(r, prompt);
+      rows_[r].push_back(id);
+      tokens.push_back({static_cast<std::int64_t>(r), id});
+      const auto fresh = std::span<const std::int64_t>(rows_[r]).subspan(start_);
+      if (options_.is_end(id) || prompt.is_full(rows_[r]) ||
+          std::any_of(options_.stop_sequences.begin(), options_.stop_sequences.end(),
+                      [&](const TokenIds& end) { return ends_with(fresh, end); }))
+        finish(r);
+    }
+  }
+
+  bool stop(std::int64_t row) override {
+    const auto r = static_cast<std::size_t>(row);
+    if (done_.at(r)) return false;
+    finish(r);
+    return true;
+  }
+
+ private:
+  const PromptRules& prompt_of(std::size_t row) const {
+    return prompts_[row / static_cast<std::size_t>(options_.results)];
+  }
+
+  std::int64_t next_id(std::size_t r, const PromptRules& prompt) {
+    std::vector<double>& scores = logits(r);
+    apply_rules(options_, prompt.lengths, prompt.without_padding(rows_[r]), scores);
+    const auto best = std::max_element(scores.begin(), scores.end());
+    if (*best == kForbidden) {
+      throw DataError(fmt::format(
+          "the options exclude every id in the vocabulary after {} ids in row {}: no id can be "
+          "generated",
+          prompt.length(rows_[r]), r));
+    }
+    if (!options_.sampling) return best - scores.begin();
+    filter_scores(*options_.sampling, scores);
+    return sample_id(scores, options_.sampling->seed,
+                     options_.sampling->first_row + static_cast<std::int64_t>(r),
+                     prompt.length(rows_[r]) - prompt.lengths.start);
+  }
+
+  void finish(std::size_t r) {
+    const auto ids = prompt_of(r).without_padding(rows_[r]);
+    result_.sequences[r].assign(ids.begin(), ids.end());
+    done_[r] = true;
+    finished_ = std::find(done_.begin(), done_.end(), false) == done_.end();
+  }
+
+  std::size_t start_;  // number of ids per row, including padding, before the first new id
+  std::vector<bool> done_;
+};
+
+}  // namespace
+
+std::unique_ptr<Search> make_row_search(StepModel& model, const SearchStarts& starts,
+                                        const GenerationOptions& options) {
+  return std::make_unique<RowSearch>(model, starts, options);
 }
 
 }  // namespace weft

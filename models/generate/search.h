@@ -1,69 +1,77 @@
-// Greedy search, sampling and beam search for any model that decodes step by step.
+// The search methods of Generation: greedy search, sampling and beam search.
 #pragma once
 
-#include <cstdint>
-#include <functional>
+#include <deque>
+#include <memory>
+#include <span>
 #include <vector>
 
-#include "weft/core/tensor.h"
-#include "weft/models/generate/options.h"
+#include "weft/models/generate/generation.h"
+#include "weft/models/generate/logits_rules.h"
 
 namespace WEFT_API weft {
 
-/// Runs the model on `tokens` i64 [rows, new] and returns the logits f32 [rows, vocab] of the next
-/// id. The tokens follow `position` ids that the model has already processed. Row r continues row
-/// parents[r] of the previous step, which belongs to the same prompt; `parents` is i64 [rows]. Each
-/// prompt has the same number of adjacent rows: `beams`, or `results` when sampling.
-using DecodeStep =
-    std::function<Tensor(const Tensor& tokens, std::int64_t position, const Tensor& parents)>;
-/// Returns the number of rows per prompt.
-std::int64_t rows_per_prompt(const GenerationOptions& options);
+/// The padding and the length rules of a prompt, which apply to all its rows.
+struct PromptRules {
+  std::int64_t padding;
+  LengthRules lengths;
 
-/// The ids that sequences start from, one list per prompt, all of the same length.
-struct SearchStarts {
-  std::vector<TokenIds> ids;
-  /// Number of leading padding ids in each list. Lengths and rules ignore them. Empty: no padding.
-  std::vector<std::int64_t> padding = {};
+  std::span<const std::int64_t> without_padding(const TokenIds& row) const {
+    return std::span(row).subspan(static_cast<std::size_t>(padding));
+  }
+  std::int64_t length(const TokenIds& row) const {
+    return static_cast<std::int64_t>(row.size()) - padding;
+  }
+  bool is_full(const TokenIds& row) const { return length(row) >= lengths.max; }
 };
 
-/// Called for every new id of every row, row by row. If it returns false, the row ends. In beam
-/// search, `row` is the index of a prompt: an id is reported as soon as all running beams and all
-/// finished sequences share it. If the callback ends the search for a prompt, the result is its
-/// best sequence so far.
-using OnToken = std::function<bool(std::int64_t row, std::int64_t id)>;
+/// Rows that grow by one id at a time.
+class Search {
+ public:
+  Search(StepModel& model, const SearchStarts& starts, const GenerationOptions& options);
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+  virtual ~Search() = default;
 
-/// The sequences that a search generated.
-struct SearchResult {
-  /// `results` sequences per prompt, best first, including the ids that they start from and
-  /// excluding padding. A sequence that ended before its maximum length includes its end id.
-  std::vector<TokenIds> sequences;
-  /// Beam search only: the sum of log-probabilities divided by length^length_penalty. The length
-  /// does not include the end id.
-  std::vector<double> scores;
+  /// Runs the model once, extends the rows, and appends the ids that have become final to `tokens`.
+  virtual void step(std::deque<GeneratedToken>& tokens) = 0;
+  /// Ends the result with index `row`. Returns false if it has already ended.
+  virtual bool stop(std::int64_t row) = 0;
+  /// Returns true if there is nothing left to do.
+  bool is_finished() const { return finished_; }
+  /// The sequences. To be called when the search is finished.
+  const SearchResult& result() const { return result_; }
+  const std::vector<PromptRules>& prompts() const { return prompts_; }
+
+ protected:
+  /// Computes the logits of the next id in each row. Row r continues row parents_[r] of the
+  /// previous call.
+  void run_model();
+  std::int64_t vocab() const { return logits_.size(1); }
+  /// Returns the logits of a row in double precision, in a buffer that is valid until the next
+  /// call. Throws DataError if a logit is NaN or the largest logit is infinite.
+  std::vector<double>& logits(std::size_t row);
+
+  const GenerationOptions options_;
+  std::vector<PromptRules> prompts_;
+  std::vector<TokenIds> rows_;  // rows_per_prompt() rows for each prompt, including padding
+  TokenIds parents_;
+  SearchResult result_;
+  bool finished_ = false;
+
+ private:
+  StepModel& model_;
+  std::int64_t number_;  // of this search, to detect that another one has started
+  Tensor logits_;
+  std::vector<double> scores_;
+  std::size_t seen_ = 0;  // number of ids per row that the model has processed
 };
 
-/// Continues `starts`. Beam search works as in Hugging Face transformers: it considers the best 2 *
-/// beams candidates for each prompt (more if there are several end ids). End ids among the first
-/// `beams` candidates finish a sequence; candidates that are not end ids continue. Scores are
-/// computed in double precision, so that ties do not depend on the CPU.
-///
-/// Throws ArgumentError if options are invalid, if a start leaves no room for new ids, or if
-/// on_token is set and beam search returns several results, because they are known only at the end.
-/// Throws ShapeError if logits have the wrong shape, and DataError if logits are not finite or the
-/// options exclude every id.
-SearchResult search(const DecodeStep& step, const SearchStarts& starts,
-                    const GenerationOptions& options, const OnToken& on_token = {});
-/// As above, for starts i64 [prompts, length].
-SearchResult search(const DecodeStep& step, const Tensor& starts, const GenerationOptions& options,
-                    const OnToken& on_token = {});
-
-/// Pads sequences with `pad_id`, so that all sequences in each group of `group` adjacent ones have
-/// equal length. If `group` is 0, all sequences form one group.
-void pad_to_longest(std::vector<TokenIds>& sequences, std::int64_t pad_id, std::int64_t group = 0);
-
-/// Converts rows of ids, which must have the same length, to a tensor i64 [rows, length].
-Tensor ids_tensor(const std::vector<TokenIds>& rows);
-/// Converts a tensor i64 [rows, length] to rows of ids.
-std::vector<TokenIds> ids_rows(const Tensor& ids);
+/// Greedy search and sampling: extends each row by its most likely id or by a sampled id.
+std::unique_ptr<Search> make_row_search(StepModel& model, const SearchStarts& starts,
+                                        const GenerationOptions& options);
+/// Beam search, for options.beams above 1.
+std::unique_ptr<Search> make_beam_search(StepModel& model, const SearchStarts& starts,
+                                         const GenerationOptions& options);
 
 }  // namespace weft

@@ -2,9 +2,12 @@
 // decoder step, which uses cached keys and values.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder_decoder.h"
-#include "weft/models/generate/search.h"
+#include "weft/models/generate/generation.h"
 
 namespace WEFT_API weft {
 
@@ -18,23 +21,28 @@ struct Seq2SeqPrograms {
 Seq2SeqPrograms make_seq2seq_programs(const EncoderDecoder& net,
                                       SourceLocation loc = SourceLocation::current());
 
-/// Generates outputs for `ids` [prompts, source]; `mask` has the same sizes, 1 = token. The outputs
-/// begin with `start` i64 [prompts, length]: the decoder's start id, optionally followed by a
-/// forced prefix. Shorter sequences are padded with pad_id. Throws the same exceptions as search().
-/// If a sequence exceeds the learned positions, the run throws DataError.
-SearchResult generate(Session& session, const Seq2SeqPrograms& programs, const Tensor& ids,
-                      const Tensor& mask, const Tensor& start, const GenerationOptions& options,
-                      const OnToken& on_token = {});
-/// As above. Every output begins with `start_id`.
-SearchResult generate(Session& session, const Seq2SeqPrograms& programs, const Tensor& ids,
-                      const Tensor& mask, std::int64_t start_id, const GenerationOptions& options,
-                      const OnToken& on_token = {});
+/// Generates outputs, which begin with GenerationOptions::start: the decoder's start id, optionally
+/// followed by a forced prefix.
+class Seq2SeqGenerator final : private StepModel {
+ public:
+  /// The session must outlive the generator.
+  Seq2SeqGenerator(Session& session, Seq2SeqPrograms programs)
+      : session_(session), programs_(std::move(programs)) {}
 
-/// As above, for prompts of different lengths. Each result is the same as for the prompt alone.
-/// Every output begins with `start`. Sequences are not padded. Throws ArgumentError for an empty
-/// prompt.
-SearchResult generate(Session& session, const Seq2SeqPrograms& programs,
-                      const std::vector<TokenIds>& prompts, const TokenIds& start,
-                      const GenerationOptions& options, const OnToken& on_token = {});
+  /// Generates outputs for `ids` i64 [prompts, source]; `mask` has the same sizes, 1 = token.
+  /// Encodes the prompts. Throws the same exceptions as Generation; if a sequence exceeds the
+  /// learned positions, Generation::next() throws DataError.
+  Generation generate(const Tensor& ids, const Tensor& mask, const GenerationOptions& options);
+  /// As above, for prompts of different lengths. Each result is the same as for the prompt alone.
+  /// Throws ArgumentError for an empty prompt.
+  Generation generate(const std::vector<TokenIds>& prompts, const GenerationOptions& options);
+
+ private:
+  Tensor step(const Tensor& tokens, std::int64_t position, const Tensor& parents) override;
+
+  Session& session_;
+  Seq2SeqPrograms programs_;
+  DimValues sizes_;
+};
 
 }  // namespace weft

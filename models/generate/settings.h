@@ -22,7 +22,7 @@ struct TaskGeneration {
 /// Generation settings of a model from a Hugging Face folder: the contents of
 /// generation_config.json, and the special ids that are added to texts.
 struct GenerationSettings {
-  /// stop_sequences and `stop` are not used, because they do not belong to the model.
+  /// Only the options that belong to a model: no stop texts or sequences, `start` or batches.
   GenerationOptions options = {};
   /// True if the model specifies a maximum length. If false, the lengths in `options` are just the
   /// Hugging Face transformers defaults.

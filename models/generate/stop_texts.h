@@ -10,14 +10,12 @@
 
 namespace WEFT_API weft {
 
-/// Changes `options` so that each sequence ends when its new text contains one of `texts`. The stop
-/// text remains in the result. With a character tokenizer, ids are compared. With other tokenizers,
-/// decoded texts are compared, because the ids of a text depend on the surrounding text. `prompts`
-/// are the prompts of a decoder, or the first ids of each encoder-decoder output. The tokenizer
-/// must outlive the options. Throws ArgumentError if a text is empty. With beams, options.check()
-/// throws.
-void stop_at(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
-             const std::vector<TokenIds>& prompts, GenerationOptions& options);
+/// Returns true if the text of the last of `ids` completes one of `texts`, which are not empty. To
+/// be called after every new id. `before` contains the ids before `ids`: the prompt of a decoder,
+/// or the first ids of an encoder-decoder's output. Texts are compared rather than ids, because the
+/// ids of a text depend on the surrounding text.
+bool ends_with_stop_text(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
+                         const TokenIds& before, const TokenIds& ids);
 
 /// Returns true if `text` contains one of `texts`.
 bool contains_any(std::string_view text, const std::vector<std::string>& texts);

@@ -49,7 +49,8 @@ void run(const std::string& path, std::int64_t steps) {
   const std::vector<std::int32_t> start = loaded.tokenizer.encode("\nROMEO:\n");
   const GenerationOptions options{
       .max_new = 300, .sampling = SamplingOptions{.temperature = 0.8, .seed = 7}, .slide = true};
-  const SearchResult written = generator.generate({TokenIds(start.begin(), start.end())}, options);
+  const SearchResult written =
+      generator.generate({TokenIds(start.begin(), start.end())}, options).run();
   const TokenIds& ids = written.sequences.front();
   fmt::print("{}\n", loaded.tokenizer.decode(ids));
 }

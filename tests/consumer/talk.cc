@@ -11,10 +11,9 @@ int main(int, char** arguments) {
   const auto writer = text_generator(session, *opened.model);
   ChatSession chat(*writer, {.system = "good", .when_full = WhenFull::forget, .room = 8});
   for (const char* message : {"the film", "was it good"}) {
-    const auto show = [](std::string_view part) {
-      return std::fwrite(part.data(), 1, part.size(), stdout) == part.size();
-    };
-    const ChatAnswer answer = chat.say(message, show);
+    ChatReply reply = chat.say(message);
+    for (const std::string_view text : reply) std::fwrite(text.data(), 1, text.size(), stdout);
+    const ChatAnswer answer = reply.run();
     std::printf("\n(%d of %d prompt tokens reused)\n", int(answer.reused), int(answer.prompt));
   }
   for (const ScoredText& scored :

@@ -32,7 +32,7 @@ struct Decoder {
         generator(session, decode, config) {}
 
   Sequences operator()(const Sequences& prompts, const GenerationOptions& options) {
-    return generator.generate(prompts, options).sequences;
+    return generator.generate(prompts, options).run().sequences;
   }
   /// Returns the logits of the token after `ids`, computed without a cache.
   std::vector<float> next(const TokenIds& ids) {
@@ -177,13 +177,13 @@ BOOST_AUTO_TEST_CASE(sampled_batches_are_reproducible_and_streamed) {
   const GenerationOptions options{
       .max_new = 6, .sampling = SamplingOptions{.temperature = 1.2, .seed = 8}, .results = 2};
   std::vector<TokenIds> streamed(6);
-  const Sequences drawn = model.generator
-                              .generate(kPrompts, options,
-                                        [&](std::int64_t row, std::int64_t id) {
-                                          streamed[static_cast<std::size_t>(row)].push_back(id);
-                                          return row != 5 || streamed[5].size() < 2;
-                                        })
-                              .sequences;
+  Generation generation = model.generator.generate(kPrompts, options);
+  while (const auto token = generation.next()) {
+    streamed[static_cast<std::size_t>(token->row)].push_back(token->id);
+    if (token->row == 5 && streamed[5].size() == 2) BOOST_TEST(generation.stop(5));
+  }
+  BOOST_TEST(!generation.stop(5));
+  const Sequences drawn = generation.run().sequences;
   for (std::size_t row = 0; row < 6; ++row) {
     TokenIds expected = kPrompts[row / 2];
     expected.insert(expected.end(), streamed[row].begin(), streamed[row].end());
@@ -220,9 +220,9 @@ BOOST_AUTO_TEST_CASE(generators_reject_invalid_prompts_and_programs) {
       Program("decode").output("logits", decoding.logits).update(decoding.updates);
   Session session(graph, {.seed = 4});
   Generator old(session, decode, config);
-  BOOST_TEST(
-      (old.generate({{3, 1, 4, 1, 5}}, options).sequences == model({{3, 1, 4, 1, 5}}, options)));
-  BOOST_CHECK_EXCEPTION(old.generate(kPrompts, options), ArgumentError,
+  BOOST_TEST((old.generate({{3, 1, 4, 1, 5}}, options).run().sequences ==
+              model({{3, 1, 4, 1, 5}}, options)));
+  BOOST_CHECK_EXCEPTION(old.generate(kPrompts, options).run(), ArgumentError,
                         says("too old to batch prompts with different lengths"));
   Graph empty;
   Session nothing(empty);
@@ -236,6 +236,7 @@ BOOST_AUTO_TEST_CASE(batching_sources_of_different_lengths_does_not_change_resul
     const EncoderDecoder net(Scope(graph, "net"), config);
     const Seq2SeqPrograms programs = make_seq2seq_programs(net);
     Session session(graph, {.seed = 6, .threads = 2, .poison = true});
+    Seq2SeqGenerator generator(session, programs);
     std::vector<GenerationOptions> ways(4);
     for (GenerationOptions& o : ways) o.pad_id = 1;
     ways[0].max_length = 12;
@@ -246,13 +247,13 @@ BOOST_AUTO_TEST_CASE(batching_sources_of_different_lengths_does_not_change_resul
     ways[2].forced = {{3, 11}};
     ways[3].max_new = 8;
     ways[3].sampling = SamplingOptions{.top_k = 1};
-    for (const GenerationOptions& options : ways) {
+    for (GenerationOptions& options : ways) {
       for (const TokenIds& start : {TokenIds{0}, TokenIds{0, 5, 6}}) {
-        const Sequences together = generate(session, programs, kPrompts, start, options).sequences;
+        options.start = start;
+        const Sequences together = generator.generate(kPrompts, options).run().sequences;
         Sequences alone;
         for (const TokenIds& prompt : kPrompts) {
-          for (const TokenIds& ids :
-               generate(session, programs, {prompt}, start, options).sequences)
+          for (const TokenIds& ids : generator.generate({prompt}, options).run().sequences)
             alone.push_back(ids);
         }
         BOOST_TEST((together == alone));
@@ -268,19 +269,35 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_reject_invalid_requests) {
   const EncoderDecoder net(Scope(graph, "net"), kinds().front());
   const Seq2SeqPrograms programs = make_seq2seq_programs(net);
   Session session(graph);
-  const auto rejects = [&](const Sequences& prompts, const TokenIds& start,
-                           const GenerationOptions& options, const std::string& message) {
-    BOOST_CHECK_EXCEPTION(generate(session, programs, prompts, start, options), ArgumentError,
-                          says(message));
+  Seq2SeqGenerator generator(session, programs);
+  const auto rejects = [&](const Sequences& prompts, const GenerationOptions& options,
+                           const std::string& message) {
+    BOOST_CHECK_EXCEPTION(generator.generate(prompts, options), ArgumentError, says(message));
   };
-  rejects(kPrompts, {0}, {.slide = true}, "slide is supported for decoders only");
-  rejects({{1}, {}}, {0}, {}, "the prompt is empty");
-  rejects({}, {0}, {}, "there is no prompt");
-  rejects(kPrompts, {}, {}, "the decoder needs at least one id to start from");
-  const Tensor ids = Tensor::full(DType::i64, {2, 3}, 1);
-  BOOST_CHECK_EXCEPTION(
-      generate(session, programs, ids, ids, Tensor::full(DType::i64, {1, 1}, 0), {}), ShapeError,
-      says("start must be a non-empty i64 [2, length] tensor, not i64[1, 1]"));
+  rejects(kPrompts, {.slide = true, .start = {0}}, "slide is supported for decoders only");
+  rejects(kPrompts, {.reuse_caches = true, .start = {0}}, "reuse_caches is supported for decoders");
+  rejects({{1}, {}}, {.start = {0}}, "the prompt is empty");
+  rejects({}, {.start = {0}}, "there is no prompt");
+  rejects(kPrompts, {}, "the decoder needs at least one id to start from");
+}
+
+BOOST_AUTO_TEST_CASE(a_generation_ends_when_another_one_starts) {
+  Decoder model(variants().front().config);
+  const GenerationOptions options{.max_new = 3};
+  Generation first = model.generator.generate(kPrompts, options);
+  BOOST_TEST(first.next().has_value());
+  const Sequences expected = model(kPrompts, options);
+  while (first.next()->row != 2) {
+  }
+  BOOST_CHECK_EXCEPTION(first.next(), ArgumentError, says("another generation was started"));
+  // A session for each generation makes it possible to alternate between them.
+  Decoder other(variants().front().config);
+  Generation a = model.generator.generate(kPrompts, options),
+             b = other.generator.generate({kPrompts[0]}, options);
+  while (a.next() && b.next()) {
+  }
+  BOOST_TEST((a.run().sequences == expected));
+  BOOST_TEST((b.run().sequences.front() == expected.front()));
 }
 
 }  // namespace

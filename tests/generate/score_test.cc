@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(scores_match_beam_search_scores) {
   Session session(graph, {.seed = 4});
   Generator generator(session, decode, config);
   const SearchResult found =
-      generator.generate(kPrompts, {.beams = 4, .max_new = 6, .length_penalty = 0});
+      generator.generate(kPrompts, {.beams = 4, .max_new = 6, .length_penalty = 0}).run();
   std::vector<TokenIds> continuations;
   for (std::size_t p = 0; p < kPrompts.size(); ++p)
     continuations.emplace_back(found.sequences[p].begin() + static_cast<long>(kPrompts[p].size()),

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,23 @@ BOOST_AUTO_TEST_SUITE(beam_search)
 namespace {
 
 using testing::says;
+
+using DecodeStep =
+    std::function<Tensor(const Tensor& tokens, std::int64_t position, const Tensor& parents)>;
+
+struct FunctionModel final : StepModel {
+  explicit FunctionModel(DecodeStep function) : decode(std::move(function)) {}
+  Tensor step(const Tensor& tokens, std::int64_t position, const Tensor& parents) override {
+    return decode(tokens, position, parents);
+  }
+  DecodeStep decode;
+};
+
+SearchResult search(const DecodeStep& step, const SearchStarts& starts,
+                    const GenerationOptions& options) {
+  FunctionModel model(step);
+  return Generation(model, starts, options).run();
+}
 
 // Returns a model in which the probabilities of the ids 0 (end), 1, 2 and 3 depend only on the
 // previous id. Id 1 is the most likely first id, but the most likely sequence starts with 2.
@@ -37,7 +55,7 @@ DecodeStep table() {
 }
 
 using Sequences = std::vector<std::vector<std::int64_t>>;
-const Tensor kStart = Tensor::of<std::int64_t>({1, 1}, {0});
+const SearchStarts kStart{{{0}}};
 
 BOOST_AUTO_TEST_CASE(beam_search_finds_more_likely_sequences_than_greedy_search) {
   GenerationOptions o{.max_length = 6, .eos_id = 0, .pad_id = 9};
@@ -80,7 +98,7 @@ DecodeStep mixed(std::uint64_t seed, std::int64_t vocab) {
 }
 
 BOOST_AUTO_TEST_CASE(ids_shared_by_all_beams_are_reported_early) {
-  const Tensor starts = Tensor::of<std::int64_t>({2, 2}, {1, 2, 3, 4});
+  const SearchStarts starts{{{1, 2}, {3, 4}}};
   std::int64_t early = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     for (const EarlyStopping stopping :
@@ -96,26 +114,29 @@ BOOST_AUTO_TEST_CASE(ids_shared_by_all_beams_are_reported_early) {
         return step(t, p, parents);
       };
       std::vector<std::int64_t> reported_at;
-      const SearchResult observed =
-          search(counted, starts, options, [&](std::int64_t row, std::int64_t id) {
-            reported[static_cast<std::size_t>(row)].push_back(id);
-            reported_at.push_back(steps);
-            return true;
-          });
+      FunctionModel model(counted);
+      Generation generation(model, starts, options);
+      while (const auto token = generation.next()) {
+        reported[static_cast<std::size_t>(token->row)].push_back(token->id);
+        reported_at.push_back(steps);
+      }
+      const SearchResult observed = generation.run();
       BOOST_TEST((observed.sequences == silent.sequences));
       BOOST_TEST(observed.scores == silent.scores, boost::test_tools::per_element());
       BOOST_TEST((reported == silent.sequences));
       at_last = steps;
       early += std::count_if(reported_at.begin(), reported_at.end(),
                              [&](std::int64_t at) { return at < at_last; });
-      // If the callback stops a row, the result contains only the ids of that row reported so far.
-      // Other rows are complete.
+      // If a row is stopped, the result contains only the ids of that row reported so far. Other
+      // rows are complete.
       Sequences few = {{1, 2}, {3, 4}};
-      const SearchResult cut =
-          search(mixed(seed, 9), starts, options, [&](std::int64_t row, std::int64_t id) {
-            few[static_cast<std::size_t>(row)].push_back(id);
-            return row == 1 || few[0].size() < 5;
-          });
+      FunctionModel again(mixed(seed, 9));
+      Generation stopped(again, starts, options);
+      while (const auto token = stopped.next()) {
+        few[static_cast<std::size_t>(token->row)].push_back(token->id);
+        if (few[0].size() == 5) stopped.stop(0);
+      }
+      const SearchResult cut = stopped.run();
       BOOST_TEST((cut.sequences == few));
       BOOST_TEST((few[1] == silent.sequences[1]));
       BOOST_TEST(few[0].size() == std::min<std::size_t>(5, silent.sequences[0].size()));
@@ -145,42 +166,58 @@ BOOST_AUTO_TEST_CASE(rules_restrict_lengths_repetitions_and_ids) {
   for (const std::int64_t id : without.sequences.front()) BOOST_TEST(id != 2);
 }
 
-BOOST_AUTO_TEST_CASE(sequences_end_at_stop_ids_stop_sequences_and_stop_callbacks) {
+BOOST_AUTO_TEST_CASE(sequences_end_at_stop_ids_and_stop_sequences_or_when_the_caller_stops_them) {
   GenerationOptions o{.max_length = 6, .eos_id = 0, .stop_ids = {3}};
-  BOOST_TEST(
-      (search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences == Sequences{{2, 3}}));
+  BOOST_TEST((search(table(), SearchStarts{{{2}}}, o).sequences == Sequences{{2, 3}}));
   o = {.max_length = 9, .stop_sequences = {{3, 0}}};
-  BOOST_TEST((search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences ==
-              Sequences{{2, 3, 0}}));
+  BOOST_TEST((search(table(), SearchStarts{{{2}}}, o).sequences == Sequences{{2, 3, 0}}));
   // Stop sequences apply to generated ids only, so the sequence 2 3 in the prompt does not end the
   // search.
   o = {.max_length = 4, .stop_sequences = {{2, 3}}};
-  BOOST_TEST((
-      search(table(), Tensor::of<std::int64_t>({1, 2}, {2, 3}), o).sequences.front().size() == 4U));
+  BOOST_TEST((search(table(), SearchStarts{{{2, 3}}}, o).sequences.front().size() == 4U));
   o = {.max_length = 9};
-  o.stop = [](std::int64_t row, std::span<const std::int64_t> ids) {
-    return row == 1 && ids.size() == 2;
-  };
-  const auto two = search(table(), Tensor::of<std::int64_t>({2, 1}, {2, 2}), o).sequences;
+  FunctionModel model(table());
+  Generation generation(model, SearchStarts{{{2}, {2}}}, o);
+  for (std::int64_t ids = 0; const auto token = generation.next();)
+    if (token->row == 1 && ++ids == 2) BOOST_TEST(generation.stop(1));
+  const auto two = generation.run().sequences;
   BOOST_TEST(two[0].size() == 9U);
   BOOST_TEST((two[1] == TokenIds{2, 3, 0}));
 }
 
 BOOST_AUTO_TEST_CASE(every_id_of_every_row_is_reported_immediately) {
   std::vector<std::pair<std::int64_t, std::int64_t>> reported;
-  const SearchResult result =
-      search(table(), Tensor::of<std::int64_t>({2, 1}, {2, 1}), {.max_length = 4, .eos_id = 0},
-             [&](std::int64_t row, std::int64_t id) {
-               reported.emplace_back(row, id);
-               return !(row == 1 && id == 0) && reported.size() < 3;
-             });
+  FunctionModel model(table());
+  Generation generation(model, SearchStarts{{{2}, {1}}}, {.max_length = 4, .eos_id = 0});
+  while (const auto token = generation.next()) {
+    reported.emplace_back(token->row, token->id);
+    // Row 1 has ended with id 0.
+    if (token->row == 1 && token->id == 0) BOOST_TEST(!generation.stop(1));
+    if (reported.size() == 3) generation.stop(token->row);
+  }
+  const SearchResult result = generation.run();
   const decltype(reported) expected = {{0, 3}, {1, 0}, {0, 0}};
   BOOST_TEST((reported == expected));
   BOOST_TEST((result.sequences == Sequences{{2, 3, 0}, {1, 0}}));
 }
 
+BOOST_AUTO_TEST_CASE(several_results_of_a_beam_search_are_reported_at_the_end) {
+  const GenerationOptions options{.beams = 3, .max_length = 6, .eos_id = 0, .results = 2};
+  FunctionModel model(table());
+  Generation generation(model, SearchStarts{{{2}, {1}}}, options);
+  Sequences reported = {{2}, {2}, {1}, {1}};
+  while (const auto token = generation.next()) {
+    reported[static_cast<std::size_t>(token->row)].push_back(token->id);
+    if (token->row == 3 && reported[3].size() == 2) BOOST_TEST(generation.stop(3));
+  }
+  const Sequences expected = search(table(), SearchStarts{{{2}, {1}}}, options).sequences;
+  for (std::size_t row = 0; row < 3; ++row) BOOST_TEST((reported[row] == expected[row]));
+  BOOST_TEST((generation.run().sequences == reported));
+  BOOST_TEST(reported[3].size() == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(sampling_several_results_per_prompt_is_reproducible) {
-  const Tensor starts = Tensor::of<std::int64_t>({2, 1}, {0, 2});
+  const SearchStarts starts{{{0}, {2}}};
   GenerationOptions o{.max_length = 8, .sampling = SamplingOptions{.seed = 5}, .results = 3};
   const auto a = search(table(), starts, o).sequences;
   BOOST_TEST(a.size() == 6U);
@@ -192,7 +229,7 @@ BOOST_AUTO_TEST_CASE(sampling_several_results_per_prompt_is_reproducible) {
   // Samples follow the given probabilities: 3 follows 2 with a probability of 0.9.
   o = {.max_new = 1, .sampling = SamplingOptions{}, .results = 2000};
   int threes = 0;
-  for (const TokenIds& ids : search(table(), Tensor::of<std::int64_t>({1, 1}, {2}), o).sequences)
+  for (const TokenIds& ids : search(table(), SearchStarts{{{2}}}, o).sequences)
     threes += ids.back() == 3 ? 1 : 0;
   BOOST_TEST(std::abs(threes - 1800) < 54);  // 4 standard deviations
 }
@@ -243,7 +280,8 @@ BOOST_AUTO_TEST_CASE(searches_reject_invalid_options) {
   rejects({.beams = 0}, "beams must be in [1, 4096], not 0");
   rejects({.beams = 2, .results = 3},
           "without sampling, results must not exceed beams (2), but it is 3");
-  rejects({.max_length = 0}, "max_length must be in [1, 1099511627776], not 0");
+  rejects({.max_length = 0}, "max_length is 0: only a TextGenerator has a default length");
+  rejects({.max_length = -1}, "max_length must be in [1, 1099511627776], not -1");
   rejects({.eos_id = 4}, "id 4 is outside the vocabulary (size 4)");
   rejects({.beams = 2, .length_penalty = HUGE_VAL}, "length_penalty must be finite");
   rejects({.max_new = -2}, "max_new must be in [-1, 1099511627776], not -2");
@@ -254,21 +292,19 @@ BOOST_AUTO_TEST_CASE(searches_reject_invalid_options) {
   rejects({.stop_sequences = {{1}, {}}}, "stop_sequences contains an empty sequence");
   rejects({.beams = 2, .sampling = SamplingOptions{}}, "sampling with 2 beams is not supported");
   rejects({.results = 2}, "without sampling, results must not exceed beams (1), but it is 2");
-  rejects({.beams = 2, .stop_sequences = {{1}}}, "stop are not supported with beams");
+  rejects({.beams = 2, .stop_sequences = {{1}}}, "stop_texts are not supported with beams");
   rejects({.max_length = 1}, "the prompt has 1 tokens and max_length is 1: there is no room");
   rejects({.max_new = 0}, "the prompt has 1 tokens and max_new is 0: there is no room");
   rejects({.stop_ids = {7}}, "id 7 is outside the vocabulary (size 4)");
-  BOOST_CHECK_EXCEPTION(search(table(), kStart, {.beams = 2, .results = 2},
-                               [](std::int64_t, std::int64_t) { return true; }),
-                        ArgumentError,
-                        says("on_token is not supported if beam search returns several results"));
+  rejects({.stop_texts = {"a"}}, "stop_texts require a tokenizer");
+  rejects({.stop_texts = {""}}, "a stop text is empty");
+  rejects({.batch = 0}, "batch must be at least 1, not 0");
   const DecodeStep broken = [](const Tensor&, std::int64_t, const Tensor&) {
     return Tensor::full(DType::f32, {1, 4}, std::nan(""));
   };
   BOOST_CHECK_EXCEPTION(search(broken, kStart, {}), DataError, says("logits are not finite"));
-  BOOST_CHECK_EXCEPTION(
-      search(table(), Tensor::of<std::int64_t>({1}, {0}), {}), ShapeError,
-      says("starts must be a non-empty i64 [prompts, length] tensor, not i64[1]"));
+  BOOST_CHECK_EXCEPTION(search(table(), SearchStarts{}, {}), ArgumentError,
+                        says("starts must not be empty"));
   const DecodeStep wrong = [](const Tensor&, std::int64_t, const Tensor&) {
     return Tensor::full(DType::f32, {2, 4}, 0);
   };
@@ -286,9 +322,10 @@ BOOST_AUTO_TEST_CASE(prompts_and_masks_must_have_the_same_shape) {
   Session session(graph);
   const Tensor ids = Tensor::full(DType::i64, {2, 3}, 1),
                mask = Tensor::full(DType::i64, {2, 2}, 1);
-  BOOST_CHECK_EXCEPTION(generate(session, programs, ids, mask, 0, {}), ShapeError,
+  Seq2SeqGenerator generator(session, programs);
+  BOOST_CHECK_EXCEPTION(generator.generate(ids, mask, {.start = {0}}), ShapeError,
                         says("not i64[2, 3] and i64[2, 2]"));
-  const SearchResult result = generate(session, programs, ids, ids, 0, {.max_length = 5});
+  const SearchResult result = generator.generate(ids, ids, {.max_length = 5, .start = {0}}).run();
   BOOST_TEST(result.sequences.size() == 2U);
   BOOST_TEST((result.sequences[0] == result.sequences[1]));
 }

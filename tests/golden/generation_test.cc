@@ -69,9 +69,13 @@ BOOST_AUTO_TEST_CASE(decoder_searches_match_the_reference) {
       std::string problem;
       double worst = 0;
       for (const json& run : generate.at("runs")) {
-        const SearchResult result = generator.generate(
-            tensor_of(inputs.at("input_ids")), tensor_of(inputs.at("attention_mask")),
-            search_options(generate.at("config_used"), run.at("kwargs")));
+        const GenerationOptions options =
+            search_options(generate.at("config_used"), run.at("kwargs"));
+        SearchResult result = generator
+                                  .generate(tensor_of(inputs.at("input_ids")),
+                                            tensor_of(inputs.at("attention_mask")), options)
+                                  .run();
+        pad_to_longest(result.sequences, options.pad_id);
         problem += compare(result, run, worst);
       }
       if (problem.empty()) {

@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(generation_matches_greedy_recomputation_and_slides_beyond_t
   Session session(g, {.seed = 4, .threads = 1});
   Generator generator(session, programs.at("decode"), config);
   const auto fresh = [&](const TokenIds& prompt, const GenerationOptions& options) {
-    const TokenIds text = generator.generate({prompt}, options).sequences.front();
+    const TokenIds text = generator.generate({prompt}, options).run().sequences.front();
     return TokenIds(text.begin() + static_cast<long>(prompt.size()), text.end());
   };
   const TokenIds prompt = {5, 1, 7};

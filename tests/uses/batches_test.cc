@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoder_likelihoods_match_the_logits) {
     const auto found = opened.writer->score_texts(texts);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const TokenIds ids = wide(tokenizer.encode_text(texts[i].text).ids);
-      TokenIds read = opened.writer->start();
+      TokenIds read = opened.writer->options().start;
       read.insert(read.end(), ids.begin(), ids.end() - 1);
       const TokenIds prompt = wide(tokenizer.encode_text(texts[i].prompt).ids);
       check_scores(found[i], logits_of(made.path(), prompt, read), 0, ids);
@@ -286,26 +286,32 @@ BOOST_AUTO_TEST_CASE(overlong_texts_are_truncated_if_a_callback_is_set) {
   // A decoder reads the end of the text; the result is the same as without the truncated part.
   const Tokenizer& tokenizer = gpt2.writer->tokenizer();
   const TokenIds ids = wide(tokenizer.encode_text(text).ids);
-  const auto change = [](GenerationOptions& o) { o.max_new = 5; };
-  BOOST_CHECK_EXCEPTION(gpt2.writer->write({"up", text}, {.change = change}), TextError,
+  GenerationOptions options = gpt2.writer->options();
+  options.max_new = 5;
+  BOOST_CHECK_EXCEPTION(gpt2.writer->generate({"up", text}, options), TextError,
                         error_with(std::ssize(ids)));
-  const auto written = gpt2.writer->write({"up", text}, {.change = change, .on_cut = on_cut});
-  BOOST_TEST_REQUIRE(cut.size() == 1U);
-  BOOST_TEST(cut[0].text == 1U);
-  BOOST_TEST(cut[0].tokens == std::ssize(ids));
-  BOOST_TEST(cut[0].kept == 43);
-  BOOST_TEST((gpt2.writer->write_ids({{ids.end() - 43, ids.end()}}, {.change = change})[0].ids ==
+  options.truncate = true;
+  TextGeneration generation = gpt2.writer->generate({"up", text}, options);
+  BOOST_TEST_REQUIRE(generation.truncated().size() == 1U);
+  BOOST_TEST(generation.truncated()[0].text == 1U);
+  BOOST_TEST(generation.truncated()[0].tokens == std::ssize(ids));
+  BOOST_TEST(generation.truncated()[0].kept == 43);
+  const auto written = generation.run();
+  BOOST_TEST((gpt2.writer->generate_ids({{ids.end() - 43, ids.end()}}, options).run()[0].ids ==
               written[1].ids));
   // An encoder-decoder reads the beginning of the text. The special tokens before and after the
   // text are kept.
-  cut.clear();
   const TokenIds read = summaries.writer->read(text);
   TokenIds kept(read.begin(), read.begin() + 63);
   kept.push_back(read.back());
-  const auto summary = summaries.writer->write({"up", text}, {.on_cut = on_cut});
-  BOOST_TEST(cut[0].kept == 64);
-  BOOST_TEST((summaries.writer->write_ids({kept})[0].ids == summary[1].ids));
+  GenerationOptions usual = summaries.writer->options();
+  usual.truncate = true;
+  TextGeneration summarising = summaries.writer->generate({"up", text}, usual);
+  BOOST_TEST(summarising.truncated()[0].kept == 64);
+  const auto summary = summarising.run();
+  BOOST_TEST((summaries.writer->generate_ids({kept}, usual).run()[0].ids == summary[1].ids));
   BOOST_TEST((summaries.translate({"up", text}, {.on_cut = on_cut})[1].ids == summary[1].ids));
+  BOOST_TEST(cut.at(0).kept == 64);
   BOOST_CHECK_EXCEPTION(summaries.translate({"up", text}), TextError, error_with(std::ssize(read)));
   // Scoring first truncates the beginning of the prompt, and then the end of the scored text if
   // that is not enough.

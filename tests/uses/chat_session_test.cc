@@ -33,10 +33,9 @@ struct Opened {
   TokenIds fresh(const Conversation& conversation) {
     const EncodedChat chat = encode_chat(model.tokenizer, format, conversation,
                                          {.chat = {.add_generation_prompt = true}});
-    writer.set_cache_reuse(false);
-    const auto written =
-        writer.write_ids({{chat.ids.begin(), chat.ids.end()}},
-                         {.change = [](GenerationOptions& o) { o.stop_ids.push_back(4); }});
+    GenerationOptions options = writer.options();
+    options.stop_ids.push_back(4);
+    const auto written = writer.generate_ids({{chat.ids.begin(), chat.ids.end()}}, options).run();
     return written.front().ids;
   }
 
@@ -55,10 +54,9 @@ BOOST_AUTO_TEST_CASE(turns_reuse_cached_state_and_answers_do_not_change) {
   std::int64_t before = 0;
   for (const char* message : {"the grand old duke", "süßes Öl?", "up and down <|im_end|>"}) {
     std::string streamed;
-    const ChatAnswer answer = chat.say(message, [&](std::string_view text) {
-      streamed += text;
-      return true;
-    });
+    ChatReply reply = chat.say(message);
+    for (const std::string_view text : reply) streamed += text;
+    const ChatAnswer answer = reply.run();
     BOOST_TEST(streamed == answer.written.text);
     BOOST_TEST(answer.reused >= before);
     BOOST_TEST(answer.reused < answer.prompt);
@@ -83,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_full_context_is_an_error_unless_old_turns_may_be_dropped)
                      {.system = "a duke", .when_full = when_full, .room = 20});
     std::int64_t forgotten = 0;
     for (int i = 0; i < turns; ++i) {
-      const ChatAnswer answer = chat.say("he marched them up to the top of the hill");
+      const ChatAnswer answer = chat.say("he marched them up to the top of the hill").run();
       BOOST_TEST(answer.prompt + 20 <= 160);
       forgotten += answer.forgotten;
     }
@@ -104,12 +102,16 @@ BOOST_AUTO_TEST_CASE(the_generated_part_of_a_cancelled_answer_is_kept) {
   const TemporaryFolder made("chatty");
   Opened opened(write_chat_model(made, 512));
   ChatSession chat(opened.writer, opened.format);
-  int streamed = 0;
-  const ChatAnswer answer = chat.say("up", [&](std::string_view) { return ++streamed < 3; });
+  static_cast<void>(chat.say("up").next());  // an answer that is dropped leaves no trace
+  BOOST_TEST(chat.conversation().empty());
+  ChatReply reply = chat.say("up");
+  for (int i = 0; i < 3; ++i) BOOST_TEST(reply.next().has_value());
+  reply.stop();
+  const ChatAnswer answer = reply.run();
   BOOST_TEST((answer.written.finish == Finish::cancelled));
   BOOST_TEST(answer.written.ids.size() == 3U);
   BOOST_TEST(chat.conversation().size() == 2U);
-  BOOST_TEST(chat.say("down").reused > 0);
+  BOOST_TEST(chat.say("down").run().reused > 0);
 }
 
 BOOST_AUTO_TEST_CASE(the_chat_command_answers_messages_and_executes_commands) {

@@ -212,15 +212,14 @@ BOOST_AUTO_TEST_CASE(training_improves_exact_match_and_the_saved_model_can_chat)
   BOOST_TEST(again.chat->source() == chatml().source());
   Session other(*again.graph, again.store, {.threads = 2});
   LanguageWriter writer(other, again);
-  ChatSession chat(writer, *again.chat, {.room = 8, .change = [](GenerationOptions& o) {
-                                           o.sampling.reset();
-                                           o.max_new = 30;
-                                         }});
+  GenerationOptions options = ChatSession::default_options(writer);
+  options.sampling.reset();
+  options.max_new = 30;
+  ChatSession chat(writer, *again.chat, {.room = 8, .options = options});
   std::string heard;
-  const ChatAnswer answer = chat.say("Tell me the parity of 12.", [&](std::string_view text) {
-    heard += text;
-    return true;
-  });
+  ChatReply reply = chat.say("Tell me the parity of 12.");
+  for (const std::string_view text : reply) heard += text;
+  const ChatAnswer answer = reply.run();
   BOOST_TEST(answer.written.text == heard);
   BOOST_TEST(heard.find("<|") == std::string::npos);
   BOOST_TEST(heard ==

@@ -24,7 +24,12 @@ struct Decoder {
         generator(session, decode, config) {}
 
   Sequences operator()(const Sequences& prompts, const GenerationOptions& options) {
-    return generator.generate(prompts, options).sequences;
+    return generator.generate(prompts, options).run().sequences;
+  }
+  /// Reuses the cached keys and values of the previous prompt.
+  Generation continue_text(const TokenIds& prompt, GenerationOptions options) {
+    options.reuse_caches = true;
+    return generator.generate({prompt}, options);
   }
 
   Graph graph;
@@ -43,7 +48,7 @@ BOOST_AUTO_TEST_CASE(continuation_matches_recomputation) {
       TokenIds text = {3, 1};
       const GenerationOptions options{.max_new = 2, .repetition_penalty = 1.3};
       for (std::int64_t turn = 0; turn < 3; ++turn) {
-        const TokenIds said = kept.generator.continue_text(text, options).sequences.front();
+        const TokenIds said = kept.continue_text(text, options).run().sequences.front();
         BOOST_TEST((said == fresh({text}, options).front()));
         // All ids of the previous turn are reused except the last one, which was never an input of
         // the model.
@@ -53,10 +58,9 @@ BOOST_AUTO_TEST_CASE(continuation_matches_recomputation) {
       }
       // Replace the last turn by a different one, then start a different conversation.
       text[text.size() - 4] = 22;
-      BOOST_TEST((kept.generator.continue_text(text, options).sequences == fresh({text}, options)));
+      BOOST_TEST((kept.continue_text(text, options).run().sequences == fresh({text}, options)));
       BOOST_TEST(kept.generator.reused() == std::ssize(text) - 4);
-      BOOST_TEST(
-          (kept.generator.continue_text({9, 9}, options).sequences == fresh({{9, 9}}, options)));
+      BOOST_TEST((kept.continue_text({9, 9}, options).run().sequences == fresh({{9, 9}}, options)));
       BOOST_TEST(kept.generator.reused() == 0);
     }
   }
@@ -71,7 +75,7 @@ BOOST_AUTO_TEST_CASE(the_cache_stays_valid_after_growth_cancellation_and_other_c
   for (std::int64_t i = 0; i < 250; ++i) text.push_back((i * i + 3 * i) % 23);
   const GenerationOptions options{.max_new = 5};
   const auto agree = [&] {
-    const Sequences said = kept.generator.continue_text(text, options).sequences;
+    const Sequences said = kept.continue_text(text, options).run().sequences;
     BOOST_TEST((said == fresh({text}, options)));
     text = said.front();
   };
@@ -82,19 +86,21 @@ BOOST_AUTO_TEST_CASE(the_cache_stays_valid_after_growth_cancellation_and_other_c
   text.push_back(5);
   agree();
   BOOST_TEST(kept.generator.reused() == std::ssize(text) - 7);
-  // The callback cancels generation after two ids.
-  int heard = 0;
-  const auto cancelled = kept.generator.continue_text(
-      text, options, [&](std::int64_t, std::int64_t) { return ++heard < 2; });
-  BOOST_TEST(std::ssize(cancelled.sequences.front()) == std::ssize(text) + 2);
+  // Generation is cancelled after two ids.
+  {
+    Generation cancelled = kept.continue_text(text, options);
+    for (int i = 0; i < 2; ++i) BOOST_TEST(cancelled.next().has_value());
+    BOOST_TEST(cancelled.stop(0));
+    BOOST_TEST(std::ssize(cancelled.run().sequences.front()) == std::ssize(text) + 2);
+  }
   agree();
   BOOST_TEST(kept.generator.reused() == std::ssize(text) - 6);
   // Neither failed calls nor an intervening batch changes the results.
-  BOOST_CHECK_THROW(kept.generator.continue_text({}, options), ArgumentError);
-  BOOST_CHECK_THROW(kept.generator.continue_text(text, {.max_length = 3}), ArgumentError);
-  BOOST_CHECK_EXCEPTION(kept.generator.continue_text(text, {.beams = 2}), ArgumentError,
+  BOOST_CHECK_THROW(kept.continue_text({}, options), ArgumentError);
+  BOOST_CHECK_THROW(kept.continue_text(text, {.max_length = 3}), ArgumentError);
+  BOOST_CHECK_EXCEPTION(kept.continue_text(text, {.beams = 2}), ArgumentError,
                         says("beams and results must be 1"));
-  BOOST_CHECK_THROW(kept.generator.continue_text({1, 99}, options), DataError);
+  BOOST_CHECK_THROW(kept.continue_text({1, 99}, options).run(), DataError);
   agree();
   BOOST_TEST((kept(kPrompts, options) == fresh(kPrompts, options)));
   agree();
@@ -106,7 +112,7 @@ BOOST_AUTO_TEST_CASE(continued_texts_support_sliding_windows) {
   const GenerationOptions options{.max_new = 9, .slide = true};
   TokenIds text = {3, 1, 4};
   for (int turn = 0; turn < 4; ++turn) {
-    const TokenIds said = kept.generator.continue_text(text, options).sequences.front();
+    const TokenIds said = kept.continue_text(text, options).run().sequences.front();
     BOOST_TEST((said == fresh({text}, options).front()));
     text = said;
   }

@@ -61,27 +61,26 @@ BOOST_AUTO_TEST_CASE(decoder_texts_match_the_generated_ids) {
     Opened opened(path);
     BOOST_TEST(opened.writer->continues());
     BOOST_TEST(!opened.loaded.model->can_train());
-    const auto written =
-        opened.writer->write(kTexts, {.change = [](GenerationOptions& o) { o.max_new = 7; }});
+    GenerationOptions short_texts = opened.writer->options();
+    short_texts.max_new = 7;
+    const auto written = opened.writer->generate(kTexts, short_texts).run();
     GenerationOptions options = hf::read_generation_config(folder).options;
     options.max_new = 7;
     options.bad_token_ids = ids_without_text(tokenizer);
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
       const TokenIds prompt = wide(tokenizer.encode_text(kTexts[i]).ids);
       BOOST_TEST((prompt.front() == 1) == (model.model.model_type == "llama"));
-      const TokenIds alone = generator.generate({prompt}, options).sequences.front();
+      const TokenIds alone = generator.generate({prompt}, options).run().sequences.front();
       check_text(tokenizer, written[i], alone, prompt.size());
       BOOST_TEST(
           (written[i].finish == (alone.back() == options.eos_id ? Finish::end : Finish::length)));
     }
     // Small batches of similar length and streaming give the same results as single texts.
     std::vector<std::string> streamed(kTexts.size());
-    const auto parts = opened.writer->write(
-        kTexts, {.change = [](GenerationOptions& o) { o.max_new = 7; }, .batch = 2},
-        [&](std::size_t row, std::string_view text) {
-          streamed[row] += text;
-          return true;
-        });
+    short_texts.batch = 2;
+    TextGeneration generation = opened.writer->generate(kTexts, short_texts);
+    while (const auto piece = generation.next()) streamed[piece->row] += piece->text;
+    const auto parts = generation.run();
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
       BOOST_TEST((parts[i].ids == written[i].ids));
       BOOST_TEST(streamed[i] == written[i].text);
@@ -98,7 +97,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoder_texts_match_the_generated_ids) {
 
     Opened opened(path);
     BOOST_TEST(!opened.writer->continues());
-    const std::vector<WrittenText> written = opened.writer->write(kTexts);
+    const std::vector<WrittenText> written = opened.writer->generate(kTexts).run();
     const hf::GenerationConfig said = hf::read_generation_config(ids.folder);
     const TokenIds start = {said.start_id >= 0 ? said.start_id : 0};
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
@@ -114,7 +113,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoder_texts_match_the_generated_ids) {
     const std::string file = made.path("model.weft");
     save_model(file, *opened.loaded.model);
     Opened again(file);
-    const std::vector<WrittenText> same = again.writer->write(kTexts);
+    const std::vector<WrittenText> same = again.writer->generate(kTexts).run();
     for (std::size_t i = 0; i < kTexts.size(); ++i) BOOST_TEST((same[i].ids == written[i].ids));
     BOOST_TEST((translate(again.session, dynamic_cast<Seq2SeqModel&>(*again.loaded.model), kTexts,
                           {.batch = 2})[2] == repaired(written[2].text)));
@@ -124,24 +123,32 @@ BOOST_AUTO_TEST_CASE(encoder_decoder_texts_match_the_generated_ids) {
 BOOST_AUTO_TEST_CASE(generation_stops_at_stop_texts_and_samples_do_not_depend_on_the_batch) {
   const TemporaryFolder made("decoder");
   Opened opened(testing::write_gpt2(made));
-  WriteOptions options{.change = [](GenerationOptions& o) {
-    o.max_new = 12;
-    o.sampling = SamplingOptions{.seed = 4};
-  }};
-  const auto sampled = opened.writer->write(kTexts, options);
+  GenerationOptions options = opened.writer->options();
+  options.max_new = 12;
+  options.sampling = SamplingOptions{.seed = 4};
+  const auto sampled = opened.writer->generate(kTexts, options).run();
   options.batch = 3;
-  const auto parts = opened.writer->write(kTexts, options);
+  const auto parts = opened.writer->generate(kTexts, options).run();
   for (std::size_t i = 0; i < kTexts.size(); ++i) BOOST_TEST((parts[i].ids == sampled[i].ids));
   std::string whole;
   for (const WrittenText& one : sampled) whole = one.text.size() > whole.size() ? one.text : whole;
   const std::string stop = whole.substr(whole.size() / 2, 2);
-  for (const WrittenText& one : opened.writer->write(kTexts, {options.change, {stop}})) {
+  GenerationOptions stopping = options;
+  stopping.stop_texts = {stop};
+  for (const WrittenText& one : opened.writer->generate(kTexts, stopping).run()) {
     const std::size_t at = one.text.find(stop);
     BOOST_TEST((at == std::string::npos) == (one.finish != Finish::stop));
   }
+  // The caller stops after three ids.
+  TextGeneration generation = opened.writer->generate({kTexts[0]}, options);
   int heard = 0;
-  const auto cancelled = opened.writer->write(
-      {kTexts[0]}, options, [&](std::size_t, std::string_view) { return ++heard < 3; });
+  std::string streamed;
+  for (const std::string_view text : generation) {
+    streamed += text;
+    if (++heard == 3) generation.stop(0);
+  }
+  const auto cancelled = generation.run();
+  BOOST_TEST(cancelled.front().text == streamed);
   BOOST_TEST((cancelled.front().finish == Finish::cancelled));
   BOOST_TEST(cancelled.front().ids.size() == 3U);
 }
@@ -155,7 +162,7 @@ BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_in_the_original_tokenizer) {
     // The ids in the original library are 4 for de_DE, 5 for en_XX and 6 for ro_RO.
     const TokenIds plain = wide(model.tokenizer.encode(text));
     TokenIds source = plain, start = {2};
-    GenerationOptions options = opened.writer->usual(plain);
+    GenerationOptions options = opened.writer->options_for(plain, opened.writer->options());
     if (fifty) {
       source.insert(source.begin(), 4);
       source.push_back(2);
@@ -164,8 +171,9 @@ BOOST_AUTO_TEST_CASE(language_codes_are_placed_as_in_the_original_tokenizer) {
       source.insert(source.end(), {2, 4});
       start = {6};
     }
+    options.start = start;
     const SearchResult expected =
-        generate(opened.session, model.decoding(), {source}, start, options);
+        Seq2SeqGenerator(opened.session, model.decoding()).generate({source}, options).run();
     const TranslateOptions asked{.languages = {"de_DE", "ro_RO"}};
     const auto found = translate_texts(opened.session, model, {text}, asked);
     const TokenIds& whole = expected.sequences.front();
@@ -193,10 +201,10 @@ BOOST_AUTO_TEST_CASE(errors_explain_why_a_model_cannot_generate_text) {
     Opened opened(path);
     std::string text;
     for (int i = 0; i < 60; ++i) text += "up and down ";
-    BOOST_CHECK_EXCEPTION(opened.writer->write({"up", text}), TextError,
+    BOOST_CHECK_EXCEPTION(opened.writer->generate({"up", text}), TextError,
                           says("text 2: it has 181 tokens, but the model, which needs room for "
                                "output, accepts at most 47"));
-    BOOST_CHECK_EXCEPTION(opened.writer->write({""}), TextError,
+    BOOST_CHECK_EXCEPTION(opened.writer->generate({""}), TextError,
                           says("text 1: it is empty: generation needs at least one token"));
   }
   made.write("tokenizer.json", testing::tokenizer_json(
@@ -211,6 +219,7 @@ BOOST_AUTO_TEST_CASE(errors_explain_why_a_model_cannot_generate_text) {
   std::filesystem::remove(made.path("tokenizer.json"));
   Opened opened(path);
   BOOST_CHECK_EXCEPTION(opened.writer->read("a"), FormatError, says(path + " has no tokenizer"));
+  BOOST_TEST(opened.writer->missing_tokenizer().starts_with(path + " has no tokenizer"));
   BOOST_CHECK_EXCEPTION(opened.loaded.model->check(), ArgumentError, says("has no tokenizer"));
 }
 

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(marian_translations_match_the_generated_ids) {
   BOOST_TEST(said.options.beams == 4);
   BOOST_TEST((said.options.bad_token_ids == TokenIds{pad}));
   OpenedWriter opened(path);
-  BOOST_TEST((opened.writer->start() == TokenIds{pad}));
+  BOOST_TEST((opened.writer->options().start == TokenIds{pad}));
   for (const std::int64_t beams : {4, 1, 2}) {
     const auto written = opened.translate(kTexts, {.beams = beams});
     for (std::size_t i = 0; i < kTexts.size(); ++i) {
@@ -136,19 +136,16 @@ BOOST_AUTO_TEST_CASE(pegasus_summaries_match_the_generated_ids) {
         task ? said.tasks.find("summarization_xsum")->second.options : said.options;
     BOOST_TEST(options.beams == 8);
     BOOST_TEST(options.max_length == (task ? 9 : 14));
-    const auto written = opened.writer->write(texts);
+    const auto written = opened.writer->generate(texts).run();
     for (std::size_t i = 0; i < texts.size(); ++i) {
       TokenIds prompt = wide(tokenizer.encode_text(texts[i]).ids);
       if (prompt.back() != 1) prompt.push_back(1);
       const TokenIds expected = by_ids(prompt, {0}, options).sequences.front();
       BOOST_TEST((TokenIds(expected.begin() + 1, expected.end()) == written[i].ids));
       BOOST_TEST(tokenizer.decode(expected) == written[i].text);
-      BOOST_TEST((opened.writer->write({texts[i]})[0].ids == written[i].ids));
+      BOOST_TEST((opened.writer->generate({texts[i]}).run()[0].ids == written[i].ids));
       std::string heard;
-      opened.writer->write({texts[i]}, {}, [&](std::size_t, std::string_view text) {
-        heard += text;
-        return true;
-      });
+      for (const std::string_view text : opened.writer->generate({texts[i]})) heard += text;
       BOOST_TEST(heard == written[i].text);
     }
   }
@@ -205,7 +202,7 @@ BOOST_AUTO_TEST_CASE(tasks_override_the_generation_settings) {
   OpenedWriter opened(path);
   opened.writer->set_task("summarization");
   const Tokenizer& tokenizer = opened.writer->tokenizer();
-  const auto written = opened.writer->write(kTexts);
+  const auto written = opened.writer->generate(kTexts).run();
   for (std::size_t i = 0; i < kTexts.size(); ++i) {
     GenerationOptions options = summary.options;
     for (std::int64_t id = tokenizer.vocab_size(); id < testing::kFolderVocab; ++id)
@@ -220,7 +217,7 @@ BOOST_AUTO_TEST_CASE(tasks_override_the_generation_settings) {
   save_model(file, *opened.loaded.model);
   OpenedWriter again(file);
   again.writer->set_task("summarization");
-  BOOST_TEST(texts_of(again.writer->write(kTexts)) == texts_of(written),
+  BOOST_TEST(texts_of(again.writer->generate(kTexts).run()) == texts_of(written),
              boost::test_tools::per_element());
   Json old = Json::parse(said.to_json());
   old.erase("tasks");

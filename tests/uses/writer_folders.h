@@ -380,8 +380,9 @@ struct IdTranslator {
         session(graph, hf::load_weights(model, graph, folder), {.threads = 2}) {}
 
   SearchResult operator()(const TokenIds& prompt, const TokenIds& start,
-                          const GenerationOptions& options) {
-    return generate(session, programs, {prompt}, start, options);
+                          GenerationOptions options) {
+    options.start = start;
+    return Seq2SeqGenerator(session, programs).generate({prompt}, options).run();
   }
 
   hf::Folder folder;

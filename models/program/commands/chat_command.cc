@@ -8,7 +8,6 @@
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/commands/loaded_generator.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
@@ -16,7 +15,9 @@
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/typed_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/next_token/chat_session.h"
+#include "weft/models/tasks/tasks.h"
 #include "weft/models/text/chat/chat_format.h"
 #include "weft/models/text/corpus/text_file.h"
 #include "weft/models/text/unicode/repair.h"
@@ -175,15 +176,18 @@ class ChatDialogue {
   bool answer(const std::string& text) {
     const auto begin = std::chrono::steady_clock::now();
     try {
-      const ChatAnswer found = chat_.say(text, [this](std::string_view part) {
-        // Stop without printing, because the text after Ctrl-C may end in the middle of a
-        // character.
-        if (TypedLines::interrupted()) return false;
-        if (json_) return true;
-        write_stdout(repaired(part));
-        flush_stdout();
-        return !stdout_failed();
-      });
+      ChatReply reply = chat_.say(text);
+      for (const std::string_view part : reply) {
+        // After Ctrl-C, nothing is printed, because the text may end in the middle of a character.
+        if (!json_ && !TypedLines::interrupted()) {
+          write_stdout(repaired(part));
+          flush_stdout();
+        }
+        if (!TypedLines::interrupted() && !stdout_failed()) continue;
+        reply.stop();
+        break;
+      }
+      const ChatAnswer found = reply.run();
       json_ ? print_answer_json(text, found) : say("\n");
       total_.tokens += std::ssize(found.written.ids);
       ++total_.answers;
@@ -216,13 +220,16 @@ struct ChatArguments {
 };
 
 int run(const ChatArguments& args) {
-  const LoadedGenerator opened(Use::chat, args.generate.file, args.generate.threads);
-  if (!opened.no_tokenizer().empty()) throw FormatError(opened.no_tokenizer());
-  TextGenerator& writer = *opened.operator->();
+  const LoadedModel opened = load_model_for(Use::chat, args.generate.file);
+  Session session(*opened.model->graph, opened.model->store,
+                  session_options(*opened.model, {.threads = args.generate.threads}));
+  const auto owned = text_generator(session, *opened.model);
+  TextGenerator& generator = *owned;
+  ChatFormat format = format_of(args.generate, args.format, generator);
   ChatSettings settings = args.settings;
-  settings.change = [&](GenerationOptions& options) { apply_arguments(args.generate, options); };
-  settings.stop = args.generate.stop;
-  ChatSession chat(writer, format_of(args.generate, args.format, writer), settings);
+  settings.options = ChatSession::default_options(generator);
+  apply_arguments(args.generate, *settings.options);
+  ChatSession chat(generator, std::move(format), settings);
   std::signal(SIGPIPE, SIG_IGN);
   return ChatDialogue(chat, fmt::format("Chatting with {}", args.generate.file), args.json).run();
 }

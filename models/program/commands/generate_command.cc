@@ -6,9 +6,8 @@
 #include <memory>
 
 #include "weft/core/error.h"
-#include "weft/models/generate/stop_texts.h"
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/commands/loaded_generator.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/limits/decoding_guard.h"
 #include "weft/models/program/options/generate_arguments.h"
@@ -16,7 +15,9 @@
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/next_token/language_writer.h"
+#include "weft/models/tasks/tasks.h"
 #include "weft/models/text/unicode/repair.h"
 
 namespace weft::program {
@@ -25,7 +26,7 @@ namespace {
 /// The prompts of the command, and the options for generating text from them.
 struct Job {
   std::vector<TokenIds> prompts = {};
-  WriteOptions options = {};
+  GenerationOptions options = {};
   std::vector<std::string> texts = {};   // texts of the last prompts, exactly as given
   std::vector<std::string> places = {};  // names of the prompts in `texts`, for messages
 
@@ -86,9 +87,9 @@ void require_text(const GenerateArguments& args, const std::string& missing) {
   }
 }
 
-Job make_job(GenerateArguments& args, const LoadedGenerator& writer, std::vector<TokenIds> ids) {
-  Job job{std::move(ids), {.stop = args.stop}};
-  const bool decoder = writer->continues();
+Job make_job(GenerateArguments& args, const TextGenerator& generator, std::vector<TokenIds> ids) {
+  Job job{std::move(ids), generator.options()};
+  const bool decoder = generator.continues();
   if (decoder && !args.start_ids.empty())
     throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
   job.texts = args.prompts;
@@ -103,70 +104,78 @@ Job make_job(GenerateArguments& args, const LoadedGenerator& writer, std::vector
   for (std::size_t i = 0; i < job.texts.size(); ++i) {
     job.prompts.push_back(
         with_places([&](std::size_t text) { return job.places[text]; },
-                    [&] { return with_number(i, [&] { return writer->read(job.texts[i]); }); }));
+                    [&] { return with_number(i, [&] { return generator.read(job.texts[i]); }); }));
   }
   if (job.prompts.empty()) {
     if (!decoder) throw UsageError("an encoder-decoder needs an input text: give --prompt");
-    const auto first = writer->tokenizer().start_ids();
+    const auto first = generator.tokenizer().start_ids();
     job.prompts.emplace_back(first.begin(), first.end());
   }
-  if (!decoder) job.options.start = writer.start_ids(args.start_ids);
-  if (args.batch) job.options.batch = *args.batch;
-  job.options.change = [&args, said = writer.settings()](GenerationOptions& options) {
-    // With --ids, the default lengths are those of Hugging Face's library, which are short if the
-    // folder specifies none.
-    if (args.ids && said != nullptr) {
-      options.max_new = said->options.max_new;
-      options.max_length = said->options.max_length;
+  if (!decoder) job.options.start = start_ids(args.start_ids, job.options, args.file);
+  if (args.ids) {
+    job.options.batch = std::ssize(job.prompts);
+    // The default lengths are those of Hugging Face's library, which are short if the folder
+    // specifies none.
+    if (const GenerationSettings* stored = generator.settings()) {
+      job.options.max_new = stored->options.max_new;
+      job.options.max_length = stored->options.max_length;
     }
-    apply_arguments(args, options);
-  };
-  job.options.on_cut = args.truncate.on_cut();
+  }
+  apply_arguments(args, job.options);
+  const OnCut on_cut = args.truncate.on_cut();
+  job.options.truncate = on_cut != nullptr;
   const PlaceOf place = [&](std::size_t prompt) { return job.place(prompt); };
-  job.prompts = with_places(place, [&] { return writer->fitted(job.prompts, job.options); });
+  with_places(place, [&] {
+    for (const CutText& cut : generator.fit_prompts(job.prompts, job.options)) on_cut(cut);
+  });
   args.truncate.report(place, decoder ? "the last" : "the first");
+  for (const TokenIds& prompt : job.prompts)
+    check_lengths(args, generator.options_for(prompt, job.options));
   return job;
 }
 
-int print_ids(const LoadedGenerator& writer, const Job& job, const GenerateArguments& args) {
-  GenerationOptions options = writer->options_for(job.prompts.front(), job.options);
-  if (!args.stop.empty()) stop_at(args.stop, writer->tokenizer(), job.prompts, options);
-  options.check();
-  SearchResult found = writer->generate(job.prompts, job.options.start, options, {});
-  if (writer.settings() != nullptr)
-    pad_to_longest(found.sequences, options.pad_id, options.results);
-  for (const TokenIds& sequence : found.sequences) say("{}\n", fmt::join(sequence, " "));
+int print_ids(TextGenerator& generator, const Job& job) {
+  std::vector<TokenIds> sequences;
+  for (const WrittenText& written : generator.generate_ids(job.prompts, job.options).run()) {
+    const std::size_t prompt = sequences.size() / static_cast<std::size_t>(job.options.results);
+    TokenIds& ids =
+        sequences.emplace_back(generator.continues() ? job.prompts[prompt] : job.options.start);
+    ids.insert(ids.end(), written.ids.begin(), written.ids.end());
+  }
+  if (generator.settings() != nullptr)
+    pad_to_longest(sequences, job.options.pad_id, job.options.results);
+  for (const TokenIds& sequence : sequences) say("{}\n", fmt::join(sequence, " "));
   return 0;
 }
 
 /// Prints a single text while it is being generated. The prompt is printed together with the first
 /// token, so that nothing is printed if generation fails at the start.
-int stream(const LoadedGenerator& writer, const Job& job) {
+int stream(TextGenerator& generator, const Job& job) {
   std::string prompt =
-      writer->continues() ? writer->tokenizer().decode(job.prompts.front()) : std::string();
+      generator.continues() ? generator.tokenizer().decode(job.prompts.front()) : std::string();
   const SpeedReport speed;
-  const auto written =
-      writer->write_ids(job.prompts, job.options, [&](std::size_t, std::string_view text) {
-        write_stdout(prompt);
-        prompt.clear();
-        write_stdout(text);
-        flush_stdout();
-        return !stdout_failed();
-      });
+  TextGeneration generation = generator.generate_ids(job.prompts, job.options);
+  for (const std::string_view text : generation) {
+    write_stdout(prompt);
+    prompt.clear();
+    write_stdout(text);
+    flush_stdout();
+    if (stdout_failed()) return 0;
+  }
   say("\n");
-  if (!stdout_failed() && writer.settings() != nullptr)
-    speed.done("texts", 1, std::ssize(written.front().ids));
+  if (!stdout_failed() && generator.settings() != nullptr)
+    speed.done("texts", 1, std::ssize(generation.run().front().ids));
   return 0;
 }
 
-int print_texts(const LoadedGenerator& writer, const Job& job, bool json) {
+int print_texts(TextGenerator& generator, const Job& job, bool json) {
   const SpeedReport speed;
-  const std::vector<WrittenText> written = writer->write_ids(job.prompts, job.options);
+  const std::vector<WrittenText> written = generator.generate_ids(job.prompts, job.options).run();
   const std::size_t results = written.size() / job.prompts.size();
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < written.size(); ++i) {
     const WrittenText& one = written[i];
-    const Tokenizer& tokenizer = writer->tokenizer();
+    const Tokenizer& tokenizer = generator.tokenizer();
     tokens += std::ssize(one.ids);
     if (json) {
       JsonLine line = {{"prompt", job.text(tokenizer, i / results)},
@@ -177,7 +186,7 @@ int print_texts(const LoadedGenerator& writer, const Job& job, bool json) {
       say_json(line);
     } else {
       say("{}{}{}\n", i == 0 ? "" : "---\n",
-          writer->continues() ? tokenizer.decode(job.prompts[i / results]) : "", one.text);
+          generator.continues() ? tokenizer.decode(job.prompts[i / results]) : "", one.text);
     }
   }
   if (job.prompts.size() > 1) speed.done("texts", std::ssize(job.prompts), tokens);
@@ -195,25 +204,23 @@ int run(GenerateArguments& args, const World& world) {
       GenerationOptions usual{.sampling = SamplingOptions{}, .slide = true};
       usual.max_new = LanguageWriter::kDefaultTokens;
       apply_arguments(args, usual);
+      check_lengths(args, usual);
     }
   });
-  const LoadedGenerator writer(Use::generate, args.file, threads_of_rank(world, args.threads),
-                               world);
+  ModelSession opened(Use::generate, args.file, args.threads, world);
+  const auto owned = text_generator(opened.session, *opened.model);
+  TextGenerator& generator = *owned;
   Job job;
   on_all_ranks(world, [&] {
-    require_text(args, writer.no_tokenizer());
-    if (!args.task.empty()) writer->set_task(args.task);
-    job = make_job(args, writer, std::move(ids));
-    // With --ids, all prompts are one batch.
-    WriteOptions options = job.options;
-    if (args.ids) options.batch = std::ssize(job.prompts);
-    check_caches(*writer.operator->(), *writer.model().graph, job.prompts, options,
+    require_text(args, generator.missing_tokenizer());
+    if (!args.task.empty()) generator.set_task(args.task);
+    job = make_job(args, generator, std::move(ids));
+    check_caches(generator, *opened.model->graph, job.prompts, job.options,
                  "reduce --beams, --results, --tokens or the number of prompts");
   });
-  if (args.ids) return print_ids(writer, job, args);
-  const bool alone =
-      job.prompts.size() == 1 && writer->options_for(job.prompts.front(), job.options).results == 1;
-  return alone && !args.json ? stream(writer, job) : print_texts(writer, job, args.json);
+  if (args.ids) return print_ids(generator, job);
+  const bool alone = job.prompts.size() == 1 && job.options.results == 1;
+  return alone && !args.json ? stream(generator, job) : print_texts(generator, job, args.json);
 }
 
 }  // namespace

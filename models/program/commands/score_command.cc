@@ -8,7 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/commands/loaded_generator.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
@@ -17,6 +17,8 @@
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
+#include "weft/models/tasks/common/text_generator.h"
+#include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
 namespace {
@@ -123,7 +125,7 @@ std::string place_of(const ScoreArguments& args, const Texts& texts, std::size_t
 
 /// Returns prompts and continuations as ids. If the folder has no tokenizer, they must be given as
 /// ids.
-std::vector<Continuation> read_all(const ScoreArguments& args, const LoadedGenerator& writer,
+std::vector<Continuation> read_all(const ScoreArguments& args, const TextGenerator& writer,
                                    const Texts& texts) {
   std::vector<Continuation> all;
   for (TokenIds& ids : parse_all("--continuation-ids", args.continuation_ids))
@@ -134,16 +136,16 @@ std::vector<Continuation> read_all(const ScoreArguments& args, const LoadedGener
         "there is nothing to score: give --continuation, --continuation-ids or --input");
   }
   std::vector<TokenIds> fronts = parse_all("--prompt-ids", args.prompt_ids);
-  for (const std::string& text : args.prompts) fronts.push_back(writer->read(text));
-  if (fronts.empty() && !writer->continues())
+  for (const std::string& text : args.prompts) fronts.push_back(writer.read(text));
+  if (fronts.empty() && !writer.continues())
     throw UsageError("an encoder-decoder needs a prompt: give --prompt or --prompt-ids");
   fronts = prompts_for(std::move(fronts), count);
   for (std::size_t i = given; i < count; ++i) {
     all.push_back(with_number(i, [&] {
       const std::string& text = texts.texts[i - given];
-      if (fronts.empty()) return writer->read_continuation({text});
+      if (fronts.empty()) return writer.read_continuation({text});
       return Continuation{
-          {}, writer->continues() ? writer->encode_continuation(text) : writer->read_output(text)};
+          {}, writer.continues() ? writer.encode_continuation(text) : writer.read_output(text)};
     }));
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -166,32 +168,35 @@ int run(ScoreArguments& args, const World& world) {
   });
   const Texts texts = texts_to_score(args, world);
   const bool in_text = !args.prompts.empty() || !texts.texts.empty();
-  const LoadedGenerator writer(Use::score, args.file, threads_of_rank(world, args.threads), world);
-  if (in_text && !writer.no_tokenizer().empty()) {
+  ModelSession opened(Use::score, args.file, args.threads, world);
+  const auto owned = text_generator(opened.session, *opened.model);
+  TextGenerator& writer = *owned;
+  if (in_text && !writer.has_tokenizer()) {
     throw UsageError(fmt::format(
         "{}: without a tokenizer, the model reads ids: give --prompt-ids and --continuation-ids",
-        writer.no_tokenizer()));
+        writer.missing_tokenizer()));
   }
-  if (writer->continues() && !args.start_ids.empty())
+  if (writer.continues() && !args.start_ids.empty())
     throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
   const PlaceOf place = [&](std::size_t i) { return place_of(args, texts, i); };
   std::vector<Continuation> all = with_places(place, [&] { return read_all(args, writer, texts); });
-  const TokenIds start = writer->continues() ? TokenIds() : writer.start_ids(args.start_ids);
+  const TokenIds start =
+      writer.continues() ? TokenIds() : start_ids(args.start_ids, writer.options(), args.file);
   const SpeedReport speed;
   const std::vector<ContinuationScore> scores = with_places(place, [&] {
-    return writer->score_ids(all, {.start = start, .on_cut = args.truncate.on_cut()});
+    return writer.score_ids(all, {.start = start, .on_cut = args.truncate.on_cut()});
   });
   args.truncate.report(place, "");
   const bool as_text = in_text || writer.settings() == nullptr;
-  const auto tokenizer = as_text ? std::optional(writer->tokenizer().targets()) : std::nullopt;
+  const auto tokenizer = as_text ? std::optional(writer.tokenizer().targets()) : std::nullopt;
   const Show show = [&](std::int64_t id) {
     return as_text ? piece_of(*tokenizer, id) : std::to_string(id);
   };
   double total = 0;
   std::int64_t ids = 0, bytes = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const TokenIds& front = writer->continues() ? all[i].prompt : start;
-    const Figures figures(scores[i], as_text ? writer->text_bytes(front, all[i].ids) : 0);
+    const TokenIds& front = writer.continues() ? all[i].prompt : start;
+    const Figures figures(scores[i], as_text ? writer.text_bytes(front, all[i].ids) : 0);
     total += figures.total;
     ids += figures.ids;
     bytes += figures.bytes;

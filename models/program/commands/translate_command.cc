@@ -29,8 +29,8 @@ int run(TranslateArguments& args, const World& world) {
   ModelSession opened(Use::translate, args.file, args.threads, world);
   options.before = [&graph = *opened.model->graph](const TextGenerator& writer,
                                                    const std::vector<TokenIds>& prompts,
-                                                   const WriteOptions& write) {
-    check_caches(writer, graph, prompts, write, "reduce --beams or --batch");
+                                                   const GenerationOptions& generation) {
+    check_caches(writer, graph, prompts, generation, "reduce --beams or --batch");
   };
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };

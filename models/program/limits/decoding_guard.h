@@ -14,7 +14,7 @@ namespace weft::program {
 /// available: REMEDY". `graph` is the graph of the generator's model. Also throws the same errors
 /// as TextGenerator::options_for().
 void check_caches(const TextGenerator& generator, const Graph& graph,
-                  const std::vector<TokenIds>& prompts, const WriteOptions& options,
+                  const std::vector<TokenIds>& prompts, const GenerationOptions& options,
                   std::string_view remedy);
 
 }  // namespace weft::program

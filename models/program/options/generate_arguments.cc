@@ -66,20 +66,6 @@ std::pair<std::int64_t, std::int64_t> parse_forced_id(const std::string& text) {
   return {place.front(), id.front()};
 }
 
-/// Checks only lengths that were given on the command line, because the model's own settings may
-/// contradict each other.
-void check_lengths(const GenerateArguments& args, const GenerationOptions& o) {
-  if (args.min_tokens && o.max_new >= 0 && o.min_new > o.max_new) {
-    throw UsageError(fmt::format("--min-tokens {} is more than the maximum of {} tokens (--tokens)",
-                                 o.min_new, o.max_new));
-  }
-  if (args.min_length && o.max_new < 0 && o.min_length > o.max_length) {
-    throw UsageError(
-        fmt::format("--min-length {} is more than the maximum of {} ids (--max-length)",
-                    o.min_length, o.max_length));
-  }
-}
-
 }  // namespace
 
 void add_drawing_options(OptionList& o, GenerateArguments& args) {
@@ -203,6 +189,27 @@ TokenIds parse_ids(const std::string& option, const std::string& text) {
   return ids;
 }
 
+TokenIds start_ids(const std::string& given, const GenerationOptions& options,
+                   const std::string& file) {
+  if (!given.empty()) return parse_ids("--start-ids", given);
+  if (options.start.empty())
+    throw ArgumentError(fmt::format("{} sets no decoder_start_token_id: give --start-ids", file));
+  return options.start;
+}
+
+void check_lengths(const GenerateArguments& args, const GenerationOptions& o) {
+  // The model's own settings may contradict each other.
+  if (args.min_tokens && o.max_new >= 0 && o.min_new > o.max_new) {
+    throw UsageError(fmt::format("--min-tokens {} is more than the maximum of {} tokens (--tokens)",
+                                 o.min_new, o.max_new));
+  }
+  if (args.min_length && o.max_new < 0 && o.min_length > o.max_length) {
+    throw UsageError(
+        fmt::format("--min-length {} is more than the maximum of {} ids (--max-length)",
+                    o.min_length, o.max_length));
+  }
+}
+
 void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
   choose_strategy(args, o);
   const auto set = [](const auto& given, auto& option) {
@@ -215,7 +222,6 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
   set(args.max_length, o.max_length);
   set(args.min_length, o.min_length);
   set(args.min_tokens, o.min_new);
-  check_lengths(args, o);
   if (o.sampling) {
     set(args.temperature, o.sampling->temperature);
     set(args.top_k, o.sampling->top_k);
@@ -236,6 +242,8 @@ void apply_arguments(const GenerateArguments& args, GenerationOptions& o) {
     for (const std::int64_t id : parse_ids("--forbid-ids", text)) o.bad_token_ids.push_back(id);
   }
   for (const auto& [place, id] : args.force) o.forced[place] = id;
+  o.stop_texts = args.stop;
+  set(args.batch, o.batch);
   o.slide = o.slide || args.slide;
   try {
     o.check();

@@ -58,9 +58,17 @@ void add_drawing_options(OptionList& options, GenerateArguments& args);
 /// ids.
 TokenIds parse_ids(const std::string& option, const std::string& text);
 
-/// Applies the command line to `options`, which contain the model's settings. Throws UsageError for
+/// Returns the first ids of an encoder-decoder's output: --start-ids or, if it is empty, those in
+/// `options`, the default options of the model in `file`. Throws ArgumentError if there are none.
+TokenIds start_ids(const std::string& given, const GenerationOptions& options,
+                   const std::string& file);
+
+/// Applies the command line to `options`, the default options of a model. Throws UsageError for
 /// contradictory and invalid values.
 void apply_arguments(const GenerateArguments& args, GenerationOptions& options);
+/// Throws UsageError if a minimum length on the command line exceeds the maximum length in
+/// `options`, the options for a prompt.
+void check_lengths(const GenerateArguments& args, const GenerationOptions& options);
 
 /// Returns the --prompt-ids prompts. Throws UsageError under the same conditions as parse_ids().
 std::vector<TokenIds> id_prompts(const GenerateArguments& args);

@@ -20,7 +20,6 @@
 namespace WEFT_API weft {
 
 class TextGenerator;
-struct WriteOptions;
 
 /// A class and its probability.
 struct ClassScore {
@@ -76,7 +75,7 @@ enum class Finish : std::uint8_t {
   end,        // the model generated an end id
   stop,       // a stop text or stop sequence was generated
   length,     // the maximum length was reached
-  cancelled,  // the callback returned false
+  cancelled,  // the caller stopped it
 };
 inline constexpr std::array<std::string_view, 4> kFinishNames = {"end", "stop", "length",
                                                                  "cancelled"};
@@ -105,7 +104,7 @@ struct TranslateOptions {
   OnCut on_cut = {};
   /// Called with the encoded texts and the generation options before the first text is translated.
   /// If it throws, the translation is aborted.
-  std::function<void(const TextGenerator&, const std::vector<TokenIds>&, const WriteOptions&)>
+  std::function<void(const TextGenerator&, const std::vector<TokenIds>&, const GenerationOptions&)>
       before = {};
 };
 

@@ -17,39 +17,15 @@ namespace {
 
 constexpr const char *kSystem = "system", *kUser = "user", *kAssistant = "assistant";
 
-void cut_end(std::string& text, const std::string& end) {
-  if (const std::size_t at = text.find(end); !end.empty() && at != std::string::npos)
-    text.erase(at);
+/// Returns the size of the part of `text` before `end`. Text that may be the beginning of `end` is
+/// not part of it, unless the text is `complete`.
+std::size_t size_before(const std::string& end, std::string_view text, bool complete) {
+  if (end.empty()) return text.size();
+  if (const std::size_t at = text.find(end); at != std::string::npos) return at;
+  std::size_t held = complete ? 0 : std::min(text.size(), end.size() - 1);
+  while (!text.ends_with(std::string_view(end).substr(0, held))) --held;
+  return text.size() - held;
 }
-
-/// Removes the end-of-turn mark from a text that is received in parts. Text that may be the
-/// beginning of the mark is buffered.
-class EndMarkFilter {
- public:
-  explicit EndMarkFilter(std::string end) : end_(std::move(end)) {}
-
-  /// Adds a part and returns the text that is final now.
-  std::string add(std::string_view part) {
-    if (ended_) return {};
-    held_ += part;
-    ended_ = !end_.empty() && held_.find(end_) != std::string::npos;
-    if (ended_) {
-      cut_end(held_, end_);
-      return std::exchange(held_, {});
-    }
-    std::size_t kept = std::min(held_.size(), end_.empty() ? 0 : end_.size() - 1);
-    while (kept > 0 && !held_.ends_with(std::string_view(end_).substr(0, kept))) --kept;
-    std::string sure = held_.substr(0, held_.size() - kept);
-    held_.erase(0, sure.size());
-    return sure;
-  }
-  /// Returns the remaining buffered text, which is not part of a mark.
-  const std::string& rest() const { return held_; }
-
- private:
-  std::string end_, held_;
-  bool ended_ = false;
-};
 
 const ChatFormat& format_of(const TextGenerator& writer) {
   if (const ChatFormat* own = writer.chat_format()) return *own;
@@ -69,7 +45,6 @@ ChatSession::ChatSession(TextGenerator& writer, ChatFormat format, ChatSettings 
     : writer_(writer), format_(std::move(format)), settings_(std::move(settings)) {
   if (!writer.continues())
     throw ArgumentError("an encoder-decoder cannot hold a conversation: use a decoder");
-  writer_.set_cache_reuse(true);
   reset(settings_.system);
   end_ = answer_end(writer_.tokenizer(), format_);
 }
@@ -115,41 +90,64 @@ std::int64_t ChatSession::make_room(Conversation& conversation, TokenIds& prompt
                       : " (allow dropping the oldest turns, or start a new conversation)"));
 }
 
-ChatAnswer ChatSession::say(const std::string& message,
-                            const std::function<bool(std::string_view text)>& on_text) {
+GenerationOptions ChatSession::default_options(const TextGenerator& writer) {
+  GenerationOptions options = writer.options();
+  options.beams = options.results = 1;
+  options.slide = false;
+  return options;
+}
+
+ChatReply ChatSession::say(const std::string& message) {
   Conversation next = conversation_;
   next.push_back({kUser, message});
   TokenIds prompt = ids_of(next);
   ChatAnswer answer;
   answer.forgotten = make_room(next, prompt);
   answer.prompt = std::ssize(prompt);
-  WriteOptions options{.stop = settings_.stop};
-  const std::string spelled = end_.id < 0 ? end_.text : "";
-  if (!spelled.empty()) options.stop.push_back(spelled);
-  options.change = [&](GenerationOptions& o) {
-    o.beams = o.results = 1;
-    o.slide = false;  // a sliding window would split messages
-    if (settings_.change) settings_.change(o);
-    if (end_.id >= 0) o.stop_ids.push_back(end_.id);
-    if (length_rules(o, std::ssize(prompt)).max > writer_.context()) {
-      o.max_new = -1;
-      o.max_length = writer_.context();
-    }
-  };
-  EndMarkFilter end_filter(spelled);
-  OnText listen;
-  if (on_text) {
-    listen = [&](std::size_t, std::string_view text) { return on_text(end_filter.add(text)); };
+  GenerationOptions options = settings_.options ? *settings_.options : default_options(writer_);
+  options.reuse_caches = rows_per_prompt(options) == 1;
+  const bool spelled = end_.id < 0 && !end_.text.empty();
+  if (spelled) options.stop_texts.push_back(end_.text);
+  if (end_.id >= 0) options.stop_ids.push_back(end_.id);
+  options = writer_.options_for(prompt, std::move(options));
+  if (length_rules(options, answer.prompt).max > writer_.context()) {
+    options.max_new = -1;
+    options.max_length = writer_.context();
   }
-  answer.written = writer_.write_ids({prompt}, options, listen).front();
-  if (on_text && !end_filter.rest().empty()) on_text(end_filter.rest());
-  cut_end(answer.written.text, spelled);
-  answer.reused = writer_.reused();
-  std::string& text = answer.written.text;
-  if (answer.written.finish == Finish::cancelled) text.resize(text.size() - unfinished_bytes(text));
-  next.push_back({kAssistant, repaired(text)});
-  conversation_ = std::move(next);
-  return answer;
+  ChatReply reply(*this, std::move(next), writer_.generate_ids({prompt}, options));
+  reply.answer_ = std::move(answer);
+  if (spelled) reply.end_ = end_.text;
+  return reply;
+}
+
+std::optional<std::string> ChatReply::next() {
+  if (finished_) return std::nullopt;
+  const auto piece = generation_.next();
+  if (piece) {
+    text_ += piece->text;
+  } else {
+    finish();
+  }
+  const std::size_t from = std::exchange(returned_, size_before(end_, text_, finished_));
+  return text_.substr(from, returned_ - from);
+}
+
+ChatAnswer ChatReply::run() {
+  while (next()) {
+  }
+  return answer_;
+}
+
+void ChatReply::finish() {
+  answer_.written = generation_.run().front();
+  std::string& text = answer_.written.text;
+  text.resize(size_before(end_, text, true));
+  if (answer_.written.finish == Finish::cancelled)
+    text.resize(text.size() - unfinished_bytes(text));
+  answer_.reused = chat_->writer_.reused();
+  conversation_.push_back({kAssistant, repaired(text)});
+  chat_->conversation_ = std::move(conversation_);
+  finished_ = true;
 }
 
 }  // namespace weft

@@ -8,10 +8,11 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "weft/models/fields/choice.h"
 #include "weft/models/tasks/common/text_generator.h"
@@ -35,10 +36,9 @@ struct ChatSettings {
   /// Number of tokens reserved for an answer, limited to half of the context. If fewer tokens are
   /// left, the context is treated as full.
   std::int64_t room = 128;
-  /// Modifies the model's default options for an answer, for example the length or sampling.
-  std::function<void(GenerationOptions&)> change = {};
-  /// An answer ends after any of these texts.
-  std::vector<std::string> stop = {};
+  /// Options of an answer, for example ChatSession::default_options() with another length. Empty:
+  /// these default options.
+  std::optional<GenerationOptions> options = {};
 };
 
 /// Thrown if the conversation fills the context and no turns may be dropped, or if dropping turns
@@ -56,6 +56,42 @@ struct ChatAnswer {
   std::int64_t forgotten = 0;  // number of messages dropped to make room for the answer
 };
 
+class ChatSession;
+
+/// An answer that is being generated (ChatSession::say). When it has ended, the question and the
+/// answer are added to the conversation:
+///
+///   for (std::string_view text : chat.say("Hello")) std::cout << text;
+class ChatReply {
+ public:
+  /// Returns the next part of the answer, or nothing at its end. Parts consist of whole characters
+  /// and may be empty. If an exception is thrown, the conversation does not change.
+  std::optional<std::string> next();
+  /// Ends the answer. The text up to this point, truncated to whole characters, is the answer.
+  void stop() { generation_.stop(0); }
+  /// Generates the rest of the answer and returns the whole answer.
+  ChatAnswer run();
+
+  PieceIterator<ChatReply> begin() { return PieceIterator(*this); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  friend class ChatSession;
+  ChatReply(ChatSession& chat, Conversation conversation, TextGeneration generation)
+      : chat_(&chat), conversation_(std::move(conversation)), generation_(std::move(generation)) {}
+
+  void finish();
+
+  ChatSession* chat_;
+  Conversation conversation_;  // with the question
+  TextGeneration generation_;
+  std::string end_ = {};      // text that ends the answer, such as "</s>"; may be empty
+  std::string text_ = {};     // generated text
+  std::size_t returned_ = 0;  // size of the part of text_ that next() has returned
+  ChatAnswer answer_;
+  bool finished_ = false;
+};
+
 /// A conversation with a model.
 class ChatSession {
  public:
@@ -68,13 +104,14 @@ class ChatSession {
   /// Uses the model's chat format. Throws ArgumentError if the format is unknown.
   explicit ChatSession(TextGenerator& writer, ChatSettings settings = {});
 
-  /// Answers `message`. `on_text` is called with parts of the answer while it is generated; parts
-  /// always consist of whole characters. If it returns false, generation stops, and the answer up
-  /// to this point, truncated to whole characters, is kept in the conversation. Throws
-  /// ContextFullError. Also throws the same exceptions as ChatFormat::render. If an exception is
-  /// thrown, the conversation does not change.
-  ChatAnswer say(const std::string& message,
-                 const std::function<bool(std::string_view text)>& on_text = {});
+  /// Returns the model's default options for answers: a single row without a sliding window, which
+  /// would split messages.
+  static GenerationOptions default_options(const TextGenerator& writer);
+
+  /// Answers `message`. The session must outlive the reply and must not be changed before it has
+  /// ended. Throws ContextFullError. Also throws the same exceptions as ChatFormat::render. If an
+  /// exception is thrown, the conversation does not change.
+  ChatReply say(const std::string& message);
 
   /// Drops all messages except the system message.
   void reset();
@@ -84,6 +121,7 @@ class ChatSession {
   const Conversation& conversation() const { return conversation_; }
 
  private:
+  friend class ChatReply;
   TokenIds ids_of(const Conversation& conversation) const;
   bool fits(const TokenIds& prompt) const;
   /// Drops the oldest turns until the rest fits into the context. The last message is always kept.

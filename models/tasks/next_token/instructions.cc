@@ -116,16 +116,12 @@ std::vector<std::string> instruction_answers(Session& session, const LanguageMod
     throw ArgumentError("the model has no chat format, which is required to generate answers");
   LanguageWriter writer(session, model);
   const AnswerEnd end = answer_end(model.tokenizer, *model.chat);
-  WriteOptions options;
   const bool spelled = end.id < 0 && !end.text.empty();
-  if (spelled) options.stop = {end.text};
-  options.change = [&](GenerationOptions& o) {
-    o.sampling.reset();
-    o.slide = false;
-    o.max_length = model.config.context;
-    o.max_new = most_tokens;
-    if (end.id >= 0) o.stop_ids.push_back(end.id);
-  };
+  GenerationOptions options = writer.options();
+  options.sampling.reset();
+  options.slide = false;
+  if (end.id >= 0) options.stop_ids.push_back(end.id);
+  if (spelled) options.stop_texts = {end.text};
   std::vector<std::string> answers(questions.size());
   // The maximum answer length depends on the prompt length, so batch prompts of equal length.
   std::map<std::int64_t, std::vector<std::size_t>> by_length;
@@ -137,13 +133,12 @@ std::vector<std::string> instruction_answers(Session& session, const LanguageMod
     by_length[std::ssize(chat.ids)].push_back(prompts.size());
     prompts.emplace_back(chat.ids.begin(), chat.ids.end());
   }
-  const std::int64_t asked = most_tokens;
   for (const auto& [length, places] : by_length) {
-    most_tokens = std::min(asked, model.config.context - length);
-    if (most_tokens < 1) continue;
+    options.max_new = std::min(most_tokens, model.config.context - length);
+    if (options.max_new < 1) continue;
     std::vector<TokenIds> some;
     for (const std::size_t place : places) some.push_back(prompts[place]);
-    const std::vector<WrittenText> written = writer.write_ids(some, options);
+    const std::vector<WrittenText> written = writer.generate_ids(some, options).run();
     for (std::size_t i = 0; i < places.size(); ++i) {
       std::string text = repaired(written[i].text);
       if (spelled) text = text.substr(0, text.find(end.text));

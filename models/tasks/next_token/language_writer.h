@@ -23,29 +23,29 @@ class LanguageWriter final : public TextGenerator {
   /// its store.
   LanguageWriter(Session& session, const LanguageModel& model);
 
-  bool has_tokenizer() const override;
-  const Tokenizer& tokenizer() const override;
-  const GenerationSettings* settings() const override;
   const ChatFormat* chat_format() const override;
   bool continues() const override { return true; }
   std::int64_t context() const override { return trained_context(model_.config); }
   TokenIds read(std::string_view text) const override;
   TokenIds encode_continuation(std::string_view text) const override;
-  GenerationOptions usual(const TokenIds& prompt) const override;
-  SearchResult generate(const std::vector<TokenIds>& prompts, const TokenIds& start,
-                        const GenerationOptions& options, const OnToken& on_token) override;
+  GenerationOptions options() const override;
+  Generation decode(const std::vector<TokenIds>& prompts,
+                    const GenerationOptions& options) override {
+    return generator_.generate(prompts, options);
+  }
+  std::int64_t reused() const override { return generator_.reused(); }
   std::vector<ContinuationScore> score(const std::vector<TokenIds>& prompts,
                                        const std::vector<TokenIds>& continuations,
                                        const TokenIds& start) override;
 
-  void set_cache_reuse(bool yes) override { reuses_caches_ = yes; }
-  std::int64_t reused() const override { return generator_.reused(); }
-
  private:
+  void set_default_length(const TokenIds&, GenerationOptions& options) const override {
+    options.max_new = kDefaultTokens;
+  }
+
   Session& session_;
   const LanguageModel& model_;
   Generator generator_;
-  bool reuses_caches_ = false;
 };
 
 }  // namespace weft

@@ -71,10 +71,8 @@ class NextTokenRun final : public RunOf<LanguageModel> {
     Generator generator(session, model_->program("decode"), model_->config);
     TextStream stream(model_->tokenizer, prompt);
     std::string line;
-    generator.generate({prompt}, options, [&](std::int64_t, std::int64_t id) {
-      line += stream.add(id);
-      return true;
-    });
+    for (Generation ids = generator.generate({prompt}, options); const auto token = ids.next();)
+      line += stream.add(token->id);
     line += stream.finish();
     for (char& c : line) {
       if (static_cast<unsigned char>(c) < ' ') c = ' ';

@@ -234,15 +234,17 @@ std::vector<WrittenText> written_ids(Session& session, const Seq2SeqModel& model
     std::vector<std::vector<std::int32_t>> rows;
     for (const std::size_t i : batch) rows.push_back(sources[i]);
     const Prompts prompts = padded(rows, length, tokenizer.pad_id());
-    const SearchResult found =
-        generate(session, model.decoding(), prompts.ids, prompts.mask, model.config.start_id,
-                 {.beams = options.beams.value_or(1),
-                  .max_length = std::min(2 * length + kStep, longest),
-                  .eos_id = tokenizer.eos_id(),
-                  .pad_id = tokenizer.pad_id(),
-                  .bad_token_ids = model.ids_without_text(),
-                  .length_penalty = options.length_penalty.value_or(1),
-                  .suppressed = {tokenizer.pad_id()}});
+    const SearchResult found = Seq2SeqGenerator(session, model.decoding())
+                                   .generate(prompts.ids, prompts.mask,
+                                             {.beams = options.beams.value_or(1),
+                                              .max_length = std::min(2 * length + kStep, longest),
+                                              .eos_id = tokenizer.eos_id(),
+                                              .pad_id = tokenizer.pad_id(),
+                                              .bad_token_ids = model.ids_without_text(),
+                                              .length_penalty = options.length_penalty.value_or(1),
+                                              .suppressed = {tokenizer.pad_id()},
+                                              .start = {model.config.start_id}})
+                                   .run();
     std::vector<WrittenText> outputs(batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto& ids = found.sequences[i];
@@ -299,27 +301,26 @@ std::vector<WrittenText> translate_texts(Session& session, const TrainedModel& a
   std::vector<std::string> sources;
   for (const std::string& text : texts) sources.push_back(options.prefix + text);
   Seq2SeqWriter writer(session, model, options.languages);
-  if (!model.generation) check_penalty(options, options.beams.value_or(1));
-  const std::vector<TokenIds> prompts = writer.read_all(sources);
-  const auto change = [&](GenerationOptions& o) {
-    if (options.beams) {
-      o.beams = *options.beams;
-      o.sampling.reset();
-      o.results = 1;
-    }
-    check_penalty(options, o.beams);
-    if (options.length_penalty) o.length_penalty = *options.length_penalty;
-  };
-  const WriteOptions write{.change = change, .batch = options.batch, .on_cut = options.on_cut};
-  if (options.before) options.before(writer, prompts, write);
+  std::vector<TokenIds> prompts = writer.read_all(sources);
+  GenerationOptions generation = writer.options();
+  if (options.beams) {
+    generation.beams = *options.beams;
+    generation.sampling.reset();
+    generation.results = 1;
+  }
+  check_penalty(options, generation.beams);
+  if (options.length_penalty) generation.length_penalty = *options.length_penalty;
+  generation.batch = options.batch;
+  generation.truncate = options.on_cut != nullptr;
+  if (options.before) options.before(writer, prompts, generation);
+  for (const CutText& cut : writer.fit_prompts(prompts, generation)) options.on_cut(cut);
   if (model.generation) {
-    std::vector<WrittenText> outputs = writer.write_ids(prompts, write);
+    std::vector<WrittenText> outputs = writer.generate_ids(std::move(prompts), generation).run();
     for (WrittenText& output : outputs) output.text = repaired(output.text);
     return outputs;
   }
   std::vector<std::vector<std::int32_t>> ids;
-  for (const TokenIds& read : writer.fitted(prompts, write))
-    ids.emplace_back(read.begin(), read.end());
+  for (const TokenIds& prompt : prompts) ids.emplace_back(prompt.begin(), prompt.end());
   const Tokenizer targets = model.tokenizer.targets();
   std::vector<WrittenText> outputs = written_ids(session, model, ids, options);
   for (WrittenText& output : outputs) output.text = targets.decode_to_end(output.ids);

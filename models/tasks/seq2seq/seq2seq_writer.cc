@@ -7,7 +7,6 @@
 
 #include "weft/core/error.h"
 #include "weft/core/rounding.h"
-#include "weft/models/generate/logits_rules.h"
 #include "weft/models/tasks/common/folder_settings.h"
 
 namespace weft {
@@ -22,8 +21,10 @@ bool reads_prefixes(const Seq2SeqModel& model) {
 
 Seq2SeqWriter::Seq2SeqWriter(Session& session, const Seq2SeqModel& model,
                              const Languages& languages)
-    : session_(session), model_(model) {
-  share_with(session.options().world);
+    : TextGenerator(model.tokenizer, model.no_tokenizer, model.generation, session.options().world),
+      session_(session),
+      model_(model),
+      generator_(session, model.decoding()) {
   if (languages.source.empty() && languages.target.empty()) return;
   if (reads_prefixes(model) && language_codes(tokenizer()).empty()) {
     const LanguagePrefix found = language_prefix(*model.generation, languages);
@@ -44,17 +45,6 @@ TokenIds Seq2SeqWriter::start() const {
   if (target_ == Target::start) return {languages_.target};
   if (!model_.generation) return {model_.config.start_id};
   return task() != nullptr && !task()->start.empty() ? task()->start : model_.generation->start;
-}
-
-const GenerationSettings* Seq2SeqWriter::settings() const {
-  return model_.generation ? &*model_.generation : nullptr;
-}
-
-bool Seq2SeqWriter::has_tokenizer() const { return model_.no_tokenizer.empty(); }
-
-const Tokenizer& Seq2SeqWriter::tokenizer() const {
-  if (!has_tokenizer()) throw FormatError(model_.no_tokenizer);
-  return model_.tokenizer;
 }
 
 std::int64_t Seq2SeqWriter::context() const {
@@ -89,31 +79,26 @@ TokenIds Seq2SeqWriter::read_output(std::string_view text) const {
   return encode(tokenizer().targets(), std::string(text));
 }
 
-GenerationOptions Seq2SeqWriter::usual(const TokenIds& prompt) const {
+GenerationOptions Seq2SeqWriter::options() const {
   GenerationOptions options;
-  if (model_.generation) {
-    options = default_options();
+  if (settings() != nullptr) {
+    options = stored_options();
   } else {
     const std::int32_t padding = tokenizer().pad_id();
-    options = {.eos_id = tokenizer().eos_id(), .pad_id = padding, .suppressed = {padding}};
+    options = {.max_length = 0,
+               .eos_id = tokenizer().eos_id(),
+               .pad_id = padding,
+               .suppressed = {padding}};
   }
   for (const std::int64_t id : model_.ids_without_text()) options.bad_token_ids.push_back(id);
-  if (!model_.generation || !has_length_setting()) {
-    constexpr std::int64_t kStep = 8;
-    options.max_new = -1;
-    options.max_length = 2 * round_up(std::ssize(prompt), kStep) + kStep;
-  }
-  if (length_rules(options, std::ssize(start())).max > context()) {
-    options.max_new = -1;
-    options.max_length = context();
-  }
   if (target_ == Target::after_start) options.forced_bos_id = languages_.target;
+  options.start = start();
   return options;
 }
 
-SearchResult Seq2SeqWriter::generate(const std::vector<TokenIds>& prompts, const TokenIds& start,
-                                     const GenerationOptions& options, const OnToken& on_token) {
-  return weft::generate(session_, model_.decoding(), prompts, start, options, on_token);
+void Seq2SeqWriter::set_default_length(const TokenIds& prompt, GenerationOptions& options) const {
+  constexpr std::int64_t kStep = 8;
+  options.max_length = 2 * round_up(std::ssize(prompt), kStep) + kStep;
 }
 
 std::vector<ContinuationScore> Seq2SeqWriter::score(const std::vector<TokenIds>& prompts,

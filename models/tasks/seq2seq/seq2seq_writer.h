@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "weft/graph/run/session.h"
+#include "weft/models/generate/seq2seq.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/seq2seq/languages.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
@@ -23,26 +24,28 @@ class Seq2SeqWriter final : public TextGenerator {
   /// its store. Throws ArgumentError if the tokenizer does not support a language.
   Seq2SeqWriter(Session& session, const Seq2SeqModel& model, const Languages& languages = {});
 
-  bool has_tokenizer() const override;
-  const Tokenizer& tokenizer() const override;
-  const GenerationSettings* settings() const override;
   bool continues() const override { return false; }
   std::int64_t context() const override;
   TokenIds read(std::string_view text) const override;
   TokenIds read_output(std::string_view text) const override;
-  GenerationOptions usual(const TokenIds& prompt) const override;
-  TokenIds start() const override;
-  SearchResult generate(const std::vector<TokenIds>& prompts, const TokenIds& start,
-                        const GenerationOptions& options, const OnToken& on_token) override;
+  GenerationOptions options() const override;
+  Generation decode(const std::vector<TokenIds>& prompts,
+                    const GenerationOptions& options) override {
+    return generator_.generate(prompts, options);
+  }
   std::vector<ContinuationScore> score(const std::vector<TokenIds>& prompts,
                                        const std::vector<TokenIds>& continuations,
                                        const TokenIds& start) override;
 
  private:
+  void set_default_length(const TokenIds& prompt, GenerationOptions& options) const override;
   TokenIds encode(const Tokenizer& tokenizer, const std::string& text) const;
+  /// Returns the first ids of outputs, or an empty list if they are not specified.
+  TokenIds start() const;
 
   Session& session_;
   const Seq2SeqModel& model_;
+  Seq2SeqGenerator generator_;
   LanguageIds languages_;
   std::string language_prefix_;  // for example "translate English to German: "
   /// Position of the target language id in outputs: none, as the start id, or after the start id.
