@@ -101,7 +101,7 @@ const std::vector<std::pair<Sizes, Sizes>>& sample_sizes() {
 }
 
 /// Returns samples with values of a in [low_a, 2] and values of b in [low_b, 2.5].
-std::vector<OpSample> samples(double low_a, double low_b) {
+std::vector<OpSample> binary_samples(double low_a, double low_b) {
   std::vector<OpSample> result;
   std::uint32_t seed = 1;
   for (const auto& [a, b] : sample_sizes()) {
@@ -131,7 +131,7 @@ std::vector<OpSample> logical_samples() {
 }
 
 std::vector<OpSample> compare_samples() {
-  std::vector<OpSample> result = samples(-2, -2);
+  std::vector<OpSample> result = binary_samples(-2, -2);
   result.push_back(
       {{Tensor::of<std::int32_t>({4}, {1, 2, 3, 4}), Tensor::scalar(DType::i32, 3)}, {}});
   result.push_back({logical_samples()[0].inputs, {}});
@@ -178,11 +178,11 @@ std::vector<OpErrorSample> where_errors() {
       {{{DType::boolean, {3}}, {DType::f32, {2}}, {DType::f32, {2}}}, {}, "do not broadcast"}};
 }
 
-using Table = std::span<const BinaryOp> (*)();
+using BinaryTable = std::span<const BinaryOp> (*)();
 
 /// Returns the record of op `index` of a table. The row kernel is looked up when it is requested,
 /// because tests change the SIMD target.
-OpRecord make_record(Table table, std::size_t index) {
+OpRecord binary_record(BinaryTable table, std::size_t index) {
   const BinaryOp& op = table()[index];
   OpRecord r;
   r.name = op.name;
@@ -200,9 +200,9 @@ OpRecord make_record(Table table, std::size_t index) {
 
 /// Adds the ops of a table, whose results are bool.
 template <class Change>
-void add_boolean(OpSet& ops, Table table, Change change) {
+void add_boolean(OpSet& ops, BinaryTable table, Change change) {
   for (std::size_t i = 0; i < table().size(); ++i) {
-    OpRecord r = make_record(table, i);
+    OpRecord r = binary_record(table, i);
     r.gradient = Gradient::none;
     r.no_gradient_reason = "booleans have no gradient";
     change(r);
@@ -214,7 +214,7 @@ void add_boolean(OpSet& ops, Table table, Change change) {
 
 void BinaryOps::add(OpSet& ops) {
   for (std::size_t i = 0; i < kernels::arithmetic_ops().size(); ++i) {
-    OpRecord r = make_record(kernels::arithmetic_ops, i);
+    OpRecord r = binary_record(kernels::arithmetic_ops, i);
     if (r.name == "div" || r.name == "pow") add_check(r, r.name == "div");
     ops.add(std::move(r));
   }
@@ -237,7 +237,7 @@ void BinaryOps::add(OpSet& ops) {
 
 void BinaryOps::add(OpSamples& all) {
   for (const BinaryOp& op : kernels::arithmetic_ops()) {
-    const auto own = [a = op.low_a, b = op.low_b] { return samples(a, b); };
+    const auto own = [a = op.low_a, b = op.low_b] { return binary_samples(a, b); };
     all.add(op.name, own, binary_errors);
   }
   for (const BinaryOp& op : kernels::comparison_ops()) {

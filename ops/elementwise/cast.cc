@@ -23,7 +23,7 @@ RowKernel cast_row(const RowRequest& request) {
   return row;
 }
 
-std::vector<OpSample> samples() {
+std::vector<OpSample> cast_samples() {
   // Only casts to f64 are sampled, because rounding to a narrower dtype would make finite
   // differences useless.
   return {{{sample_values({2, 3}, -2, 2, 1)}, {{"dtype", DType::f64}}},
@@ -53,6 +53,6 @@ void CastOps::add(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void CastOps::add(OpSamples& all) { all.add("cast", samples, error_samples); }
+void CastOps::add(OpSamples& all) { all.add("cast", cast_samples, error_samples); }
 
 }  // namespace weft

@@ -77,7 +77,7 @@ std::vector<ValueType> infer_clamp(const InferContext& context) {
 }
 
 /// Returns samples with values in [low, high].
-std::vector<OpSample> samples(double low, double high) {
+std::vector<OpSample> unary_samples(double low, double high) {
   std::vector<OpSample> result;
   std::uint32_t seed = 1;
   for (const Sizes& sizes : {Sizes{7}, Sizes{}, Sizes{2, 3}, Sizes{0, 4}, Sizes{17}}) {
@@ -115,7 +115,7 @@ std::vector<OpErrorSample> floating_errors() {
           {{{DType::boolean, {2}}}, {}, "x must be f32 or f64, but is bool"}};
 }
 
-std::vector<OpErrorSample> logical_errors() {
+std::vector<OpErrorSample> logical_not_errors() {
   return {{{{DType::f32, {2}}}, {}, "x must be bool, but is f32"}};
 }
 
@@ -128,7 +128,7 @@ std::vector<OpErrorSample> clamp_errors() {
           {{{DType::boolean, {2}}}, {}, "x must be f32, f64 or an integer, but is bool"}};
 }
 
-OpRecord make_record(std::string name, std::string doc, RowRule row) {
+OpRecord unary_record(std::string name, std::string doc, RowRule row) {
   OpRecord r;
   r.name = std::move(name);
   r.doc = std::move(doc);
@@ -142,9 +142,9 @@ OpRecord make_record(std::string name, std::string doc, RowRule row) {
 
 /// Returns the record of op `index` of the table. The row kernel is looked up when it is requested,
 /// because tests change the SIMD target.
-OpRecord make_record(std::size_t index) {
+OpRecord unary_record(std::size_t index) {
   const UnaryOp& op = kernels::unary_ops()[index];
-  OpRecord r = make_record(op.name, op.doc, [index](const RowRequest& request) {
+  OpRecord r = unary_record(op.name, op.doc, [index](const RowRequest& request) {
     const UnaryOp& current = kernels::unary_ops()[index];
     return make_row(current.row(request.inputs[0]), current.ns_per_element);
   });
@@ -159,22 +159,22 @@ OpRecord make_record(std::size_t index) {
 }  // namespace
 
 void UnaryOps::add(OpSet& ops) {
-  for (std::size_t i = 0; i < kernels::unary_ops().size(); ++i) ops.add(make_record(i));
+  for (std::size_t i = 0; i < kernels::unary_ops().size(); ++i) ops.add(unary_record(i));
 
-  OpRecord negation = make_record("logical_not", "!x.", logical_not);
+  OpRecord negation = unary_record("logical_not", "!x.", logical_not);
   negation.infer = infer_logical_not;
   negation.gradient = Gradient::none;
   negation.no_gradient_reason = "booleans have no gradient";
   ops.add(std::move(negation));
 
-  OpRecord finite = make_record("isfinite", "True if x is neither infinite nor NaN.", isfinite);
+  OpRecord finite = unary_record("isfinite", "True if x is neither infinite nor NaN.", isfinite);
   finite.infer = infer_isfinite;
   finite.inplace = {};
   finite.gradient = Gradient::none;
   finite.no_gradient_reason = "booleans have no gradient";
   ops.add(std::move(finite));
 
-  OpRecord limit = make_record(
+  OpRecord limit = unary_record(
       "clamp",
       "min(max(x, lo), hi); NaN remains NaN. The gradient is 1 for x in [lo, hi] and 0 otherwise.",
       clamp);
@@ -187,10 +187,10 @@ void UnaryOps::add(OpSet& ops) {
 void UnaryOps::add(OpSamples& all) {
   for (const UnaryOp& op : kernels::unary_ops()) {
     all.add(
-        op.name, [low = op.low, high = op.high] { return samples(low, high); },
+        op.name, [low = op.low, high = op.high] { return unary_samples(low, high); },
         accepts_integers(op) ? number_errors : floating_errors);
   }
-  all.add("logical_not", logical_not_samples, logical_errors);
+  all.add("logical_not", logical_not_samples, logical_not_errors);
   all.add("isfinite", isfinite_samples, floating_errors);
   all.add("clamp", clamp_samples, clamp_errors);
 }
