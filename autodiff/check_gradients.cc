@@ -346,9 +346,7 @@ GradientReport compare_gradients(Value output, const std::vector<Value>& wrt,
     feeds.emplace_back(name, cotangent_for(sizes, seed));
     return sum(v * cotangent);
   };
-  const GradientOptions gradient_options{.unreachable = Unreachable::zeros,
-                                         .rules = options.rules,
-                                         .decompositions = options.decompositions};
+  const GradientOptions gradient_options{.unreachable = Unreachable::zeros, .rules = options.rules};
   const std::string prefix =
       fmt::format("check_gradients.{}.{}", output.node().id(), output.output());
   const Value scalar = project(output, prefix + ".cotangent", 1);

@@ -34,9 +34,8 @@ struct GradientCheckOptions {
   int directions = 0;
   /// Also check the gradients of the gradients.
   bool second_order = false;
-  /// Gradient rules and decompositions to use; null selects the built-in ones.
+  /// Gradient rules and definitions to use; null selects the built-in ones.
   const RuleSet* rules = nullptr;
-  const DecompositionSet* decompositions = nullptr;
 };
 
 /// The result of a gradient check. Converts to true if the check passed. Printing it shows "passed"

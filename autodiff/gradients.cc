@@ -28,9 +28,8 @@ bool differentiable(const Value& v) { return v.defined() && is_floating(v.dtype(
 // One backward sweep, from outputs with given cotangents to `wrt`.
 class Sweep {
  public:
-  Sweep(Graph& graph, const RuleSet& rules, const DecompositionSet& decompositions,
-        const GradientAdvice& advice)
-      : graph_(graph), rules_(rules), decompositions_(decompositions), advice_(advice) {}
+  Sweep(Graph& graph, const RuleSet& rules, const GradientAdvice& advice)
+      : graph_(graph), rules_(rules), advice_(advice) {}
 
   // Returns the gradient with respect to each of `wrt`, undefined if the outputs do not depend on
   // it. If `boundary` is not null, `outputs` replace the results of a single node, and `boundary`
@@ -151,8 +150,7 @@ class Sweep {
       const auto inside = [this](Graph& body, const std::vector<Value>& outputs,
                                  const std::vector<Value>& output_cotangents,
                                  const std::vector<Value>& wrt) {
-        return Sweep(body, rules_, decompositions_, advice_)
-            .run(outputs, output_cotangents, wrt, nullptr);
+        return Sweep(body, rules_, advice_).run(outputs, output_cotangents, wrt, nullptr);
       };
       return control_gradient(node, cotangents, needed, inside);
     }
@@ -162,7 +160,7 @@ class Sweep {
       }
     }
     if (const Decomposition define =
-            node.op().definition ? node.op().definition : decompositions_.find(node.op().name)) {
+            node.op().definition ? node.op().definition : rules_.definition(node.op().name)) {
       const std::vector<Value> outputs = define(node, node.inputs(), graph_);
       return through(node, outputs, cotangents, needed);
     }
@@ -191,8 +189,7 @@ class Sweep {
       wrt.push_back(node.input(i));
       index.push_back(i);
     }
-    const auto grads =
-        Sweep(graph_, rules_, decompositions_, advice_).run(from, with, wrt, &node.inputs());
+    const auto grads = Sweep(graph_, rules_, advice_).run(from, with, wrt, &node.inputs());
     std::vector<Value> result(node.inputs().size());
     for (std::size_t i = 0; i < index.size(); ++i) result[index[i]] = grads[i];
     return result;
@@ -262,7 +259,6 @@ class Sweep {
 
   Graph& graph_;
   const RuleSet& rules_;
-  const DecompositionSet& decompositions_;
   const GradientAdvice& advice_;
 };
 
@@ -457,9 +453,7 @@ std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vec
     }
   }
   const RuleSet& rules = options.rules != nullptr ? *options.rules : builtin_rules();
-  const DecompositionSet& decompositions =
-      options.decompositions != nullptr ? *options.decompositions : builtin_decompositions();
-  Sweep sweep(graph, rules, decompositions, advice);
+  Sweep sweep(graph, rules, advice);
   auto result = sweep_all(graph, sweep, outputs, cotangents, wrt, joined);
   std::string missing;
   for (std::size_t i = 0; i < wrt.size(); ++i) {

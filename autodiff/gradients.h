@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "weft/autodiff/rule.h"
-#include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/ir/graph.h"
 
 namespace WEFT_API weft {
@@ -19,9 +18,8 @@ struct GradientOptions {
   /// for a scalar.
   Value cotangent = {};
   Unreachable unreachable = Unreachable::error;
-  /// Gradient rules and decompositions to use; null selects the built-in ones.
+  /// Gradient rules and definitions to use; null selects the built-in ones.
   const RuleSet* rules = nullptr;
-  const DecompositionSet* decompositions = nullptr;
 };
 
 /// Returns the gradients of `output` with respect to each value of `wrt` (parameters, inputs or

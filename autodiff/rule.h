@@ -1,5 +1,6 @@
 // Gradient rules: one small function per op that builds the nodes of the gradient. Rules work on
-// the graph only and never read tensor values.
+// the graph only and never read tensor values. Definitions of composite ops in terms of simpler ops
+// are used for gradients (of any order) and as a test oracle.
 #pragma once
 
 #include <map>
@@ -47,46 +48,32 @@ class GradientContext {
   std::vector<bool> needed_;
 };
 
-/// Gradient rules by op name. Holds the rules of the built-in ops; to override some of them, copy
-/// the set and change it. Custom ops define their rule in OpRecord::rule.
+/// Gradient rules and definitions by op name. A definition expresses an op in simpler ops; an op
+/// without a rule is differentiated through its definition. Holds those of the built-in ops; to
+/// override some of them, copy the set and change it. Custom ops use OpRecord::rule and
+/// OpRecord::definition instead.
 class RuleSet {
  public:
   /// Adds or replaces the rule of an op.
   void add(std::string_view op, GradientRule rule);
-  GradientRule find(std::string_view op) const;  // null if there is none
+  /// Adds or replaces the definition of an op.
+  void define(std::string_view op, Decomposition definition);
+  /// Returns the rule of an op, or null.
+  GradientRule find(std::string_view op) const;
+  /// Returns the definition of an op, or null.
+  Decomposition definition(std::string_view op) const;
+  /// Returns the names of all ops that have a rule or a definition, sorted.
   std::vector<std::string> names() const;
 
  private:
-  std::map<std::string, GradientRule, std::less<>> table_;
+  struct Entry {
+    GradientRule rule;
+    Decomposition definition;
+  };
+  std::map<std::string, Entry, std::less<>> table_;
 };
 
-/// Returns the rules of the built-in ops.
+/// Returns the rules and definitions of the built-in ops, which are in autodiff/rules/.
 const RuleSet& builtin_rules();
-
-// The rules of each op family, listed explicitly in builtin_rules.cc. Each file mirrors
-// ops/<family>.cc.
-void add_leaf_rules(RuleSet& rules);
-void add_unary_rules(RuleSet& rules);
-void add_binary_rules(RuleSet& rules);
-void add_cast_rules(RuleSet& rules);
-void add_reduce_rules(RuleSet& rules);
-void add_shape_rules(RuleSet& rules);
-void add_index_rules(RuleSet& rules);
-void add_sort_rules(RuleSet& rules);
-void add_matmul_rules(RuleSet& rules);
-void add_conv_rules(RuleSet& rules);
-void add_pool_rules(RuleSet& rules);
-void add_random_rules(RuleSet& rules);
-void add_softmax_rules(RuleSet& rules);
-void add_norm_rules(RuleSet& rules);
-void add_cross_entropy_rules(RuleSet& rules);
-void add_linear_cross_entropy_rules(RuleSet& rules);
-void add_attention_rules(RuleSet& rules);
-void add_rope_rules(RuleSet& rules);
-void add_cholesky_rules(RuleSet& rules);
-void add_triangular_solve_rules(RuleSet& rules);
-void add_qr_rules(RuleSet& rules);
-void add_svd_rules(RuleSet& rules);
-void add_collective_rules(RuleSet& rules);
 
 }  // namespace weft

@@ -72,7 +72,7 @@ Shape without_axis(const Shape& shape, int axis) {
 namespace custom_op_detail {
 
 OpRecord elementwise_record(std::string name, std::size_t operands,
-                            std::vector<AttributeSpec> attributes) {
+                            std::vector<AttributeSpec> attributes, RowRule row) {
   OpRecord record;
   record.name = std::move(name);
   record.inputs =
@@ -82,6 +82,7 @@ OpRecord elementwise_record(std::string name, std::size_t operands,
   record.attributes = std::move(attributes);
   record.traits = Trait::elementwise;
   record.infer = infer_same_floats;
+  elementwise::set_row(record, std::move(row));
   record.samples = [operands] { return samples_of(operands); };
   record.error_samples = [operands] {
     std::vector<OpErrorSample> samples;
@@ -91,13 +92,6 @@ OpRecord elementwise_record(std::string name, std::size_t operands,
     return samples;
   };
   return record;
-}
-
-void set_row(OpRecord& record, RowRule row) {
-  record.row = row;
-  record.kernel = [row = std::move(row)](const KernelRequest& request) {
-    return elementwise::make_row_kernel(request, row);
-  };
 }
 
 }  // namespace custom_op_detail

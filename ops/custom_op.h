@@ -42,13 +42,10 @@ Shape without_axis(const Shape& shape, int axis);
 // Implementation details of elementwise_op.
 namespace custom_op_detail {
 
-/// Returns the record of an elementwise op with `operands` operands, without its row and kernel.
-/// All operands have the same dtype, f32 or f64, and are broadcast. The samples are between -2 and
-/// 2.
+/// Returns the record of an elementwise op with `operands` operands, which have the same dtype, f32
+/// or f64, and are broadcast. The samples are between -2 and 2.
 OpRecord elementwise_record(std::string name, std::size_t operands,
-                            std::vector<AttributeSpec> attributes);
-/// Sets the row kernel of the record and the kernel that runs it.
-void set_row(OpRecord& record, RowRule row);
+                            std::vector<AttributeSpec> attributes, RowRule row);
 
 template <class Formula>
 constexpr std::size_t operands_of() {
@@ -108,9 +105,7 @@ RowKernel row_of(const RowRequest& request, Formula formula) {
 template <class Make>
 OpRecord elementwise_op(std::string name, std::vector<AttributeSpec> attributes, Make make) {
   using Formula = decltype(make(std::declval<const Attributes&>()));
-  OpRecord record = custom_op_detail::elementwise_record(
-      std::move(name), custom_op_detail::operands_of<Formula>(), std::move(attributes));
-  custom_op_detail::set_row(record, [make](const RowRequest& request) {
+  const auto row = [make](const RowRequest& request) {
     for (const DType dtype : request.inputs) {
       if (dtype != request.output) return RowKernel{};
     }
@@ -119,8 +114,9 @@ OpRecord elementwise_op(std::string name, std::vector<AttributeSpec> attributes,
     }
     if (request.output != DType::f32) return RowKernel{};
     return custom_op_detail::row_of<float>(request, make(request.attributes));
-  });
-  return record;
+  };
+  return custom_op_detail::elementwise_record(
+      std::move(name), custom_op_detail::operands_of<Formula>(), std::move(attributes), row);
 }
 
 /// As above, without attributes:

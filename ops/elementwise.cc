@@ -76,6 +76,13 @@ Kernel make_row_kernel(const KernelRequest& request, const RowRule& row) {
       });
 }
 
+void set_row(OpRecord& record, RowRule row) {
+  record.row = row;
+  record.kernel = [row = std::move(row)](const KernelRequest& request) {
+    return make_row_kernel(request, row);
+  };
+}
+
 void require_number(const InferContext& context, int i, std::string_view what) {
   const DType dtype = context.dtype(i);
   if (dtype != DType::f32 && dtype != DType::f64 && !is_integer(dtype)) {

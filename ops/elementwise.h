@@ -22,12 +22,10 @@ Tensor sample_values(Sizes sizes, double low, double high, std::uint32_t seed, i
 Kernel make_kernel(std::int64_t numel, double ns_per_element,
                    std::function<void(const KernelRun&, std::int64_t, std::int64_t)> body);
 
-/// Returns the kernel of an op that has a row kernel, with inputs broadcast to output 0. For use as
-/// OpRecord::kernel.
-template <RowKernel (*row)(const RowRequest&)>
-Kernel kernel(const KernelRequest& request);
-/// As above, but with `row` passed as a function argument.
+/// Returns the kernel of an op that has a row kernel, with inputs broadcast to output 0.
 Kernel make_row_kernel(const KernelRequest& request, const RowRule& row);
+/// Sets the row kernel of the record and the kernel that runs it.
+void set_row(OpRecord& record, RowRule row);
 
 /// Throws DTypeError unless operand i is f32, f64 or an integer.
 void require_number(const InferContext& context, int i, std::string_view what);
@@ -38,11 +36,6 @@ inline const void* at(const void* base, std::int64_t index, std::size_t element_
 }
 inline void* at(void* base, std::int64_t index, std::size_t element_size) {
   return static_cast<std::byte*>(base) + static_cast<std::size_t>(index) * element_size;
-}
-
-template <RowKernel (*row)(const RowRequest&)>
-Kernel kernel(const KernelRequest& request) {
-  return make_row_kernel(request, row);
 }
 
 }  // namespace weft::elementwise

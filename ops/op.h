@@ -150,7 +150,7 @@ constexpr Trait operator|(Trait a, Trait b) {
 /// Specifies how an op is differentiated.
 enum class Gradient {
   rule,           // by OpRecord::rule or, for built-in ops, a rule in autodiff/rules
-  decomposition,  // by OpRecord::definition or a decomposition in graph/decompositions
+  decomposition,  // by OpRecord::definition or a definition in autodiff/rules
   none,           // not differentiable, see `no_gradient_reason`; gradients stop here
 };
 
@@ -213,7 +213,7 @@ struct OpRecord {
   RecordFunction<std::vector<ValueType>(const InferContext&)> infer = nullptr;
   /// Creates the kernel; null for leaves and aliases.
   RecordFunction<Kernel(const KernelRequest&)> kernel = nullptr;
-  /// Returns the row kernel, if the op is elementwise and has one output. elementwise::kernel and
+  /// Returns the row kernel, if the op is elementwise and has one output. elementwise::set_row and
   /// fused kernels run the row kernel. Null for all other ops and for ops that must not be part of
   /// fused chains.
   RowRule row = nullptr;

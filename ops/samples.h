@@ -18,8 +18,8 @@ namespace weft {
 /// A collection of samples for the newest version of each op.
 class OpSamples {
  public:
-  using Samples = std::vector<OpSample> (*)();
-  using Errors = std::vector<OpErrorSample> (*)();
+  using Samples = RecordFunction<std::vector<OpSample>()>;
+  using Errors = RecordFunction<std::vector<OpErrorSample>()>;
   /// Adds the samples of an op. Throws ArgumentError if the op already has samples.
   void add(std::string_view op, Samples samples, Errors errors = nullptr);
   /// Returns the records of `ops` with their samples. Throws ArgumentError if there are samples of
@@ -34,41 +34,8 @@ class OpSamples {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Must call all functions below. If a program defines this function, builtin_ops() calls it.
+/// Must call BuiltinFamilies::add_to(all). If a program defines this function, builtin_ops() calls
+/// it.
 WEFT_API [[gnu::weak]] void add_builtin_samples(OpSamples& all);
-
-void add_arg_reduce_samples(OpSamples& all);
-void add_attention_samples(OpSamples& all);
-void add_binary_samples(OpSamples& all);
-void add_block_sums_samples(OpSamples& all);
-void add_cast_samples(OpSamples& all);
-void add_cholesky_samples(OpSamples& all);
-void add_collective_samples(OpSamples& all);
-void add_conv_samples(OpSamples& all);
-void add_cross_entropy_samples(OpSamples& all);
-void add_dynamic_slice_samples(OpSamples& all);
-void add_offset_samples(OpSamples& all);
-void add_fused_samples(OpSamples& all);
-void add_index_samples(OpSamples& all);
-void add_leaf_samples(OpSamples& all);
-void add_linear_cross_entropy_samples(OpSamples& all);
-void add_matmul_samples(OpSamples& all);
-void add_matmul_fused_samples(OpSamples& all);
-void add_norm_samples(OpSamples& all);
-void add_pool_samples(OpSamples& all);
-void add_qr_samples(OpSamples& all);
-void add_quantized_samples(OpSamples& all);
-void add_quantized_matmul_samples(OpSamples& all);
-void add_random_samples(OpSamples& all);
-void add_recurrence_samples(OpSamples& all);
-void add_reduce_samples(OpSamples& all);
-void add_rope_samples(OpSamples& all);
-void add_shape_samples(OpSamples& all);
-void add_slice_samples(OpSamples& all);
-void add_softmax_samples(OpSamples& all);
-void add_sort_samples(OpSamples& all);
-void add_svd_samples(OpSamples& all);
-void add_triangular_solve_samples(OpSamples& all);
-void add_unary_samples(OpSamples& all);
 
 }  // namespace weft

@@ -1,6 +1,15 @@
-// Gradient of attention: one op that recomputes the scores block by block.
+// Gradient of attention: one op that recomputes the scores block by block. The definitions of both
+// ops materialise [B, H, Lq, Lk] tensors. The blocked kernels are tested against them.
+#include <algorithm>
+#include <limits>
+
 #include "weft/autodiff/rule.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/index.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -25,8 +34,190 @@ std::vector<Value> gradient_attention(const GradientContext& c) {
   return result;
 }
 
+// -- Definitions ----------------------------------------------------------------------------------
+
+using Values = std::vector<Value>;
+
+Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b) {
+  return a.graph()
+      .apply("matmul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}})
+      .output(0);
+}
+
+/// The operands of attention and quantities derived from them.
+class Definition {
+ public:
+  /// The 13 operands of attention begin at in[first].
+  Definition(const Node& node, const Values& in, std::size_t first, Graph& graph)
+      : graph_(graph), attributes_(node.attributes()) {
+    const auto operand = [&](std::size_t i) {
+      return first + i < in.size() ? in[first + i] : Value();
+    };
+    q = operand(0);
+    k = per_query_head(operand(1));
+    v = per_query_head(operand(2));
+    kv_heads = operand(1).shape()[1];
+    bias = operand(3);
+    mask = operand(4);
+    offset_bias = operand(5);
+    row_bias = operand(6);
+    row_index = operand(7);
+    col_bias = operand(8);
+    col_index = operand(9);
+    if (operand(10).defined()) lengths = cast(operand(10), DType::i64);
+    if (operand(11).defined()) q_start = cast(operand(11), DType::i64);
+    key = operand(12);
+  }
+
+  const Dim& batch() const { return q.shape()[0]; }
+  const Dim& heads() const { return q.shape()[1]; }
+  const Dim& queries() const { return q.shape()[2]; }
+  const Dim& keys() const { return k.shape()[2]; }
+  double scale() const { return attributes_.real("scale"); }
+  Shape pairs() const { return {batch(), heads(), queries(), keys()}; }
+
+  Value scores() const {
+    Value s = matmul(q, k, false, true) * scale();
+    if (bias.defined()) s = s + bias;
+    if (offset_bias.defined()) {
+      const Value picked = take(offset_bias, offset_index(), 1);
+      s = s + (q_start.defined() ? permute(picked, {1, 0, 2, 3}) : picked);
+    }
+    if (row_bias.defined()) s = s + take_along_axis(row_bias, full_row_index(), 3);
+    if (col_bias.defined()) {
+      s = s + transpose(take_along_axis(col_bias, full_col_index(), 3));
+    }
+    return s;
+  }
+
+  /// Returns the attention mask, bool [B, H, Lq, Lk], or an undefined Value if every query attends
+  /// to every key.
+  Value visible() const {
+    Value seen = mask;
+    const auto also = [&](const Value& condition) {
+      seen = seen.defined() ? logical_and(seen, condition) : condition;
+    };
+    // `ahead` is j - i, the distance from query i to key j without the start offset of the queries.
+    // The start offset and the window may be as large as the integer type allows, so they are never
+    // added to each other.
+    const Value j = iota(graph_, Shape{queries(), keys()}, 1);
+    const Value ahead = j - iota(graph_, Shape{queries(), keys()}, 0);
+    const Value start = q_start.defined() ? reshape(q_start, Shape{batch(), 1, 1, 1})
+                                          : dim_value(graph_, keys() - queries());
+    const std::int64_t window = attributes_.integer("window");
+    // 2^62 exceeds every difference of two positions. (Passed as Dims, because literals are
+    // converted to double.)
+    const std::int64_t reach = std::min(window, std::int64_t{1} << 62);
+    if (attributes_.flag("causal")) also(ahead <= start);
+    if (window > 0) {
+      also(ahead > start - dim_value(graph_, q_start.defined() ? window : reach));
+      also(ahead - dim_value(graph_, reach) < start);
+    }
+    if (lengths.defined()) also(j < reshape(lengths, Shape{batch(), 1, 1, 1}));
+    return seen.defined() ? broadcast_to(seen, pairs()) : seen;
+  }
+
+  /// Returns exp(scores - lse) where `seen` is true, else 0; lse is [B, H, Lq].
+  Value probabilities(const Value& scores, const Value& seen, const Value& lse) const {
+    // Compares with -inf instead of using isfinite(), so that NaN stays NaN.
+    const Value finite = not_equal(lse, -std::numeric_limits<double>::infinity());
+    const Value shift = unsqueeze(where(finite, lse, 0), 3);
+    if (!seen.defined()) return where(unsqueeze(finite, 3), exp(scores - shift), 0);
+    const Value attended = logical_and(seen, unsqueeze(finite, 3));
+    // The inner where() prevents exp() of a masked score from overflowing: 0 * inf would be NaN.
+    return where(attended, exp(where(attended, scores - shift, 0)), 0);
+  }
+
+  Value dropped(const Value& p) const {
+    const double rate = attributes_.real("dropout");
+    if (rate == 0) return p;
+    return graph_
+        .apply("dropout", {p, key}, {{"rate", rate}, {"stream", attributes_.integer("stream")}})
+        .output(0);
+  }
+
+  /// Sums x [B, H, ...] over the query heads that share a key head.
+  Value per_key_head(const Value& x) const {
+    if (heads() == kv_heads) return x;
+    const Dim group = exact_div(heads(), kv_heads);
+    const Shape split{batch(), kv_heads, group, x.shape()[2], x.shape()[3]};
+    return sum(reshape(x, split), 2);
+  }
+
+  Value offset_gradient(const Value& ds) const {
+    const Value source = q_start.defined() ? permute(ds, {1, 0, 2, 3}) : sum(ds, 0);
+    return index_add(zeros_like(offset_bias), offset_index(), source, 1);
+  }
+  Value row_gradient(const Value& ds) const {
+    return scatter_add(zeros_like(row_bias), full_row_index(), ds, 3);
+  }
+  Value col_gradient(const Value& ds) const {
+    return scatter_add(zeros_like(col_bias), full_col_index(), transpose(ds), 3);
+  }
+
+  Value q, k, v, bias, mask, offset_bias, row_bias, row_index, col_bias, col_index, lengths,
+      q_start, key;
+  Dim kv_heads;
+
+ private:
+  /// Repeats the key heads of x: [B, Hkv, L, D] -> [B, H, L, D].
+  Value per_query_head(const Value& x) const {
+    const Dim &kv = x.shape()[1], &length = x.shape()[2], &width = x.shape()[3];
+    if (heads() == kv) return x;
+    const Dim group = exact_div(heads(), kv);
+    const Value wide = broadcast_to(unsqueeze(x, 2), Shape{batch(), kv, group, length, width});
+    return reshape(wide, Shape{batch(), heads(), length, width});
+  }
+
+  /// Index into offset_bias[h]: [Lq, Lk], or [B, Lq, Lk] with q_start.
+  Value offset_index() const {
+    const Value i = iota(graph_, Shape{queries(), keys()}, 0);
+    const Value j = iota(graph_, Shape{queries(), keys()}, 1);
+    if (!q_start.defined()) return j - i + dim_value(graph_, queries() - 1);
+    const Value origin = dim_value(graph_, offset_bias.shape()[1] - keys());
+    return j - i + (origin - reshape(q_start, Shape{batch(), 1, 1}));
+  }
+
+  Value full_row_index() const { return broadcast_to(row_index, pairs()); }
+  Value full_col_index() const {
+    return broadcast_to(transpose(col_index), Shape{batch(), heads(), keys(), queries()});
+  }
+
+  Graph& graph_;
+  const Attributes& attributes_;
+};
+
+Values decompose_attention(const Node& node, const Values& in, Graph& graph) {
+  const Definition d(node, in, 0, graph);
+  const Value s = d.scores(), seen = d.visible();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Value lse = logsumexp(seen.defined() ? where(seen, s, -infinity) : s, 3);
+  return {matmul(d.dropped(d.probabilities(s, seen, lse)), d.v, false, false), lse};
+}
+
+Values decompose_attention_grad(const Node& node, const Values& in, Graph& graph) {
+  constexpr std::size_t kFirst = 3, kGradLse = 16;
+  const Definition d(node, in, kFirst, graph);
+  const Value g = in[0], out = in[1], lse = in[2];
+  const Value p = d.probabilities(d.scores(), d.visible(), lse);
+  Value delta = sum(g * out, 3, true);
+  if (in.size() > kGradLse && in[kGradLse].defined()) delta = delta - unsqueeze(in[kGradLse], 3);
+  const Value ds = p * (d.dropped(matmul(g, d.v, false, true)) - delta);
+  return {matmul(ds, d.k, false, false) * d.scale(),
+          d.per_key_head(matmul(ds, d.q, true, false)) * d.scale(),
+          d.per_key_head(matmul(d.dropped(p), g, true, false)),
+          d.bias.defined() ? sum_to(ds, d.bias.shape()) : Value(),
+          d.offset_bias.defined() ? d.offset_gradient(ds) : Value(),
+          d.row_bias.defined() ? d.row_gradient(ds) : Value(),
+          d.col_bias.defined() ? d.col_gradient(ds) : Value()};
+}
+
 }  // namespace
 
-void add_attention_rules(RuleSet& rules) { rules.add("attention", gradient_attention); }
+void AttentionOps::add(RuleSet& rules) {
+  rules.add("attention", gradient_attention);
+  rules.define("attention", decompose_attention);
+  rules.define("attention_grad", decompose_attention_grad);
+}
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -76,7 +77,7 @@ Gradients gradient_where(const GradientContext& c) {
 
 }  // namespace
 
-void add_binary_rules(RuleSet& rules) {
+void BinaryOps::add(RuleSet& rules) {
   rules.add("add", gradient_add);
   rules.add("sub", gradient_sub);
   rules.add("mul", gradient_mul);

@@ -2,6 +2,7 @@
 // integers and bools.
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/math.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -13,6 +14,6 @@ std::vector<Value> gradient_cast(const GradientContext& c) {
 
 }  // namespace
 
-void add_cast_rules(RuleSet& rules) { rules.add("cast", gradient_cast); }
+void CastOps::add(RuleSet& rules) { rules.add("cast", gradient_cast); }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -34,7 +35,7 @@ std::vector<Value> pivots_rule(const GradientContext& c) {
 
 }  // namespace
 
-void add_cholesky_rules(RuleSet& rules) {
+void CholeskyOps::add(RuleSet& rules) {
   rules.add("cholesky", cholesky_rule);
   rules.add("require_pivots", pivots_rule);
 }

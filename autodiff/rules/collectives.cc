@@ -4,6 +4,7 @@
 #include "weft/autodiff/narrow.h"
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -41,7 +42,7 @@ std::vector<Value> send_recv_rule(const GradientContext& c) {
 
 }  // namespace
 
-void add_collective_rules(RuleSet& rules) {
+void CollectiveOps::add(RuleSet& rules) {
   rules.add("all_reduce", all_reduce_rule);
   rules.add("all_gather", all_gather_rule);
   rules.add("reduce_scatter", reduce_scatter_rule);

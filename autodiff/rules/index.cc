@@ -1,4 +1,5 @@
 #include "weft/graph/functions/index.h"
+#include "weft/ops/builtin.h"
 
 #include "weft/autodiff/narrow.h"
 #include "weft/autodiff/rule.h"
@@ -43,7 +44,7 @@ std::vector<Value> dynamic_update_slice_rule(const GradientContext& c) {
 
 }  // namespace
 
-void add_index_rules(RuleSet& rules) {
+void IndexOps::add(RuleSet& rules) {
   rules.add("take", take_rule);
   rules.add("index_add", index_add_rule);
   rules.add("take_along_axis", take_along_axis_rule);

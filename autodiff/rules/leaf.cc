@@ -1,4 +1,5 @@
 #include "weft/autodiff/rule.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -14,7 +15,7 @@ std::vector<Value> with_update(const GradientContext& c) {
 
 }  // namespace
 
-void add_leaf_rules(RuleSet& rules) {
+void LeafOps::add(RuleSet& rules) {
   rules.add("optimization_barrier", barrier);
   rules.add("with_update", with_update);
 }

@@ -3,6 +3,7 @@
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -44,6 +45,6 @@ std::vector<Value> matmul_gradient(const GradientContext& c) {
 
 }  // namespace
 
-void add_matmul_rules(RuleSet& rules) { rules.add("matmul", matmul_gradient); }
+void MatmulOps::add(RuleSet& rules) { rules.add("matmul", matmul_gradient); }
 
 }  // namespace weft

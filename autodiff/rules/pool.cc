@@ -1,6 +1,7 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -34,7 +35,7 @@ std::vector<Value> avg_pool2d_grad_gradient(const GradientContext& c) {
 
 }  // namespace
 
-void add_pool_rules(RuleSet& rules) {
+void PoolOps::add(RuleSet& rules) {
   rules.add("max_pool2d", max_pool2d_gradient);
   rules.add("avg_pool2d", avg_pool2d_gradient);
   rules.add("avg_pool2d_grad", avg_pool2d_grad_gradient);

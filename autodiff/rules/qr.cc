@@ -3,6 +3,7 @@
 #include "weft/graph/functions/linalg/factorise.h"
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -31,6 +32,6 @@ std::vector<Value> qr_rule(const GradientContext& c) {
 
 }  // namespace
 
-void add_qr_rules(RuleSet& rules) { rules.add("qr", qr_rule); }
+void QrOps::add(RuleSet& rules) { rules.add("qr", qr_rule); }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
 #include "weft/autodiff/rule.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -10,6 +11,6 @@ std::vector<Value> dropout_gradient(const GradientContext& c) {
 
 }  // namespace
 
-void add_random_rules(RuleSet& rules) { rules.add("dropout", dropout_gradient); }
+void RandomOps::add(RuleSet& rules) { rules.add("dropout", dropout_gradient); }
 
 }  // namespace weft

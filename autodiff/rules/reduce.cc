@@ -1,16 +1,19 @@
-#include "weft/graph/functions/reduce.h"
-
+// Gradients of reductions and of linear_recurrence, and definitions of mean and logsumexp.
 #include <algorithm>
 
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/recurrence.h"
+#include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
 
-std::vector<int> axes_of(const GradientContext& c) {
-  const auto& axes = c.attributes().integers("axes");
+/// `of` is a node or the context of its gradient.
+template <class NodeOrContext>
+std::vector<int> axes_of(const NodeOrContext& of) {
+  const auto& axes = of.attributes().integers("axes");
   return {axes.begin(), axes.end()};
 }
 
@@ -138,9 +141,35 @@ std::vector<Value> linear_recurrence_rule(const GradientContext& c) {
           c.needs(1) ? along_last(d) : Value()};
 }
 
+// -- Definitions ----------------------------------------------------------------------------------
+
+// mean(x) = sum(x) / n.
+std::vector<Value> decompose_mean(const Node& node, const std::vector<Value>& in, Graph& graph) {
+  const Value x = in[0];
+  const auto axes = axes_of(node);
+  Dim count = 1;
+  for (const int axis : axes) count *= x.shape()[axis];
+  const Value total = sum(x, axes, node.attributes().flag("keepdims"));
+  return {apply_binary("div", total, dim_value(graph, count, x.dtype()))};
+}
+
+// logsumexp(x) = m + ln(sum(exp(x - m))), where m = max(x), or 0 if the maximum is not finite.
+std::vector<Value> decompose_logsumexp(const Node& node, const std::vector<Value>& in,
+                                       Graph& graph) {
+  const Value x = in[0];
+  const auto axes = axes_of(node);
+  const Value top = graph.apply("stop_gradient", {max(x, axes, true)}).output(0);
+  const Value zero = graph.scalar(x.dtype(), 0);
+  const Value shift = graph.apply("where", {apply_unary("isfinite", top), top, zero}).output(0);
+  const Value scaled = sum(apply_unary("exp", apply_binary("sub", x, shift)), axes, true);
+  const Value out = apply_binary("add", shift, apply_unary("log", scaled));
+  if (node.attributes().flag("keepdims")) return {out};
+  return {squeeze(out, axes)};
+}
+
 }  // namespace
 
-void add_reduce_rules(RuleSet& rules) {
+void ReduceOps::add(RuleSet& rules) {
   rules.add("sum", sum_rule);
   rules.add("mean", mean_rule);
   rules.add("max", extreme_rule);
@@ -149,6 +178,8 @@ void add_reduce_rules(RuleSet& rules) {
   rules.add("logsumexp", logsumexp_rule);
   rules.add("cumsum", cumsum_rule);
   rules.add("linear_recurrence", linear_recurrence_rule);
+  rules.define("mean", decompose_mean);
+  rules.define("logsumexp", decompose_logsumexp);
 }
 
 }  // namespace weft

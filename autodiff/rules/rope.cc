@@ -1,5 +1,6 @@
 // Gradient of rope: the adjoint of a rotation is the inverse rotation.
 #include "weft/autodiff/rule.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -12,6 +13,6 @@ std::vector<Value> gradient_rope(const GradientContext& c) {
 
 }  // namespace
 
-void add_rope_rules(RuleSet& rules) { rules.add("rope", gradient_rope); }
+void RopeOps::add(RuleSet& rules) { rules.add("rope", gradient_rope); }
 
 }  // namespace weft

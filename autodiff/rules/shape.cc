@@ -1,4 +1,5 @@
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 #include "weft/autodiff/narrow.h"
 #include "weft/autodiff/rule.h"
@@ -90,7 +91,7 @@ std::vector<Value> flip_rule(const GradientContext& c) {
 
 }  // namespace
 
-void add_shape_rules(RuleSet& rules) {
+void ShapeOps::add(RuleSet& rules) {
   rules.add("reshape", reshape_rule);
   rules.add("permute", permute_rule);
   rules.add("broadcast_to", broadcast_to_rule);

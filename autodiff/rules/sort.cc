@@ -1,6 +1,7 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -14,7 +15,7 @@ std::vector<Value> picked_rule(const GradientContext& c) {
 
 }  // namespace
 
-void add_sort_rules(RuleSet& rules) {
+void SortOps::add(RuleSet& rules) {
   rules.add("topk", picked_rule);
   rules.add("sort", picked_rule);
 }

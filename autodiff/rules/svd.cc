@@ -3,6 +3,7 @@
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -71,6 +72,6 @@ std::vector<Value> svd_rule(const GradientContext& c) {
 
 }  // namespace
 
-void add_svd_rules(RuleSet& rules) { rules.add("svd", svd_rule); }
+void SvdOps::add(RuleSet& rules) { rules.add("svd", svd_rule); }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/ops/builtin.h"
 
 namespace weft {
 namespace {
@@ -26,6 +27,6 @@ std::vector<Value> solve_rule(const GradientContext& c) {
 
 }  // namespace
 
-void add_triangular_solve_rules(RuleSet& rules) { rules.add("triangular_solve", solve_rule); }
+void TriangularSolveOps::add(RuleSet& rules) { rules.add("triangular_solve", solve_rule); }
 
 }  // namespace weft

@@ -27,8 +27,8 @@ def needs_comment(d, first_class):
             return False  # constructors and accessors
         if re.search(r"\w+(<\w+>)?::" + re.escape(d.name) + r"\s*\(", d.text):
             return False  # the definition of a member function
-        if re.match(r"add_\w+_(ops|rules|decompositions)$", d.name):
-            return False  # the families of built-in operations and rules
+        if d.name == "add" and d.scope.endswith("Ops"):
+            return False  # the families of built-in operations
     return True
 
 

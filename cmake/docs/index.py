@@ -39,8 +39,7 @@ SHOWN_TOGETHER = {
         "NoSpecialTokens": "a tokenizer component that does nothing",
     },
     "headers": {
-        "weft/ops/builtin.h": "the families of built-in ops; builtin_ops() adds all of them",
-        "weft/autodiff/rule.h": "the families of built-in rules; builtin_rules() adds all of them",
+        "weft/ops/builtin.h": "the families of built-in ops; builtin_ops() and builtin_rules() add all of them",
     },
 }
 
@@ -63,7 +62,7 @@ def is_listed(d):
         return False
     if d.scope.split("::")[0] in SHOWN_TOGETHER["classes"]:
         return False
-    if d.header in SHOWN_TOGETHER["headers"] and d.name.startswith("add_"):
+    if d.header in SHOWN_TOGETHER["headers"] and d.name.startswith("add"):
         return False
     if d.scope and (d.name == d.scope.split("::")[-1].split("<")[0] or re.search(r"\b(override|final)\b", d.text)):
         return False

@@ -14,46 +14,46 @@ namespace WEFT_API weft {
 // -- Signs and powers. neg, abs, sign and square also accept integers, which wrap around ---------
 
 /// Negation: -x.
-Value neg(Arg x);
+inline Value neg(Arg x) { return apply_unary("neg", x); }
 /// Absolute value |x|. The gradient at 0 is 0.
-Value abs(Arg x);
+inline Value abs(Arg x) { return apply_unary("abs", x); }
 /// Sign: -1, 0 or 1, or NaN for NaN. No gradient.
-Value sign(Arg x);
+inline Value sign(Arg x) { return apply_unary("sign", x); }
 /// Square: x * x.
-Value square(Arg x);
+inline Value square(Arg x) { return apply_unary("square", x); }
 /// Square root; NaN for negative x. The gradient at 0 is infinite.
-Value sqrt(Arg x);
+inline Value sqrt(Arg x) { return apply_unary("sqrt", x); }
 /// Reciprocal square root: 1 / sqrt(x).
-Value rsqrt(Arg x);
+inline Value rsqrt(Arg x) { return apply_unary("rsqrt", x); }
 /// Reciprocal: 1 / x.
-Value reciprocal(Arg x);
+inline Value reciprocal(Arg x) { return apply_unary("reciprocal", x); }
 
 // -- Transcendental ------------------------------------------------------------------------------
 
 /// Exponential function: e to the power of x.
-Value exp(Arg x);
+inline Value exp(Arg x) { return apply_unary("exp", x); }
 /// Natural logarithm; -inf at 0, NaN for negative x.
-Value log(Arg x);
+inline Value log(Arg x) { return apply_unary("log", x); }
 /// log(1 + x), accurate near 0.
-Value log1p(Arg x);
+inline Value log1p(Arg x) { return apply_unary("log1p", x); }
 /// exp(x) - 1, accurate near 0.
-Value expm1(Arg x);
+inline Value expm1(Arg x) { return apply_unary("expm1", x); }
 /// Sine and cosine (in radians), and hyperbolic tangent.
-Value sin(Arg x);
-Value cos(Arg x);
-Value tanh(Arg x);
+inline Value sin(Arg x) { return apply_unary("sin", x); }
+inline Value cos(Arg x) { return apply_unary("cos", x); }
+inline Value tanh(Arg x) { return apply_unary("tanh", x); }
 /// Error function.
-Value erf(Arg x);
+inline Value erf(Arg x) { return apply_unary("erf", x); }
 /// Inverse error function on [-1, 1]: infinite at both ends, NaN outside. The relative error is
 /// 4e-7 for f32, and 1e-14 for f64 if |x| < 0.999.
 Value erfinv(Arg x);
 /// Logistic sigmoid: 1 / (1 + exp(-x)).
-Value sigmoid(Arg x);
+inline Value sigmoid(Arg x) { return apply_unary("sigmoid", x); }
 
 // -- Activations. None overflows for large |x| ---------------------------------------------------
 
 /// Rectified linear unit: max(x, 0). NaN stays NaN. The gradient at 0 is 0.
-Value relu(Arg x);
+inline Value relu(Arg x) { return apply_unary("relu", x); }
 /// Leaky ReLU: x if x > 0, else slope * x.
 Value leaky_relu(Arg x, double slope = 0.01);
 /// Exponential linear unit: x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2016).
@@ -67,25 +67,25 @@ enum class GeluForm {
 /// x * Phi(x), where Phi is the standard normal distribution function (Hendrycks and Gimpel 2016).
 Value gelu(Arg x, GeluForm form = GeluForm::erf);
 /// gelu() with GeluForm::erf or GeluForm::tanh.
-Value gelu_erf(Arg x);
-Value gelu_tanh(Arg x);
+inline Value gelu_erf(Arg x) { return apply_unary("gelu_erf", x); }
+inline Value gelu_tanh(Arg x) { return apply_unary("gelu_tanh", x); }
 /// Sigmoid approximation of GELU: x * sigmoid(1.702 x) (CLIP).
 Value quick_gelu(Arg x);
 /// Sigmoid linear unit, also called swish: x * sigmoid(x).
-Value silu(Arg x);
+inline Value silu(Arg x) { return apply_unary("silu", x); }
 /// Softplus: log(1 + exp(x)).
-Value softplus(Arg x);
+inline Value softplus(Arg x) { return apply_unary("softplus", x); }
 /// Mish: x * tanh(softplus(x)) (Misra 2020).
 Value mish(Arg x);
 
 // -- Rounding, clamping, conversion --------------------------------------------------------------
 
 /// Rounds down to the largest integer that is at most x. No gradient.
-Value floor(Arg x);
+inline Value floor(Arg x) { return apply_unary("floor", x); }
 /// Rounds up to the smallest integer that is at least x. No gradient.
-Value ceil(Arg x);
+inline Value ceil(Arg x) { return apply_unary("ceil", x); }
 /// Rounds to the nearest integer, ties to even. No gradient.
-Value round(Arg x);
+inline Value round(Arg x) { return apply_unary("round", x); }
 /// min(max(x, lo), hi); an absent bound is not applied. Also accepts integers. NaN stays NaN. The
 /// gradient is 1 in [lo, hi], including both ends. Throws ArgumentError unless lo <= hi, and
 /// DTypeError if x has an integer dtype and no number of this dtype is in [lo, hi].
@@ -95,14 +95,14 @@ Value clamp(Arg x, std::optional<double> lo, std::optional<double> hi = std::nul
 /// to narrower integers. Conversion to bool is x != 0.
 Value cast(Arg x, DType dtype);
 /// Returns a bool tensor that is true for elements that are neither infinite nor NaN.
-Value isfinite(Arg x);
+inline Value isfinite(Arg x) { return apply_unary("isfinite", x); }
 
 // -- Control of differentiation and optimisation -------------------------------------------------
 
 /// Returns x unchanged and blocks gradients. Accepts any dtype.
-Value stop_gradient(Arg x);
+inline Value stop_gradient(Arg x) { return apply_unary("stop_gradient", x); }
 /// Returns x unchanged. Optimisation passes neither fold nor merge nodes across the barrier.
 /// Gradients pass through. Accepts any dtype.
-Value optimization_barrier(Arg x);
+inline Value optimization_barrier(Arg x) { return apply_unary("optimization_barrier", x); }
 
 }  // namespace weft

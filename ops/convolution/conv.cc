@@ -217,7 +217,7 @@ std::vector<AttributeSpec> conv_attributes() {
 
 }  // namespace
 
-void add_conv_ops(OpSet& ops) {
+void ConvOps::add(OpSet& ops) {
   OpRecord conv;
   conv.name = "conv2d";
   conv.doc =
@@ -259,7 +259,7 @@ void add_conv_ops(OpSet& ops) {
   ops.add(std::move(weight_grad));
 }
 
-void add_conv_samples(OpSamples& all) {
+void ConvOps::add(OpSamples& all) {
   all.add("conv2d", conv2d_samples, conv2d_errors);
   all.add("conv2d_input_grad", input_grad_samples, input_grad_errors);
   all.add("conv2d_weight_grad", weight_grad_samples, weight_grad_errors);

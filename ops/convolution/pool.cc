@@ -241,7 +241,7 @@ OpRecord pool_record(std::string name, std::string operand, std::string doc) {
 
 }  // namespace
 
-void add_pool_ops(OpSet& ops) {
+void PoolOps::add(OpSet& ops) {
   OpRecord max = pool_record(
       "max_pool2d", "x",
       "Maximum over windows of x [N, C, H, W]; output sizes are rounded "
@@ -270,7 +270,7 @@ void add_pool_ops(OpSet& ops) {
   ops.add(std::move(grad));
 }
 
-void add_pool_samples(OpSamples& all) {
+void PoolOps::add(OpSamples& all) {
   all.add("max_pool2d", max_pool_samples, max_pool_errors);
   all.add("avg_pool2d", avg_pool_samples, pool_errors);
   all.add("avg_pool2d_grad", avg_pool_grad_samples, avg_pool_grad_errors);

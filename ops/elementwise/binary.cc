@@ -12,15 +12,8 @@ namespace {
 
 using elementwise::sample_values;
 using kernels::BinaryOp;
-using kernels::CompareOp;
-using kernels::LogicalOp;
 
-// Approximate time per float on one core, in nanoseconds. kArithmeticNs is limited by memory
-// bandwidth.
-constexpr double kArithmeticNs = 0.4, kPowNs = 25.0;
-
-RowKernel make_row(const RowRequest& request, RowKernel::Function function,
-                   double ns_per_element = kArithmeticNs) {
+RowKernel make_row(const RowRequest& request, RowKernel::Function function, double ns_per_element) {
   RowKernel row;
   row.function = function;
   row.scalars = request.scalars;
@@ -28,30 +21,8 @@ RowKernel make_row(const RowRequest& request, RowKernel::Function function,
   return row;
 }
 
-template <BinaryOp op>
-RowKernel arithmetic(const RowRequest& request) {
-  return make_row(request, kernels::binary_row(op, request.inputs[0]),
-                  op == BinaryOp::pow ? kPowNs : kArithmeticNs);
-}
-
-/// Returns the row kernel for use without a data check; null for integers, which require the check.
-template <BinaryOp op>
-RowKernel unchecked(const RowRequest& request) {
-  return is_integer(request.inputs[0]) ? RowKernel{} : arithmetic<op>(request);
-}
-
-template <CompareOp op>
-RowKernel comparison(const RowRequest& request) {
-  return make_row(request, kernels::compare_row(op, request.inputs[0]));
-}
-
-template <LogicalOp op>
-RowKernel logical(const RowRequest& request) {
-  return make_row(request, kernels::logical_row(op));
-}
-
 RowKernel where_row(const RowRequest& request) {
-  return make_row(request, kernels::where_row(dtype_size(request.output)));
+  return make_row(request, kernels::where_row(dtype_size(request.output)), 0.4);
 }
 
 /// Returns the index of the first element of an integer tensor for which `bad` is true, or -1.
@@ -72,27 +43,31 @@ std::int64_t find_integer(DType dtype, const void* data, std::int64_t n, Bad bad
   }
 }
 
-/// Creates the kernel of div or pow. Integer division by zero and negative powers of integers are
-/// undefined; the data check rejects them before the kernel runs.
-template <BinaryOp op>
-Kernel make_partial(const KernelRequest& request) {
-  Kernel kernel = elementwise::kernel<arithmetic<op>>(request);
-  const OperandSpec b = request.inputs[1];
-  if (!is_integer(b.dtype) || request.outputs[0].numel() == 0) return kernel;
-  kernel.check = [b](const KernelRun& run) {
-    const std::int64_t i = find_integer(b.dtype, run.inputs[1], b.numel(), [](auto x) {
-      return op == BinaryOp::div ? x == 0 : x < 0;
-    });
-    if (i < 0) return;
-    if (op == BinaryOp::div) {
-      throw DataError(fmt::format("integer division by zero: b{} is 0", index_text(i, b.sizes)));
-    }
-    throw DataError(
-        fmt::format("negative power of an integer: b{} must not be negative; cast to a floating "
-                    "dtype for negative exponents",
-                    index_text(i, b.sizes)));
+/// Restricts div or pow. Integer division by zero and negative powers of integers are undefined; a
+/// data check rejects them before the kernel runs. The row kernel, which fused kernels use, has no
+/// check and therefore accepts no integers.
+void add_check(OpRecord& r, bool divides) {
+  r.kernel = [create = r.kernel, divides](const KernelRequest& request) {
+    Kernel kernel = create(request);
+    const OperandSpec b = request.inputs[1];
+    if (!is_integer(b.dtype) || request.outputs[0].numel() == 0) return kernel;
+    kernel.check = [b, divides](const KernelRun& run) {
+      const std::int64_t i = find_integer(b.dtype, run.inputs[1], b.numel(),
+                                          [divides](auto x) { return divides ? x == 0 : x < 0; });
+      if (i < 0) return;
+      if (divides) {
+        throw DataError(fmt::format("integer division by zero: b{} is 0", index_text(i, b.sizes)));
+      }
+      throw DataError(
+          fmt::format("negative power of an integer: b{} must not be negative; cast to a floating "
+                      "dtype for negative exponents",
+                      index_text(i, b.sizes)));
+    };
+    return kernel;
   };
-  return kernel;
+  r.row = [row = r.row](const RowRequest& request) {
+    return is_integer(request.inputs[0]) ? RowKernel{} : row(request);
+  };
 }
 
 std::vector<ValueType> infer_binary(const InferContext& context) {
@@ -125,16 +100,13 @@ const std::vector<std::pair<Sizes, Sizes>>& sample_sizes() {
   return sizes;
 }
 
-/// Returns samples with values of a in [low_a, 2] and values of b in [low_b, 2.5]. The template
-/// arguments are in tenths.
-template <int low_a, int low_b>
-std::vector<OpSample> binary_samples() {
+/// Returns samples with values of a in [low_a, 2] and values of b in [low_b, 2.5].
+std::vector<OpSample> binary_samples(double low_a, double low_b) {
   std::vector<OpSample> result;
   std::uint32_t seed = 1;
   for (const auto& [a, b] : sample_sizes()) {
-    result.push_back({{sample_values(a, low_a / 10.0, 2.0, seed, -1),
-                       sample_values(b, low_b / 10.0, 2.5, seed + 1, 1)},
-                      {}});
+    result.push_back(
+        {{sample_values(a, low_a, 2.0, seed, -1), sample_values(b, low_b, 2.5, seed + 1, 1)}, {}});
     seed += 2;
   }
   return result;
@@ -159,7 +131,7 @@ std::vector<OpSample> logical_samples() {
 }
 
 std::vector<OpSample> compare_samples() {
-  std::vector<OpSample> result = binary_samples<-20, -20>();
+  std::vector<OpSample> result = binary_samples(-2, -2);
   result.push_back(
       {{Tensor::of<std::int32_t>({4}, {1, 2, 3, 4}), Tensor::scalar(DType::i32, 3)}, {}});
   result.push_back({logical_samples()[0].inputs, {}});
@@ -191,7 +163,7 @@ std::vector<OpErrorSample> binary_errors() {
 
 std::vector<OpErrorSample> compare_errors() { return shape_errors(DType::u8); }
 
-std::vector<OpErrorSample> logical_binary_errors() {
+std::vector<OpErrorSample> logical_errors() {
   return {{{{DType::f32, {2}}, {DType::boolean, {2}}}, {}, "a must be bool, but is f32"},
           {{{DType::boolean, {2}}, {DType::i32, {2}}}, {}, "b must be bool, but is i32"},
           {{{DType::boolean, {2}}, {DType::boolean, {3}}}, {}, "do not broadcast"}};
@@ -206,103 +178,73 @@ std::vector<OpErrorSample> where_errors() {
       {{{DType::boolean, {3}}, {DType::f32, {2}}, {DType::f32, {2}}}, {}, "do not broadcast"}};
 }
 
-template <RowKernel (*row)(const RowRequest&)>
-OpRecord binary_record(std::string name, std::string doc, Trait more = Trait::none) {
+using BinaryTable = std::span<const BinaryOp> (*)();
+
+/// Returns the record of op `index` of a table. The row kernel is looked up when it is requested,
+/// because tests change the SIMD target.
+OpRecord binary_record(BinaryTable table, std::size_t index) {
+  const BinaryOp& op = table()[index];
   OpRecord r;
-  r.name = std::move(name);
-  r.doc = std::move(doc);
+  r.name = op.name;
+  r.doc = op.doc;
   r.inputs = {{"a"}, {"b"}};
-  r.traits = Trait::elementwise | more;
+  r.traits = op.commutative ? Trait::elementwise | Trait::commutative : Trait::elementwise;
   r.inplace = {{0, 0}, {0, 1}};
   r.infer = infer_binary;
-  r.kernel = elementwise::kernel<row>;
-  r.row = row;
+  elementwise::set_row(r, [table, index](const RowRequest& request) {
+    const BinaryOp& current = table()[index];
+    return make_row(request, current.row(request.inputs[0]), current.ns_per_element);
+  });
   return r;
 }
 
-void add_arithmetic(OpSet& ops) {
-  const Trait commutes = Trait::commutative;
-  ops.add(
-      binary_record<arithmetic<BinaryOp::add>>("add", "a + b; integers wrap around.", commutes));
-  ops.add(binary_record<arithmetic<BinaryOp::sub>>("sub", "a - b; integers wrap around."));
-  ops.add(
-      binary_record<arithmetic<BinaryOp::mul>>("mul", "a * b; integers wrap around.", commutes));
-  OpRecord div = binary_record<arithmetic<BinaryOp::div>>(
-      "div", "a / b. Integer division truncates; a zero integer divisor is a data error.");
-  div.kernel = make_partial<BinaryOp::div>;
-  div.row = unchecked<BinaryOp::div>;
-  ops.add(std::move(div));
-  OpRecord pow = binary_record<arithmetic<BinaryOp::pow>>(
-      "pow", "a to the power of b; a negative integer exponent is a data error.");
-  pow.kernel = make_partial<BinaryOp::pow>;
-  pow.row = unchecked<BinaryOp::pow>;
-  ops.add(std::move(pow));
-  ops.add(binary_record<arithmetic<BinaryOp::maximum>>(
-      "maximum", "The larger of a and b; NaN if either is NaN. Equal operands share the gradient.",
-      commutes));
-  ops.add(binary_record<arithmetic<BinaryOp::minimum>>(
-      "minimum", "The smaller of a and b; NaN if either is NaN. Equal operands share the gradient.",
-      commutes));
-}
-
-void add_boolean(OpSet& ops, OpRecord r) {
-  r.gradient = Gradient::none;
-  r.no_gradient_reason = "booleans have no gradient";
-  ops.add(std::move(r));
-}
-
-void add_comparisons(OpSet& ops) {
-  const auto add = [&](OpRecord r) {
-    r.infer = infer_compare;
-    r.inplace = {};
-    add_boolean(ops, std::move(r));
-  };
-  const Trait commutes = Trait::commutative;
-  add(binary_record<comparison<CompareOp::equal>>("equal", "a == b; false for NaN.", commutes));
-  add(binary_record<comparison<CompareOp::not_equal>>("not_equal", "a != b; true for NaN.",
-                                                      commutes));
-  add(binary_record<comparison<CompareOp::less>>("less", "a < b; false for NaN."));
-  add(binary_record<comparison<CompareOp::less_equal>>("less_equal", "a <= b; false for NaN."));
-  add(binary_record<comparison<CompareOp::greater>>("greater", "a > b; false for NaN."));
-  add(binary_record<comparison<CompareOp::greater_equal>>("greater_equal",
-                                                          "a >= b; false for NaN."));
-}
-
-void add_logical(OpSet& ops) {
-  const auto add = [&](OpRecord r) {
-    r.infer = infer_logical;
-    add_boolean(ops, std::move(r));
-  };
-  add(binary_record<logical<LogicalOp::logical_and>>("logical_and", "a && b.", Trait::commutative));
-  add(binary_record<logical<LogicalOp::logical_or>>("logical_or", "a || b.", Trait::commutative));
-  add(binary_record<logical<LogicalOp::logical_xor>>("logical_xor", "a != b.", Trait::commutative));
+/// Adds the ops of a table, whose results are bool.
+template <class Change>
+void add_boolean(OpSet& ops, BinaryTable table, Change change) {
+  for (std::size_t i = 0; i < table().size(); ++i) {
+    OpRecord r = binary_record(table, i);
+    r.gradient = Gradient::none;
+    r.no_gradient_reason = "booleans have no gradient";
+    change(r);
+    ops.add(std::move(r));
+  }
 }
 
 }  // namespace
 
-void add_binary_ops(OpSet& ops) {
-  add_arithmetic(ops);
-  add_comparisons(ops);
-  add_logical(ops);
-  OpRecord where = binary_record<where_row>(
-      "where", "c ? a : b for each element; all three operands are broadcast.");
+void BinaryOps::add(OpSet& ops) {
+  for (std::size_t i = 0; i < kernels::arithmetic_ops().size(); ++i) {
+    OpRecord r = binary_record(kernels::arithmetic_ops, i);
+    if (r.name == "div" || r.name == "pow") add_check(r, r.name == "div");
+    ops.add(std::move(r));
+  }
+  add_boolean(ops, kernels::comparison_ops, [](OpRecord& r) {
+    r.infer = infer_compare;
+    r.inplace = {};
+  });
+  add_boolean(ops, kernels::logical_ops, [](OpRecord& r) { r.infer = infer_logical; });
+
+  OpRecord where;
+  where.name = "where";
+  where.doc = "c ? a : b for each element; all three operands are broadcast.";
   where.inputs = {{"c"}, {"a"}, {"b"}};
+  where.traits = Trait::elementwise;
   where.inplace = {{0, 1}, {0, 2}};
   where.infer = infer_where;
+  elementwise::set_row(where, where_row);
   ops.add(std::move(where));
 }
 
-void add_binary_samples(OpSamples& all) {
-  for (const char* op : {"add", "sub", "mul", "maximum", "minimum"}) {
-    all.add(op, binary_samples<-20, -20>, binary_errors);
+void BinaryOps::add(OpSamples& all) {
+  for (const BinaryOp& op : kernels::arithmetic_ops()) {
+    const auto own = [a = op.low_a, b = op.low_b] { return binary_samples(a, b); };
+    all.add(op.name, own, binary_errors);
   }
-  all.add("div", binary_samples<-20, 5>, binary_errors);
-  all.add("pow", binary_samples<5, -20>, binary_errors);
-  for (const char* op : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}) {
-    all.add(op, compare_samples, compare_errors);
+  for (const BinaryOp& op : kernels::comparison_ops()) {
+    all.add(op.name, compare_samples, compare_errors);
   }
-  for (const char* op : {"logical_and", "logical_or", "logical_xor"}) {
-    all.add(op, logical_samples, logical_binary_errors);
+  for (const BinaryOp& op : kernels::logical_ops()) {
+    all.add(op.name, logical_samples, logical_errors);
   }
   all.add("where", where_samples, where_errors);
 }

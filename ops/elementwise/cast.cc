@@ -38,7 +38,7 @@ std::vector<OpErrorSample> error_samples() {
 
 }  // namespace
 
-void add_cast_ops(OpSet& ops) {
+void CastOps::add(OpSet& ops) {
   OpRecord r;
   r.name = "cast";
   r.doc =
@@ -49,11 +49,10 @@ void add_cast_ops(OpSet& ops) {
   r.attributes = {{"dtype", DType::f32, /*required=*/true}};
   r.traits = Trait::elementwise;
   r.infer = infer_cast;
-  r.kernel = elementwise::kernel<cast_row>;
-  r.row = cast_row;
+  elementwise::set_row(r, cast_row);
   ops.add(std::move(r));
 }
 
-void add_cast_samples(OpSamples& all) { all.add("cast", cast_samples, error_samples); }
+void CastOps::add(OpSamples& all) { all.add("cast", cast_samples, error_samples); }
 
 }  // namespace weft

@@ -321,7 +321,7 @@ void add_keys(OpSet& ops) {
 
 }  // namespace
 
-void add_random_ops(OpSet& ops) {
+void RandomOps::add(OpSet& ops) {
   add_draws(ops);
   OpRecord dropout;
   dropout.name = "dropout";
@@ -341,7 +341,7 @@ void add_random_ops(OpSet& ops) {
   add_keys(ops);
 }
 
-void add_random_samples(OpSamples& all) {
+void RandomOps::add(OpSamples& all) {
   all.add("random_uniform", float_draw_samples, float_draw_errors);
   all.add("random_normal", float_draw_samples, float_draw_errors);
   all.add("random_bernoulli", bernoulli_samples, bernoulli_errors);

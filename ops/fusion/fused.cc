@@ -173,7 +173,7 @@ void add_program_inputs(OpRecord& r) {
 
 }  // namespace
 
-void add_fused_ops(OpSet& ops) {
+void FusedOps::add(OpSet& ops) {
   OpRecord reduce;
   reduce.name = "fused_reduce";
   reduce.doc =
@@ -212,7 +212,7 @@ void add_fused_ops(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void add_fused_samples(OpSamples& all) {
+void FusedOps::add(OpSamples& all) {
   all.add("fused_reduce", reduce_samples, reduce_errors);
   all.add("fused", samples, error_samples);
 }

@@ -381,7 +381,7 @@ std::function<void(const KernelRun&)> index_check(const OperandSpec& spec, std::
   };
 }
 
-void add_index_ops(OpSet& ops) {
+void IndexOps::add(OpSet& ops) {
   OpRecord take;
   take.name = "take";
   take.doc =
@@ -446,12 +446,14 @@ void add_index_ops(OpSet& ops) {
   add_offset_ops(ops);
 }
 
-void add_index_samples(OpSamples& all) {
+void IndexOps::add(OpSamples& all) {
   all.add("take", take_samples, take_errors);
   all.add("index_add", index_add_samples, index_add_errors);
   all.add("take_along_axis", take_along_samples, take_along_errors);
   all.add("scatter_add", scatter_add_samples, scatter_add_errors);
   all.add("one_hot", one_hot_samples, one_hot_errors);
+  add_dynamic_slice_samples(all);
+  add_offset_samples(all);
 }
 
 }  // namespace weft

@@ -288,7 +288,7 @@ std::vector<OpErrorSample> flip_errors() {
 
 }  // namespace
 
-void add_shape_ops(OpSet& ops) {
+void ShapeOps::add(OpSet& ops) {
   OpRecord reshape;
   reshape.name = "reshape";
   reshape.doc =
@@ -343,12 +343,13 @@ void add_shape_ops(OpSet& ops) {
   add_slice_ops(ops);
 }
 
-void add_shape_samples(OpSamples& all) {
+void ShapeOps::add(OpSamples& all) {
   all.add("reshape", reshape_samples, reshape_errors);
   all.add("permute", permute_samples, permute_errors);
   all.add("broadcast_to", broadcast_to_samples, broadcast_to_errors);
   all.add("concat", concat_samples, concat_errors);
   all.add("flip", flip_samples, flip_errors);
+  add_slice_samples(all);
 }
 
 }  // namespace weft

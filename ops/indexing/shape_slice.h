@@ -6,7 +6,10 @@
 
 namespace weft {
 
-/// Adds slice, unslice, slice_add and pad. Called by add_shape_ops.
+class OpSamples;
+
+/// Add slice, unslice, slice_add and pad. Called by ShapeOps::add.
 void add_slice_ops(OpSet& ops);
+void add_slice_samples(OpSamples& all);
 
 }  // namespace weft

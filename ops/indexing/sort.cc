@@ -140,7 +140,7 @@ std::vector<OpErrorSample> sort_errors() {
 
 }  // namespace
 
-void add_sort_ops(OpSet& ops) {
+void SortOps::add(OpSet& ops) {
   OpRecord topk;
   topk.name = "topk";
   topk.doc =
@@ -169,7 +169,7 @@ void add_sort_ops(OpSet& ops) {
   ops.add(std::move(sort));
 }
 
-void add_sort_samples(OpSamples& all) {
+void SortOps::add(OpSamples& all) {
   all.add("topk", topk_samples, topk_errors);
   all.add("sort", sort_samples, sort_errors);
 }

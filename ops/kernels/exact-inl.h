@@ -1,5 +1,7 @@
 // Exact operations on vectors of f32 and f64, used by the row kernels of single ops and by chains
-// of several ops. Included once per SIMD target; all definitions are in weft::HWY_NAMESPACE.
+// of several ops. integer() is the same operation on one integer. It computes in the unsigned type
+// U (at least 32 bits wide), so that integers wrap around. Included once per SIMD target; all
+// definitions are in weft::HWY_NAMESPACE.
 #if defined(WEFT_OPS_KERNELS_EXACT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_EXACT_INL_H_
 #undef WEFT_OPS_KERNELS_EXACT_INL_H_
@@ -41,11 +43,20 @@ struct Neg {
   HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
     return hn::Neg(x);
   }
+  template <class U, class T>
+  static HWY_INLINE T integer(T x) {
+    return static_cast<T>(U(0) - static_cast<U>(x));
+  }
 };
 struct Abs {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
     return hn::Abs(x);
+  }
+  template <class U, class T>
+  static HWY_INLINE T integer(T x) {
+    const U u = static_cast<U>(x);
+    return static_cast<T>(x < T(0) ? U(0) - u : u);
   }
 };
 /// The sign function. NaN remains NaN; zeros keep their sign.
@@ -55,11 +66,20 @@ struct Sign {
     const auto one = hn::CopySign(constant(d, 1.0), x);
     return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, one));
   }
+  template <class U, class T>
+  static HWY_INLINE T integer(T x) {
+    return static_cast<T>((x > T(0)) - (x < T(0)));
+  }
 };
 struct Square {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> x) const {
     return hn::Mul(x, x);
+  }
+  template <class U, class T>
+  static HWY_INLINE T integer(T x) {
+    const U u = static_cast<U>(x);
+    return static_cast<T>(u * u);
   }
 };
 struct Sqrt {
@@ -122,11 +142,19 @@ struct Add {
   HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
     return hn::Add(a, b);
   }
+  template <class U, class T>
+  static HWY_INLINE T integer(T a, T b) {
+    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+  }
 };
 struct Sub {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
     return hn::Sub(a, b);
+  }
+  template <class U, class T>
+  static HWY_INLINE T integer(T a, T b) {
+    return static_cast<T>(static_cast<U>(a) - static_cast<U>(b));
   }
 };
 struct Mul {
@@ -134,11 +162,21 @@ struct Mul {
   HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
     return hn::Mul(a, b);
   }
+  template <class U, class T>
+  static HWY_INLINE T integer(T a, T b) {
+    return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+  }
 };
 struct Div {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D, hn::Vec<D> a, hn::Vec<D> b) const {
     return hn::Div(a, b);
+  }
+  template <class U, class T>
+  static HWY_INLINE T integer(T a, T b) {
+    if (b == T(0)) return T(0);  // the kernel's data check rejects this case
+    if (T(-1) < T(0) && b == T(-1)) return static_cast<T>(U(0) - static_cast<U>(a));
+    return static_cast<T>(a / b);
   }
 };
 /// Returns NaN if an operand is NaN. If both operands are NaN, returns the first operand.
@@ -147,11 +185,19 @@ struct Maximum {
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> a, hn::Vec<D> b) const {
     return keep_nan(d, a, max_or_second(d, a, b));
   }
+  template <class U, class T>
+  static HWY_INLINE T integer(T a, T b) {
+    return a > b ? a : b;
+  }
 };
 struct Minimum {
   template <class D>
   HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> a, hn::Vec<D> b) const {
     return keep_nan(d, a, min_or_second(d, a, b));
+  }
+  template <class U, class T>
+  static HWY_INLINE T integer(T a, T b) {
+    return a < b ? a : b;
   }
 };
 

@@ -48,89 +48,103 @@ HWY_NOINLINE hn::Vec<D> per_lane(D d, hn::VecArg<hn::Vec<D>> x, double (*f)(doub
 }
 
 /// Returns e^x. Highway's function is only correct up to the overflow bound and returns 0 for NaN.
-template <class D>
-HWY_INLINE hn::Vec<D> vec_exp(D d, hn::Vec<D> x) {
-  const auto bound = constant(d, sizeof(hn::TFromD<D>) == 4 ? 0x1.62e42ep6 : 0x1.62e42fefa39efp9);
-  const auto y = hn::Exp(d, hn::Min(x, bound));
-  return keep_nan(d, x, hn::IfThenElse(hn::Gt(x, bound), infinity(d), y));
-}
+struct Exp {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto bound = constant(d, sizeof(hn::TFromD<D>) == 4 ? 0x1.62e42ep6 : 0x1.62e42fefa39efp9);
+    const auto y = hn::Exp(d, hn::Min(x, bound));
+    return keep_nan(d, x, hn::IfThenElse(hn::Gt(x, bound), infinity(d), y));
+  }
+};
 
 /// Returns e^x - 1.
-template <class D>
-HWY_INLINE hn::Vec<D> vec_expm1(D d, hn::Vec<D> x) {
-  const auto bound = constant(d, sizeof(hn::TFromD<D>) == 4 ? 0x1.62e42ep6 : 0x1.62e42fefa39efp9);
-  const auto y = hn::Expm1(d, hn::Min(x, bound));
-  const auto finite = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);  // keeps -0
-  return keep_nan(d, x, hn::IfThenElse(hn::Gt(x, bound), infinity(d), finite));
-}
+struct Expm1 {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto bound = constant(d, sizeof(hn::TFromD<D>) == 4 ? 0x1.62e42ep6 : 0x1.62e42fefa39efp9);
+    const auto y = hn::Expm1(d, hn::Min(x, bound));
+    const auto finite = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);  // keeps -0
+    return keep_nan(d, x, hn::IfThenElse(hn::Gt(x, bound), infinity(d), finite));
+  }
+};
 
 /// Returns the natural logarithm, which is -inf at 0 and NaN for negative x.
-template <class D>
-HWY_INLINE hn::Vec<D> vec_log(D d, hn::Vec<D> x) {
-  const auto inf = infinity(d);
-  auto y = hn::Log(d, x);
-  y = hn::IfThenElse(hn::Eq(x, inf), inf, y);
-  y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(inf), y);
-  y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::NaN(d), y);
-  return keep_nan(d, x, y);
-}
+struct Log {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto inf = infinity(d);
+    auto y = hn::Log(d, x);
+    y = hn::IfThenElse(hn::Eq(x, inf), inf, y);
+    y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(inf), y);
+    y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::NaN(d), y);
+    return keep_nan(d, x, y);
+  }
+};
 
 /// Returns log(1 + x), which is -inf at -1 and NaN for x < -1.
-template <class D>
-HWY_INLINE hn::Vec<D> vec_log1p(D d, hn::Vec<D> x) {
-  const auto inf = infinity(d), minus_one = constant(d, -1.0);
-  auto y = hn::Log1p(d, x);
-  y = hn::IfThenElse(hn::Eq(x, inf), inf, y);
-  y = hn::IfThenElse(hn::Eq(x, minus_one), hn::Neg(inf), y);
-  y = hn::IfThenElse(hn::Lt(x, minus_one), hn::NaN(d), y);
-  return keep_nan(d, x, y);
-}
+struct Log1p {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto inf = infinity(d), minus_one = constant(d, -1.0);
+    auto y = hn::Log1p(d, x);
+    y = hn::IfThenElse(hn::Eq(x, inf), inf, y);
+    y = hn::IfThenElse(hn::Eq(x, minus_one), hn::Neg(inf), y);
+    y = hn::IfThenElse(hn::Lt(x, minus_one), hn::NaN(d), y);
+    return keep_nan(d, x, y);
+  }
+};
 
 /// Returns tanh(x). For floats with |x| up to 0.89, computes x + x^3 p(x^2) with a minimax
 /// polynomial p, which yields a relative error of 2^-29. For larger |x|, computes 1 - 2 / (e^2|x| +
 /// 1), which reduces the error of the exponential.
-template <class D>
-HWY_INLINE hn::Vec<D> vec_tanh(D d, hn::Vec<D> x) {
-  if constexpr (sizeof(hn::TFromD<D>) == 8) {
-    const auto y = hn::Tanh(d, x);
-    return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y));
+struct Tanh {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    if constexpr (sizeof(hn::TFromD<D>) == 8) {
+      const auto y = hn::Tanh(d, x);
+      return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y));
+    }
+    const auto one = constant(d, 1.0), t = hn::Abs(x);
+    const auto e = hn::Exp(d, hn::Min(hn::Add(t, t), constant(d, 40.0)));
+    const auto outer = hn::Sub(one, hn::Div(constant(d, 2.0), hn::Add(e, one)));
+    const auto s = hn::Mul(x, x);
+    auto p = hn::MulAdd(s, constant(d, -0x1.df9cbbaba4a74p-12), constant(d, 0x1.53c4d14fab315p-9));
+    p = hn::MulAdd(p, s, constant(d, -0x1.0f562d2c47bf0p-7));
+    p = hn::MulAdd(p, s, constant(d, 0x1.63230a1aa8ed5p-6));
+    p = hn::MulAdd(p, s, constant(d, -0x1.b9d39d92392aep-5));
+    p = hn::MulAdd(p, s, constant(d, 0x1.110f9da141b03p-3));
+    p = hn::MulAdd(p, s, constant(d, -0x1.555550dffd139p-2));
+    // Denormals and zeros are returned unchanged, because x^2 underflows to 0.
+    const auto inner = hn::MulAdd(hn::Mul(p, s), x, x);
+    return keep_nan(d, x,
+                    hn::IfThenElse(hn::Gt(t, constant(d, 0.89)), hn::CopySign(outer, x), inner));
   }
-  const auto one = constant(d, 1.0), t = hn::Abs(x);
-  const auto e = hn::Exp(d, hn::Min(hn::Add(t, t), constant(d, 40.0)));
-  const auto outer = hn::Sub(one, hn::Div(constant(d, 2.0), hn::Add(e, one)));
-  const auto s = hn::Mul(x, x);
-  auto p = hn::MulAdd(s, constant(d, -0x1.df9cbbaba4a74p-12), constant(d, 0x1.53c4d14fab315p-9));
-  p = hn::MulAdd(p, s, constant(d, -0x1.0f562d2c47bf0p-7));
-  p = hn::MulAdd(p, s, constant(d, 0x1.63230a1aa8ed5p-6));
-  p = hn::MulAdd(p, s, constant(d, -0x1.b9d39d92392aep-5));
-  p = hn::MulAdd(p, s, constant(d, 0x1.110f9da141b03p-3));
-  p = hn::MulAdd(p, s, constant(d, -0x1.555550dffd139p-2));
-  // Denormals and zeros are returned unchanged, because x^2 underflows to 0.
-  const auto inner = hn::MulAdd(hn::Mul(p, s), x, x);
-  return keep_nan(d, x,
-                  hn::IfThenElse(hn::Gt(t, constant(d, 0.89)), hn::CopySign(outer, x), inner));
-}
+};
 
 /// Sine and cosine. Highway reduces the argument in a few steps, which is only accurate up to
 /// kTrigonometricBound. Vectors with larger or non-finite lanes use the C library.
 inline constexpr double kTrigonometricBound = 30000.0;
 
-template <class D>
-HWY_INLINE hn::Vec<D> vec_sin(D d, hn::Vec<D> x) {
-  const auto small = hn::Le(hn::Abs(x), constant(d, kTrigonometricBound));
-  const auto y = hn::Sin(d, hn::IfThenElseZero(small, x));
-  if (HWY_LIKELY(hn::AllTrue(d, small))) return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);
-  const auto slow = per_lane(d, x, ::sin);
-  return hn::IfThenElse(small, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y), slow);
-}
+struct Sin {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto small = hn::Le(hn::Abs(x), constant(d, kTrigonometricBound));
+    const auto y = hn::Sin(d, hn::IfThenElseZero(small, x));
+    if (HWY_LIKELY(hn::AllTrue(d, small))) return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);
+    const auto slow = per_lane(d, x, ::sin);
+    return hn::IfThenElse(small, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y), slow);
+  }
+};
 
-template <class D>
-HWY_INLINE hn::Vec<D> vec_cos(D d, hn::Vec<D> x) {
-  const auto small = hn::Le(hn::Abs(x), constant(d, kTrigonometricBound));
-  const auto y = hn::Cos(d, hn::IfThenElseZero(small, x));
-  if (HWY_LIKELY(hn::AllTrue(d, small))) return y;
-  return hn::IfThenElse(small, y, per_lane(d, x, ::cos));
-}
+struct Cos {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto small = hn::Le(hn::Abs(x), constant(d, kTrigonometricBound));
+    const auto y = hn::Cos(d, hn::IfThenElseZero(small, x));
+    if (HWY_LIKELY(hn::AllTrue(d, small))) return y;
+    return hn::IfThenElse(small, y, per_lane(d, x, ::cos));
+  }
+};
 
 // The error function. For floats, it uses minimax polynomials (N. Juffa, "Optimized version of
 // erff()"): a polynomial in x^2 near 0, and erfc(t) = exp(p(t)) elsewhere. For doubles, which are
@@ -161,58 +175,35 @@ HWY_INLINE hn::Vec<D> small_erf_polynomial(D d, hn::Vec<D> x) {
 }
 inline constexpr double kSmallErf = 0.927734375;
 
-template <class D>
-HWY_INLINE hn::Vec<D> vec_erf(D d, hn::Vec<D> x) {
-  if constexpr (sizeof(hn::TFromD<D>) == 8) return per_lane(d, x, ::erf);
-  // erf is 1 for t >= 4; the polynomial decreases up to t = 10.
-  const auto t = hn::Min(hn::Abs(x), constant(d, 10.0));
-  const auto tail = hn::Sub(constant(d, 1.0), hn::Exp(d, log_erfc_polynomial(d, t)));
-  const auto y = hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), hn::CopySign(tail, x),
-                                small_erf_polynomial(d, x));
-  return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y));
-}
+struct Erf {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    if constexpr (sizeof(hn::TFromD<D>) == 8) return per_lane(d, x, ::erf);
+    // erf is 1 for t >= 4; the polynomial decreases up to t = 10.
+    const auto t = hn::Min(hn::Abs(x), constant(d, 10.0));
+    const auto tail = hn::Sub(constant(d, 1.0), hn::Exp(d, log_erfc_polynomial(d, t)));
+    const auto y = hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), hn::CopySign(tail, x),
+                                  small_erf_polynomial(d, x));
+    return keep_nan(d, x, hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y));
+  }
+};
 /// Returns the cumulative distribution function of the standard normal distribution. It is computed
 /// as 0.5 * erfc(-x / sqrt(2)), which avoids cancellation for negative x.
-template <class D>
-HWY_INLINE hn::Vec<D> vec_normal_cdf(D d, hn::Vec<D> x) {
-  const auto half = constant(d, 0.5), one = constant(d, 1.0);
-  if constexpr (sizeof(hn::TFromD<D>) == 8) {
-    return hn::Mul(half, per_lane(d, hn::Mul(x, constant(d, -0.70710678118654752440)), ::erfc));
+struct NormalCdf {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto half = constant(d, 0.5), one = constant(d, 1.0);
+    if constexpr (sizeof(hn::TFromD<D>) == 8) {
+      return hn::Mul(half, per_lane(d, hn::Mul(x, constant(d, -0.70710678118654752440)), ::erfc));
+    }
+    const auto z = hn::Mul(x, constant(d, 0.70710678118654752440));
+    const auto t = hn::Min(hn::Abs(z), constant(d, 10.0));
+    const auto tail = hn::Mul(half, hn::Exp(d, log_erfc_polynomial(d, t)));
+    const auto outer = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
+    const auto inner = hn::MulAdd(half, small_erf_polynomial(d, z), half);
+    return keep_nan(d, x, hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), outer, inner));
   }
-  const auto z = hn::Mul(x, constant(d, 0.70710678118654752440));
-  const auto t = hn::Min(hn::Abs(z), constant(d, 10.0));
-  const auto tail = hn::Mul(half, hn::Exp(d, log_erfc_polynomial(d, t)));
-  const auto outer = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
-  const auto inner = hn::MulAdd(half, small_erf_polynomial(d, z), half);
-  return keep_nan(d, x, hn::IfThenElse(hn::Gt(t, constant(d, kSmallErf)), outer, inner));
-}
-/// Returns 1 / (1 + e^-x), computed from e^-|x|, which cannot overflow.
-template <class D>
-HWY_INLINE hn::Vec<D> vec_sigmoid(D d, hn::Vec<D> x) {
-  const auto one = constant(d, 1.0);
-  const auto e = vec_exp(d, hn::Neg(hn::Abs(x)));
-  const auto sum = hn::Add(one, e);
-  const auto y = hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), sum);
-  // Correct the rounding error of the sum, which is up to one ULP of y. A linear approximation of
-  // the reciprocal of the sum, which is in [1, 2], is accurate enough.
-  const auto lost = hn::Sub(e, hn::Sub(sum, one));
-  const auto share = hn::Mul(lost, hn::NegMulAdd(constant(d, 0.5), sum, constant(d, 1.457)));
-  return hn::NegMulAdd(y, share, y);
-}
-
-/// Returns log(1 + e^x), computed as max(x, 0) + log1p(e^-|x|).
-template <class D>
-HWY_INLINE hn::Vec<D> vec_softplus(D d, hn::Vec<D> x) {
-  const auto positive = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
-  return hn::Add(positive, vec_log1p(d, vec_exp(d, hn::Neg(hn::Abs(x)))));
-}
-
-/// Returns x * gate. For x = -inf, for which the gate is 0, the result is the limit -0 instead of
-/// NaN.
-template <class D>
-HWY_INLINE hn::Vec<D> gated(D d, hn::Vec<D> x, hn::Vec<D> gate) {
-  return hn::IfThenElse(hn::Eq(x, hn::Neg(infinity(d))), constant(d, -0.0), hn::Mul(x, gate));
-}
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace weft

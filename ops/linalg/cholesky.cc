@@ -130,7 +130,7 @@ std::vector<OpErrorSample> pivots_errors() {
 
 }  // namespace
 
-void add_cholesky_ops(OpSet& ops) {
+void CholeskyOps::add(OpSet& ops) {
   OpRecord cholesky;
   cholesky.name = "cholesky";
   cholesky.doc =
@@ -160,7 +160,7 @@ void add_cholesky_ops(OpSet& ops) {
   ops.add(std::move(pivots));
 }
 
-void add_cholesky_samples(OpSamples& all) {
+void CholeskyOps::add(OpSamples& all) {
   all.add("cholesky", cholesky_samples, cholesky_errors);
   all.add("require_pivots", pivots_samples, pivots_errors);
 }

@@ -70,7 +70,7 @@ std::vector<OpErrorSample> qr_errors() {
 
 }  // namespace
 
-void add_qr_ops(OpSet& ops) {
+void QrOps::add(OpSet& ops) {
   OpRecord r;
   r.name = "qr";
   r.doc =
@@ -86,6 +86,6 @@ void add_qr_ops(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void add_qr_samples(OpSamples& all) { all.add("qr", qr_samples, qr_errors); }
+void QrOps::add(OpSamples& all) { all.add("qr", qr_samples, qr_errors); }
 
 }  // namespace weft

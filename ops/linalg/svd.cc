@@ -72,7 +72,7 @@ std::vector<OpErrorSample> svd_errors() {
 
 }  // namespace
 
-void add_svd_ops(OpSet& ops) {
+void SvdOps::add(OpSet& ops) {
   OpRecord r;
   r.name = "svd";
   r.doc =
@@ -90,6 +90,6 @@ void add_svd_ops(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void add_svd_samples(OpSamples& all) { all.add("svd", svd_samples, svd_errors); }
+void SvdOps::add(OpSamples& all) { all.add("svd", svd_samples, svd_errors); }
 
 }  // namespace weft

@@ -127,7 +127,7 @@ std::vector<OpErrorSample> solve_errors() {
 
 }  // namespace
 
-void add_triangular_solve_ops(OpSet& ops) {
+void TriangularSolveOps::add(OpSet& ops) {
   OpRecord r;
   r.name = "triangular_solve";
   r.doc =
@@ -144,7 +144,7 @@ void add_triangular_solve_ops(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void add_triangular_solve_samples(OpSamples& all) {
+void TriangularSolveOps::add(OpSamples& all) {
   all.add("triangular_solve", solve_samples, solve_errors);
 }
 

@@ -256,7 +256,7 @@ std::vector<OpErrorSample> backward_errors() {
 
 }  // namespace
 
-void add_cross_entropy_ops(OpSet& ops) {
+void CrossEntropyOps::add(OpSet& ops) {
   const std::vector<AttributeSpec> specs = {{"axis", std::int64_t{0}, true},
                                             {"ignore_index", std::int64_t{-100}},
                                             {"label_smoothing", 0.0}};
@@ -291,7 +291,7 @@ void add_cross_entropy_ops(OpSet& ops) {
   ops.add(std::move(backward));
 }
 
-void add_cross_entropy_samples(OpSamples& all) {
+void CrossEntropyOps::add(OpSamples& all) {
   all.add("cross_entropy", forward_samples, forward_errors);
   all.add("cross_entropy_grad", backward_samples, backward_errors);
 }

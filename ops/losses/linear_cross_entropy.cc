@@ -497,7 +497,7 @@ OpRecord record(std::string name, std::string doc) {
 
 }  // namespace
 
-void add_linear_cross_entropy_ops(OpSet& ops) {
+void LinearCrossEntropyOps::add(OpSet& ops) {
   ops.add(record<kForward>(
       "linear_cross_entropy",
       "cross_entropy (loss and lse for each row) of the logits x weight^T + bias with weight "
@@ -514,7 +514,7 @@ void add_linear_cross_entropy_ops(OpSet& ops) {
                         "are computed only once. g must not depend on the loss."));
 }
 
-void add_linear_cross_entropy_samples(OpSamples& all) {
+void LinearCrossEntropyOps::add(OpSamples& all) {
   all.add("linear_cross_entropy", samples<kForward>, error_samples<kForward>);
   all.add("linear_cross_entropy_grad", samples<kGrad>, error_samples<kGrad>);
   all.add("linear_cross_entropy_with_grad", samples<kBoth>, error_samples<kBoth>);

@@ -85,7 +85,7 @@ std::vector<OpErrorSample> matmul_errors() {
 
 }  // namespace
 
-void add_matmul_ops(OpSet& ops) {
+void MatmulOps::add(OpSet& ops) {
   OpRecord r;
   r.name = "matmul";
   r.doc =
@@ -102,6 +102,6 @@ void add_matmul_ops(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void add_matmul_samples(OpSamples& all) { all.add("matmul", matmul_samples, matmul_errors); }
+void MatmulOps::add(OpSamples& all) { all.add("matmul", matmul_samples, matmul_errors); }
 
 }  // namespace weft

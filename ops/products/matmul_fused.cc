@@ -93,7 +93,7 @@ std::vector<OpErrorSample> errors() {
 
 }  // namespace
 
-void add_matmul_fused_ops(OpSet& ops) {
+void MatmulFusedOps::add(OpSet& ops) {
   OpRecord r;
   r.name = "matmul_fused";
   r.doc =
@@ -116,6 +116,6 @@ void add_matmul_fused_ops(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void add_matmul_fused_samples(OpSamples& all) { all.add("matmul_fused", samples, errors); }
+void MatmulFusedOps::add(OpSamples& all) { all.add("matmul_fused", samples, errors); }
 
 }  // namespace weft

@@ -188,7 +188,7 @@ std::vector<OpErrorSample> take_quantized_errors() {
 
 }  // namespace
 
-void add_quantized_ops(OpSet& ops) {
+void QuantizedOps::add(OpSet& ops) {
   {
     OpRecord r;
     r.name = "dequantize";
@@ -222,7 +222,7 @@ void add_quantized_ops(OpSet& ops) {
   }
 }
 
-void add_quantized_samples(OpSamples& all) {
+void QuantizedOps::add(OpSamples& all) {
   all.add("dequantize", dequantize_samples, dequantize_errors);
   all.add("quantized_take", take_quantized_samples, take_quantized_errors);
 }

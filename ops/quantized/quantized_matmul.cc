@@ -381,7 +381,7 @@ OpRecord product_record(std::string name, std::string doc) {
 
 }  // namespace
 
-void add_quantized_matmul_ops(OpSet& ops) {
+void QuantizedMatmulOps::add(OpSet& ops) {
   OpRecord matmul = product_record("quantized_matmul",
                                    "matmul(x, dequantize(q, scale)), or with the transpose of "
                                    "the matrix. `outputs` is the size of the last axis of the "
@@ -404,7 +404,7 @@ void add_quantized_matmul_ops(OpSet& ops) {
   ops.add(std::move(fused));
 }
 
-void add_quantized_matmul_samples(OpSamples& all) {
+void QuantizedMatmulOps::add(OpSamples& all) {
   all.add("quantized_matmul", quantized_matmul_samples, quantized_matmul_errors);
   all.add("quantized_matmul_fused", fused_samples, fused_errors);
 }

@@ -307,7 +307,7 @@ std::vector<OpErrorSample> rms_norm_grad_errors() {
 
 }  // namespace
 
-void add_norm_ops(OpSet& ops) {
+void NormOps::add(OpSet& ops) {
   OpRecord layer;
   layer.name = "layer_norm";
   layer.doc =
@@ -368,7 +368,7 @@ void add_norm_ops(OpSet& ops) {
   ops.add(std::move(rms_grad));
 }
 
-void add_norm_samples(OpSamples& all) {
+void NormOps::add(OpSamples& all) {
   all.add("layer_norm", layer_norm_samples, layer_norm_errors);
   all.add("layer_norm_grad", layer_norm_grad_samples, layer_norm_grad_errors);
   all.add("rms_norm", rms_norm_samples, rms_norm_errors);

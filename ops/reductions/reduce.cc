@@ -180,7 +180,7 @@ void throw_empty_extreme(std::string_view op, std::int64_t axis) {
   throw ShapeError(fmt::format("axis {} has size 0: an empty range has no {}", axis, op));
 }
 
-void add_reduce_ops(OpSet& ops) {
+void ReduceOps::add(OpSet& ops) {
   OpRecord sum = reduction("sum",
                            "Sum over the axes; 0 for an empty range. Integers wrap "
                            "around.");
@@ -233,7 +233,7 @@ void add_reduce_ops(OpSet& ops) {
   add_block_sums_op(ops);
 }
 
-void add_reduce_samples(OpSamples& all) {
+void ReduceOps::add(OpSamples& all) {
   all.add("sum", sum_samples, numeric_errors);
   all.add("mean", reduce_samples<uniform_data>, mean_errors);
   all.add("max", reduce_samples<distinct_data>, extreme_errors);
@@ -242,6 +242,8 @@ void add_reduce_samples(OpSamples& all) {
   all.add("logsumexp", reduce_samples<uniform_data>, floating_errors);
   all.add("any", reduce_samples<bool_data>, logical_errors);
   all.add("all", reduce_samples<bool_data>, logical_errors);
+  add_arg_reduce_samples(all);
+  add_block_sums_samples(all);
 }
 
 }  // namespace weft

@@ -27,9 +27,8 @@ std::vector<ValueType> infer_block_sums(const InferContext& c) {
 Kernel block_sums_kernel(const KernelRequest& r) {
   const OperandSpec& x = r.inputs[0];
   const std::int64_t elements = x.numel();
-  const RowKernel square{.function = kernels::unary_row(kernels::UnaryOp::square, x.dtype)};
-  const RowKernel scale{.function = kernels::binary_row(kernels::BinaryOp::mul, x.dtype),
-                        .scalars = 1u << 1};
+  const RowKernel square{.function = kernels::unary_row("square", x.dtype)};
+  const RowKernel scale{.function = kernels::binary_row("mul", x.dtype), .scalars = 1u << 1};
   const bool squares = r.attributes.flag("squares"), scaled = r.has_input(1);
   Kernel kernel;
   if (squares || scaled) kernel.slot_scratch = kernels::kReduceBlock * dtype_size(x.dtype);

@@ -102,7 +102,7 @@ OpRecord softmax_record(std::string name, std::string doc) {
 
 }  // namespace
 
-void add_softmax_ops(OpSet& ops) {
+void SoftmaxOps::add(OpSet& ops) {
   OpRecord softmax = softmax_record(
       "softmax",
       "exp(x - max) / sum(exp(x - max)) along `axis`. The result is NaN for a slice that is "
@@ -115,7 +115,7 @@ void add_softmax_ops(OpSet& ops) {
   ops.add(std::move(log_softmax));
 }
 
-void add_softmax_samples(OpSamples& all) {
+void SoftmaxOps::add(OpSamples& all) {
   all.add("softmax", softmax_samples, softmax_errors);
   all.add("log_softmax", softmax_samples, softmax_errors);
 }

@@ -228,7 +228,7 @@ std::vector<ValueType> infer_grad(const InferContext& c) {
 
 }  // namespace attention_op
 
-void add_attention_ops(OpSet& ops) {
+void AttentionOps::add(OpSet& ops) {
   using namespace attention_op;
   OpRecord forward;
   forward.name = "attention";
@@ -290,7 +290,7 @@ void add_attention_ops(OpSet& ops) {
   ops.add(std::move(backward));
 }
 
-void add_attention_samples(OpSamples& all) {
+void AttentionOps::add(OpSamples& all) {
   all.add("attention", attention_op::samples, attention_op::error_samples);
   all.add("attention_narrow", attention_op::narrow_samples, attention_op::narrow_error_samples);
   all.add("attention_grad", attention_op::grad_samples, attention_op::grad_error_samples);

@@ -97,7 +97,7 @@ std::vector<OpErrorSample> error_samples() {
 
 }  // namespace
 
-void add_recurrence_ops(OpSet& ops) {
+void RecurrenceOps::add(OpSet& ops) {
   OpRecord r;
   r.name = "linear_recurrence";
   r.doc =
@@ -111,8 +111,6 @@ void add_recurrence_ops(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void add_recurrence_samples(OpSamples& all) {
-  all.add("linear_recurrence", samples, error_samples);
-}
+void RecurrenceOps::add(OpSamples& all) { all.add("linear_recurrence", samples, error_samples); }
 
 }  // namespace weft

@@ -140,7 +140,7 @@ std::vector<OpErrorSample> rope_errors() {
 
 }  // namespace
 
-void add_rope_ops(OpSet& ops) {
+void RopeOps::add(OpSet& ops) {
   OpRecord rope;
   rope.name = "rope";
   rope.doc =
@@ -159,6 +159,6 @@ void add_rope_ops(OpSet& ops) {
   ops.add(std::move(rope));
 }
 
-void add_rope_samples(OpSamples& all) { all.add("rope", rope_samples, rope_errors); }
+void RopeOps::add(OpSamples& all) { all.add("rope", rope_samples, rope_errors); }
 
 }  // namespace weft

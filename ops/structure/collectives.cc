@@ -430,7 +430,7 @@ OpRecord collective(std::string name, std::string doc) {
 
 }  // namespace
 
-void add_collective_ops(OpSet& ops) {
+void CollectiveOps::add(OpSet& ops) {
   OpRecord r =
       collective("all_reduce",
                  "The sum of x over all ranks, computed along the binary tree over rank numbers.");
@@ -488,7 +488,7 @@ void add_collective_ops(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void add_collective_samples(OpSamples& all) {
+void CollectiveOps::add(OpSamples& all) {
   all.add("all_reduce", collective_samples, all_reduce_errors);
   all.add("all_gather", collective_samples, all_gather_errors);
   all.add("reduce_scatter", collective_samples, split_errors);

@@ -153,7 +153,7 @@ Types infer_while(const InferContext& c) {
 
 }  // namespace
 
-void add_control_ops(OpSet& ops) {
+void ControlOps::add(OpSet& ops) {
   const AttributeSpec stream = {"stream", std::int64_t{0}};
 
   OpRecord call;

@@ -212,7 +212,7 @@ OpRecord leaf(std::string name, std::string doc) {
 
 }  // namespace
 
-void add_leaf_ops(OpSet& ops) {
+void LeafOps::add(OpSet& ops) {
   ops.add(leaf("input", "A tensor fed at run time."));
   ops.add(leaf("variable", "The value of a variable before the updates of this run."));
 
@@ -297,7 +297,7 @@ void add_leaf_ops(OpSet& ops) {
   ops.add(std::move(update));
 }
 
-void add_leaf_samples(OpSamples& all) {
+void LeafOps::add(OpSamples& all) {
   all.add("iota", iota_samples, iota_errors);
   all.add("dim_value", dim_value_samples, dim_value_errors);
   all.add("stop_gradient", identity_samples);

@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_several_outputs_are_summed) {
 
 BOOST_AUTO_TEST_CASE(decompositions_match_the_kernels) {
   for (const OpRecord* op : builtin_ops()->all()) {
-    const Decomposition define = builtin_decompositions().find(op->name);
+    const Decomposition define = builtin_rules().definition(op->name);
     if (define == nullptr || op->samples == nullptr) continue;
     const auto samples = op->samples();
     for (std::size_t s = 0; s < samples.size(); ++s) {

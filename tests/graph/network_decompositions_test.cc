@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "weft/graph/decompositions/decomposition.h"
+#include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/attention.h"
 #include "weft/graph/functions/loss.h"
@@ -42,7 +42,7 @@ void check_definition(const OpRecord& op, const std::vector<Tensor>& operands,
     feed[inputs.back()] = used;
   }
   const Node& node = graph.apply(op, inputs, attributes);
-  const auto define = builtin_decompositions().find(op.name);
+  const auto define = builtin_rules().definition(op.name);
   BOOST_REQUIRE(define != nullptr);
   const std::vector<Value> values = define(node, node.inputs(), graph);
   const std::vector<Tensor> expected = evaluate_op(op, doubles, attributes);

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
-#include "weft/graph/decompositions/decomposition.h"
+#include "weft/autodiff/rule.h"
 #include "weft/graph/ir/graph.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/tests/ops/check_attention.h"
@@ -135,7 +135,7 @@ std::vector<Tensor> defined_outputs(std::string_view name, const std::vector<Ten
     feed[inputs.back()] = t;
   }
   const Node& node = graph.apply(builtin_ops()->at(name), inputs, attributes);
-  const auto values = builtin_decompositions().find(name)(node, node.inputs(), graph);
+  const auto values = builtin_rules().definition(name)(node, node.inputs(), graph);
   std::vector<Tensor> results;
   for (const Value& v : values) {
     results.push_back(v.defined() ? evaluate_graph({v}, feed)[0] : Tensor::zeros(DType::f64, {0}));

@@ -17,8 +17,7 @@ std::vector<OpSample> no_samples() { return {}; }
 BOOST_AUTO_TEST_SUITE(op_sets)
 
 BOOST_AUTO_TEST_CASE(a_graph_needs_only_the_op_families_that_it_uses) {
-  const auto ops =
-      op_set({add_leaf_ops, add_matmul_ops, add_binary_ops, add_unary_ops, add_shape_ops});
+  const auto ops = op_set<LeafOps, MatmulOps, BinaryOps, UnaryOps, ShapeOps>();
   BOOST_TEST(ops->find("matmul") != nullptr);
   BOOST_TEST(ops->find("constant") != nullptr);
   BOOST_TEST(ops->find("softmax") == nullptr);
@@ -42,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_graph_needs_only_the_op_families_that_it_uses) {
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_an_op_from_a_missing_family) {
-  Graph g(op_set({add_matmul_ops}));
+  Graph g(op_set<MatmulOps>());
   const Value x = g.input("x", DType::f32, {"m", "k"});
   check_error<ArgumentError>([&] { softmax(x, -1); }, {"softmax"});
 }

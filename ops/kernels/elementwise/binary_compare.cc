@@ -1,5 +1,7 @@
 #include "weft/ops/kernels/elementwise/binary.h"
 
+#include <iterator>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/elementwise/binary_compare.cc"
 #include "hwy/foreach_target.h"
@@ -11,9 +13,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // The functions below are plain loops, which the compiler vectorises for this target.
-
-using kernels::CompareOp;
-using kernels::LogicalOp;
 
 /// Returns the value that is used to compare an element. Storage-only floats are converted to
 /// float, and bools are compared as bytes.
@@ -87,18 +86,41 @@ void bool_rows(const RowKernel& self, const void* const* in, void* out, int64_t 
   }
 }
 
-template <class T>
-RowKernel::Function compare(CompareOp op) {
-  switch (op) {
-    case CompareOp::equal: return bool_rows<Equal, T>;
-    case CompareOp::not_equal: return bool_rows<NotEqual, T>;
-    case CompareOp::less: return bool_rows<Less, T>;
-    case CompareOp::less_equal: return bool_rows<LessEqual, T>;
-    case CompareOp::greater: return bool_rows<Greater, T>;
-    case CompareOp::greater_equal: return bool_rows<GreaterEqual, T>;
+template <class Op>
+RowKernel::Function comparison(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return bool_rows<Op, float>;
+    case DType::f64: return bool_rows<Op, double>;
+    case DType::bf16: return bool_rows<Op, BFloat16>;
+    case DType::f16: return bool_rows<Op, Float16>;
+    case DType::i64: return bool_rows<Op, int64_t>;
+    case DType::i32: return bool_rows<Op, int32_t>;
+    case DType::i8: return bool_rows<Op, int8_t>;
+    case DType::u8:
+    case DType::boolean: return bool_rows<Op, uint8_t>;
   }
   return nullptr;
 }
+
+template <class Op>
+RowKernel::Function logical(DType dtype) {
+  return dtype == DType::boolean ? bool_rows<Op, uint8_t> : nullptr;
+}
+
+constexpr kernels::BinaryOp kComparisons[] = {
+    {"equal", "a == b; false for NaN.", comparison<Equal>, true},
+    {"not_equal", "a != b; true for NaN.", comparison<NotEqual>, true},
+    {"less", "a < b; false for NaN.", comparison<Less>},
+    {"less_equal", "a <= b; false for NaN.", comparison<LessEqual>},
+    {"greater", "a > b; false for NaN.", comparison<Greater>},
+    {"greater_equal", "a >= b; false for NaN.", comparison<GreaterEqual>},
+};
+
+constexpr kernels::BinaryOp kLogical[] = {
+    {"logical_and", "a && b.", logical<And>, true},
+    {"logical_or", "a || b.", logical<Or>, true},
+    {"logical_xor", "a != b.", logical<ExclusiveOr>, true},
+};
 
 /// Copies the bits of T, so that NaN payloads are preserved.
 template <class T, bool StepA, bool StepB>
@@ -129,29 +151,8 @@ void where_rows(const RowKernel& self, const void* const* in, void* out, int64_t
 
 }  // namespace
 
-RowKernel::Function CompareRow(CompareOp op, DType dtype) {
-  switch (dtype) {
-    case DType::f32: return compare<float>(op);
-    case DType::f64: return compare<double>(op);
-    case DType::bf16: return compare<BFloat16>(op);
-    case DType::f16: return compare<Float16>(op);
-    case DType::i64: return compare<int64_t>(op);
-    case DType::i32: return compare<int32_t>(op);
-    case DType::i8: return compare<int8_t>(op);
-    case DType::u8:
-    case DType::boolean: return compare<uint8_t>(op);
-  }
-  return nullptr;
-}
-
-RowKernel::Function LogicalRow(LogicalOp op) {
-  switch (op) {
-    case LogicalOp::logical_and: return bool_rows<And, uint8_t>;
-    case LogicalOp::logical_or: return bool_rows<Or, uint8_t>;
-    case LogicalOp::logical_xor: return bool_rows<ExclusiveOr, uint8_t>;
-  }
-  return nullptr;
-}
+const kernels::BinaryOp* ComparisonTable() { return kComparisons; }
+const kernels::BinaryOp* LogicalTable() { return kLogical; }
 
 RowKernel::Function WhereRow(size_t element_size) {
   switch (element_size) {
@@ -168,16 +169,18 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace weft {
-HWY_EXPORT(CompareRow);
-HWY_EXPORT(LogicalRow);
+HWY_EXPORT(ComparisonTable);
+HWY_EXPORT(LogicalTable);
 HWY_EXPORT(WhereRow);
 namespace kernels {
 
-RowKernel::Function compare_row(CompareOp op, DType dtype) {
-  return HWY_DYNAMIC_DISPATCH(CompareRow)(op, dtype);
+std::span<const BinaryOp> comparison_ops() {
+  return {HWY_DYNAMIC_DISPATCH(ComparisonTable)(), std::size(HWY_NAMESPACE::kComparisons)};
 }
 
-RowKernel::Function logical_row(LogicalOp op) { return HWY_DYNAMIC_DISPATCH(LogicalRow)(op); }
+std::span<const BinaryOp> logical_ops() {
+  return {HWY_DYNAMIC_DISPATCH(LogicalTable)(), std::size(HWY_NAMESPACE::kLogical)};
+}
 
 RowKernel::Function where_row(std::size_t element_size) {
   return HWY_DYNAMIC_DISPATCH(WhereRow)(element_size);

@@ -206,16 +206,15 @@ namespace kernels {
 // Row kernels are identified by their function pointers. A chain therefore computes the same result
 // as the op's own kernel, whichever OpRecord the kernel comes from.
 std::optional<ChainOp> chain_op(const RowKernel& kernel, DType dtype) {
-  constexpr std::pair<UnaryOp, ChainOp> kUnary[] = {
-      {UnaryOp::neg, ChainOp::neg},   {UnaryOp::abs, ChainOp::abs},
-      {UnaryOp::sign, ChainOp::sign}, {UnaryOp::square, ChainOp::square},
-      {UnaryOp::sqrt, ChainOp::sqrt}, {UnaryOp::rsqrt, ChainOp::rsqrt},
-      {UnaryOp::relu, ChainOp::relu}, {UnaryOp::reciprocal, ChainOp::reciprocal},
+  constexpr std::pair<const char*, ChainOp> kUnary[] = {
+      {"neg", ChainOp::neg},   {"abs", ChainOp::abs},
+      {"sign", ChainOp::sign}, {"square", ChainOp::square},
+      {"sqrt", ChainOp::sqrt}, {"rsqrt", ChainOp::rsqrt},
+      {"relu", ChainOp::relu}, {"reciprocal", ChainOp::reciprocal},
   };
-  constexpr std::pair<BinaryOp, ChainOp> kBinary[] = {
-      {BinaryOp::add, ChainOp::add},         {BinaryOp::sub, ChainOp::sub},
-      {BinaryOp::mul, ChainOp::mul},         {BinaryOp::div, ChainOp::div},
-      {BinaryOp::maximum, ChainOp::maximum}, {BinaryOp::minimum, ChainOp::minimum},
+  constexpr std::pair<const char*, ChainOp> kBinary[] = {
+      {"add", ChainOp::add}, {"sub", ChainOp::sub},         {"mul", ChainOp::mul},
+      {"div", ChainOp::div}, {"maximum", ChainOp::maximum}, {"minimum", ChainOp::minimum},
   };
   if (dtype != DType::f32 && dtype != DType::f64) return std::nullopt;
   for (const auto& [op, chained] : kUnary) {

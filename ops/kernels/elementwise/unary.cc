@@ -1,5 +1,7 @@
 #include "weft/ops/kernels/elementwise/unary.h"
 
+#include <iterator>
+
 #include "weft/core/integer_range.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -12,61 +14,130 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-using kernels::UnaryOp;
+// Approximate time per float on one core, in nanoseconds. kExactNs is limited by memory bandwidth.
+constexpr double kExactNs = 0.3, kMathNs = 1.0;
 
-template <class T>
-RowKernel::Function float_row(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::neg: return map_rows<Neg, T>;
-    case UnaryOp::abs: return map_rows<Abs, T>;
-    case UnaryOp::sign: return map_rows<Sign, T>;
-    case UnaryOp::square: return map_rows<Square, T>;
-    case UnaryOp::sqrt: return map_rows<Sqrt, T>;
-    case UnaryOp::rsqrt: return map_rows<Rsqrt, T>;
-    case UnaryOp::reciprocal: return map_rows<Reciprocal, T>;
-    case UnaryOp::floor: return map_rows<Floor, T>;
-    case UnaryOp::ceil: return map_rows<Ceil, T>;
-    case UnaryOp::round: return map_rows<Round, T>;
-    case UnaryOp::relu: return map_rows<Relu, T>;
-  }
-  return nullptr;
-}
+// -- Formulas. Those that other kernels use, too, are in exact-inl.h and math-inl.h --------------
 
-// Integer kernels are plain loops, which the compiler vectorises for this target. Integers wrap
-// around, because arithmetic is done in the unsigned type U (at least 32 bits wide).
-
-template <class T, class U>
-struct IntegerOps {
-  static HWY_INLINE T neg(T x) { return static_cast<T>(U(0) - static_cast<U>(x)); }
-  static HWY_INLINE T abs(T x) {
-    const U u = static_cast<U>(x);
-    return static_cast<T>(x < T(0) ? U(0) - u : u);
-  }
-  static HWY_INLINE T sign(T x) { return static_cast<T>((x > T(0)) - (x < T(0))); }
-  static HWY_INLINE T square(T x) {
-    const U u = static_cast<U>(x);
-    return static_cast<T>(u * u);
+/// Returns 1 / (1 + e^-x), computed from e^-|x|, which cannot overflow.
+struct Sigmoid {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto one = constant(d, 1.0);
+    const auto e = Exp()(d, hn::Neg(hn::Abs(x)));
+    const auto sum = hn::Add(one, e);
+    const auto y = hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), sum);
+    // Correct the rounding error of the sum, which is up to one ULP of y. A linear approximation of
+    // the reciprocal of the sum, which is in [1, 2], is accurate enough.
+    const auto lost = hn::Sub(e, hn::Sub(sum, one));
+    const auto share = hn::Mul(lost, hn::NegMulAdd(constant(d, 0.5), sum, constant(d, 1.457)));
+    return hn::NegMulAdd(y, share, y);
   }
 };
 
-template <class T, T (*op)(T)>
+/// Returns log(1 + e^x), computed as max(x, 0) + log1p(e^-|x|).
+struct Softplus {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto positive = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
+    return hn::Add(positive, Log1p()(d, Exp()(d, hn::Neg(hn::Abs(x)))));
+  }
+};
+
+/// Returns x * gate. For x = -inf, for which the gate is 0, the result is the limit -0 instead of
+/// NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> gated(D d, hn::Vec<D> x, hn::Vec<D> gate) {
+  return hn::IfThenElse(hn::Eq(x, hn::Neg(infinity(d))), constant(d, -0.0), hn::Mul(x, gate));
+}
+
+struct GeluErf {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    return gated(d, x, NormalCdf()(d, x));
+  }
+};
+/// 0.5 x (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). The form with sigmoid
+/// avoids cancellation for negative x.
+struct GeluTanh {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto x2 = hn::Mul(x, x);
+    const auto factor = hn::MulAdd(x2, constant(d, 2 * 0.79788456080286535588 * 0.044715),
+                                   constant(d, 2 * 0.79788456080286535588));
+    return gated(d, x, Sigmoid()(d, hn::Mul(x, factor)));
+  }
+};
+struct Silu {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    return gated(d, x, Sigmoid()(d, x));
+  }
+};
+
+// -- Row kernels ---------------------------------------------------------------------------------
+
+/// A row kernel for f32 and f64.
+template <class Op>
+RowKernel::Function floating(DType dtype) {
+  if (dtype == DType::f32) return map_rows<Op, float>;
+  return dtype == DType::f64 ? map_rows<Op, double> : nullptr;
+}
+
+/// A plain loop, which the compiler vectorises for this target.
+template <class Op, class T, class U>
 void integer_rows(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {
   const T* x = elements<T>(in[0]);
   T* y = elements<T>(out);
-  for (int64_t i = 0; i < n; ++i) y[i] = op(x[i]);
+  for (int64_t i = 0; i < n; ++i) y[i] = Op::template integer<U>(x[i]);
 }
 
-template <class T, class U>
-RowKernel::Function integer_row(UnaryOp op) {
-  using Ops = IntegerOps<T, U>;
-  switch (op) {
-    case UnaryOp::neg: return integer_rows<T, Ops::neg>;
-    case UnaryOp::abs: return integer_rows<T, Ops::abs>;
-    case UnaryOp::sign: return integer_rows<T, Ops::sign>;
-    case UnaryOp::square: return integer_rows<T, Ops::square>;
-    default: return nullptr;
+/// A row kernel for f32, f64 and integers.
+template <class Op>
+RowKernel::Function number(DType dtype) {
+  switch (dtype) {
+    case DType::i64: return integer_rows<Op, int64_t, uint64_t>;
+    case DType::i32: return integer_rows<Op, int32_t, uint32_t>;
+    case DType::i8: return integer_rows<Op, int8_t, uint32_t>;
+    case DType::u8: return integer_rows<Op, uint8_t, uint32_t>;
+    default: return floating<Op>(dtype);
   }
 }
+
+constexpr kernels::UnaryOp kOps[] = {
+    {"neg", "-x; integers wrap around.", number<Neg>, kExactNs},
+    {"abs", "|x|; integers wrap around. The gradient at 0 is 0.", number<Abs>, kExactNs},
+    {"square", "x * x; integers wrap around.", number<Square>, kExactNs},
+    {"sign", "-1, 0 or 1; for floats, NaN remains NaN and zeros keep their sign.", number<Sign>,
+     kExactNs, -2, 2, true},
+    {"floor", "Largest integer that is not greater than x.", floating<Floor>, kExactNs, -2, 2,
+     true},
+    {"ceil", "Smallest integer that is not less than x.", floating<Ceil>, kExactNs, -2, 2, true},
+    {"round", "Nearest integer, ties to even.", floating<Round>, kExactNs, -2, 2, true},
+    {"sqrt", "Square root; NaN for negative x.", floating<Sqrt>, kExactNs, 0.5, 2.5},
+    {"rsqrt", "1 / sqrt(x), with correctly rounded root and quotient.", floating<Rsqrt>, kExactNs,
+     0.5, 2.5},
+    {"reciprocal", "1 / x.", floating<Reciprocal>, kExactNs, 0.5, 2.5},
+    {"relu", "max(x, 0); NaN remains NaN. The gradient at 0 is 0.", floating<Relu>, kExactNs},
+    {"exp", "e^x.", floating<Exp>, kMathNs},
+    {"log", "Natural logarithm; -inf at 0, NaN for negative x.", floating<Log>, kMathNs, 0.5, 2.5},
+    {"log1p", "log(1 + x), accurate near 0.", floating<Log1p>, kMathNs, -0.5, 2},
+    {"expm1", "e^x - 1, accurate near 0.", floating<Expm1>, kMathNs},
+    {"sin", "Sine of x in radians.", floating<Sin>, kMathNs},
+    {"cos", "Cosine of x in radians.", floating<Cos>, kMathNs},
+    {"tanh", "Hyperbolic tangent.", floating<Tanh>, kMathNs},
+    {"erf", "Error function, 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.", floating<Erf>,
+     kMathNs},
+    {"sigmoid", "1 / (1 + exp(-x)).", floating<Sigmoid>, kMathNs},
+    {"gelu_erf",
+     "x * Phi(x) with the normal distribution function Phi (Hendrycks and Gimpel 2016).",
+     floating<GeluErf>, kMathNs},
+    {"gelu_tanh", "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).", floating<GeluTanh>, kMathNs},
+    {"silu", "x * sigmoid(x).", floating<Silu>, kMathNs},
+    {"softplus", "log(1 + exp(x)), without overflow.", floating<Softplus>, kMathNs},
+};
+
+// -- Ops with attributes or another result type --------------------------------------------------
 
 template <class T>
 void finite_rows(const RowKernel&, const void* const* in, void* out, int64_t n, int64_t) {
@@ -100,17 +171,7 @@ void clamp_integer_rows(const RowKernel& self, const void* const* in, void* out,
 
 }  // namespace
 
-RowKernel::Function UnaryRow(UnaryOp op, DType dtype) {
-  switch (dtype) {
-    case DType::f32: return float_row<float>(op);
-    case DType::f64: return float_row<double>(op);
-    case DType::i64: return integer_row<int64_t, uint64_t>(op);
-    case DType::i32: return integer_row<int32_t, uint32_t>(op);
-    case DType::i8: return integer_row<int8_t, uint32_t>(op);
-    case DType::u8: return integer_row<uint8_t, uint32_t>(op);
-    default: return nullptr;
-  }
-}
+const kernels::UnaryOp* UnaryTable() { return kOps; }
 
 RowKernel::Function ClampRow(DType dtype) {
   switch (dtype) {
@@ -137,13 +198,21 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace weft {
-HWY_EXPORT(UnaryRow);
+HWY_EXPORT(UnaryTable);
 HWY_EXPORT(ClampRow);
 HWY_EXPORT(IsFiniteRow);
 HWY_EXPORT(NotRow);
 namespace kernels {
-RowKernel::Function unary_row(UnaryOp op, DType dtype) {
-  return HWY_DYNAMIC_DISPATCH(UnaryRow)(op, dtype);
+
+std::span<const UnaryOp> unary_ops() {
+  return {HWY_DYNAMIC_DISPATCH(UnaryTable)(), std::size(HWY_NAMESPACE::kOps)};
+}
+
+RowKernel::Function unary_row(std::string_view op, DType dtype) {
+  for (const UnaryOp& entry : unary_ops()) {
+    if (entry.name == op) return entry.row(dtype);
+  }
+  return nullptr;
 }
 
 RowKernel clamp_row(DType dtype, double lo, double hi) {

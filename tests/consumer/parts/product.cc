@@ -8,7 +8,7 @@
 using namespace weft;
 
 int main() {
-  Graph g(op_set({add_matmul_ops}));
+  Graph g(op_set<MatmulOps>());
   const Value a = g.input("a", DType::f32, {"m", "k"}), b = g.input("b", DType::f32, {"k", "n"});
   Program program("product");
   program.output("c", matmul(a, b));

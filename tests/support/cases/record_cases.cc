@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "weft/autodiff/rule.h"
-#include "weft/graph/decompositions/decomposition.h"
 #include "weft/graph/ir/graph.h"
 #include "weft/tests/reference/in_double.h"
 #include "weft/tests/support/cases/op_execution.h"
@@ -97,7 +96,7 @@ std::string check_complete(const OpRecord& op) {
       if (op.rule || op.has_bodies() || builtin_rules().find(op.name)) break;
       return "it has no gradient: give it a rule or a definition, or Gradient::none with a reason";
     case Gradient::decomposition:
-      if (op.definition || builtin_decompositions().find(op.name)) break;
+      if (op.definition || builtin_rules().definition(op.name)) break;
       return "it has no definition to derive its gradient from (OpRecord::definition)";
     case Gradient::none:
       if (!op.no_gradient_reason.empty()) break;
