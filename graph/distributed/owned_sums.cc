@@ -50,8 +50,6 @@ class OwnedSums final : public SumReduceScatter {
     });
   }
 
-  void take_early(std::size_t, const Tensor&) override {}
-
   void end() override {}
 
   NamedTensors totals() override {

@@ -47,8 +47,6 @@ struct StageSums::Impl {
   }
   // Handles an output of the running shard.
   void take(const std::string& output, const Tensor& value) {
-    const std::optional<std::size_t> early = shard_names::number_of_early(output);
-    if (early && owned_) owned_->take_early(*early, value);
     const std::optional<std::size_t> sum = shard_names::number_of_sum(output);
     if (!sum) return;  // rows, or a statistic
     if (all_.has(*sum)) {

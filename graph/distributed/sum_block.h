@@ -55,9 +55,6 @@ class SumStack {
   const Subtree& subtree(std::size_t i) const { return tree_.stack()[i]; }
   const std::shared_ptr<Buffer>& block(std::size_t i) const { return blocks_[i]; }
   std::span<std::byte> bytes(std::size_t i) const { return {blocks_[i]->data(), bytes_}; }
-  /// The arriving block is added to the topmost merges() blocks, one addition after the other.
-  std::size_t merges() const { return merges_; }
-  std::span<const std::byte> merged(std::size_t k) const { return bytes(blocks_.size() - 1 - k); }
 
  private:
   const SumLayout& layout_;
@@ -65,7 +62,7 @@ class SumStack {
   const PartRunner& runner_;
   TreeFold tree_;
   std::vector<std::shared_ptr<Buffer>> blocks_;
-  std::size_t merges_ = 0;
+  std::size_t merges_ = 0;  // number of topmost blocks to which the arriving block is added
 };
 
 /// Returns the function that adds sums of this layout (AddSums).

@@ -23,8 +23,6 @@ class SumReduceScatter {
   /// Adds a sum of the running shard as soon as it is complete. `value` is only valid during the
   /// call.
   virtual void take(std::size_t sum, const Tensor& value) = 0;
-  /// Passes an early, nearly complete version of a sum of the running shard (early_sums.h).
-  virtual void take_early(std::size_t sum, const Tensor& value) = 0;
   /// Must be called after the shard has run.
   virtual void end() = 0;
   /// Returns this rank's owned elements of the sums over all ranks. Must be called after all shards

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/core/parallel.h"
+#include "weft/core/export.h"
 
 namespace WEFT_API weft {
 

@@ -14,14 +14,15 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/core/parallel.h"
 #include "weft/core/world/launcher.h"
 #include "weft/core/world/text_list.h"
 #include "weft/core/world/timed_transport.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/terminal/failure.h"
+#include "weft/models/program/terminal/usage_error.h"
 #ifdef WEFT_PROGRAM_MPI
 #include "weft/core/mpi/mpi_transport.h"
-#include "weft/models/program/terminal/usage_error.h"
 #endif
 
 namespace weft::program {

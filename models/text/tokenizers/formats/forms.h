@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/models/text/tokenizers/formats/fields.h"
 #include "weft/models/text/tokenizers/normalizers/precompiled_map.h"
 #include "weft/models/text/tokenizers/post_processors/template.h"
