@@ -7,7 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "weft/graph/distributed/shard_runner.h"
+#include "weft/core/world/shard_tree.h"
+#include "weft/graph/distributed/split_shards.h"
+#include "weft/graph/distributed/sum_context.h"
 #include "weft/graph/distributed/sum_layout.h"
 
 namespace weft {
@@ -38,8 +40,8 @@ class SumPlaces {
 /// is either pushed or added to the topmost blocks, which are merged into one.
 class SumStack {
  public:
-  SumStack(const SumLayout& layout, std::size_t bytes, const PartRunner& runner)
-      : layout_(layout), bytes_(bytes), runner_(runner) {}
+  SumStack(const SumLayout& layout, std::size_t bytes, const SumContext& context)
+      : layout_(layout), bytes_(bytes), context_(context) {}
 
   /// Must be called before the next block arrives.
   void begin(Subtree next);
@@ -59,7 +61,7 @@ class SumStack {
  private:
   const SumLayout& layout_;
   const std::size_t bytes_;
-  const PartRunner& runner_;
+  const SumContext& context_;
   TreeFold tree_;
   std::vector<std::shared_ptr<Buffer>> blocks_;
   std::size_t merges_ = 0;  // number of topmost blocks to which the arriving block is added

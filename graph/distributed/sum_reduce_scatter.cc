@@ -36,12 +36,12 @@ Owners owners_of(const OwnedStep& step, const SumPlaces& places) {
   return owners;
 }
 
-SumBuckets buckets_of(const SumPlaces& places, const PartRunner& runner) {
+SumBuckets buckets_of(const SumPlaces& places, const SumContext& context) {
   // Not counting the additional buckets that begin where the owner changes.
   constexpr std::size_t kMaxBuckets = 4096;
   const std::size_t least =
       round_up(divide_up(places.layout().bytes(), kMaxBuckets), kTensorAlignment);
-  return {.bytes = std::max(runner.bucket_bytes, least), .first_channel = kFirstBucketChannel};
+  return {.bytes = std::max(context.bucket_bytes, least), .first_channel = kFirstBucketChannel};
 }
 
 std::vector<std::size_t> sums_in_buckets(const TreeReduceScatter& sums, const SumPlaces& places) {

@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "weft/core/world/tree_sum.h"
+#include "weft/graph/distributed/owned_step.h"
 #include "weft/graph/distributed/sum_block.h"
+#include "weft/graph/engine/results.h"
 
 namespace weft {
 
@@ -35,8 +37,7 @@ struct SumRequest {
   const ShardedProgram::Stage& stage;
   SumNumbers sums;
   const OwnedStep& step;
-  int shards;
-  const PartRunner& runner;
+  const SumContext& context;
 };
 
 /// Implements GradientSums::whole: sums over all shards of this rank are sent while the last shard
@@ -48,7 +49,7 @@ std::unique_ptr<SumReduceScatter> make_owned_sums(SumRequest wanted);
 /// Returns the bytes of the sums that each rank owns.
 Owners owners_of(const OwnedStep& step, const SumPlaces& places);
 /// Returns the buckets in which the sums are sent.
-SumBuckets buckets_of(const SumPlaces& places, const PartRunner& runner);
+SumBuckets buckets_of(const SumPlaces& places, const SumContext& context);
 /// Calls body(bucket) for each bucket that overlaps sum `place`.
 template <class F>
 void for_buckets(const TreeReduceScatter& sums, const SumLayout& layout, std::size_t place,

@@ -13,17 +13,16 @@ class WholeSums final : public SumReduceScatter {
  public:
   explicit WholeSums(SumRequest wanted)
       : step_(wanted.step),
-        shards_(wanted.shards),
-        runner_(wanted.runner),
+        context_(wanted.context),
         places_(wanted.stage, std::move(wanted.sums)),
         layout_(places_.layout()),
-        stack_(layout_, layout_.bytes(), runner_) {}
+        stack_(layout_, layout_.bytes(), context_) {}
 
   void begin(int shard, const SumNumbers&, bool last) override {
     stack_.begin({.first = shard, .count = 1});
     if (!last) return;
-    exchange_.emplace(runner_.world, shards_, owners_of(step_, places_), layout_.bytes(),
-                      buckets_of(places_, runner_), runner_.memory);
+    exchange_.emplace(context_.world, context_.shards, owners_of(step_, places_), layout_.bytes(),
+                      buckets_of(places_, context_), context_.memory);
     missing_ = sums_in_buckets(*exchange_, places_);
     for (std::size_t b = 0; b < missing_.size(); ++b) {
       if (missing_[b] == 0) submit(b);
@@ -33,21 +32,21 @@ class WholeSums final : public SumReduceScatter {
   void take(std::size_t sum, const Tensor& value) override {
     const std::size_t i = places_.place_of(sum), begin = layout_.offset(i);
     stack_.add(begin, begin, {value.raw(), value.bytes()});
-    if (!exchange_ || !runner_.overlap) return;
+    if (!exchange_ || !context_.overlap) return;
     for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) {
       if (--missing_[bucket] == 0) submit(bucket);
     });
-    exchange_->progress(adder_of(layout_, runner_.workers));
+    exchange_->progress(adder_of(layout_, context_.workers));
   }
 
   void end() override { stack_.end(); }
 
   NamedTensors totals() override {
-    for (std::size_t b = 0; b < missing_.size() && !runner_.overlap; ++b) {
+    for (std::size_t b = 0; b < missing_.size() && !context_.overlap; ++b) {
       if (missing_[b] > 0) submit(b);
     }
-    exchange_->finish(adder_of(layout_, runner_.workers));
-    return owned_pieces(step_, places_, runner_.world.rank(), stack_.block(0),
+    exchange_->finish(adder_of(layout_, context_.workers));
+    return owned_pieces(step_, places_, context_.world.rank(), stack_.block(0),
                         [](std::size_t byte) { return byte; });
   }
 
@@ -64,8 +63,7 @@ class WholeSums final : public SumReduceScatter {
   void submit(std::size_t bucket) { exchange_->submit(bucket, own_in(bucket)); }
 
   const OwnedStep& step_;
-  const int shards_;
-  const PartRunner& runner_;
+  const SumContext& context_;
   const SumPlaces places_;
   const SumLayout& layout_;
   SumStack stack_;
