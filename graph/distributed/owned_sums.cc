@@ -29,18 +29,18 @@ class OwnedSums final : public SumReduceScatter {
   void begin(int shard, const SumNumbers& order, bool) override {
     turn_ = shard / context_.world.size();
     begun_ = false;
-    if (places_) return;
+    if (layout_) return;
     SumNumbers in_order;
     std::copy_if(order.begin(), order.end(), std::back_inserter(in_order),
                  [&](std::size_t sum) { return sums_.contains(sum); });
-    places_.emplace(stage_, std::move(in_order));
-    owners_ = owners_of(step_, *places_);
+    layout_.emplace(stage_, std::move(in_order));
+    owners_ = owners_of(step_, *layout_);
   }
 
   void take(std::size_t sum, const Tensor& value) override {
     begin_turn();
-    const std::size_t i = places_->place_of(sum), begin = layout().offset(i);
-    for_buckets(*exchange_, layout(), i, [&](std::size_t b) {
+    const std::size_t begin = layout_->offset(sum);
+    for_buckets(*exchange_, *layout_, sum, [&](std::size_t b) {
       const std::size_t from = std::max(begin, exchange_->begin_of(b));
       const std::size_t to = std::min(begin + value.bytes(), exchange_->begin_of(b + 1));
       parallel_copy(bytes_of(b).data() + (from - exchange_->begin_of(b)),
@@ -54,7 +54,7 @@ class OwnedSums final : public SumReduceScatter {
 
   NamedTensors totals() override {
     finish_turn();
-    return owned_pieces(step_, *places_, context_.world.rank(), stack_->block(0),
+    return owned_pieces(step_, *layout_, context_.world.rank(), stack_->block(0),
                         [this](std::size_t byte) { return place_of(byte); });
   }
 
@@ -67,7 +67,7 @@ class OwnedSums final : public SumReduceScatter {
 
   // Returns the offset of a byte within the bytes that this rank owns.
   std::size_t place_of(std::size_t byte) const {
-    if (byte == layout().bytes()) return 0;  // a sum without elements
+    if (byte == layout_->bytes()) return 0;  // a sum without elements
     const std::size_t b = exchange_->bucket_of(byte);
     return buckets_[b].place + (byte - exchange_->begin_of(b));
   }
@@ -78,12 +78,12 @@ class OwnedSums final : public SumReduceScatter {
     if (begun_) return;
     begun_ = true;
     finish_turn();
-    SumBuckets buckets = buckets_of(*places_, context_);
+    SumBuckets buckets = buckets_of(*layout_, context_);
     buckets.by_bucket = true;
-    exchange_.emplace(context_.world, context_.world.size(), owners_, layout().bytes(), buckets,
+    exchange_.emplace(context_.world, context_.world.size(), owners_, layout_->bytes(), buckets,
                       context_.memory);
     if (buckets_.empty()) make_buckets();
-    missing_ = sums_in_buckets(*exchange_, *places_);
+    missing_ = sums_in_buckets(*exchange_, *layout_);
     stack_->begin({.first = turn_, .count = 1});
     unfinished_ = true;
     next_ = 0;
@@ -98,7 +98,7 @@ class OwnedSums final : public SumReduceScatter {
       buckets_[b].place = owned;
       if (exchange_->mine(b)) owned += exchange_->bytes_of(b);
     }
-    stack_.emplace(layout(), owned, context_);
+    stack_.emplace(*layout_, owned, context_);
   }
 
   // All buckets use buffers of the same size, so that each buffer can be reused for any other
@@ -118,7 +118,7 @@ class OwnedSums final : public SumReduceScatter {
   }
 
   void close(std::size_t max_open) {
-    exchange_->close(adder_of(layout(), context_.workers), max_open, [&](std::size_t b) {
+    exchange_->close(adder_of(*layout_, context_.workers), max_open, [&](std::size_t b) {
       if (exchange_->mine(b)) stack_->add(buckets_[b].place, exchange_->begin_of(b), bytes_of(b));
       buckets_[b].bytes.reset();
     });
@@ -130,13 +130,11 @@ class OwnedSums final : public SumReduceScatter {
     stack_->end();
   }
 
-  const SumLayout& layout() const { return places_->layout(); }
-
   const ShardedProgram::Stage& stage_;
   const OwnedStep& step_;
   const SumContext& context_;
   const std::unordered_set<std::size_t> sums_;
-  std::optional<SumPlaces> places_;  // set when the first shard begins
+  std::optional<SumLayout> layout_;  // set when the first shard begins
   Owners owners_;
   int turn_ = 0;
   bool begun_ = false;                         // this round has begun

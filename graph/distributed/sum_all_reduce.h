@@ -16,8 +16,8 @@ class SumAllReduce {
   /// `context` must outlive this object.
   SumAllReduce(const ShardedProgram::Stage& stage, SumNumbers sums, const SumContext& context);
 
-  bool empty() const { return places_.empty(); }
-  bool has(std::size_t sum) const { return places_.has(sum); }
+  bool empty() const { return layout_.empty(); }
+  bool has(std::size_t sum) const { return layout_.has(sum); }
   /// Must be called before a shard runs.
   void begin(int shard);
   /// Adds a sum of the running shard.
@@ -29,7 +29,7 @@ class SumAllReduce {
 
  private:
   const SumContext& context_;
-  const SumPlaces places_;
+  const SumLayout layout_;
   SumStack stack_;
   // With owned sums, the sums of each round. They are kept separately because the sibling of a
   // shard in the tree is on another rank.

@@ -1,28 +1,8 @@
 #include "weft/graph/distributed/sum_block.h"
 
-#include <utility>
-
 #include "weft/graph/engine/parallel_copy.h"
 
 namespace weft {
-namespace {
-
-std::vector<ValueType> types_of(const ShardedProgram::Stage& stage, const SumNumbers& sums) {
-  std::unordered_map<std::size_t, std::size_t> outputs;  // sums are the first outputs
-  for (std::size_t i = 0; i < stage.sums.size(); ++i) outputs.emplace(stage.sums[i], i);
-  std::vector<ValueType> types;
-  for (const std::size_t i : sums)
-    types.push_back(stage.module.program.outputs()[outputs.at(i)].second.type());
-  return types;
-}
-
-}  // namespace
-
-SumPlaces::SumPlaces(const ShardedProgram::Stage& stage, SumNumbers sums)
-    : sums_(std::move(sums)), layout_(types_of(stage, sums_), stage.module.graph->ops()) {
-  for (std::size_t i = 0; i < sums_.size(); ++i) places_.emplace(sums_[i], i);
-}
-
 void SumStack::begin(Subtree next) {
   merges_ = static_cast<std::size_t>(tree_.push(next));
   if (merges_ == 0) blocks_.push_back(context_.memory(bytes_));

@@ -1,40 +1,16 @@
-// Layout and accumulation of a stage's sums over shards on one rank.
+// Accumulation of a stage's sums over shards on one rank.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "weft/core/world/shard_tree.h"
-#include "weft/graph/distributed/split_shards.h"
 #include "weft/graph/distributed/sum_context.h"
 #include "weft/graph/distributed/sum_layout.h"
 
 namespace weft {
-
-/// Indices of sums.
-using SumNumbers = std::vector<std::size_t>;
-
-/// A subset of a stage's sums and its layout. The sums are contiguous in memory.
-class SumPlaces {
- public:
-  SumPlaces(const ShardedProgram::Stage& stage, SumNumbers sums);
-
-  bool empty() const { return sums_.empty(); }
-  const SumNumbers& sums() const { return sums_; }
-  const SumLayout& layout() const { return layout_; }
-  /// has() returns true if sum `i` of the stage is in the subset, and place_of() returns its index
-  /// in the subset.
-  bool has(std::size_t i) const { return places_.contains(i); }
-  std::size_t place_of(std::size_t i) const { return places_.at(i); }
-
- private:
-  SumNumbers sums_;
-  std::unordered_map<std::size_t, std::size_t> places_;
-  SumLayout layout_;
-};
 
 /// A stack of blocks of sums, combined like the digits of a binary counter (TreeFold): a new block
 /// is either pushed or added to the topmost blocks, which are merged into one.

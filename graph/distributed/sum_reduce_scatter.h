@@ -47,23 +47,23 @@ std::unique_ptr<SumReduceScatter> make_whole_sums(SumRequest wanted);
 std::unique_ptr<SumReduceScatter> make_owned_sums(SumRequest wanted);
 
 /// Returns the bytes of the sums that each rank owns.
-Owners owners_of(const OwnedStep& step, const SumPlaces& places);
+Owners owners_of(const OwnedStep& step, const SumLayout& layout);
 /// Returns the buckets in which the sums are sent.
-SumBuckets buckets_of(const SumPlaces& places, const SumContext& context);
-/// Calls body(bucket) for each bucket that overlaps sum `place`.
+SumBuckets buckets_of(const SumLayout& layout, const SumContext& context);
+/// Calls body(bucket) for each bucket that overlaps a sum.
 template <class F>
-void for_buckets(const TreeReduceScatter& sums, const SumLayout& layout, std::size_t place,
+void for_buckets(const TreeReduceScatter& sums, const SumLayout& layout, std::size_t sum,
                  F&& body) {
-  const std::size_t end = layout.offset(place) + layout.bytes(place);
-  for (std::size_t b = sums.bucket_of(layout.offset(place));
+  const std::size_t end = layout.offset(sum) + layout.bytes(sum);
+  for (std::size_t b = sums.bucket_of(layout.offset(sum));
        b < sums.buckets() && sums.begin_of(b) < end; ++b)
     body(b);
 }
 /// Returns the number of sums that overlap each bucket.
-std::vector<std::size_t> sums_in_buckets(const TreeReduceScatter& sums, const SumPlaces& places);
+std::vector<std::size_t> sums_in_buckets(const TreeReduceScatter& sums, const SumLayout& layout);
 /// Returns this rank's pieces of the sums, as views of `block`. place_of(byte) returns the position
 /// in `block` of a byte of the layout.
-NamedTensors owned_pieces(const OwnedStep& step, const SumPlaces& places, int rank,
+NamedTensors owned_pieces(const OwnedStep& step, const SumLayout& layout, int rank,
                           const std::shared_ptr<Buffer>& block,
                           FunctionRef<std::size_t(std::size_t byte)> place_of);
 

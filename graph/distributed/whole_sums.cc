@@ -14,26 +14,25 @@ class WholeSums final : public SumReduceScatter {
   explicit WholeSums(SumRequest wanted)
       : step_(wanted.step),
         context_(wanted.context),
-        places_(wanted.stage, std::move(wanted.sums)),
-        layout_(places_.layout()),
+        layout_(wanted.stage, std::move(wanted.sums)),
         stack_(layout_, layout_.bytes(), context_) {}
 
   void begin(int shard, const SumNumbers&, bool last) override {
     stack_.begin({.first = shard, .count = 1});
     if (!last) return;
-    exchange_.emplace(context_.world, context_.shards, owners_of(step_, places_), layout_.bytes(),
-                      buckets_of(places_, context_), context_.memory);
-    missing_ = sums_in_buckets(*exchange_, places_);
+    exchange_.emplace(context_.world, context_.shards, owners_of(step_, layout_), layout_.bytes(),
+                      buckets_of(layout_, context_), context_.memory);
+    missing_ = sums_in_buckets(*exchange_, layout_);
     for (std::size_t b = 0; b < missing_.size(); ++b) {
       if (missing_[b] == 0) submit(b);
     }
   }
 
   void take(std::size_t sum, const Tensor& value) override {
-    const std::size_t i = places_.place_of(sum), begin = layout_.offset(i);
+    const std::size_t begin = layout_.offset(sum);
     stack_.add(begin, begin, {value.raw(), value.bytes()});
     if (!exchange_ || !context_.overlap) return;
-    for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) {
+    for_buckets(*exchange_, layout_, sum, [&](std::size_t bucket) {
       if (--missing_[bucket] == 0) submit(bucket);
     });
     exchange_->progress(adder_of(layout_, context_.workers));
@@ -46,7 +45,7 @@ class WholeSums final : public SumReduceScatter {
       if (missing_[b] > 0) submit(b);
     }
     exchange_->finish(adder_of(layout_, context_.workers));
-    return owned_pieces(step_, places_, context_.world.rank(), stack_.block(0),
+    return owned_pieces(step_, layout_, context_.world.rank(), stack_.block(0),
                         [](std::size_t byte) { return byte; });
   }
 
@@ -64,8 +63,7 @@ class WholeSums final : public SumReduceScatter {
 
   const OwnedStep& step_;
   const SumContext& context_;
-  const SumPlaces places_;
-  const SumLayout& layout_;
+  const SumLayout layout_;
   SumStack stack_;
   std::optional<TreeReduceScatter> exchange_;  // set when the last shard begins
   std::vector<std::size_t> missing_;           // indexed by bucket: number of incomplete sums

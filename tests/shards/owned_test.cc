@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <map>
@@ -396,6 +397,23 @@ BOOST_AUTO_TEST_CASE(parameters_that_no_shard_reads_are_updated) {
     const std::lock_guard lock(one_at_a_time);
     BOOST_TEST(expect_same_bits(found, expected));
   });
+}
+
+BOOST_AUTO_TEST_CASE(a_memory_budget_selects_owned_sums_if_there_is_a_power_of_two_of_ranks) {
+  const auto owned = [](int ranks, GradientSums sums, std::size_t budget) {
+    std::atomic<bool> result{false};
+    ThreadWorld world(ranks);
+    world.run([&](const std::shared_ptr<Transport>& end) {
+      const SessionOptions options{.memory_budget = budget, .world = World(end), .gradients = sums};
+      if (options.sums_are_owned()) result = true;
+    });
+    return result.load();
+  };
+  BOOST_TEST(owned(2, GradientSums::automatic, 1 << 30));
+  BOOST_TEST(!owned(2, GradientSums::automatic, 0));
+  BOOST_TEST(!owned(3, GradientSums::automatic, 1 << 30));
+  BOOST_TEST(owned(4, GradientSums::owned, 0));
+  BOOST_TEST(!owned(4, GradientSums::whole, 1 << 30));
 }
 
 BOOST_AUTO_TEST_CASE(invalid_bucket_sizes_are_rejected) {
