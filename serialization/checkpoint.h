@@ -10,7 +10,7 @@
 
 #include "weft/graph/ir/program.h"
 #include "weft/graph/run/session.h"
-#include "weft/graph/run/variable_store.h"
+#include "weft/graph/engine/variable_store.h"
 
 namespace WEFT_API weft {
 

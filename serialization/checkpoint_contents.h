@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/graph/ir/program.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/graph_proto.h"

@@ -99,7 +99,7 @@ class ShardedSave {
         programs_(programs),
         options_(options),
         contents_(programs),
-        owned_(owned_state(session)),
+        owned_(session.owned_state()),
         layout_(contents_.variables(), owned_, world_.size()) {}
 
   void run() {

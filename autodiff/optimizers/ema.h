@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/autodiff/optimizers/step.h"
-#include "weft/graph/run/variable_store.h"
+#include "weft/graph/engine/variable_store.h"
 
 namespace WEFT_API weft {
 

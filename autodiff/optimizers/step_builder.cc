@@ -7,9 +7,9 @@
 #include <unordered_set>
 
 #include "weft/autodiff/gradient_advice.h"
+#include "weft/autodiff/shard_gradients.h"
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
-#include "weft/graph/distributed/per_shard.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
@@ -29,20 +29,6 @@ GradientAdvice advice(const std::string& function) {
           .unreachable =
               "leave it out of the parameters, or request zeros "
               "(StepOptions::gradients.unreachable)"};
-}
-
-// If the loss is computed from shards, returns the lookups with results that differ by shard,
-// because one step updates the rows of all shards together.
-std::vector<Value> sharded_lookups(Value loss, const std::vector<std::vector<Node*>>& reads) {
-  std::vector<Value> result;
-  const PerShard parts(reachable_nodes({loss}));
-  if (parts.level(loss) == 0) return result;
-  for (const std::vector<Node*>& of_parameter : reads) {
-    for (Node* node : of_parameter) {
-      if (parts.varies(node->output(0))) result.push_back(node->output(0));
-    }
-  }
-  return result;
 }
 
 }  // namespace
@@ -175,7 +161,7 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
                     "contain all rows",
                     scope_.function));
   }
-  std::vector<Value> values;
+  std::vector<Value> values, results_of_lookups;
   std::vector<std::vector<Node*>> reads(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!sparse_[i]) {
@@ -183,10 +169,14 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
       continue;
     }
     reads[i] = lookups(scope_.function, loss.value(), parameters_[i].variable, scope_.loc);
-    for (Node* node : reads[i]) values.push_back(node->output(0));
+    for (Node* node : reads[i]) {
+      values.push_back(node->output(0));
+      results_of_lookups.push_back(node->output(0));
+    }
   }
+  // One step updates the rows of all shards together.
   std::vector<Value> sharded_results;
-  if (any) sharded_results = sharded_lookups(loss.value(), reads);
+  if (any) sharded_results = values_of_shards(loss.value(), results_of_lookups);
   std::vector<Value> found = gradients_for(advice(scope_.function), loss.value(), values, options,
                                            scope_.loc, sharded_results);
   if (!any) return found;

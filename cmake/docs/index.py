@@ -52,7 +52,7 @@ TESTS, PROGRAMS, LIBRARY = (PLACES.index(p) for p in ("tests/*/*.cc", "models/zo
 # Headers whose functions the library's own sources may show: interfaces for authors of models and operations, and functions that share
 # a header with a public type.
 LIBRARY_SHOWS = re.compile(
-    "weft/(models/(?!layers/norm|layers/recurrent)|ops/|graph/(ir|control/call|plan|functions/axes|distributed/gradient_sums|weights/quantized)"
+    "weft/(models/(?!layers/norm|layers/recurrent)|ops/|core/world/gradient_sums|graph/(ir|control/call|plan|functions/axes|weights/quantized)"
     "|serialization/match|autodiff/(rule|optimizers/(state|step_builder|sparse)))")
 
 

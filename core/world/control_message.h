@@ -15,7 +15,7 @@
 namespace WEFT_API weft {
 
 /// Version of the protocol between ranks. Different versions are incompatible.
-inline constexpr std::uint32_t kWorldProtocol = 2;
+inline constexpr std::uint32_t kWorldProtocol = 3;
 
 /// A control message. The kinds are: the sender is alive (heartbeat); the sender has left and will
 /// neither send nor receive further messages (left); the sender aborts the world (poison); and the

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "weft/core/export.h"
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/core/world/transport.h"
 
 namespace WEFT_API weft {

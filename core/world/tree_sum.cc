@@ -56,12 +56,7 @@ TreeReduceScatter::TreeReduceScatter(const World& world, int shards, const Owner
       begin = end - begin > buckets.bytes ? begin + buckets.bytes : end;
     }
   }
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    largest_ = std::max(largest_, bytes_of(b));
-    buckets_[b].early = std::any_of(
-        buckets.early.begin(), buckets.early.end(),
-        [&](const ByteRange& r) { return r.begin <= begin_of(b) && begin_of(b + 1) <= r.end; });
-  }
+  for (std::size_t b = 0; b < buckets_.size(); ++b) largest_ = std::max(largest_, bytes_of(b));
   make_parts(shards);
   if (by_bucket_) return;
   std::size_t received = 0;
@@ -105,10 +100,8 @@ void TreeReduceScatter::make_parts(int shards) {
   for (const Source& source : sources_of(shards)) {
     for (Bucket& bucket : buckets_) {
       if (!adds(bucket, source)) continue;
-      for (const Subtree& subtree : source.subtrees) {
-        bucket.parts.push_back(
-            {.subtree = subtree, .from = source.rank, .last = subtree == source.subtrees.back()});
-      }
+      for (const Subtree& subtree : source.subtrees)
+        bucket.parts.push_back({.subtree = subtree, .from = source.rank});
     }
   }
 }
@@ -128,8 +121,7 @@ void TreeReduceScatter::receive(Bucket& bucket, std::byte* into) {
     if (part.from == transport_.rank()) continue;
     part.bytes = {into, bytes};
     into += bytes;
-    part.coming = IncomingSums(transport_, part.from, channel_of(bucket), part.bytes,
-                               bucket.early && part.last);
+    part.coming = transport_.receive(part.from, channel_of(bucket), part.bytes);
   }
 }
 
@@ -148,31 +140,14 @@ void TreeReduceScatter::send(Bucket& bucket, int to, std::span<const std::byte> 
   bucket.sent.push_back(transport_.send(to, channel_of(bucket), sums));
 }
 
-void TreeReduceScatter::send_delta(Bucket& bucket, int to, std::vector<std::byte> changes) {
-  bucket.changes.emplace_back(transport_, to, channel_of(bucket), std::move(changes));
-}
-
 // Returns the rank to which this rank sends its sums in a bucket that it does not add up itself.
 // This is the collector of its group or, in a group with one rank, the owner of the bucket.
 int TreeReduceScatter::receiver_of(const Bucket& bucket) const {
   return bucket.collector == transport_.rank() ? bucket.bytes.owner : bucket.collector;
 }
 
-bool TreeReduceScatter::accepts_early(std::size_t b) const {
-  const Bucket& bucket = buckets_[b];
-  return bucket.early && bucket.parts.empty() && bucket.sent_early.empty() && !bucket.submitted;
-}
-
-void TreeReduceScatter::submit_early(std::size_t b,
-                                     std::span<const std::span<const std::byte>> sums) {
-  Bucket& bucket = buckets_[b];
-  for (const std::span<const std::byte> s : sums) send(bucket, receiver_of(bucket), s);
-  bucket.sent_early = sums.back();
-}
-
 void TreeReduceScatter::submit(std::size_t b, SumsInBucket sums) {
   Bucket& bucket = buckets_[b];
-  bucket.submitted = true;
   open_.push_back(b);
   if (!bucket.parts.empty()) {
     auto own = sums.begin();
@@ -188,19 +163,12 @@ void TreeReduceScatter::submit(std::size_t b, SumsInBucket sums) {
     }
     return;
   }
-  const int to = receiver_of(bucket);
-  std::vector<std::byte> changes;
-  if (bucket.sent_early.empty()) {
-    for (const std::span<std::byte> s : sums) send(bucket, to, s);
-  } else {
-    changes = compute_delta(bucket.sent_early, sums.back());
-  }
-  if (bucket.early) send_delta(bucket, to, std::move(changes));
+  for (const std::span<std::byte> s : sums) send(bucket, receiver_of(bucket), s);
 }
 
-bool TreeReduceScatter::has_arrived(Bucket& bucket) {
+bool TreeReduceScatter::has_arrived(const Bucket& bucket) const {
   return std::all_of(bucket.parts.begin(), bucket.parts.end(),
-                     [&](Part& part) { return part.coming.has_arrived(transport_); });
+                     [&](const Part& part) { return transport_.done(part.coming); });
 }
 
 void TreeReduceScatter::progress(AddSums add) {
@@ -225,7 +193,6 @@ void TreeReduceScatter::add(Bucket& bucket, AddSums add) {
   }
   if (!mine(bucket)) {
     for (const std::span<std::byte> sums : stack) send(bucket, bucket.bytes.owner, sums);
-    if (bucket.early) send_delta(bucket, bucket.bytes.owner, {});
     return;
   }
   const std::span<std::byte> total = stack.at(0);
@@ -241,8 +208,7 @@ void TreeReduceScatter::close(AddSums add, std::size_t max_open,
     Bucket& bucket = buckets_[b];
     const auto sent = [&](const Transfer& t) { return transport_.done(t); };
     if (!bucket.parts.empty() && !bucket.added) return false;
-    if (!bucket.changes.empty() || !std::all_of(bucket.sent.begin(), bucket.sent.end(), sent))
-      return false;
+    if (!std::all_of(bucket.sent.begin(), bucket.sent.end(), sent)) return false;
     wait_and_close(bucket);
     closed(b);
     return true;
@@ -273,16 +239,14 @@ void TreeReduceScatter::finish(AddSums add) {
 
 void TreeReduceScatter::wait_and_add(Bucket& bucket, AddSums add) {
   if (bucket.added || bucket.parts.empty()) return;
-  for (Part& part : bucket.parts) part.coming.wait(transport_);
+  for (const Part& part : bucket.parts) transport_.wait(part.coming);
   this->add(bucket, add);
 }
 
 // Requires that all sums in the bucket have arrived.
 void TreeReduceScatter::wait_and_close(Bucket& bucket) {
   for (const Transfer& t : bucket.sent) transport_.wait(t);
-  for (const OutgoingDelta& changes : bucket.changes) changes.wait(transport_);
   bucket.sent.clear();
-  bucket.changes.clear();
   bucket.received.reset();
 }
 

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "weft/core/export.h"
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/core/tensor.h"
-#include "weft/core/world/early_sums.h"
 #include "weft/core/world/shard_tree.h"
 #include "weft/core/world/world.h"
 
@@ -27,11 +26,6 @@ struct SubtreeSums {
 /// sums.
 using AddSums =
     FunctionRef<void(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x)>;
-
-/// The half-open range [begin, end) of bytes of the sums.
-struct ByteRange {
-  std::size_t begin = 0, end = 0;
-};
 
 /// A contiguous range of bytes of the sums, and its owner, which is the rank that computes the
 /// total of this range.
@@ -68,9 +62,6 @@ void sum_over_ranks(const World& world, int shards, const std::vector<SubtreeSum
 struct SumBuckets {
   std::size_t bytes;  // maximum size of a bucket; a multiple of 64
   int first_channel;  // bucket i uses channel first_channel + i
-  /// Ranges of sums that may be sent early. Buckets that are entirely within one of these ranges
-  /// accept an early version.
-  std::vector<ByteRange> early = {};
   /// If true, memory for the sums from other ranks is allocated separately for each bucket, when
   /// this rank submits the bucket, and freed when the bucket is closed. Otherwise, memory for all
   /// buckets is allocated at the start. If true, all ranks must submit the buckets in the same
@@ -106,14 +97,6 @@ class TreeReduceScatter {
   std::size_t bucket_of(std::size_t byte) const;
   /// Returns true if this rank owns the bucket and receives its total.
   bool mine(std::size_t bucket) const { return mine(buckets_[bucket]); }
-  /// Returns true if an early version of a bucket is useful. This is the case if the bucket is
-  /// entirely within an early range and is sent to another rank, and this rank has submitted
-  /// neither an early nor the final version.
-  bool accepts_early(std::size_t bucket) const;
-  /// Sends a provisional version of this rank's sums in a bucket. All sums except the
-  /// last one must already be final. For the last sum, only the delta is sent when the bucket is
-  /// submitted. The early version must not change until finish() has returned.
-  void submit_early(std::size_t bucket, std::span<const std::span<const std::byte>> sums);
   /// Submits the final sums over all of this rank's shards in a bucket. The sums are either sent or
   /// kept to be added to the sums from other ranks. Their memory remains in use until the bucket is
   /// closed. If this rank owns the bucket, the first sum becomes the total.
@@ -137,9 +120,8 @@ class TreeReduceScatter {
   struct Part {
     Subtree subtree;
     std::span<std::byte> bytes = {};
-    int from = 0;              // the rank that contributes this part
-    bool last = false;         // the last subtree of that rank
-    IncomingSums coming = {};  // default-constructed for this rank's own sums
+    int from = 0;          // the rank that contributes this part
+    Transfer coming = {};  // default-constructed for this rank's own sums
   };
   struct Bucket {
     OwnedBytes bytes;
@@ -148,13 +130,9 @@ class TreeReduceScatter {
     int collector = 0;
     // The parts that this rank adds up as the owner of the bucket or the collector of its group.
     std::vector<Part> parts = {};
-    bool early = false;  // a delta follows the sums
-    // The early version of the last one of this rank's sums.
-    std::span<const std::byte> sent_early = {};
-    bool submitted = false, added = false;
+    bool added = false;
     std::shared_ptr<Buffer> received = {};  // used if memory is allocated by bucket
     std::vector<Transfer> sent = {};
-    std::vector<OutgoingDelta> changes = {};
   };
   bool mine(const Bucket& bucket) const { return bucket.bytes.owner == transport_.rank(); }
   std::size_t number_of(const Bucket& bucket) const {
@@ -167,11 +145,10 @@ class TreeReduceScatter {
   bool adds(const Bucket& bucket, const Source& source) const;
   int receiver_of(const Bucket& bucket) const;
   void send(Bucket& bucket, int to, std::span<const std::byte> sums);
-  void send_delta(Bucket& bucket, int to, std::vector<std::byte> changes);
   void make_parts(int shards);
   std::size_t received_bytes(const Bucket& bucket, std::size_t each) const;
   void receive(Bucket& bucket, std::byte* into);
-  bool has_arrived(Bucket& bucket);
+  bool has_arrived(const Bucket& bucket) const;
   void add(Bucket& bucket, AddSums add);
   void wait_and_add(Bucket& bucket, AddSums add);
   void wait_and_close(Bucket& bucket);

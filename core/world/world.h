@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/core/export.h"
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/core/world/levels.h"
 #include "weft/core/world/transport.h"
 

@@ -3,8 +3,8 @@
 
 #include "weft/core/world/handshake.h"
 #include "weft/core/world/world.h"
+#include "weft/graph/engine/session_options.h"
 #include "weft/graph/ir/program.h"
-#include "weft/graph/run/session.h"
 
 namespace WEFT_API weft {
 

@@ -183,6 +183,19 @@ void OwnedState::copy_to_first(const World& world, VariableStore& shared) {
   shared.assign(std::move(values));
 }
 
+std::optional<NonFiniteVariable> first_nonfinite(const OwnedState& owned, int rank) {
+  for (const auto& [name, cut] : owned.partitions()) {
+    const Tensor piece = owned.piece(name);
+    if (!piece.defined()) continue;
+    const std::optional<std::int64_t> index = first_nonfinite(piece);
+    if (!index) continue;
+    const std::int64_t begin = cut.ranges[static_cast<std::size_t>(rank)].begin;
+    return describe_nonfinite(name, cut.kind, cut.type.shape.constant(), begin + *index,
+                              piece.at(*index));
+  }
+  return {};
+}
+
 NamedTensors gather_unit_scalars(const OwnedStep& step, const World& world, const Results& own) {
   std::string bytes;
   for (const auto& [name, tensor] : own)

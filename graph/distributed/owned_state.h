@@ -3,19 +3,20 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/core/world/world.h"
 #include "weft/graph/distributed/owned_step.h"
-#include "weft/graph/run/results.h"
-#include "weft/graph/run/variable_store.h"
+#include "weft/graph/engine/nonfinite.h"
+#include "weft/graph/engine/results.h"
+#include "weft/graph/engine/variable_store.h"
 
 namespace WEFT_API weft {
 
 class Graph;
-class Session;
 
 /// Records which elements of which variables each rank holds. A variable is either whole and in the
 /// shared store, or partitioned. The rank's pieces of partitioned variables are in a separate
@@ -73,10 +74,9 @@ class OwnedState {
   std::vector<std::string> copies_;  // names of copies in the shared store
 };
 
-/// Returns the partitioning of a Session's optimizer state and this rank's pieces, for saving. The
-/// result is valid until the next run. Like Session::gather_state(), initialises all other
-/// variables that have no value. Does not communicate.
-const OwnedState& owned_state(Session& session);
+/// Returns the first variable with a non-finite element in the pieces of rank `rank`, if any. The
+/// position in the message is that in the whole variable.
+std::optional<NonFiniteVariable> first_nonfinite(const OwnedState& owned, int rank);
 
 /// Returns the cross-unit scalars of all units. `own` contains the results of
 /// OwnedStep::compute_unit_scalars for this rank's units. Collective.

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "weft/graph/distributed/gradient_sums.h"
+#include "weft/core/world/gradient_sums.h"
 #include "weft/graph/distributed/sum_reduce_scatter.h"
-#include "weft/graph/run/parallel_copy.h"
+#include "weft/graph/engine/parallel_copy.h"
 
 namespace weft {
 namespace {
@@ -23,40 +23,38 @@ class OwnedSums final : public SumReduceScatter {
   explicit OwnedSums(SumRequest wanted)
       : stage_(wanted.stage),
         step_(wanted.step),
-        runner_(wanted.runner),
+        context_(wanted.context),
         sums_(wanted.sums.begin(), wanted.sums.end()) {}
 
   void begin(int shard, const SumNumbers& order, bool) override {
-    turn_ = shard / runner_.world.size();
+    turn_ = shard / context_.world.size();
     begun_ = false;
-    if (places_) return;
+    if (layout_) return;
     SumNumbers in_order;
     std::copy_if(order.begin(), order.end(), std::back_inserter(in_order),
                  [&](std::size_t sum) { return sums_.contains(sum); });
-    places_.emplace(stage_, std::move(in_order));
-    owners_ = owners_of(step_, *places_);
+    layout_.emplace(stage_, std::move(in_order));
+    owners_ = owners_of(step_, *layout_);
   }
 
   void take(std::size_t sum, const Tensor& value) override {
     begin_turn();
-    const std::size_t i = places_->place_of(sum), begin = layout().offset(i);
-    for_buckets(*exchange_, layout(), i, [&](std::size_t b) {
+    const std::size_t begin = layout_->offset(sum);
+    for_buckets(*exchange_, *layout_, sum, [&](std::size_t b) {
       const std::size_t from = std::max(begin, exchange_->begin_of(b));
       const std::size_t to = std::min(begin + value.bytes(), exchange_->begin_of(b + 1));
       parallel_copy(bytes_of(b).data() + (from - exchange_->begin_of(b)),
-                    value.raw() + (from - begin), to - from, runner_.workers);
+                    value.raw() + (from - begin), to - from, context_.workers);
       --missing_[b];
       give_complete();
     });
   }
 
-  void take_early(std::size_t, const Tensor&) override {}
-
   void end() override {}
 
   NamedTensors totals() override {
     finish_turn();
-    return owned_pieces(step_, *places_, runner_.world.rank(), stack_->block(0),
+    return owned_pieces(step_, *layout_, context_.world.rank(), stack_->block(0),
                         [this](std::size_t byte) { return place_of(byte); });
   }
 
@@ -69,7 +67,7 @@ class OwnedSums final : public SumReduceScatter {
 
   // Returns the offset of a byte within the bytes that this rank owns.
   std::size_t place_of(std::size_t byte) const {
-    if (byte == layout().bytes()) return 0;  // a sum without elements
+    if (byte == layout_->bytes()) return 0;  // a sum without elements
     const std::size_t b = exchange_->bucket_of(byte);
     return buckets_[b].place + (byte - exchange_->begin_of(b));
   }
@@ -80,12 +78,12 @@ class OwnedSums final : public SumReduceScatter {
     if (begun_) return;
     begun_ = true;
     finish_turn();
-    SumBuckets buckets = buckets_of(*places_, runner_);
+    SumBuckets buckets = buckets_of(*layout_, context_);
     buckets.by_bucket = true;
-    exchange_.emplace(runner_.world, runner_.world.size(), owners_, layout().bytes(), buckets,
-                      runner_.memory);
+    exchange_.emplace(context_.world, context_.world.size(), owners_, layout_->bytes(), buckets,
+                      context_.memory);
     if (buckets_.empty()) make_buckets();
-    missing_ = sums_in_buckets(*exchange_, *places_);
+    missing_ = sums_in_buckets(*exchange_, *layout_);
     stack_->begin({.first = turn_, .count = 1});
     unfinished_ = true;
     next_ = 0;
@@ -100,14 +98,14 @@ class OwnedSums final : public SumReduceScatter {
       buckets_[b].place = owned;
       if (exchange_->mine(b)) owned += exchange_->bytes_of(b);
     }
-    stack_.emplace(layout(), owned, runner_);
+    stack_.emplace(*layout_, owned, context_);
   }
 
   // All buckets use buffers of the same size, so that each buffer can be reused for any other
   // bucket.
   std::span<std::byte> bytes_of(std::size_t b) {
     Bucket& bucket = buckets_[b];
-    if (!bucket.bytes) bucket.bytes = runner_.memory(largest_);
+    if (!bucket.bytes) bucket.bytes = context_.memory(largest_);
     return {bucket.bytes->data(), exchange_->bytes_of(b)};
   }
 
@@ -115,12 +113,12 @@ class OwnedSums final : public SumReduceScatter {
     for (; next_ < buckets_.size() && missing_[next_] == 0; ++next_) {
       const std::span<std::byte> own = bytes_of(next_);
       exchange_->submit(next_, {&own, 1});
-      close(runner_.overlap ? kMaxOpenBuckets : 0);
+      close(context_.overlap ? kMaxOpenBuckets : 0);
     }
   }
 
   void close(std::size_t max_open) {
-    exchange_->close(adder_of(layout(), runner_.workers), max_open, [&](std::size_t b) {
+    exchange_->close(adder_of(*layout_, context_.workers), max_open, [&](std::size_t b) {
       if (exchange_->mine(b)) stack_->add(buckets_[b].place, exchange_->begin_of(b), bytes_of(b));
       buckets_[b].bytes.reset();
     });
@@ -132,13 +130,11 @@ class OwnedSums final : public SumReduceScatter {
     stack_->end();
   }
 
-  const SumLayout& layout() const { return places_->layout(); }
-
   const ShardedProgram::Stage& stage_;
   const OwnedStep& step_;
-  const PartRunner& runner_;
+  const SumContext& context_;
   const std::unordered_set<std::size_t> sums_;
-  std::optional<SumPlaces> places_;  // set when the first shard begins
+  std::optional<SumLayout> layout_;  // set when the first shard begins
   Owners owners_;
   int turn_ = 0;
   bool begun_ = false;                         // this round has begun

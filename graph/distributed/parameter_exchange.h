@@ -14,9 +14,9 @@
 
 #include "weft/core/world/world.h"
 #include "weft/graph/distributed/owned_step.h"
-#include "weft/graph/run/pending_updates.h"
-#include "weft/graph/run/results.h"
-#include "weft/graph/run/variable_store.h"
+#include "weft/graph/engine/pending_updates.h"
+#include "weft/graph/engine/results.h"
+#include "weft/graph/engine/variable_store.h"
 
 namespace WEFT_API weft {
 

@@ -9,7 +9,6 @@
 
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"
-#include "weft/graph/distributed/early_sums.h"
 #include "weft/graph/distributed/owned_step.h"
 #include "weft/graph/distributed/split_shards.h"
 #include "weft/graph/text/text.h"
@@ -22,7 +21,7 @@ class Writer {
   Writer(const Program& program, const PartsTextOptions& of)
       : program_(program),
         of_(of),
-        parts_(split(program, of.ranks)),
+        parts_(split_shards(program)),
         owned_(own_step(parts_, of.rank, of.ranks)) {}
 
   std::string write() {
@@ -61,11 +60,6 @@ class Writer {
   }
 
  private:
-  static ShardedProgram split(const Program& program, int ranks) {
-    ShardedProgram parts = split_shards(program);
-    if (ranks > 1) add_early_sums(parts);
-    return parts;
-  }
   void part(std::string_view when, const Program& program) {
     text_ += fmt::format("\n# {}\n{}", when, to_text(program));
   }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/graph/distributed/early_sums.h"
-
 namespace weft {
 namespace {
 
@@ -31,8 +29,6 @@ SplitCache::Entry& SplitCache::find(const Program& program, PlanCache& plans) {
   ShardedProgram parts = split_shards(program);
   OwnedStep owned = own_step(parts, world_.rank(), world_.size());
   const bool sums_owned = sums_owned_ && !owned.sums.empty();
-  // With owned sums, the early values would occupy memory until the corrections are sent.
-  if (world_.size() > 1 && !sums_owned) add_early_sums(parts);
   const std::size_t stages = parts.stages.size();
   entries_.push_front({.program = program,
                        .requirements = requirements,

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/world/gradient_sums.h"
 #include "weft/core/world/world.h"
-#include "weft/graph/distributed/gradient_sums.h"
 #include "weft/graph/distributed/owned_step.h"
 #include "weft/graph/distributed/split_shards.h"
-#include "weft/graph/run/plan_cache.h"
+#include "weft/graph/engine/plan_cache.h"
 
 namespace WEFT_API weft {
 
@@ -25,7 +25,7 @@ class SplitCache {
     ShardedProgram parts;
     OwnedStep owned;  // the part of the step that this rank runs
     bool sums_owned;  // GradientSums::owned is in effect
-    /// Results of PartRunner::order_of_sums by stage, once known.
+    /// Results of StepRunner::order_of_sums() by stage, once known.
     std::vector<std::optional<std::vector<std::size_t>>> orders_of_sums;
     bool agreed = false;  // true if all ranks have been found to run the same program
   };

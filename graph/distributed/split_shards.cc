@@ -31,7 +31,7 @@ std::optional<std::size_t> number_in(std::string_view name, std::string_view pre
   return i;
 }
 
-constexpr std::string_view kSum = "shards.sum.", kEarly = "shards.early.";
+constexpr std::string_view kSum = "shards.sum.";
 
 }  // namespace
 
@@ -40,10 +40,6 @@ std::string key(const std::string& name) { return "shards.key." + name; }
 std::string state(const std::string& name) { return "shards.state." + name; }
 std::string sum(std::size_t i) { return fmt::format("{}{}", kSum, i); }
 std::optional<std::size_t> number_of_sum(std::string_view name) { return number_in(name, kSum); }
-std::string early(std::size_t i) { return fmt::format("{}{}", kEarly, i); }
-std::optional<std::size_t> number_of_early(std::string_view name) {
-  return number_in(name, kEarly);
-}
 std::string rows(std::size_t i) { return fmt::format("shards.rows.{}", i); }
 std::string unit_scalar(std::size_t i) { return fmt::format("shards.exit.{}", i); }
 std::string owned(const std::string& name) { return "shards.owned." + name; }

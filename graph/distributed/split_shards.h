@@ -21,8 +21,6 @@ std::string key(const std::string& name);          // value of a random key in t
 std::string state(const std::string& name);        // variable that the shards update in shard order
 std::string sum(std::size_t i);                    // sum of one shard, or total over all shards
 std::optional<std::size_t> number_of_sum(std::string_view name);  // parses i from sum(i)
-std::string early(std::size_t i);  // early version of sum(i), see early_sums.h
-std::optional<std::size_t> number_of_early(std::string_view name);
 std::string rows(std::size_t i);               // rows of one shard, or of all shards
 std::string statistic(std::size_t i);          // statistic of one shard, for state updates
 std::string unit_scalar(std::size_t i);        // cross-unit scalar (see OwnedUnits)
@@ -39,7 +37,6 @@ struct ShardedProgram {
   struct Stage {
     Module module;
     std::vector<std::size_t> sums = {};        // outputs sum(i), added over the shards
-    std::vector<std::size_t> early = {};       // indices of sums that have an output early(i)
     std::vector<std::size_t> rows = {};        // outputs rows(i), concatenated over the shards
     std::vector<std::size_t> statistics = {};  // outputs statistic(i), kept for each shard
     /// Names of the outputs that are sums. Each sum is accumulated as soon as it is complete and

@@ -4,56 +4,55 @@
 #include <utility>
 
 #include "weft/core/world/tree_sum.h"
-#include "weft/graph/run/parallel_copy.h"
+#include "weft/graph/engine/parallel_copy.h"
 
 namespace weft {
 
-SumAllReduce::SumAllReduce(const ShardedProgram::Stage& stage, SumNumbers sums, int shards,
-                           bool in_turns, const PartRunner& runner)
-    : runner_(runner),
-      places_(stage, std::move(sums)),
-      shards_(shards),
-      in_turns_(in_turns),
-      stack_(places_.layout(), places_.layout().bytes(), runner) {}
+SumAllReduce::SumAllReduce(const ShardedProgram::Stage& stage, SumNumbers sums,
+                           const SumContext& context)
+    : context_(context),
+      layout_(stage, std::move(sums)),
+      stack_(layout_, layout_.bytes(), context) {}
 
 void SumAllReduce::begin(int shard) {
-  if (in_turns_) {
-    turns_.push_back(runner_.memory(places_.layout().bytes()));
+  if (context_.owned) {
+    turns_.push_back(context_.memory(layout_.bytes()));
   } else {
     stack_.begin({.first = shard, .count = 1});
   }
 }
 
 void SumAllReduce::take(std::size_t sum, const Tensor& value) {
-  const std::size_t begin = places_.layout().offset(places_.place_of(sum));
-  if (in_turns_) {
-    parallel_copy(turns_.back()->data() + begin, value.raw(), value.bytes(), runner_.workers);
+  const std::size_t begin = layout_.offset(sum);
+  if (context_.owned) {
+    parallel_copy(turns_.back()->data() + begin, value.raw(), value.bytes(), context_.workers);
   } else {
     stack_.add(begin, begin, {value.raw(), value.bytes()});
   }
 }
 
 NamedTensors SumAllReduce::totals() {
-  const auto add = adder_of(places_.layout(), runner_.workers);
-  const int ranks = runner_.world.size();
+  const auto add = adder_of(layout_, context_.workers);
+  const int ranks = context_.world.size();
   for (std::size_t i = 0; i < turns_.size(); ++i) {
-    const std::span<std::byte> own{turns_[i]->data(), places_.layout().bytes()};
-    const Subtree shard{.first = runner_.world.rank(), .count = 1};
-    sum_over_ranks(runner_.world, ranks, {{shard, own}}, add, runner_.memory);
+    const std::span<std::byte> own{turns_[i]->data(), layout_.bytes()};
+    const Subtree shard{.first = context_.world.rank(), .count = 1};
+    sum_over_ranks(context_.world, ranks, {{shard, own}}, add, context_.memory);
     stack_.begin({.first = static_cast<int>(i), .count = 1});
     stack_.add(0, 0, own);
     stack_.end();
   }
-  if (!in_turns_) {
+  if (!context_.owned) {
     std::vector<SubtreeSums> own;
     for (std::size_t i = 0; i < stack_.size(); ++i)
       own.push_back({stack_.subtree(i), stack_.bytes(i)});
-    sum_over_ranks(runner_.world, shards_, own, add, runner_.memory);
+    sum_over_ranks(context_.world, context_.shards, own, add, context_.memory);
   }
-  const std::vector<Tensor> tensors = places_.layout().tensors(stack_.block(0));
   NamedTensors result;
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    result.emplace_back(shard_names::sum(places_.sums()[i]), tensors[i]);
+  for (const std::size_t sum : layout_.sums()) {
+    result.emplace_back(shard_names::sum(sum), Tensor::view(layout_.dtype(sum), layout_.sizes(sum),
+                                                            stack_.block(0), layout_.offset(sum)));
+  }
   return result;
 }
 

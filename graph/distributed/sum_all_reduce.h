@@ -6,19 +6,18 @@
 #include <vector>
 
 #include "weft/graph/distributed/sum_block.h"
+#include "weft/graph/engine/results.h"
 
 namespace weft {
 
 /// Accumulates sums on this rank; they are reduced across ranks after the last shard.
 class SumAllReduce {
  public:
-  /// `in_turns` is true if the shards of a rank are not contiguous (see interleaved_shards()).
-  /// `runner` must outlive this object.
-  SumAllReduce(const ShardedProgram::Stage& stage, SumNumbers sums, int shards, bool in_turns,
-               const PartRunner& runner);
+  /// `context` must outlive this object.
+  SumAllReduce(const ShardedProgram::Stage& stage, SumNumbers sums, const SumContext& context);
 
-  bool empty() const { return places_.empty(); }
-  bool has(std::size_t sum) const { return places_.has(sum); }
+  bool empty() const { return layout_.empty(); }
+  bool has(std::size_t sum) const { return layout_.has(sum); }
   /// Must be called before a shard runs.
   void begin(int shard);
   /// Adds a sum of the running shard.
@@ -29,13 +28,11 @@ class SumAllReduce {
   NamedTensors totals();
 
  private:
-  const PartRunner& runner_;
-  const SumPlaces places_;
-  const int shards_;
-  const bool in_turns_;
+  const SumContext& context_;
+  const SumLayout layout_;
   SumStack stack_;
-  // The sums of each round. They are kept separately because the sibling of a shard in the tree is
-  // on another rank.
+  // With owned sums, the sums of each round. They are kept separately because the sibling of a
+  // shard in the tree is on another rank.
   std::vector<std::shared_ptr<Buffer>> turns_;
 };
 

@@ -1,42 +1,22 @@
 #include "weft/graph/distributed/sum_block.h"
 
-#include <utility>
-
-#include "weft/graph/run/parallel_copy.h"
+#include "weft/graph/engine/parallel_copy.h"
 
 namespace weft {
-namespace {
-
-std::vector<ValueType> types_of(const ShardedProgram::Stage& stage, const SumNumbers& sums) {
-  std::unordered_map<std::size_t, std::size_t> outputs;  // sums are the first outputs
-  for (std::size_t i = 0; i < stage.sums.size(); ++i) outputs.emplace(stage.sums[i], i);
-  std::vector<ValueType> types;
-  for (const std::size_t i : sums)
-    types.push_back(stage.module.program.outputs()[outputs.at(i)].second.type());
-  return types;
-}
-
-}  // namespace
-
-SumPlaces::SumPlaces(const ShardedProgram::Stage& stage, SumNumbers sums)
-    : sums_(std::move(sums)), layout_(types_of(stage, sums_), stage.module.graph->ops()) {
-  for (std::size_t i = 0; i < sums_.size(); ++i) places_.emplace(sums_[i], i);
-}
-
 void SumStack::begin(Subtree next) {
   merges_ = static_cast<std::size_t>(tree_.push(next));
-  if (merges_ == 0) blocks_.push_back(runner_.memory(bytes_));
+  if (merges_ == 0) blocks_.push_back(context_.memory(bytes_));
 }
 
 void SumStack::add(std::size_t place, std::size_t begin, std::span<const std::byte> part) {
   const auto part_of = [&](std::size_t block) { return bytes(block).subspan(place, part.size()); };
   if (merges_ == 0) {
-    parallel_copy(part_of(blocks_.size() - 1).data(), part.data(), part.size(), runner_.workers);
+    parallel_copy(part_of(blocks_.size() - 1).data(), part.data(), part.size(), context_.workers);
     return;
   }
   for (std::size_t i = 1; i <= merges_; ++i) {
     const std::span<std::byte> lower = part_of(blocks_.size() - i);
-    layout_.add(begin, lower, part, runner_.workers);
+    layout_.add(begin, lower, part, context_.workers);
     part = lower;
   }
 }

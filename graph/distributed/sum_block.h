@@ -1,45 +1,23 @@
-// Layout and accumulation of a stage's sums over shards on one rank.
+// Accumulation of a stage's sums over shards on one rank.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
-#include "weft/graph/distributed/shard_runner.h"
+#include "weft/core/world/shard_tree.h"
+#include "weft/graph/distributed/sum_context.h"
 #include "weft/graph/distributed/sum_layout.h"
 
 namespace weft {
-
-/// Indices of sums.
-using SumNumbers = std::vector<std::size_t>;
-
-/// A subset of a stage's sums and its layout. The sums are contiguous in memory.
-class SumPlaces {
- public:
-  SumPlaces(const ShardedProgram::Stage& stage, SumNumbers sums);
-
-  bool empty() const { return sums_.empty(); }
-  const SumNumbers& sums() const { return sums_; }
-  const SumLayout& layout() const { return layout_; }
-  /// has() returns true if sum `i` of the stage is in the subset, and place_of() returns its index
-  /// in the subset.
-  bool has(std::size_t i) const { return places_.contains(i); }
-  std::size_t place_of(std::size_t i) const { return places_.at(i); }
-
- private:
-  SumNumbers sums_;
-  std::unordered_map<std::size_t, std::size_t> places_;
-  SumLayout layout_;
-};
 
 /// A stack of blocks of sums, combined like the digits of a binary counter (TreeFold): a new block
 /// is either pushed or added to the topmost blocks, which are merged into one.
 class SumStack {
  public:
-  SumStack(const SumLayout& layout, std::size_t bytes, const PartRunner& runner)
-      : layout_(layout), bytes_(bytes), runner_(runner) {}
+  SumStack(const SumLayout& layout, std::size_t bytes, const SumContext& context)
+      : layout_(layout), bytes_(bytes), context_(context) {}
 
   /// Must be called before the next block arrives.
   void begin(Subtree next);
@@ -55,17 +33,14 @@ class SumStack {
   const Subtree& subtree(std::size_t i) const { return tree_.stack()[i]; }
   const std::shared_ptr<Buffer>& block(std::size_t i) const { return blocks_[i]; }
   std::span<std::byte> bytes(std::size_t i) const { return {blocks_[i]->data(), bytes_}; }
-  /// The arriving block is added to the topmost merges() blocks, one addition after the other.
-  std::size_t merges() const { return merges_; }
-  std::span<const std::byte> merged(std::size_t k) const { return bytes(blocks_.size() - 1 - k); }
 
  private:
   const SumLayout& layout_;
   const std::size_t bytes_;
-  const PartRunner& runner_;
+  const SumContext& context_;
   TreeFold tree_;
   std::vector<std::shared_ptr<Buffer>> blocks_;
-  std::size_t merges_ = 0;
+  std::size_t merges_ = 0;  // number of topmost blocks to which the arriving block is added
 };
 
 /// Returns the function that adds sums of this layout (AddSums).

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "weft/core/rounding.h"
-#include "weft/graph/distributed/split_shards.h"
 #include "weft/ops/kernel.h"
 #include "weft/ops/row_kernel.h"
 
@@ -15,28 +15,24 @@ constexpr std::size_t kAddedAtOnce = std::size_t{1} << 18;  // bytes per chunk
 
 }  // namespace
 
-SumLayout::SumLayout(const std::vector<ValueType>& types, const OpSet& ops)
-    : add_(ops.at("add")), places_(types.size()) {
+SumLayout::SumLayout(const ShardedProgram::Stage& stage, SumNumbers sums)
+    : add_(stage.module.graph->ops().at("add")), sums_(std::move(sums)) {
+  for (const std::size_t sum : sums_) places_.emplace(sum, Place{});
+  for (std::size_t i = 0; i < stage.sums.size(); ++i) {  // sums are the first outputs
+    const auto it = places_.find(stage.sums[i]);
+    if (it != places_.end()) it->second.type = stage.module.program.outputs()[i].second.type();
+  }
   for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::i32, DType::u8}) {
     Region region{.dtype = dtype, .begin = bytes_};
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      if (types[i].dtype != dtype) continue;
-      places_[i] = {types[i], bytes_};
-      bytes_ += aligned_size(bytes_of_sum(types[i]));
+    for (const std::size_t sum : sums_) {
+      Place& place = places_.at(sum);
+      if (place.type.dtype != dtype) continue;
+      place.offset = bytes_;
+      bytes_ += aligned_size(bytes_of_sum(place.type));
     }
     region.end = bytes_;
     if (region.end > region.begin) regions_.push_back(region);
   }
-}
-
-std::size_t SumLayout::bytes(std::size_t i) const { return bytes_of_sum(places_[i].type); }
-
-std::vector<Tensor> SumLayout::tensors(const std::shared_ptr<Buffer>& block) const {
-  std::vector<Tensor> result;
-  for (const Place& p : places_) {
-    result.push_back(Tensor::view(p.type.dtype, p.type.shape.constant(), block, p.offset));
-  }
-  return result;
 }
 
 void SumLayout::add(std::size_t begin, std::span<std::byte> into, std::span<const std::byte> x,

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "weft/graph/distributed/sum_reduce_scatter.h"
-#include "weft/graph/run/parallel_copy.h"
 
 namespace weft {
 namespace {
@@ -14,65 +13,39 @@ class WholeSums final : public SumReduceScatter {
  public:
   explicit WholeSums(SumRequest wanted)
       : step_(wanted.step),
-        shards_(wanted.shards),
-        runner_(wanted.runner),
-        places_(wanted.stage, std::move(wanted.sums)),
-        layout_(places_.layout()),
-        stack_(layout_, layout_.bytes(), runner_) {
-    for (const std::size_t i : wanted.stage.early) {
-      if (!places_.has(i)) continue;
-      const std::size_t begin = layout_.offset(places_.place_of(i));
-      early_.push_back({begin, begin + layout_.bytes(places_.place_of(i))});
-    }
-  }
+        context_(wanted.context),
+        layout_(wanted.stage, std::move(wanted.sums)),
+        stack_(layout_, layout_.bytes(), context_) {}
 
   void begin(int shard, const SumNumbers&, bool last) override {
     stack_.begin({.first = shard, .count = 1});
     if (!last) return;
-    SumBuckets buckets = buckets_of(places_, runner_);
-    buckets.early = early_;
-    exchange_.emplace(runner_.world, shards_, owners_of(step_, places_), layout_.bytes(), buckets,
-                      runner_.memory);
-    missing_ = sums_in_buckets(*exchange_, places_);
+    exchange_.emplace(context_.world, context_.shards, owners_of(step_, layout_), layout_.bytes(),
+                      buckets_of(layout_, context_), context_.memory);
+    missing_ = sums_in_buckets(*exchange_, layout_);
     for (std::size_t b = 0; b < missing_.size(); ++b) {
       if (missing_[b] == 0) submit(b);
     }
   }
 
   void take(std::size_t sum, const Tensor& value) override {
-    const std::size_t i = places_.place_of(sum), begin = layout_.offset(i);
+    const std::size_t begin = layout_.offset(sum);
     stack_.add(begin, begin, {value.raw(), value.bytes()});
-    if (!exchange_ || !runner_.overlap) return;
-    for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) {
+    if (!exchange_ || !context_.overlap) return;
+    for_buckets(*exchange_, layout_, sum, [&](std::size_t bucket) {
       if (--missing_[bucket] == 0) submit(bucket);
     });
-    exchange_->progress(adder_of(layout_, runner_.workers));
-  }
-
-  void take_early(std::size_t sum, const Tensor& value) override {
-    if (!exchange_ || !runner_.overlap || !places_.has(sum)) return;
-    const std::size_t i = places_.place_of(sum);
-    kept_.push_back(value.buffer());
-    const std::span<const std::byte> all{value.raw(), value.bytes()};
-    for_buckets(*exchange_, layout_, i, [&](std::size_t bucket) {
-      if (!exchange_->accepts_early(bucket)) return;
-      const std::span<const std::byte> of_shard =
-          all.subspan(exchange_->begin_of(bucket) - layout_.offset(i), exchange_->bytes_of(bucket));
-      const std::vector<std::span<std::byte>> own = own_in(bucket);
-      std::vector<std::span<const std::byte>> sums(own.begin(), own.end());
-      sums.back() = added_to_others(bucket, of_shard);
-      exchange_->submit_early(bucket, sums);
-    });
+    exchange_->progress(adder_of(layout_, context_.workers));
   }
 
   void end() override { stack_.end(); }
 
   NamedTensors totals() override {
-    for (std::size_t b = 0; b < missing_.size() && !runner_.overlap; ++b) {
+    for (std::size_t b = 0; b < missing_.size() && !context_.overlap; ++b) {
       if (missing_[b] > 0) submit(b);
     }
-    exchange_->finish(adder_of(layout_, runner_.workers));
-    return owned_pieces(step_, places_, runner_.world.rank(), stack_.block(0),
+    exchange_->finish(adder_of(layout_, context_.workers));
+    return owned_pieces(step_, layout_, context_.world.rank(), stack_.block(0),
                         [](std::size_t byte) { return byte; });
   }
 
@@ -88,30 +61,10 @@ class WholeSums final : public SumReduceScatter {
   }
   void submit(std::size_t bucket) { exchange_->submit(bucket, own_in(bucket)); }
 
-  // Computes, in separate memory, the result that SumStack::add() will compute for a part of this
-  // shard.
-  std::span<const std::byte> added_to_others(std::size_t bucket, std::span<const std::byte> part) {
-    const std::size_t begin = exchange_->begin_of(bucket);
-    for (std::size_t k = 0; k < stack_.merges(); ++k) {
-      const std::shared_ptr<Buffer> next = Buffer::allocate(part.size());
-      const std::span<std::byte> into{next->data(), part.size()};
-      parallel_copy(into.data(), stack_.merged(k).subspan(begin, part.size()).data(), part.size(),
-                    runner_.workers);
-      layout_.add(begin, into, part, runner_.workers);
-      part = into;
-      if (k + 1 == stack_.merges()) kept_.push_back(next);
-    }
-    return part;
-  }
-
   const OwnedStep& step_;
-  const int shards_;
-  const PartRunner& runner_;
-  const SumPlaces places_;
-  const SumLayout& layout_;
+  const SumContext& context_;
+  const SumLayout layout_;
   SumStack stack_;
-  std::vector<ByteRange> early_;
-  std::vector<std::shared_ptr<Buffer>> kept_;  // buffers of early versions
   std::optional<TreeReduceScatter> exchange_;  // set when the last shard begins
   std::vector<std::size_t> missing_;           // indexed by bucket: number of incomplete sums
 };

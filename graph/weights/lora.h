@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/graph/run/variable_store.h"
+#include "weft/graph/engine/variable_store.h"
 #include "weft/graph/weights/quantized_weights.h"
 
 namespace WEFT_API weft {

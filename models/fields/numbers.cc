@@ -113,25 +113,6 @@ bool read_unit(std::string_view text, double& value, std::string_view& unit) {
 
 }  // namespace
 
-double parse_speed(std::string_view what, std::string_view text) {
-  constexpr std::string_view kPowers = "kMGT";
-  double value = 0;
-  std::string_view unit;
-  bool known = read_unit(text, value, unit) && value > 0;
-  const std::size_t power = unit.empty() ? std::string_view::npos : kPowers.find(unit.front());
-  if (power != std::string_view::npos) {
-    value *= std::pow(1000.0, static_cast<double>(power) + 1);
-    unit.remove_prefix(1);
-  }
-  if (unit == "bit/s") {
-    value /= 8;
-  } else {
-    known = known && unit == "B/s";
-  }
-  if (!known || !std::isfinite(value)) reject(what, "a speed", "(10Gbit/s, 1.25GB/s)", text);
-  return value;
-}
-
 double parse_duration(std::string_view what, std::string_view text) {
   double value = 0;
   std::string_view unit;

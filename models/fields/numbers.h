@@ -46,9 +46,6 @@ double parse_real(std::string_view what, std::string_view text, const RealRange&
 /// like KiB, MiB, ... The maximum is 2^62. Throws ArgumentError as described above.
 std::uint64_t parse_bytes(std::string_view what, std::string_view text);
 
-/// Parses a network speed and returns bytes per second: "10Gbit/s", "100 Mbit/s", "1.25GB/s". k, M,
-/// G, T are powers of 1000. The speed must be above 0. Throws ArgumentError as described above.
-double parse_speed(std::string_view what, std::string_view text);
 /// Parses a duration of at least 0 and returns seconds: "50us", "1.5ms", "2s", "300ns". Throws
 /// ArgumentError as described above.
 double parse_duration(std::string_view what, std::string_view text);

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "weft/core/error.h"
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/serialization/files/atomic_file.h"
 #include "weft/serialization/files/read_file.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/graph/run/variable_store.h"
+#include "weft/graph/engine/variable_store.h"
 #include "weft/models/hf/model.h"
 
 namespace WEFT_API weft {

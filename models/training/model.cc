@@ -8,7 +8,7 @@
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/models/training/adapters.h"
 #include "weft/serialization/files/strict_json.h"
 #include "weft/serialization/sharded_checkpoint.h"

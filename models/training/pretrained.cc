@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "weft/core/error.h"
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/inputs/image_info.h"

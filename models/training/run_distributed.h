@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/core/world/world.h"
 #include "weft/graph/run/session.h"
 

@@ -10,7 +10,7 @@
 #include "weft/core/world/shard_tree.h"
 #include "weft/core/world/timed_transport.h"
 #include "weft/graph/distributed/owned_state.h"
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/models/training/agreed_stop.h"
 #include "weft/models/training/prefetch.h"
 #include "weft/models/training/training_handshake.h"
@@ -137,7 +137,7 @@ void Trainer::throw_diverged(const std::string& what, std::int64_t step) const {
 void Trainer::check_variables(std::int64_t step) const {
   auto found = first_nonfinite(*session_.store());
   // Without all_save, the store on rank 0 contains the whole state.
-  if (!found && options_.all_save) found = first_nonfinite(owned_state(session_), world().rank());
+  if (!found && options_.all_save) found = first_nonfinite(session_.owned_state(), world().rank());
   if (found) throw_diverged(found->message, step);
 }
 
@@ -154,6 +154,7 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
     items += batch.items;
     return std::move(batch.inputs);
   };
+  if (settings.shards == 1) return session_.run(*task_.train, feeds(0), options);
   return session_.run_shards(*task_.train, feeds, options);
 }
 

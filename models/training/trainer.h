@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/parallel.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/data/batching/batch_part.h"
 #include "weft/models/training/settings.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/graph/run/variable_store.h"
+#include "weft/graph/engine/variable_store.h"
 #include "weft/serialization/load_parameters.h"
 
 namespace WEFT_API weft {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/core/parallel.h"
+#include "weft/core/export.h"
 
 namespace WEFT_API weft {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/models/vectors/word_text.h"
 
 namespace WEFT_API weft {

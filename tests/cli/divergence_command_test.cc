@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/program_shell.h"

@@ -7,7 +7,7 @@
 
 #include "weft/graph/control/scan.h"
 #include "weft/graph/ir/program.h"
-#include "weft/graph/run/results.h"
+#include "weft/graph/engine/results.h"
 
 namespace weft::testing {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/graph/ir/clone.h"
-#include "weft/graph/run/results.h"
+#include "weft/graph/engine/results.h"
 
 namespace weft::testing {
 

@@ -1,5 +1,5 @@
 // Detection of NaNs and infinities in tensors and stores.
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

@@ -1,5 +1,5 @@
 // The memory of outputs is reused, and the size of the pool is bounded by the outputs of the runs.
-#include "weft/graph/run/output_pool.h"
+#include "weft/graph/engine/output_pool.h"
 
 #include <boost/test/unit_test.hpp>
 #include <set>

@@ -1,6 +1,6 @@
 // Compares the cache of packed weights (by variable, version and layout) with a model of its
 // contents.
-#include "weft/graph/run/packed_weights.h"
+#include "weft/graph/engine/packed_weights.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>

@@ -10,7 +10,7 @@
 
 #include "weft/core/world/thread_world.h"
 #include "weft/core/world/world.h"
-#include "weft/graph/run/results.h"
+#include "weft/graph/engine/results.h"
 
 namespace weft::testing {
 

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <map>
@@ -18,8 +19,8 @@
 #include "weft/core/world/thread_world.h"
 #include "weft/graph/distributed/owned_state.h"
 #include "weft/graph/distributed/owned_step.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/graph/functions.h"
-#include "weft/graph/run/nonfinite.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/linear.h"
@@ -223,10 +224,10 @@ BOOST_AUTO_TEST_CASE(partitions_form_the_whole_state_and_are_checked_for_nonfini
     const Program train = network.train(adamw_step);
     Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
     // Before the first step nothing is partitioned, and all state is initialised.
-    if (!weft::owned_state(session).partitions().empty() || !session.store()->contains(name))
+    if (!session.owned_state().partitions().empty() || !session.store()->contains(name))
       throw StateError("state is partitioned too early");
     session.run(train, Network::batch(0));
-    const OwnedState& owned = weft::owned_state(session);
+    const OwnedState& owned = session.owned_state();
     const auto rank = static_cast<std::size_t>(end->rank());
     const auto [begin, last] = owned.partitions().at(name).ranges[rank];
     const Tensor piece = owned.piece(name);
@@ -254,13 +255,13 @@ BOOST_AUTO_TEST_CASE(a_nonfinite_partition_is_reported_with_its_variable_name) {
     const Program train = network.train(adamw_step);
     Session session(network.g, {.seed = 3, .threads = 1, .world = World(end)});
     session.initialise();
-    weft::owned_state(session);  // initialises all state, which is not partitioned yet
+    session.owned_state();  // initialises all state, which is not partitioned yet
     Tensor moment = session.value("optimizer.net.table.weight.v").clone();
     // This element is in the last row, which the second rank owns.
     moment.mutable_data<float>()[moment.numel() - 2] = std::numeric_limits<float>::infinity();
     session.set_value("optimizer.net.table.weight.v", moment);
     session.run(train, Network::batch(0));
-    if (const auto bad = first_nonfinite(weft::owned_state(session), end->rank()))
+    if (const auto bad = first_nonfinite(session.owned_state(), end->rank()))
       found[static_cast<std::size_t>(end->rank())] = bad->message;
   });
   BOOST_TEST(found[0] == "");
@@ -396,6 +397,23 @@ BOOST_AUTO_TEST_CASE(parameters_that_no_shard_reads_are_updated) {
     const std::lock_guard lock(one_at_a_time);
     BOOST_TEST(expect_same_bits(found, expected));
   });
+}
+
+BOOST_AUTO_TEST_CASE(a_memory_budget_selects_owned_sums_if_there_is_a_power_of_two_of_ranks) {
+  const auto owned = [](int ranks, GradientSums sums, std::size_t budget) {
+    std::atomic<bool> result{false};
+    ThreadWorld world(ranks);
+    world.run([&](const std::shared_ptr<Transport>& end) {
+      const SessionOptions options{.memory_budget = budget, .world = World(end), .gradients = sums};
+      if (options.sums_are_owned()) result = true;
+    });
+    return result.load();
+  };
+  BOOST_TEST(owned(2, GradientSums::automatic, 1 << 30));
+  BOOST_TEST(!owned(2, GradientSums::automatic, 0));
+  BOOST_TEST(!owned(3, GradientSums::automatic, 1 << 30));
+  BOOST_TEST(owned(4, GradientSums::owned, 0));
+  BOOST_TEST(!owned(4, GradientSums::whole, 1 << 30));
 }
 
 BOOST_AUTO_TEST_CASE(invalid_bucket_sizes_are_rejected) {

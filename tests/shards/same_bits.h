@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "weft/graph/run/results.h"
+#include "weft/graph/engine/results.h"
 #include "weft/testing/close.h"
 
 namespace weft::testing {

@@ -1,23 +1,17 @@
-// Gradients of tables that are also used in a product: most of the gradient sum is sent before it
-// is complete.
+// Gradients of an embedding table that is also used by the output layer, and of one that is not.
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "weft/autodiff/optimizers/optimizers.h"
-#include "weft/core/world/thread_world.h"
-#include "weft/graph/distributed/parts_text.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/layers/linear.h"
 #include "weft/testing/random_tensors.h"
 #include "weft/tests/shards/on_ranks.h"
 #include "weft/tests/shards/same_bits.h"
-#include "weft/tests/shards/watched_transport.h"
 
 namespace weft::testing::tables {
 namespace {
@@ -80,7 +74,6 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_matches_one_rank_bit_for_bit) {
   for (const auto& [ranks, per_host] : {std::pair(2, 1), {3, 1}, {5, 1}, {8, 1}, {4, 2}, {7, 3}}) {
     BOOST_TEST_CONTEXT(ranks << " ranks, " << per_host << " on a host") {
       const auto on_rank = [](const World& world) {
-        // Rank 1 sends no early sums.
         return after_steps(
             {.threads = 1 + world.rank() % 2, .world = world, .overlap = world.rank() != 1});
       };
@@ -94,54 +87,6 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_matches_one_rank_bit_for_bit) {
         check_same(of_rank, expected);
     }
   }
-}
-
-BOOST_AUTO_TEST_CASE(a_table_gradient_is_sent_before_its_sparse_rows_are_added) {
-  struct Counts {
-    // Bytes sent before and after the first delta, and the number of deltas.
-    std::size_t before = 0, after = 0, changes = 0;
-  };
-  ThreadWorld world(2);
-  Counts counts[2];
-  world.run([&](const std::shared_ptr<Transport>& end) {
-    const int rank = end->rank();
-    const std::string last = rank == 0 ? "shard 3 of 8" : "shard 7 of 8";
-    Counts& own = counts[rank];
-    const auto count = [&](const WatchedTransport::Sent& sent) {
-      if (sent.phase != last) return;
-      // Before each delta, a message with its length is sent.
-      if (sent.bytes == sizeof(std::uint64_t)) {
-        ++own.changes;
-      } else {
-        (own.changes == 0 ? own.before : own.after) += sent.bytes;
-      }
-    };
-    Network network;
-    Session session(network.g, {.seed = 3,
-                                .threads = 1,
-                                .world = World(std::make_shared<WatchedTransport>(end, count)),
-                                .bucket_bytes = kBucket});
-    session.run(network.train, Network::batch(0));
-  });
-  // One rank owns the table of 1.28 MB. The other rank sends nearly all of it early, followed by
-  // the deltas. The gradient of the second table consists of rows only, so no early version of it
-  // exists.
-  constexpr std::size_t kTable = 1'280'000;
-  const Counts& sends = counts[counts[0].changes > 0 ? 0 : 1];
-  BOOST_TEST(sends.changes > 0.9 * kTable / kBucket);
-  BOOST_TEST(sends.before > 0.9 * kTable);
-  BOOST_TEST(sends.after < 0.1 * kTable);
-  BOOST_TEST(counts[&sends == counts ? 1 : 0].changes == 0u);
-}
-
-BOOST_AUTO_TEST_CASE(plan_part_texts_show_early_sums) {
-  const Network network;
-  const std::string of_two = parts_text(network.train, {.ranks = 2});
-  BOOST_TEST(of_two.find("output shards.early.") != std::string::npos);
-  BOOST_TEST(of_two.find("output shards.early.", of_two.find("output shards.early.") + 1) ==
-             std::string::npos);
-  const std::string of_one = parts_text(network.train, {.ranks = 1});
-  BOOST_TEST(of_one.find("early") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,7 +11,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/models/training/trainer.h"
 #include "weft/models/training/training_step.h"
 #include "weft/serialization/checkpoint.h"

@@ -280,50 +280,6 @@ BOOST_AUTO_TEST_CASE(few_buckets_are_open_at_a_time) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(early_sums_and_their_deltas_match_one_rank_bit_for_bit) {
-  constexpr int kShards = 16;
-  constexpr std::size_t kCount = 1000, kBytes = kCount * sizeof(float);
-  const OwnSums one({}, kShards, kCount);
-  const std::vector<float>& expected = one.values.at(0);
-  const auto add = [](std::size_t, std::span<std::byte> into, std::span<const std::byte> x) {
-    add_floats(into, x);
-  };
-  std::atomic<int> given_early{0};
-  for (const Names& names : worlds()) {
-    for (const int max_direct : {1, 100}) {
-      run(names, max_direct, [&](const World& world) {
-        OwnSums own(world, kShards, kCount);
-        // The early version of the sums, before the last shard has changed every 50th element.
-        std::vector<float> before = own.values.back();
-        for (std::size_t i = 0; i < kCount; i += 50) before[i] -= 3;
-        const Owners owners = even_owners(world.size(), kBytes);
-        // The first tenth has no early version, and neither does a bucket that is only partly in
-        // the early range.
-        const SumBuckets buckets{
-            .bytes = 128, .first_channel = kFirstBucketChannel, .early = {{kBytes / 10, kBytes}}};
-        TreeReduceScatter sums(world, kShards, owners, kBytes, buckets, memory_of);
-        for (std::size_t b = 0; b < sums.buckets(); ++b) {
-          // One rank submits no early versions, and the other ranks do not submit all of them.
-          if (!sums.accepts_early(b) || world.rank() == 1 || b % 5 == 0) continue;
-          const std::vector<std::span<std::byte>> complete = own.in(sums, b);
-          std::vector<std::span<const std::byte>> early(complete.begin(), complete.end());
-          early.back() =
-              std::as_bytes(std::span(before)).subspan(sums.begin_of(b), sums.bytes_of(b));
-          sums.submit_early(b, early);
-          ++given_early;
-          if (sums.accepts_early(b)) throw DataError("an early version is accepted twice");
-          sums.progress(add);
-        }
-        for (std::size_t b = 0; b < sums.buckets(); ++b)
-          sums.submit(b, own.in(sums, b)), sums.progress(add);
-        sums.finish(add);
-        check_owned(world, owners, own.values[0], expected);
-      });
-    }
-  }
-  BOOST_TEST(given_early > 100);
-}
-
 BOOST_AUTO_TEST_CASE(sums_are_sent_between_hosts_once) {
   constexpr int kShards = 4;
   constexpr std::size_t kCount = 1024;

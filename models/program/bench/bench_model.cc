@@ -98,7 +98,7 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   const auto plan = on_all_ranks(
       world, [&] { return rethrow_as_usage([&] { return session.plan(made.program, sizes); }); });
   const double planning = seconds_since(before_plan);
-  const StepMemory step = step_memory(made.program, *plan, options);
+  const StepMemory step = step_memory(made.program, *plan, world.size(), options);
   on_all_ranks(world, [&] { check_memory("a step", step.total(), kSmaller); });
 
   session.run(made.program, made.feeds);

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "weft/graph/ir/program.h"
-#include "weft/graph/run/results.h"
+#include "weft/graph/engine/results.h"
 
 namespace weft::program {
 

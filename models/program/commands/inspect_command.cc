@@ -201,18 +201,13 @@ void add_inspect_command(CLI::App& app, Action& action) {
                      "precision of matrix products (default: highest)")};
   const AddedOption ranks =
       options.integer("--ranks", planned->ranks, {1, 1 << 20},
-                      "predict a training step on this number of ranks (processes or machines)");
-  const std::vector<AddedOption> of_ranks = {
-      options.integer("--shards", planned->shards, {1, 1 << 20},
-                      "shards of the training batch, each of --batch rows (default: one per rank, "
-                      "rounded up to a power of two)"),
-      options.speed("--bandwidth", planned->network.bytes_per_second,
-                    "network bandwidth per rank (default: 10Gbit/s)"),
-      options.duration("--latency", planned->network.latency,
-                       "network latency per message (default: 50us)"),
-      options.real("--gflops", planned->gflops, {0, 1e12, true},
-                   "GFLOP/s per rank (default: 80% of this machine's peak)")};
-  for (const AddedOption& option : of_ranks) option.needs(ranks);
+                      "print the memory and traffic of a training step on this number of ranks "
+                      "(processes or machines)");
+  options
+      .integer("--shards", planned->shards, {1, 1 << 20},
+               "shards of the training batch, each of --batch rows (default: one per rank, rounded "
+               "up to a power of two)")
+      .needs(ranks);
   of_model.push_back(ranks);  // options that depend on --ranks are then rejected as well
   options.then([args, planned, file, of_file, of_model, &action] {
     if (args->file.empty() == planned->model.empty()) {

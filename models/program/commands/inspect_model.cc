@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <string_view>
 
 #include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
-#include "weft/core/parallel.h"
 #include "weft/core/world/shard_tree.h"
 #include "weft/graph/functions/shards.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
-#include "weft/models/program/limits/machine.h"
-#include "weft/models/program/limits/step_cost.h"
+#include "weft/models/program/limits/step_memory.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/usage_error.h"
 
@@ -54,6 +53,14 @@ NamedSizes sizes_of(const hf::InputTypes& inputs) {
   return sizes;
 }
 
+/// Returns the plan of a program, or of one of its shards. No variable is allocated.
+std::shared_ptr<const Plan> plan_of(Graph& graph, const Program& program,
+                                    const hf::InputTypes& inputs,
+                                    const ModelInspection& inspection) {
+  Session session(graph, {.threads = 1, .precision = parse_precision(inspection.precision)});
+  return session.plan(program, sizes_of(inputs));
+}
+
 void print_plan(std::string_view what, const Plan& plan, double textbook_flops) {
   const MemoryReport memory = plan.memory();
   const double flops = plan.cost().flops;
@@ -79,41 +86,32 @@ struct Training {
   Program program = Program("train");
 };
 
-/// Prints the prediction for one training step on several ranks.
+/// Prints the memory and traffic of a training step on several ranks.
 void print_ranks(const hf::PublishedModel& model, const hf::InputTypes& inputs,
                  const ModelInspection& inspection) {
   const int ranks = static_cast<int>(inspection.ranks);
   const int shards = inspection.shards > 0
                          ? static_cast<int>(inspection.shards)
                          : static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks)));
-  constexpr double kShareOfPeak = 0.8;
-  const double flops =
-      inspection.gflops > 0 ? 1e9 * inspection.gflops : kShareOfPeak * fma_peak(hardware_threads());
   try {
     check_shards(shards, ranks);
   } catch (const ArgumentError& e) {
     throw UsageError(e.what());
   }
-  const Training training(model, inputs, shards);
-  const StepCost cost =
-      cost_of_step(training.program, sizes_of(inputs), parse_precision(inspection.precision));
-  const StepPrediction step = predict_step(cost, ranks, shards, flops, inspection.network);
-  say("training step of {} shards on {} ranks (--bandwidth {}/s, --latency {:g} us, {} FLOP/s "
-      "each)\n",
-      shards, ranks, short_bytes(inspection.network.bytes_per_second),
-      1e6 * inspection.network.latency, short_number(flops));
-  say("  sent per rank    {}\n", short_bytes(step.bytes_sent));
+  Training training(model, inputs, shards);
+  const auto plan = plan_of(training.graph, training.program, inputs, inspection);
+  const StepMemory step = step_memory(training.program, *plan, ranks);
+  say("training step of {} shards on {} ranks\n", shards, ranks);
+  say("  sent per rank    {}\n", short_bytes(step.sent));
   say("  memory per rank  {}: parameters {}, optimizer {}, gradient sums {}, working memory {}\n",
-      short_bytes(step.bytes()), short_bytes(step.parameters), short_bytes(step.state),
-      short_bytes(step.sums), short_bytes(step.arena));
+      short_bytes(step.total()), short_bytes(step.variables - step.optimizer),
+      short_bytes(step.optimizer), short_bytes(step.sums), short_bytes(step.working));
   if (ranks > 1 && std::has_single_bit(static_cast<unsigned>(ranks))) {
-    const OwnedSumsPrediction owned = predict_owned_sums(cost, ranks, shards);
+    const StepMemory owned =
+        step_memory(training.program, *plan, ranks, {.gradients = GradientSums::owned});
     say("  with a budget    gradient sums {}, kept only by their owners; {} sent per rank\n",
-        short_bytes(owned.sums), short_bytes(owned.bytes_sent));
+        short_bytes(owned.sums), short_bytes(owned.sent));
   }
-  say("  time             {:.3g} s: {:.3g} s computing {} of the shards, {:.3g} s sending, of "
-      "which {:.3g} s overlap with computing\n",
-      step.seconds(), step.compute, step.shards_of_busiest, step.communicate, step.hidden);
 }
 
 }  // namespace
@@ -145,7 +143,6 @@ int inspect_model(const ModelInspection& wanted) {
   say("  textbook         12 d^2 = {} in each of {} layers of width d = {}: {} in all\n",
       short_number(12 * d * d), model->layers, model->width, short_number(matrices));
 
-  const Precision precision = parse_precision(inspection.precision);
   Program forward("forward");
   for (const char* name : {"logits", "last_hidden_state"}) {
     const auto output = built.outputs.find(name);
@@ -156,15 +153,15 @@ int inspect_model(const ModelInspection& wanted) {
   const std::string size = image ? fmt::format("{} images of {} x {}", inspection.batch,
                                                model->image_size, model->image_size)
                                  : fmt::format("{} x {}", inspection.batch, inspection.seq);
-  print_plan("forward pass of " + size, *plan_of(forward, sizes_of(inputs), {}, precision),
+  print_plan("forward pass of " + size, *plan_of(graph, forward, inputs, inspection),
              textbook_flops(*model, built, inspection));
 
   const hf::InputTypes labelled =
       hf::published_inputs(*model, inspection.batch, inspection.seq, true);
-  const Training training(*model, labelled, 1);
+  Training training(*model, labelled, 1);
   const std::string as = model->trained == model->architecture ? "" : " as " + model->trained;
   print_plan("training step" + as + " with AdamW and clipping (backward is twice a forward pass)",
-             *plan_of(training.program, sizes_of(labelled), {}, precision),
+             *plan_of(training.graph, training.program, labelled, inspection),
              3 * textbook_flops(*model, training.student, inspection));
   if (inspection.ranks > 0) print_ranks(*model, labelled, inspection);
   return 0;

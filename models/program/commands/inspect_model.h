@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "weft/models/program/limits/step_model.h"
-
 namespace weft::program {
 
 struct ModelInspection {
@@ -15,10 +13,8 @@ struct ModelInspection {
   std::int64_t seq = 0;  // tokens per row; 0 = 128; must be 0 for image models
   std::string precision = "highest";
   // Options for a training step on several ranks, with `batch` rows per shard:
-  std::int64_t ranks = 0;   // 0 = no prediction
+  std::int64_t ranks = 0;   // 0 = not reported
   std::int64_t shards = 0;  // 0 = one per rank, rounded up to a power of two
-  double gflops = 0;        // GFLOP/s per rank; 0 = 80% of this machine's peak
-  Network network = {};
 };
 /// Prints the number of parameters and the FLOPs and memory of a forward pass and of a training
 /// step, together with the values of the textbook formulas. Returns the exit code.

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "weft/core/error.h"
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"

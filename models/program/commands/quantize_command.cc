@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"

@@ -54,7 +54,8 @@ void print_plan(Session& session, const Program& train, const NamedTensors& batc
                 const TrainArguments& args) {
   const auto plan = rethrow_as_usage([&] { return session.plan(train, sizes_of(batch)); });
   const MemoryReport memory = plan->memory();
-  const StepMemory step = step_memory(train, *plan, session.options());
+  const StepMemory step =
+      step_memory(train, *plan, session.options().world.size(), session.options());
   check_memory("a training step", step.total(),
                "reduce --batch or the model, increase --shards, or set a --memory-budget");
   const int threads = args.threads == 0 ? hardware_threads() : args.threads;

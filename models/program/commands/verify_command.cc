@@ -9,7 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
-#include "weft/graph/run/nonfinite.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/options/options.h"

@@ -13,6 +13,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/core/parallel.h"
 #include "weft/core/world/launcher.h"
 #include "weft/core/world/text_list.h"
 #include "weft/core/world/timed_transport.h"

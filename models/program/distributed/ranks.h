@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/core/world/world.h"
 
 namespace weft::program {

@@ -146,16 +146,6 @@ AddedOption OptionList::bytes(const std::string& name, std::size_t& to, const st
   });
 }
 
-AddedOption OptionList::speed(const std::string& name, double& to, const std::string& help) {
-  return add(name, kSpeedType, Times::once, help,
-             [&to, name](const std::string& value) { to = parse_speed(label(name), value); });
-}
-
-AddedOption OptionList::duration(const std::string& name, double& to, const std::string& help) {
-  return add(name, kDurationType, Times::once, help,
-             [&to, name](const std::string& value) { to = parse_duration(label(name), value); });
-}
-
 AddedOption OptionList::choice(const std::string& name, const std::vector<std::string>& legal,
                                std::function<void(const std::string&)> use,
                                const std::string& help) {

@@ -29,8 +29,6 @@ inline constexpr const char* kOutputType = "OUTPUT";  // a file that is written
 inline constexpr const char* kIntegerType = "INTEGER";
 inline constexpr const char* kNumberType = "NUMBER";
 inline constexpr const char* kBytesType = "BYTES";
-inline constexpr const char* kSpeedType = "SPEED";  // network bandwidth
-inline constexpr const char* kDurationType = "TIME";
 inline constexpr const char* kChoiceType = "CHOICE";
 inline constexpr const char* kIdsType = "IDS";  // "1 2 3"
 inline constexpr const char* kPlaceType = "POSITION:ID";
@@ -123,10 +121,6 @@ class OptionList {
   }
   /// A positive number of bytes, such as 500MiB.
   AddedOption bytes(const std::string& name, std::size_t& to, const std::string& help);
-  /// A network bandwidth in bytes per second.
-  AddedOption speed(const std::string& name, double& to, const std::string& help);
-  /// A duration in seconds.
-  AddedOption duration(const std::string& name, double& to, const std::string& help);
   /// One of the values in `legal`. The value is passed to `use`.
   AddedOption choice(const std::string& name, const std::vector<std::string>& legal,
                      std::function<void(const std::string&)> use, const std::string& help);

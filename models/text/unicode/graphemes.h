@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 
 namespace WEFT_API weft {
 

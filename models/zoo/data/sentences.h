@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/graph/run/results.h"
+#include "weft/graph/engine/results.h"
 
 namespace weft::zoo {
 

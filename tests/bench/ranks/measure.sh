@@ -5,7 +5,6 @@
 # - two ranks on two machines (network namespaces, which need root), on a link whose bandwidth makes communication take about half as long
 #   as computation: with and without overlap, alternating; and the throughput of messages on that link (weft_messages_bench next to WEFT, if
 #   it was built with -DWEFT_BENCH=ON);
-# - the predictions of `weft inspect --model --ranks` for these links, computed from the speed of one process, next to the measurements;
 # - PyTorch's DistributedDataParallel with Gloo, if PYTHON (default: python3) has PyTorch.
 #   measure.sh WEFT LAUNCHER [MODEL [BATCH TOKENS SHARDS STEPS ROUNDS]]
 # WEFT is build/weft with -DWEFT_MPI=ON, LAUNCHER is Open MPI's mpirun. Results are medians over ROUNDS of the medians of single runs.
@@ -57,7 +56,6 @@ for _ in $(seq "$rounds"); do
   # shellcheck disable=SC2046
   one $(step 2)
   note threads
-  flops=$(figure flops)
   of_ranks processes
   of_four four
   of_ranks owned --memory-budget 1TiB # the budget is not reached; it only changes where gradients are summed
@@ -84,13 +82,6 @@ export WEFT_SILENCE=120s WEFT_RANK_FAULT=
 flags=(--allow-run-as-root --bind-to none)
 for m in 1 2; do add_machine $m 40gbit; done
 for _ in $(seq "$rounds"); do of_ranks fast; done
-# at MBIT/S NAME: sets the bandwidth of both links and measures two ranks.
-at() {
-  for m in 1 2; do set_rate $m "$1mbit"; done
-  for _ in $(seq "$rounds"); do of_ranks "$2"; done
-}
-at $((2 * mbits)) faster
-at $((mbits / 2)) slower
 for m in 1 2; do set_rate $m "${mbits}mbit"; done
 if [ -x "${weft%/*}/weft_messages_bench" ]; then
   weft=${weft%/*}/weft_messages_bench ranks 2
@@ -107,19 +98,3 @@ echo "two machines    $fast s per step, without a bandwidth limit"
 echo "                $hidden s at $mbits Mbit/s, $(median hidden 2) s of it waiting"
 echo "                $open s at that bandwidth without overlap, $(median open 2) s of it waiting"
 echo "hidden          $(calculate %.0f "($open - $hidden) / ($open - $fast) * 100")% of the communication time"
-
-# predicted RANKS SHARDS MBIT/S FILE: prints the predicted seconds of a step, with the speed of one process divided by the ranks, and the
-# measured ones.
-predicted() {
-  one inspect --model "$model" --batch $((batch / $2)) --seq "$tokens" --ranks "$1" --shards "$2" --bandwidth "$3Mbit/s" \
-    --latency 50us --gflops "$(calculate %.3f "$flops / $a / $1 / 1e9")"
-  echo "predicted       $(sed -n 's/^ *time *\([0-9.e+-]*\) s: .*/\1/p' "$work/out") s with $1 ranks at $3 Mbit/s;" \
-    "measured $(median "$4" 1) s"
-}
-"$weft" inspect --model "$model" >/dev/null 2>&1 || exit 0
-predicted 2 "$shards" 40000 processes
-predicted 4 "$four_shards" 40000 four
-predicted 2 "$shards" 40000 fast
-predicted 2 "$shards" $((2 * mbits)) faster
-predicted 2 "$shards" "$mbits" hidden
-predicted 2 "$shards" $((mbits / 2)) slower

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/models/text/tokenizers/formats/fields.h"
 #include "weft/models/text/tokenizers/normalizers/precompiled_map.h"
 #include "weft/models/text/tokenizers/post_processors/template_processing.h"

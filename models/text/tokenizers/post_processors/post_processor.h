@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/core/parallel.h"
+#include "weft/core/function_ref.h"
 #include "weft/models/text/tokenizers/base/encoding.h"
 
 namespace WEFT_API weft {
