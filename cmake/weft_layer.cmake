@@ -61,7 +61,7 @@ endfunction()
 # embeddings, image processing and sampling. In a Release build, all other sources are compiled with -O1, because their speed does not
 # matter: -O3 would double their compile time. Tests, which have many short functions, are compiled with -Og.
 set(WEFT_HOT_SOURCES "^${PROJECT_SOURCE_DIR}/("
-  "core/(parallel|thread_pool|random|tensor)|ops/(kernels|gemm|fusion|sequence)/|graph/(execute|run)/"
+  "core/(parallel|thread_pool|random|tensor)|ops/(kernels|gemm|fusion|sequence)/|graph/(engine|run)/"
   "|models/(vectors|text/unicode)/|models/data/images/image_(augment|transform)|models/generate/(logits_rules|sampling)"
   "|models/text/tokenizers/(subwords|normalizers|pre_tokenizers|pipeline|sentence_piece|train)/"
   "|tests/(testing_lib|reference|scaling)/)")
