@@ -15,8 +15,8 @@ namespace {
 
 // A double-precision copy (`twin`) of every value that `output` is computed from, with the tensors
 // that a run computes for these values.
-struct Values {
-  Values(const Value& output, const GradientCheckOptions& options) : twin(make(output)) {
+struct CheckedValues {
+  CheckedValues(const Value& output, const GradientCheckOptions& options) : twin(make(output)) {
     Session session(*twin.graph, {.seed = options.seed, .threads = 1});
     for (const auto& [name, tensor] : options.variables) {
       if (twin.graph->has_variable(name)) session.set_value(name, in_double(tensor));
@@ -56,7 +56,7 @@ struct Values {
 };
 
 // Returns true if the gradient of output `o` of a node of the twin is wrong.
-bool is_wrong(Node& node, int o, const Values& values, const GradientCheckOptions& options) {
+bool is_wrong(Node& node, int o, const CheckedValues& values, const GradientCheckOptions& options) {
   Graph graph(node.graph().shared_ops());
   CloneOptions clone;
   clone.map_symbol = [&](const SymbolPtr& s) -> std::optional<Dim> {
@@ -90,7 +90,7 @@ bool is_wrong(Node& node, int o, const Values& values, const GradientCheckOption
 
 std::string first_wrong_gradient(const Value& output, const GradientCheckOptions& options) {
   try {
-    const Values values(output, options);
+    const CheckedValues values(output, options);
     std::size_t next = 0;
     for (Node* node : reachable_nodes({output})) {
       for (int o = 0; o < node->output_count(); ++o) {

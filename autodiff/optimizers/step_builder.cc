@@ -148,7 +148,7 @@ std::vector<Value> StepBuilder::gradients_of(const Loss& loss, const GradientOpt
   const bool any = std::find(sparse_.begin(), sparse_.end(), true) != sparse_.end();
   if (loss.gradients() != nullptr) {
     if (options.cotangent.defined() || options.rules != nullptr ||
-        options.decompositions != nullptr || options.unreachable != Unreachable::error) {
+        options.unreachable != Unreachable::error) {
       throw ArgumentError(fmt::format(
           "{}: StepOptions::gradients sets how the loss is differentiated, but gradients "
           "were passed instead of a loss: use these options when the gradients are "
