@@ -10,9 +10,9 @@ namespace weft::hf {
 namespace {
 
 /// Builds a ViT or DeiT class.
-class Task {
+class VitTask {
  public:
-  Task(Request& request, const VitConfig& config, const std::string& base)
+  VitTask(Request& request, const VitConfig& config, const std::string& base)
       : request_(request),
         config_(config),
         root_(request.graph),
@@ -154,7 +154,7 @@ Model build(Request& request, bool distillation, const std::string& base) {
   c.distillation = distillation;
   std::int64_t stride = 16;
   vit_keys(request.config, c, stride);
-  return Task(request, c, base).build(stride);
+  return VitTask(request, c, base).build(stride);
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ Cost pool_cost(const KernelRequest& r) {
                    static_cast<double>(dtype_size(r.inputs[0].dtype))};
 }
 
-struct Case {
+struct PoolCase {
   Sizes x;
   Ints kernel, stride, padding;
   std::int64_t out(std::size_t i) const {
@@ -155,7 +155,7 @@ struct Case {
   }
 };
 
-std::vector<Case> cases() {
+std::vector<PoolCase> pool_cases() {
   return {{{2, 3, 6, 4}, {2, 2}, {2, 2}, {0, 0}}, {{1, 2, 5, 7}, {3, 3}, {1, 2}, {1, 1}},
           {{1, 1, 4, 5}, {2, 3}, {1, 1}, {1, 0}}, {{1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0}},
           {{0, 2, 3, 3}, {2, 2}, {1, 1}, {0, 0}}, {{1, 1, 5, 1}, {2, 1}, {3, 1}, {0, 0}}};
@@ -163,19 +163,21 @@ std::vector<Case> cases() {
 
 std::vector<OpSample> max_pool_samples() {
   std::vector<OpSample> samples;
-  for (const Case& c : cases()) samples.push_back({{sample_distinct(c.x, 41)}, c.attributes()});
+  for (const PoolCase& c : pool_cases())
+    samples.push_back({{sample_distinct(c.x, 41)}, c.attributes()});
   return samples;
 }
 
 std::vector<OpSample> avg_pool_samples() {
   std::vector<OpSample> samples;
-  for (const Case& c : cases()) samples.push_back({{sample_uniform(c.x, 42)}, c.attributes()});
+  for (const PoolCase& c : pool_cases())
+    samples.push_back({{sample_uniform(c.x, 42)}, c.attributes()});
   return samples;
 }
 
 std::vector<OpSample> avg_pool_grad_samples() {
   std::vector<OpSample> samples;
-  for (const Case& c : cases()) {
+  for (const PoolCase& c : pool_cases()) {
     Attributes attributes = c.attributes();
     attributes.set("height", Dim(c.x[2]));
     attributes.set("width", Dim(c.x[3]));

@@ -15,11 +15,12 @@ using kernels::BinaryOp;
 using kernels::CompareOp;
 using kernels::LogicalOp;
 
-// Approximate time per float on one core, in nanoseconds. kExactNs is limited by memory bandwidth.
-constexpr double kExactNs = 0.4, kPowNs = 25.0;
+// Approximate time per float on one core, in nanoseconds. kArithmeticNs is limited by memory
+// bandwidth.
+constexpr double kArithmeticNs = 0.4, kPowNs = 25.0;
 
 RowKernel make_row(const RowRequest& request, RowKernel::Function function,
-                   double ns_per_element = kExactNs) {
+                   double ns_per_element = kArithmeticNs) {
   RowKernel row;
   row.function = function;
   row.scalars = request.scalars;
@@ -30,7 +31,7 @@ RowKernel make_row(const RowRequest& request, RowKernel::Function function,
 template <BinaryOp op>
 RowKernel arithmetic(const RowRequest& request) {
   return make_row(request, kernels::binary_row(op, request.inputs[0]),
-                  op == BinaryOp::pow ? kPowNs : kExactNs);
+                  op == BinaryOp::pow ? kPowNs : kArithmeticNs);
 }
 
 /// Returns the row kernel for use without a data check; null for integers, which require the check.
@@ -127,7 +128,7 @@ const std::vector<std::pair<Sizes, Sizes>>& sample_sizes() {
 /// Returns samples with values of a in [low_a, 2] and values of b in [low_b, 2.5]. The template
 /// arguments are in tenths.
 template <int low_a, int low_b>
-std::vector<OpSample> samples() {
+std::vector<OpSample> binary_samples() {
   std::vector<OpSample> result;
   std::uint32_t seed = 1;
   for (const auto& [a, b] : sample_sizes()) {
@@ -158,7 +159,7 @@ std::vector<OpSample> logical_samples() {
 }
 
 std::vector<OpSample> compare_samples() {
-  std::vector<OpSample> result = samples<-20, -20>();
+  std::vector<OpSample> result = binary_samples<-20, -20>();
   result.push_back(
       {{Tensor::of<std::int32_t>({4}, {1, 2, 3, 4}), Tensor::scalar(DType::i32, 3)}, {}});
   result.push_back({logical_samples()[0].inputs, {}});
@@ -190,7 +191,7 @@ std::vector<OpErrorSample> binary_errors() {
 
 std::vector<OpErrorSample> compare_errors() { return shape_errors(DType::u8); }
 
-std::vector<OpErrorSample> logical_errors() {
+std::vector<OpErrorSample> logical_binary_errors() {
   return {{{{DType::f32, {2}}, {DType::boolean, {2}}}, {}, "a must be bool, but is f32"},
           {{{DType::boolean, {2}}, {DType::i32, {2}}}, {}, "b must be bool, but is i32"},
           {{{DType::boolean, {2}}, {DType::boolean, {3}}}, {}, "do not broadcast"}};
@@ -206,7 +207,7 @@ std::vector<OpErrorSample> where_errors() {
 }
 
 template <RowKernel (*row)(const RowRequest&)>
-OpRecord make_record(std::string name, std::string doc, Trait more = Trait::none) {
+OpRecord binary_record(std::string name, std::string doc, Trait more = Trait::none) {
   OpRecord r;
   r.name = std::move(name);
   r.doc = std::move(doc);
@@ -221,23 +222,25 @@ OpRecord make_record(std::string name, std::string doc, Trait more = Trait::none
 
 void add_arithmetic(OpSet& ops) {
   const Trait commutes = Trait::commutative;
-  ops.add(make_record<arithmetic<BinaryOp::add>>("add", "a + b; integers wrap around.", commutes));
-  ops.add(make_record<arithmetic<BinaryOp::sub>>("sub", "a - b; integers wrap around."));
-  ops.add(make_record<arithmetic<BinaryOp::mul>>("mul", "a * b; integers wrap around.", commutes));
-  OpRecord div = make_record<arithmetic<BinaryOp::div>>(
+  ops.add(
+      binary_record<arithmetic<BinaryOp::add>>("add", "a + b; integers wrap around.", commutes));
+  ops.add(binary_record<arithmetic<BinaryOp::sub>>("sub", "a - b; integers wrap around."));
+  ops.add(
+      binary_record<arithmetic<BinaryOp::mul>>("mul", "a * b; integers wrap around.", commutes));
+  OpRecord div = binary_record<arithmetic<BinaryOp::div>>(
       "div", "a / b. Integer division truncates; a zero integer divisor is a data error.");
   div.kernel = make_partial<BinaryOp::div>;
   div.row = unchecked<BinaryOp::div>;
   ops.add(std::move(div));
-  OpRecord pow = make_record<arithmetic<BinaryOp::pow>>(
+  OpRecord pow = binary_record<arithmetic<BinaryOp::pow>>(
       "pow", "a to the power of b; a negative integer exponent is a data error.");
   pow.kernel = make_partial<BinaryOp::pow>;
   pow.row = unchecked<BinaryOp::pow>;
   ops.add(std::move(pow));
-  ops.add(make_record<arithmetic<BinaryOp::maximum>>(
+  ops.add(binary_record<arithmetic<BinaryOp::maximum>>(
       "maximum", "The larger of a and b; NaN if either is NaN. Equal operands share the gradient.",
       commutes));
-  ops.add(make_record<arithmetic<BinaryOp::minimum>>(
+  ops.add(binary_record<arithmetic<BinaryOp::minimum>>(
       "minimum", "The smaller of a and b; NaN if either is NaN. Equal operands share the gradient.",
       commutes));
 }
@@ -255,13 +258,14 @@ void add_comparisons(OpSet& ops) {
     add_boolean(ops, std::move(r));
   };
   const Trait commutes = Trait::commutative;
-  add(make_record<comparison<CompareOp::equal>>("equal", "a == b; false for NaN.", commutes));
-  add(make_record<comparison<CompareOp::not_equal>>("not_equal", "a != b; true for NaN.",
-                                                    commutes));
-  add(make_record<comparison<CompareOp::less>>("less", "a < b; false for NaN."));
-  add(make_record<comparison<CompareOp::less_equal>>("less_equal", "a <= b; false for NaN."));
-  add(make_record<comparison<CompareOp::greater>>("greater", "a > b; false for NaN."));
-  add(make_record<comparison<CompareOp::greater_equal>>("greater_equal", "a >= b; false for NaN."));
+  add(binary_record<comparison<CompareOp::equal>>("equal", "a == b; false for NaN.", commutes));
+  add(binary_record<comparison<CompareOp::not_equal>>("not_equal", "a != b; true for NaN.",
+                                                      commutes));
+  add(binary_record<comparison<CompareOp::less>>("less", "a < b; false for NaN."));
+  add(binary_record<comparison<CompareOp::less_equal>>("less_equal", "a <= b; false for NaN."));
+  add(binary_record<comparison<CompareOp::greater>>("greater", "a > b; false for NaN."));
+  add(binary_record<comparison<CompareOp::greater_equal>>("greater_equal",
+                                                          "a >= b; false for NaN."));
 }
 
 void add_logical(OpSet& ops) {
@@ -269,9 +273,9 @@ void add_logical(OpSet& ops) {
     r.infer = infer_logical;
     add_boolean(ops, std::move(r));
   };
-  add(make_record<logical<LogicalOp::logical_and>>("logical_and", "a && b.", Trait::commutative));
-  add(make_record<logical<LogicalOp::logical_or>>("logical_or", "a || b.", Trait::commutative));
-  add(make_record<logical<LogicalOp::logical_xor>>("logical_xor", "a != b.", Trait::commutative));
+  add(binary_record<logical<LogicalOp::logical_and>>("logical_and", "a && b.", Trait::commutative));
+  add(binary_record<logical<LogicalOp::logical_or>>("logical_or", "a || b.", Trait::commutative));
+  add(binary_record<logical<LogicalOp::logical_xor>>("logical_xor", "a != b.", Trait::commutative));
 }
 
 }  // namespace
@@ -280,7 +284,7 @@ void add_binary_ops(OpSet& ops) {
   add_arithmetic(ops);
   add_comparisons(ops);
   add_logical(ops);
-  OpRecord where = make_record<where_row>(
+  OpRecord where = binary_record<where_row>(
       "where", "c ? a : b for each element; all three operands are broadcast.");
   where.inputs = {{"c"}, {"a"}, {"b"}};
   where.inplace = {{0, 1}, {0, 2}};
@@ -290,15 +294,15 @@ void add_binary_ops(OpSet& ops) {
 
 void add_binary_samples(OpSamples& all) {
   for (const char* op : {"add", "sub", "mul", "maximum", "minimum"}) {
-    all.add(op, samples<-20, -20>, binary_errors);
+    all.add(op, binary_samples<-20, -20>, binary_errors);
   }
-  all.add("div", samples<-20, 5>, binary_errors);
-  all.add("pow", samples<5, -20>, binary_errors);
+  all.add("div", binary_samples<-20, 5>, binary_errors);
+  all.add("pow", binary_samples<5, -20>, binary_errors);
   for (const char* op : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}) {
     all.add(op, compare_samples, compare_errors);
   }
   for (const char* op : {"logical_and", "logical_or", "logical_xor"}) {
-    all.add(op, logical_samples, logical_errors);
+    all.add(op, logical_samples, logical_binary_errors);
   }
   all.add("where", where_samples, where_errors);
 }

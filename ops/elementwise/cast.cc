@@ -23,7 +23,7 @@ RowKernel cast_row(const RowRequest& request) {
   return row;
 }
 
-std::vector<OpSample> samples() {
+std::vector<OpSample> cast_samples() {
   // Only casts to f64 are sampled, because rounding to a narrower dtype would make finite
   // differences useless.
   return {{{sample_values({2, 3}, -2, 2, 1)}, {{"dtype", DType::f64}}},
@@ -54,6 +54,6 @@ void add_cast_ops(OpSet& ops) {
   ops.add(std::move(r));
 }
 
-void add_cast_samples(OpSamples& all) { all.add("cast", samples, error_samples); }
+void add_cast_samples(OpSamples& all) { all.add("cast", cast_samples, error_samples); }
 
 }  // namespace weft

@@ -11,16 +11,6 @@ namespace {
 
 constexpr int kOperands = TileProgram::kMaxInputs - 1;  // excluding the product
 
-// Passes the dim equalities known in the graph to the shape rules of the steps.
-class ContextFacts : public DimFacts {
- public:
-  explicit ContextFacts(const InferContext& context) : context_(context) {}
-  bool equal(const Dim& a, const Dim& b) const override { return context_.equal(a, b); }
-
- private:
-  const InferContext& context_;
-};
-
 }  // namespace
 
 std::vector<InputSpec> epilogue_inputs() {

@@ -17,16 +17,6 @@ namespace {
 
 using elementwise::sample_values;
 
-/// Passes the dim equalities known in the graph to the shape rules of the steps.
-class ContextFacts : public DimFacts {
- public:
-  explicit ContextFacts(const InferContext& context) : context_(context) {}
-  bool equal(const Dim& a, const Dim& b) const override { return context_.equal(a, b); }
-
- private:
-  const InferContext& context_;
-};
-
 std::vector<ValueType> infer_fused(const InferContext& context) {
   const TileProgram program =
       TileProgram::parse(context.attributes().text("program"), context.ops());

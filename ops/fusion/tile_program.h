@@ -55,6 +55,16 @@ std::vector<char> whole_inputs(const TileProgram& program);
 /// order. Throws ArgumentError if an operand is missing but a later one is given.
 std::vector<const ValueType*> operands_from(const InferContext& context, int first);
 
+/// Passes the dim equalities known in the graph to the shape rules of the steps.
+class ContextFacts : public DimFacts {
+ public:
+  explicit ContextFacts(const InferContext& context) : context_(context) {}
+  bool equal(const Dim& a, const Dim& b) const override { return context_.equal(a, b); }
+
+ private:
+  const InferContext& context_;
+};
+
 /// Returns the types of all values in the program, inputs first. Throws ArgumentError if inputs are
 /// missing, if there are too many inputs, or if steps have different shapes. Errors thrown by the
 /// shape rule of a step are rethrown with the step as a prefix.

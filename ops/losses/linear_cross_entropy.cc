@@ -103,7 +103,7 @@ constexpr std::int64_t kMinRows = 16;
 constexpr std::int64_t kMaxChunks = 1 << 12;  // limits the number of phases
 constexpr std::int64_t kBiasColumns = 1024;   // columns of dbias per chunk of work
 
-struct Layout {
+struct ProductLayout {
   Operands at;
   std::int64_t rows = 0, depth = 0, classes = 0;
   bool transposed = false, bias = false;
@@ -122,11 +122,11 @@ bool wants(const KernelRequest& request, int output) {
   return output >= 0 && request.has_output(static_cast<std::size_t>(output));
 }
 
-Layout make_layout(const KernelRequest& request, const Operands& o) {
+ProductLayout make_layout(const KernelRequest& request, const Operands& o) {
   const auto input = [&](int i) -> const OperandSpec& {
     return request.inputs[static_cast<std::size_t>(i)];
   };
-  Layout l;
+  ProductLayout l;
   l.at = o;
   l.transposed = request.attributes.flag("transpose_weight");
   const Sizes& weight = input(o.weight).sizes;
@@ -170,7 +170,7 @@ Layout make_layout(const KernelRequest& request, const Operands& o) {
 template <class T>
 class LossRows {
  public:
-  LossRows(const Layout& layout, std::int64_t first_row) : l_(layout), first_(first_row) {}
+  LossRows(const ProductLayout& layout, std::int64_t first_row) : l_(layout), first_(first_row) {}
 
   void operator()(const KernelRun& run, std::int64_t begin, std::int64_t end) const {
     T* logits = reinterpret_cast<T*>(run.shared_scratch);
@@ -226,7 +226,7 @@ class LossRows {
     if (*masked_g != 0) row[t] -= static_cast<T>(1 - l_.smoothing) * *masked_g;
   }
 
-  Layout l_;
+  ProductLayout l_;
   std::int64_t first_;
 };
 
@@ -234,7 +234,7 @@ class LossRows {
 template <class T>
 class ChunkBuilder {
  public:
-  ChunkBuilder(Kernel& kernel, const Layout& layout, DType dtype)
+  ChunkBuilder(Kernel& kernel, const ProductLayout& layout, DType dtype)
       : kernel_(kernel), l_(layout), dtype_(dtype), gemm_(kernel) {}
 
   void add(std::int64_t first, std::int64_t rows) {
@@ -348,14 +348,14 @@ class ChunkBuilder {
   }
 
   Kernel& kernel_;
-  const Layout& l_;
+  const ProductLayout& l_;
   const DType dtype_;
   ParallelGemm gemm_;
 };
 
 template <class T>
 Kernel make_kernel(const KernelRequest& request, const Operands& o) {
-  const Layout l = make_layout(request, o);
+  const ProductLayout l = make_layout(request, o);
   Kernel kernel;
   kernel.shared_scratch = l.bytes;
   ChunkBuilder<T> builder(kernel, l, dtype_of<T>);
@@ -379,7 +379,7 @@ Kernel kernel_of(const KernelRequest& request) {
 
 template <const Operands& o>
 Cost cost_of(const KernelRequest& request) {
-  const Layout l = make_layout(request, o);
+  const ProductLayout l = make_layout(request, o);
   const auto elements = [&](int i) {
     return static_cast<double>(request.inputs[static_cast<std::size_t>(i)].numel());
   };

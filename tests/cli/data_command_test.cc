@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "program_shell.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/text/tokens/token_set.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(data_command)

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <string>
 
-#include "program_shell.h"
 #include "weft/graph/run/nonfinite.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(divergence_command)

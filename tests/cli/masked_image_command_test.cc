@@ -2,8 +2,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "program_shell.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(masked_image_command)

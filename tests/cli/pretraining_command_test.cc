@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "program_shell.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(pretraining_command)

@@ -10,9 +10,9 @@
 #include <numbers>
 #include <string>
 
-#include "program_shell.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(program)

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "program_shell.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(quantize_command)

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "program_shell.h"
 #include "weft/serialization/safetensors.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(run_command)

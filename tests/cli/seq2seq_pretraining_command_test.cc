@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "program_shell.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(seq2seq_pretraining_command)

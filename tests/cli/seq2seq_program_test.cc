@@ -3,8 +3,8 @@
 #include <fstream>
 #include <string>
 
-#include "program_shell.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(seq2seq_program)

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "program_shell.h"
 #include "weft/models/tasks/text_classification/text_classifier.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(train_encoder_command)

@@ -2,9 +2,9 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "program_shell.h"
 #include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/image_files.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(vit_program)

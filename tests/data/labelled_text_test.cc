@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <set>
 
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/data/formats/labelled_text.h"
 #include "weft/models/metrics/classification_metrics.h"
 #include "weft/models/tasks/text_classification/lbfgs.h"
 #include "weft/models/tasks/text_classification/text_baseline.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(labelled_text)

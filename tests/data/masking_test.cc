@@ -6,12 +6,12 @@
 #include <numeric>
 #include <set>
 
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/data/batching/token_rows.h"
 #include "weft/models/data/corruption/masking.h"
 #include "weft/models/data/formats/documents.h"
 #include "weft/models/data/formats/sentence_pairs.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(masking)

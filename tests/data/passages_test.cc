@@ -2,9 +2,9 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/data/batching/passages.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(passages)

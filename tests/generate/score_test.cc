@@ -4,13 +4,13 @@
 #include <cmath>
 #include <string>
 
-#include "encoder_decoder_kinds.h"
-#include "gpt_variants.h"
 #include "weft/core/error.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/generate/generator.h"
 #include "weft/models/generate/score.h"
 #include "weft/models/generate/seq2seq.h"
+#include "weft/tests/models/encoder_decoder_kinds.h"
+#include "weft/tests/models/gpt_variants.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft {

@@ -15,7 +15,7 @@
 namespace weft::testing {
 namespace {
 
-std::string here(int line = __builtin_LINE()) {
+std::string this_line(int line = __builtin_LINE()) {
   return "whole_numbers_test.cc:" + std::to_string(line);
 }
 
@@ -29,26 +29,26 @@ BOOST_AUTO_TEST_CASE(numbers_outside_an_integer_dtype_are_rejected) {
   BOOST_CHECK_EXCEPTION(
       full(g, DType::i8, {2}, 300), DTypeError,
       message_contains(
-          {"the number 300 does not fit into i8, whose range is -128 to 127", here()}));
+          {"the number 300 does not fit into i8, whose range is -128 to 127", this_line()}));
   BOOST_CHECK_EXCEPTION(
       full(g, DType::i32, {}, 0.5), DTypeError,
       message_contains({"0.5 cannot be stored as i32, which can only represent whole numbers from "
                         "-2147483648 to 2147483647; use a floating dtype",
-                        here()}));
+                        this_line()}));
   BOOST_CHECK_EXCEPTION(g.scalar(DType::i64, nan), DTypeError,
-                        message_contains({"nan does not fit into i64", here()}));
+                        message_contains({"nan does not fit into i64", this_line()}));
   BOOST_CHECK_EXCEPTION(g.scalar(DType::i64, 0x1p63), DTypeError,
-                        message_contains({"does not fit into i64", here()}));
+                        message_contains({"does not fit into i64", this_line()}));
   BOOST_CHECK_EXCEPTION(
       full(g, DType::boolean, {3}, 2), DTypeError,
-      message_contains({"2 does not fit into bool, whose range is 0 to 1", here()}));
+      message_contains({"2 does not fit into bool, whose range is 0 to 1", this_line()}));
   const Value bytes = g.input("bytes", DType::u8, {"n"});
   BOOST_CHECK_EXCEPTION(
       full_like(bytes, -1), DTypeError,
-      message_contains({"-1 does not fit into u8, whose range is 0 to 255", here()}));
+      message_contains({"-1 does not fit into u8, whose range is 0 to 255", this_line()}));
   BOOST_CHECK_EXCEPTION(
       pad(bytes, {{1, 0}}, {.value = 256}), DTypeError,
-      message_contains({"pad: the number 256 does not fit into u8", "x: u8[n]", here()}));
+      message_contains({"pad: the number 256 does not fit into u8", "x: u8[n]", this_line()}));
   BOOST_CHECK_EXCEPTION(parse_text("weft text 1\n"
                                    "input %x: i8[3]\n"
                                    "%y = pad(%x) {before = [1], after = [0], value = 0.5} : i8[4]\n"
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(numbers_outside_an_integer_dtype_are_rejected) {
                         FormatError, message_contains({"0.5 cannot be stored as i8", "<text>:3"}));
   BOOST_CHECK_EXCEPTION(
       g.variable("steps", DType::i32, {}, {.initializer = Initializer::constant(1e10)}), DTypeError,
-      message_contains({"variable 'steps', initial value: the number 10000000000", here()}));
+      message_contains({"variable 'steps', initial value: the number 10000000000", this_line()}));
   BOOST_TEST(!g.has_variable("steps"));
   // The full range of an integer dtype is accepted, and floats accept every number.
   const auto only = [&](Value v) { return evaluate_graph({v}, {})[0]; };
@@ -82,9 +82,10 @@ BOOST_AUTO_TEST_CASE(integer_clamp_accepts_any_bounds) {
   const Value x = g.input("x", DType::i8, {});
   BOOST_CHECK_EXCEPTION(
       clamp(x, 300), DTypeError,
-      message_contains({"no i8 value (-128 to 127) is between lo = 300 and hi = inf", here()}));
+      message_contains(
+          {"no i8 value (-128 to 127) is between lo = 300 and hi = inf", this_line()}));
   BOOST_CHECK_EXCEPTION(clamp(x, 0.2, 0.8), DTypeError,
-                        message_contains({"is between lo = 0.2 and hi = 0.8", here()}));
+                        message_contains({"is between lo = 0.2 and hi = 0.8", this_line()}));
 }
 
 BOOST_AUTO_TEST_CASE(indices_and_sizes_must_be_representable_in_their_dtype) {
@@ -92,7 +93,7 @@ BOOST_AUTO_TEST_CASE(indices_and_sizes_must_be_representable_in_their_dtype) {
   BOOST_CHECK_EXCEPTION(
       arange(g, 300, DType::u8), ShapeError,
       message_contains(
-          {"iota: the index 299 does not fit into u8, whose range is 0 to 255", here()}));
+          {"iota: the index 299 does not fit into u8, whose range is 0 to 255", this_line()}));
   const Dim n = g.dim("n");
   const Value x = g.input("x", DType::f32, {n});
   for (const auto& [v, what] : {std::pair(arange(g, n, DType::u8), "the index 256"),

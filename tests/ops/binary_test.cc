@@ -13,7 +13,7 @@ namespace {
 
 const double kInf = std::numeric_limits<double>::infinity();
 
-Tensor apply(const char* op, const std::vector<Tensor>& inputs) {
+Tensor apply_binary(const char* op, const std::vector<Tensor>& inputs) {
   return evaluate_op(builtin_ops()->at(op), inputs)[0];
 }
 
@@ -64,7 +64,7 @@ const std::vector<std::pair<Sizes, Sizes>> kSizes = {{{0}, {0}},
 void check(const char* op, DType dtype) {
   for (const auto& [sa, sb] : kSizes) {
     const Tensor a = numbers(dtype, sa, 1), b = numbers(dtype, sb, 2, std::string(op) == "div");
-    const Tensor out = apply(op, {a, b});
+    const Tensor out = apply_binary(op, {a, b});
     BOOST_REQUIRE(out.sizes() == broadcast_sizes(sa, sb));
     for (std::int64_t i = 0; i < out.numel(); ++i) {
       const double want = reference(op, dtype, a.at(broadcast_position(i, sa, out.sizes())),
@@ -78,7 +78,7 @@ void check(const char* op, DType dtype) {
 
 template <class E>
 void check_error(const char* op, const std::vector<Tensor>& inputs, const std::string& text) {
-  BOOST_CHECK_EXCEPTION(apply(op, inputs), E, [&](const Error& e) {
+  BOOST_CHECK_EXCEPTION(apply_binary(op, inputs), E, [&](const Error& e) {
     BOOST_TEST_MESSAGE(e.what());
     return std::string(e.what()).find(text) != std::string::npos;
   });
@@ -122,16 +122,16 @@ BOOST_AUTO_TEST_CASE(nan_propagates_through_minimum_and_maximum_and_compares_fal
     for (const DType dtype : {DType::f32, DType::f64}) {
       const Tensor a = Tensor::of<double>({5}, {NAN, 1, NAN, kInf, -kInf}).to(dtype);
       const Tensor b = Tensor::of<double>({5}, {1, NAN, NAN, 2, 2}).to(dtype);
-      const Tensor high = apply("maximum", {a, b}), low = apply("minimum", {a, b});
+      const Tensor high = apply_binary("maximum", {a, b}), low = apply_binary("minimum", {a, b});
       for (int i = 0; i < 3; ++i) BOOST_TEST((std::isnan(high.at(i)) && std::isnan(low.at(i))));
       BOOST_TEST(high.at(3) == kInf);
       BOOST_TEST(high.at(4) == 2);
       BOOST_TEST(low.at(3) == 2);
       BOOST_TEST(low.at(4) == -kInf);
       for (const char* op : {"equal", "less", "less_equal", "greater", "greater_equal"}) {
-        for (int i = 0; i < 3; ++i) BOOST_TEST(apply(op, {a, b}).at(i) == 0);
+        for (int i = 0; i < 3; ++i) BOOST_TEST(apply_binary(op, {a, b}).at(i) == 0);
       }
-      for (int i = 0; i < 3; ++i) BOOST_TEST(apply("not_equal", {a, b}).at(i) == 1);
+      for (int i = 0; i < 3; ++i) BOOST_TEST(apply_binary("not_equal", {a, b}).at(i) == 1);
     }
   });
 }
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(nan_propagates_through_minimum_and_maximum_and_compares_fal
 BOOST_AUTO_TEST_CASE(pow_handles_special_values) {
   const Tensor a = Tensor::of<float>({6}, {0, 0, -2, -2, 2, -8});
   const Tensor b = Tensor::of<float>({6}, {0, -1, 3, -1, 0.5f, 1.0f / 3});
-  const Tensor out = apply("pow", {a, b});
+  const Tensor out = apply_binary("pow", {a, b});
   BOOST_TEST(out.at(0) == 1);
   BOOST_TEST(out.at(1) == kInf);
   BOOST_TEST(out.at(2) == -8);
@@ -151,19 +151,20 @@ BOOST_AUTO_TEST_CASE(pow_handles_special_values) {
 BOOST_AUTO_TEST_CASE(integers_wrap_around) {
   constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
   const Tensor lowest = Tensor::scalar(DType::i32, kLowest), minus = Tensor::scalar(DType::i32, -1);
-  BOOST_TEST(apply("div", {lowest, minus}).item<std::int32_t>() == kLowest);
-  BOOST_TEST(apply("add", {lowest, minus}).item<std::int32_t>() == -(kLowest + 1));
-  BOOST_TEST(apply("mul", {lowest, minus}).item<std::int32_t>() == kLowest);
+  BOOST_TEST(apply_binary("div", {lowest, minus}).item<std::int32_t>() == kLowest);
+  BOOST_TEST(apply_binary("add", {lowest, minus}).item<std::int32_t>() == -(kLowest + 1));
+  BOOST_TEST(apply_binary("mul", {lowest, minus}).item<std::int32_t>() == kLowest);
   const Tensor seven = Tensor::of<std::int64_t>({2}, {7, -7});
-  BOOST_TEST((apply("div", {seven, Tensor::scalar(DType::i64, 2)}).to_vector<std::int64_t>() ==
-              std::vector<std::int64_t>{3, -3}));
+  BOOST_TEST(
+      (apply_binary("div", {seven, Tensor::scalar(DType::i64, 2)}).to_vector<std::int64_t>() ==
+       std::vector<std::int64_t>{3, -3}));
 }
 
 BOOST_AUTO_TEST_CASE(logical_ops_match_their_truth_tables) {
   for_each_simd_target([](const char*) {
     const Tensor a = Tensor::of<bool>({2, 1}, {false, true});
     const Tensor b = Tensor::of<bool>({2}, {false, true});
-    const auto values = [&](const char* op) { return apply(op, {a, b}).to_vector<bool>(); };
+    const auto values = [&](const char* op) { return apply_binary(op, {a, b}).to_vector<bool>(); };
     BOOST_TEST((values("logical_and") == std::vector<bool>{false, false, false, true}));
     BOOST_TEST((values("logical_or") == std::vector<bool>{false, true, true, true}));
     BOOST_TEST((values("logical_xor") == std::vector<bool>{false, true, true, false}));
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(where_supports_every_dtype) {
           for (const Sizes& sb : sizes) {
             const Tensor c = numbers(DType::f64, sc, 2).to(DType::boolean);
             const Tensor a = numbers(dtype, sa, 1), b = numbers(dtype, sb, 3);
-            const Tensor out = apply("where", {c, a, b});
+            const Tensor out = apply_binary("where", {c, a, b});
             const Sizes& so = out.sizes();
             for (std::int64_t i = 0; i < out.numel(); ++i) {
               const double want = c.at(broadcast_position(i, sc, so)) != 0
@@ -197,7 +198,7 @@ BOOST_AUTO_TEST_CASE(where_supports_every_dtype) {
 BOOST_AUTO_TEST_CASE(chunks_may_begin_inside_rows) {
   // The size is 3 x 20011, so chunks begin in the middle of rows.
   const Tensor a = numbers(DType::f32, {3, 20011}, 1), b = numbers(DType::f32, {3, 1}, 4);
-  const Tensor out = apply("sub", {a, b});
+  const Tensor out = apply_binary("sub", {a, b});
   for (std::int64_t i = 0; i < out.numel(); ++i) {
     if (out.at(i) != a.at(i) - b.at(i / 20011)) BOOST_ERROR("element " << i);
   }
@@ -238,8 +239,8 @@ BOOST_AUTO_TEST_CASE(invalid_operands_are_rejected) {
   check_error<DataError>("pow", {ints, Tensor::of<std::int32_t>({2}, {1, -1})},
                          "negative power of an integer: b[1] must not be negative");
   // No division takes place if the result has no elements, so a zero divisor is not an error.
-  BOOST_TEST(
-      apply("div", {Tensor::zeros(DType::i32, {0}), Tensor::zeros(DType::i32, {1})}).numel() == 0);
+  BOOST_TEST(apply_binary("div", {Tensor::zeros(DType::i32, {0}), Tensor::zeros(DType::i32, {1})})
+                 .numel() == 0);
   check_error<ShapeError>("add",
                           {Tensor::zeros(DType::f32, {2, 3}), Tensor::zeros(DType::f32, {4})},
                           "shapes [2, 3] and [4] do not broadcast");

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/tasks/seq2seq/denoising_task.h"
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/training/preset.h"
 #include "weft/models/training/trainable.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(denoising_training)

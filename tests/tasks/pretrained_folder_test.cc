@@ -4,9 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "program_shell.h"
 #include "small_encoder.h"
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/graph/functions.h"
@@ -20,6 +18,8 @@
 #include "weft/models/training/pretrained.h"
 #include "weft/models/training/trainable.h"
 #include "weft/models/training/weights.h"
+#include "weft/tests/support/program_shell.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(pretrained_folder)

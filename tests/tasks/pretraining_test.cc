@@ -6,7 +6,6 @@
 #include <map>
 
 #include "small_encoder.h"
-#include "text_files.h"
 #include "weft/autodiff/gradients.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
@@ -19,6 +18,7 @@
 #include "weft/models/training/trainable.h"
 #include "weft/models/training/weights.h"
 #include "weft/tests/support/messages.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(pretraining)

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <string>
 
-#include "program_shell.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/training/lora_file.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(quantized_adapters)

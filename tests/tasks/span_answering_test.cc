@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "program_shell.h"
 #include "small_encoder.h"
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/data/formats/fact_questions.h"
 #include "weft/models/data/formats/squad.h"
@@ -17,6 +15,8 @@
 #include "weft/models/tasks/span_answering/span_training.h"
 #include "weft/models/tasks/span_answering/span_windows.h"
 #include "weft/models/training/trainable.h"
+#include "weft/tests/support/program_shell.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(span_answering)

@@ -9,13 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "program_shell.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/next_token/text_task.h"
 #include "weft/models/text/tokenizers/pre_tokenizers/byte_level.h"
 #include "weft/models/text/unicode/utf8.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(subword_gpt)

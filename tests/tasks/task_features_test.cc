@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "task_shell.h"
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/data/corruption/denoiser.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/tests/support/text_files.h"
+#include "weft/tests/training/task_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(task_features)

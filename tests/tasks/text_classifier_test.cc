@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "small_encoder.h"
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/families/encoder.h"
 #include "weft/models/tasks/common/encoder_presets.h"
@@ -17,6 +16,7 @@
 #include "weft/models/training/pretrained.h"
 #include "weft/models/training/trainable.h"
 #include "weft/models/training/weights.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(text_classifier)

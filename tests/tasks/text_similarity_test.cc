@@ -4,15 +4,15 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "program_shell.h"
 #include "small_encoder.h"
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/data/formats/scored_pairs.h"
 #include "weft/models/metrics/correlation.h"
 #include "weft/models/tasks/text_similarity/similarity_task.h"
 #include "weft/models/training/trainable.h"
+#include "weft/tests/support/program_shell.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(text_similarity)

@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "program_shell.h"
 #include "small_encoder.h"
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/data/formats/tagged_text.h"
@@ -20,6 +18,8 @@
 #include "weft/models/training/pretrained.h"
 #include "weft/models/training/trainable.h"
 #include "weft/models/training/weights.h"
+#include "weft/tests/support/program_shell.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(token_classification)

@@ -4,10 +4,10 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "program_shell.h"
 #include "weft/core/error.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/training/model.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(tokenizer_choices)

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "program_shell.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(weft_files)

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "text_files.h"
 #include "weft/core/error.h"
 #include "weft/models/text/tokenizers/text_stream.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/text/unicode/utf8.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(tokenizer_kinds)

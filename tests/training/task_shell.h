@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "program_shell.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/tests/support/program_shell.h"
 
 namespace weft {
 

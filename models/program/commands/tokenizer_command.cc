@@ -291,7 +291,7 @@ void add_decode(CLI::App& parent, Action& action) {
   options.run(action, [args] { return decode(*args); });
 }
 
-void add_inspect(CLI::App& parent, Action& action) {
+void add_inspect_tokenizer(CLI::App& parent, Action& action) {
   OptionList options(parent, "inspect", "Describe a tokenizer");
   const auto path = std::make_shared<std::string>();
   options.input("tokenizer", *path, kTokenizerHelp).required();
@@ -309,7 +309,7 @@ void add_tokenizer_command(CLI::App& app, Action& action) {
   add_train(options.command(), action);
   add_encode(options.command(), action);
   add_decode(options.command(), action);
-  add_inspect(options.command(), action);
+  add_inspect_tokenizer(options.command(), action);
 }
 
 }  // namespace weft::program

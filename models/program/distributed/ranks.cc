@@ -18,9 +18,9 @@
 #include "weft/core/world/timed_transport.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/terminal/failure.h"
+#include "weft/models/program/terminal/usage_error.h"
 #ifdef WEFT_PROGRAM_MPI
 #include "weft/core/mpi/mpi_transport.h"
-#include "weft/models/program/terminal/usage_error.h"
 #endif
 
 namespace weft::program {

@@ -8,7 +8,7 @@
 namespace weft::zoo {
 namespace {
 
-constexpr std::int64_t kEvaluationTexts = 512;
+constexpr std::int64_t kPromptTexts = 512;
 
 /// Returns v modulo `symbols`, for 0 <= v < 2 * symbols.
 Value on_circle(Value v, std::int64_t symbols) { return where(v < symbols, v, v - symbols); }
@@ -49,7 +49,7 @@ PromptExperiment::PromptExperiment(const PromptOptions& options) : options_(opti
     program.output("x", drawn.x).output("y", drawn.y).output("shift", drawn.shift);
   };
   draw(draw_, options_.batch);
-  draw(draw_fresh_, kEvaluationTexts);
+  draw(draw_fresh_, kPromptTexts);
 
   const Value x = graph_.input("x", DType::i64, {"batch", texts.examples});
   const Value y = graph_.input("y", DType::i64, {"batch", texts.examples});
@@ -92,7 +92,7 @@ PromptAccuracies PromptExperiment::evaluate(std::int64_t texts) {
                                                                 {"all", &found.all},
                                                                 {"bayes", &found.bayes}};
   double counts[4] = {};
-  for (std::int64_t done = 0; done == 0 || done < texts; done += kEvaluationTexts) {
+  for (std::int64_t done = 0; done == 0 || done < texts; done += kPromptTexts) {
     const Results drawn = session_->run(draw_fresh_);
     const Results r =
         session_->run(evaluate_, {{"x", drawn["x"]}, {"y", drawn["y"]}, {"shift", drawn["shift"]}});

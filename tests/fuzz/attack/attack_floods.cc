@@ -16,7 +16,7 @@
 namespace weft::attack {
 namespace {
 
-constexpr double kShort = 30;  // in seconds; shorter runs do not include long lines and pipes
+constexpr double kShortFlood = 30;  // in seconds; shorter runs do not include long lines and pipes
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 
@@ -70,7 +70,7 @@ pid_t endless_writer(const std::string& fifo) {
 
 void attack_with_floods(const Workspace& w, const Budget& budget, Report& report) {
   const Clock clock(budget.seconds);
-  const bool whole = budget.seconds > kShort;
+  const bool whole = budget.seconds > kShortFlood;
   const auto judge = [&](const std::string& what, const Arguments& arguments, bool refused) {
     if (clock.over()) return;
     const Outcome outcome = w.program()(arguments, {.time_limit = std::chrono::seconds(90)});

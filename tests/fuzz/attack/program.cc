@@ -16,7 +16,7 @@
 namespace weft::attack {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 void limit(int resource, std::uint64_t value) {
   const rlimit both{value, value};
@@ -46,7 +46,7 @@ Outcome Program::operator()(const Arguments& arguments, const RunOptions& option
   std::vector<char*> argv = {const_cast<char*>(path_.c_str())};
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   const pid_t child = ::fork();
   if (child == 0) {
     ::setpgid(0, 0);
@@ -67,7 +67,7 @@ Outcome Program::operator()(const Arguments& arguments, const RunOptions& option
   rusage usage{};
   for (;;) {
     if (::wait4(child, &status, WNOHANG, &usage) == child) break;
-    const auto since = Clock::now() - start;
+    const auto since = SteadyClock::now() - start;
     if (options.watch)
       options.watch(child, std::chrono::duration_cast<std::chrono::microseconds>(since));
     if (!outcome.timed_out && since > options.time_limit * (sanitized_ ? 10 : 1)) {
@@ -76,7 +76,7 @@ Outcome Program::operator()(const Arguments& arguments, const RunOptions& option
     }
     ::usleep(500);
   }
-  outcome.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  outcome.seconds = std::chrono::duration<double>(SteadyClock::now() - start).count();
   if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   if (!sanitized_) outcome.peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;

@@ -5,11 +5,11 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kFirstSlots = 1024;
+constexpr std::size_t kInitialSlots = 1024;
 
 }  // namespace
 
-WordTable::WordTable() : slots_(kFirstSlots, 0) {}
+WordTable::WordTable() : slots_(kInitialSlots, 0) {}
 
 void WordTable::add(std::string_view word, std::int64_t count) {
   const auto hash = static_cast<std::uint32_t>(hash_bytes(word) >> 32);
