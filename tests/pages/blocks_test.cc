@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -13,9 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "weft/models/text/corpus/text_file.h"
+
 namespace {
 
 namespace fs = std::filesystem;
+using weft::read_utf8_file;
 
 const fs::path kRoot = WEFT_SOURCE_DIR;
 
@@ -34,16 +35,10 @@ std::vector<fs::path> files(const std::string& ending, const fs::path& folder = 
   return found;
 }
 
-std::string read_whole_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  BOOST_REQUIRE_MESSAGE(file.is_open(), path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::string name_of(const fs::path& path) { return fs::relative(path, kRoot).string(); }
 
 std::vector<std::string> lines_of(const fs::path& path) {
-  std::istringstream text(read_whole_file(path));
+  std::istringstream text(read_utf8_file(path.string()));
   std::vector<std::string> lines;
   for (std::string line; std::getline(text, line);) lines.push_back(line);
   return lines;
@@ -94,7 +89,7 @@ BOOST_AUTO_TEST_SUITE(pages)
 BOOST_AUTO_TEST_CASE(every_cpp_block_is_part_of_a_compiled_source) {
   std::vector<std::string> sources;
   for (const fs::path& source : files(".cc", kRoot / "tests"))
-    sources.push_back(packed(read_whole_file(source)));
+    sources.push_back(packed(read_utf8_file(source.string())));
   std::size_t count = 0;
   for (const fs::path& page : files(".md")) {
     for (const std::string& block : blocks(page, "cpp")) {
@@ -114,7 +109,7 @@ BOOST_AUTO_TEST_CASE(every_cpp_block_is_part_of_a_compiled_source) {
 BOOST_AUTO_TEST_CASE(every_idiom_for_users_of_other_frameworks_is_executed) {
   std::string source;
   for (const fs::path& file : files(".cc", kRoot / "tests/pages"))
-    source += packed(read_whole_file(file));
+    source += packed(read_utf8_file(file.string()));
   std::size_t count = 0;
   for (const fs::path& page : files(".md")) {
     bool inside = false;
@@ -134,8 +129,8 @@ BOOST_AUTO_TEST_CASE(every_idiom_for_users_of_other_frameworks_is_executed) {
 }
 
 BOOST_AUTO_TEST_CASE(the_first_program_is_complete_and_short) {
-  const std::string program = read_whole_file(kRoot / "tests/examples/first_program.cc");
-  const std::string readme = read_whole_file(kRoot / "README.md");
+  const std::string program = read_utf8_file((kRoot / "tests/examples/first_program.cc").string());
+  const std::string readme = read_utf8_file((kRoot / "README.md").string());
   BOOST_TEST((readme.find("```cpp\n" + program + "```") != std::string::npos),
              "README.md has no block that is equal to tests/examples/first_program.cc");
   BOOST_TEST(std::count(program.begin(), program.end(), '\n') <= 40);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -109,23 +108,15 @@ std::vector<Conversation> read_conversations(std::span<const std::string> paths,
 
 ConversationSplit hold_out(const std::vector<Conversation>& all, double fraction,
                            std::uint64_t seed) {
-  if (!(fraction >= 0 && fraction < 1))
-    throw ArgumentError(fmt::format("the held-out fraction must be in [0, 1), not {}", fraction));
   std::map<std::string, std::size_t> known;
   std::vector<std::size_t> groups;
   for (const Conversation& turns : all)
     groups.push_back(known.emplace(beginning(turns), known.size()).first->second);
-  const auto count = std::ssize(known);
-  if (fraction > 0 && count < 2) {
+  const std::vector<bool> held_out = held_out_examples(std::ssize(known), fraction, seed);
+  if (fraction > 0 && known.size() < 2) {
     throw DataError(fmt::format(
         "none of {} conversations can be held out: they have the same beginning", all.size()));
   }
-  const auto wanted = static_cast<std::int64_t>(std::round(fraction * static_cast<double>(count)));
-  const std::int64_t most = fraction > 0 ? std::clamp<std::int64_t>(wanted, 1, count - 1) : 0;
-  std::vector<bool> held_out(known.size(), false);
-  const std::vector<std::int64_t> order = shuffled(count, seed);
-  for (std::int64_t i = 0; i < most; ++i)
-    held_out[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
   ConversationSplit split;
   for (std::size_t i = 0; i < all.size(); ++i)
     (held_out[groups[i]] ? split.held_out : split.train).push_back(all[i]);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string_view>
 
@@ -86,18 +85,10 @@ ScoredPairs read_scored_pairs(std::span<const std::string> paths) {
 }
 
 ScoredSplit hold_out(const ScoredPairs& all, double fraction, std::uint64_t seed) {
-  if (!(fraction >= 0 && fraction < 1))
-    throw ArgumentError(fmt::format("the held-out fraction must be in [0, 1), not {}", fraction));
-  ScoredSplit split{{{}, all.pairs}, {{}, all.pairs}};
+  const std::vector<bool> held_out = held_out_examples(all.size(), fraction, seed);
   if (fraction > 0 && all.size() < 2)
     throw DataError(fmt::format("none of {} lines can be held out", all.size()));
-  const auto wanted =
-      static_cast<std::int64_t>(std::round(fraction * static_cast<double>(all.size())));
-  const std::int64_t count = fraction > 0 ? std::clamp<std::int64_t>(wanted, 1, all.size() - 1) : 0;
-  std::vector<bool> held_out(all.lines.size(), false);
-  const std::vector<std::int64_t> order = shuffled(all.size(), seed);
-  for (std::int64_t i = 0; i < count; ++i)
-    held_out[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
+  ScoredSplit split{{{}, all.pairs}, {{}, all.pairs}};
   for (std::size_t i = 0; i < all.lines.size(); ++i)
     (held_out[i] ? split.held_out : split.train).lines.push_back(all.lines[i]);
   return split;

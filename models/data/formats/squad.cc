@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -220,19 +219,10 @@ void write_squad(const std::string& path, const SquadData& data) {
 }
 
 SquadSplit split_contexts(const SquadData& all, double fraction, std::uint64_t seed) {
-  if (!(fraction >= 0 && fraction < 1))
-    throw ArgumentError(fmt::format("validation_fraction must be in [0, 1), not {}", fraction));
   std::vector<bool> asked(all.contexts.size(), false);
   for (const SquadQuestion& question : all.questions) asked[question.context] = true;
   const SquadData used = part_of(all, asked, true);
-  const auto count = static_cast<std::int64_t>(used.contexts.size());
-  const auto share = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(count)));
-  const std::int64_t least = fraction > 0 ? 1 : 0;
-  const std::int64_t held = std::min(std::max(share, least), std::max<std::int64_t>(count - 1, 0));
-  const std::vector<std::int64_t> order = shuffled(count, seed);
-  std::vector<bool> held_out(used.contexts.size(), false);
-  for (std::int64_t i = 0; i < held; ++i)
-    held_out[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
+  const std::vector<bool> held_out = held_out_examples(std::ssize(used.contexts), fraction, seed);
   return {part_of(used, held_out, false), part_of(used, held_out, true)};
 }
 

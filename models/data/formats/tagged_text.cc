@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -104,20 +103,10 @@ std::vector<std::string> tags_of(std::span<const TaggedSentence> sentences) {
 
 TaggedSplit split_sentences(std::vector<TaggedSentence> sentences, double fraction,
                             std::uint64_t seed) {
-  if (!(fraction >= 0 && fraction < 1))
-    throw ArgumentError(fmt::format("validation_fraction must be in [0, 1), not {}", fraction));
-  const auto count = static_cast<std::int64_t>(sentences.size());
-  const auto share =
-      static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(sentences.size())));
-  const std::int64_t least = fraction > 0 ? 1 : 0;
-  const std::int64_t held = std::min(std::max(share, least), std::max<std::int64_t>(count - 1, 0));
-  const std::vector<std::int64_t> order = shuffled(count, seed);
-  const std::set<std::int64_t> chosen(order.begin(), order.begin() + held);
+  const std::vector<bool> held_out = held_out_examples(std::ssize(sentences), fraction, seed);
   TaggedSplit split;
-  for (std::int64_t i = 0; i < count; ++i) {
-    (chosen.contains(i) ? split.held_out : split.train)
-        .push_back(std::move(sentences[static_cast<std::size_t>(i)]));
-  }
+  for (std::size_t i = 0; i < sentences.size(); ++i)
+    (held_out[i] ? split.held_out : split.train).push_back(std::move(sentences[i]));
   return split;
 }
 

@@ -14,6 +14,7 @@
 #include "weft/models/text/jinja/operators.h"
 #include "weft/models/text/jinja/python_characters.h"
 #include "weft/models/text/jinja/text_tools.h"
+#include "weft/models/text/unicode/properties.h"
 
 namespace weft::chat {
 namespace {
@@ -77,13 +78,14 @@ class Splitter {
       }
       if (from_right) {
         std::size_t begin = left.end;
-        while (begin > left.begin && !is_space(character_before(all, begin)))
+        while (begin > left.begin && !is_python_space(character_before(all, begin)))
           begin -= encoded_size(character_before(all, begin));
         add(begin, left.end);
         left.end = strip(all.substr(0, begin), side).end;
       } else {
         std::size_t end = left.begin;
-        while (end < left.end && !is_space(character_at(all, end))) end += character_size(all[end]);
+        while (end < left.end && !is_python_space(character_at(all, end)))
+          end += character_size(all[end]);
         add(left.begin, end);
         left.begin = end + strip(all.substr(end), side).begin;
       }

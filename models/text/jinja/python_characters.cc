@@ -53,30 +53,6 @@ void append_case(std::string& out, char32_t c, Case wanted) {
   }
 }
 
-bool is_cased(char32_t c) { return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_CASED) != 0; }
-bool is_ignorable(char32_t c) {
-  return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_CASE_IGNORABLE) != 0;
-}
-
-/// Returns true for a capital sigma at the end of a word, which has a different lower-case form.
-bool is_final_sigma(std::string_view text, std::size_t begin) {
-  bool cased_before = false;
-  for (std::size_t end = begin; end > 0;) {
-    const char32_t c = character_before(text, end);
-    if (!is_ignorable(c)) {
-      cased_before = is_cased(c);
-      break;
-    }
-    end -= encoded_size(c);
-  }
-  if (!cased_before) return false;
-  for (std::size_t at = begin + encoded_size(U'\u03A3'); at < text.size();) {
-    const char32_t c = take_character(text, at);
-    if (!is_ignorable(c)) return !is_cased(c);
-  }
-  return true;
-}
-
 void append_lower(std::string& out, char32_t c, std::string_view text, std::size_t begin) {
   if (c == U'\u03A3') {
     append_utf8(out, is_final_sigma(text, begin) ? U'\u03C2' : U'\u03C3');
@@ -86,8 +62,6 @@ void append_lower(std::string& out, char32_t c, std::string_view text, std::size
 }
 
 }  // namespace
-
-bool is_space(char32_t c) { return (c >= 0x1C && c <= 0x1F) || is_white_space(c); }
 
 bool is_printable(char32_t c) {
   if (c == U' ') return true;
@@ -131,7 +105,7 @@ TracedText capitalized(const TracedText& text) {
 
 Stripped strip(std::string_view text, Ends ends, const std::string_view* characters) {
   const auto goes = [&](char32_t c) {
-    return characters == nullptr ? is_space(c)
+    return characters == nullptr ? is_python_space(c)
                                  : characters->find(utf8(c)) != std::string_view::npos;
   };
   Stripped left = {0, text.size()};

@@ -9,8 +9,6 @@
 
 namespace weft::chat {
 
-/// Returns true for whitespace as defined by str.strip() and str.isspace().
-bool is_space(char32_t c);
 /// Returns true for characters that repr() prints unchanged (str.isprintable()).
 bool is_printable(char32_t c);
 

@@ -15,6 +15,7 @@
 #include "weft/models/text/jinja/print.h"
 #include "weft/models/text/jinja/python_characters.h"
 #include "weft/models/text/jinja/text_tools.h"
+#include "weft/models/text/unicode/properties.h"
 
 namespace weft::chat {
 namespace {
@@ -33,7 +34,7 @@ Value change_text(Run& run, const Value& subject, const CallArguments&) {
 /// cat" becomes "The-Big Cat".
 TracedText word_title(const TracedText& text) {
   const auto separates = [](char32_t c) {
-    return is_space(c) || c == U'-' || c == U'(' || c == U'{' || c == U'[' || c == U'<';
+    return is_python_space(c) || c == U'-' || c == U'(' || c == U'{' || c == U'[' || c == U'<';
   };
   TracedText result;
   for (std::size_t at = 0; at < text.size();) {

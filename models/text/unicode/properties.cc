@@ -3,6 +3,8 @@
 #include <unicode/uchar.h>
 #include <unicode/uscript.h>
 
+#include "weft/models/text/unicode/characters.h"
+
 namespace weft {
 namespace {
 
@@ -18,6 +20,8 @@ bool is_white_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
   return u_isUWhiteSpace(static_cast<UChar32>(c)) != 0;
 }
+
+bool is_python_space(char32_t c) { return (c >= 0x1C && c <= 0x1F) || is_white_space(c); }
 
 bool is_numeric(char32_t c) {
   if (c < 0x80) return c >= '0' && c <= '9';
@@ -47,6 +51,24 @@ bool is_combining(char32_t c) {
 bool is_cased(char32_t c) { return has(c, UCHAR_CASED); }
 
 bool is_case_ignorable(char32_t c) { return has(c, UCHAR_CASE_IGNORABLE); }
+
+bool is_final_sigma(std::string_view text, std::size_t at) {
+  bool cased_before = false;
+  for (std::size_t end = at; end > 0;) {
+    const char32_t c = character_before(text, end);
+    if (!is_case_ignorable(c)) {
+      cased_before = is_cased(c);
+      break;
+    }
+    end -= encoded_size(c);
+  }
+  if (!cased_before) return false;
+  for (at += encoded_size(U'\u03A3'); at < text.size();) {
+    const char32_t c = take_character(text, at);
+    if (!is_case_ignorable(c)) return !is_cased(c);
+  }
+  return true;
+}
 
 bool is_digit(char32_t c) {
   if (c < 0x80) return c >= '0' && c <= '9';

@@ -1,7 +1,9 @@
 // Unicode character properties that tokenizers require, based on ICU.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "weft/core/export.h"
 
@@ -9,6 +11,8 @@ namespace WEFT_API weft {
 
 /// Returns true for White_Space: spaces, tabs and line breaks of all kinds.
 bool is_white_space(char32_t c);
+/// Returns true for whitespace as defined by Python's str.strip() and str.split().
+bool is_python_space(char32_t c);
 /// Returns true for numbers (general category N): digits, letter numbers and fractions.
 bool is_numeric(char32_t c);
 /// Returns true for letters (general category L).
@@ -27,6 +31,10 @@ bool is_combining(char32_t c);
 bool is_cased(char32_t c);
 /// Returns true for characters that are skipped when searching for a cased letter (Case_Ignorable).
 bool is_case_ignorable(char32_t c);
+/// Returns true if the capital sigma at byte `at` of valid UTF-8 ends a word (Final_Sigma), where
+/// its lower-case form differs. This is the case if it is preceded but not followed by a cased
+/// letter; case-ignorable characters in between are skipped.
+bool is_final_sigma(std::string_view text, std::size_t at);
 /// Returns true for digits in any script, including superscript and similar digits.
 bool is_digit(char32_t c);
 /// Returns true for word characters (\w in regular expressions): letters, marks, digits, connectors

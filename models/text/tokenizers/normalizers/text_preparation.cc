@@ -12,18 +12,15 @@
 namespace weft {
 namespace {
 
-/// Returns true for whitespace as defined by Python's str.split().
-bool is_blank(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
-
 void single_blanks(SplitText& text) {
   text.rewrite(
       [](std::string_view part) {
-        return normalizers::find_character(part, is_blank) < part.size();
+        return normalizers::find_character(part, is_python_space) < part.size();
       },
       [](TextEdit& edit) {
-        const auto not_blank = [](char32_t c) { return !is_blank(c); };
+        const auto not_blank = [](char32_t c) { return !is_python_space(c); };
         while (!edit.at_end()) {
-          edit.keep(normalizers::find_character(edit.rest(), is_blank));
+          edit.keep(normalizers::find_character(edit.rest(), is_python_space));
           const std::size_t run = normalizers::find_character(edit.rest(), not_blank);
           const bool between = !edit.at_part_begin() && run < edit.rest().size();
           const std::size_t first = between ? encoded_size(character_at(edit.rest(), 0)) : 0;
@@ -60,27 +57,6 @@ void strip_accents(SplitText& text) {
   normalizers::map_characters(text, [](char32_t c) {
     return is_combining(c) ? std::optional<char32_t>() : std::optional<char32_t>(c);
   });
-}
-
-/// Returns true if the sigma at `at` ends a word (Unicode's Final_Sigma). This is the case if it is
-/// preceded but not followed by a cased letter; case-ignorable characters in between are skipped.
-bool is_final_sigma(std::string_view text, std::size_t at) {
-  bool behind_letter = false;
-  for (std::size_t end = at; end > 0;) {
-    const char32_t c = character_before(text, end);
-    if (!is_case_ignorable(c)) {
-      behind_letter = is_cased(c);
-      break;
-    }
-    end -= encoded_size(c);
-  }
-  if (!behind_letter) return false;
-  take_character(text, at);
-  while (at < text.size()) {
-    const char32_t c = take_character(text, at);
-    if (!is_case_ignorable(c)) return !is_cased(c);
-  }
-  return true;
 }
 
 void lower_words(SplitText& text) {
