@@ -5,6 +5,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/graph/weights/parameter_count.h"
 #include "weft/models/layers/attention/heads.h"
 #include "weft/models/layers/attention/positions.h"
 #include "weft/models/layers/dropout.h"
@@ -25,6 +26,12 @@ LinearOptions block_linear(const GptConfig& config, double std, bool bias) {
 
 }  // namespace
 
+std::int64_t GptConfig::parameter_count() const {
+  Graph graph;
+  const Gpt model(Scope(graph), *this);
+  return count_parameters(graph);
+}
+
 Gpt::Gpt(const Scope& scope, const GptConfig& config, GptHead head, SourceLocation loc)
     : scope_(scope),
       config_(checked(config)),
@@ -44,7 +51,8 @@ Gpt::Gpt(const Scope& scope, const GptConfig& config, GptHead head, SourceLocati
   }
   for (std::int64_t i = 0; i < config.layers; ++i)
     blocks_.push_back(make_block(scope / "transformer" / "h" / i, i));
-  if (config.residual != GptResidual::post_norm) ln_f_ = make_norm(scope / "transformer" / "ln_f");
+  if (config.residual != GptResidual::post_norm)
+    ln_f_ = make_norm(scope / "transformer" / "ln_f", config.width);
   if (head == GptHead::none) return;
   if (config.tied_head) {
     head_ = wte_.weight;
@@ -63,22 +71,21 @@ Gpt::Block Gpt::make_block(const Scope& scope, std::int64_t index) const {
   double scale = c.scale_attention ? 1 / std::sqrt(static_cast<double>(c.head_size())) : 1.0;
   if (c.scale_attention_by_inverse_layer) scale /= static_cast<double>(index + 1);
   const bool attention_bias = c.bias || c.attention_bias;
-  const Norm ln_1 = make_norm(scope / "ln_1");
-  const SelfAttention attn =
-      make_self_attention(scope / "attn", dtype, c.width,
-                          {.heads = c.heads,
-                           .kv_heads = c.kv_heads,
-                           .head_size = c.head_size(),
-                           .window = c.window,
-                           .scale = scale,
-                           .projection = c.projection,
-                           .rotary = c.rotary_size(),
-                           .rotary_base = c.rotary_base,
-                           .rotary_scaling = c.scaling(),
-                           .linear_bias = c.positions == GptPositions::linear_bias,
-                           .in = block_linear(c, std, attention_bias),
-                           .out = block_linear(c, out_std, attention_bias)});
-  const Norm ln_2 = make_norm(scope / "ln_2");
+  const Norm ln_1 = make_norm(scope / "ln_1", c.width);
+  SelfAttentionOptions attention{.heads = c.heads,
+                                 .kv_heads = c.kv_heads,
+                                 .head_size = c.head_size(),
+                                 .window = c.window,
+                                 .scale = scale,
+                                 .projection = c.projection,
+                                 .rotary = c.rotary_size(),
+                                 .rotary_base = c.rotary_base,
+                                 .rotary_scaling = c.scaling(),
+                                 .linear_bias = c.positions == GptPositions::linear_bias};
+  attention.in = block_linear(c, std, attention_bias);
+  attention.out = block_linear(c, out_std, attention_bias);
+  const SelfAttention attn = make_self_attention(scope / "attn", dtype, c.width, attention);
+  const Norm ln_2 = make_norm(scope / "ln_2", c.width);
   const FeedForward mlp = make_feed_forward(scope / "mlp", dtype, c.width,
                                             {.inner = c.inner_width(),
                                              .activation = c.activation,
@@ -88,8 +95,8 @@ Gpt::Block Gpt::make_block(const Scope& scope, std::int64_t index) const {
   return {ln_1, attn, ln_2, mlp};
 }
 
-Norm Gpt::make_norm(const Scope& scope) const {
-  return weft::make_norm(scope, DType::f32, config_.width,
+Norm Gpt::make_norm(const Scope& scope, std::int64_t width) const {
+  return weft::make_norm(scope, DType::f32, width,
                          {.eps = config_.layer_norm_eps,
                           .bias = config_.bias,
                           .rms = config_.norm == GptNorm::rms_norm});

@@ -14,7 +14,7 @@
 //   transformer.h.<i>.mlp.{c_fc,c_proj}.{weight,bias}      (and mlp.gate if gated)
 //   transformer.ln_f.{weight,bias}                         (absent with post-norm)
 // lm_head.weight is an alias of transformer.wte.weight if the head is tied, otherwise a parameter
-// [vocab, width]. A GPT without a head has neither.
+// [vocab, width]. A GPT without a head has neither. Fields of GptConfig may add parameters.
 #pragma once
 
 #include <optional>
@@ -126,7 +126,7 @@ class Gpt {
     FeedForward mlp;
   };
   Block make_block(const Scope& scope, std::int64_t index) const;
-  Norm make_norm(const Scope& scope) const;
+  Norm make_norm(const Scope& scope, std::int64_t width) const;
   Value embed(Value ids, Value positions) const;
   Value apply(const Block& block, Value h, const AttentionInputs& attention, bool training,
               Updates* updates) const;

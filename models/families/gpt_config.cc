@@ -57,22 +57,6 @@ GptConfig GptConfig::llama() {
   return config;
 }
 
-std::int64_t GptConfig::parameter_count() const {
-  const std::int64_t norm_size = bias && norm == GptNorm::layer_norm ? 2 * width : width;
-  const auto matrix = [](std::int64_t in, std::int64_t out, bool with_bias) {
-    return in * out + (with_bias ? out : 0);
-  };
-  const bool attention_biases = bias || attention_bias;
-  const std::int64_t inside = heads * head_size();
-  const std::int64_t block = 2 * norm_size + matrix(width, inside, attention_biases) +
-                             matrix(inside, width, attention_biases) +
-                             2 * matrix(width, key_heads() * head_size(), attention_biases) +
-                             (gated ? 2 : 1) * matrix(width, inner_width(), bias || mlp_bias) +
-                             matrix(inner_width(), width, bias || mlp_bias);
-  return (vocab + (positions == GptPositions::learned ? context : 0)) * width + layers * block +
-         (residual == GptResidual::post_norm ? 0 : norm_size) + (tied_head ? 0 : vocab * width);
-}
-
 void GptConfig::check() const {
   check::at_least("vocab", vocab, 1);
   check::at_least("layers", layers, 1);

@@ -89,7 +89,7 @@ struct GptConfig {
                ? static_cast<std::int64_t>(static_cast<double>(head_size()) * rotary_share)
                : 0;
   }
-  /// Number of trainable parameters, computed without a graph (GPT-2 small: 124439808).
+  /// Number of trainable parameters of a language model (GPT-2 small: 124439808).
   std::int64_t parameter_count() const;
   /// Throws ArgumentError if a field is invalid; the message names the field, its value and the
   /// valid values.

@@ -7,9 +7,9 @@
 namespace weft::hf {
 namespace {
 
-/// Config keys that these families share.
+/// Config keys that these model types share. `model` is the name of the model for error messages.
 template <class Config>
-void bart_keys(Config& config, EncoderDecoderConfig& c) {
+void bart_keys(Config& config, EncoderDecoderConfig& c, std::string_view model) {
   config.field("vocab_size", c.vocab)
       .field("d_model", c.width)
       .field("encoder_layers", c.encoder_layers)
@@ -30,13 +30,27 @@ void bart_keys(Config& config, EncoderDecoderConfig& c) {
       .field("tie_word_embeddings", c.tied_head)
       .optional_id("decoder_start_token_id", c.start_id)
       .optional_id("pad_token_id", c.padding_id)
-      .fixed_and_written("is_encoder_decoder", true,
-                         "a decoder without its encoder is not supported")
       // num_hidden_layers repeats encoder_layers. classifier_dropout has no effect outside
       // training. The logits have biases regardless of add_bias_logits.
       // force_bos_token_to_be_generated affects generation only.
       .ignore({"num_hidden_layers", "classifier_dropout", "classif_dropout", "add_bias_logits",
                "force_bos_token_to_be_generated", "save_step"});
+  // These keys are from the first version of the format. Published models always have these values.
+  const bool pre_norm = c.norm == Seq2SeqNorm::pre_norm;
+  const bool sinusoidal = c.positions == Seq2SeqPositions::sinusoidal;
+  const auto fixed = [&](const char* key, bool value, std::string_view why) {
+    config.fixed(key, value, fmt::format("{} {}", model, why));
+  };
+  fixed("normalize_before", pre_norm, pre_norm ? "is a pre-norm model" : "is a post-norm model");
+  fixed("add_final_layer_norm", pre_norm,
+        pre_norm ? "has a final layer norm" : "has no final layer norm");
+  fixed("normalize_embedding", c.embedding_norm,
+        c.embedding_norm ? "has a layer norm after the embeddings"
+                         : "has no layer norm after the embeddings");
+  fixed("static_position_embeddings", sinusoidal,
+        sinusoidal ? "has sinusoidal positions" : "has learned position embeddings");
+  // If there is a padding id, its row of the embedding tables is frozen (PyTorch's padding_idx).
+  c.frozen_padding = c.padding_id >= 0;
 }
 
 /// In Marian models, the source and target languages may have separate embedding tables.
@@ -52,20 +66,13 @@ void vocabulary_keys(ConfigWriter& config, const EncoderDecoderConfig& c) {
       .field("decoder_vocab_size", c.target_vocab());
 }
 
-void read_bart(ConfigReader& config, EncoderDecoderConfig& c) {
-  bart_keys(config, c);
-  // If there is a padding id, its row of the embedding tables is frozen (PyTorch's padding_idx).
-  c.frozen_padding = c.padding_id >= 0;
-}
-
-ModuleNames bart_names(const EncoderDecoderConfig& c) {
-  ModuleNames names = {{"tokens", "shared"}};
+void bart_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base) {
+  names.add("tokens", base + "shared");
   for (const std::string stack : {"encoder", "decoder"}) {
-    const bool decoder = stack == "decoder";
-    names.emplace_back(stack + ".tokens", stack + ".embed_tokens");
-    names.emplace_back(stack + ".positions", stack + ".embed_positions");
-    names.emplace_back(stack + ".embedding_norm", stack + ".layernorm_embedding");
-    names.emplace_back(stack + ".norm", stack + ".layer_norm");
+    names.add(stack + ".tokens", base + stack + ".embed_tokens");
+    names.add(stack + ".positions", base + stack + ".embed_positions");
+    names.add(stack + ".embedding_norm", base + stack + ".layernorm_embedding");
+    names.add(stack + ".norm", base + stack + ".layer_norm");
     ModuleNames parts = {{"attention_norm", "self_attn_layer_norm"},
                          {"cross_attention_norm", "encoder_attn_layer_norm"},
                          {"feed_forward.up", "fc1"},
@@ -76,90 +83,84 @@ ModuleNames bart_names(const EncoderDecoderConfig& c) {
       parts.emplace_back("attention." + a, "self_attn." + b);
       parts.emplace_back("cross_attention." + a, "encoder_attn." + b);
     }
-    add_stack(names, stack, decoder ? c.decoder_layers : c.encoder_layers, stack + ".layers",
-              parts);
+    names.add_layers(stack == "decoder" ? c.decoder_layers : c.encoder_layers, stack + ".layers",
+                     base + stack + ".layers", parts);
   }
-  return names;
 }
 
-Model build(Request& request, const EncoderDecoderConfig& c, const std::string& lm_class,
-            bool decodes_inputs) {
-  EncoderDecoderStyle style{.lm_class = lm_class,
-                            .base = "model.",
-                            .modules = bart_names(c),
-                            .has_classifiers = decodes_inputs,
-                            .default_labels = request.config.model_type() == "bart" ? 3 : 2,
-                            .decodes_inputs = decodes_inputs};
-  if (c.positions == Seq2SeqPositions::sinusoidal) {
-    // Sinusoidal positions are computed, so position tables in a file are ignored.
-    style.unused_buffers.insert("encoder.embed_positions.weight");
-    style.unused_buffers.insert("decoder.embed_positions.weight");
-  }
-  return build_encoder_decoder(request, c, style);
+/// Returns BART's options with the changes of another model type.
+template <class Change>
+EncoderDecoderConfig bart_with(const Change& change) {
+  EncoderDecoderConfig c = EncoderDecoderConfig::bart();
+  change(c);
+  return c;
 }
+
+// Sinusoidal positions are computed, so position tables in a file are ignored.
+const std::set<std::string> kPositionTables = {"encoder.embed_positions.weight",
+                                               "decoder.embed_positions.weight"};
 
 }  // namespace
 
-Model build_bart(Request& request) {
-  EncoderDecoderConfig c = EncoderDecoderConfig::bart();
-  read_bart(request.config, c);
-  // Config keys from the first version of the format. Published models always have these values.
-  request.config.fixed("normalize_before", false, "BART is a post-norm model")
-      .fixed("add_final_layer_norm", false, "BART has no final layer norm")
-      .fixed("normalize_embedding", true, "BART has a layer norm after the embeddings")
-      .fixed("static_position_embeddings", false, "BART has learned position embeddings")
-      .fixed("extra_pos_embeddings", 2, "BART's position table starts with 2 extra rows");
-  return build(request, c, "ForConditionalGeneration", true);
-}
-
-Model build_mbart(Request& request) {
-  EncoderDecoderConfig c = EncoderDecoderConfig::bart();
-  c.norm = Seq2SeqNorm::pre_norm;
-  c.decoder_start = DecoderStart::last_label;
-  read_bart(request.config, c);
-  request.config.fixed("normalize_before", true, "mBART is a pre-norm model")
-      .fixed("add_final_layer_norm", true, "mBART has a final layer norm")
-      .fixed("normalize_embedding", true, "mBART has a layer norm after the embeddings")
-      .fixed("static_position_embeddings", false, "mBART has learned position embeddings")
-      .fixed("extra_pos_embeddings", 2, "mBART's position table starts with 2 extra rows");
-  return build(request, c, "ForConditionalGeneration", true);
-}
-
-Model build_pegasus(Request& request) {
-  EncoderDecoderConfig c = EncoderDecoderConfig::bart();
-  c.norm = Seq2SeqNorm::pre_norm;
-  c.positions = Seq2SeqPositions::sinusoidal;
-  c.embedding_norm = false;
-  c.start_id = c.padding_id = 0;
-  read_bart(request.config, c);
-  request.config.fixed("normalize_before", true, "PEGASUS is a pre-norm model")
-      .fixed("add_final_layer_norm", true, "PEGASUS has a final layer norm")
-      .fixed("normalize_embedding", false, "PEGASUS has no layer norm after the embeddings")
-      .fixed("static_position_embeddings", true, "PEGASUS has sinusoidal positions")
-      .fixed("extra_pos_embeddings", 1, "PEGASUS has sinusoidal positions");
-  return build(request, c, "ForConditionalGeneration", false);
-}
-
-Model build_marian(Request& request) {
-  EncoderDecoderConfig c = EncoderDecoderConfig::bart();
-  c.vocab = 58101;
-  c.positions = Seq2SeqPositions::sinusoidal;
-  c.embedding_norm = false;
-  c.start_id = c.padding_id = 58100;
-  read_bart(request.config, c);
-  vocabulary_keys(request.config, c);
-  request.config.fixed("normalize_before", false, "Marian is a post-norm model")
-      .fixed("add_final_layer_norm", false, "Marian has no final layer norm")
-      .fixed("normalize_embedding", false, "Marian has no layer norm after the embeddings")
-      .fixed("static_position_embeddings", true, "Marian has sinusoidal positions");
-  return build(request, c, "MTModel", false);
-}
-
-void write_bart(ConfigWriter& config, const std::string& type, const FamilyConfig& family,
-                const HeadFacts&) {
-  EncoderDecoderConfig c = std::get<EncoderDecoderConfig>(family);
-  bart_keys(config, c);
-  if (type == "marian") vocabulary_keys(config, c);
+ModelTypes bart_model_types() {
+  return encoder_decoder_model_types({
+      {.name = "bart",
+       .prefix = "Bart",
+       .defaults = EncoderDecoderConfig::bart(),
+       .style =
+           {.base = "model.", .has_classifiers = true, .default_labels = 3, .decodes_inputs = true},
+       .keys =
+           [](auto& config, EncoderDecoderConfig& c) {
+             bart_keys(config, c, "BART");
+             config.fixed("extra_pos_embeddings", 2,
+                          "BART's position table starts with 2 extra rows");
+           },
+       .add_names = bart_names},
+      {.name = "mbart",
+       .prefix = "MBart",
+       .defaults = bart_with([](EncoderDecoderConfig& c) {
+         c.norm = Seq2SeqNorm::pre_norm;
+         c.decoder_start = DecoderStart::last_label;
+       }),
+       .style = {.base = "model.", .has_classifiers = true, .decodes_inputs = true},
+       .keys =
+           [](auto& config, EncoderDecoderConfig& c) {
+             bart_keys(config, c, "mBART");
+             config.fixed("extra_pos_embeddings", 2,
+                          "mBART's position table starts with 2 extra rows");
+           },
+       .add_names = bart_names},
+      {.name = "pegasus",
+       .prefix = "Pegasus",
+       .defaults = bart_with([](EncoderDecoderConfig& c) {
+         c.norm = Seq2SeqNorm::pre_norm;
+         c.positions = Seq2SeqPositions::sinusoidal;
+         c.embedding_norm = false;
+         c.start_id = c.padding_id = 0;
+       }),
+       .style = {.base = "model.", .unused_buffers = kPositionTables},
+       .keys =
+           [](auto& config, EncoderDecoderConfig& c) {
+             bart_keys(config, c, "PEGASUS");
+             config.fixed("extra_pos_embeddings", 1, "PEGASUS has sinusoidal positions");
+           },
+       .add_names = bart_names},
+      {.name = "marian",
+       .prefix = "Marian",
+       .defaults = bart_with([](EncoderDecoderConfig& c) {
+         c.vocab = 58101;
+         c.positions = Seq2SeqPositions::sinusoidal;
+         c.embedding_norm = false;
+         c.start_id = c.padding_id = 58100;
+       }),
+       .style = {.lm_class = "MTModel", .base = "model.", .unused_buffers = kPositionTables},
+       .keys =
+           [](auto& config, EncoderDecoderConfig& c) {
+             bart_keys(config, c, "Marian");
+             vocabulary_keys(config, c);
+           },
+       .add_names = bart_names},
+  });
 }
 
 }  // namespace weft::hf

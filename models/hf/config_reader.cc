@@ -103,6 +103,12 @@ ConfigReader& ConfigReader::optional_id(const char* key, std::int64_t& value) {
   return field(key, value);
 }
 
+ConfigReader& ConfigReader::optional_size(const char* key, std::int64_t& value) {
+  const auto it = object_.find(key);
+  if (it != object_.end() && it->is_null()) value = 0;
+  return field(key, value);
+}
+
 ConfigReader& ConfigReader::size(const char* key, std::int64_t& height, std::int64_t& width) {
   const json* found = find(key);
   if (found == nullptr) return *this;

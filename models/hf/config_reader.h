@@ -43,8 +43,8 @@ class ConfigReader {
   ConfigReader& legacy(const char* key, T& value) {
     return field(key, value);
   }
-  /// Like field(), for a size that is 0 if it is derived from other keys.
-  ConfigReader& optional_size(const char* key, std::int64_t& value) { return field(key, value); }
+  /// Like field(), for a size that is derived from other keys if it is null or 0.
+  ConfigReader& optional_size(const char* key, std::int64_t& value);
   /// Reads a key whose JSON value has a different form than the field. Calls `read` with the JSON
   /// value if the key is present. `write` is used by ConfigWriter only and returns the JSON value.
   template <class Read, class Write>
@@ -62,10 +62,6 @@ class ConfigReader {
   /// Requires the key to be absent, null or `allowed`. Otherwise throws ArgumentError with the
   /// reason `why`.
   ConfigReader& fixed(const char* key, const json& allowed, std::string_view why);
-  /// Like fixed(), except that ConfigWriter writes the key.
-  ConfigReader& fixed_and_written(const char* key, const json& allowed, std::string_view why) {
-    return fixed(key, allowed, why);
-  }
   /// Accepts any values for keys that do not affect results.
   ConfigReader& ignore(std::initializer_list<const char*> keys);
   /// Returns the value of a key, or null if it is absent or null. Marks the key as read.

@@ -1,10 +1,5 @@
 // Writes Hugging Face's config.json. ConfigReader and ConfigWriter use the same descriptions of
-// keys, for example:
-//
-//   template <class Config>
-//   void describe(Config& config, EncoderConfig& c) {
-//     config.field("vocab_size", c.vocab).optional_id("pad_token_id", c.padding_id);
-//   }
+// keys, see Keys.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -53,10 +48,6 @@ class ConfigWriter {
     object_[key] = write();
     return *this;
   }
-  ConfigWriter& fixed_and_written(const char* key, const json& value, std::string_view) {
-    object_[key] = value;
-    return *this;
-  }
   /// Writes nothing, because the value is constant.
   ConfigWriter& fixed(const char*, const json&, std::string_view) { return *this; }
   ConfigWriter& ignore(std::initializer_list<const char*>) { return *this; }
@@ -75,6 +66,26 @@ class ConfigWriter {
 
   json object_ = json::object();
   std::set<std::string, std::less<>> repeated_;
+};
+
+class ConfigReader;
+
+/// A description of config keys and the fields of `Parts` in which they are stored, for reading and
+/// for writing. For example:
+///
+///   const Keys<EncoderConfig> keys = [](auto& config, EncoderConfig& c) {
+///     config.field("vocab_size", c.vocab).optional_id("pad_token_id", c.padding_id);
+///   };
+///
+/// A writer passes copies of the parts, so a description may also set fields that are derived from
+/// the keys.
+template <class... Parts>
+struct Keys {
+  template <class Description>
+  Keys(Description description) : read(description), write(description) {}  // NOLINT: implicit
+
+  void (*read)(ConfigReader&, Parts&...);
+  void (*write)(ConfigWriter&, Parts&...);
 };
 
 }  // namespace weft::hf

@@ -9,20 +9,6 @@
 namespace weft::hf {
 namespace {
 
-/// Returns the defaults that both versions share.
-EncoderConfig deberta_defaults() {
-  EncoderConfig c;
-  c.positions = EncoderPositions::disentangled;
-  c.token_types = 0;
-  c.layer_norm_eps = 1e-7;
-  c.hidden_dropout = c.attention_dropout = 0.1;
-  c.relative_attention = false;
-  c.absolute_positions = true;
-  c.max_relative = -1;
-  c.content_to_position = c.position_to_content = false;
-  return c;
-}
-
 void term_key(ConfigReader& config, EncoderConfig& c) {
   for (const std::string& term : config.list("pos_att_type")) {
     if (term == "c2p") {
@@ -67,6 +53,10 @@ void deberta_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       .ignore({"pooler_dropout", "cls_dropout", "classifier_dropout"});
   term_key(config, c);
   pooler_width_key(config, c);
+  if (c.max_relative < 1) c.max_relative = c.context;
+  if (c.embeddings() != c.width) c.embedding_projection = EmbeddingProjection::before_norm;
+  style.masked_lm.activation = c.activation;
+  style.masked_lm.layer_norm_eps = c.layer_norm_eps;
 }
 
 void relative_norm_key(ConfigReader& config, EncoderConfig& c) {
@@ -103,90 +93,70 @@ void deberta_v2_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   relative_norm_key(config, c);
 }
 
-/// Sets the fields that are derived from other config keys.
-void derive(EncoderConfig& c, EncoderStyle& style) {
-  if (c.max_relative < 1) c.max_relative = c.context;
-  if (c.embeddings() != c.width) c.embedding_projection = EmbeddingProjection::before_norm;
-  style.classifier_dense.name = "pooler.dense";
-  style.masked_lm.activation = c.activation;
-  style.masked_lm.layer_norm_eps = c.layer_norm_eps;
-  style.soft_sequence_labels = true;
-  style.heads = {{"masked_lm.dense", "cls.predictions.transform.dense"},
-                 {"masked_lm.norm", "cls.predictions.transform.LayerNorm"},
-                 {"masked_lm.bias", "cls.predictions.bias"},
-                 {"masked_lm.decoder", "cls.predictions.decoder"},
-                 {"span", "qa_outputs"}};
-}
-
-EncoderStyle deberta_style() {
-  EncoderStyle style{.base = "deberta"};
-  style.classifier_dense.activation = Activation::gelu_erf;
-  return style;
-}
-
-/// Adds the names of all modules. `attention` contains the names of the attention modules that
-/// differ between the versions.
-void add_names(EncoderStyle& style, const EncoderConfig& c, const ModuleNames& attention) {
-  style.encoder = {{"embeddings.tokens", "embeddings.word_embeddings"},
-                   {"embeddings.positions", "embeddings.position_embeddings"},
-                   {"embeddings.token_types", "embeddings.token_type_embeddings"},
-                   {"embeddings.norm", "embeddings.LayerNorm"},
-                   {"embeddings.projection", "embeddings.embed_proj"},
-                   {"relative_positions", "encoder.rel_embeddings"},
-                   {"relative_positions.norm", "encoder.LayerNorm"},
-                   {"conv", "encoder.conv.conv"},
-                   {"conv.norm", "encoder.conv.LayerNorm"}};
-  ModuleNames parts = attention;
-  for (auto& [ours, theirs] : parts) theirs.insert(0, "attention.self.");
-  parts.insert(parts.end(), {{"attention.out", "attention.output.dense"},
-                             {"attention_norm", "attention.output.LayerNorm"},
-                             {"feed_forward.up", "intermediate.dense"},
-                             {"feed_forward.down", "output.dense"},
-                             {"feed_forward_norm", "output.LayerNorm"}});
-  add_layers(style.encoder, c.layers, "encoder.layer", parts);
+/// Returns the description of a version. `attention` contains the names of the attention modules
+/// that differ between the versions.
+EncoderType deberta_type(const std::string& name, const std::string& prefix,
+                         Keys<EncoderConfig, EncoderStyle> keys, const ModuleNames& attention) {
+  EncoderStyle style{.base = "deberta",
+                     .encoder = {{"embeddings.projection", "embeddings.embed_proj"},
+                                 {"relative_positions", "encoder.rel_embeddings"},
+                                 {"relative_positions.norm", "encoder.LayerNorm"},
+                                 {"conv", "encoder.conv.conv"},
+                                 {"conv.norm", "encoder.conv.LayerNorm"}},
+                     .layer = "encoder.layer.{}",
+                     .layer_modules = {{"attention.out", "attention.output.dense"},
+                                       {"attention_norm", "attention.output.LayerNorm"},
+                                       {"feed_forward.up", "intermediate.dense"},
+                                       {"feed_forward.down", "output.dense"},
+                                       {"feed_forward_norm", "output.LayerNorm"}},
+                     .heads = {{"masked_lm.dense", "cls.predictions.transform.dense"},
+                               {"masked_lm.norm", "cls.predictions.transform.LayerNorm"},
+                               {"masked_lm.bias", "cls.predictions.bias"},
+                               {"masked_lm.decoder", "cls.predictions.decoder"}},
+                     .classifier_dense = {"pooler.dense", Activation::gelu_erf},
+                     .soft_sequence_labels = true};
+  for (const auto& [ours, theirs] : attention)
+    style.layer_modules.emplace_back("attention." + ours, "attention.self." + theirs);
+  return {.name = name,
+          .prefix = prefix,
+          .defaults = {.token_types = 0,
+                       .layer_norm_eps = 1e-7,
+                       .positions = EncoderPositions::disentangled,
+                       .content_to_position = false,
+                       .position_to_content = false,
+                       .relative_attention = false,
+                       .absolute_positions = true,
+                       .max_relative = -1,
+                       .hidden_dropout = 0.1,
+                       .attention_dropout = 0.1},
+          .style = style,
+          .keys = keys};
 }
 
 }  // namespace
 
-Model build_deberta(Request& request) {
-  EncoderConfig c = deberta_defaults();
-  EncoderStyle style = deberta_style();
-  c.vocab = 50265;
-  deberta_keys(request.config, c, style);
-  derive(c, style);
-  c.fused_attention = true;
-  add_names(style, c,
-            {{"attention.in", "in_proj"},
-             {"attention.query_bias", "q_bias"},
-             {"attention.value_bias", "v_bias"},
-             {"attention.position_key", "pos_proj"},
-             {"attention.position_query", "pos_q_proj"}});
-  return build_encoder(request, c, style);
-}
-
-Model build_deberta_v2(Request& request) {
-  EncoderConfig c = deberta_defaults();
-  EncoderStyle style = deberta_style();
-  c.vocab = 128100;
-  c.width = 1536;
-  c.layers = c.heads = 24;
-  c.inner = 6144;
-  deberta_v2_keys(request.config, c, style);
-  derive(c, style);
-  add_names(style, c,
-            {{"attention.query", "query_proj"},
-             {"attention.key", "key_proj"},
-             {"attention.value", "value_proj"},
-             {"attention.position_key", "pos_key_proj"},
-             {"attention.position_query", "pos_query_proj"}});
-  return build_encoder(request, c, style);
-}
-
-void write_deberta(ConfigWriter& config, const std::string& type, const FamilyConfig& family,
-                   const HeadFacts& heads) {
-  write_encoder(config, family, heads, [&](auto&... parts) {
-    type == "deberta" ? deberta_keys(parts...) : deberta_v2_keys(parts...);
-  });
+ModelTypes deberta_model_types() {
+  EncoderType first =
+      deberta_type("deberta", "Deberta", [](auto&... parts) { deberta_keys(parts...); },
+                   {{"in", "in_proj"},
+                    {"query_bias", "q_bias"},
+                    {"value_bias", "v_bias"},
+                    {"position_key", "pos_proj"},
+                    {"position_query", "pos_q_proj"}});
+  first.defaults.vocab = 50265;
+  first.defaults.fused_attention = true;
+  EncoderType second =
+      deberta_type("deberta-v2", "DebertaV2", [](auto&... parts) { deberta_v2_keys(parts...); },
+                   {{"query", "query_proj"},
+                    {"key", "key_proj"},
+                    {"value", "value_proj"},
+                    {"position_key", "pos_key_proj"},
+                    {"position_query", "pos_query_proj"}});
+  second.defaults.vocab = 128100;
+  second.defaults.width = 1536;
+  second.defaults.layers = second.defaults.heads = 24;
+  second.defaults.inner = 6144;
+  return encoder_model_types({first, second});
 }
 
 }  // namespace weft::hf

@@ -4,8 +4,6 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/families/size_limits.h"
-#include "weft/models/fields/check.h"
 #include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
@@ -60,17 +58,7 @@ class Classifier {
   }
 
   void span(Value h) {
-    const SpanLogits logits = split_span(linear(Scope(request_.graph) / "qa_outputs", 2)(h));
-    model_.outputs["start_logits"] = logits.start;
-    model_.outputs["end_logits"] = logits.end;
-    const Value start = request_.input("start_positions", {"batch"});
-    const Value end = request_.input("end_positions", {"batch"});
-    if (start.defined() != end.defined()) {
-      throw ArgumentError(
-          fmt::format("{} requires both start_positions and end_positions to compute a loss",
-                      request_.architecture));
-    }
-    if (start.defined()) model_.outputs["loss"] = span_loss(logits, start, end);
+    put_span(request_, model_, linear(Scope(request_.graph) / "qa_outputs", 2)(h));
   }
 
  private:
@@ -84,31 +72,27 @@ class Classifier {
   Model& model_;
 };
 
-}  // namespace
-
-void add_stack(ModuleNames& names, const std::string& stack, std::int64_t layers,
-               const std::string& prefix, const ModuleNames& parts) {
-  check::at_most({{stack + " layers", layers, size_limits::kLayers}});
-  for (std::int64_t i = 0; i < layers; ++i) {
-    for (const auto& [ours, theirs] : parts)
-      names.emplace_back(fmt::format("{}.layers.{}.{}", stack, i, ours),
-                         fmt::format("{}.{}.{}", prefix, i, theirs));
+Model build(const EncoderDecoderType& type, Request& request) {
+  const EncoderDecoderStyle& style = type.style;
+  EncoderDecoderConfig config = type.defaults;
+  type.keys.read(request.config, config);
+  const std::string task = request.task();
+  if (task == "EncoderModel" && style.has_encoder_class) {
+    request.config.ignore({"is_encoder_decoder"});
+  } else {
+    request.config.fixed("is_encoder_decoder", true,
+                         "a decoder without its encoder is not supported");
   }
-}
-
-Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config,
-                            const EncoderDecoderStyle& style) {
+  config.check();
   const bool labels_stated = request.config.find("id2label") != nullptr ||
                              request.config.find("num_labels") != nullptr ||
                              request.config.find("_num_labels") != nullptr;
   const std::int64_t stated_labels = request.config.labels();
-  const std::string task = request.task();
   const bool with_head = task == style.lm_class;
   const bool sequence = task == "ForSequenceClassification" && style.has_classifiers;
   const bool span = task == "ForQuestionAnswering" && style.has_classifiers;
   Model model;
-  for (const auto& [ours, theirs] : style.modules)
-    model.names.add(ours, (with_head || sequence || span ? style.base : "") + theirs);
+  type.add_names(model.names, config, with_head || sequence || span ? style.base : "");
   model.unused_buffers = style.unused_buffers;
   if (task == "EncoderModel" && style.has_encoder_class)
     return build_encoder_class(request, config, std::move(model));
@@ -118,15 +102,14 @@ Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config
     model.names.add("head.bias", "final_logits_bias");
   }
 
-  EncoderDecoderConfig built = config;
   if (!with_head) {
-    built.tied_head = true;
-    built.head_bias = false;
+    config.tied_head = true;
+    config.head_bias = false;
   }
-  const auto shared = std::make_shared<const EncoderDecoder>(Scope(request.graph), built);
+  const auto shared = std::make_shared<const EncoderDecoder>(Scope(request.graph), config);
   const EncoderDecoder& net = *shared;
   if (with_head) model.encoder_decoder = shared;
-  if (with_head || sequence) model.family = built;
+  if (with_head || sequence) model.family = config;
   const Value ids = request.required("input_ids", {"batch", "seq"});
   const Value mask = request.input("attention_mask", {"batch", "seq"});
   const Value labels = with_head ? request.input("labels", {"batch", "target"}) : Value();
@@ -148,6 +131,23 @@ Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config
   model.outputs["logits"] = logits;
   if (labels.defined()) model.outputs["loss"] = net.loss(logits, labels);
   return model;
+}
+
+}  // namespace
+
+ModelTypes encoder_decoder_model_types(const std::vector<EncoderDecoderType>& types) {
+  ModelTypes result;
+  for (const EncoderDecoderType& type : types) {
+    const auto write = [type](ConfigWriter& config, const FamilyConfig& family, const HeadFacts&) {
+      auto c = std::get<EncoderDecoderConfig>(family);
+      c.head_size = c.head_width(c.encoder_heads);
+      config.field("is_encoder_decoder", true);
+      type.keys.write(config, c);
+    };
+    result.push_back(
+        {type.name, type.prefix, [type](Request& request) { return build(type, request); }, write});
+  }
+  return result;
 }
 
 }  // namespace weft::hf

@@ -1,23 +1,24 @@
 // Builds the Hugging Face encoder-decoder classes. Internal to hf.
 #pragma once
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "weft/models/families/encoder_decoder.h"
-#include "weft/models/hf/encoder_task.h"
+#include "weft/models/hf/request.h"
 
 namespace weft::hf {
 
-/// Module names of a family, and the classes that the family has.
+/// The classes of a model type.
 struct EncoderDecoderStyle {
-  /// Name of the class with a language-model head, without the prefix of the family.
-  std::string lm_class;
+  /// Name of the class with a language-model head, without the prefix of the model type.
+  std::string lm_class = "ForConditionalGeneration";
   /// Prefix of all names in classes with a head, except the names of the heads themselves ("model."
   /// in BART).
   std::string base = {};
-  ModuleNames modules = {};
   bool has_encoder_class = false;
-  /// True if the family has classes for sequence and span classification (BART, mBART).
+  /// True if there are classes for sequence and span classification (BART, mBART).
   bool has_classifiers = false;
   /// Number of labels if the config does not specify it.
   std::int64_t default_labels = 2;
@@ -27,13 +28,19 @@ struct EncoderDecoderStyle {
   std::set<std::string> unused_buffers = {};
 };
 
-/// Adds the names of the layers of one stack: "<stack>.layers.<i>.<ours>" and
-/// "<prefix>.<i>.<theirs>".
-void add_stack(ModuleNames& names, const std::string& stack, std::int64_t layers,
-               const std::string& prefix, const ModuleNames& parts);
-
-/// Builds the model, including its loss, for the class that `request` names.
-Model build_encoder_decoder(Request& request, const EncoderDecoderConfig& config,
-                            const EncoderDecoderStyle& style);
+/// A model type: how its config.json, tensor names and classes differ from those of other
+/// encoder-decoders.
+struct EncoderDecoderType {
+  std::string name;    // model_type in config.json
+  std::string prefix;  // prefix of the class names, for example "Bart"
+  /// Defaults of the keys, and the fields that have no key.
+  EncoderDecoderConfig defaults;
+  EncoderDecoderStyle style;
+  Keys<EncoderDecoderConfig> keys;
+  /// Adds the module names, with the prefix `base`.
+  void (*add_names)(NameMap& names, const EncoderDecoderConfig&, const std::string& base);
+};
+/// Returns the model types for building and writing.
+ModelTypes encoder_decoder_model_types(const std::vector<EncoderDecoderType>& types);
 
 }  // namespace weft::hf

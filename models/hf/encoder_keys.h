@@ -46,14 +46,4 @@ void position_key(Config& config, EncoderConfig& c) {
       [&]() -> json { return std::string(choice_name(c.positions)); });
 }
 
-/// Writes the config keys of an encoder, as described by `keys`.
-template <class Keys>
-void write_encoder(ConfigWriter& config, const FamilyConfig& family, const HeadFacts& heads,
-                   const Keys& keys) {
-  EncoderConfig c = std::get<EncoderConfig>(family);
-  c.embedding_width = c.embeddings();
-  EncoderStyle style = style_with(heads);
-  keys(config, c, style);
-}
-
 }  // namespace weft::hf

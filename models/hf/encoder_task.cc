@@ -23,8 +23,23 @@ class Task {
         config_(config),
         encoder_(root_, config) {
     const std::string base = task_ == "Model" ? "" : style.base + ".";
+    for (const auto& [ours, theirs] : {std::pair{"tokens", "word_embeddings"},
+                                       {"positions", "position_embeddings"},
+                                       {"token_types", "token_type_embeddings"},
+                                       {"norm", "LayerNorm"}})
+      model_.names.add(fmt::format("embeddings.{}", ours),
+                       fmt::format("{}embeddings.{}", base, theirs));
+    model_.names.add("span", "qa_outputs");
     for (const auto& [ours, theirs] : style.encoder) model_.names.add(ours, base + theirs);
+    for (std::int64_t i = 0; i < config.distinct_layers(); ++i) {
+      const std::string layer = fmt::format(fmt::runtime(base + style.layer),
+                                            i / config.group_layers, i % config.group_layers);
+      for (const auto& [ours, theirs] : style.layer_modules)
+        model_.names.add(fmt::format("layers.{}.{}", i, ours), fmt::format("{}.{}", layer, theirs));
+    }
     for (const auto& [ours, theirs] : style.heads) model_.names.add(ours, theirs);
+    if (task_ == "ForSequenceClassification")
+      model_.names.add("classifier", style.sequence_classifier);
     if (!style.pooler.name.empty() && uses_pooler())
       model_.names.add("pooler", base + style.pooler.name);
     if (task_ == "ForSequenceClassification" && !uses_pooler())
@@ -42,13 +57,13 @@ class Task {
     put_hidden(model_, "hidden.", outputs.hidden);
     if (task_ == "Model") {
       if (!style_.pooler.name.empty()) model_.outputs["pooler_output"] = pooled(style_.pooler);
-    } else if (task_ == style_.masked_lm_class) {
+    } else if (task_ == "ForMaskedLM") {
       masked_lm();
     } else if (task_ == "ForPreTraining" && style_.replaced_tokens) {
       replaced_tokens();
     } else if (task_ == "ForPreTraining" && !style_.pair_logits.empty()) {
       pretraining();
-    } else if (task_ == "ForNextSentencePrediction" && style_.base == "bert") {
+    } else if (task_ == "ForNextSentencePrediction" && style_.has_next_sentence_class) {
       next_sentence();
     } else if (task_ == "ForSequenceClassification") {
       sequence_classification();
@@ -110,9 +125,14 @@ class Task {
       model_.outputs["loss"] = replaced_token_loss(logits, labels, inputs_.attention_mask);
   }
 
+  Value pair_logits() {
+    const std::int64_t classes = style_.configured_pairs ? request_.config.labels() : 2;
+    return head("sentence_pair", classes)(pooled(style_.pooler));
+  }
+
   void pretraining() {
     const Value logits = masked_lm_logits();
-    const Value pair = head("sentence_pair", style_.pair_classes)(pooled(style_.pooler));
+    const Value pair = pair_logits();
     model_.outputs["prediction_logits"] = logits;
     model_.outputs[style_.pair_logits] = pair;
     const Value labels = request_.input("labels", {"batch", "seq"});
@@ -126,7 +146,7 @@ class Task {
   }
 
   void next_sentence() {
-    const Value logits = head("sentence_pair", style_.pair_classes)(pooled(style_.pooler));
+    const Value logits = pair_logits();
     model_.outputs["logits"] = logits;
     Value labels = request_.input("labels", {"batch"});
     if (!labels.defined()) labels = request_.input(style_.pair_labels, {"batch"});
@@ -164,17 +184,7 @@ class Task {
       throw ArgumentError(fmt::format("config.json: {} requires 2 labels (start and end), not {}",
                                       request_.architecture, columns));
     }
-    const SpanLogits logits = split_span(head("span", 2)(h_));
-    model_.outputs["start_logits"] = logits.start;
-    model_.outputs["end_logits"] = logits.end;
-    const Value start = request_.input("start_positions", {"batch"});
-    const Value end = request_.input("end_positions", {"batch"});
-    if (start.defined() != end.defined())
-      throw ArgumentError(
-          fmt::format("{} requires both start_positions and "
-                      "end_positions to compute a loss",
-                      request_.architecture));
-    if (start.defined()) model_.outputs["loss"] = span_loss(logits, start, end);
+    put_span(request_, model_, head("span", 2)(h_));
   }
 
   Request& request_;
@@ -203,30 +213,6 @@ void read_positions(const std::string& name, EncoderConfig& c) {
                   name));
 }
 
-EncoderStyle style_with(const HeadFacts& heads) {
-  EncoderStyle style;
-  style.masked_lm = heads.masked_lm;
-  style.classifier_dense.activation = heads.pooler;
-  return style;
-}
-
-void add_layers(ModuleNames& names, std::int64_t layers,
-                const std::function<std::string(std::int64_t)>& prefix, const ModuleNames& parts) {
-  check::at_most({{"layers", layers, size_limits::kLayers}});
-  for (std::int64_t i = 0; i < layers; ++i) {
-    const std::string layer_prefix = prefix(i);
-    for (const auto& [ours, theirs] : parts)
-      names.emplace_back(fmt::format("layers.{}.{}", i, ours),
-                         fmt::format("{}.{}", layer_prefix, theirs));
-  }
-}
-
-void add_layers(ModuleNames& names, std::int64_t layers, std::string_view stack,
-                const ModuleNames& parts) {
-  add_layers(
-      names, layers, [&](std::int64_t i) { return fmt::format("{}.{}", stack, i); }, parts);
-}
-
 Problem label_problem(const Request& request, std::int64_t labels) {
   const std::string stated = request.config.text("problem_type");
   if (stated == "regression") return Problem::regression;
@@ -238,9 +224,28 @@ Problem label_problem(const Request& request, std::int64_t labels) {
   return is_floating(request.dtype("labels")) ? Problem::multi_label : Problem::single_label;
 }
 
-Model build_encoder(Request& request, const EncoderConfig& config, const EncoderStyle& style) {
-  request.config.labels();  // all classes accept this key
-  return Task(request, config, style).build();
+ModelTypes encoder_model_types(const std::vector<EncoderType>& types) {
+  ModelTypes result;
+  for (const EncoderType& type : types) {
+    const auto build = [type](Request& request) {
+      EncoderConfig c = type.defaults;
+      EncoderStyle style = type.style;
+      type.keys.read(request.config, c, style);
+      request.config.labels();  // all classes accept this key
+      return Task(request, c, style).build();
+    };
+    const auto write = [type](ConfigWriter& config, const FamilyConfig& family,
+                              const HeadFacts& heads) {
+      auto c = std::get<EncoderConfig>(family);
+      c.embedding_width = c.embeddings();
+      EncoderStyle style = type.style;
+      style.masked_lm = heads.masked_lm;
+      style.classifier_dense.activation = heads.pooler;
+      type.keys.write(config, c, style);
+    };
+    result.push_back({type.name, type.prefix, build, write});
+  }
+  return result;
 }
 
 }  // namespace weft::hf

@@ -1,10 +1,7 @@
 // Builds encoders with the heads of the Hugging Face classes. Internal to hf.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "weft/models/families/encoder_heads.h"
@@ -12,32 +9,35 @@
 
 namespace weft::hf {
 
-/// Pairs of module names: the name in Weft and the name in Hugging Face transformers.
-using ModuleNames = std::vector<std::pair<std::string, std::string>>;
-
 /// A pooler: a dense layer on the first token. `name` is its name in Hugging Face transformers.
 struct PoolerStyle {
   std::string name;
   Activation activation = Activation::tanh;
 };
 
-/// Module names of a family, and the structure of its heads.
+/// Module names of a model type, and the structure of its heads.
 struct EncoderStyle {
   /// Prefix of the names of encoder modules, for example "bert". The base class does not use it.
   std::string base;
-  ModuleNames encoder = {};  // names without the prefix `base`
-  ModuleNames heads = {};    // full names
+  /// Names of modules that not all encoders have, without the prefix `base`.
+  ModuleNames encoder = {};
+  /// Format of the name of layer {1} of group {0}, also without the prefix. Without groups, every
+  /// layer is a group.
+  std::string layer = {};
+  ModuleNames layer_modules = {};  // relative to a layer
+  ModuleNames heads = {};          // full names
+  std::string sequence_classifier = "classifier";
   /// Pooler of the base model and of sentence-pair heads. Its name does not include the prefix
   /// `base`; an empty name means that there is no pooler.
   PoolerStyle pooler = {};
   /// Pooler of sequence classifiers, with its full name.
   PoolerStyle classifier_dense = {};
-  std::string masked_lm_class = "ForMaskedLM";
   MaskedLmOptions masked_lm = {};
   // Pre-training on sentence pairs. If there is no such task, pair_logits is empty.
-  std::string pair_logits = {};  // for example "seq_relationship_logits"
-  std::string pair_labels = {};  // for example "next_sentence_label"
-  std::int64_t pair_classes = 2;
+  std::string pair_logits = {};   // for example "seq_relationship_logits"
+  std::string pair_labels = {};   // for example "next_sentence_label"
+  bool configured_pairs = false;  // the number of classes is that of the config, else 2
+  bool has_next_sentence_class = false;
   bool replaced_tokens = false;  // pre-training detects replaced tokens (ELECTRA)
   bool takes_position_ids = true, takes_token_types = true;
   /// Enables DeBERTa's loss for sequence classifiers whose config has no problem_type: labels below
@@ -45,25 +45,21 @@ struct EncoderStyle {
   bool soft_sequence_labels = false;
 };
 
-/// Returns the style of classes that have these heads.
-EncoderStyle style_with(const HeadFacts& heads);
-
-/// Adds the names of the modules of all layers: "layers.<index>.<ours>" and
-/// "<prefix(index)>.<theirs>". Throws ArgumentError if there are more layers than the size limits
-/// allow. The names are created before the rest of the configuration is checked, so an excessive
-/// number of layers would exhaust memory.
-void add_layers(ModuleNames& names, std::int64_t layers,
-                const std::function<std::string(std::int64_t)>& prefix, const ModuleNames& parts);
-/// As above, with the prefix "<stack>.<index>".
-void add_layers(ModuleNames& names, std::int64_t layers, std::string_view stack,
-                const ModuleNames& parts);
+/// A model type: how its config.json, tensor names and classes differ from those of other encoders.
+struct EncoderType {
+  std::string name;    // model_type in config.json
+  std::string prefix;  // prefix of the class names, for example "Bert"
+  /// Defaults of the keys, and the fields that have no key.
+  EncoderConfig defaults;
+  EncoderStyle style;
+  Keys<EncoderConfig, EncoderStyle> keys;
+};
+/// Returns the model types for building and writing.
+ModelTypes encoder_model_types(const std::vector<EncoderType>& types);
 
 /// Returns how a classifier interprets the input "labels". This depends on the problem_type in the
 /// config or, if there is none, on the number of labels and the dtype of the input. Throws
 /// ArgumentError for an unknown problem_type.
 Problem label_problem(const Request& request, std::int64_t labels);
-
-/// Builds the encoder, the head and the loss for the class that `request` names.
-Model build_encoder(Request& request, const EncoderConfig& config, const EncoderStyle& style);
 
 }  // namespace weft::hf

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -17,17 +16,6 @@
 
 namespace weft::hf {
 namespace {
-
-/// Returns the model types of a family, in the order in which they are tried if the model did not
-/// originate from a Hugging Face folder.
-std::vector<std::string> types_of(const FamilyConfig& family) {
-  static const std::array<std::vector<std::string>, 4> types = {
-      {{"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"},
-       {"bert", "roberta", "electra", "albert", "distilbert", "deberta", "deberta-v2"},
-       {"t5", "mt5", "bart", "mbart", "pegasus", "marian"},
-       {"vit", "deit"}}};
-  return types.at(family.index());
-}
 
 /// Returns true for fields that affect training but not the outputs of a model. Some Hugging Face
 /// configs have no corresponding keys.
@@ -140,9 +128,9 @@ void compare_heads(const ModelToExport& model, const Model& built, Differences& 
 }
 
 /// Returns the config keys of the model. Keys that only repeat other keys are marked.
-ConfigWriter keys_of(const std::string& type, const FamilyConfig& family, const HeadFacts& heads) {
+ConfigWriter keys_of(const ModelType& type, const FamilyConfig& family, const HeadFacts& heads) {
   ConfigWriter writer;
-  find_model_type(type)->write(writer, type, family, heads);
+  type.write(writer, family, heads);
   return writer;
 }
 
@@ -199,7 +187,7 @@ void put_dtype(json& config, bool is_new) {
   if (is_new) config["torch_dtype"] = "float32";
 }
 
-std::string write_config(const ModelToExport& model, const std::string& type,
+std::string write_config(const ModelToExport& model, const ModelType& type,
                          const std::string& architecture, const std::string& base) {
   HeadFacts heads;
   json config = json::object();
@@ -223,7 +211,7 @@ std::string write_config(const ModelToExport& model, const std::string& type,
       if (!written.is_repeated(key)) config[key] = value;
     }
   }
-  config["model_type"] = type;
+  config["model_type"] = type.name;
   config["architectures"] = json::array({architecture});
   put_labels(config, architecture, model);
   put_dtype(config, base.empty());
@@ -258,12 +246,12 @@ struct Candidate {
   Differences differences;
 };
 
-Candidate try_class(const ModelToExport& model, const std::string& type, const std::string& ending,
+Candidate try_class(const ModelToExport& model, const ModelType& type, const std::string& ending,
                     const std::string& base) {
   Candidate candidate;
   ExportedModel& exported = candidate.exported;
-  exported.type = type;
-  exported.architecture = find_model_type(type)->prefix + ending;
+  exported.type = type.name;
+  exported.architecture = type.prefix + ending;
   exported.config = write_config(model, type, exported.architecture, base);
   Graph graph;
   const Model built = build_model(graph, exported.config, minimal_inputs(exported.config));
@@ -294,13 +282,13 @@ std::vector<std::string> in_order(std::vector<std::string> endings, const std::s
 }  // namespace
 
 ExportedModel export_model(const ModelToExport& model, const std::string& base) {
-  const std::vector<std::string> types =
-      base.empty() ? types_of(model.family)
-                   : std::vector<std::string>{ConfigReader(base).model_type()};
+  const ModelTypes types = base.empty()
+                               ? model_types(model.family.index())
+                               : ModelTypes{*find_model_type(ConfigReader(base).model_type())};
   std::vector<std::string> nearest;
   std::string refused;
-  for (const std::string& type : types) {
-    for (const std::string& ending : in_order(model.endings, find_model_type(type)->prefix, base)) {
+  for (const ModelType& type : types) {
+    for (const std::string& ending : in_order(model.endings, type.prefix, base)) {
       Candidate candidate;
       try {
         candidate = try_class(model, type, ending, base);

@@ -1,415 +1,175 @@
-// The GPT family: GPT-1, GPT-2, GPT-NeoX, LLaMA and Mistral.
+// Reads, builds and writes the classes of the GPT family: base model, language model and sequence
+// classifier. The differences between the model types are in the table gpt_types().
 #include "weft/models/hf/gpt.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <map>
 
 #include "weft/core/error.h"
-#include "weft/models/families/gpt.h"
-#include "weft/models/hf/config_reader.h"
-#include "weft/models/hf/config_writer.h"
+#include "weft/graph/functions.h"
+#include "weft/models/hf/gpt_types.h"
 #include "weft/models/hf/request.h"
+#include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
 namespace {
 
-/// Pairs of module names: the name in Weft and the name in Hugging Face transformers. The names of
-/// modules within a block are relative to the block.
-using Names = std::vector<std::pair<std::string, std::string>>;
-
-/// Reads the settings of rotary positions from rope_scaling or, in newer files, from
-/// rope_parameters, which also contains the base. c.context must be set before the call.
-void rotary_keys(ConfigReader& config, GptConfig& c, bool partial) {
-  const char* key = "rope_parameters";
-  const json* found = config.find(key);
-  if (const json* scaling = config.find("rope_scaling")) {
-    if (found != nullptr && *found != *scaling)
-      throw ArgumentError("config.json: rope_scaling and rope_parameters differ: specify only one");
-    key = "rope_scaling";
-    found = scaling;
-  }
-  if (found == nullptr) return;
-  ConfigReader rotary(found->dump(), fmt::format("config.json: {}", key));
-  // "type" is the older name of "rope_type". If a file has both, "rope_type" takes precedence.
-  std::string type = "default";
-  rotary.field("type", type).field("rope_type", type).field("rope_theta", c.rotary_base);
-  if (partial) rotary.field("partial_rotary_factor", c.rotary_share);
-  const auto number = [&](const char* name, auto& value) {
-    if (rotary.find(name) == nullptr)
-      throw ArgumentError(
-          fmt::format("config.json: {} of type \"{}\" requires {}", key, type, name));
-    rotary.field(name, value);
-  };
-  if (type == "linear" || type == "dynamic" || type == "llama3") {
-    c.rotary_scaling = parse_choice<RotaryScalingKind>(type);
-    number("factor", c.rotary_factor);
-    if (type == "dynamic") c.rotary_context = c.context;
-    if (type == "llama3") {
-      number("low_freq_factor", c.rotary_low_factor);
-      number("high_freq_factor", c.rotary_high_factor);
-      number("original_max_position_embeddings", c.rotary_context);
-    }
-  } else if (type != "default") {
-    throw ArgumentError(fmt::format(
-        "config.json: {} has the type \"{}\"; supported are default, linear, dynamic and llama3",
-        key, type));
-  }
-  rotary.finish("rotary positions");
+/// Returns the model type with this name, or null if it is not a decoder of the GPT family.
+const GptType* find_type(const std::string& name) {
+  const auto found = std::find_if(gpt_types().begin(), gpt_types().end(),
+                                  [&](const GptType& type) { return type.name == name; });
+  return found == gpt_types().end() ? nullptr : &*found;
 }
 
-void rotary_keys(ConfigWriter& config, const GptConfig& c, bool) {
-  if (c.rotary_scaling == RotaryScalingKind::none) return;
-  json scaling = {{"type", choice_name(c.rotary_scaling)},
-                  {"rope_type", choice_name(c.rotary_scaling)},
-                  {"factor", c.rotary_factor}};
-  if (c.rotary_scaling == RotaryScalingKind::llama3) {
-    scaling["low_freq_factor"] = c.rotary_low_factor;
-    scaling["high_freq_factor"] = c.rotary_high_factor;
-    scaling["original_max_position_embeddings"] = c.rotary_context;
-  }
-  config.field("rope_scaling", scaling);
-}
-
-GptConfig gpt2_defaults() {
-  GptConfig c;
-  c.embedding_dropout = c.attention_dropout = c.residual_dropout = 0.1;
-  return c;
-}
-
-template <class Config>
-void gpt2_keys(Config& config, GptConfig& c) {
-  // "n_ctx" is the older name of "n_positions". If a file has both, "n_positions" takes precedence.
-  config.legacy("n_ctx", c.context).field("n_positions", c.context);
-  config.field("vocab_size", c.vocab)
-      .field("n_embd", c.width)
-      .field("n_layer", c.layers)
-      .field("n_head", c.heads)
-      .optional_size("n_inner", c.inner)
-      .field("activation_function", c.activation)
-      .field("layer_norm_epsilon", c.layer_norm_eps)
-      .field("initializer_range", c.initializer_range)
-      .field("embd_pdrop", c.embedding_dropout)
-      .field("attn_pdrop", c.attention_dropout)
-      .field("resid_pdrop", c.residual_dropout)
-      .field("scale_attn_weights", c.scale_attention)
-      .field("scale_attn_by_inverse_layer_idx", c.scale_attention_by_inverse_layer)
-      .field("tie_word_embeddings", c.tied_head)
-      // In float32, this upcast only changes the point at which a product is computed.
-      .ignore({"reorder_and_upcast_attn", "pad_token_id"});
-}
-
-GptConfig gpt1_defaults() {
-  GptConfig c = gpt2_defaults();
-  c.vocab = 40478;
-  c.context = 512;
-  c.residual = GptResidual::post_norm;
-  return c;
-}
-
-/// Reads the activation of GPT-1. In GPT-1, unlike in other Hugging Face models, "gelu" is the tanh
-/// approximation.
-Activation gpt1_activation(const json& value) {
-  std::string name;
-  read_json(value, "afn", name);
-  if (name == "gelu") return Activation::gelu_tanh;
-  if (name == "relu" || name == "silu" || name == "swish") return parse_choice<Activation>(name);
+const GptType& type_of(const ConfigReader& config) {
+  const std::string name = config.model_type();
+  if (const GptType* type = find_type(name)) return *type;
   throw ArgumentError(
-      fmt::format("config.json: afn is \"{}\"; supported are gelu, relu, silu and swish", name));
+      fmt::format("config.json: model_type \"{}\" is not a decoder of the GPT family", name));
 }
 
-template <class Config>
-void gpt1_keys(Config& config, GptConfig& c) {
-  config
-      .converted(
-          "afn", [&](const json& value) { c.activation = gpt1_activation(value); },
-          [&]() -> json {
-            const bool gelu = c.activation == Activation::gelu_tanh;
-            return std::string(gelu ? "gelu" : choice_name(c.activation));
-          })
-      .field("vocab_size", c.vocab)
-      .field("n_positions", c.context)
-      .field("n_embd", c.width)
-      .field("n_layer", c.layers)
-      .field("n_head", c.heads)
-      .field("layer_norm_epsilon", c.layer_norm_eps)
-      .field("initializer_range", c.initializer_range)
-      .field("embd_pdrop", c.embedding_dropout)
-      .field("attn_pdrop", c.attention_dropout)
-      .field("resid_pdrop", c.residual_dropout)
-      .field("tie_word_embeddings", c.tied_head)
-      .ignore({"n_ctx", "n_special", "predict_special_tokens", "pad_token_id"});
-}
-
-GptConfig gpt_neox_defaults() {
-  GptConfig c;
-  c.vocab = 50432;
-  c.width = 6144;
-  c.layers = 44;
-  c.heads = 64;
-  c.inner = 24576;
-  c.context = 2048;
-  c.activation = Activation::gelu_erf;
-  c.tied_head = false;
-  c.positions = GptPositions::rotary;
-  c.rotary_share = 0.25;
-  c.residual = GptResidual::parallel;
-  c.projection = QkvProjection::fused_by_head;
-  c.transposed = false;
-  return c;
-}
-
-template <class Config>
-void gpt_neox_keys(Config& config, GptConfig& c) {
-  config.field("vocab_size", c.vocab)
-      .field("hidden_size", c.width)
-      .field("num_hidden_layers", c.layers)
-      .field("num_attention_heads", c.heads)
-      .field("intermediate_size", c.inner)
-      .field("hidden_act", c.activation)
-      .field("rotary_pct", c.rotary_share)
-      .field("rotary_emb_base", c.rotary_base)
-      .field("max_position_embeddings", c.context)
-      .field("initializer_range", c.initializer_range)
-      .field("layer_norm_eps", c.layer_norm_eps)
-      .field("tie_word_embeddings", c.tied_head)
-      .converted(
-          "use_parallel_residual",
-          [&](const json& value) {
-            bool parallel = true;
-            read_json(value, "use_parallel_residual", parallel);
-            c.residual = parallel ? GptResidual::parallel : GptResidual::pre_norm;
-          },
-          [&]() -> json { return c.residual == GptResidual::parallel; })
-      .field("attention_dropout", c.attention_dropout)
-      .field("hidden_dropout", c.residual_dropout)
-      .fixed("attention_bias", true, "attention without biases is not supported")
-      // Newer files also store rotary_emb_base and rotary_pct under these names.
-      .repeated("rope_theta", c.rotary_base)
-      .repeated("partial_rotary_factor", c.rotary_share)
-      .ignore({"pad_token_id", "classifier_dropout"});
-  rotary_keys(config, c, true);
-}
-
-GptConfig llama_defaults() {
-  GptConfig c = GptConfig::llama();
-  c.width = 4096;
-  c.layers = c.heads = 32;
-  c.inner = 11008;
-  c.context = 2048;
-  c.layer_norm_eps = 1e-6;
-  return c;
-}
-
-GptConfig mistral_defaults() {
-  GptConfig c = llama_defaults();
-  c.inner = 14336;
-  c.context = 4096 * 32;
-  c.kv_heads = 8;
-  c.window = 4097;
-  return c;
-}
-
-/// Config keys that LLaMA and Mistral share.
-template <class Config>
-void llama_family_keys(Config& config, GptConfig& c) {
-  config.field("vocab_size", c.vocab)
-      .field("hidden_size", c.width)
-      .field("intermediate_size", c.inner)
-      .field("num_hidden_layers", c.layers)
-      .field("num_attention_heads", c.heads)
-      .field("num_key_value_heads", c.kv_heads)
-      .field("hidden_act", c.activation)
-      .field("max_position_embeddings", c.context)
-      .field("initializer_range", c.initializer_range)
-      .field("rms_norm_eps", c.layer_norm_eps)
-      .field("rope_theta", c.rotary_base)
-      .field("tie_word_embeddings", c.tied_head)
-      .optional_size("head_dim", c.head_dim)
-      .field("attention_dropout", c.attention_dropout)
-      .optional_id("pad_token_id", c.padding_id)
-      .fixed("partial_rotary_factor", 1, "rotary positions must cover all features of a head")
-      // pretraining_tp splits matrix products into slices, which only changes the order of
-      // summation.
-      .ignore({"pretraining_tp"});
-  rotary_keys(config, c, false);
-}
-
-template <class Config>
-void llama_keys(Config& config, GptConfig& c) {
-  llama_family_keys(config, c);
-  config.field("attention_bias", c.attention_bias).field("mlp_bias", c.mlp_bias);
-}
-
-/// In Hugging Face transformers, sliding_window does not count the query's own position, so
-/// c.window is larger by one.
-void window_key(ConfigReader& config, GptConfig& c) {
-  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max() - 1;
-  std::int64_t window = c.window - 1;
-  config.optional_id("sliding_window", window);
-  c.window = window < 0 ? 0 : std::min(window, kMax) + 1;
-}
-void window_key(ConfigWriter& config, const GptConfig& c) {
-  config.optional_id("sliding_window", c.window - 1);
-}
-
-template <class Config>
-void mistral_keys(Config& config, GptConfig& c) {
-  llama_family_keys(config, c);
-  config.fixed("attention_bias", false, "Mistral has no biases")
-      .fixed("mlp_bias", false, "Mistral has no biases");
-  window_key(config, c);
-}
-
-/// Reads or writes the config keys of a decoder of this type.
-template <class Config>
-void gpt_keys(Config& config, const std::string& type, GptConfig& c) {
-  if (type == "gpt2") return gpt2_keys(config, c);
-  if (type == "openai-gpt") return gpt1_keys(config, c);
-  if (type == "gpt_neox") return gpt_neox_keys(config, c);
-  return type == "mistral" ? mistral_keys(config, c) : llama_keys(config, c);
-}
-
-GptConfig gpt_defaults(const std::string& type) {
-  if (type == "gpt2") return gpt2_defaults();
-  if (type == "openai-gpt") return gpt1_defaults();
-  if (type == "gpt_neox") return gpt_neox_defaults();
-  return type == "mistral" ? mistral_defaults() : llama_defaults();
-}
-
-void add_names(NameMap& map, const GptConfig& c, const Names& top, const std::string& blocks,
-               const Names& parts) {
-  for (const auto& [ours, theirs] : top) map.add(ours, theirs);
-  for (std::int64_t i = 0; i < c.layers; ++i) {
-    for (const auto& [ours, theirs] : parts)
-      map.add(fmt::format("transformer.h.{}.{}", i, ours),
-              fmt::format("{}.{}.{}", blocks, i, theirs));
-  }
-}
-
-/// Returns the prefix of the base model's names in classes that have a head.
-const std::string& base_of(const std::string& model_type) {
-  static const std::map<std::string, std::string> table = {{"gpt2", "transformer."},
-                                                           {"openai-gpt", "transformer."},
-                                                           {"gpt_neox", "gpt_neox."},
-                                                           {"llama", "model."},
-                                                           {"mistral", "model."}};
-  return table.at(model_type);
-}
-
-/// Ignores the `summary_*` and label keys in configs of GPT-1 and GPT-2, because their language
-/// models do not use them.
-void ignore_summary(ConfigReader& config) {
+/// Reads the whole config.
+GptConfig read(const GptType& type, ConfigReader& config) {
+  GptConfig c = type.defaults;
+  type.keys.read(config, c);
+  // Language models do not use the labels and the `summary_*` keys of GPT-1 and GPT-2.
   config.labels();
   config.ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_first_dropout",
                  "summary_proj_to_labels"});
-}
-
-}  // namespace
-
-GptConfig gpt_config(const std::string& config_json) {
-  ConfigReader config(config_json);
-  const std::string type = config.model_type();
-  if (!is_gpt(config_json)) {
-    throw ArgumentError(
-        fmt::format("config.json: model_type \"{}\" is not a decoder of the GPT family", type));
-  }
-  GptConfig c = gpt_defaults(type);
-  gpt_keys(config, type, c);
-  // An explicit null means that there are as many key-value heads as attention heads.
-  const json& object = config.object();
-  if (const auto kv_heads = object.find("num_key_value_heads");
-      kv_heads != object.end() && kv_heads->is_null())
-    c.kv_heads = 0;
-  if (type == "gpt_neox") c.embedding_dropout = c.residual_dropout;
-  ignore_summary(config);
   config.finish();
   c.check();
   return c;
 }
 
-void write_gpt(ConfigWriter& config, const std::string& type, const FamilyConfig& family,
-               const HeadFacts&) {
-  GptConfig c = std::get<GptConfig>(family);
-  // Configs of these types must specify the inner width.
-  if (type == "gpt_neox" || type == "llama" || type == "mistral") c.inner = c.inner_width();
+void write(const GptType& type, ConfigWriter& config, GptConfig c) {
+  if (type.defaults.inner != 0) c.inner = c.inner_width();
   c.kv_heads = c.key_heads();
-  gpt_keys(config, type, c);
+  type.keys.write(config, c);
 }
 
-bool is_gpt(const std::string& config_json) {
-  const std::string type = ConfigReader(config_json).model_type();
-  return type == "gpt2" || type == "openai-gpt" || type == "gpt_neox" || type == "llama" ||
-         type == "mistral";
-}
-
-std::string gpt_class(const std::string& model_type, GptClass which) {
-  const std::string& prefix = find_model_type(model_type)->prefix;
-  switch (which) {
-    case GptClass::base: return prefix + "Model";
-    case GptClass::sequence_classification: return prefix + "ForSequenceClassification";
-    case GptClass::language_model: break;
-  }
-  return prefix +
-         (model_type == "gpt2" || model_type == "openai-gpt" ? "LMHeadModel" : "ForCausalLM");
-}
-
-GptModel build_gpt_model(Graph& graph, const std::string& config_json,
-                         const std::string& architecture) {
-  const GptConfig c = gpt_config(config_json);
+/// Declares the parameters of a class and maps their names.
+GptModel declare(Graph& graph, const GptType& type, const GptConfig& c,
+                 const std::string& architecture) {
+  const GptNames& names = type.names;
+  const std::string base = architecture == type.prefix + "Model" ? "" : names.base;
   Model model;
-  model.model_type = ConfigReader(config_json).model_type();
-  const std::string& type = model.model_type;
-  const std::string language_model = gpt_class(type, GptClass::language_model);
-  model.architecture = architecture.empty() ? language_model : architecture;
-  model.config = config_json;
+  model.model_type = type.name;
+  model.architecture = architecture;
   model.family = c;
-  const std::string base =
-      model.architecture == gpt_class(type, GptClass::base) ? "" : base_of(type);
   model.unused_buffers = {"attn.bias",      "attn.masked_bias",      "position_ids",
                           "attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"};
-  Gpt gpt(Scope(graph), c,
-          model.architecture == language_model ? GptHead::language_model : GptHead::none);
-  NameMap& names = model.names;
-  if (type == "gpt2" || type == "openai-gpt") {
-    const bool first = type == "openai-gpt";
-    if (first) gpt.set_padded_causality({.score = -1e4});
-    names.add("transformer.wte", base + (first ? "tokens_embed" : "wte"));
-    names.add("transformer.wpe", base + (first ? "positions_embed" : "wpe"));
-    names.add("transformer.h", base + "h");
-    names.add("transformer.ln_f", base + "ln_f");
-  } else if (type == "gpt_neox") {
-    names.add("lm_head", "embed_out");
-    add_names(
-        names, c,
-        {{"transformer.wte", base + "embed_in"}, {"transformer.ln_f", base + "final_layer_norm"}},
-        base + "layers",
-        {{"ln_1", "input_layernorm"},
-         {"ln_2", "post_attention_layernorm"},
-         {"attn.c_attn", "attention.query_key_value"},
-         {"attn.c_proj", "attention.dense"},
-         {"mlp.c_fc", "mlp.dense_h_to_4h"},
-         {"mlp.c_proj", "mlp.dense_4h_to_h"}});
-  } else {
-    gpt.set_padded_causality(
-        type == "mistral" ? PaddedCausality{.score = -std::numeric_limits<double>::infinity()}
-                          : PaddedCausality{.added = true});
-    add_names(names, c,
-              {{"transformer.wte", base + "embed_tokens"}, {"transformer.ln_f", base + "norm"}},
-              base + "layers",
-              {{"ln_1", "input_layernorm"},
-               {"ln_2", "post_attention_layernorm"},
-               {"attn.query", "self_attn.q_proj"},
-               {"attn.key", "self_attn.k_proj"},
-               {"attn.value", "self_attn.v_proj"},
-               {"attn.c_proj", "self_attn.o_proj"},
-               {"mlp.gate", "mlp.gate_proj"},
-               {"mlp.c_fc", "mlp.up_proj"},
-               {"mlp.c_proj", "mlp.down_proj"}});
-  }
+  if (names.base_may_be_missing) model.optional_prefix = base;
+  model.names.add("lm_head", names.head);
+  model.names.add("transformer.h", base + names.blocks);
+  for (const auto& [ours, theirs] : names.modules)
+    model.names.add("transformer." + ours, base + theirs);
+  model.names.add_layers(c.layers, "transformer.h", base + names.blocks, names.block_modules);
+  Gpt gpt(
+      Scope(graph), c,
+      architecture == type.prefix + type.language_model ? GptHead::language_model : GptHead::none);
+  gpt.set_padded_causality(type.padded);
   return {std::move(gpt), std::move(model)};
+}
+
+/// Selects the scores of the last non-padding token of each row from scores [batch, seq, classes]
+/// and returns them as [batch, classes]. If a row consists of padding only, its first token is
+/// used. If `padding_id` is -1, the last position is used.
+Value last_token_scores(Value scores, Value ids, std::int64_t padding_id) {
+  if (padding_id < 0) return select(scores, 1, scores.size(1) - 1);
+  Graph& graph = scores.graph();
+  const Value place = iota(graph, {ids.size(1)}, 0, DType::i64);
+  const Value last = argmax(where(not_equal(ids, padding_id), place, zeros(graph, DType::i64, {})),
+                            1, true);  // [batch, 1]
+  const Value index = broadcast_to(unsqueeze(last, 2), {scores.size(0), Dim(1), scores.size(2)});
+  return select(take_along_axis(scores, index, 1), 1, Dim(0));
+}
+
+void classify(Request& request, Model& model, const GptConfig& config, Value ids, Value h,
+              std::int64_t padding_id, std::string_view batch) {
+  const std::int64_t classes = request.config.labels();
+  const Linear score =
+      make_linear(Scope(request.graph) / "score", DType::f32, config.width, classes,
+                  {.bias = false, .initializer = Initializer::normal(config.initializer_range)});
+  const Value logits = last_token_scores(score(h), ids, padding_id);
+  model.outputs["logits"] = logits;
+  if (const Value loss = sequence_label_loss(request, logits, classes, batch); loss.defined())
+    model.outputs["loss"] = loss;
+}
+
+Model build(const GptType& type, Request& request) {
+  const GptConfig config = read(type, request.config);
+  const std::string task = request.task();
+  const bool classifies = task == "ForSequenceClassification";
+  auto [gpt, model] = declare(request.graph, type, config, request.architecture);
+  if (task != type.language_model && task != "Model" && !classifies)
+    request.unsupported_architecture();
+  std::int64_t padding_id = -1;
+  request.config.optional_id("pad_token_id", padding_id);
+  // If there is no padding id, the end of a row is known only if the batch has a single row.
+  const std::string_view batch = classifies && padding_id < 0 ? "" : "batch";
+  GptInputs inputs{.ids = request.required("input_ids", {batch, "seq"})};
+  if (batch.empty() && inputs.ids.size(0) != Dim(1)) {
+    throw ArgumentError(fmt::format(
+        "{} cannot classify {} rows at once: config.json has no pad_token_id, so the ends of the "
+        "rows are unknown",
+        request.architecture, inputs.ids.size(0).str()));
+  }
+  inputs.attention_mask = request.input("attention_mask", {batch, "seq"});
+  if (type.takes_position_ids) inputs.position_ids = request.input("position_ids", {batch, "seq"});
+  if (type.takes_token_type_ids)
+    inputs.token_type_ids = request.input("token_type_ids", {batch, "seq"});
+  const GptOutputs out = gpt(inputs);
+  model.outputs = {{"last_hidden_state", out.last_hidden_state}};
+  put_hidden(model, "hidden.", out.hidden);
+  model.valid_rows = inputs.attention_mask;
+  if (classifies) {
+    classify(request, model, config, inputs.ids, out.last_hidden_state, padding_id, batch);
+  } else if (out.logits.defined()) {
+    model.outputs["logits"] = out.logits;
+    if (const Value labels = request.input("labels", {"batch", "seq"}); labels.defined())
+      model.outputs["loss"] = next_token_loss(out.logits, labels);
+  }
+  return std::move(model);
+}
+
+}  // namespace
+
+bool is_gpt(const std::string& config_json) {
+  return find_type(ConfigReader(config_json).model_type()) != nullptr;
+}
+
+bool is_gpt_language_model(const std::string& config_json) {
+  const GptType* type = find_type(ConfigReader(config_json).model_type());
+  if (type == nullptr) return false;
+  const std::string named = architecture_of(config_json);
+  return named.empty() || named == type->prefix + type->language_model ||
+         named == type->prefix + "Model";
+}
+
+GptConfig gpt_config(const std::string& config_json) {
+  ConfigReader config(config_json);
+  return read(type_of(config), config);
+}
+
+GptModel build_gpt_model(Graph& graph, const std::string& config_json) {
+  ConfigReader config(config_json);
+  const GptType& type = type_of(config);
+  GptModel built = declare(graph, type, read(type, config), type.prefix + type.language_model);
+  built.model.config = config_json;
+  return built;
+}
+
+ModelTypes gpt_model_types() {
+  ModelTypes types;
+  for (const GptType& type : gpt_types()) {
+    types.push_back({type.name, type.prefix,
+                     [&type](Request& request) { return build(type, request); },
+                     [&type](ConfigWriter& config, const FamilyConfig& family, const HeadFacts&) {
+                       write(type, config, std::get<GptConfig>(family));
+                     }});
+  }
+  return types;
 }
 
 }  // namespace weft::hf

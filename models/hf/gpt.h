@@ -13,15 +13,14 @@ namespace hf {
 /// family.
 bool is_gpt(const std::string& config_json);
 
-/// The supported Hugging Face classes of a decoder.
-enum class GptClass { base, language_model, sequence_classification };
-/// Returns the Hugging Face name of a class, for example "GPT2Model", "GPT2LMHeadModel",
-/// "LlamaForCausalLM" or "GPT2ForSequenceClassification".
-std::string gpt_class(const std::string& model_type, GptClass which);
+/// Returns true if `config_json` describes a decoder that can be used as a language model: its
+/// class is the one for language modelling or the base class, or is not specified. In files of base
+/// classes, such as those of early GPTs, the embedding table serves as the head.
+bool is_gpt_language_model(const std::string& config_json);
 
-/// Returns the config of a GPT-1, GPT-2, GPT-NeoX, LLaMA or Mistral model from the contents of its
-/// config.json. Missing keys have the defaults of Hugging Face transformers. Keys that affect
-/// results are either honoured or rejected with an ArgumentError that names the key.
+/// Returns the config of a decoder of the GPT family from the contents of its config.json. Missing
+/// keys have the defaults of Hugging Face transformers. Keys that affect results are either
+/// honoured or rejected with an ArgumentError that names the key.
 GptConfig gpt_config(const std::string& config_json);
 
 /// A decoder and its parameter names in Hugging Face transformers.
@@ -29,11 +28,9 @@ struct GptModel {
   Gpt gpt;
   Model model;
 };
-/// Declares the parameters of a decoder at the root of a graph and maps their names to those in the
-/// folder. `architecture` is a Hugging Face class; the default is the class for language modelling,
-/// and other classes are built without a head. The model has no outputs yet.
-GptModel build_gpt_model(Graph& graph, const std::string& config_json,
-                         const std::string& architecture = {});
+/// Declares the parameters of the class for language modelling at the root of a graph and maps
+/// their names to those in the folder. The model has no outputs yet.
+GptModel build_gpt_model(Graph& graph, const std::string& config_json);
 
 }  // namespace hf
 }  // namespace weft

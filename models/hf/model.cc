@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "weft/core/error.h"
 #include "weft/models/hf/request.h"
 #include "weft/serialization/match.h"
@@ -9,31 +12,28 @@
 namespace weft::hf {
 namespace {
 
-const std::map<std::string, ModelType>& model_types() {
-  static const std::map<std::string, ModelType> table = {
-      {"albert", {"Albert", build_albert, write_albert}},
-      {"bart", {"Bart", build_bart, write_bart}},
-      {"bert", {"Bert", build_bert, write_bert}},
-      {"camembert", {"Camembert", build_roberta, write_bert}},
-      {"deberta", {"Deberta", build_deberta, write_deberta}},
-      {"deberta-v2", {"DebertaV2", build_deberta_v2, write_deberta}},
-      {"deit", {"DeiT", build_deit, write_vit}},
-      {"distilbert", {"DistilBert", build_distilbert, write_distilbert}},
-      {"electra", {"Electra", build_electra, write_electra}},
-      {"gpt2", {"GPT2", build_gpt, write_gpt}},
-      {"gpt_neox", {"GPTNeoX", build_gpt, write_gpt}},
-      {"llama", {"Llama", build_gpt, write_gpt}},
-      {"marian", {"Marian", build_marian, write_bart}},
-      {"mbart", {"MBart", build_mbart, write_bart}},
-      {"mistral", {"Mistral", build_gpt, write_gpt}},
-      {"mt5", {"MT5", build_t5, write_t5}},
-      {"openai-gpt", {"OpenAIGPT", build_gpt, write_gpt}},
-      {"pegasus", {"Pegasus", build_pegasus, write_bart}},
-      {"roberta", {"Roberta", build_roberta, write_bert}},
-      {"t5", {"T5", build_t5, write_t5}},
-      {"vit", {"ViT", build_vit, write_vit}},
-      {"xlm-roberta", {"XLMRoberta", build_roberta, write_bert}}};
-  return table;
+ModelTypes joined(std::initializer_list<ModelTypes> lists) {
+  ModelTypes types;
+  for (const ModelTypes& list : lists) types.insert(types.end(), list.begin(), list.end());
+  return types;
+}
+
+/// All model types. The index of a family is that of its config in FamilyConfig.
+const std::array<ModelTypes, 4>& families() {
+  static const std::array<ModelTypes, 4> all = {
+      gpt_model_types(),
+      joined({bert_model_types(), albert_model_types(), distilbert_model_types(),
+              deberta_model_types()}),
+      joined({t5_model_types(), bart_model_types()}), vit_model_types()};
+  return all;
+}
+
+/// Returns true if models of this type have such a config.
+template <class Config>
+bool is_type_of(const std::string& name) {
+  const ModelTypes& types = families().at(FamilyConfig(Config()).index());
+  return std::any_of(types.begin(), types.end(),
+                     [&](const ModelType& type) { return type.name == name; });
 }
 
 /// Converts parameter names in files that were written before version 2 of Hugging Face
@@ -65,27 +65,30 @@ Model build(Request& request, SourceLocation loc) {
   return model;
 }
 
-/// Returns the tensors of a file under their current names. The published files of GPT-1 and GPT-2
-/// were written by the base class, so their names lack the prefix "transformer." that classes with
-/// a head use.
+/// Returns the tensors of a file under their current names, with the prefix of the base model.
 TensorMap modern_names(const Model& model, const TensorMap& tensors) {
-  constexpr std::string_view kBase = "transformer.";
-  bool lacks = (model.model_type == "gpt2" || model.model_type == "openai-gpt") &&
-               model.names.theirs("transformer.h").starts_with(kBase);
-  for (const auto& [name, tensor] : tensors) lacks = lacks && !name.starts_with(kBase);
+  const std::string& base = model.optional_prefix;
+  bool lacks = !base.empty();
+  for (const auto& [name, tensor] : tensors) lacks = lacks && !name.starts_with(base);
   TensorMap result;
   for (const auto& [name, tensor] : tensors) {
     const bool head = name.starts_with("lm_head.") || name.starts_with("score.");
-    result[(lacks && !head ? std::string(kBase) : "") + modern_name(name)] = tensor;
+    result[(lacks && !head ? base : "") + modern_name(name)] = tensor;
   }
   return result;
 }
 
 }  // namespace
 
+const ModelTypes& model_types(std::size_t family) { return families().at(family); }
+
 const ModelType* find_model_type(const std::string& name) {
-  const auto found = model_types().find(name);
-  return found == model_types().end() ? nullptr : &found->second;
+  for (const ModelTypes& types : families()) {
+    for (const ModelType& type : types) {
+      if (type.name == name) return &type;
+    }
+  }
+  return nullptr;
 }
 
 InputTypes input_types(const TensorMap& tensors) {
@@ -97,7 +100,7 @@ InputTypes input_types(const TensorMap& tensors) {
 InputTypes minimal_inputs(const std::string& config) {
   ConfigReader reader(config);
   const std::string type = reader.model_type();
-  if (type == "vit" || type == "deit") {
+  if (is_type_of<VitConfig>(type)) {
     const VitConfig defaults;
     std::int64_t channels = defaults.channels;
     std::int64_t height = defaults.image_height, width = defaults.image_width;
@@ -106,19 +109,20 @@ InputTypes minimal_inputs(const std::string& config) {
   }
   const std::pair<DType, Sizes> ids{DType::i32, Sizes{1, 1}};
   InputTypes inputs = {{"input_ids", ids}};
-  static const std::set<std::string> kTwoStacks = {"bart", "marian",  "mbart",
-                                                   "mt5",  "pegasus", "t5"};
   const json architectures = reader.object().value("architectures", json::array());
   const bool encoder_only = architectures.is_array() && !architectures.empty() &&
                             architectures.front().is_string() &&
                             architectures.front().get<std::string>().ends_with("EncoderModel");
-  if (kTwoStacks.contains(type) && !encoder_only) inputs["decoder_input_ids"] = ids;
+  if (is_type_of<EncoderDecoderConfig>(type) && !encoder_only) inputs["decoder_input_ids"] = ids;
   return inputs;
 }
 
 std::vector<std::string> supported_model_types() {
   std::vector<std::string> names;
-  for (const auto& [name, type] : model_types()) names.push_back(name);
+  for (const ModelTypes& types : families()) {
+    for (const ModelType& type : types) names.push_back(type.name);
+  }
+  std::sort(names.begin(), names.end());
   return names;
 }
 

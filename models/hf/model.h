@@ -58,6 +58,9 @@ struct Model {
   /// The config with which the model was built. Empty for a part of a model, such as T5's encoder.
   std::optional<FamilyConfig> family = {};
   HeadFacts heads = {};
+  /// Prefix of the names in files that some files lack, because they were written by the base
+  /// class.
+  std::string optional_prefix;
   /// Name suffixes of buffers that files may contain but that the model does not use.
   std::set<std::string> unused_buffers;
 };

@@ -18,6 +18,14 @@ void NameMap::add(const std::string& ours, const std::string& theirs) {
   put(ours_, theirs, ours);
 }
 
+void NameMap::add_layers(std::int64_t layers, const std::string& ours, const std::string& theirs,
+                         const ModuleNames& modules) {
+  for (std::int64_t i = 0; i < layers; ++i) {
+    for (const auto& [a, b] : modules)
+      add(fmt::format("{}.{}.{}", ours, i, a), fmt::format("{}.{}.{}", theirs, i, b));
+  }
+}
+
 std::string NameMap::translate(const Table& table, std::string_view name) {
   for (std::size_t end = name.size();;) {
     if (const auto it = table.find(name.substr(0, end)); it != table.end())

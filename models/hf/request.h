@@ -48,39 +48,29 @@ void put_hidden(Model& model, const std::string& prefix, const std::vector<Value
 
 /// A supported model_type of config.json.
 struct ModelType {
+  std::string name;    // for example "bert"
   std::string prefix;  // prefix of its class names, for example "Bert"
   /// Builds the requested model.
-  Model (*build)(Request&);
+  std::function<Model(Request&)> build;
   /// Writes the config keys for this type so that `build` can read them.
-  void (*write)(ConfigWriter&, const std::string& type, const FamilyConfig&, const HeadFacts&);
+  std::function<void(ConfigWriter&, const FamilyConfig&, const HeadFacts&)> write;
 };
+using ModelTypes = std::vector<ModelType>;
+
 /// Returns the model type with this name, or null if it is not supported.
 const ModelType* find_model_type(const std::string& name);
+/// Returns the model types of a family, in the order in which they are tried if a model did not
+/// originate from a Hugging Face folder. `family` is an index of FamilyConfig.
+const ModelTypes& model_types(std::size_t family);
 
-Model build_bart(Request&);
-Model build_bert(Request&);
-Model build_roberta(Request&);
-Model build_distilbert(Request&);
-Model build_albert(Request&);
-Model build_electra(Request&);
-Model build_deberta(Request&);
-Model build_deberta_v2(Request&);
-Model build_deit(Request&);
-Model build_gpt(Request&);
-Model build_marian(Request&);
-Model build_mbart(Request&);
-Model build_pegasus(Request&);
-Model build_t5(Request&);
-Model build_vit(Request&);
-
-void write_bart(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
-void write_bert(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
-void write_distilbert(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
-void write_albert(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
-void write_electra(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
-void write_deberta(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
-void write_gpt(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
-void write_t5(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
-void write_vit(ConfigWriter&, const std::string&, const FamilyConfig&, const HeadFacts&);
+// The model types that each file defines, in this order.
+ModelTypes gpt_model_types();
+ModelTypes bert_model_types();
+ModelTypes albert_model_types();
+ModelTypes distilbert_model_types();
+ModelTypes deberta_model_types();
+ModelTypes t5_model_types();
+ModelTypes bart_model_types();
+ModelTypes vit_model_types();
 
 }  // namespace weft::hf

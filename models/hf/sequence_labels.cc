@@ -1,5 +1,8 @@
 #include "weft/models/hf/sequence_labels.h"
 
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
 #include "weft/graph/functions.h"
 
 namespace weft::hf {
@@ -13,6 +16,20 @@ Value sequence_label_loss(Request& request, Value logits, std::int64_t classes,
   const Problem problem = label_problem(request, classes);
   const bool column = problem == Problem::single_label && rank == 2;
   return sequence_loss(problem, logits, column ? select(labels, 1, Dim(0)) : labels);
+}
+
+void put_span(Request& request, Model& model, Value scores) {
+  const SpanLogits logits = split_span(scores);
+  model.outputs["start_logits"] = logits.start;
+  model.outputs["end_logits"] = logits.end;
+  const Value start = request.input("start_positions", {"batch"});
+  const Value end = request.input("end_positions", {"batch"});
+  if (start.defined() != end.defined()) {
+    throw ArgumentError(
+        fmt::format("{} requires both start_positions and end_positions to compute a loss",
+                    request.architecture));
+  }
+  if (start.defined()) model.outputs["loss"] = span_loss(logits, start, end);
 }
 
 }  // namespace weft::hf

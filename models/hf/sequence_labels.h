@@ -1,4 +1,5 @@
-// Losses of sequence classifiers, equal to those of the Hugging Face classes. Internal to hf.
+// Losses of sequence and span classifiers, equal to those of the Hugging Face classes. Internal to
+// hf.
 #pragma once
 
 #include <string_view>
@@ -12,5 +13,10 @@ namespace weft::hf {
 /// input. `batch` is the symbol of the batch axis, or "" to keep its concrete size.
 Value sequence_label_loss(Request& request, Value logits, std::int64_t classes,
                           std::string_view batch = "batch");
+
+/// Adds the outputs "start_logits" and "end_logits" of span scores [batch, seq, 2], and "loss" if
+/// the inputs include "start_positions" and "end_positions". Throws ArgumentError if only one of
+/// these is given.
+void put_span(Request& request, Model& model, Value scores);
 
 }  // namespace weft::hf

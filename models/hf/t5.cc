@@ -64,12 +64,11 @@ void decoder_layers_key(ConfigReader& config, EncoderDecoderConfig& c) {
   config.field("num_decoder_layers", c.decoder_layers);
 }
 void decoder_layers_key(ConfigWriter& config, const EncoderDecoderConfig& c) {
-  config.field("num_decoder_layers", c.decoder_layers)
-      .fixed_and_written("is_encoder_decoder", true, "the class has an encoder and a decoder");
+  config.field("num_decoder_layers", c.decoder_layers);
 }
 
-ModuleNames t5_names(const EncoderDecoderConfig& c) {
-  ModuleNames names = {{"tokens", "shared"}};
+void t5_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base) {
+  names.add("tokens", base + "shared");
   const auto attention = [](const std::string& ours, const std::string& layer,
                             const std::string& theirs) {
     ModuleNames parts = {{ours + "_norm", layer + ".layer_norm"}};
@@ -85,62 +84,56 @@ ModuleNames t5_names(const EncoderDecoderConfig& c) {
       for (auto& part : attention("cross_attention", "layer.1", "EncDecAttention"))
         parts.push_back(part);
     }
-    const std::string last = decoder ? "layer.2" : "layer.1";
+    const std::string last = decoder ? "layer.2" : "layer.1", theirs = base + stack;
     parts.emplace_back("feed_forward.up",
                        last + (c.gated ? ".DenseReluDense.wi_1" : ".DenseReluDense.wi"));
     parts.emplace_back("feed_forward.gate", last + ".DenseReluDense.wi_0");
     parts.emplace_back("feed_forward.down", last + ".DenseReluDense.wo");
     parts.emplace_back("feed_forward_norm", last + ".layer_norm");
-    add_stack(names, stack, decoder ? c.decoder_layers : c.encoder_layers, stack + ".block", parts);
-    names.emplace_back(stack + ".relative_bias",
-                       stack + ".block.0.layer.0.SelfAttention.relative_attention_bias");
-    names.emplace_back(stack + ".norm", stack + ".final_layer_norm");
-    names.emplace_back(stack + ".tokens", stack + ".embed_tokens");
+    names.add_layers(decoder ? c.decoder_layers : c.encoder_layers, stack + ".layers",
+                     theirs + ".block", parts);
+    names.add(stack + ".relative_bias",
+              theirs + ".block.0.layer.0.SelfAttention.relative_attention_bias");
+    names.add(stack + ".norm", theirs + ".final_layer_norm");
+    names.add(stack + ".tokens", theirs + ".embed_tokens");
   }
-  return names;
 }
 
 }  // namespace
 
-Model build_t5(Request& request) {
-  ConfigReader& config = request.config;
-  EncoderDecoderConfig c = EncoderDecoderConfig::t5();
-  c.start_id = -1;
-  if (config.model_type() == "mt5") {
-    c.vocab = 250112;
-    c.encoder_layers = 8;
-    c.encoder_heads = 6;
-    c.encoder_inner = 1024;
-    c.tied_head = false;
-    c.start_id = 0;
-    c.gated = true;
-    c.activation = Activation::gelu_tanh;
-  }
-  t5_keys(config, c);
-  if (request.architecture.ends_with("EncoderModel")) {
-    config.ignore({"is_encoder_decoder"});
-  } else {
-    config.fixed("is_encoder_decoder", true, "a decoder without its encoder is not supported");
-  }
-  decoder_layers_key(config, c);
-  c.decoder_heads = c.encoder_heads;
-  c.decoder_inner = c.encoder_inner;
-  c.attention_dropout = c.activation_dropout = c.final_dropout = c.dropout;
-  c.scale_tied_head = c.tied_head;
-
-  EncoderDecoderStyle style{
-      .lm_class = "ForConditionalGeneration", .modules = t5_names(c), .has_encoder_class = true};
-  // Files of the first published models contain a bias for cross-attention that is never used.
-  style.unused_buffers = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
-  return build_encoder_decoder(request, c, style);
-}
-
-void write_t5(ConfigWriter& config, const std::string&, const FamilyConfig& family,
-              const HeadFacts&) {
-  EncoderDecoderConfig c = std::get<EncoderDecoderConfig>(family);
-  c.head_size = c.head_width(c.encoder_heads);
-  t5_keys(config, c);
-  decoder_layers_key(config, c);
+ModelTypes t5_model_types() {
+  EncoderDecoderType t5{
+      .name = "t5",
+      .prefix = "T5",
+      .defaults = EncoderDecoderConfig::t5(),
+      // Files of the first published models contain a bias for cross-attention that is never used.
+      .style = {.has_encoder_class = true,
+                .unused_buffers =
+                    {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"}},
+      .keys =
+          [](auto& config, EncoderDecoderConfig& c) {
+            t5_keys(config, c);
+            decoder_layers_key(config, c);
+            c.decoder_heads = c.encoder_heads;
+            c.decoder_inner = c.encoder_inner;
+            c.attention_dropout = c.activation_dropout = c.final_dropout = c.dropout;
+            c.scale_tied_head = c.tied_head;
+          },
+      .add_names = t5_names};
+  t5.defaults.start_id = -1;
+  EncoderDecoderType mt5 = t5;
+  mt5.name = "mt5";
+  mt5.prefix = "MT5";
+  EncoderDecoderConfig& c = mt5.defaults;
+  c.vocab = 250112;
+  c.encoder_layers = 8;
+  c.encoder_heads = 6;
+  c.encoder_inner = 1024;
+  c.tied_head = false;
+  c.start_id = 0;
+  c.gated = true;
+  c.activation = Activation::gelu_tanh;
+  return encoder_decoder_model_types({t5, mt5});
 }
 
 }  // namespace weft::hf

@@ -28,17 +28,15 @@ class VitTask {
           {"norm", "layernorm"},
           {"pooler", "pooler.dense"}})
       model_.names.add(ours, in_base + theirs);
-    ModuleNames layers;
-    add_layers(layers, config.layers, in_base + "encoder.layer",
-               {{"attention.query", "attention.attention.query"},
-                {"attention.key", "attention.attention.key"},
-                {"attention.value", "attention.attention.value"},
-                {"attention.out", "attention.output.dense"},
-                {"attention_norm", "layernorm_before"},
-                {"feed_forward.up", "intermediate.dense"},
-                {"feed_forward.down", "output.dense"},
-                {"feed_forward_norm", "layernorm_after"}});
-    for (const auto& [ours, theirs] : layers) model_.names.add(ours, theirs);
+    model_.names.add_layers(config.layers, "layers", in_base + "encoder.layer",
+                            {{"attention.query", "attention.attention.query"},
+                             {"attention.key", "attention.attention.key"},
+                             {"attention.value", "attention.attention.value"},
+                             {"attention.out", "attention.output.dense"},
+                             {"attention_norm", "layernorm_before"},
+                             {"feed_forward.up", "intermediate.dense"},
+                             {"feed_forward.down", "output.dense"},
+                             {"feed_forward_norm", "layernorm_after"}});
     model_.names.add("pixels", "decoder.0");
   }
 
@@ -149,24 +147,26 @@ void vit_keys(Config& config, VitConfig& c, std::int64_t& stride) {
       .size("patch_size", c.patch_height, c.patch_width);
 }
 
-Model build(Request& request, bool distillation, const std::string& base) {
-  VitConfig c;
-  c.distillation = distillation;
-  std::int64_t stride = 16;
-  vit_keys(request.config, c, stride);
-  return VitTask(request, c, base).build(stride);
+ModelType vit_type(const std::string& name, const std::string& prefix, bool distillation) {
+  const auto build = [=](Request& request) {
+    VitConfig c;
+    c.distillation = distillation;
+    std::int64_t stride = 16;
+    vit_keys(request.config, c, stride);
+    return VitTask(request, c, name).build(stride);
+  };
+  const auto write = [](ConfigWriter& config, const FamilyConfig& family, const HeadFacts& heads) {
+    auto c = std::get<VitConfig>(family);
+    std::int64_t stride = heads.stride;
+    vit_keys(config, c, stride);
+  };
+  return {name, prefix, build, write};
 }
 
 }  // namespace
 
-Model build_vit(Request& request) { return build(request, false, "vit"); }
-Model build_deit(Request& request) { return build(request, true, "deit"); }
-
-void write_vit(ConfigWriter& config, const std::string&, const FamilyConfig& family,
-               const HeadFacts& heads) {
-  VitConfig c = std::get<VitConfig>(family);
-  std::int64_t stride = heads.stride;
-  vit_keys(config, c, stride);
+ModelTypes vit_model_types() {
+  return {vit_type("vit", "ViT", false), vit_type("deit", "DeiT", true)};
 }
 
 }  // namespace weft::hf

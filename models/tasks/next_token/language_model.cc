@@ -5,7 +5,6 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/models/families/gpt.h"
-#include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/tasks/common/folder_settings.h"
 
@@ -84,14 +83,7 @@ LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tok
 
 std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
                                                  const FolderTokenizer& text) {
-  if (!hf::is_gpt(folder.config)) return nullptr;
-  const std::string type = hf::ConfigReader(folder.config).model_type(),
-                    named = hf::architecture_of(folder.config);
-  // Published files of early GPTs specify the class without a head; the embedding table then serves
-  // as the head.
-  if (!named.empty() && named != hf::gpt_class(type, hf::GptClass::language_model) &&
-      named != hf::gpt_class(type, hf::GptClass::base))
-    return nullptr;
+  if (!hf::is_gpt_language_model(folder.config)) return nullptr;
   auto model = std::make_unique<LanguageModel>();
   Graph& graph = *model->graph;
   const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"});
