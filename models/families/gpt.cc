@@ -84,6 +84,10 @@ Gpt::Block Gpt::make_block(const Scope& scope, std::int64_t index) const {
                                  .linear_bias = c.positions == GptPositions::linear_bias};
   attention.in = block_linear(c, std, attention_bias);
   attention.out = block_linear(c, out_std, attention_bias);
+  if (c.qk_norm) {
+    attention.query_norm = make_norm(scope / "attn" / "query_norm", c.head_size());
+    attention.key_norm = make_norm(scope / "attn" / "key_norm", c.head_size());
+  }
   const SelfAttention attn = make_self_attention(scope / "attn", dtype, c.width, attention);
   const Norm ln_2 = make_norm(scope / "ln_2", c.width);
   const FeedForward mlp = make_feed_forward(scope / "mlp", dtype, c.width,

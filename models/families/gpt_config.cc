@@ -153,6 +153,8 @@ const FieldList<GptConfig>& GptConfig::fields() {
           .added("projection", &GptConfig::projection, "how queries, keys and values are projected")
           .added("transposed", &GptConfig::transposed,
                  "store the matrices of the blocks as [in, out]")
+          .added("qk_norm", &GptConfig::qk_norm,
+                 "normalise the queries and keys of each head before rotary positions")
           .added("window", &GptConfig::window,
                  "a token attends to itself and the window - 1 tokens before it; 0 = all")
           .add("scale_attention", &GptConfig::scale_attention, "divide scores by sqrt(head size)")

@@ -64,6 +64,8 @@ struct GptConfig {
   double rotary_high_factor = 4;
   std::int64_t rotary_context = 0;
   QkvProjection projection = QkvProjection::fused;
+  /// Norms of the queries and keys of each head before the rotation: attn.{query_norm,key_norm}.
+  bool qk_norm = false;
   bool transposed = true;       // matrices of blocks are [in, out], as in GPT-2's files
   std::int64_t window = 0;      // a token attends to itself and the window - 1 before it; 0 = all
   bool scale_attention = true;  // divide scores by sqrt(head size)

@@ -244,7 +244,45 @@ const std::vector<GptType>& gpt_types() {
              window_key(config, c);
            },
        .names = llama_names(),
-       .padded = {.score = -std::numeric_limits<double>::infinity()}}};
+       .padded = {.score = -std::numeric_limits<double>::infinity()}},
+      {.name = "qwen3",
+       .prefix = "Qwen3",
+       .defaults = llama_with([](GptConfig& c) {
+         c.vocab = 151936;
+         c.inner = 22016;
+         c.context = 32768;
+         c.kv_heads = 32;
+         c.head_dim = 128;
+         c.qk_norm = true;
+       }),
+       .keys =
+           [](auto& config, GptConfig& c) {
+             llama_keys(config, c);
+             bool windows = false;
+             std::int64_t first_window = 28;
+             config.field("attention_bias", c.attention_bias)
+                 .legacy("use_sliding_window", windows)
+                 .legacy("max_window_layers", first_window)
+                 .ignore({"sliding_window"});
+             windows = windows && first_window < c.layers;
+             config.converted(
+                 "layer_types",
+                 [&](const json& types) {
+                   windows = std::any_of(types.begin(), types.end(),
+                                         [](const json& type) { return type != "full_attention"; });
+                 },
+                 [&]() -> json {
+                   return json::array_t(static_cast<std::size_t>(c.layers), "full_attention");
+                 });
+             if (windows) {
+               throw ArgumentError(
+                   "config.json: use_sliding_window or layer_types specifies layers with a window, "
+                   "which are not supported for qwen3");
+             }
+           },
+       .names = llama_names(
+           {{"attn.query_norm", "self_attn.q_norm"}, {"attn.key_norm", "self_attn.k_norm"}}),
+       .padded = {.added = true}}};
   return types;
 }
 

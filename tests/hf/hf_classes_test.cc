@@ -81,7 +81,8 @@ const std::vector<Decoder> kDecoders = {{"gpt2-default", "GPT2", "transformer."}
                                         {"openai-gpt-default", "OpenAIGPT", "transformer."},
                                         {"gpt-neox-default", "GPTNeoX", "gpt_neox."},
                                         {"llama-gqa", "Llama", "model."},
-                                        {"mistral-sliding-window", "Mistral", "model."}};
+                                        {"mistral-sliding-window", "Mistral", "model."},
+                                        {"qwen3-default", "Qwen3", "model."}};
 
 BOOST_AUTO_TEST_CASE(base_decoders_have_the_same_hidden_states_as_their_language_models) {
   for (const Decoder& decoder : kDecoders) {

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <boost/test/unit_test.hpp>
 #include <string>
 
@@ -126,6 +128,18 @@ BOOST_AUTO_TEST_CASE(hugging_face_keys_are_applied_or_rejected_by_name) {
   rejects(R"({"model_type": "llama", "partial_rotary_factor": 0.5})",
           "partial_rotary_factor is 0.5: rotary positions must cover all features of a head");
   rejects(R"({"model_type": "mistral", "mlp_bias": true})", "Mistral has no biases");
+  const std::string layers = "use_sliding_window or layer_types specifies layers with a window";
+  rejects(R"({"model_type": "qwen3", "use_sliding_window": true})", layers);
+  rejects(R"({"model_type": "qwen3", "layer_types": ["full_attention", "sliding_attention"]})",
+          layers);
+  // These keys change nothing.
+  for (const char* keys :
+       {R"("sliding_window": 4096)", R"("use_sliding_window": true, "max_window_layers": 32)",
+        R"("use_sliding_window": true, "layer_types": ["full_attention"])"}) {
+    BOOST_TEST((hf::gpt_config(fmt::format(R"({{"model_type": "qwen3", {}}})", keys)) ==
+                hf::gpt_config(R"({"model_type": "qwen3"})")),
+               keys);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(every_preset_is_valid) {
@@ -179,6 +193,9 @@ BOOST_AUTO_TEST_CASE(decoder_configs_round_trip_through_hugging_face) {
   round_trip(llama);
   llama.attention_bias = llama.mlp_bias = false;
   llama.window = 6;
+  round_trip(llama);
+  llama.window = 0;
+  llama.qk_norm = true;
   round_trip(llama);
   GptConfig neox;
   neox.positions = GptPositions::rotary;

@@ -67,6 +67,10 @@ inline std::vector<Variant> variants() {
     c.rotary_factor = 8;
     c.rotary_context = c.context;
   });
+  add("qk_norm", llama, [](GptConfig& c) {
+    c.kv_heads = 2;
+    c.qk_norm = true;
+  });
   add("gpt1", base, [](GptConfig& c) { c.residual = GptResidual::post_norm; });
   add("alibi", base, [](GptConfig& c) { c.positions = GptPositions::linear_bias; });
   add("alibi_window", base, [](GptConfig& c) {

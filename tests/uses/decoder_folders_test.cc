@@ -36,6 +36,7 @@ json decoder(const std::string& type) {
                  {"architectures",
                   {type == "gpt_neox" ? "GPTNeoXForCausalLM"
                    : type == "llama"  ? "LlamaForCausalLM"
+                   : type == "qwen3"  ? "Qwen3ForCausalLM"
                                       : "MistralForCausalLM"}},
                  {"vocab_size", testing::kFolderVocab},
                  {"hidden_size", 16},
@@ -72,7 +73,7 @@ Tensor losses(const TrainedModel& model) {
 }
 
 BOOST_AUTO_TEST_CASE(every_decoder_family_round_trips) {
-  for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"}) {
+  for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral", "qwen3"}) {
     BOOST_TEST_CONTEXT(type) {
       const TemporaryFolder folder("decoder");
       json config = decoder(type);
@@ -181,7 +182,7 @@ BOOST_AUTO_TEST_CASE(generation_settings_and_chat_templates_are_exported) {
 
 BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_and_exported_again) {
   const Shell weft;
-  for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral"}) {
+  for (const char* type : {"gpt2", "openai-gpt", "gpt_neox", "llama", "mistral", "qwen3"}) {
     BOOST_TEST_CONTEXT(type) {
       const TemporaryFolder folder("decoder");
       write_decoder(folder, decoder(type));

@@ -108,6 +108,8 @@ Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates*
   if (x.rank() != 3)
     graph.fail(ShapeError("x must be [batch, seq, width]"), "self_attention", {x}, loc);
   auto [q, k, v] = project(*this, x);
+  if (options.query_norm) q = (*options.query_norm)(q);
+  if (options.key_norm) k = (*options.key_norm)(k);
   const AttentionCache* cache = inputs.cache;
   if (options.rotary > 0) {
     Value positions = inputs.position_ids;

@@ -6,6 +6,7 @@
 #include "weft/models/fields/choice.h"
 #include "weft/models/layers/attention/positions.h"
 #include "weft/models/layers/linear.h"
+#include "weft/models/layers/norm.h"
 
 namespace WEFT_API weft {
 
@@ -41,6 +42,8 @@ struct SelfAttentionOptions {
   /// Factor for the scores; 0 means 1 / sqrt(head_size).
   double scale = 0;
   QkvProjection projection = QkvProjection::fused;
+  /// Norms of the queries and keys of each head, with weights [head_size], before the rotation.
+  std::optional<Norm> query_norm = {}, key_norm = {};
   /// Features per head that are rotated by the position (RoPE); 0 = none.
   std::int64_t rotary = 0;
   double rotary_base = 10000;
