@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/graph/engine/variable_store.h"
 #include "weft/graph/ir/program.h"
 #include "weft/graph/run/session.h"
-#include "weft/graph/engine/variable_store.h"
 
 namespace WEFT_API weft {
 

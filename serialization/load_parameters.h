@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "weft/graph/run/session.h"
 #include "weft/graph/engine/variable_store.h"
+#include "weft/graph/run/session.h"
 #include "weft/serialization/match_tensors.h"
 #include "weft/serialization/tensor_file.h"
 

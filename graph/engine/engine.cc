@@ -53,8 +53,7 @@ Engine::Engine(Graph& graph, std::shared_ptr<VariableStore> store, const Session
       profiling_(options.profile) {
   if (store_ == nullptr) throw ArgumentError("a Session needs a VariableStore; this one is null");
   if (options.plan_cache < 1) {
-    throw ArgumentError(
-        fmt::format("plan_cache is {}; it must be at least 1", options.plan_cache));
+    throw ArgumentError(fmt::format("plan_cache is {}; it must be at least 1", options.plan_cache));
   }
 }
 

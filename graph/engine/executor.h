@@ -8,11 +8,11 @@
 
 #include "weft/core/parallel.h"
 #include "weft/core/world/world.h"
-#include "weft/graph/plan/plan.h"
 #include "weft/graph/engine/frame.h"
 #include "weft/graph/engine/parallel_copy.h"
 #include "weft/graph/engine/profile.h"
 #include "weft/graph/engine/write_guard.h"
+#include "weft/graph/plan/plan.h"
 
 namespace weft {
 

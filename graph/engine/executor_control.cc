@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
-#include "weft/graph/plan/control_plan.h"
 #include "weft/graph/engine/executor.h"
+#include "weft/graph/plan/control_plan.h"
 
 namespace weft {
 

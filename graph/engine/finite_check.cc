@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "weft/core/error.h"
-#include "weft/graph/plan/liveness.h"
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/graph/plan/liveness.h"
 
 namespace weft {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "weft/graph/plan/plan.h"
 #include "weft/graph/engine/finite_check.h"
+#include "weft/graph/plan/plan.h"
 #include "weft/ops/kernel.h"
 
 namespace weft {

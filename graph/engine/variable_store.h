@@ -18,9 +18,9 @@
 
 #include "weft/core/parallel.h"
 #include "weft/core/tensor.h"
-#include "weft/graph/ir/variable.h"
 #include "weft/graph/engine/packed_weights.h"
 #include "weft/graph/engine/pending_updates.h"
+#include "weft/graph/ir/variable.h"
 
 namespace WEFT_API weft {
 

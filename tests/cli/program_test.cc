@@ -370,8 +370,8 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_allocating_weights) {
   // A reduce-scatter and an all-gather of 497.8 MB on 4 ranks: each rank sends 2 * 3/4 of that
   // size.
   says("inspect --model gpt2 --seq 1024 --ranks 4",
-      {"training step of 4 shards on 4 ranks", "sent per rank    712.1 MiB", "optimizer 237.4 MiB",
-       "with a budget    gradient sums 244.7 MiB, kept only by their owners; 712.1 MiB"});
+       {"training step of 4 shards on 4 ranks", "sent per rank    712.1 MiB", "optimizer 237.4 MiB",
+        "with a budget    gradient sums 244.7 MiB, kept only by their owners; 712.1 MiB"});
   check_error(weft("inspect --model gpt2 --ranks 8 --shards 4"), 2,
               "8 ranks are too many for 4 shards");
   // On 2 ranks, each rank sends 2 * 1/2 of the 86.6 million parameters.

@@ -101,10 +101,8 @@ BOOST_AUTO_TEST_CASE(shards_that_are_not_a_subtree_are_sent_in_parts) {
   Graph g;
   const Program train = tied(g, 8);
   const auto plan = Session(g, {.threads = 1}).plan(train, {{"ids", {8}}, {"labels", {8}}});
-  const StepMemory three = step_memory(train, *plan, 3),
-                   four = step_memory(train, *plan, 4),
-                   owned =
-                       step_memory(train, *plan, 4, {.gradients = GradientSums::owned});
+  const StepMemory three = step_memory(train, *plan, 3), four = step_memory(train, *plan, 4),
+                   owned = step_memory(train, *plan, 4, {.gradients = GradientSums::owned});
   // Eight shards on three ranks: shards 0 and 1 form one subtree, shards 2 to 4 form two, and
   // shards 5 to 7 form two.
   BOOST_TEST(three.sent == three.outputs / 3 * (2 * 2 + 2), boost::test_tools::tolerance(1e-12));

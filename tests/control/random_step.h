@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "weft/graph/control/scan.h"
-#include "weft/graph/ir/program.h"
 #include "weft/graph/engine/results.h"
+#include "weft/graph/ir/program.h"
 
 namespace weft::testing {
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "weft/graph/ir/graph.h"
 #include "weft/graph/engine/results.h"
+#include "weft/graph/ir/graph.h"
 #include "weft/tests/random_programs/generate.h"
 #include "weft/tests/random_programs/random_source.h"
 

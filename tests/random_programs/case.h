@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/graph/ir/clone.h"
 #include "weft/graph/engine/results.h"
+#include "weft/graph/ir/clone.h"
 
 namespace weft::testing {
 

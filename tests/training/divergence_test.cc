@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "weft/core/error.h"
-#include "weft/graph/functions.h"
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/graph/functions.h"
 #include "weft/models/training/trainer.h"
 #include "weft/models/training/training_step.h"
 #include "weft/serialization/checkpoint.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "weft/graph/ir/program.h"
 #include "weft/graph/engine/results.h"
+#include "weft/graph/ir/program.h"
 
 namespace weft::program {
 
