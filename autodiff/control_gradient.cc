@@ -71,9 +71,7 @@ std::vector<Value> cond_gradient(Node& node, const std::vector<Value>& cotangent
 Function open_copy(const Function& from) {
   Function to;
   to.name = from.name;
-  to.body = std::make_unique<Graph>(from.body->shared_ops());
-  to.body->share_symbols(*from.body);
-  for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
+  to.body = empty_copy(*from.body);
   Cloner cloner(*to.body);
   for (const Value& v : from.inputs) to.inputs.push_back(cloner.copy(v));
   for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));

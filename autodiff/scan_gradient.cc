@@ -205,9 +205,7 @@ class ScanGradient {
     if (further.empty()) return stacks;
     Function forward;
     forward.name = parts_.function->name + ".forward";
-    forward.body = std::make_unique<Graph>(graph_.shared_ops());
-    forward.body->share_symbols(*joint_.body);
-    for (const DimEquation& e : joint_.body->requirements()) forward.body->require(e, {});
+    forward.body = empty_copy(*joint_.body);
     Cloner cloner(*forward.body);
     for (const Value& v : joint_.inputs) forward.inputs.push_back(cloner.copy(v));
     for (const Value& v : joint_.outputs) forward.outputs.push_back(cloner.copy(v));
@@ -293,10 +291,8 @@ class ScanGradient {
     add_known_inputs(b, stacks);
     Function& f = b.f;
     f.name = parts_.function->name + ".gradient";
-    f.body = std::make_unique<Graph>(graph_.shared_ops());
+    f.body = empty_copy(*joint_.body);
     Graph& body = *f.body;
-    body.share_symbols(*joint_.body);
-    for (const DimEquation& e : joint_.body->requirements()) body.require(e, {});
 
     // Inputs in order: cotangents of carries, gradient sums of operands, sequences, operands.
     Cloner cloner(body);

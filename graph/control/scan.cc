@@ -63,9 +63,7 @@ Function fold_keys(const Function& from, Index first_operand, Index index) {
   }
   Function to;
   to.name = from.name;
-  to.body = std::make_unique<Graph>(from.body->shared_ops());
-  to.body->share_symbols(*from.body);
-  for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
+  to.body = empty_copy(*from.body);
   Cloner inputs(*to.body), cloner(*to.body);
   for (const Value& v : from.inputs) to.inputs.push_back(inputs.copy(v));
   for (Index i = 0; i < from.inputs.size(); ++i) {

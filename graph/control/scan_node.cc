@@ -67,9 +67,7 @@ Function without_unused_inputs(const Function& from, const std::vector<bool>& re
   Function to;
   to.name = from.name;
   to.gradient = from.gradient;
-  to.body = std::make_unique<Graph>(from.body->shared_ops());
-  to.body->share_symbols(*from.body);
-  for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
+  to.body = empty_copy(*from.body);
   Cloner cloner(*to.body);
   kept.assign(from.inputs.size(), true);
   for (std::size_t i = 0; i < from.inputs.size(); ++i) {

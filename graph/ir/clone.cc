@@ -45,9 +45,7 @@ const std::string& Cloner::copy_function(const Graph& source, const std::string&
   if (const auto it = functions_.find(&from); it != functions_.end()) return it->second;
   Function to;
   if (!from.gradient.empty()) to.gradient = copy_function(source, from.gradient);
-  to.body = std::make_unique<Graph>(source.shared_ops());
-  to.body->share_symbols(*from.body);
-  for (const DimEquation& e : from.body->requirements()) to.body->require(e, {});
+  to.body = empty_copy(*from.body);
   CloneOptions inside = options_;
   inside.first_stream = 0;  // stream numbers are local to a body
   inside.rewrite = {};
@@ -161,17 +159,21 @@ void Cloner::copy_node(const Node& node) {
   for (int i = 0; i < node.output_count(); ++i) put(i, copied.output(i));
 }
 
+std::unique_ptr<Graph> empty_copy(const Graph& source) {
+  auto graph = std::make_unique<Graph>(source.shared_ops());
+  graph->share_symbols(source);
+  for (const DimEquation& e : source.requirements()) graph->require(e, {});
+  return graph;
+}
+
 Module clone_program(const Program& program, const CloneOptions& options) {
-  Module module{std::make_unique<Graph>(program.graph() != nullptr ? program.graph()->shared_ops()
-                                                                   : std::make_shared<OpSet>()),
+  Module module{program.graph() != nullptr ? empty_copy(*program.graph())
+                                           : std::make_unique<Graph>(std::make_shared<OpSet>()),
                 Program(program.name())};
   module.program.precision(program.precision()).shards(program.shards());
   if (program.graph() == nullptr) return module;
   const Graph& source = *program.graph();
   Graph& target = *module.graph;
-  target.share_symbols(source);
-  for (const DimEquation& e : source.requirements()) target.require(e, {});
-
   Cloner cloner(target, options);
   const Updates updates = program.updates();
   // Leaves are copied first, in declaration order, so that the copy lists them in the same order.

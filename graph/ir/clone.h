@@ -42,6 +42,10 @@ struct CloneOptions {
   std::function<void(Cloner&)> copy_first = {};
 };
 
+/// Returns a graph without nodes that has the operations, symbols and requirements of `source`, so
+/// that nodes of `source` can be copied into it.
+std::unique_ptr<Graph> empty_copy(const Graph& source);
+
 /// Copies `program` and everything that it depends on into a new graph: inputs, variables (with
 /// kinds, initialisers and aliases), functions, requirements, names and source locations. Symbols
 /// are shared with the source graph.

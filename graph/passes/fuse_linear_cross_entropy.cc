@@ -200,32 +200,6 @@ class Head {
   std::vector<std::pair<Value, int>> gradients_;  // value, and index of the gradient
 };
 
-// Copies the program and replaces the first value of each pair with the second.
-Module copy_with(const Program& program, const std::vector<std::pair<Value, Value>>& replaced) {
-  const Graph& source = *program.graph();
-  Module copy{std::make_unique<Graph>(source.shared_ops()), Program(program.name())};
-  Graph& target = *copy.graph;
-  copy.program.precision(program.precision()).shards(program.shards());
-  target.share_symbols(source);
-  for (const DimEquation& e : source.requirements()) target.require(e, {});
-  Cloner cloner(target);
-  for (const Value& v : program.inputs()) cloner.copy(v);
-  for (const Variable& v : program.variables()) cloner.copy(v.value());
-  // Copies the replacements first, so that all nodes copied afterwards read them.
-  for (const auto& [from, to] : replaced) cloner.set(from, cloner.copy(to));
-  for (const auto& [name, value] : program.outputs()) {
-    copy.program.output(name, cloner.copy(value), {});
-  }
-  for (const auto& [variable, value] : program.updates()) {
-    copy.program.update(Variable(cloner.copy(variable.value())), cloner.copy(value), {});
-  }
-  for (const auto& [name, value] : source.names()) {
-    const Value copied = cloner.find(value);
-    if (copied.defined()) target.set_name(name, copied, {});
-  }
-  return copy;
-}
-
 }  // namespace
 
 Module fuse_linear_cross_entropy(Module module, const PassOptions& pass) {
@@ -244,7 +218,10 @@ Module fuse_linear_cross_entropy(Module module, const PassOptions& pass) {
     for (const auto& pair : head.replacements()) replaced.push_back(pair);
   }
   if (replaced.empty()) return module;
-  return copy_with(module.program, replaced);
+  // Copies the replacements first, so that all nodes copied afterwards read them.
+  return clone_program(module.program, {.copy_first = [&](Cloner& cloner) {
+                         for (const auto& [from, to] : replaced) cloner.set(from, cloner.copy(to));
+                       }});
 }
 
 }  // namespace weft

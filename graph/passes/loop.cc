@@ -13,9 +13,7 @@ using Index = std::size_t;
 Function empty_like(const Function& like) {
   Function f;
   f.name = like.name;
-  f.body = std::make_unique<Graph>(like.body->shared_ops());
-  f.body->share_symbols(*like.body);
-  for (const DimEquation& e : like.body->requirements()) f.body->require(e, {});
+  f.body = empty_copy(*like.body);
   return f;
 }
 

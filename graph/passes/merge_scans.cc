@@ -36,10 +36,8 @@ bool merge_bodies(Merged& merged) {
   const Index carries = parts.carries.size();
   Function& f = merged.body;
   f.name = parts.function->name;
-  f.body = std::make_unique<Graph>(first.graph().shared_ops());
+  f.body = empty_copy(*parts.function->body);
   Graph& body = *f.body;
-  body.share_symbols(*parts.function->body);
-  for (const DimEquation& e : parts.function->body->requirements()) body.require(e, {});
   for (const Node* node : merged.nodes) {
     const Function& own = *scan_node(*node).function;
     SymbolMap symbols;

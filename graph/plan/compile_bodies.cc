@@ -69,11 +69,9 @@ std::vector<Role> roles_of(const CompiledProgram& c, NodeId n) {
 CompiledProgram::Body compile_role(const CompiledProgram& outer, const Role& role,
                                    const CompileOptions& options) {
   const Function& f = *role.function;
-  Module module{std::make_unique<Graph>(f.body->shared_ops()), Program(f.name)};
+  Module module{empty_copy(*f.body), Program(f.name)};
   module.program.precision(outer.module.program.precision());
   Graph& graph = *module.graph;
-  graph.share_symbols(*f.body);
-  for (const DimEquation& e : f.body->requirements()) graph.require(e, {});
   Cloner cloner(graph);
   std::vector<Variable> carries;
   for (int i = 0; i < static_cast<int>(f.inputs.size()); ++i) {

@@ -103,9 +103,7 @@ std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candi
 }
 
 std::shared_ptr<Graph> empty_graph_like(const Graph& source) {
-  auto graph = std::make_shared<Graph>(source.shared_ops());
-  graph->share_symbols(source);
-  for (const DimEquation& e : source.requirements()) graph->require(e, {});
+  std::shared_ptr<Graph> graph = empty_copy(source);
   graph->reserve_streams(std::max<std::int64_t>(source.stream_end() - graph->stream_end(), 0));
   return graph;
 }
