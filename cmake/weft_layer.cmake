@@ -70,7 +70,7 @@ list(JOIN WEFT_HOT_SOURCES "" WEFT_HOT_SOURCES)
 # The folders whose sources are compiled together, with those of the folders in them. Smaller folders than a layer keep sources apart that
 # use the same names in anonymous namespaces.
 set(WEFT_UNIT_FOLDERS
-  "^(models/(tasks/[^/]*|text/tokenizers/formats|text/tokenizers|text|data|program|zoo)|ops/[^/]*|tests/[^/]*|[^/]*)")
+  "^(models/(tasks|text/tokenizers/formats|text/tokenizers|text|data|program|zoo)|ops/[^/]*|tests/[^/]*|[^/]*)")
 
 # Sets the optimisation of the sources of a target (WEFT_HOT_SOURCES). With WEFT_UNITY, up to 24 sources (WEFT_UNIT_FOLDERS) are compiled
 # together, because most of the build time is spent on headers and templates that they share. Sources with options of their own, such as

@@ -60,6 +60,11 @@ Value gradient_erf(Value g, Value x, Value) {
   return g * (1.12837916709551257390 * bell);
 }
 
+/// Derivative: 0 for x <= -3, 1 for x >= 3, and x/3 + 1/2 between.
+Value gradient_hardswish(Value g, Value x, Value) {
+  return where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g));
+}
+
 const UnaryRule kRules[] = {
     {"neg", [](Value g, Value, Value) { return neg(g); }},
     {"abs", [](Value g, Value x, Value) { return g * sign(x); }},  // 0 at 0
@@ -93,6 +98,7 @@ const UnaryRule kRules[] = {
      [](Value x) { return 0.5 * x * (erf(x * 0.70710678118654752440) + 1); }},
     {"gelu_tanh", gradient_gelu_tanh, define_gelu_tanh},
     {"silu", gradient_silu, [](Value x) { return x * sigmoid(x); }},
+    {"hardswish", gradient_hardswish, [](Value x) { return x * clamp(x + 3, 0, 6) / 6; }},
     {"softplus", [](Value g, Value x, Value) { return g * sigmoid(x); },
      [](Value x) { return relu(x) + log1p(exp(-abs(x))); }},
 };

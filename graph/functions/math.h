@@ -73,6 +73,9 @@ inline Value gelu_tanh(Arg x) { return apply_unary("gelu_tanh", x); }
 Value quick_gelu(Arg x);
 /// Sigmoid linear unit, also called swish: x * sigmoid(x).
 inline Value silu(Arg x) { return apply_unary("silu", x); }
+/// Hard swish, a piecewise approximation of silu(): x * clamp(x + 3, 0, 6) / 6 (Howard et al.
+/// 2019).
+inline Value hardswish(Arg x) { return apply_unary("hardswish", x); }
 /// Softplus: log(1 + exp(x)).
 inline Value softplus(Arg x) { return apply_unary("softplus", x); }
 /// Mish: x * tanh(softplus(x)) (Misra 2020).

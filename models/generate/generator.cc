@@ -168,7 +168,7 @@ Generation Generator::start(const SearchStarts& starts, std::vector<TokenIds> te
     cached = std::move(batch_->texts.front());
     cached.resize(static_cast<std::size_t>(std::min(batch_->filled, std::ssize(cached))));
   }
-  if (options.reuse_caches && !cached.empty() && batch->capacity <= capacity) {
+  if (options.reuse_caches && batch->capacity <= capacity) {
     batch->capacity = capacity;
     batch->filled = common_prefix_length(batch->texts.front(), cached);
   } else {

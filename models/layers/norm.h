@@ -16,9 +16,9 @@ struct NormLayerOptions {
 /// [width], initialised to 0.
 struct Norm {
   Scope scope;
-  Variable weight;
-  Variable bias;  // undefined without bias
-  double eps;
+  Variable weight = {};
+  Variable bias = {};  // undefined without bias
+  double eps = 1e-5;
   bool rms = false;
 
   /// Returns (x - mean) / sqrt(variance + eps) * weight + bias over the last axis, or x /

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(powers_of_zero_have_derivatives_of_all_orders) {
 BOOST_AUTO_TEST_CASE(gated_functions_have_derivatives_everywhere) {
   const std::vector<float> points = {1e10f,  1e13f,  1e20f,  3.4e38f,  INFINITY,
                                      -1e10f, -1e13f, -1e20f, -3.4e38f, -INFINITY};
-  for (const auto f : {gelu_erf, gelu_tanh, silu}) {
+  for (const auto f : {gelu_erf, gelu_tanh, silu, hardswish}) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       Graph g;
       const Value x = g.input("x", dtype, {10});

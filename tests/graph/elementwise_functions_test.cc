@@ -58,6 +58,9 @@ BOOST_AUTO_TEST_CASE(composite_functions_compute_the_expected_values) {
   BOOST_TEST(value_of([](Value v) { return elu(v); }, 1000) == 1000);
   BOOST_TEST(value_of([](Value v) { return quick_gelu(v); }, x) == x / (1 + std::exp(-1.702 * x)),
              boost::test_tools::tolerance(1e-14));
+  BOOST_TEST(value_of([](Value v) { return hardswish(v); }, -3.5) == 0);
+  BOOST_TEST(value_of([](Value v) { return hardswish(v); }, 1.5) == 1.125);
+  BOOST_TEST(value_of([](Value v) { return hardswish(v); }, 3.5) == 3.5);
   BOOST_TEST(value_of([](Value v) { return mish(v); }, x) == x * std::tanh(std::log1p(std::exp(x))),
              boost::test_tools::tolerance(1e-14));
   BOOST_TEST(

@@ -117,6 +117,7 @@ BOOST_AUTO_TEST_CASE(hyperbolic_functions_and_erf_are_accurate) {
 BOOST_AUTO_TEST_CASE(activations_are_accurate) {
   check_both("sigmoid", 2, 2);
   check_both("softplus", 4, 4);
+  check_both("hardswish", 4, 4);
   // Rounding the argument of an exponential causes a relative error that grows with the argument.
   // In the tails, the errors of gates are therefore relative to the magnitude of x.
   check<float>("silu", 4, 1e-8);

@@ -46,6 +46,7 @@ const std::map<std::string, Oracle>& table() {
       {"sigmoid", sigmoid},
       {"softplus", softplus},
       {"silu", gated(sigmoid)},
+      {"hardswish", gated([](Real x) { return std::fmin(std::fmax(x + 3, 0.0L), 6.0L) / 6; })},
       {"gelu_erf", gated([](Real x) { return std::erfc(-x * kSqrtHalf) / 2; })},
       {"gelu_tanh",
        gated([](Real x) { return sigmoid(kTwiceSqrtTwoOverPi * x * (1 + 0.044715L * x * x)); })},

@@ -343,7 +343,7 @@ void add_elementwise_models(ScalarModels& models) {
         "logical_not", "isfinite",   "clamp",    "add",           "sub",         "mul",
         "div",         "pow",        "maximum",  "minimum",       "equal",       "not_equal",
         "less",        "less_equal", "greater",  "greater_equal", "logical_and", "logical_or",
-        "logical_xor", "where",      "cast",     "dropout"}) {
+        "logical_xor", "where",      "cast",     "dropout",       "hardswish"}) {
     models[name] = elementwise;
   }
 }

@@ -18,6 +18,7 @@
 #include "weft/core/random_tensors.h"
 #include "weft/core/world/thread_world.h"
 #include "weft/graph/distributed/owned_step.h"
+#include "weft/graph/distributed/shard_feeds.h"
 #include "weft/graph/distributed/step_run.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(models_pre_trained_by_weft_predict_masked_words) {
       BOOST_TEST_REQUIRE(found[1].size() == 2U);
       BOOST_TEST(found[1][1].begin == 16U);
       // A text alone gives the same predictions as in a batch.
-      const auto alone = fill(session, model, {hidden.data() + 1, 1}, {.most = 3});
+      const auto alone = fill(session, model, {hidden[1]}, {.most = 3});
       for (std::size_t p = 0; p < 2; ++p) {
         for (std::size_t g = 0; g < 3; ++g) {
           BOOST_TEST(alone[0][p].guesses[g].id == found[1][p].guesses[g].id);

@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(truncated_words_are_outside_all_spans) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += "mary ";
   std::vector<CutText> cut;
-  const TaggedText found = tag_texts(session, *model, {"mary", text},
-                                     {.on_cut = [&](const CutText& c) { cut.push_back(c); }})[1];
+  const TaggedText found =
+      tag_texts(session, *model, {"mary", text}, [&](const CutText& c) { cut.push_back(c); })[1];
   BOOST_TEST_REQUIRE(cut.size() == 1U);
   BOOST_TEST(cut[0].text == 1U);
   BOOST_TEST(cut[0].tokens == 62);

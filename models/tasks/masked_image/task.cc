@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-constexpr const char* kAugmentation = "Augmentation";
+constexpr const char* kMaskedImageAugmentation = "Augmentation";
 constexpr const char* kMasking = "Masked images";
 constexpr const char* kPicture = ".reconstruction.svg";
 
@@ -99,7 +99,7 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
   TaskOptions options() const override {
     TaskOptions options;
     add_image_data(options)
-        .field_group(kAugmentation, ImageAugmentation::fields())
+        .field_group(kMaskedImageAugmentation, ImageAugmentation::fields())
         .field_group(kMasking, PatchMasking::fields());
     return options;
   }
@@ -115,8 +115,8 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
     const Preset<VitPretrainingRecipe> preset = chosen_preset(vit_pretraining_presets(), args);
     const auto& recipe = preset.model;
     const VitConfig config = chosen_config(base_config(recipe.model, args), args);
-    const auto augmentation =
-        ImageAugmentation::fields().with(recipe.augmentation, args.options.fields(kAugmentation));
+    const auto augmentation = ImageAugmentation::fields().with(
+        recipe.augmentation, args.options.fields(kMaskedImageAugmentation));
     const auto masking = PatchMasking::fields().with(recipe.masking, args.options.fields(kMasking));
     ImageParts parts = load_image_parts(path, image_size(config), preset.training);
     const bool as_before = args.from && args.from->normalisation;

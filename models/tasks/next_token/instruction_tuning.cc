@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-constexpr const char *kConversations = "--data", *kHeldOut = "--held-out",
+constexpr const char *kConversations = "--data", *kNextTokenHeldOut = "--held-out",
                      *kChatFormat = "--chat-format", *kCounted = "--loss", *kDropouts = "--dropout";
 
 /// The alpaca format separates an instruction from its input; other formats have no separate role
@@ -40,8 +40,9 @@ ConversationSplit read_split(const OptionValues& values, const ChatFormat& forma
         "instruction "
         "and its answer");
   std::vector<Conversation> all = read_conversations(paths, input_of(format));
-  if (!values.has(kHeldOut)) return hold_out(all, settings.validation_fraction, settings.seed);
-  return {std::move(all), read_conversations(values.texts(kHeldOut), input_of(format))};
+  if (!values.has(kNextTokenHeldOut))
+    return hold_out(all, settings.validation_fraction, settings.seed);
+  return {std::move(all), read_conversations(values.texts(kNextTokenHeldOut), input_of(format))};
 }
 
 InstructionLoss counted(const OptionValues& values) {
@@ -167,7 +168,7 @@ class InstructionTask final : public TaskOf<LanguageModel> {
         .files(kConversations,
                "JSON Lines files with conversations, {\"messages\": [...]}, or instructions, "
                "{\"instruction\", \"input\", \"output\"}; plain, .gz or .zst")
-        .files(kHeldOut, "conversation files for validation, instead of a part of --data")
+        .files(kNextTokenHeldOut, "conversation files for validation, instead of a part of --data")
         .choice(kCounted, {"answers", "all"},
                 "tokens included in the training loss (default: answers); the validation loss "
                 "counts answers only")

@@ -22,7 +22,8 @@
 namespace weft {
 namespace {
 
-constexpr const char *kText = "--text", *kData = "--data", *kDropout = "--dropout";
+constexpr const char *kNextTokenText = "--text", *kNextTokenData = "--data",
+                     *kDropout = "--dropout";
 // Input and output embeddings of a GPT, which are reinitialised for a new tokenizer.
 const std::vector<std::string> kVocabularyParameters = {"transformer.wte.*", "lm_head.*"};
 
@@ -126,8 +127,9 @@ std::string lossy_tokenizer_note(const Tokenizer& tokenizer, const std::string& 
 }
 
 LanguageInput read_input(const OptionValues& values) {
-  std::vector<std::string> names = values.texts(kText);
-  names.insert(names.end(), values.texts(kData).begin(), values.texts(kData).end());
+  std::vector<std::string> names = values.texts(kNextTokenText);
+  names.insert(names.end(), values.texts(kNextTokenData).begin(),
+               values.texts(kNextTokenData).end());
   if (names.empty())
     throw ArgumentError("--text is required: the file to train on (or --data: token files)");
   const auto tokens = std::count_if(names.begin(), names.end(), names_token_set);
@@ -163,9 +165,10 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(kText, "UTF-8 file to train on, or token files; the end is held out for validation")
+        .files(kNextTokenText,
+               "UTF-8 file to train on, or token files; the end is held out for validation")
         .files(
-            kData,
+            kNextTokenData,
             "token files made by weft data tokenize: the path of the first file, or the common "
             "prefix of their paths; several data sets need sampling weights: corpus=0.7 other=0.3")
         .data();

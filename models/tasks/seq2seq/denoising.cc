@@ -18,11 +18,11 @@
 namespace weft {
 namespace {
 
-constexpr const char* kText = "--text";
-constexpr const char* kGroup = "Pre-training";
+constexpr const char* kSeq2SeqText = "--text";
+constexpr const char* kSeq2SeqGroup = "Pre-training";
 constexpr std::int64_t kSamples = 3;
 
-constexpr std::array<std::string_view, 4> kDescriptions = {
+constexpr std::array<std::string_view, 4> kSeq2SeqDescriptions = {
     "pre-training: reconstruct masked spans (T5)",
     "pre-training: reconstruct spans at low or high corruption rates, or continue a text (UL2)",
     "pre-training: reconstruct a text from a noisy version (BART)",
@@ -108,7 +108,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
   explicit DenoisingTask(DenoisingObjective objective) : objective_(objective) {
     info_.id = info_.name = choice_name(objective);
     info_.family = "seq2seq";
-    info_.about = kDescriptions[static_cast<std::size_t>(objective)];
+    info_.about = kSeq2SeqDescriptions[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "number of passage tokens per training step"},
                   {"validation_fraction", "fraction of the documents held out for validation"}};
     info_.perplexity = true;
@@ -120,9 +120,9 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     const std::string texts =
         "UTF-8 files with one sentence per line and a blank line between documents";
     options
-        .files(kText, objective_ == DenoisingObjective::gap_sentences
-                          ? texts
-                          : fmt::format("{}; or {}", texts, kTokenFilesHelp))
+        .files(kSeq2SeqText, objective_ == DenoisingObjective::gap_sentences
+                                 ? texts
+                                 : fmt::format("{}; or {}", texts, kTokenFilesHelp))
         .data();
     add_tokenizer(options, "bpe", true);
     std::set<std::string> skip;
@@ -131,7 +131,7 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
     for (const Field& field : DenoisingOptions::fields().fields()) {
       if (std::find(used.begin(), used.end(), field.name) == used.end()) skip.insert(field.name);
     }
-    return options.field_group(kGroup, DenoisingOptions::fields(), skip);
+    return options.field_group(kSeq2SeqGroup, DenoisingOptions::fields(), skip);
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderDecoderConfig::fields(), kOwnFields};
@@ -142,8 +142,8 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
     DenoisingInput input = read(args.options);
-    DenoisingOptions options =
-        DenoisingOptions::fields().with({.objective = objective_}, args.options.fields(kGroup));
+    DenoisingOptions options = DenoisingOptions::fields().with({.objective = objective_},
+                                                               args.options.fields(kSeq2SeqGroup));
     TaskArguments chosen = args;
     if (chosen.preset.empty()) chosen.preset = default_preset(objective_);
     const Preset<EncoderDecoderConfig> preset = chosen_preset(denoising_presets(), chosen);
@@ -178,8 +178,8 @@ class DenoisingTask final : public TaskOf<Seq2SeqModel> {
                            .pieces = {.symbols = symbols}});
   }
   static DenoisingInput read(const OptionValues& options) {
-    if (!options.has(kText)) throw ArgumentError("--text is required: files to train on");
-    const std::vector<std::string>& paths = options.texts(kText);
+    if (!options.has(kSeq2SeqText)) throw ArgumentError("--text is required: files to train on");
+    const std::vector<std::string>& paths = options.texts(kSeq2SeqText);
     std::vector<TokenSource> tokens = token_sources(paths);
     if (!tokens.empty()) return {{}, std::move(tokens)};
     return {read_documents(paths)};

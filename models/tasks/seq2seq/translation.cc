@@ -23,7 +23,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kPairs = "--pairs";
-constexpr const char *kMeasure = ".measure.svg", *kAttention = ".attention.svg";
+constexpr const char *kMeasure = ".measure.svg", *kSeq2SeqAttention = ".attention.svg";
 constexpr const char* kReversal = "reversal";
 constexpr std::int64_t kStrings = 40000;
 constexpr std::int64_t kBeams = 4;
@@ -107,7 +107,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string& title) override {
     return {test_figures(session),
-            {{kMeasure, measures(title)}, {kAttention, attention(session, title)}}};
+            {{kMeasure, measures(title)}, {kSeq2SeqAttention, attention(session, title)}}};
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
@@ -211,7 +211,7 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
                  {"validation_fraction",
                   "fraction of the distinct sources held out for validation; the same fraction is "
                   "held out for testing"}},
-        .plots = {kMeasure, kAttention},
+        .plots = {kMeasure, kSeq2SeqAttention},
         .folders = "encoder-decoders ...ForConditionalGeneration and ...MTModel",
         .perplexity = true};
     return info;

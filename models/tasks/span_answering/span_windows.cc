@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 /// Number of tokens per batch.
-constexpr std::int64_t kBatchTokens = 4096;
+constexpr std::int64_t kAnswerBatchTokens = 4096;
 
 /// Candidate answers from all windows of one context.
 struct Found {
@@ -135,7 +135,8 @@ std::vector<std::vector<Answer>> answer_windows(Session& session, const SpanAnsw
   std::vector<std::size_t> lengths;
   for (const SpanWindow& window : windows) lengths.push_back(window.row.ids.size());
   std::vector<Found> found(questions.size());
-  const std::vector<std::vector<std::size_t>> batches = batches_by_tokens(lengths, kBatchTokens);
+  const std::vector<std::vector<std::size_t>> batches =
+      batches_by_tokens(lengths, kAnswerBatchTokens);
   run_distributed(
       session, model.program("answer"), std::ssize(batches),
       [&](std::int64_t b) {

@@ -12,17 +12,18 @@
 namespace weft {
 namespace {
 
-constexpr const char* kData = "--data";
-constexpr const char* kGroup = "Answers";
-constexpr const char* kFilesRequired = "--data is required: JSON files in SQuAD format";
+constexpr const char* kAnswerData = "--data";
+constexpr const char* kAnswerGroup = "Answers";
+constexpr const char* kAnswerFilesRequired = "--data is required: JSON files in SQuAD format";
 constexpr std::int64_t kShownAnswers = 5;
 
 using SquadParts = DataParts<SquadData>;
 
 /// Reads the data. Without --validation, a fraction of the --data contexts is held out for
 /// validation.
-SquadParts read_parts(const OptionValues& values, const TrainSettings& settings) {
-  return read_data_parts(values, kData, kFilesRequired, settings, read_squad, split_contexts);
+SquadParts read_answer_parts(const OptionValues& values, const TrainSettings& settings) {
+  return read_data_parts(values, kAnswerData, kAnswerFilesRequired, settings, read_squad,
+                         split_contexts);
 }
 
 class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
@@ -53,7 +54,7 @@ class SpanAnsweringRun final : public RunOf<SpanAnswerer> {
   }
 
   TrainTask task(Session& session) override {
-    if (parts_.train.size() == 0) throw ArgumentError(kFilesRequired);
+    if (parts_.train.size() == 0) throw ArgumentError(kAnswerFilesRequired);
     return span_answering_task(session, *model_, train_, parts_.validation);
   }
 
@@ -106,14 +107,14 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(kData,
+        .files(kAnswerData,
                "JSON files in SQuAD 1.1 or 2.0 format, with texts, questions and answer positions")
         .files(kValidationOption,
                "files for validation, in the same format (default: a fraction of --data)")
         .files(kTestOption, "files for a single evaluation at the end, in the same format")
         .data();
     add_tokenizer(options, "bpe", true);
-    return options.field_group(kGroup, SpanReading::fields());
+    return options.field_group(kAnswerGroup, SpanReading::fields());
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
@@ -123,10 +124,10 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    check_data_parts(args, kData, kFilesRequired);
+    check_data_parts(args, kAnswerData, kAnswerFilesRequired);
     const Preset<EncoderConfig> preset = chosen_preset(span_answerer_presets(), args);
-    SquadParts parts = read_parts(args.options, preset.training);
-    const SpanReading spans = SpanReading::fields().with({}, args.options.fields(kGroup));
+    SquadParts parts = read_answer_parts(args.options, preset.training);
+    const SpanReading spans = SpanReading::fields().with({}, args.options.fields(kAnswerGroup));
     const auto [config, tokenizer, notes] = encoder_for(args, preset.model, parts.train);
     auto model = std::make_unique<SpanAnswerer>(
         build_span_answerer(config, tokenizer, spans, preset.training));
@@ -137,7 +138,7 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
 
   std::unique_ptr<TaskRun> open_model(std::unique_ptr<SpanAnswerer> model,
                                       const OptionValues& options) const override {
-    SquadParts parts = read_parts(options, model->settings);
+    SquadParts parts = read_answer_parts(options, model->settings);
     return std::make_unique<SpanAnsweringRun>(std::move(model), std::move(parts));
   }
 

@@ -25,7 +25,7 @@ namespace weft {
 namespace {
 
 /// Number of tokens per batch.
-constexpr std::int64_t kBatchTokens = 4096;
+constexpr std::int64_t kClassificationBatchTokens = 4096;
 
 template <class Config>
 constexpr bool kDecoder = std::is_same_v<Config, GptConfig>;
@@ -152,7 +152,7 @@ std::vector<std::vector<ClassScore>> SequenceClassifier<Config>::most_likely_cla
   const Value tokens = session.graph().find_input("tokens");
   const bool alone = tokens.size(0).is_constant();
   std::vector<std::vector<ClassScore>> result(texts.size());
-  const auto batches = batches_by_tokens(lengths, alone ? 1 : kBatchTokens);
+  const auto batches = batches_by_tokens(lengths, alone ? 1 : kClassificationBatchTokens);
   run_distributed(
       session, this->program("classify"), std::ssize(batches),
       [&](std::int64_t b) {

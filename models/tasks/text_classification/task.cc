@@ -19,8 +19,9 @@
 namespace weft {
 namespace {
 
-constexpr const char *kConfusion = ".confusion.svg", *kAttention = ".attention.svg";
-constexpr const char *kTest = "--test", *kGroup = "Classifier";
+constexpr const char *kClassificationConfusion = ".confusion.svg",
+                     *kClassificationAttention = ".attention.svg";
+constexpr const char *kTest = "--test", *kClassificationGroup = "Classifier";
 /// With more training texts than this, tuning the baseline can take longer than training the model.
 constexpr std::int64_t kMaxBaselineTexts = 20'000;
 constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
@@ -100,9 +101,10 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
     TaskReport result{
         fmt::format("held out  accuracy {:.2f}% on {} texts\n{}{}", 100 * matrix.accuracy(),
                     matrix.total(), text_baseline_line(parts_), matrix.table()),
-        {{kConfusion, svg_heat_maps({matrix.heat_map("held-out texts")})}}};
+        {{kClassificationConfusion, svg_heat_maps({matrix.heat_map("held-out texts")})}}};
     if (model_->config.layers > 0)  // without layers, there is no attention
-      result.plots.push_back({kAttention, attention_svg(*model_, parts_.held_out.texts.front())});
+      result.plots.push_back(
+          {kClassificationAttention, attention_svg(*model_, parts_.held_out.texts.front())});
     return result;
   }
 
@@ -155,7 +157,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
                                .name = "classify",
                                .about = "classify texts",
                                .help = {{"batch", "texts per step"}},
-                               .plots = {kConfusion, kAttention},
+                               .plots = {kClassificationConfusion, kClassificationAttention},
                                .folders = "encoders ...ForSequenceClassification"};
     return info;
   }
@@ -168,7 +170,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
                "part of --data)")
         .data();
     add_tokenizer(options, "bpe", true);
-    return options.field_group(kGroup, ClassifierHead::fields(), {"pooler"});
+    return options.field_group(kClassificationGroup, ClassifierHead::fields(), {"pooler"});
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
@@ -190,7 +192,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     const auto& preset = find_preset(text_classifier_presets(), name);
     const TrainSettings settings = settings_for(preset, args.training, parts.train.size());
     const ClassifierHead head = ClassifierHead::fields().with(
-        args.from ? head_of(*args.from) : preset.head, args.options.fields(kGroup));
+        args.from ? head_of(*args.from) : preset.head, args.options.fields(kClassificationGroup));
     const auto [config, tokenizer, notes] =
         new_encoder(base_config(preset.model, args), args, [&] { return read(parts.train, head); });
     auto model = std::make_unique<TextClassifier>(

@@ -9,7 +9,7 @@ namespace {
 /// embeddings is already a good similarity measure, and training determines the weight of each
 /// word. There is not enough data for larger models: attention and dropout both reduced the
 /// correlation.
-EncoderConfig text_mini() {
+EncoderConfig similarity_mini() {
   EncoderConfig config = convolution_mini();
   config.width = 256;
   config.conv_kernel = 3;
@@ -24,7 +24,7 @@ const std::vector<SimilarityPreset>& text_similarity_presets() {
       {{kFromTexts,
         "cosine similarity with a convolution, width 256, trained from scratch: half a minute on "
         "two cores",
-        text_mini(), short_training(300, 32, 1e-3, 50)},
+        similarity_mini(), short_training(300, 32, 1e-3, 50)},
        {.comparison = Comparison::cosine, .pooling = Pooling::mean}},
       // Data sets with human scores are small, so models without dropout soon memorise them.
       {{kFromWeights, "3 layers, width 128; trains in a minute or two on two cores",

@@ -7,12 +7,12 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kPoolings[] = {"cls", "mean"};
+constexpr std::string_view kSimilarityPoolings[] = {"cls", "mean"};
 constexpr std::string_view kComparisons[] = {"joint", "cosine"};
 
 }  // namespace
 
-ChoiceNames choice_names(Pooling) { return {"pooling", kPoolings}; }
+ChoiceNames choice_names(Pooling) { return {"pooling", kSimilarityPoolings}; }
 ChoiceNames choice_names(Comparison) { return {"comparison", kComparisons}; }
 
 void SimilarityHead::check() const {

@@ -18,10 +18,10 @@
 namespace weft {
 namespace {
 
-constexpr const char* kData = "--data";
-constexpr const char* kFilesRequired =
+constexpr const char* kSimilarityData = "--data";
+constexpr const char* kSimilarityFilesRequired =
     "--data is required: files to train on, with lines 'score <tab> text <tab> text'";
-constexpr const char* kGroup = "Similarity";
+constexpr const char* kSimilarityGroup = "Similarity";
 
 using SimilarityParts = DataParts<ScoredPairs>;
 
@@ -35,15 +35,16 @@ void check_form(const ScoredPairs& part, bool pairs, const char* what) {
 }
 
 /// Reads the data. Without --validation, a fraction of --data is held out for validation.
-SimilarityParts read_parts(const OptionValues& options, const TrainSettings& settings) {
-  return read_data_parts(options, kData, kFilesRequired, settings, read_scored_pairs,
+SimilarityParts read_similarity_parts(const OptionValues& options, const TrainSettings& settings) {
+  return read_data_parts(options, kSimilarityData, kSimilarityFilesRequired, settings,
+                         read_scored_pairs,
                          [](const ScoredPairs& all, double fraction, std::uint64_t seed) {
                            return hold_out(all, fraction, seed);
                          });
 }
 
 void check_forms(const SimilarityParts& parts, bool pairs) {
-  check_form(parts.train, pairs, kData);
+  check_form(parts.train, pairs, kSimilarityData);
   check_form(parts.validation, pairs, kValidationOption);
   check_form(parts.test, pairs, kTestOption);
 }
@@ -74,7 +75,7 @@ SimilarityHead head_for(const SimilarityHead& base_head, const TaskArguments& ar
   }
   SimilarityHead head = base_head;
   head.pairs = train.pairs;
-  head = SimilarityHead::fields().with(std::move(head), args.options.fields(kGroup));
+  head = SimilarityHead::fields().with(std::move(head), args.options.fields(kSimilarityGroup));
   head.low = *low;
   head.high = *high;
   return head;
@@ -108,7 +109,7 @@ class SimilarityRun final : public RunOf<SimilarityModel> {
   std::int64_t row_size() const override { return model_->config.max_tokens(); }
 
   TrainTask task(Session& session) override {
-    if (parts_.train.size() == 0) throw ArgumentError(kFilesRequired);
+    if (parts_.train.size() == 0) throw ArgumentError(kSimilarityFilesRequired);
     const bool begins = model_->history.train.empty();
     if (begins && !untrained_ && parts_.has_held_out())
       untrained_ = evaluate(session, *model_, held_out()).metrics;
@@ -169,7 +170,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(kData,
+        .files(kSimilarityData,
                "files to train on, with lines 'score <tab> text <tab> text' or 'score <tab> text'")
         .files(kValidationOption,
                "files for validation, in the same format (default: a fraction of --data)")
@@ -177,7 +178,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
                "files for a single evaluation at the end, in the same format (default: none)")
         .data();
     add_tokenizer(options, "bpe", true);
-    return options.field_group(kGroup, SimilarityHead::fields(),
+    return options.field_group(kSimilarityGroup, SimilarityHead::fields(),
                                {"pairs", "low", "high", "pooler"});
   }
   TaskFields config_fields() const override {
@@ -188,7 +189,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    check_data_parts(args, kData, kFilesRequired);
+    check_data_parts(args, kSimilarityData, kSimilarityFilesRequired);
     SimilarityPreset preset = find_preset(
         text_similarity_presets(),
         args.preset.empty() ? default_encoder_preset(args.from.has_value()) : args.preset);
@@ -196,7 +197,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
     // The fraction is stored in the model file, so that later evaluations hold out the same --data
     // lines. With --validation, no --data lines are held out.
     if (args.options.has(kValidationOption)) preset.training.validation_fraction = 0;
-    SimilarityParts parts = read_parts(args.options, preset.training);
+    SimilarityParts parts = read_similarity_parts(args.options, preset.training);
     const SimilarityHead head =
         head_for(default_head(preset, args, parts.train), args, parts.train);
     check_forms(parts, head.pairs);
@@ -221,7 +222,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
 
   std::unique_ptr<TaskRun> open_model(std::unique_ptr<SimilarityModel> model,
                                       const OptionValues& options) const override {
-    SimilarityParts parts = read_parts(options, model->settings);
+    SimilarityParts parts = read_similarity_parts(options, model->settings);
     check_forms(parts, model->head.pairs);
     return std::make_unique<SimilarityRun>(std::move(model), std::move(parts));
   }

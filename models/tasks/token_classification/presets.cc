@@ -8,7 +8,7 @@ namespace {
 /// Returns the config for training from scratch on a small data set. Convolutions with kernel sizes
 /// 1, 3 and 5 cover a word and its neighbours. In a small data set, more distant words carry little
 /// information about names, and attention would memorise the sentences.
-EncoderConfig text_mini() {
+EncoderConfig tagging_mini() {
   EncoderConfig config = convolution_mini();
   config.context = 128;
   config.width = 512;
@@ -32,7 +32,7 @@ EncoderConfig mini() {
 const std::vector<Preset<EncoderConfig>>& token_classifier_presets() {
   static const std::vector<Preset<EncoderConfig>> presets = {
       {kFromTexts, "convolutions, width 512, trained from scratch: a few minutes on two cores",
-       text_mini(), short_training(1600, 32, 2e-3, 200)},
+       tagging_mini(), short_training(1600, 32, 2e-3, 200)},
       {kFromWeights, "3 layers, width 128; trains in a few minutes on two cores", mini(),
        short_training(800, 32, 5e-4, 100)},
       bert_base_fine_tuning(5e-5),

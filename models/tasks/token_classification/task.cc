@@ -20,14 +20,14 @@ namespace weft {
 namespace {
 
 constexpr const char* kTrain = "--train";
-constexpr const char* kFilesRequired = "--train is required: files of words and tags";
+constexpr const char* kTaggingFilesRequired = "--train is required: files of words and tags";
 
 using TaggedParts = DataParts<std::vector<TaggedSentence>>;
 
 /// Reads the data. Without --validation, a fraction of the --train sentences is held out for
 /// validation.
-TaggedParts read_parts(const OptionValues& values, const TrainSettings& settings) {
-  return read_data_parts(values, kTrain, kFilesRequired, settings, read_tagged_text,
+TaggedParts read_tagging_parts(const OptionValues& values, const TrainSettings& settings) {
+  return read_data_parts(values, kTrain, kTaggingFilesRequired, settings, read_tagged_text,
                          split_sentences);
 }
 
@@ -70,7 +70,7 @@ class TokenClassificationRun final : public RunOf<TokenClassifier> {
   std::int64_t row_size() const override { return model_->config.max_tokens(); }
 
   TrainTask task(Session& session) override {
-    if (parts_.train.size() == 0) throw ArgumentError(kFilesRequired);
+    if (parts_.train.size() == 0) throw ArgumentError(kTaggingFilesRequired);
     return token_classifier_task(session, *model_, parts_.train, parts_.validation);
   }
 
@@ -154,11 +154,11 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
   }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    check_data_parts(args, kTrain, kFilesRequired);
+    check_data_parts(args, kTrain, kTaggingFilesRequired);
     TaskArguments chosen = args;
     if (chosen.preset.empty()) chosen.preset = default_encoder_preset(args.from.has_value());
     const Preset<EncoderConfig> preset = chosen_preset(token_classifier_presets(), chosen);
-    TaggedParts parts = read_parts(args.options, preset.training);
+    TaggedParts parts = read_tagging_parts(args.options, preset.training);
     const std::vector<std::string> tags = known_tags(parts, args.options);
     const auto [config, tokenizer, notes] =
         new_encoder(base_config(preset.model, args), args, [&] { return texts_of(parts.train); });
@@ -176,7 +176,7 @@ class TokenClassificationTask final : public TaskOf<TokenClassifier> {
 
   std::unique_ptr<TaskRun> open_model(std::unique_ptr<TokenClassifier> model,
                                       const OptionValues& options) const override {
-    TaggedParts parts = read_parts(options, model->settings);
+    TaggedParts parts = read_tagging_parts(options, model->settings);
     return std::make_unique<TokenClassificationRun>(std::move(model), std::move(parts));
   }
 

@@ -74,6 +74,14 @@ struct Silu {
     return gated(d, x, Sigmoid()(d, x));
   }
 };
+/// x * min(max(x + 3, 0), 6) / 6.
+struct HardSwish {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> x) const {
+    const auto gate = Clamp{0, 6}(d, hn::Add(x, constant(d, 3.0)));
+    return gated(d, x, hn::Div(gate, constant(d, 6.0)));
+  }
+};
 
 // -- Row kernels ---------------------------------------------------------------------------------
 
@@ -134,6 +142,8 @@ constexpr kernels::UnaryOp kOps[] = {
      floating<GeluErf>, kMathNs},
     {"gelu_tanh", "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).", floating<GeluTanh>, kMathNs},
     {"silu", "x * sigmoid(x).", floating<Silu>, kMathNs},
+    {"hardswish", "x * min(max(x + 3, 0), 6) / 6 (Howard et al. 2019).", floating<HardSwish>,
+     kExactNs, -5, 5},
     {"softplus", "log(1 + exp(x)), without overflow.", floating<Softplus>, kMathNs},
 };
 

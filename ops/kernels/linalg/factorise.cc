@@ -46,12 +46,9 @@ struct Scratch {
 // overflow nor underflow. Returns 0 if an element is infinite or NaN.
 template <class T>
 double scale_of(const T* x, Index n) {
-  double largest = 0;
-  for (Index i = 0; i < n; ++i) {
-    const double size = std::fabs(static_cast<double>(x[i]));
-    if (!std::isfinite(size)) return 0;
-    largest = std::max(largest, size);
-  }
+  const auto sizes = Eigen::Map<const Eigen::ArrayX<T>>(x, n).abs();
+  const double largest = static_cast<double>(sizes.template maxCoeff<Eigen::PropagateNaN>());
+  if (!std::isfinite(largest)) return 0;
   // The exponent is limited because the reciprocal of the smallest numbers would be infinite.
   return largest == 0 ? 1 : std::ldexp(1.0, std::min(-std::ilogb(largest), 1000));
 }
