@@ -15,7 +15,8 @@ class RuleSet;    // autodiff/rule.h
 
 // A family consists of up to three functions: add(OpSet&) adds its records (ops/), add(RuleSet&)
 // adds its gradient rules and definitions (autodiff/rules/), and add(OpSamples&) adds the samples
-// of its records. Samples are test data that only test programs link (ops/samples.h).
+// of its records. Samples are test data that only test programs link (ops/samples.h); most are
+// defined in tests/samples/.
 
 /// Input, variable, constant, iota, dim_value and barriers.
 struct LeafOps {

@@ -1,8 +1,7 @@
-// Samples and error samples of the built-in ops, which are test data. They are defined next to
-// their ops, so that they are easily found when an op is changed, but records do not refer to
-// them. Only programs that define add_builtin_samples, such as Weft's tests
-// (tests/builtin_samples.cc), contain the samples. In all other programs, the linker drops them,
-// which saves half a megabyte.
+// Samples and error samples of the built-in ops, which are test data: tests/samples/ defines them,
+// except those of unary and binary elementwise ops, which are made from the tables of these ops.
+// Records do not refer to them. Only programs that define add_builtin_samples, such as Weft's tests
+// (tests/samples/builtin_samples.cc), contain the samples.
 #pragma once
 
 #include <map>

@@ -3,12 +3,9 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
-#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
-
-using elementwise::sample_values;
 
 constexpr double kNsPerElement = 0.4;
 
@@ -21,19 +18,6 @@ RowKernel cast_row(const RowRequest& request) {
   row.function = kernels::cast_row(request.inputs[0], request.output);
   row.ns_per_element = kNsPerElement;
   return row;
-}
-
-std::vector<OpSample> cast_samples() {
-  // Only casts to f64 are sampled, because rounding to a narrower dtype would make finite
-  // differences useless.
-  return {{{sample_values({2, 3}, -2, 2, 1)}, {{"dtype", DType::f64}}},
-          {{sample_values({}, -2, 2, 2)}, {{"dtype", DType::f64}}},
-          {{sample_values({0, 3}, -2, 2, 3)}, {{"dtype", DType::f64}}}};
-}
-
-std::vector<OpErrorSample> error_samples() {
-  return {{{{DType::f32, {2}}}, {}, "dtype"},
-          {{{DType::f32, {2}}}, {{"dtype", std::int64_t{1}}}, "dtype"}};
 }
 
 }  // namespace
@@ -52,7 +36,5 @@ void CastOps::add(OpSet& ops) {
   elementwise::set_row(r, cast_row);
   ops.add(std::move(r));
 }
-
-void CastOps::add(OpSamples& all) { all.add("cast", cast_samples, error_samples); }
 
 }  // namespace weft

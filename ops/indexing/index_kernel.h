@@ -10,8 +10,6 @@
 
 namespace weft {
 
-class OpSamples;
-
 /// The sizes of x viewed as [outer, length, inner] around an axis.
 struct AxisLines {
   std::int64_t outer = 1, length = 1, inner = 1;
@@ -33,11 +31,9 @@ inline std::int64_t read_index(const void* data, DType dtype, std::int64_t i) {
                              : static_cast<const std::int64_t*>(data)[i];
 }
 
-/// Add dynamic_slice and dynamic_update_slice. Called by IndexOps::add.
+/// Adds dynamic_slice and dynamic_update_slice. Called by IndexOps::add.
 void add_dynamic_slice_ops(OpSet& ops);
-void add_dynamic_slice_samples(OpSamples& all);
-/// Add require_offsets. Called by IndexOps::add.
+/// Adds require_offsets. Called by IndexOps::add.
 void add_offset_ops(OpSet& ops);
-void add_offset_samples(OpSamples& all);
 
 }  // namespace weft

@@ -7,11 +7,8 @@
 
 namespace weft {
 
-class OpSamples;
-
-/// Add argmax, argmin and cumsum. Called by ReduceOps::add.
+/// Adds argmax, argmin and cumsum. Called by ReduceOps::add.
 void add_arg_reduce_ops(OpSet& ops);
-void add_arg_reduce_samples(OpSamples& all);
 
 /// Throws the ShapeError for a maximum or minimum over an axis of size 0.
 [[noreturn]] void throw_empty_extreme(std::string_view op, std::int64_t axis);

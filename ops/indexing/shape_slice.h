@@ -6,10 +6,7 @@
 
 namespace weft {
 
-class OpSamples;
-
-/// Add slice, unslice, slice_add and pad. Called by ShapeOps::add.
+/// Adds slice, unslice, slice_add and pad. Called by ShapeOps::add.
 void add_slice_ops(OpSet& ops);
-void add_slice_samples(OpSamples& all);
 
 }  // namespace weft

@@ -8,8 +8,6 @@
 #include "weft/ops/indexing/reduce_arg.h"
 #include "weft/ops/indexing/shape_kernel.h"
 #include "weft/ops/kernels/indexing/sort.h"
-#include "weft/ops/sample_data.h"
-#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -96,48 +94,6 @@ Cost sort_cost(const KernelRequest& r) {
   return cost;
 }
 
-Attributes top(std::int64_t k, std::int64_t axis, bool largest) {
-  return {{"k", k}, {"axis", axis}, {"largest", largest}};
-}
-Attributes order(std::int64_t axis, bool descending) {
-  return {{"axis", axis}, {"descending", descending}};
-}
-
-std::vector<OpSample> topk_samples() {
-  return {
-      {{sample_distinct({3, 9}, 1)}, top(4, 1, true)},
-      {{sample_distinct({7, 2}, 2)}, top(3, 0, false)},
-      {{sample_distinct({5}, 3)}, top(5, 0, true)},
-      {{sample_distinct({5}, 4)}, top(0, 0, true)},
-      {{sample_distinct({0, 3}, 5)}, top(2, 1, true)},
-      {{sample_indices({2, 8}, 6, 4)}, top(3, 1, true)},  // with ties
-  };
-}
-std::vector<OpErrorSample> topk_errors() {
-  const ValueType x{DType::f32, {3, 9}};
-  return {
-      {{x}, top(10, 1, true), "cannot select the top 10 elements of axis 1, which has size 9"},
-      {{x}, top(-1, 1, true), "k must not be negative, but is -1"},
-      {{x}, top(1, 2, true), "axis 2 is out of range for f32[3, 9] with 2 axes"},
-      {{{DType::boolean, {3}}}, top(1, 0, true), "x must be f32, f64 or of an integer dtype"},
-  };
-}
-std::vector<OpSample> sort_samples() {
-  return {
-      {{sample_distinct({3, 5}, 1)}, order(1, false)},
-      {{sample_distinct({6, 2}, 2)}, order(0, true)},
-      {{sample_distinct({1}, 3)}, order(0, false)},
-      {{sample_distinct({2, 0}, 4)}, order(1, false)},
-      {{sample_indices({9}, 5, 3)}, order(0, true)},  // with ties
-  };
-}
-std::vector<OpErrorSample> sort_errors() {
-  return {
-      {{{DType::f32, {3, 9}}}, order(-1, false), "axis -1 is out of range for f32[3, 9]"},
-      {{{DType::boolean, {3}}}, order(0, false), "x must be f32, f64 or of an integer dtype"},
-  };
-}
-
 }  // namespace
 
 void SortOps::add(OpSet& ops) {
@@ -167,11 +123,6 @@ void SortOps::add(OpSet& ops) {
   sort.kernel = sort_kernel;
   sort.cost = sort_cost;
   ops.add(std::move(sort));
-}
-
-void SortOps::add(OpSamples& all) {
-  all.add("topk", topk_samples, topk_errors);
-  all.add("sort", sort_samples, sort_errors);
 }
 
 }  // namespace weft

@@ -4,8 +4,6 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/linalg/factorise.h"
 #include "weft/ops/linalg/matrix_list.h"
-#include "weft/ops/sample_data.h"
-#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -51,23 +49,6 @@ Kernel qr_kernel(const KernelRequest& r) {
 
 Cost qr_cost(const KernelRequest& r) { return factorisation_cost(r, qr_flops); }
 
-std::vector<OpSample> qr_samples() {
-  return {
-      {{sample_uniform({5, 3}, 1)}, {}},    {{sample_uniform({2, 6, 2}, 2)}, {}},
-      {{sample_uniform({4, 4}, 3)}, {}},    {{sample_uniform({3, 1, 3, 1}, 4)}, {}},
-      {{sample_uniform({40, 20}, 5)}, {}},  {{sample_uniform({0, 3, 2}, 6)}, {}},
-      {{sample_uniform({2, 3, 0}, 7)}, {}}, {{sample_uniform({2, 0, 0}, 8)}, {}},
-  };
-}
-
-std::vector<OpErrorSample> qr_errors() {
-  return {{{{DType::f32, {2, 3, 4}}},
-           {},
-           "x must have at least as many rows as columns, but has 3 and 4"},
-          {{{DType::f32, {3}}}, {}, "x must have at least 2 axes, but f32[3] has 1"},
-          {{{DType::i64, {3, 3}}}, {}, "x must be f32 or f64, but is i64"}};
-}
-
 }  // namespace
 
 void QrOps::add(OpSet& ops) {
@@ -85,7 +66,5 @@ void QrOps::add(OpSet& ops) {
   r.cost = qr_cost;
   ops.add(std::move(r));
 }
-
-void QrOps::add(OpSamples& all) { all.add("qr", qr_samples, qr_errors); }
 
 }  // namespace weft

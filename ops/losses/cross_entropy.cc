@@ -4,8 +4,6 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/losses/cross_entropy.h"
 #include "weft/ops/losses/class_targets.h"
-#include "weft/ops/sample_data.h"
-#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -206,54 +204,6 @@ Cost backward_cost(const KernelRequest& request) {
           .bytes = 2 * n * static_cast<double>(dtype_size(request.inputs[1].dtype))};
 }
 
-Attributes attributes(std::int64_t axis, std::int64_t ignore, double smoothing) {
-  return {{"axis", axis}, {"ignore_index", ignore}, {"label_smoothing", smoothing}};
-}
-
-std::vector<OpSample> forward_samples() {
-  return {{{sample_uniform({6, 11}, 1), sample_indices({6}, 2, 11)}, attributes(1, -100, 0)},
-          {{sample_uniform({2, 5, 3}, 3), sample_indices({2, 3}, 4, 5)}, attributes(1, 2, 0.2)},
-          {{sample_uniform({7, 2, 2}, 5), sample_indices({2, 2}, 6, 7).to(DType::i32)},
-           attributes(0, 3, 0.1)},
-          {{sample_uniform({9}, 7), Tensor::of<std::int64_t>({}, {4})}, attributes(0, -1, 1)},
-          {{sample_uniform({3, 1}, 8), sample_indices({3}, 9, 1)}, attributes(1, -100, 0)},
-          {{sample_uniform({4, 5}, 8), Tensor::of<std::int64_t>({4}, {-1, -1, -1, -1})},
-           attributes(1, -1, 0.3)},
-          {{sample_uniform({0, 5}, 8), sample_indices({0}, 9, 5)}, attributes(1, -1, 0)}};
-}
-
-std::vector<OpSample> backward_samples() {
-  const auto sample = [](Sizes x, Sizes positions, std::int64_t axis, std::int64_t classes,
-                         std::int64_t ignore, double smoothing) {
-    return OpSample{{sample_uniform(positions, 1), sample_uniform(std::move(x), 2),
-                     sample_indices(positions, 3, classes), sample_uniform(positions, 4, 2, 3)},
-                    attributes(axis, ignore, smoothing)};
-  };
-  return {sample({6, 11}, {6}, 1, 11, -100, 0), sample({2, 5, 3}, {2, 3}, 1, 5, 2, 0.2),
-          sample({0, 5}, {0}, 1, 5, -1, 0)};
-}
-
-std::vector<OpErrorSample> forward_errors() {
-  const ValueType x{DType::f32, {6, 11}}, t{DType::i64, {6}};
-  return {
-      {{x, {DType::i64, {5}}},
-       attributes(1, -100, 0),
-       "targets must have the shape of logits without the class axis 1, [6], but has [5]"},
-      {{x, {DType::f32, {6}}}, attributes(1, -100, 0), "targets must be i32 or i64, but is f32"},
-      {{x, t}, attributes(2, -100, 0), "axis 2 is not an axis of logits, f32[6, 11]"},
-      {{x, t}, attributes(1, -100, 1.5), "label_smoothing must be in [0, 1], but is 1.5"},
-      {{{DType::i64, {6, 11}}, t},
-       attributes(1, -100, 0),
-       "logits must be f32 or f64, but is i64"}};
-}
-
-std::vector<OpErrorSample> backward_errors() {
-  const ValueType x{DType::f32, {6, 11}}, t{DType::i64, {6}}, p{DType::f32, {6}};
-  return {{{x, x, t, p}, attributes(1, -100, 0), "g must have shape [6], but has [6, 11]"},
-          {{p, x, t, x}, attributes(1, -100, 0), "lse must have shape [6], but has [6, 11]"},
-          {{p, x, p, p}, attributes(1, -100, 0), "targets must be i32 or i64, but is f32"}};
-}
-
 }  // namespace
 
 void CrossEntropyOps::add(OpSet& ops) {
@@ -289,11 +239,6 @@ void CrossEntropyOps::add(OpSet& ops) {
   backward.cost = backward_cost;
   backward.gradient = Gradient::decomposition;
   ops.add(std::move(backward));
-}
-
-void CrossEntropyOps::add(OpSamples& all) {
-  all.add("cross_entropy", forward_samples, forward_errors);
-  all.add("cross_entropy_grad", backward_samples, backward_errors);
 }
 
 }  // namespace weft

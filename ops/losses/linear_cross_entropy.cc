@@ -13,8 +13,6 @@
 #include "weft/ops/gemm/parallel.h"
 #include "weft/ops/kernels/losses/cross_entropy.h"
 #include "weft/ops/losses/class_targets.h"
-#include "weft/ops/sample_data.h"
-#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -392,81 +390,6 @@ Cost cost_of(const KernelRequest& request) {
           .bytes = size * products * (elements(o.x) + elements(o.weight))};
 }
 
-// -- samples --------------------------------------------------------------------------------------
-
-struct SampleShape {
-  Sizes rows;
-  std::int64_t depth, classes;
-  bool transposed, bias;
-  std::int64_t ignore, chunk_bytes;
-  double smoothing;
-};
-
-const std::vector<SampleShape>& sample_shapes() {
-  static const std::vector<SampleShape> shapes = {
-      {{5}, 3, 7, true, false, -100, 0, 0},  {{2, 3}, 4, 6, false, true, 2, 0, 0.2},
-      {{40}, 5, 9, true, true, 3, 600, 0.1}, {{3, 13}, 6, 17, false, false, -1, 1200, 0},
-      {{0}, 3, 5, true, true, -1, 0, 0},     {{}, 3, 5, true, false, -1, 0, 1},
-      {{19}, 2, 1, true, true, -100, 64, 0},
-  };
-  return shapes;
-}
-
-std::vector<OpSample> samples_of(const Operands& o) {
-  std::vector<OpSample> samples;
-  for (const SampleShape& s : sample_shapes()) {
-    Sizes x = s.rows;
-    x.push_back(s.depth);
-    const Sizes weight = s.transposed ? Sizes{s.classes, s.depth} : Sizes{s.depth, s.classes};
-    OpSample sample;
-    sample.attributes = {{"transpose_weight", s.transposed},
-                         {"ignore_index", s.ignore},
-                         {"label_smoothing", s.smoothing},
-                         {"chunk_bytes", s.chunk_bytes}};
-    if (o.g >= 0) sample.inputs.push_back(sample_uniform(s.rows, 5));
-    sample.inputs.push_back(sample_uniform(x, 1));
-    sample.inputs.push_back(sample_uniform(weight, 2));
-    sample.inputs.push_back(s.bias ? sample_uniform({s.classes}, 3) : Tensor());
-    sample.inputs.push_back(sample_indices(s.rows, 4, s.classes));
-    if (o.lse >= 0) sample.inputs.push_back(sample_uniform(s.rows, 6, 2, 3));
-    samples.push_back(std::move(sample));
-  }
-  return samples;
-}
-template <const Operands& o>
-std::vector<OpSample> samples() {
-  return samples_of(o);
-}
-
-template <const Operands& o>
-std::vector<OpErrorSample> error_samples() {
-  const auto with = [](std::vector<ValueType> own, Attributes attributes, std::string message) {
-    const ValueType rows{DType::f32, {6}};
-    if (o.g >= 0) own.insert(own.begin(), rows);
-    if (o.lse >= 0) own.push_back(rows);
-    return OpErrorSample{std::move(own), std::move(attributes), std::move(message)};
-  };
-  const ValueType x{DType::f32, {6, 4}}, weight{DType::f32, {9, 4}}, bias{DType::f32, {9}},
-      targets{DType::i64, {6}};
-  std::vector<OpErrorSample> errors = {
-      with({x, {DType::f32, {4, 9}}, bias, targets}, {},
-           "the last axis of x and axis 1 of weight: 4 and 9 differ"),
-      with({x, weight, bias, targets}, {{"transpose_weight", false}},
-           "the last axis of x and axis 0 of weight: 4 and 9 differ"),
-      with({x, weight, {DType::f32, {4}}, targets}, {}, "bias must have shape [9], but has [4]"),
-      with({x, weight, bias, {DType::i64, {5}}}, {}, "targets must have shape [6], but has [5]"),
-      with({x, weight, bias, {DType::f32, {6}}}, {}, "targets must be i32 or i64, but is f32"),
-      with({x, {DType::f64, {9, 4}}, bias, targets}, {}, "different dtypes, f32 and f64"),
-      with({x, weight, bias, targets}, {{"label_smoothing", 2.0}},
-           "label_smoothing must be in [0, 1], but is 2"),
-      with({x, weight, bias, targets}, {{"chunk_bytes", std::int64_t{-1}}},
-           "chunk_bytes must not be negative, but is -1"),
-      with({x, weight, bias, targets}, {{"precision", std::string("low")}},
-           "unknown precision 'low'; available: highest, high, medium"),
-  };
-  return errors;
-}
-
 template <const Operands& o>
 OpRecord record(std::string name, std::string doc) {
   OpRecord r;
@@ -512,12 +435,6 @@ void LinearCrossEntropyOps::add(OpSet& ops) {
   ops.add(record<kBoth>("linear_cross_entropy_with_grad",
                         "linear_cross_entropy and its gradients in one sweep, so that the logits "
                         "are computed only once. g must not depend on the loss."));
-}
-
-void LinearCrossEntropyOps::add(OpSamples& all) {
-  all.add("linear_cross_entropy", samples<kForward>, error_samples<kForward>);
-  all.add("linear_cross_entropy_grad", samples<kGrad>, error_samples<kGrad>);
-  all.add("linear_cross_entropy_with_grad", samples<kBoth>, error_samples<kBoth>);
 }
 
 }  // namespace weft

@@ -4,7 +4,6 @@
 
 #include "weft/core/error.h"
 #include "weft/core/rounding.h"
-#include "weft/ops/sample_data.h"
 
 namespace weft {
 namespace {
@@ -74,11 +73,6 @@ QuantizedOperands quantized_operands(const KernelRequest& r, int q, std::int64_t
           r.inputs[static_cast<std::size_t>(q) + 1].dtype,
           inputs,
           outputs};
-}
-
-QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs,
-                                 std::int64_t outputs) {
-  return quantize_matrix(sample_uniform({inputs, outputs}, 31), format, false);
 }
 
 }  // namespace weft

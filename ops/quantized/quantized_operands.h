@@ -42,7 +42,4 @@ struct QuantizedOperands {
 QuantizedOperands quantized_operands(const KernelRequest& r, int q, std::int64_t inputs,
                                      std::int64_t outputs);
 
-/// Returns a matrix of random weights, for samples.
-QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs);
-
 }  // namespace weft

@@ -7,8 +7,6 @@
 #include "weft/ops/kernels/elementwise/binary.h"
 #include "weft/ops/kernels/elementwise/unary.h"
 #include "weft/ops/kernels/reductions/reduce.h"
-#include "weft/ops/sample_data.h"
-#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -65,27 +63,6 @@ Cost block_sums_cost(const KernelRequest& r) {
   return {elements * of_each, elements * static_cast<double>(dtype_size(r.inputs[0].dtype))};
 }
 
-std::vector<OpSample> block_sums_samples() {
-  const auto sample = [](Sizes sizes, std::uint64_t seed, bool squares) {
-    return OpSample{{sample_uniform(std::move(sizes), seed)}, {{"squares", squares}}};
-  };
-  const auto scaled = [&](Sizes sizes, std::uint64_t seed, bool squares) {
-    OpSample with_factor = sample(std::move(sizes), seed, squares);
-    with_factor.inputs.push_back(sample_uniform({}, seed + 100));
-    return with_factor;
-  };
-  return {sample({3, 5}, 1, false),  sample({2, 1100}, 2, true),
-          sample({}, 3, true),       sample({0, 4}, 4, false),
-          scaled({3, 700}, 6, true), scaled({kSumBlock + 3}, 7, false),
-          scaled({0}, 8, true),      sample({kSumBlock + 3}, 5, true)};
-}
-
-std::vector<OpErrorSample> block_sums_errors() {
-  return {{{{DType::i32, {4}}}, {}, "x must be f32 or f64, but is i32"},
-          {{{DType::f32, {4}}, {DType::f32, {1}}}, {}, "factor must have shape [], but has [1]"},
-          {{{DType::f32, {4}}, {DType::f64, {}}}, {}, "factor must be f32, but is f64"}};
-}
-
 }  // namespace
 
 void add_block_sums_op(OpSet& ops) {
@@ -103,10 +80,6 @@ void add_block_sums_op(OpSet& ops) {
   sums.gradient = Gradient::none;
   sums.no_gradient_reason = "created after differentiation, when a program is split among ranks";
   ops.add(std::move(sums));
-}
-
-void add_block_sums_samples(OpSamples& all) {
-  all.add("block_sums", block_sums_samples, block_sums_errors);
 }
 
 }  // namespace weft

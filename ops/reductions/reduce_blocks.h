@@ -8,13 +8,10 @@
 
 namespace WEFT_API weft {
 
-class OpSamples;
-
 /// The number of elements per block in block_sums. The parts of tensors that ranks own begin at
 /// multiples of this number.
 inline constexpr std::int64_t kSumBlock = 65536;
 
 void add_block_sums_op(OpSet& ops);
-void add_block_sums_samples(OpSamples& all);
 
 }  // namespace weft

@@ -3,8 +3,6 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/reductions/softmax.h"
-#include "weft/ops/sample_data.h"
-#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -71,23 +69,6 @@ Cost softmax_cost(const KernelRequest& request) {
           .bytes = 2 * n * static_cast<double>(dtype_size(request.inputs[0].dtype))};
 }
 
-std::vector<OpSample> softmax_samples() {
-  const auto sample = [](Sizes sizes, std::int64_t axis) {
-    const auto seed = static_cast<std::uint64_t>(axis + 1);
-    return OpSample{{sample_uniform(std::move(sizes), seed)}, {{"axis", axis}}};
-  };
-  return {sample({2, 5, 9}, 2), sample({2, 5, 9}, 1), sample({3, 6}, 0), sample({37}, 0),
-          sample({4, 1}, 1),    sample({0, 4}, 1),    sample({3, 0}, 1), sample({2, 0, 3}, 0)};
-}
-
-std::vector<OpErrorSample> softmax_errors() {
-  return {{{{DType::f32, {2, 3}}},
-           {{"axis", std::int64_t{2}}},
-           "axis 2 is not an axis of x, f32[2, 3]"},
-          {{{DType::i64, {2, 3}}}, {{"axis", std::int64_t{1}}}, "x must be f32 or f64, but is i64"},
-          {{{DType::f32, {}}}, {{"axis", std::int64_t{0}}}, "x must have at least 1 axes"}};
-}
-
 OpRecord softmax_record(std::string name, std::string doc) {
   OpRecord r;
   r.name = std::move(name);
@@ -113,11 +94,6 @@ void SoftmaxOps::add(OpSet& ops) {
       softmax_record("log_softmax", "x - max - ln(sum(exp(x - max))) along `axis`.");
   log_softmax.kernel = softmax_kernel<true>;
   ops.add(std::move(log_softmax));
-}
-
-void SoftmaxOps::add(OpSamples& all) {
-  all.add("softmax", softmax_samples, softmax_errors);
-  all.add("log_softmax", softmax_samples, softmax_errors);
 }
 
 }  // namespace weft

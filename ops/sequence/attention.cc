@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
 #include "weft/ops/sequence/attention_op.h"
 
 namespace weft {
@@ -288,12 +287,6 @@ void AttentionOps::add(OpSet& ops) {
   backward.cost = attention_op::grad_cost;
   backward.gradient = Gradient::decomposition;
   ops.add(std::move(backward));
-}
-
-void AttentionOps::add(OpSamples& all) {
-  all.add("attention", attention_op::samples, attention_op::error_samples);
-  all.add("attention_narrow", attention_op::narrow_samples, attention_op::narrow_error_samples);
-  all.add("attention_grad", attention_op::grad_samples, attention_op::grad_error_samples);
 }
 
 }  // namespace weft

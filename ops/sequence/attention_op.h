@@ -33,11 +33,5 @@ std::vector<ValueType> infer_narrow(const InferContext& c);
 std::vector<ValueType> infer_grad(const InferContext& c);
 Kernel kernel(const KernelRequest& request);
 Kernel grad_kernel(const KernelRequest& request);
-std::vector<OpSample> samples();
-std::vector<OpSample> narrow_samples();
-std::vector<OpSample> grad_samples();
-std::vector<OpErrorSample> error_samples();
-std::vector<OpErrorSample> narrow_error_samples();
-std::vector<OpErrorSample> grad_error_samples();
 
 }  // namespace weft::attention_op

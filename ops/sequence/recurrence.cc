@@ -5,8 +5,6 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/indexing/index_kernel.h"
 #include "weft/ops/indexing/shape_kernel.h"
-#include "weft/ops/sample_data.h"
-#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
@@ -72,29 +70,6 @@ Kernel recurrence_kernel(const KernelRequest& r) {
   return r.inputs[0].dtype == DType::f32 ? make_kernel<float>(r) : make_kernel<double>(r);
 }
 
-Attributes along(std::int64_t axis, bool reverse) { return {{"axis", axis}, {"reverse", reverse}}; }
-
-std::vector<OpSample> samples() {
-  const auto both = [](const Sizes& sizes, std::uint64_t seed) {
-    return std::vector<Tensor>{sample_uniform(sizes, seed), sample_uniform(sizes, seed + 1)};
-  };
-  return {
-      {both({7}, 1), along(0, false)},    {both({3, 5}, 3), along(1, true)},
-      {both({5, 3}, 5), along(0, true)},  {both({2, 4, 300}, 7), along(1, false)},
-      {both({1, 3}, 9), along(0, false)}, {both({0, 3}, 11), along(0, false)},
-      {both({3, 0}, 13), along(0, true)},
-  };
-}
-
-std::vector<OpErrorSample> error_samples() {
-  const ValueType x{DType::f32, {2, 3}};
-  return {{{x, x}, along(2, false), "axis 2 is out of range for f32[2, 3]"},
-          {{x, {DType::f32, {3}}}, along(0, false), "b must have shape [2, 3], but has [3]"},
-          {{{DType::i32, {2}}, {DType::i32, {2}}},
-           along(0, false),
-           "a must be f32 or f64, but is i32"}};
-}
-
 }  // namespace
 
 void RecurrenceOps::add(OpSet& ops) {
@@ -110,7 +85,5 @@ void RecurrenceOps::add(OpSet& ops) {
   r.kernel = recurrence_kernel;
   ops.add(std::move(r));
 }
-
-void RecurrenceOps::add(OpSamples& all) { all.add("linear_recurrence", samples, error_samples); }
 
 }  // namespace weft

@@ -9,8 +9,8 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
-#include "weft/ops/sample_data.h"
 #include "weft/tests/reference/matmul.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

@@ -12,7 +12,7 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

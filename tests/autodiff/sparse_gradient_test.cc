@@ -14,8 +14,8 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
-#include "weft/ops/sample_data.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 #include "weft/tests/support/more_threads.h"
 

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "weft/graph/functions/linalg/linalg.h"
-#include "weft/ops/sample_data.h"
 #include "weft/tests/reference/evaluate_graph.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft::testing {

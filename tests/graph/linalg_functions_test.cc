@@ -4,8 +4,8 @@
 #include "weft/graph/functions/conv.h"
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/random/random.h"
-#include "weft/ops/sample_data.h"
 #include "weft/tests/reference/evaluate_graph.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft::testing {

@@ -9,7 +9,7 @@
 #include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/quantize.h"
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft {

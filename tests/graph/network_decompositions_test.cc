@@ -9,8 +9,8 @@
 #include "weft/graph/functions/attention.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/graph/functions/norm.h"
-#include "weft/ops/sample_data.h"
 #include "weft/tests/reference/evaluate_graph.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

@@ -14,7 +14,7 @@
 #include "weft/models/layers/dropout.h"
 #include "weft/models/layers/embedding_bag.h"
 #include "weft/models/layers/linear.h"
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft::testing {

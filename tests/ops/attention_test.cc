@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/ops/check_attention.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/bf16_split/engine.h"
-#include "weft/ops/sample_data.h"
 #include "weft/tests/ops/engine_gemm.h"
 #include "weft/tests/ops/evaluate_at.h"
 #include "weft/tests/reference/bf16_split.h"
 #include "weft/tests/reference/matmul.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

@@ -7,10 +7,10 @@
 #include "weft/core/error.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/bf16_split/engine.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/ops/engine_gemm.h"
 #include "weft/tests/reference/bf16_split.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

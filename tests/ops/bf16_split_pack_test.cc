@@ -3,9 +3,9 @@
 
 #include "weft/ops/kernels/gemm/bf16_split/pack.h"
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/bf16_split.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/tests/reference/attention.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft::testing {
 

@@ -6,9 +6,9 @@
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/tests/reference/evaluate_graph.h"
 #include "weft/tests/reference/index.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 #include "weft/tests/support/numbers.h"
 

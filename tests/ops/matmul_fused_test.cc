@@ -5,9 +5,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/ops/evaluate_at.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft::testing {
 namespace {

@@ -5,9 +5,9 @@
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/matmul.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/numbers.h"
 
 namespace weft {

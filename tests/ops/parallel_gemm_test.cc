@@ -10,9 +10,9 @@
 #include "weft/ops/gemm/tiling.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/gemm/serial.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/matmul.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/more_threads.h"
 #include "weft/tests/support/numbers.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "weft/ops/kernels/quantized/quantized.h"
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/matmul.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft {

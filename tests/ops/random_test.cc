@@ -5,8 +5,8 @@
 
 #include "weft/ops/kernels/elementwise/random.h"
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

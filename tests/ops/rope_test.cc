@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

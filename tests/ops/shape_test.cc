@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/tests/reference/evaluate_graph.h"
 #include "weft/tests/reference/shape.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 #include "weft/tests/support/numbers.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft::testing {
 namespace {

@@ -14,10 +14,10 @@
 
 #include "weft/core/error.h"
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/ops/evaluate_at.h"
 #include "weft/tests/reference/scalar_ops.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft::testing {
 

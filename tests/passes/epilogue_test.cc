@@ -7,7 +7,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/ops/fusion/tile_program.h"
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace tt = boost::test_tools;

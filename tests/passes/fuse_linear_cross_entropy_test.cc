@@ -8,7 +8,7 @@
 #include "weft/graph/passes/pipeline.h"
 #include "weft/graph/passes/verify.h"
 #include "weft/graph/run/session.h"
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

@@ -6,8 +6,8 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
 #include "weft/tests/run/engine_graphs.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft {

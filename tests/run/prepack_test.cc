@@ -8,8 +8,8 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft {

@@ -7,7 +7,7 @@
 #include "weft/core/error.h"
 #include "weft/models/vectors/co_occurrence.h"
 #include "weft/ops/op.h"
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 #include "weft/tests/support/more_threads.h"
 

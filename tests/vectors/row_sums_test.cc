@@ -7,8 +7,8 @@
 
 #include "weft/models/data/rng.h"
 #include "weft/ops/kernels/linalg/row_products.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/samples/sample_data.h"
 
 namespace weft::testing {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "weft/core/error.h"
-#include "weft/ops/sample_data.h"
 #include "weft/testing/temporary_folder.h"
+#include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft::testing {

@@ -1,4 +1,4 @@
-#include "weft/ops/sample_data.h"
+#include "weft/tests/samples/sample_data.h"
 
 #include <algorithm>
 #include <numeric>
@@ -45,6 +45,11 @@ Tensor sample_indices(Sizes sizes, std::uint64_t seed, std::int64_t bound) {
   std::vector<std::int64_t> values(w.size());
   for (std::size_t i = 0; i < w.size(); ++i) values[i] = w[i] % static_cast<std::uint64_t>(bound);
   return Tensor::of<std::int64_t>(std::move(sizes), values);
+}
+
+QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs,
+                                 std::int64_t outputs) {
+  return quantize_matrix(sample_uniform({inputs, outputs}, 31), format, false);
 }
 
 }  // namespace weft

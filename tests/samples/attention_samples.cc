@@ -1,9 +1,11 @@
-// Samples and error samples of attention and attention_grad.
+// Samples of the operations in ops/sequence/attention.cc.
 #include "weft/ops/builtin.h"
-#include "weft/ops/sample_data.h"
+#include "weft/ops/samples.h"
 #include "weft/ops/sequence/attention_op.h"
+#include "weft/tests/samples/sample_data.h"
 
-namespace weft::attention_op {
+namespace weft {
+namespace attention_op {
 namespace {
 
 struct SampleSizes {
@@ -27,8 +29,6 @@ Tensor alternating_mask(Sizes sizes) {
   for (std::int64_t i = 0; i < n; ++i) mask.mutable_data<bool>()[i] = i % 3 != 1;
   return mask;
 }
-
-}  // namespace
 
 // In all samples, every query has a visible key, because finite differences are not defined for lse
 // = -inf. Queries without visible keys are tested in tests/ops.
@@ -109,8 +109,6 @@ std::vector<OpSample> grad_samples() {
   return all;
 }
 
-namespace {
-
 /// Returns the types of valid operands with B 2, H 4, Hkv 2, Lq 3, Lk 5, D 6 and Dv 7.
 std::vector<ValueType> legal() {
   std::vector<ValueType> types = {
@@ -127,8 +125,6 @@ OpErrorSample wrong(int operand, ValueType type, std::string message, Attributes
   sample.message = std::move(message);
   return sample;
 }
-
-}  // namespace
 
 std::vector<OpErrorSample> error_samples() {
   const ValueType q{DType::f32, {2, 4, 3, 6}};
@@ -180,4 +176,13 @@ std::vector<OpErrorSample> grad_error_samples() {
   };
 }
 
-}  // namespace weft::attention_op
+}  // namespace
+}  // namespace attention_op
+
+void AttentionOps::add(OpSamples& all) {
+  all.add("attention", attention_op::samples, attention_op::error_samples);
+  all.add("attention_narrow", attention_op::narrow_samples, attention_op::narrow_error_samples);
+  all.add("attention_grad", attention_op::grad_samples, attention_op::grad_error_samples);
+}
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+// Samples of the operations in ops/quantized/dequantize.cc.
+#include "weft/ops/builtin.h"
+#include "weft/ops/samples.h"
+#include "weft/tests/samples/sample_data.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kInt8 = QuantizedFormat::int8, kInt4 = QuantizedFormat::int4;
+
+Attributes matrix_attributes(std::int64_t inputs, std::int64_t outputs) {
+  return {{"inputs", inputs}, {"outputs", outputs}, {"dtype", DType::f32}};
+}
+
+std::vector<OpSample> dequantize_samples() {
+  std::vector<OpSample> samples;
+  for (const auto format : {kInt8, kInt4}) {
+    for (const auto& [inputs, outputs] :
+         {std::pair<int, int>{5, 3}, {40, 16}, {64, 37}, {1, 1}, {0, 3}, {3, 0}}) {
+      for (const bool transposed : {false, true}) {
+        const QuantizedMatrix m = sample_quantized(format, inputs, outputs);
+        Attributes attributes = matrix_attributes(inputs, outputs);
+        attributes.set("transposed", transposed);
+        samples.push_back({{m.q, m.scale}, attributes});
+      }
+    }
+  }
+  return samples;
+}
+
+std::vector<OpSample> take_quantized_samples() {
+  std::vector<OpSample> samples;
+  for (const auto format : {kInt8, kInt4}) {
+    const QuantizedMatrix m = sample_quantized(format, 37, 21);
+    samples.push_back({{m.q, m.scale, sample_indices({2, 3}, 5, 21)}, matrix_attributes(37, 21)});
+    samples.push_back(
+        {{m.q, m.scale, sample_indices({}, 6, 21).to(DType::i32)}, matrix_attributes(37, 21)});
+    samples.push_back({{m.q, m.scale, sample_indices({0}, 7, 21)}, matrix_attributes(37, 21)});
+  }
+  return samples;
+}
+
+std::vector<OpErrorSample> dequantize_errors() {
+  const ValueType q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
+  return {
+      {{q, scale}, {}, "inputs"},
+      {{q, scale}, matrix_attributes(9, 3), "q of an int8 matrix [9, 3] must be [1, 3, 16, 4]"},
+      {{q, {DType::f32, {2, 16}}},
+       matrix_attributes(5, 3),
+       "the scale of an int8 matrix [5, 3] must be [1, 16]"},
+      {{q, {DType::f16, {1, 16}}}, matrix_attributes(5, 3), "must be f32, but is f16"},
+      {{{DType::f32, {5, 3}}, scale}, matrix_attributes(5, 3), "q must be i8 (int8) or u8 (int4)"},
+      {{{DType::u8, {1, 4, 16, 4}}, {DType::f16, {1, 2, 16}}},
+       matrix_attributes(5, 3),
+       "the scale of an int4 matrix [5, 3] must be [1, 1, 16]"},
+      {{q, scale},
+       {{"inputs", std::int64_t{5}}, {"outputs", std::int64_t{3}}, {"dtype", DType::bf16}},
+       "dtype must be f32 or f64, not bf16"},
+      {{q, scale},
+       matrix_attributes(5, -3),
+       "sizes of a quantised matrix must be in [0, 2^47], but are [5, -3]"},
+  };
+}
+
+std::vector<OpErrorSample> take_quantized_errors() {
+  const ValueType q{DType::i8, {1, 2, 16, 4}}, scale{DType::f32, {1, 16}};
+  return {{{q, scale, {DType::f32, {2}}}, matrix_attributes(5, 3), "index"},
+          {{q, scale, {DType::i64, {2}}}, matrix_attributes(4, 3), "must be [1, 1, 16, 4]"}};
+}
+
+}  // namespace
+
+void QuantizedOps::add(OpSamples& all) {
+  all.add("dequantize", dequantize_samples, dequantize_errors);
+  all.add("quantized_take", take_quantized_samples, take_quantized_errors);
+}
+
+}  // namespace weft
