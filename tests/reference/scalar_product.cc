@@ -132,9 +132,12 @@ void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
       }
       Number& n = out[0].elements[static_cast<std::size_t>(r * outputs + j)];
       n = approximate(sum, 4 + 2 * std::sqrt(static_cast<Real>(inputs)), magnitude, out[0].dtype);
-      // Sums of quantised steps can overflow before they are multiplied by their scale.
+      // Sums of quantised steps can overflow before they are multiplied by their scale, and partial
+      // sums of products with large scales can overflow to opposite infinities, whose sum is NaN.
       const Real steps = 128 * extreme * static_cast<Real>(inputs);
-      if (std::isfinite(extreme) && overflows(steps, out[0].dtype)) n.error = kAnyValue;
+      const DType dtype = out[0].dtype;
+      if (std::isfinite(extreme) && (overflows(steps, dtype) || overflows(magnitude, dtype)))
+        n.error = kAnyValue;
     }
   }
 }
