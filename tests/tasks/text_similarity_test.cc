@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(weft_trains_and_evaluates_similarity_models) {
   check_error(weft("train encoder --task similarity --resume " + model + data + " --pooling cls"),
               2, "--pooling cannot be given with --resume");
   check_error(weft("train encoder --task similarity --resume " + model + test), 2,
-              "--data is required: lines to train on");
+              "--data is required: files to train on");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

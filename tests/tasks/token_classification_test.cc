@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(sentences_are_held_out_by_seed_and_keep_their_order) {
   all.resize(2);
   BOOST_TEST(split_sentences(all, 0.99, 3).train.size() == 1U);
   check_error_message<ArgumentError>([&] { split_sentences(all, 1, 3); },
-                                     "validation_fraction must be in [0, 1), not 1");
+                                     "the held-out fraction must be in [0, 1), not 1");
 }
 
 BOOST_AUTO_TEST_CASE(spans_match_seqeval) {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "weft/models/tasks/legacy_files.h"
-#include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/models/tasks/text_classification/text_classifier.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/files/read_file.h"
 #include "weft/testing/temporary_folder.h"
@@ -102,12 +102,13 @@ BOOST_AUTO_TEST_CASE(the_task_of_a_file_without_a_task_is_inferred) {
     }
   }
   // A model that was read without its task can still be saved.
-  auto model = load_model<LanguageModel>(folder + "gpt.weft");
+  auto model = load_model<TextClassifier>(folder + "classifier.weft");
   model.task.clear();
-  save_model(made.path("gpt.weft"), model);
-  BOOST_TEST(task_of(load_checkpoint(made.path("gpt.weft"))) == "");
-  BOOST_TEST(load_any_model(made.path("gpt.weft")).model->task == "next-token");
-  BOOST_TEST(save_folder(made.path("gpt"), model).architecture == "GPT2LMHeadModel");
+  save_model(made.path("classifier.weft"), model);
+  BOOST_TEST(task_of(load_checkpoint(made.path("classifier.weft"))) == "");
+  BOOST_TEST(load_any_model(made.path("classifier.weft")).model->task == "text-classification");
+  BOOST_TEST(save_folder(made.path("classifier"), model).architecture ==
+             "BertForSequenceClassification");
 }
 
 }  // namespace
