@@ -58,14 +58,18 @@ function(weft_library target)
 endfunction()
 
 # Sources that are compiled with the optimisation of the build type: kernels, the execution of programs, tokenizers, the training of word
-# embeddings, image processing and sampling. In a Release build, all other sources are compiled with -O1, because their speed does not
-# matter: -O3 would double their compile time. Tests, which have many short functions, are compiled with -Og.
+# embeddings, image processing and sampling. In a Release build, all other sources are compiled with less optimisation, because their
+# speed does not matter and -O3 would double their compile time: -Og for code that runs a few times per command (WEFT_COLD_SOURCES), -O1
+# for the rest.
 set(WEFT_HOT_SOURCES "^${PROJECT_SOURCE_DIR}/("
   "core/(parallel|thread_pool|random|tensor)|ops/(kernels|gemm|fusion|sequence)/|graph/(engine|run)/"
   "|models/(vectors|text/unicode)/|models/data/images/image_(augment|transform)|models/generate/(logits_rules|sampling)"
   "|models/text/tokenizers/(subwords|normalizers|pre_tokenizers|pipeline|sentence_piece|train)/"
   "|tests/(testing_lib|reference|scaling)/)")
 list(JOIN WEFT_HOT_SOURCES "" WEFT_HOT_SOURCES)
+set(WEFT_COLD_SOURCES "^${PROJECT_SOURCE_DIR}/(tests|models/(families|fields|hf|inputs|layers|metrics|plots|program|tasks|training|zoo"
+  "|text/chat|text/jinja|text/tokenizers/formats))/")
+list(JOIN WEFT_COLD_SOURCES "" WEFT_COLD_SOURCES)
 
 # The folders whose sources are compiled together, with those of the folders in them. Smaller folders than a layer keep sources apart that
 # use the same names in anonymous namespaces.
@@ -88,12 +92,13 @@ function(weft_sources target)
       list(APPEND compiled ${source})
       continue()
     endif()
-    set(hot "")
+    set(kind "")
     if(path MATCHES "${WEFT_HOT_SOURCES}")
       set(optimisation "")
-      set(hot _hot)
-    elseif(path MATCHES "^${PROJECT_SOURCE_DIR}/tests/")
+      set(kind _hot)
+    elseif(path MATCHES "${WEFT_COLD_SOURCES}")
       set(optimisation $<$<CONFIG:Release>:-Og>)
+      set(kind _cold)
     else()
       set(optimisation $<$<CONFIG:Release>:-O1>)
     endif()
@@ -104,7 +109,7 @@ function(weft_sources target)
     get_filename_component(folder ${path} DIRECTORY)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
     string(REGEX MATCH "${WEFT_UNIT_FOLDERS}" folder "${folder}")
-    string(MAKE_C_IDENTIFIER "${folder}${hot}" folder)
+    string(MAKE_C_IDENTIFIER "${folder}${kind}" folder)
     math(EXPR group "0${count_${folder}} / 24")
     math(EXPR count_${folder} "0${count_${folder}} + 1")
     set(unit ${PROJECT_BINARY_DIR}/unity/${target}/${folder}_${group}.cc)
