@@ -8,9 +8,10 @@
 int main(int, char** arguments) {
   const weft::LoadedModel opened = weft::load_any_model(arguments[1]);
   weft::Session session(*opened.model->graph, opened.model->store);
-  const auto writer = text_generator(session, *opened.model);
-  const auto change = [](weft::GenerationOptions& options) { options.max_new = 20; };
-  const auto written = writer->write({"a", "the"}, {.change = change});
+  const auto generator = text_generator(session, *opened.model);
+  weft::GenerationOptions options = generator->options();
+  options.max_new = 20;
+  const auto written = generator->generate({"a", "the"}, options).run();
   for (const weft::WrittenText& text : written) std::printf("%s\n---\n", text.text.c_str());
   return written.size() == 2 && written[0].ids.size() == 20 ? 0 : 1;
 }
