@@ -3,7 +3,12 @@
 
 #include <string>
 
+#include "weft/models/program/options/action.h"
 #include "weft/models/vectors/word_similarity.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weft::program {
 
