@@ -22,7 +22,9 @@ endfunction()
 
 # weft_header_path(VARIABLE SOURCE HEADER): the path of a header in the source tree.
 function(weft_header_path variable source header)
-  if(header MATCHES "^testing/")
+  if(header STREQUAL "weft.h")
+    set(header models/weft.h)
+  elseif(header MATCHES "^testing/")
     string(REGEX REPLACE "^testing/" "tests/testing_lib/" header ${header})
   endif()
   set(${variable} ${source}/${header} PARENT_SCOPE)

@@ -49,6 +49,8 @@ class Declaration:
 def path_of(include):
     """The file that is included as weft/... ."""
     inner = include.removeprefix("weft/")
+    if inner == "weft.h":
+        return ROOT / "models/weft.h"
     return ROOT / (f"tests/testing_lib/{inner.removeprefix('testing/')}" if inner.startswith("testing/") else inner)
 
 

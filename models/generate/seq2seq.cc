@@ -36,7 +36,7 @@ Generation Seq2SeqGenerator::generate(const Tensor& ids, const Tensor& mask,
         "slide is supported for decoders only: encoder-decoder outputs have no sliding window");
   if (options.reuse_caches)
     throw ArgumentError(
-        "reuse_caches is supported for decoders only: every prompt is encoded anew");
+        "reuse_caches is supported for decoders only: every prompt is encoded separately");
   if (options.start.empty())
     throw ArgumentError("the decoder needs at least one id to start from: set `start`");
   if (ids.dtype() != DType::i64 || ids.rank() != 2 || ids.numel() == 0 ||
