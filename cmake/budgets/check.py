@@ -104,14 +104,15 @@ def objects_of(build, target):
 def compile_seconds(build):
     """The CPU seconds of compiling the program weft, and the other objects of the build."""
     times = {}
-    for line in (build / "compile_times.txt").read_text().splitlines():
+    log = build / "compile_times.txt"
+    for line in log.read_text().splitlines() if log.exists() else ():
         seconds, name = line.split(maxsplit=1)
         times[name] = float(seconds)  # the last time counts
     demo = objects_of(build, "weft")
     everything = objects_of(build, "all")
     missing = sorted(everything - times.keys())
     if missing or not demo:
-        sys.exit(f"budgets: {build}/compile_times.txt lacks {len(missing)} of {len(everything)} objects, such as "
+        sys.exit(f"budgets: {log} lacks {len(missing)} of {len(everything)} objects, such as "
                  f"{missing[0] if missing else 'those of weft'}: build it from nothing with cmake/budgets/compile_time.py as the launcher")
     return sum(times[name] for name in demo), sum(times[name] for name in everything - demo)
 
