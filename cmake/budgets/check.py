@@ -138,10 +138,14 @@ def main():
         value = values[name]
         exceeded = reached and value > target * TOLERANCE
         failed = failed or exceeded
-        verdict = "EXCEEDED by more than 10%" if exceeded else "" if reached and value <= target else "within 10%" if reached else \
-            "reached: write 'yes' into targets.txt" if value <= target else "not reached yet"
+        if value <= target:
+            verdict = "ok" if reached else "reached: write 'yes' into targets.txt"
+        elif reached:
+            verdict = "EXCEEDED by more than 10%" if exceeded else "within 10%"
+        else:
+            verdict = "not reached yet"
         digits = 0 if unit in ("files", "lines") else 1
-        print(f"{name:18}{value:10.{digits}f}{target:10.{digits}f}  {unit:6} {verdict or 'ok'}"
+        print(f"{name:18}{value:10.{digits}f}{target:10.{digits}f}  {unit:6} {verdict}"
               + (f"; {notes[name]}" if name in notes else ""))
     if failed:
         sys.exit("budgets: reduce the exceeded values, or raise their targets in cmake/budgets/targets.txt with the reason")
