@@ -107,7 +107,10 @@ Tensor widened(const QuantizedWeight& w, const VariableStore& store, const Quant
     const Tensor wide = stored.to(DType::f32);
     return w.out_in ? wide : transposed(wide);
   }
-  return evaluate_op(builtin_ops()->at("dequantize"), {stored, store.tensor(read.scale.name())},
+  // Not builtin_ops(): this file would then link all kernels into static programs that list their
+  // own operation families.
+  const OpSet& ops = read.stored.graph().ops();
+  return evaluate_op(ops.at("dequantize"), {stored, store.tensor(read.scale.name())},
                      {{"inputs", w.inputs}, {"outputs", w.outputs}, {"transposed", w.out_in}})[0];
 }
 

@@ -1,5 +1,5 @@
 // Decoders of the GPT family: GPT-1 (Radford et al. 2018), GPT-2 (2019), GPT-NeoX (Black et al.
-// 2022), LLaMA (Touvron et al. 2023) and Mistral (Jiang et al. 2023). One class builds all of them;
+// 2022), LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023), Qwen3. One class builds them;
 // GptConfig selects the differences. With GPT-2's config:
 //
 //   h = wte[ids] + wpe[positions]
@@ -14,7 +14,7 @@
 //   transformer.h.<i>.mlp.{c_fc,c_proj}.{weight,bias}      (and mlp.gate if gated)
 //   transformer.ln_f.{weight,bias}                         (absent with post-norm)
 // lm_head.weight is an alias of transformer.wte.weight if the head is tied, otherwise a parameter
-// [vocab, width]. A GPT without a head has neither. Fields of GptConfig may add parameters.
+// [vocab, width]. A GPT without a head has neither. With qk_norm: attn.{query_norm,key_norm}.
 #pragma once
 
 #include <optional>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/config_reader.h"

@@ -4,8 +4,6 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/families/size_limits.h"
-#include "weft/models/fields/check.h"
 #include "weft/models/hf/encoder_keys.h"
 #include "weft/models/hf/sequence_labels.h"
 
@@ -96,11 +94,8 @@ class Task {
       inputs_.position_ids = request_.input("position_ids", {"batch", "seq"});
   }
 
-  LinearOptions head_linear() const {
-    return {.initializer = Initializer::normal(config_.initializer_range)};
-  }
   Linear head(const std::string& name, std::int64_t outputs) const {
-    return make_linear(root_ / name, DType::f32, config_.width, outputs, head_linear());
+    return make_head(root_ / name, config_, outputs);
   }
   Value pooled(const PoolerStyle& style) const {
     return make_pooler(root_ / "pooler", config_, style.activation)(h_);

@@ -44,6 +44,7 @@ GptConfig read(const GptType& type, ConfigReader& config) {
 
 void write(const GptType& type, ConfigWriter& config, GptConfig c) {
   if (type.defaults.inner != 0) c.inner = c.inner_width();
+  if (type.defaults.head_dim != 0) c.head_dim = c.head_size();
   c.kv_heads = c.key_heads();
   type.keys.write(config, c);
 }

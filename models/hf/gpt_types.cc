@@ -114,6 +114,29 @@ void window_key(ConfigWriter& config, const GptConfig& c) {
   config.optional_id("sliding_window", c.window - 1);
 }
 
+/// Throws if a layer has a sliding window. layer_types takes precedence over the older keys.
+void full_attention_keys(ConfigReader& config, const GptConfig& c) {
+  bool windows = false;
+  std::int64_t first_window = 28, window = 4096;
+  config.field("use_sliding_window", windows)
+      .field("max_window_layers", first_window)
+      .optional_id("sliding_window", window);
+  windows = windows && window >= 0 && first_window < c.layers;
+  if (const std::vector<std::string> types = config.list("layer_types"); !types.empty()) {
+    windows = std::any_of(types.begin(), types.end(),
+                          [](const std::string& type) { return type != "full_attention"; });
+  }
+  if (windows) {
+    throw ArgumentError(
+        "config.json: use_sliding_window or layer_types specifies layers with a window, "
+        "which are not supported for qwen3");
+  }
+}
+void full_attention_keys(ConfigWriter& config, const GptConfig& c) {
+  config.field("layer_types",
+               std::vector<std::string>(static_cast<std::size_t>(c.layers), "full_attention"));
+}
+
 }  // namespace
 
 const std::vector<GptType>& gpt_types() {
@@ -258,27 +281,8 @@ const std::vector<GptType>& gpt_types() {
        .keys =
            [](auto& config, GptConfig& c) {
              llama_keys(config, c);
-             bool windows = false;
-             std::int64_t first_window = 28;
-             config.field("attention_bias", c.attention_bias)
-                 .legacy("use_sliding_window", windows)
-                 .legacy("max_window_layers", first_window)
-                 .ignore({"sliding_window"});
-             windows = windows && first_window < c.layers;
-             config.converted(
-                 "layer_types",
-                 [&](const json& types) {
-                   windows = std::any_of(types.begin(), types.end(),
-                                         [](const json& type) { return type != "full_attention"; });
-                 },
-                 [&]() -> json {
-                   return json::array_t(static_cast<std::size_t>(c.layers), "full_attention");
-                 });
-             if (windows) {
-               throw ArgumentError(
-                   "config.json: use_sliding_window or layer_types specifies layers with a window, "
-                   "which are not supported for qwen3");
-             }
+             config.field("attention_bias", c.attention_bias);
+             full_attention_keys(config, c);
            },
        .names = llama_names(
            {{"attn.query_norm", "self_attn.q_norm"}, {"attn.key_norm", "self_attn.k_norm"}}),

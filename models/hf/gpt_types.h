@@ -26,8 +26,8 @@ struct GptNames {
 struct GptType {
   std::string name;    // model_type in config.json
   std::string prefix;  // prefix of the class names, for example "GPT2"
-  /// Defaults of the keys, and the fields that have no key. If `inner` is not 0, the inner width is
-  /// a required key for transformers.
+  /// Defaults of the keys, and the fields that have no key. If `inner` or `head_dim` is not 0,
+  /// transformers does not derive it from the width, so it is always written.
   GptConfig defaults;
   Keys<GptConfig> keys;
   GptNames names;

@@ -1,6 +1,10 @@
 // Arguments of the model builders. Internal to hf.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/config_writer.h"
 #include "weft/models/hf/model.h"

@@ -135,6 +135,7 @@ BOOST_AUTO_TEST_CASE(hugging_face_keys_are_applied_or_rejected_by_name) {
   // These keys change nothing.
   for (const char* keys :
        {R"("sliding_window": 4096)", R"("use_sliding_window": true, "max_window_layers": 32)",
+        R"("use_sliding_window": true, "sliding_window": null)",
         R"("use_sliding_window": true, "layer_types": ["full_attention"])"}) {
     BOOST_TEST((hf::gpt_config(fmt::format(R"({{"model_type": "qwen3", {}}})", keys)) ==
                 hf::gpt_config(R"({"model_type": "qwen3"})")),
@@ -197,6 +198,9 @@ BOOST_AUTO_TEST_CASE(decoder_configs_round_trip_through_hugging_face) {
   llama.window = 0;
   llama.qk_norm = true;
   round_trip(llama);
+  // Qwen3's head_dim does not depend on the width if the key is absent, so it is written.
+  llama.head_dim = 0;
+  BOOST_TEST(hf::gpt_config(written(llama)).head_dim == llama.head_size());
   GptConfig neox;
   neox.positions = GptPositions::rotary;
   neox.rotary_share = 0.25;
