@@ -135,7 +135,7 @@ Results StepRunner::run(const Program& program, FunctionRef<NamedTensors(int sha
   sum_memory_.begin_step(program.shards().count);
   std::optional<Results> results;
   poison_on_error(options, [&] {
-    results = StepRun(*this, *entry, program, options).run(feeds);
+    results = StepRun(*this, *entry, options).run(feeds);
     pending_ = std::exchange(sending_, nullptr);
     if (!engine_.options().overlap) wait_for_parameters();
   });
