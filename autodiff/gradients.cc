@@ -12,10 +12,8 @@
 #include "weft/autodiff/shard_gradients.h"
 #include "weft/graph/control/call.h"
 #include "weft/graph/functions/add_into.h"
-#include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
-#include "weft/graph/functions/shape.h"
 #include "weft/graph/ir/clone.h"
 #include "weft/graph/ir/program.h"
 

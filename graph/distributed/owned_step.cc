@@ -5,7 +5,6 @@
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include "weft/graph/distributed/owned_units.h"
 #include "weft/ops/reductions/reduce_blocks.h"
@@ -145,11 +144,8 @@ class Maker {
   }
 
   Module empty_module() const {
-    const Graph& source = *program_.graph();
-    Module module{std::make_unique<Graph>(source.shared_ops()), Program(program_.name())};
+    Module module{empty_copy(*program_.graph()), Program(program_.name())};
     module.program.precision(program_.precision());
-    module.graph->share_symbols(source);
-    for (const DimEquation& e : source.requirements()) module.graph->require(e, {});
     return module;
   }
 

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// In each round, every rank computes one shard, and the ranks exchange its sums bucket by bucket.
+// In each turn, every rank computes one shard, and the ranks exchange its sums bucket by bucket.
 // The sums are laid out in the order in which a shard completes them, and all ranks send the
 // buckets in this order. Therefore only a few buckets are filled at a time, and waits cannot form a
 // cycle: a rank that waits for a bucket never waits for a rank that is waiting for a later bucket.
@@ -72,7 +72,7 @@ class OwnedSums final : public SumReduceScatter {
     return buckets_[b].place + (byte - exchange_->begin_of(b));
   }
 
-  // Called at the first sum of a round. Until then, the remaining buckets of the previous round
+  // Called at the first sum of a turn. Until then, the remaining buckets of the previous turn
   // are in transit.
   void begin_turn() {
     if (begun_) return;
@@ -137,14 +137,14 @@ class OwnedSums final : public SumReduceScatter {
   std::optional<SumLayout> layout_;  // set when the first shard begins
   Owners owners_;
   int turn_ = 0;
-  bool begun_ = false;                         // this round has begun
-  bool unfinished_ = false;                    // this round or the previous one is unfinished
-  std::optional<TreeReduceScatter> exchange_;  // exchange of this round
+  bool begun_ = false;                         // this turn has begun
+  bool unfinished_ = false;                    // this turn or the previous one is unfinished
+  std::optional<TreeReduceScatter> exchange_;  // exchange of this turn
   std::vector<Bucket> buckets_;
-  std::vector<std::size_t> missing_;  // indexed by bucket: number of incomplete sums in this round
+  std::vector<std::size_t> missing_;  // indexed by bucket: number of incomplete sums in this turn
   std::size_t largest_ = 0;           // bytes of the largest bucket
   std::size_t next_ = 0;              // next bucket to be sent
-  std::optional<SumStack> stack_;     // totals over the rounds, for the bytes that this rank owns
+  std::optional<SumStack> stack_;     // totals over the turns, for the bytes that this rank owns
 };
 
 }  // namespace

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"

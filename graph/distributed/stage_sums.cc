@@ -6,7 +6,6 @@
 #include <string>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 namespace weft {
 namespace {

@@ -15,17 +15,16 @@
 
 namespace weft {
 
-StepRun::StepRun(StepRunner& runner, SplitCache::Entry& entry, const Program& program,
-                 const RunOptions& options)
+StepRun::StepRun(StepRunner& runner, SplitCache::Entry& entry, const RunOptions& options)
     : runner_(runner),
       entry_(entry),
-      program_(program),
+      program_(entry.program),
       parts_(entry.parts),
       owned_(entry.owned),
       options_(options),
       world_(runner.world()),
       sums_(runner.sum_context(entry)),
-      run_(shards_of_rank(world_.rank(), world_.size(), program.shards().count, sums_.owned)),
+      run_(shards_of_rank(world_.rank(), world_.size(), program_.shards().count, sums_.owned)),
       fed_(static_cast<std::size_t>(run_.size())),
       statistics_(static_cast<std::size_t>(run_.size())) {
   for (const std::string& name : parts_.keys) {
@@ -33,7 +32,7 @@ StepRun::StepRun(StepRunner& runner, SplitCache::Entry& entry, const Program& pr
   }
   for (const Program* part : {&parts_.carry.program, &parts_.step.program}) {
     for (const std::string& name : input_names(*part)) {
-      if (!is_unknown_input(program, name) && !has_name(step_inputs_, name))
+      if (!is_unknown_input(program_, name) && !has_name(step_inputs_, name))
         step_inputs_.push_back(name);
     }
   }

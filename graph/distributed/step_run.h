@@ -16,8 +16,7 @@ namespace weft {
 class StepRun {
  public:
   /// All arguments must outlive this object. `options` apply to the whole step.
-  StepRun(StepRunner& runner, SplitCache::Entry& entry, const Program& program,
-          const RunOptions& options);
+  StepRun(StepRunner& runner, SplitCache::Entry& entry, const RunOptions& options);
 
   /// `feeds` returns the inputs of one shard. It is called once for each shard that this rank
   /// computes, in order. The message of an error in a shard begins with the shard's number, and all

@@ -65,26 +65,21 @@ void StepRunner::reject_updates(const Program& program, const CompiledProgram& c
 
 bool StepRunner::agree_on_collectives(const Program& program,
                                       const std::shared_ptr<const CompiledProgram>& compiled) {
-  if (agreed_.contains(compiled)) return true;
-  if (!check_collectives(*compiled, world_.size())) return false;
-  agree_on_program(world_, program, engine_.options());
-  std::erase_if(agreed_, [](const auto& p) { return p.expired(); });
-  agreed_.insert(compiled);
-  return true;
+  if (const auto it = collective_.find(compiled); it != collective_.end()) return it->second;
+  const bool collective = check_collectives(*compiled, world_.size());
+  if (collective) agree_on_program(world_, program, engine_.options());
+  std::erase_if(collective_, [](const auto& p) { return p.first.expired(); });
+  collective_.emplace(compiled, collective);
+  return collective;
 }
 
 Results StepRunner::run_unsharded(const Program& program, const NamedTensors& feeds,
                                   const RunOptions& options) {
   Engine::check_streamed(program, options);
   const auto compiled = engine_.plans().compiled(program, options.fetch, options.streamed);
-  const bool together = agree_on_collectives(program, compiled);
-  if (!together) reject_updates(program, *compiled);
+  if (!agree_on_collectives(program, compiled)) reject_updates(program, *compiled);
   for (const auto& use : compiled->variables) check_not_partitioned(use.info.name);
-  if (!together) return run_part(program, feeds, options);
-  engine_.plan(program, sizes_of(feeds), options);  // does not abort the world if feeds are wrong
-  std::optional<Results> results;
-  world_.poison_on_error([&] { results = run_part(program, feeds, options); }, options.part_of);
-  return std::move(*results);
+  return run_part(program, feeds, options);
 }
 
 std::shared_ptr<const Plan> StepRunner::plan(const Program& program, const NamedSizes& feeds,
@@ -140,7 +135,7 @@ Results StepRunner::run(const Program& program, FunctionRef<NamedTensors(int sha
   sum_memory_.begin_step(program.shards().count);
   std::optional<Results> results;
   poison_on_error(options, [&] {
-    results = StepRun(*this, *entry, program, options).run(feeds);
+    results = StepRun(*this, *entry, options).run(feeds);
     pending_ = std::exchange(sending_, nullptr);
     if (!engine_.options().overlap) wait_for_parameters();
   });

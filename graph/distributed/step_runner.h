@@ -1,8 +1,8 @@
 // StepRunner, which runs the programs of a Session on several ranks or in several shards.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <vector>
 
@@ -70,6 +70,8 @@ class StepRunner {
   void poison_on_error(const RunOptions& options, FunctionRef<void()> body);
 
  private:
+  /// Returns true if the program has collective ops. The ranks compare such a program before its
+  /// first run.
   bool agree_on_collectives(const Program& program,
                             const std::shared_ptr<const CompiledProgram>& compiled);
   void reject_updates(const Program& program, const CompiledProgram& compiled);
@@ -82,8 +84,9 @@ class StepRunner {
   // The parameter exchange of the current run, and the exchange of the previous step until
   // everything has arrived. At most one of them is set while a part runs.
   std::shared_ptr<ParameterExchange> sending_, pending_;
-  // Programs with collective ops on which the ranks have agreed.
-  std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> agreed_;
+  // Unsharded programs that have run, and whether they have collective ops, on which the ranks have
+  // then agreed.
+  std::map<std::weak_ptr<const CompiledProgram>, bool, std::owner_less<>> collective_;
 };
 
 }  // namespace weft

@@ -1,6 +1,5 @@
 #include "weft/graph/distributed/sum_all_reduce.h"
 
-#include <string>
 #include <utility>
 
 #include "weft/core/world/tree_sum.h"

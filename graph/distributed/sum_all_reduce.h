@@ -31,7 +31,7 @@ class SumAllReduce {
   const SumContext& context_;
   const SumLayout layout_;
   SumStack stack_;
-  // With owned sums, the sums of each round. They are kept separately because the sibling of a
+  // With owned sums, the sums of each turn. They are kept separately because the sibling of a
   // shard in the tree is on another rank.
   std::vector<std::shared_ptr<Buffer>> turns_;
 };

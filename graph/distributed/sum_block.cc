@@ -3,6 +3,7 @@
 #include "weft/graph/engine/parallel_copy.h"
 
 namespace weft {
+
 void SumStack::begin(Subtree next) {
   merges_ = static_cast<std::size_t>(tree_.push(next));
   if (merges_ == 0) blocks_.push_back(context_.memory(bytes_));

@@ -1,7 +1,6 @@
 #include "weft/graph/distributed/sum_reduce_scatter.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "weft/core/rounding.h"

@@ -86,14 +86,15 @@ Tensor Engine::value(std::string_view name) {
   return home(info).tensor(info.name);
 }
 
-void Engine::prepare(const std::shared_ptr<const CompiledProgram>& program) {
-  if (prepared_.contains(program)) return;
-  check_collectives(*program, options_.world.size());
+bool Engine::prepare(const std::shared_ptr<const CompiledProgram>& program) {
+  if (const auto it = prepared_.find(program); it != prepared_.end()) return it->second;
+  const bool collective = check_collectives(*program, options_.world.size());
   std::vector<VariableInfo> variables;
   for (const auto& use : program->variables) variables.push_back(use.info);
   initialise(variables);
-  std::erase_if(prepared_, [](const auto& p) { return p.expired(); });
-  prepared_.insert(program);
+  std::erase_if(prepared_, [](const auto& p) { return p.first.expired(); });
+  prepared_.emplace(program, collective);
+  return collective;
 }
 
 std::shared_ptr<const Plan> Engine::plan(const Program& program, const NamedSizes& feeds,
@@ -212,11 +213,13 @@ Results Engine::run(const Program& program, const NamedTensors& feeds, const Run
   }
   const Bindings bindings = bind(*c, types, options.dims);
   const auto plan = plans_.plan(c, bindings);
-  prepare(c);
+  const bool collective = prepare(c);
   Outputs outputs = make_outputs(*plan, feeds, options.into);
   const std::vector<std::string> fresh_caches = make_caches(*c, bindings);
   try {
-    execute(plan, feeds, outputs, options, before_read);
+    const auto body = [&] { execute(plan, feeds, outputs, options, before_read); };
+    // From here on, other ranks may wait in a collective op for this rank.
+    collective ? options_.world.poison_on_error(body, options.part_of) : body();
   } catch (...) {
     // Remove the caches that the failed run created, because their sizes would bind symbols in the
     // next run.

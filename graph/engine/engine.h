@@ -2,8 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,7 +79,8 @@ class Engine {
   Bindings bind(const CompiledProgram& c, const std::vector<FeedType>& feeds,
                 const DimValues& dims) const;
   /// Before the first run of a program, checks its collective ops and initialises its variables.
-  void prepare(const std::shared_ptr<const CompiledProgram>& program);
+  /// Returns true if the program has collective ops.
+  bool prepare(const std::shared_ptr<const CompiledProgram>& program);
   /// Creates the missing caches and returns their names.
   std::vector<std::string> make_caches(const CompiledProgram& c, const Bindings& bindings);
   Outputs make_outputs(const Plan& plan, const NamedTensors& feeds, const NamedTensors& into);
@@ -100,8 +101,8 @@ class Engine {
   OutputPool pool_;
   Profile profile_;
   bool profiling_;
-  // Programs that prepare() has seen.
-  std::set<std::weak_ptr<const CompiledProgram>, std::owner_less<>> prepared_;
+  // The result of prepare() for each program that it has seen.
+  std::map<std::weak_ptr<const CompiledProgram>, bool, std::owner_less<>> prepared_;
 };
 
 }  // namespace weft

@@ -54,6 +54,11 @@ struct Session::Impl {
     }
   }
   bool has_ranks() const { return engine.options().world.size() > 1; }
+  Results run_unsharded(const Program& program, const NamedTensors& feeds,
+                        const RunOptions& options) {
+    return has_ranks() ? ranks.run_unsharded(program, feeds, options)
+                       : engine.run(program, feeds, options);
+  }
 
   Engine engine;
   StepRunner ranks;  // for programs with shards, and for several ranks
@@ -71,20 +76,17 @@ Session::~Session() = default;
 Results Session::run(const Program& program, const NamedTensors& feeds, const RunOptions& options) {
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
-  if (!is_unsharded(program)) {
-    const auto of_shard = [&](int shard) { return slice_feeds(program, feeds, shard); };
-    return impl_->ranks.run(program, of_shard, options);
-  }
-  if (impl_->has_ranks()) return impl_->ranks.run_unsharded(program, feeds, options);
-  return impl_->engine.run(program, feeds, options);
+  if (is_unsharded(program)) return impl_->run_unsharded(program, feeds, options);
+  const auto of_shard = [&](int shard) { return slice_feeds(program, feeds, shard); };
+  return impl_->ranks.run(program, of_shard, options);
 }
 
 Results Session::run_shards(const Program& program,
                             const std::function<NamedTensors(int shard)>& feeds,
                             const RunOptions& options) {
-  if (is_unsharded(program)) return run(program, feeds(0), options);
   const Busy busy(impl_->busy);
   impl_->check_graph(program);
+  if (is_unsharded(program)) return impl_->run_unsharded(program, feeds(0), options);
   return impl_->ranks.run(program, feeds, options);
 }
 

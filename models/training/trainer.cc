@@ -154,7 +154,6 @@ Results Trainer::run_step(BatchPrefetcher& batches, std::int64_t& items) {
     items += batch.items;
     return std::move(batch.inputs);
   };
-  if (settings.shards == 1) return session_.run(*task_.train, feeds(0), options);
   return session_.run_shards(*task_.train, feeds, options);
 }
 

@@ -330,6 +330,35 @@ BOOST_AUTO_TEST_CASE(programs_that_differ_between_ranks_are_reported_before_they
   BOOST_TEST(line.find("ranks differ in the program") != std::string::npos, line);
 }
 
+BOOST_AUTO_TEST_CASE(wrong_arguments_do_not_abort_the_ranks) {
+  const std::vector<NamedTensors> found = on_ranks(2, [](const World& world) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {2});
+    const Program program = Program("p").output("y", all_reduce(x, 2));
+    Session session(g, {.world = world});
+    const NamedTensors ones = {{"x", Tensor::full(DType::f32, {2}, 1)}};
+    const auto is_rejected = [&](const NamedTensors& feeds, const RunOptions& options) {
+      try {
+        session.run(program, feeds, options);
+      } catch (const WorldError&) {
+        throw;
+      } catch (const Error&) {
+        return true;
+      }
+      return false;
+    };
+    if (!is_rejected({{"x", Tensor::zeros(DType::f64, {2})}}, {}) ||
+        !is_rejected({{"x", Tensor()}}, {}) ||
+        !is_rejected(ones, {.into = {{"y", Tensor::zeros(DType::f32, {3})}}}))
+      return NamedTensors();
+    return NamedTensors{{"y", session.run(program, ones)["y"]}};
+  });
+  for (const NamedTensors& of_rank : found) {
+    BOOST_REQUIRE(of_rank.size() == 1u);
+    BOOST_TEST(of_rank[0].second.at(0) == 2);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_error_on_one_rank_aborts_all_ranks) {
   std::mutex mutex;
   std::vector<std::string> others;

@@ -10,8 +10,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"

@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -399,7 +398,7 @@ BOOST_AUTO_TEST_CASE(parameters_that_no_shard_reads_are_updated) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_memory_budget_selects_owned_sums_if_there_is_a_power_of_two_of_ranks) {
+BOOST_AUTO_TEST_CASE(a_memory_budget_selects_owned_sums_if_the_number_of_ranks_is_a_power_of_two) {
   const auto owned = [](int ranks, GradientSums sums, std::size_t budget) {
     std::atomic<bool> result{false};
     ThreadWorld world(ranks);

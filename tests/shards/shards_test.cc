@@ -526,6 +526,20 @@ BOOST_AUTO_TEST_CASE(shard_sums_inside_nested_loops_are_rejected) {
        "shards_test.cc"});
 }
 
+BOOST_AUTO_TEST_CASE(callbacks_for_feeds_cannot_use_the_session) {
+  Graph g;
+  const Variable w = g.variable("w", DType::f64, {}, {.initializer = Initializer::ones()});
+  Session session(g);
+  for (const int count : {1, 2}) {
+    const Program program = Program("p").output("y", w.value() * 2.0).shards({.count = count});
+    check_error<StateError>(
+        [&] {
+          session.run_shards(program, [&](int) { return NamedTensors{{"w", session.value("w")}}; });
+        },
+        {"this Session is in use by another thread, or by the run that invoked this callback"});
+  }
+}
+
 BOOST_AUTO_TEST_CASE(errors_name_empty_programs_and_unknown_axes) {
   Graph g;
   const Value x = g.input("x", DType::f32, {"batch"});

@@ -2,8 +2,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
-#include <string>
-#include <vector>
 
 #include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <numeric>
-#include <thread>
 #include <vector>
 
 #include "weft/core/error.h"

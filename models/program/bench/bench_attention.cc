@@ -5,8 +5,8 @@
 #include "weft/graph/functions/attention.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/models/program/bench/benches.h"
+#include "weft/models/program/bench/machine.h"
 #include "weft/models/program/bench/report.h"
-#include "weft/models/program/limits/machine.h"
 #include "weft/models/program/limits/memory_guard.h"
 
 namespace weft::program {

@@ -1,8 +1,8 @@
 
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/models/program/bench/benches.h"
+#include "weft/models/program/bench/machine.h"
 #include "weft/models/program/bench/report.h"
-#include "weft/models/program/limits/machine.h"
 #include "weft/models/program/limits/memory_guard.h"
 #include "weft/models/program/terminal/console.h"
 

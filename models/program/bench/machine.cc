@@ -1,4 +1,4 @@
-#include "weft/models/program/limits/machine.h"
+#include "weft/models/program/bench/machine.h"
 
 #include <sys/resource.h>
 
