@@ -29,7 +29,7 @@ class OpSamples {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-// The samples of each family. Control flow has none, because its operands include programs.
+// The samples of each family. ControlOps has no samples, because its ops call functions of a graph.
 inline void add_samples(ControlOps, OpSamples&) {}
 void add_samples(LeafOps, OpSamples& all);
 void add_samples(UnaryOps, OpSamples& all);
