@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "weft/autodiff/scan_gradient.h"
 #include "weft/core/error.h"
 #include "weft/graph/control/body.h"

@@ -49,9 +49,9 @@ class GradientContext {
 };
 
 /// Gradient rules and definitions by op name. A definition expresses an op in simpler ops; an op
-/// without a rule is differentiated through its definition. Holds those of the built-in ops; to
-/// override some of them, copy the set and change it. Custom ops use OpRecord::rule and
-/// OpRecord::definition instead.
+/// without a rule is differentiated through its definition. To override those of built-in ops,
+/// change a copy of builtin_rules(). Custom ops use OpRecord::rule and OpRecord::definition
+/// instead.
 class RuleSet {
  public:
   /// Adds or replaces the rule of an op.

@@ -9,10 +9,6 @@
 /// clang++ export all symbols.
 #if defined(__GNUC__)
 #define WEFT_API [[gnu::visibility("default")]]
-/// Excludes a declaration in such a namespace block from the export (private implementation
-/// details).
-#define WEFT_HIDDEN [[gnu::visibility("hidden")]]
 #else
 #define WEFT_API
-#define WEFT_HIDDEN
 #endif

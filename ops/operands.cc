@@ -23,4 +23,15 @@ void check_operands(const OpRecord& op, const std::vector<bool>& given) {
   }
 }
 
+double operand_bytes(const KernelRequest& request) {
+  double bytes = 0;
+  for (const auto* operands : {&request.inputs, &request.outputs}) {
+    for (const OperandSpec& o : *operands) {
+      if (!o.present) continue;
+      bytes += static_cast<double>(o.numel()) * static_cast<double>(dtype_size(o.dtype));
+    }
+  }
+  return bytes;
+}
+
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Checks that no operand of an op is missing and that there are no surplus operands.
+// The number and the size of the operands of an op.
 #pragma once
 
 #include <vector>
@@ -11,5 +11,9 @@ namespace WEFT_API weft {
 /// present; absent operands at the end may be omitted. Throws ArgumentError if there are too many
 /// operands or if a required operand is missing.
 void check_operands(const OpRecord& op, const std::vector<bool>& given);
+
+/// Returns the number of bytes that are read or written if each operand and result is accessed
+/// once.
+double operand_bytes(const KernelRequest& request);
 
 }  // namespace weft

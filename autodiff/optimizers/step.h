@@ -92,7 +92,7 @@ struct StepOptions {
   /// the first optimizer of a graph, then "optimizer.2", "optimizer.3" and so on, in the order in
   /// which they are built. It is a GraphError if another optimizer already uses the prefix.
   std::string scope = {};
-  /// Options for differentiating the loss: custom rules and decompositions, a factor (the
+  /// Options for differentiating the loss: custom rules and definitions, a factor (the
   /// cotangent), and the treatment of parameters on which the loss does not depend. With
   /// Unreachable::zeros, their gradients are 0; weight decay and moments still change them. Must
   /// not be set if gradients are passed instead of a loss (ArgumentError).

@@ -10,21 +10,20 @@
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/ops/builtin.h"
+#include "weft/ops/sequence/attention_op.h"
 
 namespace weft {
 namespace {
 
-constexpr std::size_t kOperands = 13;
-
 std::vector<Value> gradient_attention(const GradientContext& c) {
+  using namespace attention_op;
   const Value out = c.output(0), lse = c.output(1);
   std::vector<Value> inputs = {c.has_cotangent(0) ? c.cotangent(0) : zeros_like(out), out, lse};
   for (std::size_t i = 0; i < kOperands; ++i) inputs.push_back(c.input(i));
   if (c.has_cotangent(1)) inputs.push_back(c.cotangent(1));
   Node& node = c.graph().apply("attention_grad", std::move(inputs), c.attributes());
-  // Operands to which the outputs of the gradient op correspond, in order: q, k, v, bias,
-  // offset_bias, row_bias, col_bias.
-  constexpr std::size_t kDifferentiable[] = {0, 1, 2, 3, 5, 6, 8};
+  // Operands to which the outputs of the gradient op correspond, in order.
+  constexpr std::size_t kDifferentiable[] = {kQ, kK, kV, kBias, kOffsetBias, kRowBias, kColBias};
   std::vector<Value> result(kOperands);
   int output = 0;
   for (const std::size_t i : kDifferentiable) {
@@ -50,23 +49,24 @@ class Definition {
   /// The 13 operands of attention begin at in[first].
   Definition(const Node& node, const Values& in, std::size_t first, Graph& graph)
       : graph_(graph), attributes_(node.attributes()) {
+    using namespace attention_op;
     const auto operand = [&](std::size_t i) {
       return first + i < in.size() ? in[first + i] : Value();
     };
-    q = operand(0);
-    k = per_query_head(operand(1));
-    v = per_query_head(operand(2));
-    kv_heads = operand(1).shape()[1];
-    bias = operand(3);
-    mask = operand(4);
-    offset_bias = operand(5);
-    row_bias = operand(6);
-    row_index = operand(7);
-    col_bias = operand(8);
-    col_index = operand(9);
-    if (operand(10).defined()) lengths = cast(operand(10), DType::i64);
-    if (operand(11).defined()) q_start = cast(operand(11), DType::i64);
-    key = operand(12);
+    q = operand(kQ);
+    k = per_query_head(operand(kK));
+    v = per_query_head(operand(kV));
+    kv_heads = operand(kK).shape()[1];
+    bias = operand(kBias);
+    mask = operand(kMask);
+    offset_bias = operand(kOffsetBias);
+    row_bias = operand(kRowBias);
+    row_index = operand(kRowIndex);
+    col_bias = operand(kColBias);
+    col_index = operand(kColIndex);
+    if (operand(kLengths).defined()) lengths = cast(operand(kLengths), DType::i64);
+    if (operand(kQStart).defined()) q_start = cast(operand(kQStart), DType::i64);
+    key = operand(kKey);
   }
 
   const Dim& batch() const { return q.shape()[0]; }
@@ -196,8 +196,8 @@ Values decompose_attention(const Node& node, const Values& in, Graph& graph) {
 }
 
 Values decompose_attention_grad(const Node& node, const Values& in, Graph& graph) {
-  constexpr std::size_t kFirst = 3, kGradLse = 16;
-  const Definition d(node, in, kFirst, graph);
+  using namespace attention_op;
+  const Definition d(node, in, kGradFirst, graph);
   const Value g = in[0], out = in[1], lse = in[2];
   const Value p = d.probabilities(d.scores(), d.visible(), lse);
   Value delta = sum(g * out, 3, true);

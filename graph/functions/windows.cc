@@ -42,8 +42,8 @@ Padded pad_windows(Value x, const Padding2d& padding, const Size2d& span, const 
   std::vector<std::pair<Dim, Dim>> pads(4, {Dim(0), Dim(0)});
   bool pads_any = false;
   for (std::size_t i = 0; i < 2; ++i) {
-    constexpr std::int64_t kEnd = std::int64_t{1}
-                                  << 31;  // the limit of the ops (ops/convolution/window.h)
+    // The limit of the ops (ops/convolution/window.h).
+    constexpr std::int64_t kEnd = std::int64_t{1} << 31;
     if (span[i] < 1 || stride[i] < 1 || span[i] >= kEnd * kEnd || stride[i] >= kEnd) return result;
     const auto [before, after] = same_pads(x.shape()[static_cast<int>(i) + 2], span[i], stride[i]);
     if (before == Dim(0) && after == Dim(0)) continue;

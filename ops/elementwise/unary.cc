@@ -1,19 +1,16 @@
 // Records of the elementwise ops with one operand.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 
 #include "weft/core/integer_range.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
 #include "weft/ops/kernels/elementwise/unary.h"
-#include "weft/ops/samples.h"
 
 namespace weft {
 namespace {
 
-using elementwise::sample_values;
 using kernels::UnaryOp;
 
 constexpr double kExactNs = 0.3;  // as in the table of ops
@@ -37,9 +34,6 @@ RowKernel clamp(const RowRequest& request) {
   row.ns_per_element = kExactNs;
   return row;
 }
-
-/// Returns true if the op also accepts integers.
-bool accepts_integers(const UnaryOp& op) { return op.row(DType::i32) != nullptr; }
 
 std::vector<ValueType> infer_number(const InferContext& context) {
   elementwise::require_number(context, 0, "x");
@@ -76,58 +70,6 @@ std::vector<ValueType> infer_clamp(const InferContext& context) {
   return {context.input(0)};
 }
 
-/// Returns samples with values in [low, high].
-std::vector<OpSample> unary_samples(double low, double high) {
-  std::vector<OpSample> result;
-  std::uint32_t seed = 1;
-  for (const Sizes& sizes : {Sizes{7}, Sizes{}, Sizes{2, 3}, Sizes{0, 4}, Sizes{17}}) {
-    result.push_back({{sample_values(sizes, low, high, seed++)}, {}});
-  }
-  return result;
-}
-
-std::vector<OpSample> isfinite_samples() {
-  const float inf = std::numeric_limits<float>::infinity();
-  return {{{Tensor::of<float>({5}, {0.0f, inf, -inf, NAN, 1e38f})}, {}},
-          {{Tensor::zeros(DType::f32, {0})}, {}}};
-}
-
-std::vector<OpSample> logical_not_samples() {
-  return {{{Tensor::of<bool>({3}, {true, false, true})}, {}},
-          {{Tensor::zeros(DType::boolean, {2, 0})}, {}}};
-}
-
-std::vector<OpSample> clamp_samples() {
-  return {{{sample_values({11}, -2, 2, 1)}, {{"lo", -0.5}, {"hi", 1.0}}},
-          {{sample_values({2, 3}, -2, 2, 2)}, {{"lo", 0.0}}},
-          {{sample_values({5}, -2, 2, 3)}, {{"hi", 0.5}}},
-          {{sample_values({}, -2, 2, 4)}, {}},
-          {{sample_values({0, 2}, -2, 2, 5)}, {{"lo", -1.0}, {"hi", 1.0}}}};
-}
-
-std::vector<OpErrorSample> number_errors() {
-  return {{{{DType::boolean, {2}}}, {}, "x must be f32, f64 or an integer, but is bool"},
-          {{{DType::bf16, {2}}}, {}, "but is bf16; convert it with cast()"}};
-}
-
-std::vector<OpErrorSample> floating_errors() {
-  return {{{{DType::i32, {2}}}, {}, "x must be f32 or f64, but is i32"},
-          {{{DType::boolean, {2}}}, {}, "x must be f32 or f64, but is bool"}};
-}
-
-std::vector<OpErrorSample> logical_not_errors() {
-  return {{{{DType::f32, {2}}}, {}, "x must be bool, but is f32"}};
-}
-
-std::vector<OpErrorSample> clamp_errors() {
-  return {{{{DType::f32, {2}}}, {{"lo", 2.0}, {"hi", 1.0}}, "lo must be at most hi, but lo is 2"},
-          {{{DType::f32, {2}}}, {{"lo", std::nan("")}}, "lo must be at most hi, but lo is nan"},
-          {{{DType::i8, {2}}}, {{"lo", 300.0}}, "no i8 value (-128 to 127) is between lo = 300"},
-          {{{DType::u8, {2}}}, {{"hi", -1.0}}, "no u8 value (0 to 255) is between"},
-          {{{DType::i32, {2}}}, {{"lo", 0.2}, {"hi", 0.8}}, "is between lo = 0.2 and hi = 0.8"},
-          {{{DType::boolean, {2}}}, {}, "x must be f32, f64 or an integer, but is bool"}};
-}
-
 OpRecord unary_record(std::string name, std::string doc, RowRule row) {
   OpRecord r;
   r.name = std::move(name);
@@ -148,7 +90,7 @@ OpRecord unary_record(std::size_t index) {
     const UnaryOp& current = kernels::unary_ops()[index];
     return make_row(current.row(request.inputs[0]), current.ns_per_element);
   });
-  if (accepts_integers(op)) r.infer = infer_number;
+  if (op.row(DType::i32) != nullptr) r.infer = infer_number;
   if (op.piecewise_constant) {
     r.gradient = Gradient::none;
     r.no_gradient_reason = "piecewise constant: the derivative is 0 wherever it exists";
@@ -182,17 +124,6 @@ void UnaryOps::add(OpSet& ops) {
   limit.attributes = {{"lo", -inf}, {"hi", inf}};
   limit.infer = infer_clamp;
   ops.add(std::move(limit));
-}
-
-void UnaryOps::add(OpSamples& all) {
-  for (const UnaryOp& op : kernels::unary_ops()) {
-    all.add(
-        op.name, [low = op.low, high = op.high] { return unary_samples(low, high); },
-        accepts_integers(op) ? number_errors : floating_errors);
-  }
-  all.add("logical_not", logical_not_samples, logical_not_errors);
-  all.add("isfinite", isfinite_samples, floating_errors);
-  all.add("clamp", clamp_samples, clamp_errors);
 }
 
 }  // namespace weft

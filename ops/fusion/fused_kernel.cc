@@ -1,6 +1,5 @@
 #include "weft/ops/fusion/fused_kernel.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "weft/ops/elementwise.h"

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "weft/ops/operands.h"
+
 namespace weft {
 namespace {
 
@@ -71,12 +73,7 @@ Kernel unit_kernel(
 Cost factorisation_cost(const KernelRequest& request,
                         double (*flops)(double rows, double columns)) {
   Cost cost;
-  for (const auto* operands : {&request.inputs, &request.outputs}) {
-    for (const OperandSpec& o : *operands) {
-      if (!o.present) continue;
-      cost.bytes += static_cast<double>(o.numel()) * static_cast<double>(dtype_size(o.dtype));
-    }
-  }
+  cost.bytes = operand_bytes(request);
   const Sizes& sizes = request.inputs[0].sizes;
   const double rows = static_cast<double>(sizes[sizes.size() - 2]);
   const double columns = static_cast<double>(sizes[sizes.size() - 1]);

@@ -19,7 +19,6 @@ void require_square(const InferContext& c, int i, std::string_view what);
 
 struct MatrixList {
   std::int64_t count = 1, rows = 0, columns = 0;
-  std::int64_t numel() const { return rows * columns; }
 };
 /// Returns the list of matrices in a tensor with `sizes`. Requires that writes() is true, because
 /// the product of the sizes may overflow if one axis has size 0.

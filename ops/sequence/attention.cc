@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "weft/ops/builtin.h"
+#include "weft/ops/operands.h"
 #include "weft/ops/sequence/attention_op.h"
 
 namespace weft {
@@ -148,17 +149,6 @@ double attention_flops(const KernelRequest& request, std::size_t base, double pr
     pairs = std::min(pairs,
                      queries * (static_cast<double>(window) * (causal ? 1 : 2) - (causal ? 0 : 1)));
   return products * pairs * static_cast<double>(q[3] + v[3]);
-}
-
-double operand_bytes(const KernelRequest& request) {
-  double bytes = 0;
-  for (const auto* operands : {&request.inputs, &request.outputs}) {
-    for (const OperandSpec& o : *operands) {
-      if (o.present)
-        bytes += static_cast<double>(o.numel()) * static_cast<double>(dtype_size(o.dtype));
-    }
-  }
-  return bytes;
 }
 
 Cost cost(const KernelRequest& request) {

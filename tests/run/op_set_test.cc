@@ -4,7 +4,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
 #include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft {

@@ -1,7 +1,6 @@
 // Samples of the operations in ops/sequence/attention.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
 #include "weft/ops/sequence/attention_op.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -179,7 +178,7 @@ std::vector<OpErrorSample> grad_error_samples() {
 }  // namespace
 }  // namespace attention_op
 
-void AttentionOps::add(OpSamples& all) {
+void add_samples(AttentionOps, OpSamples& all) {
   all.add("attention", attention_op::samples, attention_op::error_samples);
   all.add("attention_narrow", attention_op::narrow_samples, attention_op::narrow_error_samples);
   all.add("attention_grad", attention_op::grad_samples, attention_op::grad_error_samples);

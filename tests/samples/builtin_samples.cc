@@ -1,9 +1,21 @@
-// Sample inputs for the built-in ops. Programs that need them link this file.
-#include "weft/ops/builtin.h"
+// Adds samples to the records of builtin_ops() in each program that links this file.
 #include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 
 namespace weft {
+namespace {
 
-void add_builtin_samples(OpSamples& all) { BuiltinFamilies::add_to(all); }
+template <class... Families>
+void add_all(FamilyList<Families...>, OpSamples& all) {
+  (add_samples(Families(), all), ...);
+}
+
+}  // namespace
+
+void add_builtin_samples(OpSet& ops) {
+  OpSamples all;
+  add_all(BuiltinFamilies(), all);
+  ops = all.in(ops);
+}
 
 }  // namespace weft

@@ -1,7 +1,6 @@
 // Samples of the operations in ops/elementwise/cast.cc.
-#include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -24,6 +23,6 @@ std::vector<OpErrorSample> cast_errors() {
 
 }  // namespace
 
-void CastOps::add(OpSamples& all) { all.add("cast", cast_samples, cast_errors); }
+void add_samples(CastOps, OpSamples& all) { all.add("cast", cast_samples, cast_errors); }
 
 }  // namespace weft

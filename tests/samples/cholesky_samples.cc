@@ -1,12 +1,9 @@
 // Samples of the operations in ops/linalg/cholesky.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {
-
-constexpr const char *kIndefinite = "not positive definite", *kSingular = "singular";
 
 // Returns diagonally dominant matrices, so that matrices perturbed for finite differences have
 // Cholesky factors as well.
@@ -40,8 +37,8 @@ std::vector<OpErrorSample> cholesky_errors() {
 
 std::vector<OpSample> pivots_samples() {
   const auto fine = [](const Sizes& sizes) { return Tensor::full(DType::i64, sizes, -1); };
-  const Attributes indefinite{{"problem", std::string(kIndefinite)}};
-  const Attributes singular{{"problem", std::string(kSingular)}};
+  const Attributes indefinite{{"problem", std::string("not positive definite")}};
+  const Attributes singular{{"problem", std::string("singular")}};
   return {{{sample_uniform({3, 4}, 1), fine({})}, indefinite},
           {{sample_uniform({2, 3, 3}, 2), fine({2})}, singular},
           {{sample_uniform({2, 0, 3, 1}, 3), fine({2, 0})}, singular}};
@@ -49,7 +46,7 @@ std::vector<OpSample> pivots_samples() {
 
 std::vector<OpErrorSample> pivots_errors() {
   const ValueType x{DType::f32, {2, 3, 3}}, failed{DType::i64, {2}};
-  const Attributes singular{{"problem", std::string(kSingular)}};
+  const Attributes singular{{"problem", std::string("singular")}};
   return {{{x, failed},
            {{"problem", std::string("odd")}},
            "problem must be 'not positive definite' or 'singular', but is 'odd'"},
@@ -60,7 +57,7 @@ std::vector<OpErrorSample> pivots_errors() {
 
 }  // namespace
 
-void CholeskyOps::add(OpSamples& all) {
+void add_samples(CholeskyOps, OpSamples& all) {
   all.add("cholesky", cholesky_samples, cholesky_errors);
   all.add("require_pivots", pivots_samples, pivots_errors);
 }

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/structure/collectives.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -27,11 +26,11 @@ std::vector<OpSample> send_recv_samples() {
   std::vector<OpSample> all = collective_samples();
   all.push_back({{sample_x()}, one_rank()});
   for (OpSample& s : all) {
-    s.attributes.set("from", std::vector<std::int64_t>{0});
-    s.attributes.set("to", std::vector<std::int64_t>{0});
+    s.attributes.set("from", Ints{0});
+    s.attributes.set("to", Ints{0});
   }
-  all.back().attributes.set("from", std::vector<std::int64_t>{});
-  all.back().attributes.set("to", std::vector<std::int64_t>{});
+  all.back().attributes.set("from", Ints{});
+  all.back().attributes.set("to", Ints{});
   return all;
 }
 
@@ -66,8 +65,7 @@ std::vector<OpErrorSample> broadcast_errors() {
 }
 
 std::vector<OpErrorSample> send_recv_errors() {
-  using List = std::vector<std::int64_t>;
-  const auto of = [](List from, List to) {
+  const auto of = [](Ints from, Ints to) {
     return Attributes{{"ranks", std::int64_t{2}}, {"from", from}, {"to", to}};
   };
   return {{{{DType::f32, {5}}}, of({0}, {}), "`from` has 1 ranks, but `to` has 0"},
@@ -78,7 +76,7 @@ std::vector<OpErrorSample> send_recv_errors() {
 
 }  // namespace
 
-void CollectiveOps::add(OpSamples& all) {
+void add_samples(CollectiveOps, OpSamples& all) {
   all.add("all_reduce", collective_samples, all_reduce_errors);
   all.add("all_gather", collective_samples, all_gather_errors);
   all.add("reduce_scatter", collective_samples, split_errors);

@@ -1,17 +1,14 @@
 // Samples of the operations in ops/convolution/conv.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
-
 // One configuration of conv2d, from which the samples of all three ops are built.
 struct ConvCase {
   Sizes x, w;
-  std::vector<std::int64_t> stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+  Ints stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
   std::int64_t groups = 1;
 
   std::int64_t out(int axis) const {
@@ -61,7 +58,7 @@ std::vector<OpSample> weight_grad_samples() {
   std::vector<OpSample> samples;
   for (const ConvCase& c : conv_cases()) {
     Attributes attributes = c.attributes();
-    attributes.set("kernel", std::vector<std::int64_t>{c.w[2], c.w[3]});
+    attributes.set("kernel", Ints{c.w[2], c.w[3]});
     samples.push_back({{sample_uniform(c.g(), 35), sample_uniform(c.x, 36)}, attributes});
   }
   return samples;
@@ -118,7 +115,7 @@ std::vector<OpErrorSample> weight_grad_errors() {
 
 }  // namespace
 
-void ConvOps::add(OpSamples& all) {
+void add_samples(ConvOps, OpSamples& all) {
   all.add("conv2d", conv2d_samples, conv2d_errors);
   all.add("conv2d_input_grad", input_grad_samples, input_grad_errors);
   all.add("conv2d_weight_grad", weight_grad_samples, weight_grad_errors);

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/losses/cross_entropy.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -71,7 +70,7 @@ std::vector<OpErrorSample> backward_errors() {
 
 }  // namespace
 
-void CrossEntropyOps::add(OpSamples& all) {
+void add_samples(CrossEntropyOps, OpSamples& all) {
   all.add("cross_entropy", forward_samples, forward_errors);
   all.add("cross_entropy_grad", backward_samples, backward_errors);
 }

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/quantized/dequantize.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -70,7 +69,7 @@ std::vector<OpErrorSample> take_quantized_errors() {
 
 }  // namespace
 
-void QuantizedOps::add(OpSamples& all) {
+void add_samples(QuantizedOps, OpSamples& all) {
   all.add("dequantize", dequantize_samples, dequantize_errors);
   all.add("quantized_take", take_quantized_samples, take_quantized_errors);
 }

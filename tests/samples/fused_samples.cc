@@ -1,7 +1,6 @@
 // Samples of the operations in ops/fusion/fused.cc.
-#include "weft/ops/builtin.h"
 #include "weft/ops/elementwise.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -117,7 +116,7 @@ std::vector<OpErrorSample> fused_reduce_errors() {
 
 }  // namespace
 
-void FusedOps::add(OpSamples& all) {
+void add_samples(FusedOps, OpSamples& all) {
   all.add("fused_reduce", fused_reduce_samples, fused_reduce_errors);
   all.add("fused", fused_samples, fused_errors);
 }

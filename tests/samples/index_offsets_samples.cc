@@ -1,6 +1,5 @@
 // Samples of the operations in ops/indexing/index_offsets.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/indexing/index.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -112,7 +111,7 @@ std::vector<OpErrorSample> one_hot_errors() {
 
 }  // namespace
 
-void IndexOps::add(OpSamples& all) {
+void add_samples(IndexOps, OpSamples& all) {
   all.add("take", take_samples, take_errors);
   all.add("index_add", index_add_samples, index_add_errors);
   all.add("take_along_axis", take_along_samples, take_along_errors);

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/structure/leaf.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -78,7 +77,7 @@ std::vector<OpErrorSample> with_update_errors() {
 
 }  // namespace
 
-void LeafOps::add(OpSamples& all) {
+void add_samples(LeafOps, OpSamples& all) {
   all.add("iota", iota_samples, iota_errors);
   all.add("dim_value", dim_value_samples, dim_value_errors);
   all.add("stop_gradient", identity_samples);

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/losses/linear_cross_entropy.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -79,7 +78,7 @@ std::vector<OpErrorSample> linear_loss_errors() {
 
 }  // namespace
 
-void LinearCrossEntropyOps::add(OpSamples& all) {
+void add_samples(LinearCrossEntropyOps, OpSamples& all) {
   all.add("linear_cross_entropy", linear_loss_samples<false, false>,
           linear_loss_errors<false, false>);
   all.add("linear_cross_entropy_grad", linear_loss_samples<true, true>,

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/products/matmul_fused.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -61,7 +60,7 @@ std::vector<OpErrorSample> matmul_fused_errors() {
 
 }  // namespace
 
-void MatmulFusedOps::add(OpSamples& all) {
+void add_samples(MatmulFusedOps, OpSamples& all) {
   all.add("matmul_fused", matmul_fused_samples, matmul_fused_errors);
 }
 

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/products/matmul.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -64,6 +63,6 @@ std::vector<OpErrorSample> matmul_errors() {
 
 }  // namespace
 
-void MatmulOps::add(OpSamples& all) { all.add("matmul", matmul_samples, matmul_errors); }
+void add_samples(MatmulOps, OpSamples& all) { all.add("matmul", matmul_samples, matmul_errors); }
 
 }  // namespace weft

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/reductions/norm.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -93,7 +92,7 @@ std::vector<OpErrorSample> rms_norm_grad_errors() {
 
 }  // namespace
 
-void NormOps::add(OpSamples& all) {
+void add_samples(NormOps, OpSamples& all) {
   all.add("layer_norm", layer_norm_samples, layer_norm_errors);
   all.add("layer_norm_grad", layer_norm_grad_samples, layer_norm_grad_errors);
   all.add("rms_norm", rms_norm_samples, rms_norm_errors);

@@ -1,12 +1,9 @@
 // Samples of the operations in ops/convolution/pool.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
 namespace {
-
-using Ints = std::vector<std::int64_t>;
 
 struct PoolCase {
   Sizes x;
@@ -94,7 +91,7 @@ std::vector<OpErrorSample> avg_pool_grad_errors() {
 
 }  // namespace
 
-void PoolOps::add(OpSamples& all) {
+void add_samples(PoolOps, OpSamples& all) {
   all.add("max_pool2d", max_pool_samples, max_pool_errors);
   all.add("avg_pool2d", avg_pool_samples, pool_errors);
   all.add("avg_pool2d_grad", avg_pool_grad_samples, avg_pool_grad_errors);

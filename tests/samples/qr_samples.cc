@@ -1,6 +1,5 @@
 // Samples of the operations in ops/linalg/qr.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -25,6 +24,6 @@ std::vector<OpErrorSample> qr_errors() {
 
 }  // namespace
 
-void QrOps::add(OpSamples& all) { all.add("qr", qr_samples, qr_errors); }
+void add_samples(QrOps, OpSamples& all) { all.add("qr", qr_samples, qr_errors); }
 
 }  // namespace weft

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/quantized/quantized_matmul.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -93,7 +92,7 @@ std::vector<OpErrorSample> quantized_matmul_fused_errors() {
 
 }  // namespace
 
-void QuantizedMatmulOps::add(OpSamples& all) {
+void add_samples(QuantizedMatmulOps, OpSamples& all) {
   all.add("quantized_matmul", quantized_matmul_samples, quantized_matmul_errors);
   all.add("quantized_matmul_fused", quantized_matmul_fused_samples, quantized_matmul_fused_errors);
 }

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/elementwise/random.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -97,7 +96,7 @@ std::vector<OpErrorSample> key_fold_errors() {
 
 }  // namespace
 
-void RandomOps::add(OpSamples& all) {
+void add_samples(RandomOps, OpSamples& all) {
   all.add("random_uniform", float_draw_samples, float_draw_errors);
   all.add("random_normal", float_draw_samples, float_draw_errors);
   all.add("random_bernoulli", bernoulli_samples, bernoulli_errors);

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/sequence/recurrence.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -37,7 +36,7 @@ std::vector<OpErrorSample> recurrence_errors() {
 
 }  // namespace
 
-void RecurrenceOps::add(OpSamples& all) {
+void add_samples(RecurrenceOps, OpSamples& all) {
   all.add("linear_recurrence", recurrence_samples, recurrence_errors);
 }
 

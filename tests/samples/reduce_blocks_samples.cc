@@ -1,7 +1,6 @@
 // Samples of the operations in ops/reductions/reduce_blocks.cc.
-#include "weft/ops/builtin.h"
 #include "weft/ops/reductions/reduce_blocks.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {

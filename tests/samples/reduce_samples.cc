@@ -1,6 +1,5 @@
 // Samples of the operations in ops/reductions/reduce.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -91,7 +90,7 @@ std::vector<OpErrorSample> logical_errors() {
 
 }  // namespace
 
-void ReduceOps::add(OpSamples& all) {
+void add_samples(ReduceOps, OpSamples& all) {
   all.add("sum", sum_samples, numeric_errors);
   all.add("mean", reduce_samples<uniform_data>, mean_errors);
   all.add("max", reduce_samples<distinct_data>, extreme_errors);

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/sequence/rope.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -42,6 +41,6 @@ std::vector<OpErrorSample> rope_errors() {
 
 }  // namespace
 
-void RopeOps::add(OpSamples& all) { all.add("rope", rope_samples, rope_errors); }
+void add_samples(RopeOps, OpSamples& all) { all.add("rope", rope_samples, rope_errors); }
 
 }  // namespace weft

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/indexing/shape.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -89,26 +88,24 @@ std::vector<OpErrorSample> concat_errors() {
 }
 
 std::vector<OpSample> flip_samples() {
-  using Axes = std::vector<std::int64_t>;
   return {
-      {{sample_uniform({5}, 1)}, {{"axes", Axes{0}}}},
-      {{sample_uniform({2, 3, 4}, 2)}, {{"axes", Axes{0, 2}}}},
-      {{sample_uniform({2, 3}, 3)}, {{"axes", Axes{}}}},
-      {{sample_uniform({0, 3}, 4)}, {{"axes", Axes{0, 1}}}},
+      {{sample_uniform({5}, 1)}, {{"axes", Ints{0}}}},
+      {{sample_uniform({2, 3, 4}, 2)}, {{"axes", Ints{0, 2}}}},
+      {{sample_uniform({2, 3}, 3)}, {{"axes", Ints{}}}},
+      {{sample_uniform({0, 3}, 4)}, {{"axes", Ints{0, 1}}}},
   };
 }
 
 std::vector<OpErrorSample> flip_errors() {
-  using Axes = std::vector<std::int64_t>;
   return {
-      {{{DType::f32, {2, 3}}}, {{"axes", Axes{2}}}, "axis 2 is out of range for f32[2, 3]"},
-      {{{DType::f32, {2, 3}}}, {{"axes", Axes{1, 1}}}, "axis 1 is given twice"},
+      {{{DType::f32, {2, 3}}}, {{"axes", Ints{2}}}, "axis 2 is out of range for f32[2, 3]"},
+      {{{DType::f32, {2, 3}}}, {{"axes", Ints{1, 1}}}, "axis 1 is given twice"},
   };
 }
 
 }  // namespace
 
-void ShapeOps::add(OpSamples& all) {
+void add_samples(ShapeOps, OpSamples& all) {
   all.add("reshape", reshape_samples, reshape_errors);
   all.add("permute", permute_samples, permute_errors);
   all.add("broadcast_to", broadcast_to_samples, broadcast_to_errors);

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/reductions/softmax.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -25,7 +24,7 @@ std::vector<OpErrorSample> softmax_errors() {
 
 }  // namespace
 
-void SoftmaxOps::add(OpSamples& all) {
+void add_samples(SoftmaxOps, OpSamples& all) {
   all.add("softmax", softmax_samples, softmax_errors);
   all.add("log_softmax", softmax_samples, softmax_errors);
 }

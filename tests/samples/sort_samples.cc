@@ -1,6 +1,5 @@
 // Samples of the operations in ops/indexing/sort.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -55,7 +54,7 @@ std::vector<OpErrorSample> sort_errors() {
 
 }  // namespace
 
-void SortOps::add(OpSamples& all) {
+void add_samples(SortOps, OpSamples& all) {
   all.add("topk", topk_samples, topk_errors);
   all.add("sort", sort_samples, sort_errors);
 }

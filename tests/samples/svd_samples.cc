@@ -1,6 +1,5 @@
 // Samples of the operations in ops/linalg/svd.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -27,6 +26,6 @@ std::vector<OpErrorSample> svd_errors() {
 
 }  // namespace
 
-void SvdOps::add(OpSamples& all) { all.add("svd", svd_samples, svd_errors); }
+void add_samples(SvdOps, OpSamples& all) { all.add("svd", svd_samples, svd_errors); }
 
 }  // namespace weft

@@ -1,6 +1,5 @@
 // Samples of the operations in ops/linalg/triangular_solve.cc.
-#include "weft/ops/builtin.h"
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -49,7 +48,7 @@ std::vector<OpErrorSample> solve_errors() {
 
 }  // namespace
 
-void TriangularSolveOps::add(OpSamples& all) {
+void add_samples(TriangularSolveOps, OpSamples& all) {
   all.add("triangular_solve", solve_samples, solve_errors);
 }
 

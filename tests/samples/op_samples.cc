@@ -1,4 +1,4 @@
-#include "weft/ops/samples.h"
+#include "weft/tests/samples/op_samples.h"
 
 #include <fmt/format.h>
 
