@@ -82,7 +82,8 @@ class Generation {
   /// sequences of the prompt share it; if there are several results, it reports all ids at the end.
   /// Throws ShapeError if logits have the wrong shape, DataError if logits are not finite or the
   /// options exclude every id, and ArgumentError if an id in the options is outside the vocabulary
-  /// or another Generation was started with the same model.
+  /// or another Generation was started with the same model. After an exception, the Generation must
+  /// not be used any more.
   std::optional<GeneratedToken> next();
   /// Ends a row after the ids that next() has returned. In beam search, the result is then the best
   /// sequence so far, truncated to these ids. Returns false if the row has already ended.
@@ -94,8 +95,8 @@ class Generation {
   std::unique_ptr<Search> search_;
   std::deque<GeneratedToken> ready_;  // final ids that next() has not returned yet
   struct Row {
-    std::size_t
-        length;  // number of ids, including those of the start and excluding those in ready_
+    // Number of ids, including those of the start and excluding those in ready_.
+    std::size_t length;
     bool stopped = false;
   };
   std::vector<Row> rows_;

@@ -49,9 +49,8 @@ Generator::Generator(Session& session, const Program& decode, const GptConfig& c
 
 Generator::~Generator() = default;
 
-Tensor Generator::decode(const std::vector<TokenIds>& columns) {
+Tensor Generator::decode(const Tensor& tokens) {
   Batch& batch = *batch_;
-  const Tensor tokens = ids_tensor(columns);
   const std::int64_t rows = tokens.size(0), added = tokens.size(1);
   NamedTensors feeds = {{"tokens", tokens.to(id_type_)},
                         {"position", Tensor::of<std::int64_t>({}, {batch.filled})}};
@@ -75,7 +74,6 @@ Tensor Generator::decode(const std::vector<TokenIds>& columns) {
 
 Tensor Generator::step(const Tensor& tokens, std::int64_t position, const Tensor& parents) {
   Batch& batch = *batch_;
-  std::vector<TokenIds> columns;
   if (position > 0) {
     // All rows of a prompt have the same padding, so only texts and caches are reordered.
     if (reorders_rows(parents)) {
@@ -85,26 +83,24 @@ Tensor Generator::step(const Tensor& tokens, std::int64_t position, const Tensor
       for (std::size_t r = 0; r < before.size(); ++r)
         batch.texts[r] = before[static_cast<std::size_t>(parents.data<std::int64_t>()[r])];
     }
-    columns = ids_rows(tokens);
-    for (std::size_t r = 0; r < columns.size(); ++r)
-      batch.texts[r].insert(batch.texts[r].end(), columns[r].begin(), columns[r].end());
-    if (batch.filled + tokens.size(1) <= batch.capacity) return decode(columns);
-  }
-  // Recompute all texts from the start, truncated to the limit. The longest one starts in the first
-  // column.
-  columns.clear();
-  std::size_t longest = 0;
-  for (TokenIds& text : batch.texts) {
-    const auto length = static_cast<std::int64_t>(text.size());
-    if (length > batch.limit) {
-      const std::int64_t kept =
-          position == 0 ? batch.limit : std::max<std::int64_t>(1, batch.limit / 2);
-      text.erase(text.begin(), text.end() - kept);
-      batch.filled = 0;
+    const std::int64_t* added = tokens.data<std::int64_t>();
+    for (TokenIds& text : batch.texts) {
+      text.insert(text.end(), added, added + tokens.size(1));
+      added += tokens.size(1);
     }
-    longest = std::max(longest, text.size());
+    if (batch.filled + tokens.size(1) <= batch.capacity) return decode(tokens);
+    // The caches are full, so the texts are recomputed. If a text exceeds the limit, only the later
+    // half of the window is kept.
+    batch.filled = 0;
+    for (TokenIds& text : batch.texts) {
+      if (std::ssize(text) > batch.limit)
+        text.erase(text.begin(), text.end() - std::max<std::int64_t>(1, batch.limit / 2));
+    }
   }
-  if (position > 0) batch.filled = 0;
+  // The longest text starts in the first column.
+  std::size_t longest = 0;
+  for (const TokenIds& text : batch.texts) longest = std::max(longest, text.size());
+  std::vector<TokenIds> columns;
   batch.visible = Tensor::full(DType::boolean, {batch.rows(), batch.capacity}, 1);
   for (std::size_t r = 0; r < batch.texts.size(); ++r) {
     const std::size_t padding = longest - batch.texts[r].size();
@@ -119,7 +115,7 @@ Tensor Generator::step(const Tensor& tokens, std::int64_t position, const Tensor
     std::fill_n(batch.visible.mutable_data<bool>() + static_cast<std::int64_t>(r) * batch.capacity,
                 padding, false);
   }
-  return decode(columns);
+  return decode(ids_tensor(columns));
 }
 
 std::int64_t Generator::common_prefix_length(const TokenIds& text, const TokenIds& cached) const {
@@ -156,7 +152,9 @@ Generation Generator::start(const SearchStarts& starts, std::vector<TokenIds> te
           most, config_.context));
     }
     batch->capacity = std::max(batch->capacity, most + padding);
-    batch->texts.insert(batch->texts.end(), static_cast<std::size_t>(each), texts[p]);
+    TokenIds& text = texts[p];
+    if (std::ssize(text) > batch->limit) text.erase(text.begin(), text.end() - batch->limit);
+    batch->texts.insert(batch->texts.end(), static_cast<std::size_t>(each), text);
   }
   batch->capacity = std::min(batch->capacity, batch->limit);
   batch->padding.resize(batch->texts.size());

@@ -48,7 +48,7 @@ class Generator final : private StepModel {
                    const GenerationOptions& options);
   std::int64_t common_prefix_length(const TokenIds& text, const TokenIds& cached) const;
   Tensor step(const Tensor& tokens, std::int64_t position, const Tensor& parents) override;
-  Tensor decode(const std::vector<TokenIds>& columns);
+  Tensor decode(const Tensor& tokens);
 
   Session& session_;
   Program decode_;

@@ -7,6 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/generate/sampling.h"
+#include "weft/models/generate/stop_texts.h"
 
 namespace weft {
 namespace {
@@ -93,11 +94,6 @@ std::vector<double>& Search::logits(std::size_t row) {
 
 namespace {
 
-bool ends_with(std::span<const std::int64_t> ids, const TokenIds& end) {
-  return ids.size() >= end.size() &&
-         std::equal(end.begin(), end.end(), ids.end() - static_cast<long>(end.size()));
-}
-
 class RowSearch final : public Search {
  public:
   RowSearch(StepModel& model, const SearchStarts& starts, const GenerationOptions& options)
@@ -118,8 +114,7 @@ class RowSearch final : public Search {
       tokens.push_back({static_cast<std::int64_t>(r), id});
       const auto fresh = std::span<const std::int64_t>(rows_[r]).subspan(start_);
       if (options_.is_end(id) || prompt.is_full(rows_[r]) ||
-          std::any_of(options_.stop_sequences.begin(), options_.stop_sequences.end(),
-                      [&](const TokenIds& end) { return ends_with(fresh, end); }))
+          ends_with_any(fresh, options_.stop_sequences))
         finish(r);
     }
   }

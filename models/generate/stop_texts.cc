@@ -10,6 +10,12 @@ bool contains_any(std::string_view text, const std::vector<std::string>& texts) 
   });
 }
 
+bool ends_with_any(std::span<const std::int64_t> ids, const std::vector<TokenIds>& sequences) {
+  return std::any_of(sequences.begin(), sequences.end(), [&](const TokenIds& end) {
+    return ids.size() >= end.size() && std::equal(end.rbegin(), end.rend(), ids.rbegin());
+  });
+}
+
 bool ends_with_stop_text(const std::vector<std::string>& texts, const Tokenizer& tokenizer,
                          const TokenIds& before, const TokenIds& ids) {
   // Decode only the last ids that may contain a stop text, and the id before them, because it

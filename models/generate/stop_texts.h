@@ -1,6 +1,7 @@
-// Stop texts, which end a generated sequence.
+// Stop texts and stop sequences, which end a generated sequence.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,5 +20,8 @@ bool ends_with_stop_text(const std::vector<std::string>& texts, const Tokenizer&
 
 /// Returns true if `text` contains one of `texts`.
 bool contains_any(std::string_view text, const std::vector<std::string>& texts);
+
+/// Returns true if `ids` end with one of `sequences`.
+bool ends_with_any(std::span<const std::int64_t> ids, const std::vector<TokenIds>& sequences);
 
 }  // namespace weft

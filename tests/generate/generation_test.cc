@@ -281,6 +281,20 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_reject_invalid_requests) {
   rejects(kPrompts, {}, "the decoder needs at least one id to start from");
 }
 
+BOOST_AUTO_TEST_CASE(a_loop_receives_the_ids_of_all_rows) {
+  Decoder model(variants().front().config);
+  Generator& generator = model.generator;
+  const Sequences& prompts = kPrompts;
+  const GenerationOptions options{.max_new = 3};
+  Sequences received = prompts;
+  const auto use = [&](std::int64_t row, std::int64_t id) {
+    received[static_cast<std::size_t>(row)].push_back(id);
+  };
+  for (Generation ids = generator.generate(prompts, options); const auto token = ids.next();)
+    use(token->row, token->id);
+  BOOST_TEST((received == model(prompts, options)));
+}
+
 BOOST_AUTO_TEST_CASE(a_generation_ends_when_another_one_starts) {
   Decoder model(variants().front().config);
   const GenerationOptions options{.max_new = 3};

@@ -101,6 +101,11 @@ BOOST_AUTO_TEST_CASE(a_full_context_is_an_error_unless_old_turns_may_be_dropped)
 BOOST_AUTO_TEST_CASE(the_generated_part_of_a_cancelled_answer_is_kept) {
   const TemporaryFolder made("chatty");
   Opened opened(write_chat_model(made, 512));
+  GenerationOptions two = ChatSession::default_options(opened.writer);
+  two.sampling.emplace();
+  two.results = 2;
+  BOOST_CHECK_EXCEPTION(ChatSession(opened.writer, opened.format, {.options = two}), ArgumentError,
+                        says("results must be 1, not 2"));
   ChatSession chat(opened.writer, opened.format);
   static_cast<void>(chat.say("up").next());  // an answer that is dropped leaves no trace
   BOOST_TEST(chat.conversation().empty());

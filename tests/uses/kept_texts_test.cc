@@ -116,6 +116,12 @@ BOOST_AUTO_TEST_CASE(continued_texts_support_sliding_windows) {
     BOOST_TEST((said == fresh({text}, options).front()));
     text = said;
   }
+  // The first ids of a prompt that exceeds the window are dropped, even if the caches contain them.
+  static_cast<void>(kept.continue_text({3, 1, 4}, {.max_new = 1, .slide = true}).run());
+  text.resize(20);
+  const GenerationOptions one{.max_new = 1, .slide = true};
+  BOOST_TEST((kept.continue_text(text, one).run().sequences == fresh({text}, one)));
+  BOOST_TEST(kept.generator.reused() == 0);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // weft chat: a conversation with a language model, in a terminal or line by line.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -46,11 +47,8 @@ ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
                                        ? read_chat_format(args.file)
                                        : FolderChatFormat{{}, args.file + " has no chat format"};
     if (found.format) return *found.format;
-    std::string names;
-    for (const std::string_view name : ChatFormat::built_in_names())
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-    throw UsageError(
-        fmt::format("{}: set --format to one of {}, or to a template file", found.missing, names));
+    throw UsageError(fmt::format("{}: set --format to one of {}, or to a template file",
+                                 found.missing, fmt::join(ChatFormat::built_in_names(), ", ")));
   }
   if (std::filesystem::exists(asked)) {
     const std::string source = read_utf8_file(asked);

@@ -1,6 +1,5 @@
 #include "weft/models/tasks/common/text_generation.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -13,21 +12,12 @@
 #include "weft/models/training/run_distributed.h"
 
 namespace weft {
-namespace {
-
-bool ends_with_one(const TokenIds& ids, const std::vector<TokenIds>& ends) {
-  return std::any_of(ends.begin(), ends.end(), [&](const TokenIds& end) {
-    return ids.size() >= end.size() && std::equal(end.rbegin(), end.rend(), ids.rbegin());
-  });
-}
-
-}  // namespace
 
 TextGeneration::TextGeneration(TextGenerator& generator, std::vector<TokenIds> prompts,
                                const GenerationOptions& options)
     : generator_(&generator),
       prompts_(std::move(prompts)),
-      start_(generator.continues() ? TokenIds() : options.start),
+      start_(options.start),
       stop_texts_(options.stop_texts),
       truncated_(generator.fit_prompts(prompts_, options)),
       results_(prompts_.size()) {
@@ -37,21 +27,18 @@ TextGeneration::TextGeneration(TextGenerator& generator, std::vector<TokenIds> p
     for (const std::string& text : stop_texts_)
       static_cast<void>(tokenizer_->encode(text));  // throws if it cannot occur
   }
-  std::vector<GenerationOptions> each;
   std::vector<std::size_t> sizes, order(prompts_.size());
-  for (const TokenIds& prompt : prompts_) {
-    each.push_back(generator.options_for(prompt, options));
-    sizes.push_back(prompt.size());
-  }
+  for (const TokenIds& prompt : prompts_) sizes.push_back(prompt.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto most = static_cast<std::size_t>(options.batch);
   // Samples depend on the row index, so sampled rows keep their order.
   if (order.size() > most && !options.sampling) order = by_length(sizes);
   for (const std::size_t i : order) {
+    GenerationOptions own = generator.options_for(prompts_[i], options);
     if (batches_.empty() || batches_.back().prompts.size() == most ||
-        each[i].max_new != batches_.back().options.max_new ||
-        each[i].max_length != batches_.back().options.max_length) {
-      Batch& batch = batches_.emplace_back(Batch{{}, std::move(each[i])});
+        own.max_new != batches_.back().options.max_new ||
+        own.max_length != batches_.back().options.max_length) {
+      Batch& batch = batches_.emplace_back(Batch{{}, std::move(own)});
       batch.options.stop_texts.clear();
       if (options.sampling)
         batch.options.sampling->first_row += static_cast<std::int64_t>(i) * options.results;
@@ -119,7 +106,7 @@ void TextGeneration::finish_batch() {
       result.finish = Finish::cancelled;
     } else if (!result.ids.empty() && options.is_end(result.ids.back())) {
       result.finish = Finish::end;
-    } else if (ends_with_one(result.ids, options.stop_sequences) ||
+    } else if (ends_with_any(result.ids, options.stop_sequences) ||
                contains_any(result.text, stop_texts_)) {
       result.finish = Finish::stop;
     }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/models/generate/generation.h"
@@ -40,7 +41,7 @@ class PieceIterator {
 /// New text of a row. Row prompt * results + result is one of the results for a prompt.
 struct TextPiece {
   std::size_t row = 0;
-  std::string text;  // whole characters; may be empty
+  std::string text;  // whole characters, except at the end of a row; may be empty
 
   operator std::string_view() const { return text; }
 };
@@ -99,7 +100,7 @@ class TextGeneration {
 
   TextGenerator* generator_;
   std::vector<TokenIds> prompts_;
-  TokenIds start_;
+  TokenIds start_;  // first ids of encoder-decoder outputs
   std::vector<std::string> stop_texts_;
   std::vector<CutText> truncated_;
   std::vector<Batch> batches_;

@@ -1,6 +1,7 @@
 #include "weft/models/tasks/next_token/chat_session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -29,11 +30,8 @@ std::size_t size_before(const std::string& end, std::string_view text, bool comp
 
 const ChatFormat& format_of(const TextGenerator& writer) {
   if (const ChatFormat* own = writer.chat_format()) return *own;
-  std::string names;
-  for (const std::string_view name : ChatFormat::built_in_names())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-  throw ArgumentError(
-      fmt::format("the model has no chat format: select one ({} or a template)", names));
+  throw ArgumentError(fmt::format("the model has no chat format: select one ({} or a template)",
+                                  fmt::join(ChatFormat::built_in_names(), ", ")));
 }
 
 }  // namespace
@@ -45,6 +43,10 @@ ChatSession::ChatSession(TextGenerator& writer, ChatFormat format, ChatSettings 
     : writer_(writer), format_(std::move(format)), settings_(std::move(settings)) {
   if (!writer.continues())
     throw ArgumentError("an encoder-decoder cannot hold a conversation: use a decoder");
+  if (settings_.options && settings_.options->results != 1)
+    throw ArgumentError(
+        fmt::format("a conversation has one answer per message: results must be 1, not {}",
+                    settings_.options->results));
   reset(settings_.system);
   end_ = answer_end(writer_.tokenizer(), format_);
 }

@@ -3,7 +3,7 @@
 //
 //   const auto writer = text_generator(session, *opened.model);
 //   ChatSession chat(*writer);
-//   chat.say("Who are you?", [](std::string_view part) { return show(part); });
+//   for (std::string_view text : chat.say("Who are you?")) std::cout << text;
 #pragma once
 
 #include <array>
@@ -36,8 +36,8 @@ struct ChatSettings {
   /// Number of tokens reserved for an answer, limited to half of the context. If fewer tokens are
   /// left, the context is treated as full.
   std::int64_t room = 128;
-  /// Options of an answer, for example ChatSession::default_options() with another length. Empty:
-  /// these default options.
+  /// Options of an answer, for example ChatSession::default_options() with another length.
+  /// `results` must be 1. Empty: these default options.
   std::optional<GenerationOptions> options = {};
 };
 
@@ -64,8 +64,9 @@ class ChatSession;
 ///   for (std::string_view text : chat.say("Hello")) std::cout << text;
 class ChatReply {
  public:
-  /// Returns the next part of the answer, or nothing at its end. Parts consist of whole characters
-  /// and may be empty. If an exception is thrown, the conversation does not change.
+  /// Returns the next part of the answer, or nothing at its end. Parts may be empty. They consist
+  /// of whole characters, but the answer may end with an incomplete one. If an exception is thrown,
+  /// the conversation does not change.
   std::optional<std::string> next();
   /// Ends the answer. The text up to this point, truncated to whole characters, is the answer.
   void stop() { generation_.stop(0); }
@@ -97,9 +98,9 @@ class ChatSession {
  public:
   /// The writer must outlive the conversation and must not be used for anything else during that
   /// time. An answer ends with the end-of-turn mark of `format`, or as specified by the model's
-  /// settings. Throws ArgumentError if the writer does not continue prompts. Throws the same
-  /// exceptions as ChatFormat::render if the format does not support a system message and one is
-  /// given.
+  /// settings. Throws ArgumentError if the writer does not continue prompts or if
+  /// `settings.options` has several results. Throws the same exceptions as ChatFormat::render if
+  /// the format does not support a system message and one is given.
   ChatSession(TextGenerator& writer, ChatFormat format, ChatSettings settings = {});
   /// Uses the model's chat format. Throws ArgumentError if the format is unknown.
   explicit ChatSession(TextGenerator& writer, ChatSettings settings = {});

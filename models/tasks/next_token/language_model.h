@@ -21,8 +21,7 @@ inline constexpr const char* kChatPart = "model.chat";
 ///   evaluate  "loss": mean over all positions, without dropout
 ///   decode    incremental decoding with a Generator; see Gpt::decode_program
 ///   score     "losses" [batch, seq]: the terms of the mean in `evaluate`. Files written by the
-///   first
-///             versions lack this program.
+///             first versions lack this program.
 /// Models from Hugging Face folders have no "train".
 struct LanguageModel : ModelKind<LanguageModel, GenerativeModel> {
   GptConfig config;

@@ -23,9 +23,8 @@ namespace WEFT_API weft {
 
 /// An encoder-decoder that is trained on text pairs or pre-trained on plain text. Programs:
 ///   train     one complete training step, with label smoothing in the loss. The inputs are
-///   "source"
-///             i32 [batch, source_length], padded with the padding id, and "labels" i32 [batch,
-///             target_length], padded with -100.
+///             "source" i32 [batch, source_length], padded with the padding id, and "labels" i32
+///             [batch, target_length], padded with -100.
 ///   evaluate  the same inputs, with teacher forcing and without dropout; output "loss", the mean
 ///             over all labels other than -100, without label smoothing
 ///   prompt, step, reorder_caches: decoding with caches (Seq2SeqPrograms)
