@@ -1,4 +1,4 @@
-// What a command does after its options have been parsed.
+// The action that a command performs after its options have been parsed.
 #pragma once
 
 #include <functional>

@@ -19,8 +19,6 @@
 namespace weft {
 namespace {
 
-constexpr const char* kMaskedTokensText = "--text";
-constexpr const char* kMaskedTokensData = "--data";
 constexpr const char* kMaskedTokensGroup = "Pre-training";
 constexpr const char* kHint =
     "(a blank line ends a document; --validation-fraction sets the fraction of documents held out "
@@ -42,10 +40,10 @@ struct PretrainingInput {
 /// document with one sentence. For labelled data, only texts in the training set are used, so that
 /// pre-training does not use the test set of a later fine-tuning run.
 std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObjective objective) {
-  const std::vector<std::string>& paths = values.texts(kMaskedTokensText);
+  const std::vector<std::string>& paths = values.texts(kTextOption);
   if (reads_pairs(objective)) return read_documents(paths);
   std::vector<TextDocument> documents;
-  if (values.has(kMaskedTokensData)) {
+  if (values.has(kDataOption)) {
     for (std::string& text : labelled_parts(values).train.texts)
       documents.push_back({std::move(text)});
   }
@@ -54,10 +52,10 @@ std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObje
 }
 
 PretrainingInput read_input(const OptionValues& values, PretrainingObjective objective) {
-  const std::vector<std::string>& paths = values.texts(kMaskedTokensText);
-  if (paths.empty() && !values.has(kMaskedTokensData))
+  const std::vector<std::string>& paths = values.texts(kTextOption);
+  if (paths.empty() && !values.has(kDataOption))
     throw ArgumentError("--text or --data is required: files to train on");
-  if (!values.has(kMaskedTokensData)) {
+  if (!values.has(kDataOption)) {
     for (const char* option : {"--label", "--held-out", "--test-fraction", "--split-seed"}) {
       if (values.has(option)) throw ArgumentError(fmt::format("{} requires --data", option));
     }
@@ -70,7 +68,7 @@ PretrainingInput read_input(const OptionValues& values, PretrainingObjective obj
         "{} is a token file: it does not record sentence boundaries, which are required for pairs",
         path));
   }
-  if (values.has(kMaskedTokensData)) {
+  if (values.has(kDataOption)) {
     throw ArgumentError(
         fmt::format("{} is a token file: it cannot be combined with --data texts", path));
   }
@@ -240,7 +238,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(kMaskedTokensText,
+        .files(kTextOption,
                reads_pairs(objective_)
                    ? "UTF-8 files, one sentence per line and a blank line between documents"
                    : fmt::format("UTF-8 files, one text per line, or {}", kTokenFilesHelp))

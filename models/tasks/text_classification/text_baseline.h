@@ -18,7 +18,8 @@ namespace WEFT_API weft {
 class LogisticRegression {
  public:
   /// Labels must be in [0, classes). Throws ArgumentError if the numbers of labels and rows differ,
-  /// if there are no rows, if there are fewer than two classes, or if there are 2^31 parameters.
+  /// if there are no rows, if there are fewer than two classes, or if there are 2^31 parameters or
+  /// more.
   LogisticRegression(const SparseRows& rows, std::span<const std::int32_t> labels,
                      std::int64_t features, std::int64_t classes, int threads = 0);
   ~LogisticRegression();
