@@ -35,10 +35,6 @@ const FieldList<TextVectors>& TextVectors::fields() {
   return list;
 }
 
-std::string TextVectors::to_json() const { return fields().to_json(*this); }
-
-TextVectors TextVectors::from_json(std::string_view json) { return fields().from_json(json); }
-
 const ModelLayout& TextEncoder::file_layout() {
   static const ModelLayout layout =
       ModelLayout{.kind = "text encoder",
