@@ -26,7 +26,7 @@ class LogisticRegression {
 
   /// Minimises the loss for `l2`, starting from the current parameters. Ends after 200 iterations,
   /// when no gradient element exceeds 1e-7, or when rounding prevents a decrease of the loss.
-  /// Throws ArgumentError if `l2` is negative, and IndexError if a label is out of range.
+  /// Throws ArgumentError if `l2` is negative, and DataError if a label is out of range.
   void fit(double l2);
   /// Returns the most likely class of every row.
   std::vector<std::int32_t> predict(const SparseRows& rows) const;
