@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/weights/quantized_weights.h"

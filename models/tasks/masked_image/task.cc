@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "weft/core/error.h"
 #include "weft/models/data/batching/shuffle.h"
