@@ -19,12 +19,12 @@
 namespace weft {
 namespace {
 
-constexpr const char* kMaskedTokensGroup = "Pre-training";
+constexpr const char* kPretrainingGroup = "Pre-training";
 constexpr const char* kHint =
     "(a blank line ends a document; --validation-fraction sets the fraction of documents held out "
     "for validation)";
 
-constexpr std::array<std::string_view, 4> kMaskedTokensDescriptions = {
+constexpr std::array<std::string_view, 4> kObjectiveDescriptions = {
     "pre-training: predict masked tokens",
     "pre-training: predict masked tokens and whether the second segment follows the first (BERT)",
     "pre-training: predict masked tokens and the order of two segments (ALBERT)",
@@ -227,7 +227,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
   explicit MaskedTokensTask(PretrainingObjective objective) : objective_(objective) {
     info_.id = info_.name = choice_name(objective);
     info_.family = "encoder";
-    info_.about = kMaskedTokensDescriptions[static_cast<std::size_t>(objective)];
+    info_.about = kObjectiveDescriptions[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "rows of tokens per step"},
                   {"validation_fraction", "fraction of the documents held out for validation"}};
     if (objective == PretrainingObjective::mlm)
@@ -252,7 +252,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     std::set<std::string> skip = {"objective"};
     if (objective_ != PretrainingObjective::rtd)
       skip.insert({"generator_share", "replaced_weight"});
-    return options.field_group(kMaskedTokensGroup, PretrainingOptions::fields(), skip);
+    return options.field_group(kPretrainingGroup, PretrainingOptions::fields(), skip);
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
@@ -265,7 +265,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     PretrainingInput input = read_input(args.options, objective_);
     const Preset<EncoderConfig> preset = chosen_preset(encoder_presets(), args);
     PretrainingOptions options =
-        PretrainingOptions::fields().with({}, args.options.fields(kMaskedTokensGroup));
+        PretrainingOptions::fields().with({}, args.options.fields(kPretrainingGroup));
     options.objective = objective_;
     EncoderConfig base = base_config(preset.model, args);
     // Pairs need token types, but the presets are for single texts and have none.
