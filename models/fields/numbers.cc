@@ -119,7 +119,7 @@ double parse_duration(std::string_view what, std::string_view text) {
   const bool read = read_unit(text, value, unit);
   for (const auto& [name, seconds] :
        {std::pair{"s", 1.0}, std::pair{"ms", 1e-3}, std::pair{"us", 1e-6}, std::pair{"ns", 1e-9}}) {
-    if (read && unit == name && std::isfinite(value)) return value * seconds;
+    if (read && unit == name) return value * seconds;
   }
   reject(what, "a time", "(50us, 1.5ms, 2s)", text);
 }

@@ -31,10 +31,6 @@ const FieldList<TextReading>& TextReading::fields() {
   return list;
 }
 
-std::string TextReading::to_json() const { return fields().to_json(*this); }
-
-TextReading TextReading::from_json(std::string_view json) { return fields().from_json(json); }
-
 void check_vocabulary(const EncoderConfig& config, const Tokenizer& tokenizer,
                       const std::optional<TextReading>& reading) {
   if (!reading) return check_vocabulary(config, tokenizer);

@@ -24,9 +24,6 @@ struct TextReading {
 
   /// Returns all fields with their help texts.
   static const FieldList<TextReading>& fields();
-  std::string to_json() const;
-  /// Throws FormatError if a field is missing, unknown or of the wrong type.
-  static TextReading from_json(std::string_view json);
   friend bool operator==(const TextReading&, const TextReading&) = default;
 };
 inline constexpr const char* kReadingPart = "model.reading";

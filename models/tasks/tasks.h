@@ -3,16 +3,15 @@
 //
 //   const LoadedModel loaded = load_model_for(Use::tag, "tagger.weft");
 //   Session session(*loaded.model->graph, loaded.model->store);
-//   const std::vector<TaggedText> tagged = tag_texts(session, *loaded.model, {"she lives in
-//   York"});
+//   const auto tagged = tag_texts(session, *loaded.model, {"she lives in York"});
 //
-//   weft classify             most_likely_classes()
-//   weft tag                  tag_texts()
-//   weft fill                 fill()
-//   weft answer               answer()
-//   weft embed                text_encoder()
+//   weft classify               most_likely_classes()
+//   weft tag                    tag_texts()
+//   weft fill                   fill()
+//   weft answer                 answer()
+//   weft embed                  text_encoder()
 //   weft generate, chat, score  text_generator()
-//   weft translate            translate_texts()
+//   weft translate              translate_texts()
 #pragma once
 
 #include <memory>

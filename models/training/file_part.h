@@ -20,8 +20,20 @@ struct TrainedModel;
 template <class T>
 struct PartValue;
 
+/// For values with a FieldList.
 template <class T>
-concept JsonValue = requires(const T& value, std::string_view text) {
+concept FieldsValue = requires(const T& value) {
+  { T::fields().to_json(value) } -> std::convertible_to<std::string>;
+};
+template <FieldsValue T>
+struct PartValue<T> {
+  static std::string write(const T& value) { return T::fields().to_json(value); }
+  static T read(const Attachment& part) { return T::fields().from_json(part.bytes); }
+};
+
+/// For other values that are stored as JSON.
+template <class T>
+concept JsonValue = !FieldsValue<T> && requires(const T& value, std::string_view text) {
   { value.to_json() } -> std::convertible_to<std::string>;
   { T::from_json(text) } -> std::convertible_to<T>;
 };

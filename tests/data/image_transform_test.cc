@@ -167,7 +167,8 @@ BOOST_AUTO_TEST_CASE(augmentation_is_a_function_of_seed_step_and_index) {
 BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_invalid_augmentations_are_rejected) {
   const ImageAugmentation augmentation{
       .shift = 2, .rotation = 10, .zoom = 0.1, .min_area = 0.5, .flip = true};
-  BOOST_TEST((ImageAugmentation::from_json(augmentation.to_json()) == augmentation));
+  BOOST_TEST((ImageAugmentation::fields().from_json(
+                  ImageAugmentation::fields().to_json(augmentation)) == augmentation));
   const auto rejects = [](const ImageAugmentation& wrong, const std::string& message) {
     BOOST_CHECK_EXCEPTION(wrong.check(), ArgumentError, message_contains({message}));
   };
@@ -176,7 +177,7 @@ BOOST_AUTO_TEST_CASE(augmentations_round_trip_and_invalid_augmentations_are_reje
   rejects({.rotation = 181}, "rotation must be from 0 to 180 degrees, not 181");
   rejects({.zoom = 1}, "zoom must be in [0, 1), not 1");
   rejects({.min_area = 0}, "min_area must be in (0, 1], not 0");
-  BOOST_CHECK_EXCEPTION(ImageAugmentation::from_json("{}"), FormatError,
+  BOOST_CHECK_EXCEPTION(ImageAugmentation::fields().from_json("{}"), FormatError,
                         message_contains({"the image augmentation lacks 'padding'"}));
 }
 

@@ -75,10 +75,11 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_masking_options) {
 
 BOOST_AUTO_TEST_CASE(masking_options_round_trip_through_json) {
   const PatchMasking masking{.mask_ratio = 0.75, .mask_unit = 2};
-  BOOST_TEST((PatchMasking::from_json(masking.to_json()) == masking));
-  BOOST_CHECK_EXCEPTION(PatchMasking::from_json(R"({"mask_ratio": 0.5})"), FormatError,
+  BOOST_TEST(
+      (PatchMasking::fields().from_json(PatchMasking::fields().to_json(masking)) == masking));
+  BOOST_CHECK_EXCEPTION(PatchMasking::fields().from_json(R"({"mask_ratio": 0.5})"), FormatError,
                         message_contains({"the image masking lacks 'mask_unit'"}));
-  BOOST_CHECK_EXCEPTION(PatchMasking::from_json(R"({"mask_ratio": 2, "mask_unit": 1})"),
+  BOOST_CHECK_EXCEPTION(PatchMasking::fields().from_json(R"({"mask_ratio": 2, "mask_unit": 1})"),
                         ArgumentError, message_contains({"mask_ratio must be in (0, 1), not 2"}));
 }
 

@@ -457,7 +457,7 @@ BOOST_AUTO_TEST_CASE(errors_explain_unsupported_objective_settings) {
   check_error_message<ArgumentError>(
       [&] { parse_choice<PretrainingObjective>("nsp"); },
       "unknown objective 'nsp': expected one of mlm, mlm+nsp, mlm+sop, rtd");
-  check_error_message<FormatError>([] { PretrainingOptions::from_json("{}"); },
+  check_error_message<FormatError>([] { PretrainingOptions::fields().from_json("{}"); },
                                    "the pre-training options lacks 'objective'");
 
   const PretrainingModel alone = fresh(Objective::rtd), sop = fresh(Objective::mlm_sop);

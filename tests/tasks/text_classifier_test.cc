@@ -215,9 +215,11 @@ BOOST_AUTO_TEST_CASE(ensemble_members_train_independently_and_their_logits_are_a
   const auto logs = classify(all, text, 1)[0].log_probabilities;
   BOOST_TEST(logs[1] - logs[0] == logit, boost::test_tools::tolerance(1e-3));
 
-  BOOST_TEST(ClassifierHead::from_json(
-                 R"({"summary": "max", "lower_case": true, "word_dropout": 0, "by_length": true})")
-                 .members == 1);  // the default for files from earlier versions
+  BOOST_TEST(
+      ClassifierHead::fields()
+          .from_json(
+              R"({"summary": "max", "lower_case": true, "word_dropout": 0, "by_length": true})")
+          .members == 1);  // the default for files from earlier versions
   check_error_message<ArgumentError>(
       [&] {
         trainable(build_text_classifier(config, tokenizer(), classes, settings(), {.members = 3}));

@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(a_similarity_head_requires_different_lowest_and_highest_sco
       [&] { head.check(); },
       "the highest score must be greater than the lowest score in float32, but they are 2 and 2");
   head = {.pooling = Pooling::mean, .pairs = false, .low = -0.1, .high = 1e30};
-  BOOST_TEST((SimilarityHead::from_json(head.to_json()) == head));
+  BOOST_TEST((SimilarityHead::fields().from_json(SimilarityHead::fields().to_json(head)) == head));
   check_error_message<ArgumentError>([] { parse_choice<Pooling>("max"); },
                                      "expected one of cls, mean");
   check_error_message<ArgumentError>([] { parse_choice<Comparison>("dot"); },
@@ -332,9 +332,9 @@ BOOST_AUTO_TEST_CASE(a_similarity_head_requires_different_lowest_and_highest_sco
   check_error_message<ArgumentError>([&] { head.check(); },
                                      "comparison 'cosine' requires text pairs");
   // In files from the first versions, models always read both texts jointly.
-  BOOST_TEST(
-      (SimilarityHead::from_json(R"({"pooling": "mean", "pairs": true, "low": 0, "high": 1})")
-           .comparison == Comparison::joint));
+  BOOST_TEST((SimilarityHead::fields()
+                  .from_json(R"({"pooling": "mean", "pairs": true, "low": 0, "high": 1})")
+                  .comparison == Comparison::joint));
 }
 
 BOOST_AUTO_TEST_CASE(weft_trains_and_evaluates_similarity_models) {

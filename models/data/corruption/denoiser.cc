@@ -89,12 +89,6 @@ const FieldList<DenoisingOptions>& DenoisingOptions::fields() {
   return list;
 }
 
-std::string DenoisingOptions::to_json() const { return fields().to_json(*this); }
-
-DenoisingOptions DenoisingOptions::from_json(std::string_view text) {
-  return fields().from_json(text);
-}
-
 std::vector<std::string> fields_of(DenoisingObjective objective) {
   switch (objective) {
     case DenoisingObjective::span_corruption: return {"mean_span", "density"};

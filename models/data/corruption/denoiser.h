@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "weft/core/export.h"
@@ -54,10 +53,6 @@ struct DenoisingOptions {
   void check() const;
   /// All fields with their help texts.
   static const FieldList<DenoisingOptions>& fields();
-  std::string to_json() const;
-  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
-  /// under the same conditions as check().
-  static DenoisingOptions from_json(std::string_view json);
   friend bool operator==(const DenoisingOptions&, const DenoisingOptions&) = default;
 };
 

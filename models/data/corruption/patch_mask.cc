@@ -37,10 +37,6 @@ const FieldList<PatchMasking>& PatchMasking::fields() {
   return list;
 }
 
-std::string PatchMasking::to_json() const { return fields().to_json(*this); }
-
-PatchMasking PatchMasking::from_json(std::string_view text) { return fields().from_json(text); }
-
 std::int64_t hidden_patches(const PatchMasking& masking, std::int64_t rows, std::int64_t columns) {
   masking.check();
   const std::int64_t unit = masking.mask_unit;

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "weft/core/export.h"
@@ -21,10 +19,6 @@ struct PatchMasking {
   void check() const;
   /// All fields with their help texts.
   static const FieldList<PatchMasking>& fields();
-  std::string to_json() const;
-  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
-  /// under the same conditions as check().
-  static PatchMasking from_json(std::string_view json);
   friend bool operator==(const PatchMasking&, const PatchMasking&) = default;
 };
 

@@ -89,12 +89,6 @@ const FieldList<ImageAugmentation>& ImageAugmentation::fields() {
   return list;
 }
 
-std::string ImageAugmentation::to_json() const { return fields().to_json(*this); }
-
-ImageAugmentation ImageAugmentation::from_json(std::string_view text) {
-  return fields().from_json(text);
-}
-
 Tensor augment(const Tensor& image, const ImageAugmentation& how, std::uint64_t seed,
                std::int64_t step, std::int64_t index) {
   ImageRng draw(seed, step, index);

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "weft/models/data/batching/epochs.h"
 #include "weft/models/data/images/image_set.h"
@@ -31,10 +29,6 @@ struct ImageAugmentation {
   void check() const;
   /// All fields with their help texts.
   static const FieldList<ImageAugmentation>& fields();
-  std::string to_json() const;
-  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
-  /// under the same conditions as check().
-  static ImageAugmentation from_json(std::string_view json);
   friend bool operator==(const ImageAugmentation&, const ImageAugmentation&) = default;
 };
 

@@ -6,28 +6,23 @@
 #include <optional>
 
 #include "weft/models/program/commands/commands.h"
-#include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/files/paths.h"
 #include "weft/models/program/options/options.h"
-#include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
-#include "weft/models/tasks/tasks.h"
 #include "weft/serialization/npy.h"
 #include "weft/serialization/safetensors.h"
 
 namespace weft::program {
 namespace {
 
-struct EmbedArguments {
-  std::string file, out, similar;
-  TextInputs texts;
-  TruncateOption truncate;
+struct EmbedArguments : TextArguments {
+  std::string out, similar;
   EmbedOptions options;
   std::optional<std::int64_t> top;  // default: kDefaultTop
-  bool json = false, force = false;
-  int threads = 0;
+  bool force = false;
 };
 
 constexpr std::int64_t kDefaultTop = 5;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/models/program/distributed/ranks.h"
@@ -26,7 +27,7 @@ struct ModelSession {
   Session session;
 };
 
-/// The arguments that all of these commands have.
+/// The arguments that commands with texts have in common.
 struct TextArguments {
   std::string file;
   TextInputs texts;
@@ -37,7 +38,7 @@ struct TextArguments {
 
 /// Reads the texts, loads the model, and calls infer(session, model, texts), which returns one
 /// result per text, and then print(text, result) for every text. Reports truncated texts and, if
-/// the texts come from a file, the throughput in `unit`. Returns the exit code.
+/// the texts come from a file or stdin, the throughput in `unit`. Returns the exit code.
 template <class Infer, class Print>
 int run_on_texts(TextArguments& args, Use use, std::string_view unit, const World& world,
                  Infer&& infer, Print&& print) {

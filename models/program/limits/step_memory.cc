@@ -8,8 +8,8 @@
 namespace weft::program {
 namespace {
 
-/// Returns the size in bytes of a program's variables of the given kinds. Caches, which have
-/// variable sizes, do not occur in training.
+/// Returns the size in bytes of a program's optimizer state (if `optimizer` is true) or of its
+/// other variables. Caches, which have variable sizes, do not occur in training.
 double variable_bytes(const Program& program, bool optimizer) {
   double bytes = 0;
   for (const Variable& variable : program.variables()) {

@@ -1,4 +1,4 @@
-// The action that a command runs after its options have been parsed.
+// The action that a command performs after its options have been parsed.
 #pragma once
 
 #include <functional>

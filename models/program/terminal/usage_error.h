@@ -1,4 +1,4 @@
-// Errors in how the program was called.
+// Errors in the command line.
 #pragma once
 
 #include <stdexcept>

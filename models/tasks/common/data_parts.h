@@ -11,8 +11,6 @@
 
 namespace WEFT_API weft {
 
-inline constexpr const char *kValidationOption = "--validation", *kTestOption = "--test";
-
 /// The training, validation and test sets of a run. The training set is empty if a model is only
 /// evaluated; the other sets may be empty in any run.
 template <class T>
@@ -52,8 +50,8 @@ auto read_data_parts(const OptionValues& values, const char* train_option, const
   return parts;
 }
 
-/// Checks the arguments of a new run. Throws ArgumentError with the message `required` if there are
-/// no training files, and if both --validation and --validation-fraction were given.
+/// Checks the arguments of a new run. Throws ArgumentError if there are no training files (with the
+/// message `required`), or if both --validation and --validation-fraction were given.
 inline void check_data_parts(const TaskArguments& args, const char* train_option,
                              const char* required) {
   if (!args.options.has(train_option)) throw ArgumentError(required);

@@ -21,19 +21,18 @@ ImageParts load_image_parts(const std::string& path, const ImageSize& size,
 
 TaskOptions& add_image_data(TaskOptions& options) {
   return options
-      .file(kImageData,
+      .file(kDataOption,
             "images: a folder with MNIST files, optdigits files (.tra, .tes), folders train/ and "
             "test/, or one folder per class; or a .csv file")
       .data();
 }
 
 const std::string& image_path(const OptionValues& values) {
-  const std::string& path = values.text(kImageData);
+  const std::string& path = values.text(kDataOption);
   if (!path.empty()) return path;
   throw ArgumentError(
       "--data is required: a folder with MNIST files, optdigits files or one subfolder per class, "
-      "or "
-      "a .csv file");
+      "or a .csv file");
 }
 
 ImageSize image_size(const VitConfig& config) {

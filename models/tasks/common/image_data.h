@@ -19,8 +19,9 @@ struct ImageParts {
 ImageParts load_image_parts(const std::string& path, const ImageSize& size,
                             const TrainSettings& settings);
 
-/// "--data", the option for the path of the images.
-inline constexpr const char* kImageData = "--data";
+/// Key and title of the options for image augmentation.
+inline constexpr const char* kAugmentationGroup = "Augmentation";
+/// Adds --data, the option for the path of the images.
 TaskOptions& add_image_data(TaskOptions& options);
 /// Returns the value of --data. Throws ArgumentError if it was not given.
 const std::string& image_path(const OptionValues& values);

@@ -14,6 +14,11 @@
 
 namespace WEFT_API weft {
 
+/// Names of options that several tasks have.
+inline constexpr const char *kDataOption = "--data", *kTextOption = "--text",
+                            *kHeldOutOption = "--held-out", *kValidationOption = "--validation",
+                            *kTestOption = "--test";
+
 /// An option of a task.
 struct TaskOption {
   enum class Type : std::uint8_t { file, files, integer, seed, real, choice };

@@ -69,6 +69,9 @@ struct TaskArguments {
   std::function<void(const FamilyConfig&)> check_size = {};
 };
 
+/// File name endings of plots that several tasks have: confusion matrices and attention weights.
+inline constexpr const char *kConfusionPlot = ".confusion.svg", *kAttentionPlot = ".attention.svg";
+
 /// A plot that is written next to the model file.
 struct TaskPlot {
   std::string ending;  // one of TaskInfo::plots

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-constexpr const char *kData = "--data", *kLabel = "--label", *kHeldOut = "--held-out",
-                     *kTestFraction = "--test-fraction", *kSplitSeed = "--split-seed";
+constexpr const char *kLabel = "--label", *kTestFraction = "--test-fraction",
+                     *kSplitSeed = "--split-seed";
 constexpr double kDefaultTestFraction = 0.2;
 constexpr std::uint64_t kDefaultSplitSeed = 1;
 
@@ -38,9 +38,9 @@ LearnedTokenizer requested_tokenizer(const TaskArguments& args,
 }  // namespace
 
 TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help) {
-  return options.files(kData, help)
+  return options.files(kDataOption, help)
       .choice(kLabel, {"auto", "first", "last"}, "position of the label in each line")
-      .choice(kHeldOut, {"test", "validation"},
+      .choice(kHeldOutOption, {"test", "validation"},
               "test = evaluate on the test set and train on the rest; validation = for choosing "
               "settings: leave the test set unused, evaluate on a part of the rest")
       .real(kTestFraction, {0.01, 0.9}, "fraction of each class in the test set (default 0.2)")
@@ -48,10 +48,12 @@ TaskOptions& add_labelled_data(TaskOptions& options, const std::string& help) {
       .data();
 }
 
-std::string held_out_part(const OptionValues& values) { return values.choice(kHeldOut, "test"); }
+std::string held_out_part(const OptionValues& values) {
+  return values.choice(kHeldOutOption, "test");
+}
 
 LabelledText labelled_data(const OptionValues& values) {
-  const std::vector<std::string>& paths = values.texts(kData);
+  const std::vector<std::string>& paths = values.texts(kDataOption);
   if (paths.empty()) throw ArgumentError(kDataRequired);
   return labelled_data(values, paths);
 }

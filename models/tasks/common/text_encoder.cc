@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/weights/quantized_weights.h"
@@ -34,10 +32,6 @@ const FieldList<TextVectors>& TextVectors::fields() {
                                     "mean over all tokens, or the first token");
   return list;
 }
-
-std::string TextVectors::to_json() const { return fields().to_json(*this); }
-
-TextVectors TextVectors::from_json(std::string_view json) { return fields().from_json(json); }
 
 const ModelLayout& TextEncoder::file_layout() {
   static const ModelLayout layout =

@@ -37,9 +37,6 @@ struct TextVectors {
 
   /// Returns all fields with their help texts.
   static const FieldList<TextVectors>& fields();
-  std::string to_json() const;
-  /// Throws FormatError if a field is missing, unknown or of the wrong type.
-  static TextVectors from_json(std::string_view json);
 };
 
 struct TextEncoder;

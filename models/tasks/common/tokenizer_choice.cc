@@ -4,7 +4,6 @@
 
 #include <array>
 #include <filesystem>
-#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"

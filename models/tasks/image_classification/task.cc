@@ -13,10 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr const char* kImageClassAugmentation = "Augmentation";
-constexpr const char *kImageClassConfusion = ".confusion.svg",
-                     *kImageClassAttention = ".attention.svg";
-
 class ImageClassificationRun final : public RunOf<ImageClassifier> {
  public:
   /// `pixels` is the description line on pixel normalisation; empty for models that were opened
@@ -53,11 +49,11 @@ class ImageClassificationRun final : public RunOf<ImageClassifier> {
         found.matrix.table() + fmt::format("test      loss {:.4f}, accuracy {:.4f} ({} of {})\n",
                                            found.loss, found.matrix.accuracy(),
                                            found.matrix.correct(), found.matrix.total()),
-        {{kImageClassConfusion,
+        {{kConfusionPlot,
           svg_heat_maps({found.matrix.heat_map()},
                         {.title = fmt::format("test set: {} of {} right", found.matrix.correct(),
                                               found.matrix.total())})},
-         {kImageClassAttention,
+         {kAttentionPlot,
           attention_svg(*model_, test.image(0),
                         fmt::format("attention of the layers: test image 0, class {}", truth))}}};
   }
@@ -94,13 +90,13 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
         .help = {{"batch", "images per step"},
                  {"validation_fraction",
                   "fraction of the training images held out for validation"}},
-        .plots = {kImageClassConfusion, kImageClassAttention},
+        .plots = {kConfusionPlot, kAttentionPlot},
         .folders = "ViT and DeiT ...ForImageClassification"};
     return info;
   }
   TaskOptions options() const override {
     TaskOptions options;
-    add_image_data(options).field_group(kImageClassAugmentation, ImageAugmentation::fields());
+    add_image_data(options).field_group(kAugmentationGroup, ImageAugmentation::fields());
     return options;
   }
   TaskFields config_fields() const override {
@@ -124,7 +120,7 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
     const Preset<VitRecipe> preset = chosen_preset(presets, args);
     const VitConfig config = chosen_config(base_config(preset.model.model, args), args);
     const auto augmentation = ImageAugmentation::fields().with(
-        preset.model.augmentation, args.options.fields(kImageClassAugmentation));
+        preset.model.augmentation, args.options.fields(kAugmentationGroup));
     ImageParts parts = load_image_parts(path, image_size(config), preset.training);
     const bool as_before = args.from && args.from->normalisation;
     auto model = std::make_unique<ImageClassifier>(build_image_classifier(

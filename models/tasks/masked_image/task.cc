@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "weft/core/error.h"
 #include "weft/models/data/batching/shuffle.h"
@@ -16,7 +15,6 @@
 namespace weft {
 namespace {
 
-constexpr const char* kMaskedImageAugmentation = "Augmentation";
 constexpr const char* kMasking = "Masked images";
 constexpr const char* kPicture = ".reconstruction.svg";
 
@@ -99,7 +97,7 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
   TaskOptions options() const override {
     TaskOptions options;
     add_image_data(options)
-        .field_group(kMaskedImageAugmentation, ImageAugmentation::fields())
+        .field_group(kAugmentationGroup, ImageAugmentation::fields())
         .field_group(kMasking, PatchMasking::fields());
     return options;
   }
@@ -116,7 +114,7 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
     const auto& recipe = preset.model;
     const VitConfig config = chosen_config(base_config(recipe.model, args), args);
     const auto augmentation = ImageAugmentation::fields().with(
-        recipe.augmentation, args.options.fields(kMaskedImageAugmentation));
+        recipe.augmentation, args.options.fields(kAugmentationGroup));
     const auto masking = PatchMasking::fields().with(recipe.masking, args.options.fields(kMasking));
     ImageParts parts = load_image_parts(path, image_size(config), preset.training);
     const bool as_before = args.from && args.from->normalisation;

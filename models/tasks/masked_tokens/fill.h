@@ -1,7 +1,6 @@
 // Fill-mask inference: predicts the masked tokens of texts.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

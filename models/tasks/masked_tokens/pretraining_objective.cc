@@ -34,10 +34,4 @@ const FieldList<PretrainingOptions>& PretrainingOptions::fields() {
   return list;
 }
 
-std::string PretrainingOptions::to_json() const { return fields().to_json(*this); }
-
-PretrainingOptions PretrainingOptions::from_json(std::string_view text) {
-  return fields().from_json(text);
-}
-
 }  // namespace weft

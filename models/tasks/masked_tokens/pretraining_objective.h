@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "weft/models/fields/field_list.h"
 
@@ -35,10 +33,6 @@ struct PretrainingOptions {
   void check() const;
   /// Returns all fields with their help texts.
   static const FieldList<PretrainingOptions>& fields();
-  std::string to_json() const;
-  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
-  /// under the same conditions as check().
-  static PretrainingOptions from_json(std::string_view json);
   friend bool operator==(const PretrainingOptions&, const PretrainingOptions&) = default;
 };
 

@@ -19,14 +19,12 @@
 namespace weft {
 namespace {
 
-constexpr const char* kMaskedTokensText = "--text";
-constexpr const char* kMaskedTokensData = "--data";
-constexpr const char* kMaskedTokensGroup = "Pre-training";
+constexpr const char* kPretrainingGroup = "Pre-training";
 constexpr const char* kHint =
     "(a blank line ends a document; --validation-fraction sets the fraction of documents held out "
     "for validation)";
 
-constexpr std::array<std::string_view, 4> kMaskedTokensDescriptions = {
+constexpr std::array<std::string_view, 4> kObjectiveDescriptions = {
     "pre-training: predict masked tokens",
     "pre-training: predict masked tokens and whether the second segment follows the first (BERT)",
     "pre-training: predict masked tokens and the order of two segments (ALBERT)",
@@ -42,10 +40,10 @@ struct PretrainingInput {
 /// document with one sentence. For labelled data, only texts in the training set are used, so that
 /// pre-training does not use the test set of a later fine-tuning run.
 std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObjective objective) {
-  const std::vector<std::string>& paths = values.texts(kMaskedTokensText);
+  const std::vector<std::string>& paths = values.texts(kTextOption);
   if (reads_pairs(objective)) return read_documents(paths);
   std::vector<TextDocument> documents;
-  if (values.has(kMaskedTokensData)) {
+  if (values.has(kDataOption)) {
     for (std::string& text : labelled_parts(values).train.texts)
       documents.push_back({std::move(text)});
   }
@@ -54,10 +52,10 @@ std::vector<TextDocument> read_texts(const OptionValues& values, PretrainingObje
 }
 
 PretrainingInput read_input(const OptionValues& values, PretrainingObjective objective) {
-  const std::vector<std::string>& paths = values.texts(kMaskedTokensText);
-  if (paths.empty() && !values.has(kMaskedTokensData))
+  const std::vector<std::string>& paths = values.texts(kTextOption);
+  if (paths.empty() && !values.has(kDataOption))
     throw ArgumentError("--text or --data is required: files to train on");
-  if (!values.has(kMaskedTokensData)) {
+  if (!values.has(kDataOption)) {
     for (const char* option : {"--label", "--held-out", "--test-fraction", "--split-seed"}) {
       if (values.has(option)) throw ArgumentError(fmt::format("{} requires --data", option));
     }
@@ -70,7 +68,7 @@ PretrainingInput read_input(const OptionValues& values, PretrainingObjective obj
         "{} is a token file: it does not record sentence boundaries, which are required for pairs",
         path));
   }
-  if (values.has(kMaskedTokensData)) {
+  if (values.has(kDataOption)) {
     throw ArgumentError(
         fmt::format("{} is a token file: it cannot be combined with --data texts", path));
   }
@@ -229,7 +227,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
   explicit MaskedTokensTask(PretrainingObjective objective) : objective_(objective) {
     info_.id = info_.name = choice_name(objective);
     info_.family = "encoder";
-    info_.about = kMaskedTokensDescriptions[static_cast<std::size_t>(objective)];
+    info_.about = kObjectiveDescriptions[static_cast<std::size_t>(objective)];
     info_.help = {{"batch", "rows of tokens per step"},
                   {"validation_fraction", "fraction of the documents held out for validation"}};
     if (objective == PretrainingObjective::mlm)
@@ -240,7 +238,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(kMaskedTokensText,
+        .files(kTextOption,
                reads_pairs(objective_)
                    ? "UTF-8 files, one sentence per line and a blank line between documents"
                    : fmt::format("UTF-8 files, one text per line, or {}", kTokenFilesHelp))
@@ -254,7 +252,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     std::set<std::string> skip = {"objective"};
     if (objective_ != PretrainingObjective::rtd)
       skip.insert({"generator_share", "replaced_weight"});
-    return options.field_group(kMaskedTokensGroup, PretrainingOptions::fields(), skip);
+    return options.field_group(kPretrainingGroup, PretrainingOptions::fields(), skip);
   }
   TaskFields config_fields() const override {
     return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
@@ -267,7 +265,7 @@ class MaskedTokensTask final : public TaskOf<PretrainingModel> {
     PretrainingInput input = read_input(args.options, objective_);
     const Preset<EncoderConfig> preset = chosen_preset(encoder_presets(), args);
     PretrainingOptions options =
-        PretrainingOptions::fields().with({}, args.options.fields(kMaskedTokensGroup));
+        PretrainingOptions::fields().with({}, args.options.fields(kPretrainingGroup));
     options.objective = objective_;
     EncoderConfig base = base_config(preset.model, args);
     // Pairs need token types, but the presets are for single texts and have none.

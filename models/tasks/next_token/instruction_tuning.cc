@@ -21,8 +21,7 @@
 namespace weft {
 namespace {
 
-constexpr const char *kConversations = "--data", *kNextTokenHeldOut = "--held-out",
-                     *kChatFormat = "--chat-format", *kCounted = "--loss", *kDropouts = "--dropout";
+constexpr const char *kChatFormat = "--chat-format", *kCounted = "--loss", *kDropouts = "--dropout";
 
 /// The alpaca format separates an instruction from its input; other formats have no separate role
 /// for inputs.
@@ -33,16 +32,16 @@ InstructionInput input_of(const ChatFormat& format) {
 
 ConversationSplit read_split(const OptionValues& values, const ChatFormat& format,
                              const TrainSettings& settings) {
-  const std::vector<std::string>& paths = values.texts(kConversations);
+  const std::vector<std::string>& paths = values.texts(kDataOption);
   if (paths.empty())
     throw ArgumentError(
         "--data is required: JSON Lines files in which each line is a conversation, or an "
         "instruction "
         "and its answer");
   std::vector<Conversation> all = read_conversations(paths, input_of(format));
-  if (!values.has(kNextTokenHeldOut))
+  if (!values.has(kHeldOutOption))
     return hold_out(all, settings.validation_fraction, settings.seed);
-  return {std::move(all), read_conversations(values.texts(kNextTokenHeldOut), input_of(format))};
+  return {std::move(all), read_conversations(values.texts(kHeldOutOption), input_of(format))};
 }
 
 InstructionLoss counted(const OptionValues& values) {
@@ -165,10 +164,10 @@ class InstructionTask final : public TaskOf<LanguageModel> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(kConversations,
+        .files(kDataOption,
                "JSON Lines files with conversations, {\"messages\": [...]}, or instructions, "
                "{\"instruction\", \"input\", \"output\"}; plain, .gz or .zst")
-        .files(kNextTokenHeldOut, "conversation files for validation, instead of a part of --data")
+        .files(kHeldOutOption, "conversation files for validation, instead of a part of --data")
         .choice(kCounted, {"answers", "all"},
                 "tokens included in the training loss (default: answers); the validation loss "
                 "counts answers only")

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "weft/core/error.h"
@@ -22,8 +21,7 @@
 namespace weft {
 namespace {
 
-constexpr const char *kNextTokenText = "--text", *kNextTokenData = "--data",
-                     *kDropout = "--dropout";
+constexpr const char* kDropout = "--dropout";
 // Input and output embeddings of a GPT, which are reinitialised for a new tokenizer.
 const std::vector<std::string> kVocabularyParameters = {"transformer.wte.*", "lm_head.*"};
 
@@ -127,9 +125,8 @@ std::string lossy_tokenizer_note(const Tokenizer& tokenizer, const std::string& 
 }
 
 LanguageInput read_input(const OptionValues& values) {
-  std::vector<std::string> names = values.texts(kNextTokenText);
-  names.insert(names.end(), values.texts(kNextTokenData).begin(),
-               values.texts(kNextTokenData).end());
+  std::vector<std::string> names = values.texts(kTextOption);
+  names.insert(names.end(), values.texts(kDataOption).begin(), values.texts(kDataOption).end());
   if (names.empty())
     throw ArgumentError("--text is required: the file to train on (or --data: token files)");
   const auto tokens = std::count_if(names.begin(), names.end(), names_token_set);
@@ -165,10 +162,10 @@ class NextTokenTask final : public TaskOf<LanguageModel> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(kNextTokenText,
+        .files(kTextOption,
                "UTF-8 file to train on, or token files; the end is held out for validation")
         .files(
-            kNextTokenData,
+            kDataOption,
             "token files made by weft data tokenize: the path of the first file, or the common "
             "prefix of their paths; several data sets need sampling weights: corpus=0.7 other=0.3")
         .data();

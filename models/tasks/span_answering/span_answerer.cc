@@ -40,10 +40,6 @@ void SpanReading::check() const {
   check::at_least("answer_tokens", answer_tokens, 1);
 }
 
-std::string SpanReading::to_json() const { return fields().to_json(*this); }
-
-SpanReading SpanReading::from_json(std::string_view json) { return fields().from_json(json); }
-
 const ModelLayout& SpanAnswerer::file_layout() {
   static const ModelLayout layout =
       ModelLayout{.kind = "question answering model",

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "weft/graph/run/session.h"
@@ -26,9 +24,6 @@ struct SpanReading {
   void check() const;
   /// Returns all fields with their help texts.
   static const FieldList<SpanReading>& fields();
-  std::string to_json() const;
-  /// Throws FormatError if a field is missing, unknown or of the wrong type.
-  static SpanReading from_json(std::string_view json);
   friend bool operator==(const SpanReading&, const SpanReading&) = default;
 };
 

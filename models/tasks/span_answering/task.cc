@@ -12,7 +12,6 @@
 namespace weft {
 namespace {
 
-constexpr const char* kAnswerData = "--data";
 constexpr const char* kAnswerGroup = "Answers";
 constexpr const char* kAnswerFilesRequired = "--data is required: JSON files in SQuAD format";
 constexpr std::int64_t kShownAnswers = 5;
@@ -22,7 +21,7 @@ using SquadParts = DataParts<SquadData>;
 /// Reads the data. Without --validation, a fraction of the --data contexts is held out for
 /// validation.
 SquadParts read_answer_parts(const OptionValues& values, const TrainSettings& settings) {
-  return read_data_parts(values, kAnswerData, kAnswerFilesRequired, settings, read_squad,
+  return read_data_parts(values, kDataOption, kAnswerFilesRequired, settings, read_squad,
                          split_contexts);
 }
 
@@ -107,7 +106,7 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(kAnswerData,
+        .files(kDataOption,
                "JSON files in SQuAD 1.1 or 2.0 format, with texts, questions and answer positions")
         .files(kValidationOption,
                "files for validation, in the same format (default: a fraction of --data)")
@@ -124,7 +123,7 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    check_data_parts(args, kAnswerData, kAnswerFilesRequired);
+    check_data_parts(args, kDataOption, kAnswerFilesRequired);
     const Preset<EncoderConfig> preset = chosen_preset(span_answerer_presets(), args);
     SquadParts parts = read_answer_parts(args.options, preset.training);
     const SpanReading spans = SpanReading::fields().with({}, args.options.fields(kAnswerGroup));

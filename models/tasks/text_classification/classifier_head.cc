@@ -37,10 +37,6 @@ const FieldList<ClassifierHead>& ClassifierHead::fields() {
   return list;
 }
 
-std::string ClassifierHead::to_json() const { return fields().to_json(*this); }
-
-ClassifierHead ClassifierHead::from_json(std::string_view json) { return fields().from_json(json); }
-
 std::string ClassifierHead::read(std::string_view text) const {
   return lower_case ? ascii_lower(text) : std::string(text);
 }

@@ -45,10 +45,6 @@ struct ClassifierHead {
   void check() const;
   /// Returns all fields with their help texts.
   static const FieldList<ClassifierHead>& fields();
-  std::string to_json() const;
-  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
-  /// under the same conditions as check().
-  static ClassifierHead from_json(std::string_view json);
   /// Returns the preprocessed text, which is passed to the tokenizer.
   std::string read(std::string_view text) const;
   friend bool operator==(const ClassifierHead&, const ClassifierHead&) = default;

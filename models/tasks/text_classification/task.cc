@@ -19,9 +19,7 @@
 namespace weft {
 namespace {
 
-constexpr const char *kClassificationConfusion = ".confusion.svg",
-                     *kClassificationAttention = ".attention.svg";
-constexpr const char *kTest = "--test", *kClassificationGroup = "Classifier";
+constexpr const char* kClassificationGroup = "Classifier";
 /// With more training texts than this, tuning the baseline can take longer than training the model.
 constexpr std::int64_t kMaxBaselineTexts = 20'000;
 constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
@@ -29,20 +27,20 @@ constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
 /// Reads and splits the data. With --test, the training set is all of --data (empty if --data is
 /// not given), and the held-out set is read from the --test files.
 LabelledParts parts_of(const OptionValues& values) {
-  if (!values.has(kTest)) return labelled_parts(values);
+  if (!values.has(kTestOption)) return labelled_parts(values);
   for (const char* option : {"--held-out", "--test-fraction", "--split-seed"}) {
     if (values.has(option)) {
       throw ArgumentError(fmt::format(
           "{} selects the held-out part of --data: do not combine it with --test", option));
     }
   }
-  const std::vector<std::string>& test = values.texts(kTest);
-  if (!values.has("--data")) {  // evaluation of a trained model
+  const std::vector<std::string>& test = values.texts(kTestOption);
+  if (!values.has(kDataOption)) {  // evaluation of a trained model
     const LabelledText all = labelled_data(values, test);
     return {all.subset({}), all};
   }
   const LabelledText train = labelled_data(values);
-  std::vector<std::string> paths = values.texts("--data");
+  std::vector<std::string> paths = values.texts(kDataOption);
   paths.insert(paths.end(), test.begin(), test.end());
   // Read all files together, so that the position and the numbering of labels are the same in all
   // files.
@@ -101,10 +99,10 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
     TaskReport result{
         fmt::format("held out  accuracy {:.2f}% on {} texts\n{}{}", 100 * matrix.accuracy(),
                     matrix.total(), text_baseline_line(parts_), matrix.table()),
-        {{kClassificationConfusion, svg_heat_maps({matrix.heat_map("held-out texts")})}}};
+        {{kConfusionPlot, svg_heat_maps({matrix.heat_map("held-out texts")})}}};
     if (model_->config.layers > 0)  // without layers, there is no attention
       result.plots.push_back(
-          {kClassificationAttention, attention_svg(*model_, parts_.held_out.texts.front())});
+          {kAttentionPlot, attention_svg(*model_, parts_.held_out.texts.front())});
     return result;
   }
 
@@ -157,7 +155,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
                                .name = "classify",
                                .about = "classify texts",
                                .help = {{"batch", "texts per step"}},
-                               .plots = {kClassificationConfusion, kClassificationAttention},
+                               .plots = {kConfusionPlot, kAttentionPlot},
                                .folders = "encoders ...ForSequenceClassification"};
     return info;
   }
@@ -165,7 +163,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
     TaskOptions options;
     add_labelled_data(options, "files with lines 'label <tab> text' or 'text <tab> label'");
     options
-        .files(kTest,
+        .files(kTestOption,
                "test files in the same format; all of --data is then used for training (default: a "
                "part of --data)")
         .data();
@@ -185,7 +183,7 @@ class TextClassificationTask final : public TaskOf<TextClassifier> {
           "--validation-fraction is for pre-training: use --test-fraction and --held-out to select "
           "the held-out texts for a classifier");
     }
-    if (!args.options.has("--data")) throw ArgumentError(kDataRequired);
+    if (!args.options.has(kDataOption)) throw ArgumentError(kDataRequired);
     LabelledParts parts = parts_of(args.options);
     const std::string name =
         args.preset.empty() ? default_encoder_preset(args.from.has_value()) : args.preset;

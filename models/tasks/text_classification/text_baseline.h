@@ -18,14 +18,15 @@ namespace WEFT_API weft {
 class LogisticRegression {
  public:
   /// Labels must be in [0, classes). Throws ArgumentError if the numbers of labels and rows differ,
-  /// if there are no rows, if there are fewer than two classes, or if there are 2^31 parameters.
+  /// if there are no rows, if there are fewer than two classes, or if there are 2^31 parameters or
+  /// more.
   LogisticRegression(const SparseRows& rows, std::span<const std::int32_t> labels,
                      std::int64_t features, std::int64_t classes, int threads = 0);
   ~LogisticRegression();
 
   /// Minimises the loss for `l2`, starting from the current parameters. Ends after 200 iterations,
   /// when no gradient element exceeds 1e-7, or when rounding prevents a decrease of the loss.
-  /// Throws ArgumentError if `l2` is negative, and IndexError if a label is out of range.
+  /// Throws ArgumentError if `l2` is negative, and DataError if a label is out of range.
   void fit(double l2);
   /// Returns the most likely class of every row.
   std::vector<std::int32_t> predict(const SparseRows& rows) const;

@@ -42,8 +42,4 @@ const FieldList<SimilarityHead>& SimilarityHead::fields() {
   return list;
 }
 
-std::string SimilarityHead::to_json() const { return fields().to_json(*this); }
-
-SimilarityHead SimilarityHead::from_json(std::string_view json) { return fields().from_json(json); }
-
 }  // namespace weft

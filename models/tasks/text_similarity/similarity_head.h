@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "weft/models/fields/field_list.h"
 #include "weft/models/layers/activation.h"
@@ -41,10 +39,6 @@ struct SimilarityHead {
   void check() const;
   /// Returns all fields with their help texts.
   static const FieldList<SimilarityHead>& fields();
-  std::string to_json() const;
-  /// Throws FormatError if a field is missing, unknown or of the wrong type. Throws ArgumentError
-  /// under the same conditions as check().
-  static SimilarityHead from_json(std::string_view json);
   friend bool operator==(const SimilarityHead&, const SimilarityHead&) = default;
 };
 

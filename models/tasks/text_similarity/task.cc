@@ -18,7 +18,6 @@
 namespace weft {
 namespace {
 
-constexpr const char* kSimilarityData = "--data";
 constexpr const char* kSimilarityFilesRequired =
     "--data is required: files to train on, with lines 'score <tab> text <tab> text'";
 constexpr const char* kSimilarityGroup = "Similarity";
@@ -36,7 +35,7 @@ void check_form(const ScoredPairs& part, bool pairs, const char* what) {
 
 /// Reads the data. Without --validation, a fraction of --data is held out for validation.
 SimilarityParts read_similarity_parts(const OptionValues& options, const TrainSettings& settings) {
-  return read_data_parts(options, kSimilarityData, kSimilarityFilesRequired, settings,
+  return read_data_parts(options, kDataOption, kSimilarityFilesRequired, settings,
                          read_scored_pairs,
                          [](const ScoredPairs& all, double fraction, std::uint64_t seed) {
                            return hold_out(all, fraction, seed);
@@ -44,7 +43,7 @@ SimilarityParts read_similarity_parts(const OptionValues& options, const TrainSe
 }
 
 void check_forms(const SimilarityParts& parts, bool pairs) {
-  check_form(parts.train, pairs, kSimilarityData);
+  check_form(parts.train, pairs, kDataOption);
   check_form(parts.validation, pairs, kValidationOption);
   check_form(parts.test, pairs, kTestOption);
 }
@@ -170,7 +169,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   TaskOptions options() const override {
     TaskOptions options;
     options
-        .files(kSimilarityData,
+        .files(kDataOption,
                "files to train on, with lines 'score <tab> text <tab> text' or 'score <tab> text'")
         .files(kValidationOption,
                "files for validation, in the same format (default: a fraction of --data)")
@@ -189,7 +188,7 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   }
 
   std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
-    check_data_parts(args, kSimilarityData, kSimilarityFilesRequired);
+    check_data_parts(args, kDataOption, kSimilarityFilesRequired);
     SimilarityPreset preset = find_preset(
         text_similarity_presets(),
         args.preset.empty() ? default_encoder_preset(args.from.has_value()) : args.preset);

@@ -1,7 +1,5 @@
 #include "weft/models/text/tokenizers/normalizers/bert.h"
 
-#include <algorithm>
-
 #include "weft/models/text/tokenizers/normalizers/edits.h"
 #include "weft/models/text/unicode/normal_forms.h"
 #include "weft/models/text/unicode/properties.h"
