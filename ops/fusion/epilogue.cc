@@ -131,15 +131,4 @@ double epilogue_flops(const KernelRequest& request) {
   return static_cast<double>(request.outputs[0].numel()) * static_cast<double>(steps);
 }
 
-double operand_bytes(const KernelRequest& request) {
-  double bytes = 0;
-  for (const auto* operands : {&request.inputs, &request.outputs}) {
-    for (const OperandSpec& spec : *operands) {
-      if (!spec.present) continue;
-      bytes += static_cast<double>(spec.numel()) * static_cast<double>(dtype_size(spec.dtype));
-    }
-  }
-  return bytes;
-}
-
 }  // namespace weft

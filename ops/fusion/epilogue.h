@@ -86,7 +86,5 @@ class Epilogue {
 
 /// Returns the FLOPs of the epilogue.
 double epilogue_flops(const KernelRequest& request);
-/// Returns the total number of bytes of all operands and results.
-double operand_bytes(const KernelRequest& request);
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include "weft/ops/fusion/epilogue.h"
 #include "weft/ops/gemm/operands.h"
 #include "weft/ops/gemm/parallel.h"
+#include "weft/ops/operands.h"
 
 namespace weft {
 namespace {

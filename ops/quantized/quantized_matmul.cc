@@ -12,6 +12,7 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/fusion/epilogue.h"
 #include "weft/ops/kernels/gemm/serial.h"
+#include "weft/ops/operands.h"
 #include "weft/ops/quantized/quantized_operands.h"
 
 namespace weft {
