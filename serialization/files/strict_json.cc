@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/serialization/files/foreign_file.h"
 
 namespace weft {
 namespace {
@@ -230,6 +231,8 @@ json build_tree(std::string_view text, std::string_view what, const JsonLimits& 
   }
   TreeBuilder builder(limits.max_depth, lists);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
+    if (text.find_first_of("{[") != text.find_first_not_of(" \t\r\n"))
+      builder.error += foreign_hint(text);
     throw FormatError(builder.error_placed
                           ? fmt::format("{} is not valid JSON at {}: {}", what,
                                         place_in(text, builder.error_at), builder.error)
