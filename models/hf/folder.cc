@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/graph/engine/nonfinite.h"
-#include "weft/models/hf/config_reader.h"
+#include "weft/models/hf/config/class_labels.h"
+#include "weft/models/hf/config/settings_files.h"
 #include "weft/serialization/files/atomic_file.h"
 #include "weft/serialization/files/read_file.h"
+#include "weft/serialization/files/strict_json.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/serialization/tensor_file.h"
 
@@ -16,15 +21,62 @@ namespace weft::hf {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 
 // This limit is far above the size of any real config file.
 constexpr ReadOptions kJsonFile = {.max_bytes = std::uint64_t{64} << 20};
 
+/// Throws ArgumentError if no settings file of the folder contains one of the keys to ignore.
+void check_ignored_keys(const Folder& folder) {
+  if (folder.ignored_keys.empty()) return;
+  std::set<std::string> found;
+  std::vector<std::string> known;
+  for (const std::string& name : json_files_in(folder.path)) {
+    const std::string file = (fs::path(folder.path) / name).string();
+    const std::string text = read_whole_file(file, kJsonFile);
+    without_keys(text, file, folder.ignored_keys, found);
+    const json parsed = parse_json(text, file);
+    for (const auto& [key, value] : parsed.items()) {
+      if (parsed.is_object()) known.push_back(key);
+    }
+  }
+  for (const std::string& key : folder.ignored_keys) {
+    if (found.contains(key)) continue;
+    throw ArgumentError(
+        fmt::format("no settings file of {} contains the key '{}', so it cannot be ignored "
+                    "(--ignore-config-key){}",
+                    folder.path, excerpt(key), did_you_mean(key, known)));
+  }
+}
+
 }  // namespace
 
-Folder read_folder(const std::string& path) {
-  const fs::path folder(path);
-  return {path, read_whole_file((folder / "config.json").string(), kJsonFile), read_tensors(path)};
+std::string Folder::text(const std::string& name) const {
+  const std::string file = (fs::path(path) / name).string();
+  if (!fs::exists(file)) return {};
+  std::set<std::string> found;
+  return without_keys(read_whole_file(file, kJsonFile), file, ignored_keys, found);
+}
+
+bool is_folder(const ModelPath& path) {
+  if (fs::is_directory(path.path)) return true;
+  if (path.ignored_keys.empty()) return false;
+  throw ArgumentError(fmt::format(
+      "--ignore-config-key is for model folders, whose files contain the key '{}'; {} is not a "
+      "folder",
+      excerpt(path.ignored_keys.front()), path.path));
+}
+
+Folder read_folder(const ModelPath& from) {
+  Folder folder{from.path, {}, {}, from.ignored_keys};
+  check_ignored_keys(folder);
+  const std::string config = (fs::path(from.path) / "config.json").string();
+  std::set<std::string> found;
+  folder.config =
+      without_keys(read_whole_file(config, kJsonFile), config, from.ignored_keys, found);
+  static_cast<void>(parse_json_object(folder.config, config));
+  folder.weights = read_tensors(from.path);
+  return folder;
 }
 
 std::vector<std::string> class_names(const std::string& config) {
@@ -34,15 +86,7 @@ std::vector<std::string> class_names(const std::string& config) {
       architectures != parsed.end() && architectures->is_array() && !architectures->empty() &&
       architectures->front().is_string() &&
       architectures->front().get<std::string>().find("Classification") != std::string::npos;
-  const auto labels = parsed.find("id2label");
-  if (!classifies || labels == parsed.end() || !labels->is_object()) return {};
-  std::vector<std::string> names;
-  for (std::size_t id = 0; id < labels->size(); ++id) {
-    const auto name = labels->find(std::to_string(id));
-    if (name == labels->end() || !name->is_string()) return {};
-    names.push_back(name->get<std::string>());
-  }
-  return names;
+  return classifies ? label_names(parsed) : std::vector<std::string>();
 }
 
 std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph,

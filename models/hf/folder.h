@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "weft/core/error.h"
 #include "weft/graph/engine/variable_store.h"
 #include "weft/models/hf/model.h"
+#include "weft/models/hf/model_path.h"
 
 namespace WEFT_API weft {
 namespace hf {
@@ -15,17 +17,42 @@ namespace hf {
 /// The contents of a model folder. The tensors are views of memory-mapped files.
 struct Folder {
   std::string path;
-  std::string config;  // the contents of config.json
+  std::string config;  // the contents of config.json, without the ignored keys
   TensorMap weights;
+  std::vector<std::string> ignored_keys = {};  // see ModelPath
+
+  /// Returns the contents of another settings file, without the ignored keys, or "" if the folder
+  /// does not contain it. Throws IoError if it cannot be read, and FormatError if it is not JSON.
+  std::string text(const std::string& name) const;
 };
 
-/// Reads a folder. Throws IoError if a file is missing or if the weights are in PyTorch's native
-/// format, and FormatError if a file is invalid.
-Folder read_folder(const std::string& path);
+/// Returns true if the path is a folder. Throws ArgumentError if it is not, but has keys to ignore,
+/// because only folders contain them.
+bool is_folder(const ModelPath& path);
+
+/// Reads a folder. Throws IoError if a file is missing or if the weights are in a format that Weft
+/// does not read, FormatError if a file is invalid, and ArgumentError if no file contains one of
+/// the keys to ignore.
+Folder read_folder(const ModelPath& path);
+
+/// Calls `use`. If it throws an error that does not name the folder, the error is rethrown with the
+/// path of the folder.
+template <class Use>
+auto with_folder_name(const std::string& path, Use&& use) {
+  try {
+    return use();
+  } catch (const Error& e) {
+    const std::string message = e.what();
+    if (message.find(path) != std::string::npos) throw;
+    e.rethrow_as(path + ": " + message);
+    throw;  // not reached
+  }
+}
 
 /// Returns the label names of a text, token or image classifier from its config.json, in order of
-/// their ids. Returns an empty list if some labels have no names or if the model is not a
-/// classifier.
+/// their ids. Returns an empty list if the config contains no names or if the model is not a
+/// classifier. Throws a FormatError that names the key and the ids if only some labels have names,
+/// or if the keys contradict each other.
 std::vector<std::string> class_names(const std::string& config);
 
 /// Returns a store that holds the weights from the folder for the model's variables. Throws in the

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/models/hf/config/settings_files.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/text/unicode/repair.h"
 #include "weft/serialization/files/read_file.h"
@@ -18,15 +18,6 @@ namespace weft::hf {
 namespace {
 
 constexpr std::string_view kWhat = "the original model folder";
-
-/// Files that are kept in addition to config.json.
-constexpr std::array kSmallFiles = {
-    "added_tokens.json",         "chat_template.jinja",
-    "chat_template.json",        "config_sentence_transformers.json",
-    "generation_config.json",    "modules.json",
-    "1_Pooling/config.json",     "preprocessor_config.json",
-    "sentence_bert_config.json", "special_tokens_map.json",
-    "tokenizer_config.json"};
 
 }  // namespace
 
@@ -52,15 +43,15 @@ FolderOrigin read_origin(const Folder& folder) {
   constexpr std::uintmax_t kMostBytes = std::uintmax_t{16} << 20;
   FolderOrigin origin;
   origin.files["config.json"] = folder.config;
-  for (const char* name : kSmallFiles) {
+  for (const std::string& name : settings_files()) {
     const std::filesystem::path file = std::filesystem::path(folder.path) / name;
     // Missing and oversized files are skipped here. The code that uses their contents reports the
     // errors.
     std::error_code error;
-    if (!std::filesystem::is_regular_file(file, error) ||
+    if (name == "config.json" || !std::filesystem::is_regular_file(file, error) ||
         std::filesystem::file_size(file, error) > kMostBytes || error)
       continue;
-    std::string text = read_whole_file(file.string());
+    std::string text = name.ends_with(".json") ? folder.text(name) : read_whole_file(file.string());
     if (find_invalid_utf8(text) == text.size()) origin.files[name] = std::move(text);
   }
   return origin;

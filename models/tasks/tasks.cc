@@ -96,14 +96,16 @@ void require_use(std::optional<Use> use, const TrainedModel& model, const std::s
 }
 
 /// Loads the model in a folder. `use` is the intended inference task, if known.
-LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
-  const hf::Folder folder = hf::read_folder(path);
+LoadedModel load_folder(const ModelPath& from, std::optional<Use> use) {
+  const std::string& path = from.path;
+  const hf::Folder folder = hf::read_folder(from);
   const FolderTokenizer text = read_tokenizer_folder(path);
   std::vector<std::string> known;
   for (const auto* tasks : {&all_tasks(), &untrained_tasks()}) {
     for (const Task* task : *tasks) {
       try {
-        if (auto model = task->from_folder(folder, text)) {
+        if (auto model =
+                hf::with_folder_name(path, [&] { return task->from_folder(folder, text); })) {
           model->origin = hf::read_origin(folder);
           return {*task, std::move(model)};
         }
@@ -151,13 +153,13 @@ LoadedModel load_file(const std::string& path) {
 
 }  // namespace
 
-LoadedModel load_any_model(const std::string& path) {
-  return std::filesystem::is_directory(path) ? load_folder(path, std::nullopt) : load_file(path);
+LoadedModel load_any_model(const ModelPath& path) {
+  if (hf::is_folder(path)) return load_folder(path, std::nullopt);
+  return load_file(path);
 }
 
-LoadedModel load_model_for(Use use, const std::string& path) {
-  LoadedModel loaded =
-      std::filesystem::is_directory(path) ? load_folder(path, use) : load_file(path);
+LoadedModel load_model_for(Use use, const ModelPath& path) {
+  LoadedModel loaded = hf::is_folder(path) ? load_folder(path, use) : load_file(path);
   require_use(use, *loaded.model, path);
   return loaded;
 }

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/models/hf/model_path.h"
 #include "weft/models/tasks/common/generative_model.h"
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/tasks/common/text_encoder.h"
@@ -54,11 +55,12 @@ struct LoadedModel {
 /// Loads a model for any task from a .weft file or a Hugging Face folder. Callers need not
 /// distinguish the two, except that a model from a folder cannot be trained. Throws the same
 /// exceptions as read_model, hf::read_folder and Task::from_folder. Throws FormatError if there is
-/// no trained model, or if its task or class is not supported.
-LoadedModel load_any_model(const std::string& path);
+/// no trained model, or if its task or class is not supported, and ArgumentError if the keys to
+/// ignore belong to a file that is not a folder.
+LoadedModel load_any_model(const ModelPath& path);
 /// Same as load_any_model(), for one inference task. If the model does not support `use`, throws a
 /// FormatError that lists the supported inference tasks.
-LoadedModel load_model_for(Use use, const std::string& path);
+LoadedModel load_model_for(Use use, const ModelPath& path);
 
 /// Writes a model for any task as a folder that Hugging Face transformers and load_any_model() can
 /// read: config.json, model.safetensors, the tokenizer, and the settings for generation, chat and

@@ -18,8 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Pretrained read_folder(const std::string& path) {
-  const hf::Folder folder = hf::read_folder(path);
+Pretrained read_folder(const ModelPath& from) {
+  const std::string& path = from.path;
+  const hf::Folder folder = hf::read_folder(from);
   Graph graph;
   const hf::Model model =
       hf::is_gpt(folder.config)
@@ -124,8 +125,9 @@ const Tokenizer& Pretrained::tokenizer() const {
   throw FormatError(text.missing);
 }
 
-Pretrained load_pretrained(const std::string& path, bool quantized) {
-  return fs::is_directory(path) ? read_folder(path) : read_file(path, quantized);
+Pretrained load_pretrained(const ModelPath& path, bool quantized) {
+  if (!hf::is_folder(path)) return read_file(path, quantized);
+  return hf::with_folder_name(path, [&] { return read_folder(path); });
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 
 #include "weft/graph/weights/quantized_weights.h"
 #include "weft/models/families/family_config.h"
+#include "weft/models/hf/model_path.h"
 #include "weft/models/hf/origin.h"
 #include "weft/models/inputs/image_normalisation.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
@@ -64,6 +65,6 @@ struct Pretrained {
 /// file cannot be read. Throws ArgumentError if the config is not supported, or if training cannot
 /// start from the weights. Adapters must be merged into the weights first. Quantised weights are
 /// accepted only if `quantized` is set, which is meant for training adapters on them.
-Pretrained load_pretrained(const std::string& path, bool quantized = false);
+Pretrained load_pretrained(const ModelPath& path, bool quantized = false);
 
 }  // namespace weft

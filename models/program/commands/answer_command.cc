@@ -16,7 +16,8 @@ namespace weft::program {
 namespace {
 
 struct AnswerArguments {
-  std::string file, context, questions_file;
+  ModelPath file;
+  std::string context, questions_file;
   std::vector<std::string> questions;
   AnswerOptions options;
   bool json = false;

@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ConvertArguments {
-  std::string model, out;
+  ModelPath model;
+  std::string out;
   bool inference = false, force = false;
 };
 
@@ -33,7 +34,7 @@ void say_model(const ConvertArguments& args, const TrainedModel& model, const st
 }
 
 int write_file(const ConvertArguments& args, CommandPaths paths) {
-  const bool of_folder = fs::is_directory(args.model);
+  const bool of_folder = fs::is_directory(args.model.path);
   const OutputFile out =
       paths.plan_file("--out", args.out, of_folder ? FileKind::inference : FileKind::model);
   const auto [task, model] = load_any_model(args.model);
@@ -73,14 +74,15 @@ int write_folder(const ConvertArguments& args, CommandPaths paths) {
 
 int run(const ConvertArguments& args, const CommandPaths& paths) {
   if (args.inference) {
-    if (fs::is_directory(args.model))
-      throw UsageError(fmt::format("--inference is for .weft files; {} is a folder", args.model));
+    if (fs::is_directory(args.model.path))
+      throw UsageError(
+          fmt::format("--inference is for .weft files; {} is a folder", args.model.path));
     return write_inference_file(args, paths);
   }
   // The name of the output determines its type: a folder can also be converted to a folder, and a
   // file to a file.
   const bool to_folder =
-      fs::is_directory(args.model) ? args.out.ends_with('/') : !args.out.ends_with(".weft");
+      fs::is_directory(args.model.path) ? args.out.ends_with('/') : !args.out.ends_with(".weft");
   return to_folder ? write_folder(args, paths) : write_file(args, paths);
 }
 

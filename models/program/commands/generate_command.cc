@@ -87,6 +87,22 @@ void require_text(const GenerateArguments& args, const std::string& missing) {
   }
 }
 
+/// Returns the ids that a text starts from if there is no prompt: bos_token_id for models from
+/// folders, else a line break.
+TokenIds start_of_text(const TextGenerator& generator, const std::string& file) {
+  const GenerationSettings* settings = generator.settings();
+  if (settings == nullptr || !settings->bos_id) {
+    const auto first = generator.tokenizer().start_ids();
+    return {first.begin(), first.end()};
+  }
+  if (*settings->bos_id < 0) {
+    throw UsageError(fmt::format(
+        "{} has no bos_token_id that texts without a prompt could start from: give --prompt",
+        file));
+  }
+  return {*settings->bos_id};
+}
+
 Job make_job(GenerateArguments& args, const TextGenerator& generator, std::vector<TokenIds> ids) {
   Job job{std::move(ids), generator.options()};
   const bool decoder = generator.continues();
@@ -108,8 +124,7 @@ Job make_job(GenerateArguments& args, const TextGenerator& generator, std::vecto
   }
   if (job.prompts.empty()) {
     if (!decoder) throw UsageError("an encoder-decoder needs an input text: give --prompt");
-    const auto first = generator.tokenizer().start_ids();
-    job.prompts.emplace_back(first.begin(), first.end());
+    job.prompts.push_back(start_of_text(generator, args.file));
   }
   if (!decoder) job.options.start = start_ids(args.start_ids, job.options, args.file);
   if (args.ids) {

@@ -16,7 +16,8 @@ namespace weft::program {
 namespace {
 
 struct RunArguments {
-  std::string model, inputs, outputs, program, precision = "highest", architecture;
+  ModelPath model;
+  std::string inputs, outputs, program, precision = "highest", architecture;
   bool gradients = false, force = false;
   int threads = 0;
 };
@@ -43,8 +44,9 @@ int run_folder(const RunArguments& args, const OutputFile& out, const SessionOpt
   const hf::Folder folder = hf::read_folder(args.model);
   const TensorMap inputs = read_safetensors(args.inputs).tensors;
   Graph graph;
-  const hf::Model model =
-      hf::build_model(graph, folder.config, hf::input_types(inputs), args.architecture);
+  const hf::Model model = hf::with_folder_name(args.model, [&] {
+    return hf::build_model(graph, folder.config, hf::input_types(inputs), args.architecture);
+  });
   Program program("run");
   for (const auto& [name, value] : model.outputs) program.output(name, value);
   if (args.gradients) {
@@ -74,7 +76,7 @@ const Program& choose_program(const RunArguments& args, const Checkpoint& file,
   }
   throw UsageError(fmt::format(
       "no program without updates in {} can run on the tensors in {}: select one with --program",
-      args.model, args.inputs));
+      args.model.path, args.inputs));
 }
 
 int run_file(const RunArguments& args, const OutputFile& out, SessionOptions options) {
@@ -99,11 +101,12 @@ int run_file(const RunArguments& args, const OutputFile& out, SessionOptions opt
 }
 
 int run(const RunArguments& args, CommandPaths paths) {
-  const bool folder = std::filesystem::is_directory(args.model);
+  const bool folder = hf::is_folder(args.model);
   if (folder && !args.program.empty())
-    throw UsageError(fmt::format("--program is for .weft files; {} is a folder", args.model));
+    throw UsageError(fmt::format("--program is for .weft files; {} is a folder", args.model.path));
   if (!folder && !args.architecture.empty())
-    throw UsageError(fmt::format("--architecture is for folders; {} is not a folder", args.model));
+    throw UsageError(
+        fmt::format("--architecture is for folders; {} is not a folder", args.model.path));
   const OutputFile out = paths.plan_file("--outputs", args.outputs, FileKind::tensors);
   const SessionOptions options{.threads = args.threads,
                                .precision = parse_precision(args.precision)};

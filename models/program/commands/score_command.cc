@@ -24,7 +24,7 @@ namespace weft::program {
 namespace {
 
 struct ScoreArguments {
-  std::string file;
+  ModelPath file;
   std::vector<std::string> prompts, continuations, prompt_ids, continuation_ids;
   std::string start_ids, input;
   TruncateOption truncate;

@@ -16,7 +16,8 @@ namespace weft::program {
 struct TrainArguments {
   std::string family;  // weft train FAMILY
   std::string task;    // --task
-  std::string out, best, log, preset, resume, from;
+  std::string out, best, log, preset, resume;
+  ModelPath from;
   std::int64_t keep = 0;  // number of earlier checkpoints to keep
   std::vector<std::string> reinit, freeze;
   double layer_lr_decay = 1;

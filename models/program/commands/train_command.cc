@@ -58,7 +58,7 @@ void check_options(const TrainArguments& args, const Task& task,
                    const std::vector<const Task*>& tasks) {
   check_task_options(task, tasks, args.values);
   if (!args.resume.empty()) return;  // see check_resume()
-  if (args.from.empty()) {
+  if (args.from.path.empty()) {
     args.refuse({"--reinit"}, "needs --from");
     args.refuse({"--lora-rank"}, "needs --from, which names the model to adapt");
     return;
@@ -102,7 +102,7 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
             std::visit([](const auto& c) { return estimated_parameters(c); }, config));
       };
     }
-    if (!args.from.empty()) asked.from = load_pretrained(args.from, args.lora.rank > 0);
+    if (!args.from.path.empty()) asked.from = load_pretrained(args.from, args.lora.rank > 0);
     std::unique_ptr<TaskRun> run = task.start(asked);
     TrainedModel& model = run->model();
     if (args.lora.rank > 0)
@@ -200,7 +200,7 @@ void TrainingRun::prepare() {
 void TrainingRun::open() {
   const std::vector<const Task*> tasks = tasks_of(args_.family);
   args_.destination();  // throws before any file is read
-  if (!args_.from.empty() && !args_.resume.empty())
+  if (!args_.from.path.empty() && !args_.resume.empty())
     throw UsageError(
         "--from starts a new training run, --resume continues one: give only one of them");
   if (!args_.resume.empty()) check_resume(args_, tasks);

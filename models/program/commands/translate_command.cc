@@ -14,7 +14,7 @@ namespace weft::program {
 namespace {
 
 struct TranslateArguments {
-  std::string file;
+  ModelPath file;
   TextInputs texts;
   TruncateOption truncate;
   TranslateOptions options;

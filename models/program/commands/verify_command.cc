@@ -16,6 +16,7 @@
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/text/tokens/token_set.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/files/foreign_file.h"
 #include "weft/serialization/files/strict_json.h"
 #include "weft/serialization/safetensors.h"
 
@@ -45,7 +46,6 @@ void check_weights(const TensorMap& weights, const std::string& path) {
 std::string verify(const std::string& path) {
   if (fs::is_directory(path)) {
     const hf::Folder folder = hf::read_folder(path);
-    static_cast<void>(parse_json_object(folder.config, (fs::path(path) / "config.json").string()));
     check_weights(folder.weights, path);
     return whole(folder.weights, ", and a config (the weights' format has no checksums)");
   }
@@ -63,8 +63,10 @@ std::string verify(const std::string& path) {
   }
   if (fs::path(path).extension() == ".safetensors")
     return whole(read_safetensors(path).tensors, " (the format has no checksums)");
+  const auto file = MappedFile::open(path);
   throw FormatError(fmt::format(
-      "{} is not a .weft file, a .safetensors file, a Hugging Face folder or a token file", path));
+      "{} is not a .weft file, a .safetensors file, a Hugging Face folder or a token file{}", path,
+      foreign_hint({reinterpret_cast<const char*>(file->data()), file->bytes()}, path)));
 }
 
 int run(const std::vector<std::string>& paths) {

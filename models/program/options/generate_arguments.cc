@@ -92,7 +92,8 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
   o.input("file", args.file, "a .weft file written by weft train, or a Hugging Face folder")
       .required();
   o.texts("--prompt", args.prompts, Times::repeated,
-          "text to continue (default: a line break), or the input text of an encoder-decoder; "
+          "text to continue (default: the folder's bos_token_id or, for models trained by Weft, a "
+          "line break), or the input text of an encoder-decoder; "
           "repeat for a batch");
   o.ids("--prompt-ids", args.prompt_ids, "prompt as ids, such as \"1 2 3\"; repeat for a batch");
   o.input("--prompts", args.prompts_file,
@@ -265,7 +266,7 @@ std::vector<PromptLine> prompt_lines(const GenerateArguments& args) {
   return prompts;
 }
 
-bool GenerateArguments::is_folder() const { return std::filesystem::is_directory(file); }
+bool GenerateArguments::is_folder() const { return std::filesystem::is_directory(file.path); }
 
 std::vector<TokenIds> id_prompts(const GenerateArguments& args) {
   std::vector<TokenIds> prompts;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/models/generate/options.h"
+#include "weft/models/hf/model_path.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
 
@@ -16,7 +17,7 @@ namespace weft::program {
 /// Options that are not given have the value from the model's settings, or else the default of
 /// GenerationOptions.
 struct GenerateArguments {
-  std::string file;
+  ModelPath file;
   std::vector<std::string> prompts, prompt_ids;
   std::string prompts_file;
   std::string task;

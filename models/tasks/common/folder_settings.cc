@@ -45,6 +45,7 @@ GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokeniz
   hf::GenerationConfig said = hf::read_generation_config(folder);
   GenerationSettings settings{.options = std::move(said.options),
                               .states_length = said.states_length,
+                              .bos_id = said.bos_id,
                               .tasks = std::move(said.tasks)};
   if (said.start_id >= 0) settings.start = {said.start_id};
   if (text.tokenizer && text.tokenizer->encode_text("").size() == 0)
