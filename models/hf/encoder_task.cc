@@ -227,6 +227,8 @@ ModelTypes encoder_model_types(const std::vector<EncoderType>& types) {
       EncoderStyle style = type.style;
       type.keys.read(request.config, c, style);
       request.config.labels();  // all classes accept this key
+      // Settings of cross-encoders, which models/inputs/sentences/cross_encoder.h reads.
+      request.config.ignore({"sentence_transformers", "sbert_ce_default_activation_function"});
       return Task(request, c, style).build();
     };
     const auto write = [type](ConfigWriter& config, const FamilyConfig& family,

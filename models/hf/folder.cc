@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/graph/engine/nonfinite.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/serialization/files/atomic_file.h"
@@ -20,11 +22,61 @@ namespace fs = std::filesystem;
 // This limit is far above the size of any real config file.
 constexpr ReadOptions kJsonFile = {.max_bytes = std::uint64_t{64} << 20};
 
+/// Returns the folder of the transformers model in a model folder.
+std::string transformers_folder(const std::string& path) {
+  const fs::path list = fs::path(path) / "modules.json";
+  std::error_code ignored;
+  if (!fs::is_regular_file(list, ignored)) return path;
+  const std::string file = list.string();
+  const auto modules = sentence_modules(read_whole_file(file, kJsonFile), file);
+  if (modules.empty() || modules.front().name() != "Transformer" || modules.front().path.empty())
+    return path;
+  const fs::path inner = fs::path(path) / modules.front().path;
+  if (!fs::exists(inner / "config.json", ignored)) {
+    throw IoError(
+        fmt::format("{}: the path of the Transformer is \"{}\", but {} has no config.json", file,
+                    modules.front().path, inner.string()));
+  }
+  return inner.string();
+}
+
 }  // namespace
 
 Folder read_folder(const std::string& path) {
-  const fs::path folder(path);
-  return {path, read_whole_file((folder / "config.json").string(), kJsonFile), read_tensors(path)};
+  const std::string inner = transformers_folder(path);
+  const fs::path folder(inner);
+  return {inner, read_whole_file((folder / "config.json").string(), kJsonFile), read_tensors(inner),
+          inner == path ? std::string() : path};
+}
+
+std::vector<SentenceModule> sentence_modules(std::string_view text, const std::string& file) {
+  const json list = parse_json(text, file);
+  if (!list.is_array()) throw FormatError(fmt::format("{} is not a list of modules", file));
+  std::vector<SentenceModule> modules;
+  for (const json& entry : list) {
+    SentenceModule& module = modules.emplace_back();
+    const auto read = [&](const char* key, std::string& value) {
+      const auto found = entry.find(key);  // end() if the entry is not an object
+      if (found == entry.end()) return false;
+      if (!found->is_string()) {
+        throw FormatError(fmt::format("{}: '{}' of module {} must be a string, not {}", file, key,
+                                      modules.size() - 1, json_excerpt(*found)));
+      }
+      value = found->get<std::string>();
+      return true;
+    };
+    if (!read("type", module.type)) {
+      throw FormatError(fmt::format("{}: module {} has no 'type'", file, modules.size() - 1));
+    }
+    if (!read("path", module.path) && modules.size() > 1)
+      module.path = fmt::format("{}_{}", modules.size() - 1, module.name());
+    const fs::path path(module.path);
+    if (path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end()) {
+      throw FormatError(fmt::format("{}: the path \"{}\" of module {} leads out of the folder",
+                                    file, excerpt(module.path), modules.size() - 1));
+    }
+  }
+  return modules;
 }
 
 std::vector<std::string> class_names(const std::string& config) {

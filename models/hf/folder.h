@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/graph/engine/variable_store.h"
@@ -17,11 +18,31 @@ struct Folder {
   std::string path;
   std::string config;  // the contents of config.json
   TensorMap weights;
+  /// The folder of a Sentence Transformers model if the transformers model in `path` is a subfolder
+  /// of it; otherwise empty.
+  std::string parent = {};
+
+  /// The folder with the files that describe the whole model.
+  const std::string& root() const { return parent.empty() ? path : parent; }
 };
 
-/// Reads a folder. Throws IoError if a file is missing or if the weights are in PyTorch's native
-/// format, and FormatError if a file is invalid.
+/// Reads a folder. If modules.json places the Transformer module of a Sentence Transformers model
+/// in a subfolder ("0_Transformer"), reads that subfolder. Throws IoError if a file is missing or
+/// if the weights are in PyTorch's native format, and FormatError if a file is invalid.
 Folder read_folder(const std::string& path);
+
+/// A module of a Sentence Transformers model.
+struct SentenceModule {
+  std::string type;  // "sentence_transformers.models.Pooling"
+  std::string path;  // its subfolder: "1_Pooling"; empty for the folder of the model
+
+  /// Returns the name of the class: "Pooling".
+  std::string name() const { return type.substr(type.rfind('.') + 1); }
+};
+/// Returns the entries of modules.json in their order. An entry without a path has the default path
+/// of its module, such as "1_Pooling". Throws a FormatError that contains `file` if `text` is not a
+/// list of modules or a path leads out of the folder.
+std::vector<SentenceModule> sentence_modules(std::string_view text, const std::string& file);
 
 /// Returns the label names of a text, token or image classifier from its config.json, in order of
 /// their ids. Returns an empty list if some labels have no names or if the model is not a

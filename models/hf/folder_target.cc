@@ -15,10 +15,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Returns true for the subfolders of Sentence Transformers, such as "1_Pooling".
+bool is_module_folder(const std::string& name) {
+  constexpr std::array<std::string_view, 6> kKinds = {"Transformer", "Pooling",   "Dense",
+                                                      "LayerNorm",   "Normalize", "Dropout"};
+  const std::size_t digits = name.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string::npos || name[digits] != '_') return false;
+  return std::find(kKinds.begin(), kKinds.end(), std::string_view(name).substr(digits + 1)) !=
+         kKinds.end();
+}
+
 /// Returns true if Hugging Face transformers or weft writes files with this name to model folders.
 bool is_model_file(const std::string& name) {
-  constexpr std::array<std::string_view, 22> kNames = {"1_Pooling",
-                                                       "added_tokens.json",
+  constexpr std::array<std::string_view, 21> kNames = {"added_tokens.json",
                                                        "chat_template.jinja",
                                                        "chat_template.json",
                                                        "config.json",
@@ -40,7 +49,7 @@ bool is_model_file(const std::string& name) {
                                                        "tokenizer_config.json",
                                                        "vocab.json"};
   return name == "vocab.txt" || std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
-         (name.starts_with("model-") && name.ends_with(".safetensors")) ||
+         is_module_folder(name) || (name.starts_with("model-") && name.ends_with(".safetensors")) ||
          name == "model.safetensors.index.json";
 }
 

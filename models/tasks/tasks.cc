@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 
 #include "weft/core/error.h"
@@ -98,9 +99,14 @@ void require_use(std::optional<Use> use, const TrainedModel& model, const std::s
 /// Loads the model in a folder. `use` is the intended inference task, if known.
 LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
   const hf::Folder folder = hf::read_folder(path);
-  const FolderTokenizer text = read_tokenizer_folder(path);
+  const FolderTokenizer text = read_tokenizer_folder(folder.path);
   std::vector<std::string> known;
-  for (const auto* tasks : {&all_tasks(), &untrained_tasks()}) {
+  // A folder of Sentence Transformers is an embedding model, whatever its transformers class.
+  std::vector<const Task*> embedding;
+  if ((!use || *use == Use::embed) && holds_text_vectors(folder, use.has_value()))
+    embedding = {&text_embedding_task()};
+  for (const auto* tasks : std::initializer_list<const std::vector<const Task*>*>{
+           &embedding, &all_tasks(), &untrained_tasks()}) {
     for (const Task* task : *tasks) {
       try {
         if (auto model = task->from_folder(folder, text)) {

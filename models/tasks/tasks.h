@@ -10,6 +10,7 @@
 //   weft fill                   fill()
 //   weft answer                 answer()
 //   weft embed                  text_encoder()
+//   weft rerank                 rerank()
 //   weft generate, chat, score  text_generator()
 //   weft translate              translate_texts()
 #pragma once
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "weft/models/tasks/common/generative_model.h"
+#include "weft/models/tasks/common/rerank.h"
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/uses.h"

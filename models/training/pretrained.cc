@@ -33,7 +33,7 @@ Pretrained read_folder(const std::string& path) {
   Pretrained result{.source = path, .config = *model.family};
   result.about = fmt::format("a {} (model_type \"{}\")", model.architecture, model.model_type);
   result.weights = weights_of(graph, *hf::load_weights(model, graph, folder));
-  result.text = read_tokenizer_folder(path);
+  result.text = read_tokenizer_folder(folder.path);
   result.classes = hf::class_names(folder.config);
   result.pooler = model.heads.pooler;
   result.origin = hf::read_origin(folder);

@@ -118,6 +118,11 @@ AddedOption OptionList::text(const std::string& name, std::string& to, const std
   return add(name, kTextType, Times::once, help, [&to](const std::string& value) { to = value; });
 }
 
+AddedOption OptionList::text(const std::string& name, std::optional<std::string>& to,
+                             const std::string& help) {
+  return add(name, kTextType, Times::once, help, [&to](const std::string& value) { to = value; });
+}
+
 AddedOption OptionList::texts(const std::string& name, std::vector<std::string>& to, Times times,
                               const std::string& help, const char* type) {
   return add(name, type, times, help, [&to](const std::string& value) { to.push_back(value); });

@@ -90,6 +90,8 @@ class OptionList {
                      const std::string& help);
   AddedOption output(const std::string& name, std::string& to, const std::string& help);
   AddedOption text(const std::string& name, std::string& to, const std::string& help);
+  AddedOption text(const std::string& name, std::optional<std::string>& to,
+                   const std::string& help);
   AddedOption texts(const std::string& name, std::vector<std::string>& to, Times times,
                     const std::string& help, const char* type = kTextType);
   /// Ids in the format of parse_ids(), stored as text.

@@ -39,13 +39,19 @@ class FolderWriter {
     if (model.origin) origin_ = *model.origin;
   }
 
-  void write(FolderReport& report) {
+  /// `more_weights` contains the tensors of additional files by file name.
+  void write(FolderReport& report, const std::map<std::string, TensorMap>& more_weights) {
     target_.write("config.json", exported_.config);
     if (folder_.tokenizer) write_tokenizer(report);
     if (folder_.chat) write_chat();
     if (folder_.writing) write_generation();
     if (folder_.normalisation) write_normalisation();
     for (const auto& [name, text] : folder_.more) target_.write(name, text);
+    for (const auto& [name, tensors] : more_weights) {
+      const fs::path file = fs::path(target_.place()) / name;
+      fs::create_directories(file.parent_path());
+      write_safetensors(file.string(), tensors, {{"format", "pt"}});
+    }
     write_safetensors((fs::path(target_.place()) / "model.safetensors").string(), exported_.weights,
                       {{"format", "pt"}});
     target_.commit();
@@ -194,6 +200,13 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
         fmt::format("{} quantised matrices are written as f32 with their rounded values",
                     floats.weights.size()));
   }
+  std::map<std::string, TensorMap> more_weights;
+  for (const auto& [prefix, file] : folder.weight_files) {
+    for (const auto& [name, tensor] : weights) {
+      if (name.starts_with(prefix)) more_weights[file][name.substr(prefix.size())] = tensor;
+    }
+    std::erase_if(weights, [&](const auto& weight) { return weight.first.starts_with(prefix); });
+  }
   folder.library.weights = folder.weights ? folder.weights(std::move(weights)) : std::move(weights);
   const hf::ExportedModel exported = hf::export_model(
       folder.library, model.origin ? model.origin->text("config.json") : std::string());
@@ -204,7 +217,7 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
                     exported.type, fmt::join(exported.left_out, ", ")));
   }
   report.architecture = exported.architecture;
-  FolderWriter(path, model, folder, exported).write(report);
+  FolderWriter(path, model, folder, exported).write(report, more_weights);
   return report;
 }
 

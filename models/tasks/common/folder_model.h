@@ -41,6 +41,9 @@ struct FolderModel {
   std::optional<ImageNormalisation> normalisation = {};
   /// Additional files: file contents by name.
   std::map<std::string, std::string> more = {};
+  /// Weights that are not part of the transformers model: a file name by the prefix of their names,
+  /// which is removed in that file.
+  std::map<std::string, std::string> weight_files = {};
   /// Notes for users on parts of the model that are not written to the folder.
   std::vector<std::string> notes = {};
 };
