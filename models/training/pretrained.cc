@@ -38,8 +38,13 @@ Pretrained read_folder(const std::string& path) {
   result.pooler = model.heads.pooler;
   result.origin = hf::read_origin(folder);
   if (const auto* vit = std::get_if<VitConfig>(&result.config)) {
-    const std::string about = path + "/preprocessor_config.json";
-    if (fs::exists(about)) result.normalisation = read_normalisation(about, vit->channels);
+    const std::string about = (fs::path(path) / kPreprocessorFile).string();
+    if (fs::exists(about)) {
+      ImageInfo info = read_preprocessor(about, model.model_type,
+                                         {vit->channels, vit->image_height, vit->image_width});
+      result.normalisation = std::move(info.normalisation);
+      result.geometry = info.geometry;
+    }
   }
   return result;
 }
@@ -107,6 +112,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
     ImageInfo info = ImageInfo::from_json(images->bytes);
     result.classes = std::move(info.classes);
     result.normalisation = std::move(info.normalisation);
+    result.geometry = info.geometry;
   }
   return result;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/graph/weights/quantized_weights.h"
+#include "weft/models/data/images/image_geometry.h"
 #include "weft/models/families/family_config.h"
 #include "weft/models/hf/origin.h"
 #include "weft/models/inputs/image_normalisation.h"
@@ -37,6 +38,8 @@ struct Pretrained {
   std::optional<Attachment> similarity = {};
   /// Normalisation of the training images.
   std::optional<ImageNormalisation> normalisation = {};
+  /// Conversion of pictures to the image size of the model.
+  std::optional<ImageGeometry> geometry = {};
   /// Activation of the hidden layer in text classifier heads; depends on the transformers model
   /// type.
   Activation pooler = Activation::tanh;

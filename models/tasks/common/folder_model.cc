@@ -26,7 +26,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kGenerationFile = "generation_config.json";
-constexpr const char* kPreprocessorFile = "preprocessor_config.json";
 constexpr const char* kTokenizerFile = "tokenizer_config.json";
 
 /// Writes one folder. Files from the model's original folder are kept if they still describe the
@@ -44,7 +43,7 @@ class FolderWriter {
     if (folder_.tokenizer) write_tokenizer(report);
     if (folder_.chat) write_chat();
     if (folder_.writing) write_generation();
-    if (folder_.normalisation) write_normalisation();
+    if (folder_.images) write_preprocessor(report);
     for (const auto& [name, text] : folder_.more) target_.write(name, text);
     write_safetensors((fs::path(target_.place()) / "model.safetensors").string(), exported_.weights,
                       {{"format", "pt"}});
@@ -140,26 +139,40 @@ class FolderWriter {
     return text(a) == text(b);
   }
 
-  void write_normalisation() {
-    const ImageNormalisation& wanted = *folder_.normalisation;
-    const std::string& kept = origin_.text(kPreprocessorFile);
-    if (!kept.empty()) {
-      target_.write(kPreprocessorFile, kept);
-      const ImageNormalisation read =
-          read_normalisation((fs::path(target_.place()) / kPreprocessorFile).string(),
-                             static_cast<std::int64_t>(wanted.mean.size()));
-      if (read.mean == wanted.mean && read.deviation == wanted.deviation) return;
-    }
+  /// Writes the image preprocessing. The file of the original folder is kept if it describes the
+  /// same preprocessing.
+  void write_preprocessor(FolderReport& report) {
+    const ImageInfo& wanted = *folder_.images;
     const auto& config = std::get<VitConfig>(folder_.library.family);
-    const json text = {{"image_processor_type", "ViTImageProcessor"},
-                       {"do_resize", true},
-                       {"size", {{"height", config.image_height}, {"width", config.image_width}}},
-                       {"do_rescale", true},
-                       {"rescale_factor", 1.0 / 255},
-                       {"do_normalize", true},
-                       {"image_mean", wanted.mean},
-                       {"image_std", wanted.deviation}};
-    target_.write(kPreprocessorFile, text.dump(2) + "\n");
+    const ImageSize size{config.channels, config.image_height, config.image_width};
+    if (const std::string& kept = origin_.text(kPreprocessorFile); !kept.empty()) {
+      target_.write(kPreprocessorFile, kept);
+      if (is_same(kept_preprocessor(size), wanted)) return;
+    }
+    target_.write(kPreprocessorFile, preprocessor_json(wanted, size));
+    if (!wanted.geometry && size.height != size.width) {
+      report.notes.push_back(
+          "the file was written by an earlier version, which crops pictures to the aspect ratio of "
+          "the model; transformers resizes them without cropping");
+    }
+  }
+
+  /// Returns the preprocessing in the file of the original folder, which may not match the size of
+  /// the model any more.
+  std::optional<ImageInfo> kept_preprocessor(const ImageSize& size) const {
+    try {
+      return read_preprocessor((fs::path(target_.place()) / kPreprocessorFile).string(),
+                               exported_.type, size);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  /// Models in files of earlier versions have no geometry: they keep the file of their folder.
+  static bool is_same(const std::optional<ImageInfo>& kept, const ImageInfo& wanted) {
+    return kept && kept->normalisation.mean == wanted.normalisation.mean &&
+           kept->normalisation.deviation == wanted.normalisation.deviation &&
+           (!wanted.geometry || kept->geometry == wanted.geometry);
   }
 
   AtomicFolder target_;

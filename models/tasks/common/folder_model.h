@@ -12,7 +12,7 @@
 #include "weft/core/error.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/export.h"
-#include "weft/models/inputs/image_normalisation.h"
+#include "weft/models/inputs/image_info.h"
 #include "weft/models/text/chat/chat_format.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/training/model.h"
@@ -38,7 +38,8 @@ struct FolderModel {
   };
   std::optional<Writing> writing = {};
   std::optional<ChatFormat> chat = {};
-  std::optional<ImageNormalisation> normalisation = {};
+  /// Preprocessing of images; the classes are in `library`.
+  std::optional<ImageInfo> images = {};
   /// Additional files: file contents by name.
   std::map<std::string, std::string> more = {};
   /// Notes for users on parts of the model that are not written to the folder.
