@@ -22,9 +22,10 @@ std::optional<std::uint64_t> number(std::string_view bytes, std::uint64_t at, st
   return value;
 }
 
-/// Returns the size in bytes of the unsigned integer types of TIFF (BYTE, SHORT, LONG), else 0.
+/// Returns the size in bytes of the integer types of TIFF that PIL accepts: SHORT, LONG, SSHORT and
+/// SLONG. Returns 0 for other types.
 std::uint64_t integer_size(std::uint64_t type) {
-  return type == 1 ? 1 : type == 3 ? 2 : type == 4 ? 4 : 0;
+  return type == 3 || type == 8 ? 2 : type == 4 || type == 9 ? 4 : 0;
 }
 
 /// Returns the orientation in EXIF data, which have the format of a TIFF file: a byte order, the
