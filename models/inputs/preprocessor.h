@@ -11,7 +11,7 @@ namespace WEFT_API weft {
 inline constexpr const char* kPreprocessorFile = "preprocessor_config.json";
 
 /// Returns the normalisation and the geometry specified by a preprocessor_config.json, for a model
-/// of type `model_type` whose images have size `size`. The normalisation is converted to pixel
+/// of type `model_type` with image size `size`. The normalisation is converted to pixel
 /// values in [0, 1]: in transformers, pixel values are in [0, 255] and are multiplied by
 /// rescale_factor before the mean is subtracted.
 ///

@@ -34,7 +34,7 @@ struct ImageGeometry {
   /// Returns the size of the result for pictures of any size, as "224 x 224". Returns an empty
   /// string if it depends on the picture.
   std::string fixed_size() const;
-  /// Returns the same steps for a model whose image size is `to` instead of `from`: all sizes are
+  /// Returns the same steps for models with image size `to` instead of `from`: all sizes are
   /// scaled.
   ImageGeometry scaled(const ImageSize& from, const ImageSize& to) const;
 };
