@@ -95,7 +95,8 @@ class PreprocessorReader {
         // Settings for segmentation maps, bookkeeping, and settings that only affect speed.
         .ignore({"_processor_class", "_valid_processor_keys", "default_to_square", "device",
                  "disable_grouping", "do_reduce_labels", "feature_extractor_type",
-                 "image_processor_type", "processor_class", "reduce_labels", "return_tensors"})
+                 "image_seq_length", "image_processor_type", "processor_class", "reduce_labels",
+                 "return_tensors"})
         .finish("the pixels");
     return info;
   }
@@ -177,7 +178,9 @@ class PreprocessorReader {
       g.filter = filter();
       read_size(g);
     } else {
-      g.height = g.width = g.shortest_edge = 0;
+      g = {.crop_height = g.crop_height,
+           .crop_width = g.crop_width,
+           .flip_channels = g.flip_channels};
     }
     if (crops) {
       read_crop(g);

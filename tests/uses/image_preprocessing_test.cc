@@ -185,10 +185,10 @@ json vit_of_12(int channels = 3) {
 std::vector<double> scores(const std::string& path, const std::string& picture) {
   const auto [task, model] = load_any_model(path);
   Session session(*model->graph, model->store, {.threads = 1});
+  const auto classes =
+      dynamic_cast<const Classifier&>(*model).most_likely_classes(session, {picture}, {.most = 3});
   std::vector<double> found(3);
-  for (const ClassScore& score : dynamic_cast<const Classifier&>(*model)
-                                     .most_likely_classes(session, {picture}, {.most = 3})
-                                     .at(0))
+  for (const ClassScore& score : classes.at(0))
     found.at(static_cast<std::size_t>(score.name.at(0) - 'a')) = score.probability;
   return found;
 }
