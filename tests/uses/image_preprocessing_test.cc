@@ -261,9 +261,9 @@ BOOST_AUTO_TEST_CASE(training_uses_and_exports_the_geometry_of_the_trained_model
     BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
     const Pretrained tuned = load_pretrained(file);
     BOOST_TEST((tuned.geometry == expected));
-    std::filesystem::remove_all(weft.path("out"));
-    save_folder(weft.path("out"), *load_any_model(file).model);
-    BOOST_TEST((load_pretrained(weft.path("out")).geometry == expected));
+    std::filesystem::remove_all(weft.path("exported"));
+    save_folder(weft.path("exported"), *load_any_model(file).model);
+    BOOST_TEST((load_pretrained(weft.path("exported")).geometry == expected));
   }
   // Another image size scales the geometry.
   const Outcome larger =
@@ -289,9 +289,10 @@ BOOST_AUTO_TEST_CASE(models_trained_by_weft_export_how_they_crop) {
              "--rotation 0 --zoom 0 --threads 2 --out " +
              file);
     BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
-    std::filesystem::remove_all(weft.path("out"));
-    save_folder(weft.path("out"), *load_any_model(file).model);
-    const json written = json::parse(read_whole_file(weft.path("out/preprocessor_config.json")));
+    std::filesystem::remove_all(weft.path("exported"));
+    save_folder(weft.path("exported"), *load_any_model(file).model);
+    const json written =
+        json::parse(read_whole_file(weft.path("exported/preprocessor_config.json")));
     if (height == width) {
       BOOST_TEST(written.at("size") == json({{"shortest_edge", 12}}));
       BOOST_TEST(written.at("do_center_crop") == true);
@@ -301,7 +302,7 @@ BOOST_AUTO_TEST_CASE(models_trained_by_weft_export_how_they_crop) {
       BOOST_TEST(written.at("do_center_crop") == false);
     }
     BOOST_TEST(written.at("resample") == 2);
-    BOOST_TEST((load_pretrained(weft.path("out")).geometry == load_pretrained(file).geometry));
+    BOOST_TEST((load_pretrained(weft.path("exported")).geometry == load_pretrained(file).geometry));
   }
 }
 
