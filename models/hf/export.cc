@@ -265,8 +265,11 @@ Candidate try_class(const ModelToExport& model, const ModelType& type, const std
   for (const std::string& problem : match.problems)
     found.problems.push_back(
         fmt::format("the weights do not fit {}: {}", exported.architecture, problem));
-  for (const auto& [variable, tensor] : match.pairs)
+  for (const auto& [variable, tensor] : match.pairs) {
     exported.weights[built.names.theirs(variable.name())] = tensor;
+    for (const std::string& alias : variable.info().aliases)
+      exported.tied[built.names.theirs(alias)] = tensor;
+  }
   return candidate;
 }
 

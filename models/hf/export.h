@@ -41,6 +41,7 @@ struct ExportedModel {
   std::string type, architecture;  // for example "bert" and "BertForMaskedLM"
   std::string config;              // the contents of config.json
   TensorMap weights;               // keyed by Hugging Face names; shared tensors occur once
+  TensorMap tied = {};             // the shared tensors under their further names
   /// Training settings for which the model type has no key, for example "residual_dropout = 0.1".
   std::vector<std::string> left_out = {};
 };

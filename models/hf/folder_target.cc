@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 
 /// Returns true if Hugging Face transformers or weft writes files with this name to model folders.
 bool is_model_file(const std::string& name) {
-  constexpr std::array<std::string_view, 22> kNames = {"1_Pooling",
+  constexpr std::array<std::string_view, 24> kNames = {"1_Pooling",
+                                                       "adapter_config.json",
+                                                       "adapter_model.safetensors",
                                                        "added_tokens.json",
                                                        "chat_template.jinja",
                                                        "chat_template.json",
@@ -58,7 +60,7 @@ void check_folder_target(const std::string& path, bool force) {
   std::string other;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    is_model |= name == "config.json";
+    is_model |= name == "config.json" || name == "adapter_config.json";
     if (!is_model_file(name) && (other.empty() || name < other)) other = name;
   }
   if (error) throw IoError(fmt::format("cannot read the folder {}: {}", path, error.message()));

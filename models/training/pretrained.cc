@@ -6,6 +6,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/inputs/image_info.h"
@@ -125,6 +126,12 @@ const Tokenizer& Pretrained::tokenizer() const {
 }
 
 Pretrained load_pretrained(const std::string& path, bool quantized) {
+  if (hf::is_adapter_folder(path)) {
+    throw ArgumentError(fmt::format(
+        "{} contains adapters, not a model: start from the base model and add the adapters "
+        "(--adapters), or merge them into its weights first (weft merge)",
+        path));
+  }
   return fs::is_directory(path) ? read_folder(path) : read_file(path, quantized);
 }
 

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "weft/autodiff/gradients.h"
+#include "weft/graph/weights/lora.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"
@@ -40,23 +44,36 @@ void write_results(const OutputFile& file, const Results& results) {
 }
 
 int run_folder(const RunArguments& args, const OutputFile& out, const SessionOptions& options) {
-  const hf::Folder folder = hf::read_folder(args.model);
+  std::optional<hf::AdapterFolder> adapters;
+  if (hf::is_adapter_folder(args.model)) adapters = hf::read_adapter_folder(args.model);
+  const hf::Folder folder = hf::read_folder(adapters ? adapters->base() : args.model);
   const TensorMap inputs = read_safetensors(args.inputs).tensors;
   Graph graph;
   const hf::Model model =
       hf::build_model(graph, folder.config, hf::input_types(inputs), args.architecture);
   Program program("run");
   for (const auto& [name, value] : model.outputs) program.output(name, value);
+  std::shared_ptr<VariableStore> store = hf::load_weights(model, graph, folder);
+  AdaptedModel adapted;
+  if (adapters) {
+    adapted = add_lora({program}, *store,
+                       hf::match_adapters(*adapters, hf::parameter_names(model, graph), {program},
+                                          *store, "a " + model.architecture));
+    program = adapted.programs.front();
+    store = adapted.store;
+  }
+  Graph& whole = adapters ? *adapted.graph : graph;
   if (args.gradients) {
-    const auto loss = model.outputs.find("loss");
-    if (loss == model.outputs.end()) {
+    const auto loss = std::find_if(program.outputs().begin(), program.outputs().end(),
+                                   [](const auto& output) { return output.first == "loss"; });
+    if (loss == program.outputs().end()) {
       throw UsageError(fmt::format("--gradients needs a loss, but {} contains no labels for {}",
                                    args.inputs, model.architecture));
     }
-    add_gradients(program, graph, loss->second,
-                  [&](const std::string& name) { return model.names.theirs(name); });
+    add_gradients(program, whole, loss->second,
+                  [&](const std::string& name) { return hf::adapter_tensor_name(name, model); });
   }
-  Session session(graph, hf::load_weights(model, graph, folder), options);
+  Session session(whole, store, options);
   write_results(out, session.run(program, feeds_of(inputs)));
   return 0;
 }
@@ -115,7 +132,10 @@ int run(const RunArguments& args, CommandPaths paths) {
 void add_run_command(CLI::App& app, Action& action) {
   OptionList options(app, "run", "Run a model on tensors from a file");
   const auto args = std::make_shared<RunArguments>();
-  options.input("model", args->model, "a Hugging Face folder, or a .weft file").required();
+  options
+      .input("model", args->model,
+             "a Hugging Face folder, an adapter folder of the PEFT library, or a .weft file")
+      .required();
   options
       .input("--inputs", args->inputs,
              "safetensors file with the inputs, which are identified by name")

@@ -41,6 +41,10 @@ void add_start_options(OptionList& options, TrainArguments& args) {
   options.input("--from", args.from,
                 "start from the weights, config and tokenizer in this .weft file or Hugging Face "
                 "folder; a --preset then selects only the training settings");
+  options.input("--adapters", args.adapters,
+                "with --from: train these adapters further, with their ranks and scales; an "
+                "adapter folder of the PEFT library or a .lora.safetensors file (an adapter folder "
+                "as --from means its base model and the adapters)");
   options.texts("--reinit,--new", args.reinit, OptionList::Times::list,
                 "patterns of parameters to reinitialise instead of loading them from --from, such "
                 "as \"layers.0.*\"");
@@ -122,7 +126,8 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
                                   companion_path(path, earlier_ending(saves)), path);
   // Inputs that are stored in the model file do not count as data, because they are not passed to a
   // resumed run.
-  digest = data_digest(*command, {"--resume", "--from", "--tokenizer", "--chat-format"});
+  digest =
+      data_digest(*command, {"--resume", "--from", "--adapters", "--tokenizer", "--chat-format"});
 }
 
 void TrainArguments::plan_companions(const std::string& what, const std::string& ending,

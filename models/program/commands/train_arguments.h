@@ -16,7 +16,7 @@ namespace weft::program {
 struct TrainArguments {
   std::string family;  // weft train FAMILY
   std::string task;    // --task
-  std::string out, best, log, preset, resume, from;
+  std::string out, best, log, preset, resume, from, adapters;
   std::int64_t keep = 0;  // number of earlier checkpoints to keep
   std::vector<std::string> reinit, freeze;
   double layer_lr_decay = 1;
@@ -39,6 +39,8 @@ struct TrainArguments {
 
   /// Fills `given` and `paths` from the parsed command, which must outlive this object.
   void remember(const CLI::App& command);
+  /// Returns true if adapters are trained: new ones (--lora-rank) or existing ones (--adapters).
+  bool trains_adapters() const { return lora.rank > 0 || !adapters.empty(); }
   bool has(const std::string& option) const { return given.contains(option); }
   /// Throws UsageError("<option> <why>") for the first of these options that was given, if any.
   void refuse(const std::vector<std::string>& options, const std::string& why) const;

@@ -5,11 +5,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/program/commands/model_files.h"
 #include "weft/models/program/commands/train_arguments.h"
 #include "weft/models/program/commands/training_lines.h"
@@ -24,6 +26,7 @@
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/stop_signals.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/adapted_models.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/training/adapters.h"
 #include "weft/models/training/trainable.h"
@@ -60,8 +63,12 @@ void check_options(const TrainArguments& args, const Task& task,
   if (!args.resume.empty()) return;  // see check_resume()
   if (args.from.empty()) {
     args.refuse({"--reinit"}, "needs --from");
-    args.refuse({"--lora-rank"}, "needs --from, which names the model to adapt");
+    args.refuse({"--lora-rank", "--adapters"}, "needs --from, which names the model to adapt");
     return;
+  }
+  if (!args.adapters.empty()) {
+    args.refuse({"--lora-rank"},
+                "cannot be given with existing adapters, whose ranks are those of their files");
   }
   for (const TaskOption& option : task.options().options) {
     if (option.new_models_only)
@@ -96,18 +103,30 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
                         .check_size = {}};
     // With adapters, the weights are frozen. They need no gradients or moments, and they may be
     // quantised.
-    if (args.lora.rank == 0) {
+    if (!args.trains_adapters()) {
       asked.check_size = [](const FamilyConfig& config) {
         check_trainable_size(
             std::visit([](const auto& c) { return estimated_parameters(c); }, config));
       };
     }
-    if (!args.from.empty()) asked.from = load_pretrained(args.from, args.lora.rank > 0);
+    if (!args.from.empty()) asked.from = load_pretrained(args.from, args.trains_adapters());
+    if (std::filesystem::is_directory(args.adapters) && asked.from) {
+      if (FolderTokenizer own = read_tokenizer_folder(args.adapters); own.tokenizer)
+        asked.from->text = std::move(own);
+    }
     std::unique_ptr<TaskRun> run = task.start(asked);
     TrainedModel& model = run->model();
-    if (args.lora.rank > 0)
-      add_adapters(model, args.lora,
-                   run->loaded ? run->loaded->newly_initialised() : std::vector<std::string>{});
+    const std::vector<std::string> fresh =
+        run->loaded ? run->loaded->newly_initialised() : std::vector<std::string>{};
+    if (!args.adapters.empty()) {
+      TrainedAdapters adapters = read_adapters(args.adapters, model, task);
+      adapters.options.base_model = args.from;
+      add_adapters(model, adapters, fresh);
+    } else if (args.lora.rank > 0) {
+      LoraOptions lora = args.lora;
+      lora.base_model = args.from;
+      add_adapters(model, lora, fresh);
+    }
     make_trainable(model, {args.freeze, args.layer_lr_decay});
     return run;
   });
@@ -206,16 +225,25 @@ void TrainingRun::open() {
   if (!args_.resume.empty()) check_resume(args_, tasks);
   LoadedModel chosen = chosen_task(args_, tasks);
   task_ = &chosen.task;
+  if (hf::is_adapter_folder(args_.from)) {
+    if (!args_.adapters.empty()) {
+      throw UsageError(fmt::format(
+          "--from {} contains adapters already: name the base model, or leave out --adapters",
+          args_.from));
+    }
+    args_.adapters = args_.from;
+    args_.from = rethrow_as_usage([&] { return hf::read_adapter_folder(args_.adapters).base(); });
+  }
   check_options(args_, *task_, tasks);
   args_.plan_files(task_->info().plots);
   const auto plan_adapters = [&] {
     args_.plan_companions("the adapters", kAdapters, FileKind::adapters);
   };
-  if (args_.lora.rank > 0) plan_adapters();
+  if (args_.trains_adapters()) plan_adapters();
   run_ = args_.resume.empty() ? new_run(args_, *task_)
                               : resumed_run(args_, *task_, std::move(chosen.model));
   TrainedModel& model = run_->model();
-  if (model.lora && args_.lora.rank == 0) plan_adapters();
+  if (model.lora && !args_.trains_adapters()) plan_adapters();
   if (model.settings.ema > 0) args_.plan_companions("the averages", kAverages, FileKind::inference);
 }
 

@@ -10,6 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/options/options.h"
@@ -43,6 +44,11 @@ void check_weights(const TensorMap& weights, const std::string& path) {
 /// Returns a description of the file if it is intact. Otherwise throws an error that describes the
 /// damage.
 std::string verify(const std::string& path) {
+  if (hf::is_adapter_folder(path)) {
+    const hf::AdapterFolder folder = hf::read_adapter_folder(path);
+    check_weights(folder.tensors, path);
+    return whole(folder.tensors, ", and a config of adapters (the format has no checksums)");
+  }
   if (fs::is_directory(path)) {
     const hf::Folder folder = hf::read_folder(path);
     static_cast<void>(parse_json_object(folder.config, (fs::path(path) / "config.json").string()));

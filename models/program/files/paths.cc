@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "weft/core/error.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/hf/folder_target.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/usage_error.h"
@@ -113,6 +114,16 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::vectors: return is_word_vectors(path);
   }
   return false;
+}
+
+/// Returns the path of the base model that an adapter folder names, or "" if there is none.
+std::string base_of_adapters(const std::string& path) {
+  if (!hf::is_adapter_folder(path)) return {};
+  try {
+    return hf::read_adapter_folder(path).base();
+  } catch (const Error&) {
+    return {};  // reported when the command reads the folder
+  }
 }
 
 bool is_model(FileKind kind) { return kind == FileKind::model || kind == FileKind::inference; }
@@ -218,7 +229,12 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
 CommandPaths::CommandPaths(const CLI::App& command, bool force) : force_(force) {
   for (const GivenOption& option : given_options(command)) {
     if (option.type != kInputType) continue;
-    for (const std::string& value : option.values) inputs_.push_back({option.name, path_of(value)});
+    for (const std::string& value : option.values) {
+      inputs_.push_back({option.name, path_of(value)});
+      // An adapter folder names its base model, which is read as well.
+      if (const std::string base = base_of_adapters(path_of(value)); !base.empty())
+        inputs_.push_back({"the base model of " + option.name, base});
+    }
   }
 }
 

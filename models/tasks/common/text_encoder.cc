@@ -6,6 +6,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/weights/quantized_weights.h"
 #include "weft/models/families/encoder_heads.h"
+#include "weft/models/training/adapters.h"
 
 namespace weft {
 namespace {
@@ -80,9 +81,6 @@ EncoderInputs add_text_inputs(Graph& graph, bool token_types) {
 void EncoderModel::check() const { check_vocabulary(config, tokenizer, reading); }
 
 std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
-  if (lora) {
-    throw ArgumentError("the model has adapters: merge them into its weights first (weft merge)");
-  }
   auto encoder = std::make_unique<TextEncoder>();
   encoder->task = "text-embedding";
   encoder->settings = settings;
@@ -98,6 +96,7 @@ std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
     const RewrittenPrograms rewritten = with_quantized(encoder->all_programs(), quantized);
     encoder->replace_programs(rewritten.graph, rewritten.programs);
   }
+  if (lora) share_adapters(*this, *encoder);
   return encoder;
 }
 

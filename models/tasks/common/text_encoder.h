@@ -53,12 +53,12 @@ struct EncoderModel : TrainedModel {
   /// Returns the reader for the model's inputs. The model must outlive it.
   TextReader reader() const { return {config, tokenizer, reading}; }
   /// Returns the encoder without its head. It shares the weights with the model; quantised weights
-  /// remain quantised. Throws ArgumentError if the model has adapters, which must be merged first.
+  /// remain quantised, and adapters remain separate.
   virtual std::unique_ptr<TextEncoder> text_encoder() const;
 };
 
 /// Returns the encoder of any model with a text encoder; weft embed runs it. Throws FormatError if
-/// the model has no text encoder, and ArgumentError if it has adapters.
+/// the model has no text encoder.
 std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model);
 
 /// Adds the inputs "tokens" and "mask" i32 [batch, seq] to a graph and, if `token_types` is set,
