@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
 #include "weft/core/closest.h"
@@ -113,16 +114,19 @@ CloneOptions adapting(const Pairs& products, const Pairs& lookups, const LoraOpt
   return clone;
 }
 
-/// Returns the matrices whose products can have adapters. A matrix whose rows are also looked up
-/// is among them only if it is named in full.
-std::vector<WeightMatrix> product_candidates(const std::vector<WeightMatrix>& matrices,
-                                             const std::vector<std::string>& patterns) {
-  std::vector<WeightMatrix> result;
+/// Returns the matrices whose products have adapters: tied tables after the others.
+std::vector<WeightMatrix> adapted_matrices(const std::vector<WeightMatrix>& matrices,
+                                           const LoraOptions& options) {
+  std::vector<WeightMatrix> candidates, tied;
   for (const WeightMatrix& matrix : matrices) {
-    const bool named = std::find(patterns.begin(), patterns.end(), matrix.name) != patterns.end();
-    if (matrix.multiplied && (!matrix.looked_up || named)) result.push_back(matrix);
+    if (!matrix.multiplied) continue;
+    (matrix.looked_up ? tied : candidates).push_back(matrix);
   }
-  return result;
+  constexpr const char* kWhat = "matrix that can have adapters";
+  std::vector<WeightMatrix> chosen = select_matrices(candidates, options.patterns, kWhat);
+  const std::vector<WeightMatrix> tables = select_matrices(tied, options.tied, kWhat);
+  chosen.insert(chosen.end(), tables.begin(), tables.end());
+  return chosen;
 }
 
 const WeightMatrix& find_table(const std::vector<WeightMatrix>& matrices, const std::string& name) {
@@ -201,9 +205,7 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
   check_no_updates(programs);
   const std::vector<WeightMatrix> matrices =
       weight_matrices(source, programs, {.embeddings = true, .quantized = true});
-  const std::vector<WeightMatrix> chosen =
-      select_matrices(product_candidates(matrices, options.patterns), options.patterns,
-                      "matrix that can have adapters");
+  const std::vector<WeightMatrix> chosen = adapted_matrices(matrices, options);
 
   AdaptedModel result;
   result.graph = empty_graph_like(source);
@@ -259,16 +261,26 @@ LoraAdapters lora_adapters(const std::vector<std::string>& matrices, const Varia
 
 AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore& store,
                       const TrainedAdapters& adapters) {
-  QuantizedWeights quantized = quantized_weights(common_graph(programs, "programs to adapt"));
+  Graph& source = common_graph(programs, "programs to adapt");
+  std::set<std::string> tables;
+  for (const WeightMatrix& matrix :
+       weight_matrices(source, programs, {.embeddings = true, .quantized = true})) {
+    if (matrix.looked_up) tables.insert(matrix.name);
+  }
+  QuantizedWeights quantized = quantized_weights(source);
   std::erase_if(quantized,
                 [&](const auto& weight) { return !adapters.parameters.contains(weight.first); });
   std::vector<std::string> replaced;
   for (const auto& [name, weight] : quantized) replaced.push_back(name);
   const QuantizedModel floats =
       replaced.empty() ? QuantizedModel() : dequantize(programs, store, replaced);
-  AdaptedModel model = replaced.empty()
-                           ? add_lora(programs, store, adapters.options)
-                           : add_lora(floats.programs, *floats.store, adapters.options);
+  LoraOptions options = adapters.options;
+  options.patterns.clear();
+  options.tied.clear();
+  for (const auto& [name, adapter] : adapters.values.adapters)
+    (tables.contains(name) ? options.tied : options.patterns).push_back(name);
+  AdaptedModel model = replaced.empty() ? add_lora(programs, store, options)
+                                        : add_lora(floats.programs, *floats.store, options);
   put_values(model, adapters.values.adapters, kProduct);
   put_values(model, adapters.values.lookups, kLookup);
   for (const auto& [name, value] : adapters.parameters) {

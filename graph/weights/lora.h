@@ -37,9 +37,7 @@ struct LoraOptions {
   std::int64_t rank = 8;  // at least 1
   double alpha = 16;      // positive, finite
   double dropout = 0;     // rate for the adapters' inputs, in [0, 1); lookups have no dropout
-  /// Name patterns of the matrices to add adapters to, with shell wildcards * and ?. A matrix whose
-  /// rows are also looked up (a table that is tied to an output layer) must be named in full; the
-  /// adapter then changes its products only.
+  /// Name patterns of the matrices to add adapters to, with shell wildcards * and ?.
   std::vector<std::string> patterns = {"*"};
   /// Names of the programs that apply dropout to the adapters' inputs.
   std::vector<std::string> training = {"train"};
@@ -48,6 +46,9 @@ struct LoraOptions {
   bool rank_stabilised = false;
   /// Matrices whose adapters have another rank or alpha.
   LoraShapes shapes = {};
+  /// Tables that are tied to an output layer, whose products have adapters although their rows are
+  /// also looked up.
+  std::vector<std::string> tied = {};
   /// Tables whose lookups have adapters.
   LoraShapes lookups = {};
   /// Path or published name of the model without adapters. Recorded in files.
@@ -108,7 +109,7 @@ LoraAdapters lora_adapters(const std::vector<std::string>& matrices, const Varia
 
 /// Adapters with their values, and parameters that were trained as a whole, such as a new head.
 struct TrainedAdapters {
-  LoraOptions options = {};  // names every matrix and table
+  LoraOptions options = {};  // `patterns` and `tied` are not used: the names are in `values`
   LoraAdapters values = {};
   /// Values that replace those of the model, by parameter name.
   std::map<std::string, Tensor, std::less<>> parameters = {};
@@ -120,8 +121,8 @@ struct TrainedAdapters {
 AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore& store,
                       const TrainedAdapters& adapters);
 
-/// Returns the f32 matrix W + scale * B A, or W + scale * (B A)^T if `out_in` is false, so that W is
-/// [inputs, outputs]. The sizes must match.
+/// Returns the f32 matrix W + scale * B A, or W + scale * (B A)^T if `out_in` is false, so that W
+/// is [inputs, outputs]. The sizes must match.
 Tensor merged_lora(const Tensor& matrix, bool out_in, const LoraAdapters::Adapter& adapter,
                    double scale);
 

@@ -206,18 +206,17 @@ TrainedAdapters read_adapter_file(const std::string& path, const TrainedModel& m
         "precision: pass the model that they were trained on",
         path));
   }
-  result.options.patterns.clear();
   const auto shape = [&](const LoraAdapters::Adapter& adapter) {
     const std::int64_t rank = adapter.a.rank() == 2 ? adapter.a.size(0) : 1;
     return LoraShape{rank, values.scale_of(adapter) * static_cast<double>(rank)};
   };
+  if (!values.adapters.empty()) {
+    const LoraShape first = shape(values.adapters.begin()->second);
+    result.options.rank = first.rank;
+    result.options.alpha = first.alpha;
+  }
   for (const auto& [name, adapter] : values.adapters) {
     const LoraShape own = shape(adapter);
-    if (result.options.patterns.empty()) {
-      result.options.rank = own.rank;
-      result.options.alpha = own.alpha;
-    }
-    result.options.patterns.push_back(name);
     if (own != LoraShape{result.options.rank, result.options.alpha})
       result.options.shapes.emplace(name, own);
   }

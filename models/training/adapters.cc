@@ -142,17 +142,14 @@ void share_adapters(const TrainedModel& from, TrainedModel& to) {
   TrainedAdapters shared;
   shared.options = *from.lora;
   shared.values.scale = values.scale;
-  shared.options.patterns.clear();
   for (const auto& [name, adapter] : values.adapters) {
-    if (!matrices.contains(name)) continue;
-    shared.options.patterns.push_back(name);
-    shared.values.adapters.emplace(name, adapter);
+    if (matrices.contains(name)) shared.values.adapters.emplace(name, adapter);
   }
   std::erase_if(shared.options.lookups,
                 [&](const auto& lookup) { return !matrices.contains(lookup.first); });
   for (const auto& [name, shape] : shared.options.lookups)
     shared.values.lookups.emplace(name, values.lookups.at(name));
-  if (!shared.options.patterns.empty() || !shared.options.lookups.empty()) add_adapters(to, shared);
+  if (!shared.values.adapters.empty() || !shared.options.lookups.empty()) add_adapters(to, shared);
 }
 
 std::vector<std::string> quantized_patterns(const TrainedModel& model,

@@ -50,7 +50,6 @@ class Matcher {
 
   TrainedAdapters match(const std::string& model) {
     result_.options = config_.options;
-    result_.options.patterns.clear();
     result_.values.scale = config_.options.scale();
     read_tensors();
     add_adapters(products_, false);
@@ -183,9 +182,8 @@ class Matcher {
         added.first->second.scale = options.scale(shape);
       if (lookups) {
         options.lookups.emplace(ours, shape);
-      } else {
-        options.patterns.push_back(ours);
-        if (added.first->second.scale) options.shapes.emplace(ours, shape);
+      } else if (added.first->second.scale) {
+        options.shapes.emplace(ours, shape);
       }
       if (config_.ties_embeddings && w.looked_up)
         unexpected(given, "ensure_weight_tying is true, but shared adapters are not supported");
