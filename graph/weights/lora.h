@@ -44,12 +44,12 @@ struct LoraOptions {
   /// If true, the scale is alpha / sqrt(rank) instead of alpha / rank (Kalajdzievski 2023,
   /// "rsLoRA").
   bool rank_stabilised = false;
-  /// Matrices whose adapters have another rank or alpha.
+  /// Ranks and alphas of single matrices.
   LoraShapes shapes = {};
-  /// Tables that are tied to an output layer, whose products have adapters although their rows are
-  /// also looked up.
+  /// Names of tables that are tied to an output layer. Their products have adapters, although their
+  /// rows are also looked up.
   std::vector<std::string> tied = {};
-  /// Tables whose lookups have adapters.
+  /// Tables with adapters for their lookups.
   LoraShapes lookups = {};
   /// Path or published name of the model without adapters. Recorded in files.
   std::string base_model = {};
@@ -86,12 +86,12 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
 struct LoraAdapters {
   /// The adapter of one matrix or of the lookups of one table.
   struct Adapter {
-    Tensor a, b;  // f32 [rank, inputs], [outputs, rank]
+    Tensor a = {}, b = {};  // f32 [rank, inputs], [outputs, rank]
     /// Scale of this adapter, if it is not that of the others.
     std::optional<double> scale = {};
   };
-  double scale = 1;                         // alpha / rank
-  std::map<std::string, Adapter> adapters;  // keyed by matrix name
+  double scale = 1;                              // alpha / rank
+  std::map<std::string, Adapter> adapters = {};  // keyed by matrix name
   /// Fingerprint of the values of the matrices that the adapters were trained with. It is stored in
   /// adapter files and is empty if unknown.
   std::string base = {};
@@ -100,6 +100,7 @@ struct LoraAdapters {
   /// Adapters of lookups, keyed by table name.
   std::map<std::string, Adapter> lookups = {};
 
+  /// Returns the scale of one of the adapters.
   double scale_of(const Adapter& adapter) const { return adapter.scale.value_or(scale); }
 };
 

@@ -155,6 +155,9 @@ BOOST_AUTO_TEST_CASE(matrices_and_lookups_have_their_own_ranks_and_scales) {
   const Tensor merged = run(graph, store, separate, "y");
   for (std::int64_t i = 0; i < merged.numel(); ++i)
     BOOST_TEST(std::abs(merged.at(i) - adapted.at(i)) < 2e-5 * (1 + std::abs(adapted.at(i))));
+  BOOST_TEST(bitwise_equal(
+      merged_lora(net.store->tensor("down.weight"), true, values.adapters.at("down.weight"), 5),
+      store->tensor("down.weight")));
   for (const bool lookups : {false, true}) {
     LoraAdapters one = values;
     one.adapters.clear();

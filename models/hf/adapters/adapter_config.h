@@ -27,7 +27,7 @@ struct ModulePattern {
 };
 
 /// A value for the modules for which a regular expression matches the name, or the part of the
-/// name after any dot. Of several such values, the first one applies.
+/// name after any dot. If several match, the first value applies.
 template <class T>
 struct PatternValue {
   std::string pattern;
