@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/models/hf/adapters/adapter_folder.h"
+#include "weft/models/hf/adapters/base_class.h"
 #include "weft/models/tasks/adapted_models.h"
 #include "weft/models/tasks/image_classification/task.h"
 #include "weft/models/tasks/legacy_files.h"
@@ -99,11 +101,13 @@ void require_use(std::optional<Use> use, const TrainedModel& model, const std::s
     throw FormatError(fmt::format("{} holds {}", path, layout.unsupported_use_message(*use)));
 }
 
-/// Loads the model in a folder. `use` is the intended inference task, if known. `settings` is the
-/// folder whose tokenizer and chat template are used if it has them.
+/// Loads the model in a folder. `use` is the intended inference task, if known. `settings` is this
+/// folder, or a folder of adapters for the model. Its tokenizer is used if it has one.
 LoadedModel load_folder(const std::string& path, std::optional<Use> use,
                         const std::string& settings) {
-  const hf::Folder folder = hf::read_folder(path);
+  hf::Folder folder = hf::read_folder(path);
+  if (hf::is_adapter_folder(settings))
+    folder = hf::with_adapter_head(std::move(folder), hf::read_adapter_folder(settings));
   FolderTokenizer text = read_tokenizer_folder(settings);
   if (settings != path && !text.tokenizer) text = read_tokenizer_folder(path);
   std::vector<std::string> known;

@@ -9,6 +9,7 @@
 #include "weft/graph/weights/matrices.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/hf/adapters/adapter_folder.h"
+#include "weft/models/hf/adapters/base_class.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/adapted_models.h"
 #include "weft/models/tasks/tasks.h"
@@ -561,6 +562,60 @@ BOOST_AUTO_TEST_CASE(adapters_run_on_quantised_weights) {
       BOOST_TEST(largest_error(losses(model), losses(*merged)) < 1e-3);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(adapters_bring_the_head_that_their_base_model_lacks) {
+  json config = tiny_config("bert", "BertForSequenceClassification");
+  config["id2label"] = {{"0", "a"}, {"1", "b"}, {"2", "c"}};
+  const TinyFolder whole(config);
+  const LoadedModel classifier = load_any_model(whole.path());
+  adapt(*classifier.model, {.rank = 2, .alpha = 3});
+  const TensorMap all = hf::read_folder(whole.path()).weights;
+  const NamedTensors inputs = inputs_for(config.dump());
+  save_adapter_folder(whole.beside("adapters"), *classifier.model, whole.path());
+  const Tensor expected =
+      AdaptedClass(whole.path(), whole.beside("adapters"), inputs).run(inputs)["logits"];
+  for (const char* head : {"BertModel", "BertForPreTraining"}) {
+    BOOST_TEST_CONTEXT(head) {
+      const TinyFolder base(tiny_config("bert", head));
+      TensorMap weights = hf::read_folder(base.path()).weights;
+      for (auto& [name, tensor] : weights) {
+        for (const std::string& other : {name, "bert." + name}) {
+          if (all.contains(other)) tensor = all.at(other).clone();
+        }
+      }
+      write_safetensors(base.path("model.safetensors"), weights, {{"format", "pt"}});
+      const std::string folder = base.beside("adapters");
+      save_adapter_folder(folder, *classifier.model, base.path());
+      const LoadedModel read = load_any_model(folder);
+      BOOST_TEST(read.task.info().id == "text-classification");
+      LoadedModel merged = load_base_model(base.path(), folder);
+      const TrainedAdapters adapters = read_adapters(folder, *merged.model, merged.task);
+      merge_lora(merged.model->all_programs(), *merged.model->store, adapters.values);
+      save_folder(base.beside("merged"), *merged.model);
+      const TensorMap found = testing::outputs_of(hf::read_folder(base.beside("merged")));
+      BOOST_TEST(largest_error(found.at("logits"), expected) < 2e-5);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(embeddings_of_an_adapted_encoder_use_the_adapters) {
+  const TinyFolder base("bert", "ForMaskedLM");
+  const LoadedModel adapted = load_any_model(base.path());
+  adapt(*adapted.model, {.rank = 2, .alpha = 3});
+  const LoadedModel merged = load_any_model(base.path());
+  const auto vectors = [](const TrainedModel& model) {
+    const auto encoder = text_encoder(model);
+    Session session(*encoder->graph, encoder->store, {.threads = 1});
+    return session.run(encoder->program("mean"),
+                       {{"tokens", Tensor::of<std::int32_t>({1, 4}, {2, 7, 9, 3})},
+                        {"mask", Tensor::of<std::int32_t>({1, 4}, {1, 1, 1, 1})}})["vectors"];
+  };
+  const Tensor before = vectors(*merged.model);
+  LoraAdapters values = lora_adapters(*adapted.model);
+  merge_lora(merged.model->all_programs(), *merged.model->store, values);
+  BOOST_TEST(largest_error(vectors(*adapted.model), vectors(*merged.model)) < 2e-5);
+  BOOST_TEST(largest_error(vectors(*adapted.model), before) > 1e-2);
 }
 
 BOOST_AUTO_TEST_CASE(a_base_that_is_not_local_is_named_with_a_remedy) {

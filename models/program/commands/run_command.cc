@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/weights/lora.h"
 #include "weft/models/hf/adapters/adapter_folder.h"
+#include "weft/models/hf/adapters/base_class.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"
@@ -46,7 +48,8 @@ void write_results(const OutputFile& file, const Results& results) {
 int run_folder(const RunArguments& args, const OutputFile& out, const SessionOptions& options) {
   std::optional<hf::AdapterFolder> adapters;
   if (hf::is_adapter_folder(args.model)) adapters = hf::read_adapter_folder(args.model);
-  const hf::Folder folder = hf::read_folder(adapters ? adapters->base() : args.model);
+  hf::Folder folder = hf::read_folder(adapters ? adapters->base() : args.model);
+  if (adapters) folder = hf::with_adapter_head(std::move(folder), *adapters);
   const TensorMap inputs = read_safetensors(args.inputs).tensors;
   Graph graph;
   const hf::Model model =
