@@ -70,6 +70,19 @@ T value_for(const PatternValues<T>& values, std::string_view module, T usual) {
   return usual;
 }
 
+/// Returns true if the name of the module, or of a module that contains it, ends with one of the
+/// names. PEFT compares the ends without regard to dots: "classifier" also selects DistilBERT's
+/// "pre_classifier".
+bool is_saved_by(const std::vector<std::string>& names, std::string_view module) {
+  for (std::size_t end = module.size(); end != std::string_view::npos;
+       end = end == 0 ? std::string_view::npos : module.rfind('.', end - 1)) {
+    for (const std::string& name : names) {
+      if (module.substr(0, end).ends_with(name)) return true;
+    }
+  }
+  return false;
+}
+
 /// Reads the keys of one file.
 class AdapterKeys {
  public:
@@ -279,20 +292,13 @@ bool AdapterConfig::targets(std::string_view module) const {
 }
 
 bool AdapterConfig::saves(std::string_view module) const {
-  for (std::size_t end = module.size(); end != std::string_view::npos;
-       end = end == 0 ? std::string_view::npos : module.rfind('.', end - 1)) {
-    for (const std::string& name : modules_to_save) {
-      if (module.substr(0, end).ends_with(name)) return true;
-    }
-  }
-  return false;
+  return is_saved_by(modules_to_save, module);
 }
 
 bool AdapterConfig::is_saved_head(std::string_view module) const {
-  const std::string_view top = module.substr(0, module.find('.'));
   if (task_type == "SEQ_CLS" || task_type == "TOKEN_CLS")
-    return top == "classifier" || top == "score";
-  return task_type == "QUESTION_ANS" && top == "qa_outputs";
+    return is_saved_by({"classifier", "score"}, module);
+  return task_type == "QUESTION_ANS" && is_saved_by({"qa_outputs"}, module);
 }
 
 LoraShape AdapterConfig::shape(std::string_view module) const {

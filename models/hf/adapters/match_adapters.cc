@@ -55,6 +55,7 @@ class Matcher {
     add_adapters(products_, false);
     add_adapters(tables_, true);
     add_parameters();
+    add_biases();
     find_missing();
     if (result_.values.adapters.empty() && result_.values.lookups.empty() && problems_.empty())
       problems_.push_back("there are no adapters");
@@ -242,7 +243,10 @@ class Matcher {
         continue;
       }
       // PEFT also stores unchanged embeddings if they have adapters.
-      if (declared && store_.contains(ours) && bitwise_equal(store_.tensor(ours), tensor)) continue;
+      const bool trained = config_.saves(module_of(name)) || config_.is_saved_head(name);
+      if (!trained && declared && store_.contains(ours) &&
+          bitwise_equal(store_.tensor(ours), tensor))
+        continue;
       const auto before = result_.parameters.find(ours);
       if (before != result_.parameters.end() && !bitwise_equal(before->second, tensor)) {
         unexpected(full,
@@ -263,6 +267,17 @@ class Matcher {
                  fmt::format("the model shares this parameter with {}, but the folder changes only "
                              "one of them",
                              list_names(others)));
+    }
+  }
+
+  /// Adds the biases that the config trains and the folder lacks, as they are.
+  void add_biases() {
+    if (config_.bias == "none") return;
+    for (const auto& [theirs, ours] : names_) {
+      const bool chosen = config_.bias == "all" || products_.contains(module_of(theirs));
+      if (!chosen || !theirs.ends_with(".bias") || !store_.contains(ours)) continue;
+      if (graph_->find_variable(ours).info().kind == VariableKind::parameter)
+        result_.parameters.emplace(ours, store_.tensor(ours));
     }
   }
 
