@@ -226,6 +226,11 @@ BOOST_AUTO_TEST_CASE(adapters_of_every_family_are_written_read_and_merged) {
     const std::string architecture = config["architectures"][0];
     BOOST_TEST_CONTEXT(architecture) {
       const TinyFolder base(config, !config.contains("image_size"));
+      if (config.contains("image_size")) {
+        base.write("preprocessor_config.json",
+                   R"({"image_mean": [0.5], "image_std": [0.25], "do_resize": true,
+                       "resample": 2, "size": {"height": 4, "width": 4}})");
+      }
       const std::string folder = base.beside("adapters"), merged = base.beside("merged");
       auto model = load_any_model(base.path()).model;
       adapt(*model, {.rank = 2, .alpha = 3});

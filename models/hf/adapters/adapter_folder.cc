@@ -81,4 +81,3 @@ std::string adapter_tensor_name(std::string_view variable, const Model& model) {
 }
 
 }  // namespace weft::hf
-#include "weft/models/hf/adapters/base_class.inc"
