@@ -136,12 +136,15 @@ class ScanBuilder {
     in.elements = part(carries, index - carries);
     in.index = f.inputs[index];
     in.operands = part(index + 1, operands);
-    ScanStep step = body_(*f.body, in);
+    const std::string what = fmt::format("the body of scan '{}'", options_.name);
+    ScanStep step = [&] {
+      const Graph::Body building(graph_, *f.body, what, loc_);
+      return body_(*f.body, in);
+    }();
     if (step.carries.size() != carries) {
       fail(ArgumentError(fmt::format("the body returns {} carries, but the loop has {}",
                                      step.carries.size(), carries)));
     }
-    const std::string what = fmt::format("the body of scan '{}'", options_.name);
     f.outputs = step.carries;
     f.outputs.insert(f.outputs.end(), step.outputs.begin(), step.outputs.end());
     check_closed(f, graph_, what, loc_);
