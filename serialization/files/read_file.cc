@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/read_log.h"
 #include "weft/serialization/files/standard_input.h"
 
 namespace weft {
@@ -100,6 +101,7 @@ InputFile::InputFile(std::string path, const ReadOptions& options)
   if (fd_ < 0) fail(std::strerror(errno));
   try {
     check_kind();
+    ReadLog::record(fd_, path_);
   } catch (...) {
     ::close(fd_);
     throw;

@@ -9,6 +9,7 @@
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/task_options.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/training/model.h"
 
 namespace weft::program {
 namespace {
@@ -95,6 +96,24 @@ void TrainArguments::refuse(const std::vector<std::string>& options, const std::
   }
 }
 
+void TrainArguments::check_effects(const TrainSettings& settings, bool evaluates) const {
+  const auto refuse_if = [&](bool unused, const char* option, std::string_view why) {
+    if (unused && has(option)) throw UsageError(fmt::format("{} has no effect: {}", option, why));
+  };
+  const bool periodic = settings.eval_every > 0;
+  constexpr const char* kNoData = "no data is held out for evaluation";
+  refuse_if(periodic && !evaluates, "--eval-every", kNoData);
+  refuse_if(!evaluates, "--eval-batches", kNoData);
+  refuse_if(!periodic, "--eval-batches",
+            "there are no periodic evaluations (--eval-every), and the last one covers all "
+            "held-out data");
+  const bool saves = settings.save_every > 0 && settings.save_every < settings.steps;
+  refuse_if(keep > 0 && resume.empty() && !saves, "--keep",
+            "the run saves only once, at its end (--save-every)");
+  refuse_if(stop_after > settings.steps, "--stop-after",
+            fmt::format("the run ends after {} steps", settings.steps));
+}
+
 const std::string& TrainArguments::destination() const {
   if (out.empty() && resume.empty())
     throw UsageError("--out is required: it names the file to write the model to");
@@ -123,6 +142,31 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
   // Inputs that are stored in the model file do not count as data, because they are not passed to a
   // resumed run.
   digest = data_digest(*command, {"--resume", "--from", "--tokenizer", "--chat-format"});
+}
+
+void TrainArguments::check_earlier_checkpoints(const TrainHistory& before) {
+  if (!world.first()) return;
+  const OutputInspection inspection(paths);
+  for (std::int64_t saves = 1; saves <= keep; ++saves) {
+    const std::string path = companion_path(destination(), earlier_ending(saves));
+    TrainHistory found;
+    try {
+      found = read_history(path);
+    } catch (const Error&) {
+      continue;  // there is no model
+    }
+    // A checkpoint of this run has the same losses up to its step.
+    const bool own = found.train.size() <= before.train.size() &&
+                     std::equal(found.train.begin(), found.train.end(), before.train.begin());
+    if (own && !resume.empty()) continue;
+    if (!force) {
+      throw IoError(fmt::format(
+          "--keep {}: {} is a checkpoint of another run, of which it is step {}: name another "
+          "--out file, move the checkpoint away, or add --force to remove it",
+          keep, path, found.train.empty() ? 0 : found.train.back().first));
+    }
+    foreign.push_back(path);
+  }
 }
 
 void TrainArguments::plan_companions(const std::string& what, const std::string& ending,

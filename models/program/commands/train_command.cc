@@ -17,6 +17,7 @@
 #include "weft/models/program/files/averages.h"
 #include "weft/models/program/files/best_file.h"
 #include "weft/models/program/files/log_file.h"
+#include "weft/models/program/files/run_lock.h"
 #include "weft/models/program/limits/memory_guard.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/task_options.h"
@@ -152,7 +153,7 @@ class TrainingRun {
 
  private:
   void open();
-  void plan_files(const TaskInfo& info);
+  void lock_files();
   void prepare_averages();
   void prepare_trainer();
   void observe();
@@ -164,6 +165,7 @@ class TrainingRun {
 
   TrainArguments& args_;
   LauncherWatch& watch_;
+  RunLocks locks_;  // only on rank 0
   const Task* task_ = nullptr;
   std::unique_ptr<TaskRun> run_;
   std::optional<Session> session_;
@@ -190,6 +192,8 @@ void TrainingRun::prepare() {
   const int shard = rethrow_as_usage([&] { return session_->shards_of_rank(train).begin; });
   const BatchPart mine(0, shard, model.settings.shards);
   const NamedTensors fed = rethrow_as_usage([&] { return work_.batch(mine).inputs; });
+  args_.paths.check_inputs();
+  args_.check_effects(model.settings, static_cast<bool>(work_.evaluate));
   print_ranks(args_, model.settings.shards);
   print_plan(*session_, train, fed, args_);
   prepare_averages();
@@ -208,6 +212,7 @@ void TrainingRun::open() {
   task_ = &chosen.task;
   check_options(args_, *task_, tasks);
   args_.plan_files(task_->info().plots);
+  lock_files();
   const auto plan_adapters = [&] {
     args_.plan_companions("the adapters", kAdapters, FileKind::adapters);
   };
@@ -215,8 +220,19 @@ void TrainingRun::open() {
   run_ = args_.resume.empty() ? new_run(args_, *task_)
                               : resumed_run(args_, *task_, std::move(chosen.model));
   TrainedModel& model = run_->model();
+  args_.check_earlier_checkpoints(args_.resume.empty() ? TrainHistory() : model.history);
   if (model.lora && args_.lora.rank == 0) plan_adapters();
   if (model.settings.ema > 0) args_.plan_companions("the averages", kAverages, FileKind::inference);
+}
+
+/// Locks the files that two runs must not share. The names of all other files are derived from
+/// them.
+void TrainingRun::lock_files() {
+  if (!first()) return;
+  const std::string run = args_.command_line();
+  locks_.add(args_.out.empty() ? "--resume" : "--out", args_.destination(), run);
+  if (!args_.best.empty()) locks_.add("--best", args_.best, run);
+  if (!args_.log.empty()) locks_.add("--log", args_.log, run);
 }
 
 void TrainingRun::prepare_averages() {
