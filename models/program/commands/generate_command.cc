@@ -12,6 +12,7 @@
 #include "weft/models/program/limits/decoding_guard.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/text_inputs.h"
+#include "weft/models/program/options/unused_options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
@@ -125,12 +126,14 @@ Job make_job(GenerateArguments& args, const TextGenerator& generator, std::vecto
   const OnCut on_cut = args.truncate.on_cut();
   job.options.truncate = on_cut != nullptr;
   const PlaceOf place = [&](std::size_t prompt) { return job.place(prompt); };
+  refuse_unused_truncation(args.truncate, generator, job.options.slide);
   with_places(place, [&] {
     for (const CutText& cut : generator.fit_prompts(job.prompts, job.options)) on_cut(cut);
   });
   args.truncate.report(place, decoder ? "the last" : "the first");
   for (const TokenIds& prompt : job.prompts)
     check_lengths(args, generator.options_for(prompt, job.options));
+  refuse_unused(args, generator, job.prompts, job.options, place);
   return job;
 }
 
@@ -181,7 +184,7 @@ int print_texts(TextGenerator& generator, const Job& job, bool json) {
       JsonLine line = {{"prompt", job.text(tokenizer, i / results)},
                        {"text", repaired(one.text)},
                        {"ids", one.ids}};
-      if (one.score) line["score"] = rounded(*one.score);
+      if (one.score) line["score"] = rounded_score(*one.score);
       line["finish"] = choice_name(one.finish);
       say_json(line);
     } else {

@@ -11,6 +11,7 @@
 #include "weft/core/excerpt.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/text/unicode/blank_text.h"
 
 namespace weft::program {
 namespace {
@@ -45,8 +46,9 @@ void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
     o.beams = args.beams.value_or(1);
   }
   if (args.seed && !o.sampling) throw UsageError("--seed is only for sampling: add --sample");
-  if (o.beams == 1 && !args.beams && (args.length_penalty || !args.early_stopping.empty()))
-    throw UsageError("--length-penalty and --early-stopping are only for beam search: add --beams");
+  if (o.beams == 1 && (args.length_penalty || !args.early_stopping.empty()))
+    throw UsageError(
+        "--length-penalty and --early-stopping are only for beam search: add --beams 2 or more");
   if (args.results) {
     o.results = *args.results;
   } else if (!o.sampling) {
@@ -135,7 +137,7 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
       .group(search);
   o.integer("--beams", args.beams, {1, GenerationOptions::kMaxRows}, "number of beams; 1 = greedy")
       .group(search);
-  o.real("--length-penalty", args.length_penalty, {-1000, 1000},
+  o.real("--length-penalty", args.length_penalty, kLengthPenalties,
          "divide the scores of beams by length^F")
       .group(search);
   o.choice("--early-stopping", {"true", "false", "never"}, args.early_stopping,
@@ -256,7 +258,7 @@ std::vector<PromptLine> prompt_lines(const GenerateArguments& args) {
   std::vector<PromptLine> prompts;
   const std::vector<std::string> lines = read_lines(args.prompts_file);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (!lines[i].empty()) prompts.push_back({lines[i], i});
+    if (!is_blank(lines[i])) prompts.push_back({lines[i], i});
   }
   if (prompts.empty()) {
     throw DataError(fmt::format("{} contains no prompt",

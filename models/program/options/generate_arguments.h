@@ -13,6 +13,10 @@
 
 namespace weft::program {
 
+/// Values of --length-penalty.
+inline constexpr RealRange kLengthPenalties{-GenerationOptions::kMaxLengthPenalty,
+                                            GenerationOptions::kMaxLengthPenalty};
+
 /// Options that are not given have the value from the model's settings, or else the default of
 /// GenerationOptions.
 struct GenerateArguments {
@@ -77,7 +81,7 @@ struct PromptLine {
   std::string text;
   std::size_t line = 0;
 };
-/// Returns the non-empty lines of the --prompts file. Throws DataError if there are none.
+/// Returns the lines of the --prompts file that are not blank. Throws DataError if there are none.
 std::vector<PromptLine> prompt_lines(const GenerateArguments& args);
 
 }  // namespace weft::program
