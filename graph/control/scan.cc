@@ -22,7 +22,14 @@ Dim length_of(Graph& graph, const std::vector<Value>& sequences, const ScanOptio
               SourceLocation loc) {
   if (options.length) {
     const auto* symbol = std::get_if<std::string>(&options.length->value());
-    return symbol != nullptr ? graph.dim(*symbol) : std::get<Dim>(options.length->value());
+    const Dim length =
+        symbol != nullptr ? graph.dim(*symbol) : std::get<Dim>(options.length->value());
+    if (length.is_constant() && length.constant() < 0) {
+      throw ArgumentError(
+          fmt::format("scan '{}' has length {}: the number of steps must not be negative\n  {}",
+                      options.name, length.constant(), graph.describe_source(loc)));
+    }
+    return length;
   }
   if (sequences.empty()) {
     throw ArgumentError(

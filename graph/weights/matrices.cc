@@ -90,6 +90,8 @@ std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candi
       chosen[i] = any = true;
     }
     if (any) continue;
+    if (candidates.empty())
+      throw ArgumentError(fmt::format("the model has no {} (pattern '{}')", what, pattern));
     std::vector<std::string> names;
     for (const WeightMatrix& c : candidates) names.push_back(c.name);
     throw ArgumentError(fmt::format("pattern '{}' matches no {}; the candidates are: {}", pattern,

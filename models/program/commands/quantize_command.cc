@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/graph/weights/matrices.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"
@@ -82,6 +83,14 @@ std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const Quanti
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
   auto after = without_training(before);
+  const bool convertible =
+      !weight_matrices(*before.graph, before.all_programs(), {.embeddings = true}).empty();
+  if (!convertible && is_quantized(*before.graph)) {
+    throw UsageError(
+        fmt::format("the weights of {} are quantised already: quantise the file that it was made "
+                    "from",
+                    args.file));
+  }
   options.patterns = quantized_patterns(*after, options.patterns);
   made = quantize(after->all_programs(), *before.store, options);
   if (args.narrow_caches && made.narrow_caches == 0)
