@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/serialization/files/byte_order_mark.h"
 
 namespace weft {
 namespace {
@@ -228,6 +229,7 @@ json build_tree(std::string_view text, std::string_view what, const JsonLimits& 
     throw FormatError(
         fmt::format("{} has {} bytes; the limit is {}", what, text.size(), limits.max_bytes));
   }
+  text.remove_prefix(byte_order_mark(text, what));
   TreeBuilder builder(limits.max_depth, lists);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
     throw FormatError(builder.error_placed

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/serialization/files/byte_order_mark.h"
 #include "weft/serialization/files/read_file.h"
 
 namespace weft {
@@ -108,7 +109,9 @@ ImageSet parse_image_csv(std::string_view text, std::string_view name,
 }
 
 ImageSet read_image_csv(const std::string& path, const ImageCsvOptions& options) {
-  return parse_image_csv(read_whole_file(path), path, options);
+  std::string text = read_whole_file(path);
+  text.erase(0, byte_order_mark(text, path));
+  return parse_image_csv(text, path, options);
 }
 
 }  // namespace weft

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
-#include "weft/models/text/corpus/text_file.h"
 #include "weft/models/text/unicode/utf8.h"
+#include "weft/serialization/files/byte_order_mark.h"
 
 namespace weft {
 namespace {
