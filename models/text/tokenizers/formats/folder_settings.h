@@ -3,7 +3,10 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/models/text/tokenizers/formats/fields.h"
@@ -35,6 +38,10 @@ class FolderSettings {
   /// Returns the tokenizer class named in tokenizer_config.json, or "" if there is none. The suffix
   /// "Fast" is removed, so that fast and slow classes are handled in the same way.
   std::string tokenizer_class() const;
+  /// Returns tokenizer_class(). If tokenizer_config.json does not name a class, returns
+  /// "tokenizer_class" of config.json. If this is missing, too, returns the class that the library
+  /// uses for the "model_type" of config.json, or "" for other model types.
+  std::string class_or_family() const;
   /// Returns the text of a special token, for example of "pad_token". special_tokens_map.json takes
   /// precedence over tokenizer_config.json.
   std::optional<std::string> token(const std::string& key) const;
@@ -42,6 +49,9 @@ class FolderSettings {
   /// added_tokens.json, in order of id. For a token that occurs in both, tokenizer_config.json
   /// takes precedence.
   std::vector<AddedToken> added() const;
+  /// Returns the texts in "additional_special_tokens" and "extra_special_tokens", each with the
+  /// file and the key that name it.
+  std::vector<std::pair<std::string, std::string>> further_special() const;
 
  private:
   static constexpr const char* kConfigFile = "tokenizer_config.json";
@@ -54,5 +64,9 @@ class FolderSettings {
   std::string folder_;
   nlohmann::json config_, special_;
 };
+
+/// Returns true for tokenizer classes that process text in the same way as BertTokenizer.
+bool is_bert_class(std::string_view name);
+std::span<const std::string_view> bert_classes();
 
 }  // namespace weft
