@@ -6,8 +6,9 @@
 namespace WEFT_API weft {
 
 /// Returns a copy of `program`, in a new graph, in which dtype `from` is replaced by `to`
-/// everywhere (inputs, variables, constants, casts, random draws): usually f32 -> f64. Shapes,
-/// names and random streams do not change.
+/// everywhere (inputs, variables, constants, casts, random draws): usually f32 -> f64. A number
+/// that was rounded to `from`, such as the constants of gradient rules, is rounded to `to` instead.
+/// Shapes, names and random streams do not change.
 Module retype(const Program& program, DType from = DType::f32, DType to = DType::f64);
 
 }  // namespace weft

@@ -13,7 +13,9 @@ class Schedule {
  public:
   using Function = std::function<Value(Value step)>;
 
-  Schedule(double constant);  // NOLINT(google-explicit-constructor)
+  /// Throws ArgumentError if the rate is negative or not finite.
+  Schedule(double constant,  // NOLINT(google-explicit-constructor)
+           SourceLocation loc = SourceLocation::current());
   explicit Schedule(Function function) : function_(std::move(function)) {}
 
   /// Returns the rate (f64 scalar) at `step` (f64 scalar).
@@ -31,20 +33,27 @@ struct WarmupOptions {
   double shift = 0;
 };
 
+// The functions below throw ArgumentError if a rate, the warm-up or the shift is negative or not
+// finite, or if `total` does not exceed the warm-up.
+
 /// Returns base * k / warmup while k = step + shift < warmup, then base.
-Schedule constant_schedule(double base, double warmup = 0, const WarmupOptions& options = {});
+Schedule constant_schedule(double base, double warmup = 0, const WarmupOptions& options = {},
+                           SourceLocation loc = SourceLocation::current());
 /// Returns a schedule with a warm-up, then a linear change from `base` to `final` at k = total,
 /// then a constant rate.
 Schedule linear_schedule(double base, double warmup, double total,
-                         const WarmupOptions& options = {});
+                         const WarmupOptions& options = {},
+                         SourceLocation loc = SourceLocation::current());
 /// Returns a schedule with a warm-up, then final + (base - final) * (1 + cos(pi * (k - warmup) /
 /// (total - warmup))) / 2 until k = total, then a constant rate (Loshchilov and Hutter 2017,
 /// without restarts).
-Schedule warmup_cosine(double base, double warmup, double total, const WarmupOptions& options = {});
+Schedule warmup_cosine(double base, double warmup, double total, const WarmupOptions& options = {},
+                       SourceLocation loc = SourceLocation::current());
 /// Returns a schedule with a warm-up to `base`, then base * sqrt(warmup / k) for all later steps.
 /// options.final must be 0, and warmup must be positive. Vaswani et al. (2017) use base = (width *
 /// warmup)^-0.5 and shift = 1.
-Schedule inverse_square_root(double base, double warmup, const WarmupOptions& options = {});
+Schedule inverse_square_root(double base, double warmup, const WarmupOptions& options = {},
+                             SourceLocation loc = SourceLocation::current());
 
 struct RelativeStepOptions {
   /// Start with a rate of t * 1e-6.

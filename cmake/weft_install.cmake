@@ -6,18 +6,40 @@ include(CMakePackageConfigHelpers)
 set(weft_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
-# weft_install_library(TARGET): installs the library and weft_<name>.cmake, which weftConfig.cmake includes for that component.
+# Files that have not been built are reported before anything is installed. The program links all layers, so building it is enough, except
+# for weft::testing: the installation omits it if it has not been built (for example after `./run build`).
+function(weft_require_built component)
+  foreach(target ${ARGN})
+    install(CODE "if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
+    message(FATAL_ERROR \"$<TARGET_FILE:${target}> has not been built, so nothing is installed: run cmake --build ${PROJECT_BINARY_DIR} first\")
+  endif()" COMPONENT ${component})
+  endforeach()
+endfunction()
+set(weft_required ${WEFT_LAYERS})
+if(WEFT_MPI)
+  list(APPEND weft_required mpi)
+endif()
+list(TRANSFORM weft_required PREPEND weft_)
+weft_require_built(libraries ${weft_required})
+weft_require_built(development ${weft_required})
+if(TARGET weft)
+  weft_require_built(program weft)
+endif()
+
+# weft_install_library(TARGET [OPTIONAL]): installs the library and weft_<name>.cmake, which weftConfig.cmake includes for that component.
+# OPTIONAL permits that the library has not been built.
 function(weft_install_library target)
   get_target_property(name ${target} EXPORT_NAME)
   install(TARGETS ${target} EXPORT weft_${name}_targets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libraries NAMELINK_COMPONENT development)
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development ${ARGN}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libraries NAMELINK_COMPONENT development ${ARGN})
   install(EXPORT weft_${name}_targets NAMESPACE weft:: FILE weft_${name}.cmake DESTINATION ${weft_package_dir})
 endfunction()
 
-foreach(layer ${WEFT_LAYERS} weft testing)
+foreach(layer ${WEFT_LAYERS} weft)
   weft_install_library(weft_${layer})
 endforeach()
+weft_install_library(weft_testing OPTIONAL)
 if(WEFT_MPI)
   weft_install_library(weft_mpi)
 endif()
@@ -84,3 +106,10 @@ if(WEFT_MPI)
 endif()
 weft_pkg_config(testing "checks for unit tests of graphs" weft-models "" "")
 weft_pkg_config(weft "computation graphs with autodiff, and transformer models, for CPUs" weft-models "" "")
+# Removes the descriptions of weft::testing if its library has not been built. This must be the last rule.
+install(CODE "if(NOT EXISTS \"$<TARGET_FILE:weft_testing>\")
+    set(libraries \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\")
+    file(GLOB descriptions \"\${libraries}/cmake/weft/weft_testing*.cmake\" \"\${libraries}/pkgconfig/weft-testing.pc\")
+    file(REMOVE \${descriptions})
+    message(STATUS \"weft::testing has not been built and is not installed: cmake --build ${PROJECT_BINARY_DIR} --target weft_testing\")
+  endif()" COMPONENT development)

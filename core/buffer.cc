@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "weft/core/error.h"
+#include "weft/core/read_log.h"
 #include "weft/core/sigbus_handler.h"
 #include "weft/core/tensor.h"
 
@@ -127,6 +128,7 @@ std::shared_ptr<MappedFile> MappedFile::open(const std::string& path) {
     ::close(fd);
     throw IoError(fmt::format("cannot map \"{}\": it is not a regular file", path));
   }
+  ReadLog::record(fd, path);
   const auto bytes = static_cast<std::size_t>(status.st_size);
   if (bytes > 0) {
     void* data = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);

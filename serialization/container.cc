@@ -9,6 +9,7 @@
 #include "weft/core/error.h"
 #include "weft/serialization/files/checked_size.h"
 #include "weft/serialization/files/crc32c.h"
+#include "weft/serialization/files/foreign_file.h"
 #include "weft_proto/weft.pb.h"
 
 namespace weft {
@@ -131,7 +132,9 @@ void Container::walk() {
   const std::byte* p = file_->data();
   const std::uint64_t size = file_->bytes();
   if (size < sizeof(kMagic) || std::memcmp(p, kMagic, sizeof(kMagic)) != 0) {
-    fail(0, "this is not a .weft file: it does not start with the magic number");
+    const std::string_view head(reinterpret_cast<const char*>(p), size);
+    fail(0, "this is not a .weft file: it does not start with the magic number" +
+                foreign_hint(head, file_->path()));
   }
   if (size < kStart) fail(size, "the file ends within its first 48 bytes");
   const auto version = read_number<std::uint32_t>(p + sizeof(kMagic));

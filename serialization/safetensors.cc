@@ -12,6 +12,7 @@
 #include "weft/core/excerpt.h"
 #include "weft/serialization/files/atomic_file.h"
 #include "weft/serialization/files/checked_size.h"
+#include "weft/serialization/files/foreign_file.h"
 
 namespace weft {
 namespace {
@@ -146,19 +147,26 @@ Safetensors read_safetensors(const std::string& path) {
     throw FormatError(fmt::format("\"{}\" at byte {}: {}", path, offset, what));
   };
   const std::uint64_t size = file->bytes();
+  // A header that is invalid may be the beginning of a file in another format.
+  const auto fail_header = [&](std::uint64_t offset, std::string_view what) {
+    const std::string_view head(reinterpret_cast<const char*>(file->data()), size);
+    fail(offset, std::string(what) + foreign_hint(head, path));
+  };
   if (size < kLengthBytes)
-    fail(0, fmt::format("the file has {} bytes, which is too few for a header", size));
+    fail_header(0, fmt::format("the file has {} bytes, which is too few for a header", size));
   std::uint64_t header = 0;
   std::memcpy(&header, file->data(), kLengthBytes);
   if (header > kMaxHeader) {
-    fail(0, fmt::format("the header declares {} bytes; the limit is {}", header, kMaxHeader));
+    fail_header(0,
+                fmt::format("the header declares {} bytes; the limit is {}", header, kMaxHeader));
   }
   if (header > size - kLengthBytes) {
-    fail(0, fmt::format("the header declares {} bytes, but only {} are left", header,
-                        size - kLengthBytes));
+    fail_header(0, fmt::format("the header declares {} bytes, but only {} are left", header,
+                               size - kLengthBytes));
   }
   const char* text = reinterpret_cast<const char*>(file->data()) + kLengthBytes;
-  if (header == 0 || text[0] != '{') fail(kLengthBytes, "the header does not start with '{'");
+  if (header == 0 || text[0] != '{')
+    fail_header(kLengthBytes, "the header does not start with '{'");
 
   HeaderReader reader;
   if (!nlohmann::json::sax_parse(text, text + header, &reader)) {

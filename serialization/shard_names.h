@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Maximum number of shards of a checkpoint, and maximum length in bytes of the name of a save.
 inline constexpr std::uint64_t kMaxShards = 99'999;

@@ -18,17 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the final name of a temporary file: "net.weft" for "net.weft.tmp-123-0". Returns nullopt
-/// for other names.
-std::optional<std::string> target_of(const std::string& name) {
-  constexpr std::string_view kMark = ".tmp-";
-  const std::size_t at = name.rfind(kMark);
-  if (at == std::string::npos ||
-      !is_temporary_suffix(std::string_view(name).substr(at + kMark.size())))
-    return std::nullopt;
-  return name.substr(0, at);
-}
-
 /// The files in the folder of a checkpoint.
 struct Listing {
   struct Shard {
@@ -50,7 +39,7 @@ Listing list(const std::string& checkpoint) {
   fs::directory_iterator it(folder_of(file), error);
   for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
     const std::string found = it->path().filename().string();
-    const std::optional<std::string> target = target_of(found);
+    const std::optional<std::string> target = target_of_temporary(found);
     const std::optional<ShardName> shard = parse_shard_name(target.value_or(found));
     const auto number = shard ? parse_save_name(name, shard->save) : std::nullopt;
     if (number) {
@@ -64,16 +53,15 @@ Listing list(const std::string& checkpoint) {
   return result;
 }
 
-/// Returns true if the file contains a shard. A model file with such a name must not be removed.
-bool is_shard(const fs::path& path) {
+}  // namespace
+
+bool is_shard(const std::string& path) {
   try {
-    return find_record(Container(path.string()), RecordType::variables) == nullptr;
+    return find_record(Container(path), RecordType::variables) == nullptr;
   } catch (const Error&) {
     return false;
   }
 }
-
-}  // namespace
 
 std::uint64_t next_save_number(const std::string& path) {
   std::uint64_t last = 0;
@@ -101,7 +89,7 @@ void remove_stale_shards(const std::string& path) {
     std::error_code error;
     if (shard.temporary) {
       remove_stale_files(shard.path.string());
-    } else if (is_shard(shard.path)) {
+    } else if (is_shard(shard.path.string())) {  // a model file may have the name of a shard
       fs::remove(shard.path, error);
     }
   }

@@ -1,11 +1,9 @@
 #include "weft/autodiff/optimizers/adafactor.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "weft/autodiff/optimizers/step_builder.h"
-#include "weft/core/error.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
@@ -13,11 +11,10 @@
 namespace weft {
 namespace {
 
-void check(const AdafactorOptions& o) {
-  check_decay_rate("adafactor", "beta1", o.beta1);
-  const auto positive = [](std::string_view name, double value) {
-    if (value > 0) return;
-    throw ArgumentError(fmt::format("adafactor: {} {} must be positive", name, value));
+void check(const AdafactorOptions& o, SourceLocation loc) {
+  require_option("adafactor", "beta1", o.beta1, Allowed::decay, loc);
+  const auto positive = [&](std::string_view option, double value) {
+    require_option("adafactor", option, value, Allowed::positive, loc);
   };
   positive("eps1", o.eps1);
   positive("eps2", o.eps2);
@@ -90,7 +87,7 @@ class Rule {
 
 TrainingStep adafactor(const Loss& loss, const ParameterGroups& groups,
                        const AdafactorOptions& options, SourceLocation loc) {
-  check(options);
+  check(options, loc);
   StepBuilder b("adafactor", loss, groups, options, loc);
   b.require_dense_parameters("Adafactor computes means over whole matrices");
   Rule rule(b, options);

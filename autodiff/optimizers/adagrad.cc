@@ -1,6 +1,7 @@
 #include "weft/autodiff/optimizers/adagrad.h"
 
 #include "weft/autodiff/optimizers/step_builder.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 
@@ -8,6 +9,7 @@ namespace weft {
 
 TrainingStep adagrad(const Loss& loss, const ParameterGroups& groups, const AdagradOptions& o,
                      SourceLocation loc) {
+  require_option("adagrad", "eps", o.eps, Allowed::not_negative, loc);
   StepBuilder b("adagrad", loss, groups, o, loc);
   for (const StepBuilder::Parameter& parameter : b.parameters()) {
     const Value g = parameter.penalised_gradient();

@@ -1,6 +1,7 @@
 #include "weft/autodiff/optimizers/adam.h"
 
 #include "weft/autodiff/optimizers/step_builder.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 
@@ -11,8 +12,9 @@ namespace {
 template <class Options>
 TrainingStep adam_like(std::string_view name, bool decoupled, const Loss& loss,
                        const ParameterGroups& groups, const Options& o, SourceLocation loc) {
-  check_decay_rate(name, "beta1", o.beta1);
-  check_decay_rate(name, "beta2", o.beta2);
+  require_option(name, "beta1", o.beta1, Allowed::decay, loc);
+  require_option(name, "beta2", o.beta2, Allowed::decay, loc);
+  require_option(name, "eps", o.eps, Allowed::not_negative, loc);
   StepBuilder b(name, loss, groups, o, loc);
   // Scalars are computed in double: in float, 1 - beta^t loses all precision for small t.
   const Value correction1 = 1.0 - pow(b.graph().scalar(DType::f64, o.beta1), b.t());

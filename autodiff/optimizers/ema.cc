@@ -8,6 +8,7 @@
 #include "weft/autodiff/optimizers/optimizer_state.h"
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/core/error.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 
@@ -52,7 +53,7 @@ Tensors averages_in(const State& state, std::string_view scope) {
 
 Ema::Ema(const std::vector<Variable>& parameters, const EmaOptions& options, SourceLocation loc)
     : options_(options), parameters_(parameters) {
-  check_decay_rate("Ema", "decay", options.decay);
+  require_option("Ema", "decay", options.decay, Allowed::decay, loc);
   if (parameters.empty()) throw ArgumentError("Ema: the parameter list is empty");
   std::unordered_set<Value, ValueHash> seen;
   for (const Variable& p : parameters) {

@@ -1,6 +1,7 @@
 #include "weft/autodiff/optimizers/lion.h"
 
 #include "weft/autodiff/optimizers/step_builder.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 
@@ -8,8 +9,8 @@ namespace weft {
 
 TrainingStep lion(const Loss& loss, const ParameterGroups& groups, const LionOptions& o,
                   SourceLocation loc) {
-  check_decay_rate("lion", "beta1", o.beta1);
-  check_decay_rate("lion", "beta2", o.beta2);
+  require_option("lion", "beta1", o.beta1, Allowed::decay, loc);
+  require_option("lion", "beta2", o.beta2, Allowed::decay, loc);
   StepBuilder b("lion", loss, groups, o, loc);
   b.require_dense_parameters("Lion also updates rows without a gradient");
   for (const StepBuilder::Parameter& parameter : b.parameters()) {

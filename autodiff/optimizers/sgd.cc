@@ -1,9 +1,8 @@
 #include "weft/autodiff/optimizers/sgd.h"
 
-#include <fmt/format.h>
-
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/core/error.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 
@@ -11,11 +10,9 @@ namespace weft {
 
 TrainingStep sgd(const Loss& loss, const ParameterGroups& groups, const SgdOptions& o,
                  SourceLocation loc) {
-  if (!(o.momentum >= 0)) {
-    throw ArgumentError(fmt::format("sgd: momentum must not be negative, but is {}", o.momentum));
-  }
+  require_option("sgd", "momentum", o.momentum, Allowed::decay, loc);
   if (o.nesterov && o.momentum <= 0) {
-    throw ArgumentError("sgd: Nesterov momentum needs momentum > 0");
+    throw ArgumentError("sgd: Nesterov momentum needs momentum > 0\n  at " + loc.str());
   }
   StepBuilder b("sgd", loss, groups, o, loc);
   if (o.momentum > 0) b.require_dense_parameters("momentum also updates rows without a gradient");

@@ -10,6 +10,7 @@
 #include "weft/autodiff/shard_gradients.h"
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
@@ -43,11 +44,6 @@ Value global_norm(const std::vector<Value>& values) {
   return sqrt(total);
 }
 
-void check_decay_rate(std::string_view function, std::string_view rate, double value) {
-  if (value >= 0 && value < 1) return;
-  throw ArgumentError(fmt::format("{}: {} {} must be in [0, 1)", function, rate, value));
-}
-
 Value StepBuilder::Parameter::read(const Variable& state) const {
   return rows ? take(state, rows->rows) : state.value();
 }
@@ -69,6 +65,8 @@ StepBuilder::StepBuilder(std::string_view name, const Loss& loss, const Paramete
              .option = "StepOptions::scope (options.step.scope)",
              .scope = {},
              .loc = loc} {
+  require_option(name, "clip_norm", options.clip_norm, Allowed::not_negative, loc);
+  require_option(name, "weight_decay", weight_decay, Allowed::not_negative, loc);
   list_parameters(groups, weight_decay, decay);
   list_sparse(options.sparse);
   undo_.emplace(graph());
@@ -99,7 +97,14 @@ StepBuilder::StepBuilder(std::string_view name, const Loss& loss, const Paramete
 void StepBuilder::list_parameters(const ParameterGroups& groups, double weight_decay, Decay decay) {
   const std::string& name = scope_.function;
   std::unordered_set<Value, ValueHash> seen;
-  for (const ParameterGroup& g : groups) {
+  for (int number = 0; const ParameterGroup& g : groups) {
+    const auto require = [&](std::string_view option, double value) {
+      require_option(name, fmt::format("{} of parameter group {}", option, number), value,
+                     Allowed::not_negative, scope_.loc);
+    };
+    require("learning_rate_scale", g.learning_rate_scale);
+    if (g.weight_decay) require("weight_decay", *g.weight_decay);
+    ++number;
     for (const Variable& p : g.parameters) {
       if (!p.defined()) throw ArgumentError(fmt::format("{}: a parameter is undefined", name));
       const bool shrinks = decay == Decay::everything || p.shape().rank() >= 2;

@@ -72,10 +72,10 @@ class StepBuilder {
   };
 
   /// `options` is the options struct of an optimizer; its fields lr, weight_decay, decay and step
-  /// are read. Throws ArgumentError if there is no parameter, a parameter is listed twice or the
-  /// number of gradients is wrong; GradientError if the loss cannot be differentiated; DTypeError
-  /// or ShapeError if a gradient does not have the type of its parameter; GraphError if the scope
-  /// is taken.
+  /// are read. Throws ArgumentError if there is no parameter, a number is out of range, a parameter
+  /// is listed twice or the number of gradients is wrong; GradientError if the loss cannot be
+  /// differentiated; DTypeError or ShapeError if a gradient does not have the type of its
+  /// parameter; GraphError if the scope is taken.
   template <class Options>
   StepBuilder(std::string_view name, const Loss& loss, const ParameterGroups& groups,
               const Options& options, SourceLocation loc)
@@ -124,9 +124,5 @@ class StepBuilder {
   std::optional<Graph::Undo> undo_;  // removes the new nodes unless finish() is called
   std::optional<Graph::Frame> frame_;
 };
-
-/// Throws ArgumentError unless 0 <= value < 1. `rate` is the name of the decay rate of a moving
-/// average, for the message.
-void check_decay_rate(std::string_view function, std::string_view rate, double value);
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "weft/autodiff/rounded_lse.h"
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
@@ -117,15 +118,17 @@ class Definition {
     return seen.defined() ? broadcast_to(seen, pairs()) : seen;
   }
 
-  /// Returns exp(scores - lse) where `seen` is true, else 0; lse is [B, H, Lq].
+  /// Returns p = exp(scores - lse) where `seen` is true, else 0; lse is [B, H, Lq]. The
+  /// rounding of a large lse is corrected.
   Value probabilities(const Value& scores, const Value& seen, const Value& lse) const {
     // Compares with -inf instead of using isfinite(), so that NaN stays NaN.
     const Value finite = not_equal(lse, -std::numeric_limits<double>::infinity());
     const Value shift = unsqueeze(where(finite, lse, 0), 3);
-    if (!seen.defined()) return where(unsqueeze(finite, 3), exp(scores - shift), 0);
-    const Value attended = logical_and(seen, unsqueeze(finite, 3));
+    Value attended = unsqueeze(finite, 3);
+    if (seen.defined()) attended = logical_and(seen, attended);
     // The inner where() prevents exp() of a masked score from overflowing: 0 * inf would be NaN.
-    return where(attended, exp(where(attended, scores - shift, 0)), 0);
+    const Value p = where(attended, exp(where(attended, scores - shift, 0)), 0);
+    return without_rounding_of_lse(p, shift, 3);
   }
 
   Value dropped(const Value& p) const {

@@ -1,9 +1,11 @@
 // Gradient of cross_entropy: a fused op for the cotangent of the loss, and softmax(logits) for the
 // cotangent of lse (log-sum-exp). Definitions of both ops in primitive ops.
+#include "weft/autodiff/rounded_lse.h"
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
+#include "weft/graph/functions/norm.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/ops/builtin.h"
@@ -21,8 +23,7 @@ std::vector<Value> gradient_cross_entropy(const GradientContext& c) {
   }
   if (c.has_cotangent(1)) {  // d lse / dx = softmax(x)
     const int axis = static_cast<int>(c.attributes().integer("axis"));
-    const Value p = exp(logits - unsqueeze(lse, axis));
-    const Value term = unsqueeze(c.cotangent(1), axis) * p;
+    const Value term = unsqueeze(c.cotangent(1), axis) * softmax(logits, axis);
     dx = dx.defined() ? dx + term : term;
   }
   return {dx};
@@ -55,14 +56,12 @@ Values decompose_cross_entropy(const Node& node, const Values& in, Graph&) {
   const Settings s(node);
   const Value x = in[0];
   const Targets targets(in[1], s);
-  const Value lse = logsumexp(x, s.axis);
-  const Value picked =
-      squeeze(take_along_axis(x, unsqueeze(targets.classes, s.axis), s.axis), s.axis);
-  Value loss = lse - picked;
+  const Value nll = -log_softmax(x, s.axis);
+  Value loss = squeeze(take_along_axis(nll, unsqueeze(targets.classes, s.axis), s.axis), s.axis);
   if (s.smoothing > 0) {
-    loss = (1 - s.smoothing) * loss + s.smoothing * (lse - mean(x, s.axis));
+    loss = (1 - s.smoothing) * loss + s.smoothing * mean(nll, s.axis);
   }
-  return {where(targets.ignored, 0, loss), lse};
+  return {where(targets.ignored, 0, loss), logsumexp(x, s.axis)};
 }
 
 Values decompose_cross_entropy_grad(const Node& node, const Values& in, Graph& graph) {
@@ -71,7 +70,9 @@ Values decompose_cross_entropy_grad(const Node& node, const Values& in, Graph& g
   const Targets targets(in[2], s);
   const Value ids = iota(graph, x.shape(), s.axis, in[2].dtype());
   const Value hit = cast(equal(ids, unsqueeze(targets.classes, s.axis)), x.dtype());
-  Value d = exp(x - unsqueeze(in[3], s.axis)) - (1 - s.smoothing) * hit;
+  const Value lse = unsqueeze(in[3], s.axis), e = exp(x - lse);
+  const Value p = without_rounding_of_lse(e, lse, s.axis);
+  Value d = p - (1 - s.smoothing) * hit;
   if (s.smoothing > 0) {
     const Value classes = dim_value(graph, x.shape()[s.axis], x.dtype());
     d = d - s.smoothing / classes;

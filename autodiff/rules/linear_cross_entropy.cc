@@ -4,7 +4,7 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/linalg/linalg.h"
-#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/norm.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/ops/builtin.h"
@@ -77,8 +77,7 @@ struct Parts {
 Values gradient_of_lse(const GradientContext& c) {
   const Parts p(c.attributes(), c.input(0), c.input(1), c.input(2));
   const Shape column{p.x.size(0), Dim(1)};
-  return p.backward(exp(p.logits() - reshape(c.output(1), column)) *
-                    reshape(c.cotangent(1), column));
+  return p.backward(softmax(p.logits(), 1) * reshape(c.cotangent(1), column));
 }
 
 Values gradient_linear_cross_entropy(const GradientContext& c) {

@@ -4,6 +4,7 @@
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
+#include "weft/graph/functions/recentred.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/ops/builtin.h"
@@ -24,6 +25,22 @@ Value per_element(const Value& statistic, const Value& x, int axes) {
   for (int axis = x.rank() - axes; axis < x.rank(); ++axis) count *= x.shape()[axis];
   if (count.is_constant()) return statistic / static_cast<double>(count.constant());
   return statistic / dim_value(x.graph(), count, x.dtype());
+}
+
+/// Returns the axes [begin, end).
+Axes span(int begin, int end) {
+  std::vector<int> axes;
+  for (int i = begin; i < end; ++i) axes.push_back(i);
+  return axes;
+}
+
+/// Returns x minus the mean of each row, without the error of the rounded `average` (see
+/// recentred()). If rounding does not explain the difference, `average` is not the mean of x.
+Value deviations(const Value& x, const Value& average, int axes) {
+  const Value given = per_row(average, axes), d = x - given;
+  const Value rest = stop_gradient(mean(d, span(x.rank() - axes, x.rank()), true));
+  const double rounding = x.dtype() == DType::f32 ? 0x1p-15 : 0x1p-44;
+  return d - where(abs(rest) <= abs(given) * rounding, rest, 0);
 }
 
 Value plus(const Value& a, const Value& b) { return a.defined() ? a + b : b; }
@@ -49,7 +66,8 @@ std::vector<Value> gradient_layer_norm(const GradientContext& c) {
     result[0] = plus(result[0], broadcast_to(rows, x.shape()));
   }
   if (c.has_cotangent(2)) {
-    result[0] = plus(result[0], from_rstd(c.cotangent(2), rstd, x - per_row(mean, axes), axes));
+    const Value centred = deviations(x, mean, axes);
+    result[0] = plus(result[0], from_rstd(c.cotangent(2), rstd, centred, axes));
   }
   return result;
 }
@@ -71,13 +89,6 @@ using Values = std::vector<Value>;
 
 Value operand(const Values& in, std::size_t i) { return i < in.size() ? in[i] : Value(); }
 
-/// Returns the axes [begin, end).
-Axes span(int begin, int end) {
-  std::vector<int> axes;
-  for (int i = begin; i < end; ++i) axes.push_back(i);
-  return axes;
-}
-
 /// Removes the normalised axes, which have size 1, from a statistic: the inverse of per_row().
 Value drop(const Value& statistic, int first) {
   const auto& dims = statistic.shape().dims();
@@ -88,7 +99,7 @@ Values decompose_layer_norm(const Node& node, const Values& in, Graph&) {
   const Value x = in[0], gain = operand(in, 1), bias = operand(in, 2);
   const int first = x.rank() - static_cast<int>(node.attributes().integer("axes"));
   const Axes axes = span(first, x.rank());
-  const Value average = mean(x, axes, true), centred = x - average;
+  const Value average = mean(x, axes, true), centred = recentred(x - average, axes);
   const Value rstd = rsqrt(mean(square(centred), axes, true) + node.attributes().real("eps"));
   Value y = centred * rstd;
   if (gain.defined()) y = y * gain;
@@ -110,7 +121,7 @@ Values norm_grad(const Value& g, const Value& x, const Value& gain, const Value&
   const int first = x.rank() - axes;
   const Axes inner = span(first, x.rank()), outer = span(0, first);
   const Value rstd = per_row(row_rstd, axes);
-  const Value xhat = (average.defined() ? x - per_row(average, axes) : x) * rstd;
+  const Value xhat = (average.defined() ? deviations(x, average, axes) : x) * rstd;
   const Value h = gain.defined() ? g * gain : g;
   Value d = h - xhat * mean(h * xhat, inner, true);
   if (average.defined()) d = d - mean(h, inner, true);

@@ -110,14 +110,19 @@ std::vector<Value> prod_rule(const GradientContext& c) {
   return {apply_binary("mul", keep(c, c.cotangent()), permute(reshape(others, moved), inverse))};
 }
 
+// The gradient is g * exp(x - out) / sum(exp(x - out)). The sum is 1 apart from the rounding of
+// out, which would be an error of all weights if the elements have a large common offset.
 std::vector<Value> logsumexp_rule(const GradientContext& c) {
   const Value x = c.input(0), out = keep(c, c.output());
+  const auto where = [&](Value condition, Value a, double b) {
+    return c.graph().apply("where", {condition, a, c.graph().scalar(x.dtype(), b)}).output(0);
+  };
   // If all elements are -inf, compute exp(-inf - 0) = 0 instead of exp(-inf + inf), which is NaN.
   const Value finite = apply_unary("isfinite", out);
-  const Value shift =
-      c.graph().apply("where", {finite, out, c.graph().scalar(x.dtype(), 0)}).output(0);
+  const Value shift = c.graph().apply("stop_gradient", {where(finite, out, 0)}).output(0);
   const Value weights = apply_unary("exp", apply_binary("sub", x, shift));
-  return {apply_binary("mul", keep(c, c.cotangent()), weights)};
+  const Value total = where(finite, sum(weights, axes_of(c), true), 1);
+  return {apply_binary("mul", keep(c, c.cotangent()), apply_binary("div", weights, total))};
 }
 
 std::vector<Value> cumsum_rule(const GradientContext& c) {

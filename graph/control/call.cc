@@ -73,7 +73,10 @@ const Function& define_function(Graph& graph, std::string_view name,
     function.inputs.push_back(
         function.body->input(formal.name, ValueType{formal.dtype, std::move(shape)}, loc));
   }
-  function.outputs = builder(*function.body, function.inputs);
+  {
+    const Graph::Body building(graph, *function.body, label(function), loc);
+    function.outputs = builder(*function.body, function.inputs);
+  }
   check_closed(function, graph, label(function), loc);
   return graph.add_function(std::move(function), loc);
 }
@@ -118,7 +121,10 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
   f.body = std::make_unique<Graph>(graph.shared_ops());
   f.inputs = declare_operands(graph, *f.body, arguments);
   copy_requirements(graph, *f.body);
-  f.outputs = forward(*f.body, f.inputs);
+  {
+    const Graph::Body building(graph, *f.body, label(f), loc);
+    f.outputs = forward(*f.body, f.inputs);
+  }
   check_closed(f, graph, label(f), loc);
 
   Function b;
@@ -129,7 +135,10 @@ std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
   operands.insert(operands.end(), f.outputs.begin(), f.outputs.end());  // cotangents
   b.inputs = declare_operands(*f.body, *b.body, operands);
   copy_requirements(*f.body, *b.body);
-  b.outputs = gradient(*b.body, b.inputs);
+  {
+    const Graph::Body building(graph, *b.body, label(b), loc);
+    b.outputs = gradient(*b.body, b.inputs);
+  }
   if (b.outputs.size() != arguments.size()) {
     throw GradientError(
         fmt::format("custom_gradient '{}': the gradient returns {} values, but there are {} "

@@ -21,8 +21,12 @@ std::string add_branch(Graph& graph, const std::string& name, const std::vector<
   for (std::size_t i = 0; i < operands.size(); ++i) names.push_back(fmt::format("x{}", i));
   f.inputs = declare_like(graph, *f.body, types_of(operands), names);
   copy_requirements(graph, *f.body);
-  f.outputs = builder(*f.body, f.inputs);
-  check_closed(f, graph, fmt::format("function '{}'", name), loc);
+  const std::string what = fmt::format("function '{}'", name);
+  {
+    const Graph::Body building(graph, *f.body, what, loc);
+    f.outputs = builder(*f.body, f.inputs);
+  }
+  check_closed(f, graph, what, loc);
   return add_body(graph, std::move(f), loc);
 }
 

@@ -22,7 +22,14 @@ Dim length_of(Graph& graph, const std::vector<Value>& sequences, const ScanOptio
               SourceLocation loc) {
   if (options.length) {
     const auto* symbol = std::get_if<std::string>(&options.length->value());
-    return symbol != nullptr ? graph.dim(*symbol) : std::get<Dim>(options.length->value());
+    const Dim length =
+        symbol != nullptr ? graph.dim(*symbol) : std::get<Dim>(options.length->value());
+    if (length.is_constant() && length.constant() < 0) {
+      throw ArgumentError(
+          fmt::format("scan '{}' has length {}: the number of steps must not be negative\n  {}",
+                      options.name, length.constant(), graph.describe_source(loc)));
+    }
+    return length;
   }
   if (sequences.empty()) {
     throw ArgumentError(
@@ -136,12 +143,15 @@ class ScanBuilder {
     in.elements = part(carries, index - carries);
     in.index = f.inputs[index];
     in.operands = part(index + 1, operands);
-    ScanStep step = body_(*f.body, in);
+    const std::string what = fmt::format("the body of scan '{}'", options_.name);
+    ScanStep step = [&] {
+      const Graph::Body building(graph_, *f.body, what, loc_);
+      return body_(*f.body, in);
+    }();
     if (step.carries.size() != carries) {
       fail(ArgumentError(fmt::format("the body returns {} carries, but the loop has {}",
                                      step.carries.size(), carries)));
     }
-    const std::string what = fmt::format("the body of scan '{}'", options_.name);
     f.outputs = step.carries;
     f.outputs.insert(f.outputs.end(), step.outputs.begin(), step.outputs.end());
     check_closed(f, graph_, what, loc_);

@@ -21,6 +21,9 @@ class Profile {
     std::string where;  // source location of the node
     std::int64_t runs = 0;
     double seconds = 0;
+    /// The time if every run of a step had taken as long as its fastest run. On a machine that also
+    /// runs other programs, this is a better estimate of the cost than `seconds`.
+    double least_seconds = 0;
     double flops = 0, bytes = 0;  // totals over all runs
     double flops_per_second() const { return seconds > 0 ? flops / seconds : 0; }
     double bytes_per_second() const { return seconds > 0 ? bytes / seconds : 0; }
@@ -47,7 +50,7 @@ class Profile {
  private:
   struct StepTimes {
     std::int64_t runs = 0;
-    double seconds = 0;
+    double seconds = 0, least = 0;  // the sum and the minimum over the runs
   };
   struct PlanTimes {
     std::shared_ptr<const Plan> plan;

@@ -2,9 +2,20 @@
 
 #include <limits>
 
+#include "weft/core/error.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 
 namespace weft {
+namespace {
+
+void require_finite(const Value& x, std::string_view function, std::string_view option,
+                    double value, SourceLocation loc) {
+  const std::string error = option_error(option, value, Allowed::finite);
+  if (!error.empty()) x.graph().fail(ArgumentError(error), function, {x}, loc);
+}
+
+}  // namespace
 
 Value gelu(Arg x, GeluForm form) {
   return apply_unary(form == GeluForm::erf ? "gelu_erf" : "gelu_tanh", x);
@@ -12,12 +23,14 @@ Value gelu(Arg x, GeluForm form) {
 
 Value leaky_relu(Arg x, double slope) {
   const Value v = x.value("leaky_relu");
+  require_finite(v, "leaky_relu", "slope", slope, x.location());
   const Graph::Frame frame(v.graph(), "leaky_relu", x.location());
   return where(v > 0, v, v * slope);
 }
 
 Value elu(Arg x, double alpha) {
   const Value v = x.value("elu");
+  require_finite(v, "elu", "alpha", alpha, x.location());
   const Graph::Frame frame(v.graph(), "elu", x.location());
   // The minimum keeps exp(x) finite for elements that are not selected; otherwise 0 * inf would
   // make the gradient NaN.

@@ -4,9 +4,11 @@
 
 #include <limits>
 
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/axes.h"
 #include "weft/graph/functions/math.h"
+#include "weft/graph/functions/recentred.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 
@@ -28,6 +30,11 @@ class Channels {
   /// Throws ShapeError unless x has at least `min_rank` axes.
   void require_rank(int min_rank, std::string_view form) const {
     if (x_.rank() < min_rank) fail(ShapeError(fmt::format("x must be {}", form)));
+  }
+  /// Throws ArgumentError if a numeric option is out of range.
+  void require_option(std::string_view option, double value, Allowed allowed) const {
+    const std::string error = option_error(option, value, allowed);
+    if (!error.empty()) fail(ArgumentError(error));
   }
   /// Reshapes an operand [C] to broadcast against x. Throws ShapeError for any other shape.
   Value per_channel(Value v, std::string_view name) const {
@@ -114,6 +121,8 @@ BatchNorm batch_norm(Arg x, Arg running_mean, Arg running_variance, OptionalArg 
   const Value old_variance = running_variance.value("batch_norm");
   const Channels channels("batch_norm", v, x.location());
   channels.require_rank(2, "[N, C, ...]");
+  channels.require_option("momentum", options.momentum, Allowed::fraction);
+  channels.require_option("eps", options.eps, Allowed::not_negative);
   const Graph::Frame frame(v.graph(), "batch_norm", x.location());
   const Value channel_mean = channels.per_channel(old_mean, "running_mean");
   const Value channel_variance = channels.per_channel(old_variance, "running_variance");
@@ -129,7 +138,7 @@ BatchNorm batch_norm(Arg x, Arg running_mean, Arg running_variance, OptionalArg 
     others.push_back(axis);
     count *= v.shape()[axis];
   }
-  const Value centre = mean(v, others, true), centred = v - centre;
+  const Value centre = mean(v, others, true), centred = recentred(v - centre, others);
   const Value variance = mean(square(centred), others, true);
   const Value correction = dim_value(v.graph(), count, v.dtype()) /
                            maximum(dim_value(v.graph(), count - 1, v.dtype()), 1);

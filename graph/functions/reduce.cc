@@ -1,5 +1,8 @@
 #include "weft/graph/functions/reduce.h"
 
+#include "weft/core/error.h"
+#include "weft/core/option.h"
+#include "weft/graph/functions/recentred.h"
 #include "weft/graph/functions/shape.h"
 
 namespace weft {
@@ -27,11 +30,13 @@ Value arg_reduce(std::string_view op, const Arg& x, std::optional<int> axis, boo
   return reshape(position, Shape(std::vector<Dim>(static_cast<std::size_t>(v.rank()), Dim(1))));
 }
 
-Value variance(const Value& v, const Axes& axes, const VarOptions& options) {
+Value variance(const Value& v, const Axes& axes, const VarOptions& options, SourceLocation loc) {
   const auto resolved = axes.resolve(v.rank());
+  const std::string error = option_error("correction", options.correction, Allowed::finite);
+  if (!error.empty()) v.graph().fail(ArgumentError(error), "var", {v}, loc);
   Dim count = 1;
   for (const std::int64_t axis : resolved) count *= v.shape()[static_cast<int>(axis)];
-  const Value centred = apply_binary("sub", v, mean(v, axes, true));
+  const Value centred = recentred(apply_binary("sub", v, mean(v, axes, true)), axes);
   const Value total = sum(apply_unary("square", centred), axes, options.keepdims);
   if (count.is_constant()) {
     const double divisor = static_cast<double>(count.constant()) - options.correction;
@@ -75,14 +80,14 @@ Value var(Arg x, const Axes& axes, const VarOptions& options) {
   const Value v = x.value("var");
   resolve_axes(axes, v, "var", x.location());
   const Graph::Frame frame(v.graph(), "var", x.location());
-  return variance(v, axes, options);
+  return variance(v, axes, options, x.location());
 }
 
 Value stddev(Arg x, const Axes& axes, const VarOptions& options) {
   const Value v = x.value("stddev");
   resolve_axes(axes, v, "stddev", x.location());
   const Graph::Frame frame(v.graph(), "stddev", x.location());
-  return apply_unary("sqrt", variance(v, axes, options));
+  return apply_unary("sqrt", variance(v, axes, options, x.location()));
 }
 
 Value norm(Arg x, const Axes& axes, bool keepdims) {

@@ -146,6 +146,9 @@ void Cloner::copy_node(const Node& node) {
     }
   }
   Attributes attributes = map_attributes(node.attributes(), options_);
+  if (const std::optional<double> number = graph.unrounded(node); number && options_.map_dtype) {
+    attributes.set("value", Tensor::scalar(options_.map_dtype(node.type(0).dtype), *number));
+  }
   for (const std::string& body : node.op().bodies) {
     attributes.set(body, copy_function(graph, node.attributes().text(body)));
   }

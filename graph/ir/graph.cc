@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/core/closest.h"
 #include "weft/core/excerpt.h"
 #include "weft/core/integer_range.h"
+#include "weft/core/option.h"
 #include "weft/graph/ir/draws.h"
 #include "weft/graph/ir/facts.h"
 #include "weft/ops/operands.h"
@@ -26,6 +28,34 @@ std::size_t node_hash(const OpRecord& op, const Attributes& attributes,
 constexpr std::string_view kClosedBodyHint =
     "the body of a loop, branch or function can only use its own inputs: pass other values as "
     "operands";
+
+/// Describes a number that an initializer does not accept; "" if all are valid. A constant may be
+/// any number.
+std::string initializer_error(const Initializer& initializer) {
+  switch (initializer.kind) {
+    case Initializer::Kind::constant:
+    case Initializer::Kind::key: return "";
+    case Initializer::Kind::uniform:
+      if (initializer.a <= initializer.b && std::isfinite(initializer.b - initializer.a)) return "";
+      return fmt::format(
+          "low must be at most high, and both must be finite, but they are {} and {}",
+          initializer.a, initializer.b);
+    case Initializer::Kind::normal:
+    case Initializer::Kind::truncated_normal: break;
+  }
+  const std::string error = option_error("std", initializer.b, Allowed::not_negative);
+  return error.empty() ? option_error("mean", initializer.a, Allowed::finite) : error;
+}
+
+/// Returns "it was created by variable 'w' at main.cc:12".
+std::string creation_of(const Value& value) {
+  const Node& node = value.node();
+  const Attribute* name = node.attributes().find("name");
+  const std::string declared =
+      name == nullptr ? std::string() : fmt::format(" '{}'", std::get<std::string>(*name));
+  return fmt::format("it was created by {}{} at {}", node.op().name, declared,
+                     node.graph().where(node));
+}
 
 }  // namespace
 
@@ -125,7 +155,12 @@ Value Graph::scalar(DType dtype, double value, SourceLocation loc) {
   } catch (const Error& error) {
     fail(error, "constant", {}, loc);
   }
-  return constant(Tensor::scalar(dtype, value), loc);
+  const Tensor rounded = Tensor::scalar(dtype, value);
+  const Value result = constant(rounded, loc);
+  if (is_floating(dtype) && std::isfinite(value) && rounded.at(0) != value) {
+    unrounded_.emplace(result.node().id(), value);
+  }
+  return result;
 }
 
 Variable Graph::variable(std::string_view name, DType dtype, std::initializer_list<AxisSize> sizes,
@@ -158,6 +193,11 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
     } catch (const Error& error) {
       fail(error, what + ", initial value", {}, loc);
     }
+  }
+  // The bounds of an initializer that depend on a size may be infinite if there are no elements.
+  if (!type.shape.is_constant() || num_elements(type.shape.constant()) > 0) {
+    const std::string error = initializer_error(options.initializer);
+    if (!error.empty()) fail(ArgumentError(error), what + ", initializer", {}, loc);
   }
   const Value read = add_leaf("variable", name, type, loc);
   variable_index_.emplace(std::string(name), variables_.size());
@@ -301,8 +341,9 @@ void Graph::check_operands(const OpRecord& op, const std::vector<Value>& inputs)
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!given[i] || &inputs[i].graph() == this) continue;
     throw GraphError(
-        fmt::format("operand '{}' is a Value of another graph; values cannot cross graphs: {}",
-                    op.inputs[std::min(i, op.inputs.size() - 1)].name, kClosedBodyHint));
+        fmt::format("operand '{}' is a Value of another graph; values cannot cross graphs: {}; {}",
+                    op.inputs[std::min(i, op.inputs.size() - 1)].name, kClosedBodyHint,
+                    creation_of(inputs[i])));
   }
 }
 
@@ -369,6 +410,13 @@ void Graph::check_symbols(const Dim& dim) const {
   if (dim.is_constant()) return;
   for (const SymbolPtr& s : dim.symbols()) {
     if (!has_symbol(s)) {
+      for (const Graph* body = body_; body != nullptr; body = body->body_) {
+        if (!body->has_symbol(s)) continue;
+        throw GraphError(
+            fmt::format("the sizes contain '{}' of the body that is being built, but the operands "
+                        "are values of an enclosing graph; values cannot cross graphs: {}",
+                        dim.str(), kClosedBodyHint));
+      }
       throw GraphError(fmt::format(
           "dim '{}' uses symbol '{}' of another graph; create it with Graph::dim of this graph",
           dim.str(), s->name));
@@ -405,8 +453,9 @@ void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) 
     throw GraphError(fmt::format("{}: the Value is undefined\n  {}", what, describe_source(loc)));
   }
   if (&value.graph() != this) {
-    throw GraphError(fmt::format("{}: the Value {} belongs to another graph; {}\n  {}", what,
-                                 value.type().str(), kClosedBodyHint, describe_source(loc)));
+    throw GraphError(fmt::format("{}: the Value {} belongs to another graph; {}; {}\n  {}", what,
+                                 value.type().str(), kClosedBodyHint, creation_of(value),
+                                 describe_source(loc)));
   }
 }
 

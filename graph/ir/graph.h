@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -185,7 +186,11 @@ class Graph {
   SourceLocation origin(const Node& node) const;
   /// Returns the scope path of the node ("net.block.0"), or "".
   std::string_view scope_of(const Node& node) const;
-  /// Copies location, frames and scope of `from`, a node of any graph, to a node of this graph.
+  /// Returns the number that was passed to scalar() for this constant, if rounding to the dtype of
+  /// the constant changed it. A copy of the graph in a wider dtype uses it. Files do not store it.
+  std::optional<double> unrounded(const Node& constant) const;
+  /// Copies location, frames, scope and unrounded number of `from`, a node of any graph, to a node
+  /// of this graph.
   void copy_source_info(const Node& from, const Node& to);
   /// Sets location and scope of a node. Used for graphs that are read from text or files.
   void set_source_info(const Node& node, SourceLocation location, std::string_view scope);
@@ -203,6 +208,23 @@ class Graph {
    private:
     Graph& graph_;
     int previous_;
+    std::unique_ptr<Frame> inside_;  // the same frame in the body that is being built
+  };
+  /// RAII scope during which a callback builds the graph `body` of a loop, branch or function of
+  /// `outer`. Frames that are opened in `outer` then also apply to nodes of the body, so that a
+  /// layer with a Scope of `outer` is named in errors. If library code builds the body, its nodes
+  /// also record the frames of `outer`, which contain the user's line.
+  class Body {
+   public:
+    Body(Graph& outer, Graph& body, std::string_view function, SourceLocation loc);
+    ~Body();
+    Body(const Body&) = delete;
+    Body& operator=(const Body&) = delete;
+
+   private:
+    Graph& outer_;
+    Graph& body_;
+    Graph* previous_;
   };
   /// RAII scope for nodes that are created on behalf of another node, such as gradients and
   /// decompositions: they inherit the source location of that node, prefixed with `what` ("gradient
@@ -252,6 +274,7 @@ class Graph {
 
  private:
   friend class Frame;
+  friend class Body;
   friend class Undo;
   friend class InheritedSourceInfo;
   class Facts;
@@ -281,6 +304,8 @@ class Graph {
   std::string operands_text(std::string_view op, const std::vector<Value>& inputs,
                             bool declared_names = false) const;
   std::string frames_text(int frame) const;
+  /// Copies a frame of `source` and the frames around it to this graph. Returns the copied frame.
+  int copy_frames(const Graph& source, int frame);
   /// Returns `loc` with a file name owned by this graph. The original string may be owned by
   /// another graph, which passes destroy, or by a plug-in.
   SourceLocation with_owned_file(SourceLocation loc);
@@ -307,13 +332,15 @@ class Graph {
 
   std::map<std::string, Value, std::less<>> names_;
   std::unordered_map<Value, std::string, ValueHash> name_of_;
-  std::vector<SourceInfo> source_infos_;  // indexed by node id
+  std::vector<SourceInfo> source_infos_;               // indexed by node id
+  std::unordered_map<std::size_t, double> unrounded_;  // keyed by node id
   std::vector<FrameRecord> frames_;
   /// The file names that source locations of this graph point to.
   std::deque<std::string> file_names_;
   /// Maps (source graph, frame) to the copied frame of this graph.
   std::map<std::pair<const void*, int>, int> copied_frames_;
   int frame_ = -1;
+  Graph* body_ = nullptr;           // the body that a callback is building (see Body)
   bool override_location_ = false;  // true while an InheritedSourceInfo exists
   SourceLocation location_;
 };

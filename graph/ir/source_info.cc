@@ -79,6 +79,11 @@ SourceLocation Graph::origin(const Node& node) const {
   return outermost;
 }
 
+std::optional<double> Graph::unrounded(const Node& constant) const {
+  const auto it = unrounded_.find(constant.id());
+  return it == unrounded_.end() ? std::nullopt : std::optional(it->second);
+}
+
 std::string_view Graph::scope_of(const Node& node) const {
   for (int f = source_infos_[node.id()].frame; f >= 0;
        f = frames_[static_cast<std::size_t>(f)].parent) {
@@ -108,13 +113,20 @@ void Graph::set_source_info(const Node& node, SourceLocation location, std::stri
 void Graph::copy_source_info(const Node& from, const Node& to) {
   const Graph& source = from.graph();
   const SourceInfo& info = source.source_infos_[from.id()];
+  if (const std::optional<double> number = source.unrounded(from)) {
+    if (from.type(0) == to.type(0)) unrounded_.emplace(to.id(), *number);
+  }
   if (&source == this) {
     source_infos_[to.id()] = info;
     return;
   }
+  source_infos_[to.id()] = {with_owned_file(info.location), copy_frames(source, info.frame)};
+}
+
+int Graph::copy_frames(const Graph& source, int frame) {
   // Many nodes share a few frames, so each frame is copied only once.
   std::vector<int> chain;
-  for (int f = info.frame; f >= 0; f = source.frames_[static_cast<std::size_t>(f)].parent) {
+  for (int f = frame; f >= 0; f = source.frames_[static_cast<std::size_t>(f)].parent) {
     chain.push_back(f);
   }
   int parent = -1;
@@ -132,7 +144,7 @@ void Graph::copy_source_info(const Node& from, const Node& to) {
     frames_.push_back(std::move(record));
     copied_frames_.emplace(key, parent);
   }
-  source_infos_[to.id()] = {with_owned_file(info.location), parent};
+  return parent;
 }
 
 Graph::Frame::Frame(Graph& graph, std::string_view function, SourceLocation loc,
@@ -141,9 +153,24 @@ Graph::Frame::Frame(Graph& graph, std::string_view function, SourceLocation loc,
   graph.frames_.push_back(
       {graph.frame_, std::string(function), graph.with_owned_file(loc), std::string(scope)});
   graph.frame_ = static_cast<int>(graph.frames_.size()) - 1;
+  if (graph.body_ != nullptr) inside_ = std::make_unique<Frame>(*graph.body_, function, loc, scope);
 }
 
 Graph::Frame::~Frame() { graph_.frame_ = previous_; }
+
+Graph::Body::Body(Graph& outer, Graph& body, std::string_view function, SourceLocation loc)
+    : outer_(outer), body_(body), previous_(outer.body_) {
+  outer.body_ = &body;
+  if (outer.frame_ < 0) return;
+  body.frames_.push_back({body.copy_frames(outer, outer.frame_), std::string(function),
+                          body.with_owned_file(loc), ""});
+  body.frame_ = static_cast<int>(body.frames_.size()) - 1;
+}
+
+Graph::Body::~Body() {
+  outer_.body_ = previous_;
+  body_.frame_ = -1;
+}
 
 Graph::InheritedSourceInfo::InheritedSourceInfo(Graph& graph, const Node& node, std::string what)
     : graph_(graph),

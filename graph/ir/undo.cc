@@ -31,6 +31,7 @@ Graph::Undo::~Undo() {
   g.inputs_.resize(inputs_);
   g.functions_.erase(g.functions_.begin() + static_cast<std::ptrdiff_t>(functions_),
                      g.functions_.end());
+  std::erase_if(g.unrounded_, [this](const auto& entry) { return entry.first >= nodes_; });
   g.source_infos_.resize(nodes_);
   g.nodes_.resize(nodes_);
 }

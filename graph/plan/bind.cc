@@ -11,12 +11,20 @@
 namespace weft {
 namespace {
 
+constexpr std::string_view kCacheHint =
+    "; a cache keeps the sizes of its first run: call Session::reset_caches() before runs with "
+    "other sizes";
+
 // The sizes of a tensor and the declared shape that they must match. `description` names the
 // tensor in messages: "input 'x'" or "variable 'cache'".
 struct ShapeCheck {
   std::string description;
   const Shape* shape;
   const Sizes* sizes;
+  bool is_cache = false;
+
+  /// The remedy for a cache that has the sizes of earlier runs.
+  std::string_view hint() const { return is_cache ? kCacheHint : std::string_view(); }
 };
 
 std::string list_inputs(const CompiledProgram& c) {
@@ -63,9 +71,10 @@ void bind_axes(const ShapeCheck& s, Bindings& bindings,
     } else if (*bound != size) {
       const auto origin = std::find_if(origins.begin(), origins.end(),
                                        [&](const auto& o) { return o.first == symbol; });
-      throw ShapeError(fmt::format("axis {} of {} {} should be {} = {} (from {}), but is {}", axis,
-                                   s.description, s.shape->str(), symbol->name, *bound,
-                                   origin != origins.end() ? origin->second : "the caller", size));
+      throw ShapeError(fmt::format("axis {} of {} {} should be {} = {} (from {}), but is {}{}",
+                                   axis, s.description, s.shape->str(), symbol->name, *bound,
+                                   origin != origins.end() ? origin->second : "the caller", size,
+                                   s.hint()));
     }
   }
 }
@@ -85,9 +94,10 @@ void check_axes(const ShapeCheck& s, const Bindings& bindings) {
     const std::int64_t expected = dim.evaluate(bindings);
     if (expected == size) continue;
     throw ShapeError(fmt::format(
-        "axis {} of {} {} should be {}{}, but is {}", axis, s.description, s.shape->str(),
+        "axis {} of {} {} should be {}{}, but is {}{}", axis, s.description, s.shape->str(),
         dim.str(),
-        dim.is_constant() ? "" : fmt::format(" = {} (with {})", expected, bindings.str()), size));
+        dim.is_constant() ? "" : fmt::format(" = {} (with {})", expected, bindings.str()), size,
+        s.hint()));
   }
 }
 
@@ -163,9 +173,11 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
   for (const auto& [variable, sizes] : existing) {
     const VariableInfo& info = c.variables[variable].info;
     shape_checks.push_back({fmt::format("{} '{}'", variable_kind_name(info.kind), info.name),
-                            &info.type.shape, &sizes});
+                            &info.type.shape, &sizes, info.kind == VariableKind::cache});
   }
 
+  const bool cached = std::any_of(shape_checks.begin(), shape_checks.end(),
+                                  [](const ShapeCheck& s) { return s.is_cache; });
   Bindings bindings;
   bind_explicit(c, dims, bindings);
   std::vector<std::pair<SymbolPtr, std::string>> origins;
@@ -176,8 +188,9 @@ Bindings bind_symbols(const CompiledProgram& c, const std::vector<FeedType>& fee
     if (!all_bound(e.left, bindings) || !all_bound(e.right, bindings)) continue;
     const std::int64_t left = e.left.evaluate(bindings), right = e.right.evaluate(bindings);
     if (left == right) continue;
-    throw ShapeError(fmt::format("program '{}' requires {} == {}, but they are {} and {} (with {})",
-                                 c.name, e.left.str(), e.right.str(), left, right, bindings.str()));
+    throw ShapeError(fmt::format(
+        "program '{}' requires {} == {}, but they are {} and {} (with {}){}", c.name, e.left.str(),
+        e.right.str(), left, right, bindings.str(), cached ? kCacheHint : std::string_view()));
   }
   return bindings;
 }

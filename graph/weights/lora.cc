@@ -4,31 +4,49 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
 #include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/index.h"
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/random/random.h"
+#include "weft/graph/functions/shape.h"
 #include "weft/graph/weights/matrices.h"
+#include "weft/graph/weights/quantize.h"
 
 namespace weft {
 namespace {
 
-constexpr const char* kA = ".lora_a";
-constexpr const char* kB = ".lora_b";
+/// Endings of the variables of an adapter.
+struct AdapterNames {
+  const char *a, *b;
+};
+constexpr AdapterNames kProduct{".lora_a", ".lora_b"};
+constexpr AdapterNames kLookup{".lora_embedding_a", ".lora_embedding_b"};
 
 struct Pair {
   Variable a, b;
+  double scale;
 };
 /// Keyed by the node in the source graph that reads the matrix.
 using Pairs = std::unordered_map<const Node*, Pair>;
 
+void check(const LoraShape& shape) {
+  if (shape.rank < 1)
+    throw ArgumentError(fmt::format("rank must be at least 1, not {}", shape.rank));
+  if (!(shape.alpha > 0 && std::isfinite(shape.alpha)))
+    throw ArgumentError(fmt::format("alpha must be positive and finite, not {}", shape.alpha));
+}
+
 void check(const LoraOptions& o) {
-  if (o.rank < 1) throw ArgumentError(fmt::format("rank must be at least 1, not {}", o.rank));
-  if (!(o.alpha > 0 && std::isfinite(o.alpha)))
-    throw ArgumentError(fmt::format("alpha must be positive and finite, not {}", o.alpha));
+  check(LoraShape{o.rank, o.alpha});
+  for (const auto* shapes : {&o.shapes, &o.lookups}) {
+    for (const auto& [name, shape] : *shapes) check(shape);
+  }
   if (!(o.dropout >= 0 && o.dropout < 1))
     throw ArgumentError(fmt::format("dropout must be in [0, 1), not {}", o.dropout));
 }
@@ -45,23 +63,43 @@ void check_no_updates(const std::vector<Program>& programs) {
   }
 }
 
-Pair declare(Graph& graph, const WeightMatrix& matrix, std::int64_t rank) {
-  const std::int64_t inputs = matrix.inputs();
-  const double bound = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(inputs, 1)));
-  return {graph.variable(matrix.name + kA, DType::f32, {rank, inputs},
-                         {.initializer = Initializer::uniform(-bound, bound)}),
-          graph.variable(matrix.name + kB, DType::f32, {matrix.outputs(), rank},
-                         {.initializer = Initializer::zeros()})};
+/// The sizes of an adapter without its rank.
+struct AdapterSizes {
+  std::int64_t inputs, outputs;
+};
+AdapterSizes sizes_of(const WeightMatrix& matrix, const AdapterNames& names) {
+  if (names.a == kLookup.a) return {matrix.rows(), matrix.columns()};
+  return {matrix.inputs(), matrix.outputs()};
 }
 
-CloneOptions adapting(const Pairs& pairs, const LoraOptions& options, bool drops) {
+Pair declare(Graph& graph, const WeightMatrix& matrix, const AdapterNames& names,
+             const LoraOptions& options, const LoraShape& shape) {
+  const auto [inputs, outputs] = sizes_of(matrix, names);
+  const double bound = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(inputs, 1)));
+  return {graph.variable(matrix.name + names.a, DType::f32, {shape.rank, inputs},
+                         {.initializer = Initializer::uniform(-bound, bound)}),
+          graph.variable(matrix.name + names.b, DType::f32, {outputs, shape.rank},
+                         {.initializer = Initializer::zeros()}),
+          options.scale(shape)};
+}
+
+CloneOptions adapting(const Pairs& products, const Pairs& lookups, const LoraOptions& options,
+                      bool drops) {
   CloneOptions clone;
-  clone.rewrite = [&pairs, options, drops](const Node& node, const std::vector<Value>& inputs,
-                                           Graph& target) -> std::vector<Value> {
-    if (node.op().name != "matmul") return {};
-    const auto pair = pairs.find(node.input(1).node_pointer());
-    if (pair == pairs.end()) return {};
-    const Value whole = target.apply("matmul", inputs, node.attributes(), {}).output(0);
+  clone.rewrite = [&products, &lookups, rate = drops ? options.dropout : 0](
+                      const Node& node, const std::vector<Value>& inputs,
+                      Graph& target) -> std::vector<Value> {
+    const bool multiplies = node.op().name == "matmul";
+    if (!multiplies && node.op().name != "take") return {};
+    const Pairs& pairs = multiplies ? products : lookups;
+    const auto found = pairs.find(node.input(multiplies ? 1 : 0).node_pointer());
+    if (found == pairs.end()) return {};
+    const Pair& pair = found->second;
+    const Value whole = target.apply(node.op().name, inputs, node.attributes(), {}).output(0);
+    if (!multiplies) {
+      const Value thin = take(transpose(pair.a), inputs[1], 0);
+      return {whole + matmul(thin * pair.scale, pair.b, {.transpose_b = true})};
+    }
     const auto product = [&](const Value& x, const Variable& w, bool transpose_x) {
       Attributes attributes = node.attributes();  // keeps the node's precision
       attributes.set("transpose_a", transpose_x);
@@ -69,14 +107,95 @@ CloneOptions adapting(const Pairs& pairs, const LoraOptions& options, bool drops
       return target.apply("matmul", {x, w}, attributes, {}).output(0);
     };
     Value x = inputs[0];
-    if (drops && options.dropout > 0) x = dropout(x, options.dropout, target.key("dropout"));
-    const Value thin = product(x, pair->second.a, node.attributes().flag("transpose_a"));
-    return {whole + product(thin * options.scale(), pair->second.b, false)};
+    if (rate > 0) x = dropout(x, rate, target.key("dropout"));
+    const Value thin = product(x, pair.a, node.attributes().flag("transpose_a"));
+    return {whole + product(thin * pair.scale, pair.b, false)};
   };
   return clone;
 }
 
+/// Returns the matrices whose products have adapters: tied tables after the others.
+std::vector<WeightMatrix> adapted_matrices(const std::vector<WeightMatrix>& matrices,
+                                           const LoraOptions& options) {
+  std::vector<WeightMatrix> candidates, tied;
+  for (const WeightMatrix& matrix : matrices) {
+    if (!matrix.multiplied) continue;
+    (matrix.looked_up ? tied : candidates).push_back(matrix);
+  }
+  constexpr const char* kWhat = "matrix that can have adapters";
+  std::vector<WeightMatrix> chosen = select_matrices(candidates, options.patterns, kWhat);
+  const std::vector<WeightMatrix> tables = select_matrices(tied, options.tied, kWhat);
+  chosen.insert(chosen.end(), tables.begin(), tables.end());
+  return chosen;
+}
+
+const WeightMatrix& find_table(const std::vector<WeightMatrix>& matrices, const std::string& name) {
+  std::vector<std::string> tables;
+  for (const WeightMatrix& matrix : matrices) {
+    if (!matrix.looked_up) continue;
+    if (matrix.name == name) return matrix;
+    tables.push_back(matrix.name);
+  }
+  throw ArgumentError(unknown_name("table whose lookups can have adapters", name, tables));
+}
+
+/// Throws ArgumentError if the adapter does not match the sizes of its matrix.
+void check_adapter(const std::string& name, const LoraAdapters::Adapter& adapter,
+                   const AdapterSizes& sizes) {
+  const auto fits = [](const Tensor& t) { return t.dtype() == DType::f32 && t.rank() == 2; };
+  if (fits(adapter.a) && fits(adapter.b) && adapter.a.size(1) == sizes.inputs &&
+      adapter.b.size(0) == sizes.outputs && adapter.a.size(0) == adapter.b.size(1))
+    return;
+  throw ArgumentError(fmt::format(
+      "the adapter of {} has A {}{} and B {}{}; a matrix with {} inputs and {} outputs needs "
+      "f32[rank, {}] and f32[{}, rank]",
+      name, dtype_name(adapter.a.dtype()), to_string(adapter.a.sizes()),
+      dtype_name(adapter.b.dtype()), to_string(adapter.b.sizes()), sizes.inputs, sizes.outputs,
+      sizes.inputs, sizes.outputs));
+}
+
+/// Inserts the values of adapters into the store of an adapted model.
+void put_values(AdaptedModel& model, const std::map<std::string, LoraAdapters::Adapter>& adapters,
+                const AdapterNames& names) {
+  const auto put = [&](const std::string& name, const Tensor& value) {
+    const Variable variable = model.graph->find_variable(name);
+    const Sizes sizes = variable.info().type.shape.evaluate({});
+    if (value.dtype() != DType::f32 || value.sizes() != sizes) {
+      throw ArgumentError(fmt::format("the adapter {} is {}{}, but the model needs f32{}", name,
+                                      dtype_name(value.dtype()), to_string(value.sizes()),
+                                      to_string(sizes)));
+    }
+    model.store->insert(name, VariableKind::parameter, value);
+  };
+  for (const auto& [name, adapter] : adapters) {
+    put(name + names.a, adapter.a);
+    put(name + names.b, adapter.b);
+  }
+}
+
+/// A matrix and its adapter.
+struct Merge {
+  std::string name;
+  const LoraAdapters::Adapter& adapter;
+  bool rows_are_outputs;  // layout of the matrix
+};
+
+LoraAdapters::Adapter adapter_in(const VariableStore& store, const std::string& name,
+                                 const AdapterNames& names) {
+  return {store.tensor(name + names.a), store.tensor(name + names.b), {}};
+}
+
 }  // namespace
+
+LoraShape LoraOptions::shape(std::string_view matrix) const {
+  const auto own = shapes.find(matrix);
+  return own == shapes.end() ? LoraShape{rank, alpha} : own->second;
+}
+
+double LoraOptions::scale(const LoraShape& shape) const {
+  const auto r = static_cast<double>(shape.rank);
+  return shape.alpha / (rank_stabilised ? std::sqrt(r) : r);
+}
 
 AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore& store,
                       const LoraOptions& options) {
@@ -84,23 +203,28 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
   Graph& source = common_graph(programs, "programs to adapt");
   store.check_whole("adapted");
   check_no_updates(programs);
-  const std::vector<WeightMatrix> chosen =
-      select_matrices(weight_matrices(source, programs, {.quantized = true}), options.patterns,
-                      "matrix that can have adapters");
+  const std::vector<WeightMatrix> matrices =
+      weight_matrices(source, programs, {.embeddings = true, .quantized = true});
+  const std::vector<WeightMatrix> chosen = adapted_matrices(matrices, options);
 
   AdaptedModel result;
   result.graph = empty_graph_like(source);
   result.store = std::make_shared<VariableStore>();
   Graph& target = *result.graph;
-  Pairs pairs;
+  Pairs products, lookups;
   for (const WeightMatrix& matrix : chosen) {
-    pairs.emplace(matrix.value.node_pointer(), declare(target, matrix, options.rank));
+    products.emplace(matrix.value.node_pointer(),
+                     declare(target, matrix, kProduct, options, options.shape(matrix.name)));
     result.matrices.push_back(matrix.name);
+  }
+  for (const auto& [name, shape] : options.lookups) {
+    const WeightMatrix& table = find_table(matrices, name);
+    lookups.emplace(table.value.node_pointer(), declare(target, table, kLookup, options, shape));
   }
   // Uses two cloners: without other dropout in the model, training and evaluation programs may
   // share nodes, but only the training copies have dropout in the adapters.
-  Cloner training(target, adapting(pairs, options, true));
-  Cloner inference(target, adapting(pairs, options, false));
+  Cloner training(target, adapting(products, lookups, options, true));
+  Cloner inference(target, adapting(products, lookups, options, false));
   for (const Program& program : programs) {
     if (program.graph() == nullptr) continue;
     const bool trains = std::find(options.training.begin(), options.training.end(),
@@ -124,59 +248,116 @@ AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore&
 LoraAdapters lora_adapters(const std::vector<std::string>& matrices, const VariableStore& store,
                            const LoraOptions& options) {
   LoraAdapters result{options.scale(), {}};
-  for (const std::string& name : matrices)
-    result.adapters[name] = {store.tensor(name + kA), store.tensor(name + kB)};
+  for (const std::string& name : matrices) {
+    LoraAdapters::Adapter& adapter = result.adapters[name] = adapter_in(store, name, kProduct);
+    if (options.shapes.contains(name)) adapter.scale = options.scale(options.shape(name));
+  }
+  for (const auto& [name, shape] : options.lookups) {
+    result.lookups[name] = adapter_in(store, name, kLookup);
+    result.lookups[name].scale = options.scale(shape);
+  }
   return result;
+}
+
+AdaptedModel add_lora(const std::vector<Program>& programs, const VariableStore& store,
+                      const TrainedAdapters& adapters) {
+  Graph& source = common_graph(programs, "programs to adapt");
+  std::set<std::string> tables;
+  for (const WeightMatrix& matrix :
+       weight_matrices(source, programs, {.embeddings = true, .quantized = true})) {
+    if (matrix.looked_up) tables.insert(matrix.name);
+  }
+  QuantizedWeights quantized = quantized_weights(source);
+  std::erase_if(quantized,
+                [&](const auto& weight) { return !adapters.parameters.contains(weight.first); });
+  std::vector<std::string> replaced;
+  for (const auto& [name, weight] : quantized) replaced.push_back(name);
+  const QuantizedModel floats =
+      replaced.empty() ? QuantizedModel() : dequantize(programs, store, replaced);
+  LoraOptions options = adapters.options;
+  options.patterns.clear();
+  options.tied.clear();
+  for (const auto& [name, adapter] : adapters.values.adapters)
+    (tables.contains(name) ? options.tied : options.patterns).push_back(name);
+  AdaptedModel model = replaced.empty() ? add_lora(programs, store, options)
+                                        : add_lora(floats.programs, *floats.store, options);
+  put_values(model, adapters.values.adapters, kProduct);
+  put_values(model, adapters.values.lookups, kLookup);
+  for (const auto& [name, value] : adapters.parameters) {
+    const Variable variable = model.graph->find_variable(name);
+    const Sizes sizes = variable.info().type.shape.evaluate({});
+    if (variable.dtype() != value.dtype() || sizes != value.sizes()) {
+      throw ArgumentError(fmt::format(
+          "the parameter {} that belongs to the adapters is {}{}, but "
+          "in the model it is {}",
+          name, dtype_name(value.dtype()), to_string(value.sizes()), variable.info().type.str()));
+    }
+    if (model.store->contains(name)) {
+      model.store->set(name, value);
+    } else {
+      model.store->insert(name, variable.info().kind, value);
+    }
+    if (variable.info().kind == VariableKind::parameter) model.graph->set_trainable(variable, true);
+  }
+  return model;
+}
+
+Tensor merged_lora(const Tensor& matrix, bool out_in, const LoraAdapters::Adapter& adapter,
+                   double scale) {
+  Tensor merged = matrix.clone();
+  const std::int64_t rows = merged.size(0), columns = merged.size(1), rank = adapter.a.size(0),
+                     inputs = adapter.a.size(1);
+  const float *a = adapter.a.data<float>(), *b = adapter.b.data<float>();
+  float* w = merged.mutable_data<float>();
+  const std::int64_t chunks = chunk_count(rows, 16);
+  Workers workers;
+  workers.for_chunks(chunks, [&](std::int64_t chunk, int) {
+    const ChunkRange range = chunk_range(rows, chunks, chunk);
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const std::int64_t out = out_in ? i : j, in = out_in ? j : i;
+        double sum = 0;
+        for (std::int64_t r = 0; r < rank; ++r)
+          sum += static_cast<double>(b[out * rank + r]) * a[r * inputs + in];
+        w[i * columns + j] = static_cast<float>(w[i * columns + j] + scale * sum);
+      }
+    }
+  });
+  return merged;
 }
 
 void merge_lora(const std::vector<Program>& programs, VariableStore& store,
                 const LoraAdapters& adapters) {
   Graph& graph = common_graph(programs, "programs to merge adapters into");
-  std::map<std::string, bool> out_in;
+  std::map<std::string, WeightMatrix> matrices;
   for (const WeightMatrix& m : weight_matrices(graph, programs, {.embeddings = true}))
-    out_in[m.name] = m.out_in;
-  for (const auto& [name, adapter] : adapters.adapters) {
-    const auto matrix = out_in.find(name);
-    if (matrix == out_in.end()) {
-      throw ArgumentError(fmt::format(
-          "there is an adapter for {}, which is not a weight matrix of the model", name));
-    }
-    const Tensor w = store.tensor(name);
-    const auto fits = [&](const Tensor& t) { return t.dtype() == DType::f32 && t.rank() == 2; };
-    const std::int64_t outputs = w.size(matrix->second ? 0 : 1);
-    const std::int64_t inputs = w.size(matrix->second ? 1 : 0);
-    if (!fits(adapter.a) || !fits(adapter.b) || adapter.a.size(1) != inputs ||
-        adapter.b.size(0) != outputs || adapter.a.size(0) != adapter.b.size(1)) {
-      throw ArgumentError(fmt::format(
-          "the adapter of {} has A {}{} and B {}{}; a matrix with {} inputs and {} outputs needs "
-          "f32[rank, {}] and f32[{}, rank]",
-          name, dtype_name(adapter.a.dtype()), to_string(adapter.a.sizes()),
-          dtype_name(adapter.b.dtype()), to_string(adapter.b.sizes()), inputs, outputs, inputs,
-          outputs));
-    }
-  }
-  Workers workers;
-  for (const auto& [name, adapter] : adapters.adapters) {
-    const bool rows_are_outputs = out_in.at(name);
-    Tensor merged = store.tensor(name).clone();
-    const std::int64_t rows = merged.size(0), columns = merged.size(1), rank = adapter.a.size(0),
-                       inputs = adapter.a.size(1);
-    const float *a = adapter.a.data<float>(), *b = adapter.b.data<float>();
-    float* w = merged.mutable_data<float>();
-    const std::int64_t chunks = chunk_count(rows, 16);
-    workers.for_chunks(chunks, [&](std::int64_t chunk, int) {
-      const ChunkRange range = chunk_range(rows, chunks, chunk);
-      for (std::int64_t i = range.begin; i < range.end; ++i) {
-        for (std::int64_t j = 0; j < columns; ++j) {
-          const std::int64_t out = rows_are_outputs ? i : j, in = rows_are_outputs ? j : i;
-          double sum = 0;
-          for (std::int64_t r = 0; r < rank; ++r)
-            sum += static_cast<double>(b[out * rank + r]) * a[r * inputs + in];
-          w[i * columns + j] = static_cast<float>(w[i * columns + j] + adapters.scale * sum);
-        }
+    matrices.emplace(m.name, m);
+  std::vector<Merge> merges;
+  const auto add = [&](const auto& from, const AdapterNames& names) {
+    for (const auto& [name, adapter] : from) {
+      const auto found = matrices.find(name);
+      if (found == matrices.end()) {
+        throw ArgumentError(fmt::format(
+            "there is an adapter for {}, which is not a weight matrix of the model", name));
       }
-    });
-    store.set(name, merged);
+      const WeightMatrix& matrix = found->second;
+      check_adapter(name, adapter, sizes_of(matrix, names));
+      const bool lookup = names.a == kLookup.a;
+      if (lookup ? matrix.multiplied : matrix.looked_up) {
+        const char *own = lookup ? "lookups" : "products", *other = lookup ? "products" : "lookups";
+        throw ArgumentError(fmt::format(
+            "the adapter of {} changes only its {}, but the model also uses this matrix for {} "
+            "(tied embeddings): it cannot be merged; keep the adapters separate from the weights",
+            name, own, other));
+      }
+      merges.push_back({name, adapter, !lookup && matrix.out_in});
+    }
+  };
+  add(adapters.adapters, kProduct);
+  add(adapters.lookups, kLookup);
+  for (const Merge& one : merges) {
+    store.set(one.name, merged_lora(store.tensor(one.name), one.rows_are_outputs, one.adapter,
+                                    adapters.scale_of(one.adapter)));
   }
 }
 

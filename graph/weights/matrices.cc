@@ -51,21 +51,22 @@ Graph& common_graph(const std::vector<Program>& programs, std::string_view what)
 std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Program>& programs,
                                           const WeightMatrixOptions& options) {
   const std::vector<Consumers> consumers(programs.begin(), programs.end());
-  const auto layout = [&](const Value& weight) -> std::optional<bool> {
-    std::optional<bool> out_in;
-    for (const Consumers& program : consumers) {
-      if (program.is_root(weight)) return std::nullopt;
-      for (const Use& use : program.uses(weight)) {
-        const std::optional<bool> seen = use_as_weight(*use.node, use.operand, options.embeddings);
-        if (!seen || (out_in && out_in != seen)) return std::nullopt;
-        out_in = seen;
-      }
-    }
-    return out_in;
-  };
   std::vector<WeightMatrix> result;
   const auto add = [&](const std::string& name, const Value& value) {
-    if (const auto out_in = layout(value)) result.push_back({name, value, *out_in});
+    WeightMatrix matrix{name, value};
+    std::optional<bool> out_in;
+    for (const Consumers& program : consumers) {
+      if (program.is_root(value)) return;
+      for (const Use& use : program.uses(value)) {
+        const std::optional<bool> seen = use_as_weight(*use.node, use.operand, options.embeddings);
+        if (!seen || (out_in && out_in != seen)) return;
+        out_in = seen;
+        (is(*use.node, "matmul") ? matrix.multiplied : matrix.looked_up) = true;
+      }
+    }
+    if (!out_in) return;
+    matrix.out_in = *out_in;
+    result.push_back(std::move(matrix));
   };
   std::map<std::string, QuantizedRead> quantized;  // keyed by variable that stores the matrix
   if (options.quantized) {
@@ -90,6 +91,8 @@ std::vector<WeightMatrix> select_matrices(const std::vector<WeightMatrix>& candi
       chosen[i] = any = true;
     }
     if (any) continue;
+    if (candidates.empty())
+      throw ArgumentError(fmt::format("the model has no {} (pattern '{}')", what, pattern));
     std::vector<std::string> names;
     for (const WeightMatrix& c : candidates) names.push_back(c.name);
     throw ArgumentError(fmt::format("pattern '{}' matches no {}; the candidates are: {}", pattern,

@@ -14,8 +14,10 @@ namespace WEFT_API weft {
 /// A parameter that the programs use only as a weight matrix.
 struct WeightMatrix {
   std::string name;
-  Value value;          // the f32 matrix: the parameter itself or its widened value
-  bool out_in = false;  // layout: true for [outputs, inputs], false for [inputs, outputs]
+  Value value;              // the f32 matrix: the parameter itself or its widened value
+  bool out_in = false;      // layout: true for [outputs, inputs], false for [inputs, outputs]
+  bool multiplied = false;  // the second operand of a product
+  bool looked_up = false;   // its rows are also looked up (WeightMatrixOptions::embeddings)
 
   std::int64_t rows() const { return value.shape()[0].constant(); }
   std::int64_t columns() const { return value.shape()[1].constant(); }

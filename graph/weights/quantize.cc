@@ -150,12 +150,15 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
   return result;
 }
 
-QuantizedModel dequantize(const std::vector<Program>& programs, const VariableStore& store) {
+QuantizedModel dequantize(const std::vector<Program>& programs, const VariableStore& store,
+                          const std::vector<std::string>& patterns) {
   Graph& source = common_graph(programs, "programs whose weights can be dequantised");
   store.check_whole("dequantised");
-  const std::vector<QuantizedRead> reads = quantized_reads(source);
+  std::vector<QuantizedRead> reads = quantized_reads(source);
+  std::erase_if(reads,
+                [&](const QuantizedRead& read) { return !matches_any(patterns, read.name); });
   if (reads.empty()) throw ArgumentError("the programs read no quantised weights");
-  RewrittenPrograms rewritten = without_quantized(programs);
+  RewrittenPrograms rewritten = without_quantized(programs, patterns);
   QuantizedModel result{
       rewritten.graph, std::move(rewritten.programs), std::make_shared<VariableStore>(), {}, 0};
   for (const QuantizedRead& read : reads) {

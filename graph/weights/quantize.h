@@ -56,9 +56,10 @@ struct QuantizedModel {
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,
                         const QuantizeOptions& options = {});
 
-/// The inverse of quantize(): converts the matrices back to f32 parameters, which have the rounded
-/// values. Narrow caches remain narrow. Throws ArgumentError if there are no programs or no
-/// quantised matrices.
-QuantizedModel dequantize(const std::vector<Program>& programs, const VariableStore& store);
+/// The inverse of quantize(): converts the matrices whose names match one of the patterns back to
+/// f32 parameters, which have the rounded values. Narrow caches remain narrow. Throws ArgumentError
+/// if there are no programs or no such matrices.
+QuantizedModel dequantize(const std::vector<Program>& programs, const VariableStore& store,
+                          const std::vector<std::string>& patterns = {"*"});
 
 }  // namespace weft

@@ -201,7 +201,8 @@ RewrittenPrograms with_quantized(const std::vector<Program>& programs,
   return result;
 }
 
-RewrittenPrograms without_quantized(const std::vector<Program>& programs) {
+RewrittenPrograms without_quantized(const std::vector<Program>& programs,
+                                    const std::vector<std::string>& patterns) {
   Graph& source = common_graph(programs, "programs whose weights can be dequantised");
   const std::shared_ptr<Graph> graph = empty_graph_like(source);
   Cloner cloner(*graph);
@@ -209,6 +210,7 @@ RewrittenPrograms without_quantized(const std::vector<Program>& programs) {
     for (const Value& input : program.inputs()) cloner.copy(input);
   }
   for (const QuantizedRead& read : quantized_reads(source)) {
+    if (!matches_any(patterns, read.name)) continue;
     replace(cloner, read.value, [&](Graph& target) {
       const Variable v = target.variable(read.name, {DType::f32, read.weight.shape()}, {}, {});
       const std::size_t suffix = read.weight.format == WeightFormat::bf16 ? 0 : kQ.size();

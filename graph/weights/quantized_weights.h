@@ -72,8 +72,9 @@ struct RewrittenPrograms {
 RewrittenPrograms with_quantized(const std::vector<Program>& programs,
                                  const QuantizedWeights& weights, bool narrow_caches = false);
 
-/// The inverse of with_quantized(): returns copies that read f32 parameters. Narrow caches remain
-/// narrow.
-RewrittenPrograms without_quantized(const std::vector<Program>& programs);
+/// The inverse of with_quantized(): returns copies that read f32 parameters in place of the
+/// quantised matrices whose names match one of the patterns. Narrow caches remain narrow.
+RewrittenPrograms without_quantized(const std::vector<Program>& programs,
+                                    const std::vector<std::string>& patterns = {"*"});
 
 }  // namespace weft

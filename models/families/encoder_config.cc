@@ -84,7 +84,8 @@ void EncoderConfig::check() const {
   if (conv_kernel > 0 && conv_kernel % 2 == 0)
     throw ArgumentError(fmt::format(
         "conv_kernel must be odd to preserve the sequence length, but is {}", conv_kernel));
-  if (conv_least_kernel > 0 && (conv_least_kernel % 2 == 0 || conv_least_kernel > conv_kernel)) {
+  if (conv_kernel > 0 && conv_least_kernel > 0 &&
+      (conv_least_kernel % 2 == 0 || conv_least_kernel > conv_kernel)) {
     throw ArgumentError(
         fmt::format("conv_least_kernel must be 0, or odd and at most conv_kernel ({}), but is {}",
                     conv_kernel, conv_least_kernel));

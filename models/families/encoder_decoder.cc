@@ -8,6 +8,7 @@
 #include "weft/models/layers/attention/heads.h"
 #include "weft/models/layers/attention/positions.h"
 #include "weft/models/layers/dropout.h"
+#include "weft/models/layers/incremental_state.h"
 
 namespace weft {
 namespace {
@@ -284,6 +285,7 @@ Value EncoderDecoder::loss(Value logits, Value labels, bool training, Reduction 
 
 EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
                                                 SourceLocation loc) const {
+  require_first_incremental(scope_ / "cache", "decoding", loc);
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "decoding", loc, scope_.path());
   const EncoderDecoderConfig& c = config_;

@@ -9,6 +9,7 @@
 #include "weft/models/layers/attention/heads.h"
 #include "weft/models/layers/attention/positions.h"
 #include "weft/models/layers/dropout.h"
+#include "weft/models/layers/incremental_state.h"
 
 namespace weft {
 namespace {
@@ -174,6 +175,7 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
 
 GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
                         SourceLocation loc) const {
+  require_first_incremental(scope_ / "cache", "decode", loc);
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
   const Value tokens = inputs.tokens;
@@ -202,6 +204,7 @@ GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
 }
 
 Program Gpt::decode_program(Value tokens, SourceLocation loc) const {
+  require_first_incremental(scope_ / "cache", "decode_program", loc);
   Graph& graph = scope_.graph();
   const Dim& batch = tokens.size(0);
   const Dim& added = tokens.size(1);

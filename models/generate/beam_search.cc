@@ -1,8 +1,11 @@
 // Beam search with the rules of Hugging Face transformers.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
 
+#include "weft/core/error.h"
 #include "weft/models/generate/search.h"
 
 namespace weft {
@@ -185,6 +188,12 @@ class BeamSearch final : public Search {
     for (std::size_t p = 0; p < states_.size(); ++p) {
       for (std::size_t i = 0; i < static_cast<std::size_t>(options_.results); ++i) {
         const Hypothesis& h = states_[p].finished.kept().at(i);
+        if (h.score == kForbidden) {
+          throw DataError(fmt::format(
+              "there are only {} possible sequences, but results is {}: request fewer results, or "
+              "allow longer sequences or more ids",
+              i, options_.results));
+        }
         const auto ids = prompts_[p].without_padding(h.ids);
         TokenIds& sequence = result_.sequences.emplace_back(ids.begin(), ids.end());
         // Hugging Face transformers always appends the first end id, even if another one was

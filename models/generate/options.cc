@@ -66,6 +66,10 @@ void GenerationOptions::check() const {
   }
   if (!std::isfinite(length_penalty))
     throw ArgumentError(fmt::format("length_penalty must be finite, not {}", length_penalty));
+  if (std::abs(length_penalty) > kMaxLengthPenalty) {
+    throw ArgumentError(fmt::format("length_penalty must be in [{}, {}], not {}",
+                                    -kMaxLengthPenalty, kMaxLengthPenalty, length_penalty));
+  }
   check_sequences("bad_token_sequences", bad_token_sequences);
   check_sequences("stop_sequences", stop_sequences);
   if (sampling) {

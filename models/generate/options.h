@@ -55,6 +55,9 @@ enum class EarlyStopping : std::uint8_t {
 struct GenerationOptions {
   /// Upper limit for `beams` and `results`. Each beam or result is a batch row with its own caches.
   static constexpr std::int64_t kMaxRows = 4096;
+  /// Upper limit for the absolute value of `length_penalty`. Scores of all lengths that fit in
+  /// memory are then finite and distinct from 0. Common values are from 0 to 2.
+  static constexpr double kMaxLengthPenalty = 30;
 
   std::int64_t beams = 1;        // 1 = greedy: the most likely id (ties: the lowest id)
   std::int64_t max_length = 20;  // maximum number of ids; 0 = the default of a TextGenerator

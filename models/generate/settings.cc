@@ -53,6 +53,7 @@ void for_fields(Settings& s, Use&& use) {
   for_options(s.options, use);
   use("states_length", s.states_length);
   use("start", s.start);
+  use("bos_id", s.bos_id);
   use("before", s.before);
   use("after", s.after);
   use("tasks", s.tasks);
@@ -89,6 +90,7 @@ json write(const std::map<std::int64_t, std::int64_t>& forced) {
   for (const auto& [place, id] : forced) pairs.push_back({place, id});
   return pairs;
 }
+json write(const std::optional<std::int64_t>& id) { return id ? json(*id) : json(); }
 template <class T>
 json write(const T& value) {
   return value;
@@ -166,6 +168,12 @@ class ObjectReader {
     ObjectReader inner(*found);
     for_sampling(field.emplace(), inner);
     inner.finish();
+  }
+  void operator()(const char* name, std::optional<std::int64_t>& field) {
+    const auto found = object_.find(name);
+    field.reset();
+    known_.insert(name);
+    if (found != object_.end() && !found->is_null()) read_json(*found, name, field.emplace());
   }
   void operator()(const char* name, Tasks& field) {
     const auto found = object_.find(name);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ struct GenerationSettings {
   bool states_length = false;
   /// The first ids of an encoder-decoder's output; empty if the model does not specify them.
   TokenIds start = {};
+  /// The id with which a decoder starts if there is no prompt (bos_token_id); -1 if the model does
+  /// not specify it. Not set in files of earlier versions.
+  std::optional<std::int64_t> bos_id = {};
   /// Ids that are added before and after every input text if the tokenizer does not add them.
   TokenIds before = {}, after = {};
   /// Task settings by task name. Empty in files of earlier versions.

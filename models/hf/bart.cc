@@ -30,10 +30,13 @@ void bart_keys(Config& config, EncoderDecoderConfig& c, std::string_view model) 
       .field("tie_word_embeddings", c.tied_head)
       .optional_id("decoder_start_token_id", c.start_id)
       .optional_id("pad_token_id", c.padding_id)
-      // num_hidden_layers repeats encoder_layers. classifier_dropout has no effect outside
-      // training. The logits have biases regardless of add_bias_logits.
-      // force_bos_token_to_be_generated affects generation only.
-      .ignore({"num_hidden_layers", "classifier_dropout", "classif_dropout", "add_bias_logits",
+      // Hugging Face transformers also accepts the names of newer models.
+      .repeated("hidden_size", "d_model", c.width)
+      .repeated("num_attention_heads", "encoder_attention_heads", c.encoder_heads)
+      // No class reads num_hidden_layers, which repeats encoder_layers. The logits have biases
+      // regardless of add_bias_logits, and the first rows of position tables are fixed regardless
+      // of extra_pos_embeddings. force_bos_token_to_be_generated affects generation only.
+      .ignore({"num_hidden_layers", "add_bias_logits", "extra_pos_embeddings",
                "force_bos_token_to_be_generated", "save_step"});
   // These keys are from the first version of the format. Published models always have these values.
   const bool pre_norm = c.norm == Seq2SeqNorm::pre_norm;
@@ -109,12 +112,7 @@ ModelTypes bart_model_types() {
        .defaults = EncoderDecoderConfig::bart(),
        .style =
            {.base = "model.", .has_classifiers = true, .default_labels = 3, .decodes_inputs = true},
-       .keys =
-           [](auto& config, EncoderDecoderConfig& c) {
-             bart_keys(config, c, "BART");
-             config.fixed("extra_pos_embeddings", 2,
-                          "BART's position table starts with 2 extra rows");
-           },
+       .keys = [](auto& config, EncoderDecoderConfig& c) { bart_keys(config, c, "BART"); },
        .add_names = bart_names},
       {.name = "mbart",
        .prefix = "MBart",
@@ -123,12 +121,7 @@ ModelTypes bart_model_types() {
          c.decoder_start = DecoderStart::last_label;
        }),
        .style = {.base = "model.", .has_classifiers = true, .decodes_inputs = true},
-       .keys =
-           [](auto& config, EncoderDecoderConfig& c) {
-             bart_keys(config, c, "mBART");
-             config.fixed("extra_pos_embeddings", 2,
-                          "mBART's position table starts with 2 extra rows");
-           },
+       .keys = [](auto& config, EncoderDecoderConfig& c) { bart_keys(config, c, "mBART"); },
        .add_names = bart_names},
       {.name = "pegasus",
        .prefix = "Pegasus",
@@ -139,11 +132,7 @@ ModelTypes bart_model_types() {
          c.start_id = c.padding_id = 0;
        }),
        .style = {.base = "model.", .unused_buffers = kPositionTables},
-       .keys =
-           [](auto& config, EncoderDecoderConfig& c) {
-             bart_keys(config, c, "PEGASUS");
-             config.fixed("extra_pos_embeddings", 1, "PEGASUS has sinusoidal positions");
-           },
+       .keys = [](auto& config, EncoderDecoderConfig& c) { bart_keys(config, c, "PEGASUS"); },
        .add_names = bart_names},
       {.name = "marian",
        .prefix = "Marian",

@@ -10,7 +10,7 @@ template <class Config>
 void bert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   encoder_keys(config, c);
   position_key(config, c);
-  config.field("tie_word_embeddings", style.masked_lm.tied).ignore({"classifier_dropout"});
+  config.field("tie_word_embeddings", style.masked_lm.tied);
   style.masked_lm.layer_norm_eps = c.layer_norm_eps;
 }
 
@@ -48,8 +48,6 @@ EncoderType bert() {
           .keys = [](auto& config, EncoderConfig& c, EncoderStyle& style) {
             bert_keys(config, c, style);
             style.masked_lm.activation = c.activation;
-            config.ignore({"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
-                           "pooler_size_per_head", "pooler_type"});
           }};
 }
 
@@ -84,24 +82,21 @@ EncoderType electra() {
   style.sequence_classifier = "classifier.out_proj";
   style.classifier_dense = {"classifier.dense", Activation::gelu_erf};
   style.replaced_tokens = true;
-  return {
-      .name = "electra",
-      .prefix = "Electra",
-      .defaults = {.heads = 4,
-                   .width = 256,
-                   .inner = 1024,
-                   .embedding_width = 128,
-                   .hidden_dropout = 0.1,
-                   .attention_dropout = 0.1},
-      .style = style,
-      .keys = [](auto& config, EncoderConfig& c, EncoderStyle& style) {
-        bert_keys(config, c, style);
-        // Only the multiple-choice class uses the summary, and that class is not supported.
-        config.field("embedding_size", c.embedding_width)
-            .ignore({"summary_type", "summary_use_proj", "summary_activation",
-                     "summary_last_dropout", "summary_first_dropout", "summary_proj_to_labels"});
-        if (c.embedding_width != c.width) c.embedding_projection = EmbeddingProjection::after_norm;
-      }};
+  return {.name = "electra",
+          .prefix = "Electra",
+          .defaults = {.heads = 4,
+                       .width = 256,
+                       .inner = 1024,
+                       .embedding_width = 128,
+                       .hidden_dropout = 0.1,
+                       .attention_dropout = 0.1},
+          .style = style,
+          .keys = [](auto& config, EncoderConfig& c, EncoderStyle& style) {
+            bert_keys(config, c, style);
+            config.field("embedding_size", c.embedding_width);
+            if (c.embedding_width != c.width)
+              c.embedding_projection = EmbeddingProjection::after_norm;
+          }};
 }
 
 }  // namespace

@@ -4,86 +4,21 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/models/hf/config/class_labels.h"
+#include "weft/models/hf/config/harmless_keys.h"
 
 namespace weft::hf {
-namespace {
-
-/// Keys that do not affect values or gradients in any config: bookkeeping, special ids and
-/// generation defaults.
-constexpr const char* kHarmless[] = {
-    "_name_or_path",
-    "architectures",
-    "attn_implementation",
-    "_attn_implementation",
-    "bad_words_ids",
-    "begin_suppress_tokens",
-    "bos_token_id",
-    "chunk_size_feed_forward",
-    "cls_token_id",
-    "decoder_start_token_id",
-    "directionality",
-    "diversity_penalty",
-    "do_sample",
-    "dtype",
-    "early_stopping",
-    "encoder_no_repeat_ngram_size",
-    "eos_token_id",
-    "exponential_decay_length_penalty",
-    "finetuning_task",
-    "forced_bos_token_id",
-    "forced_eos_token_id",
-    "gradient_checkpointing",
-    "language",
-    "length_penalty",
-    "mask_token_id",
-    "max_length",
-    "min_length",
-    "model_type",
-    "no_repeat_ngram_size",
-    "num_beam_groups",
-    "num_beams",
-    "num_return_sequences",
-    "output_attentions",
-    "output_hidden_states",
-    "output_past",
-    "output_scores",
-    "prefix",
-    "problem_type",
-    "remove_invalid_values",
-    "repetition_penalty",
-    "return_dict",
-    "return_dict_in_generate",
-    "sep_token_id",
-    "suppress_tokens",
-    "task_specific_params",
-    "temperature",
-    "tf_legacy_loss",
-    "tokenizer_class",
-    "top_k",
-    "top_p",
-    "torch_dtype",
-    "transformers_version",
-    "typical_p",
-    "unk_token_id",
-    "use_bfloat16",
-    "use_cache",
-};
-
-}  // namespace
-
-ConfigReader::ConfigReader(std::string_view text, std::string file)
+ConfigReader::ConfigReader(std::string_view text, std::string file, std::string section)
     : file_(std::move(file)),
-      object_(parse_json_object(text, file_)),
-      known_(std::begin(kHarmless), std::end(kHarmless)) {
-  // Unsupported features that any config can enable.
-  fixed("is_decoder", false, "an encoder used as a decoder is not supported");
-  fixed("add_cross_attention", false, "cross attention in this model is not supported");
-  fixed("cross_attention_hidden_size", nullptr, "cross attention is not supported");
-  fixed("tie_encoder_decoder", false,
-        "sharing weights between encoder and decoder is not supported");
-  fixed("torchscript", false, "models with weights untied for TorchScript are not supported");
-  fixed("pruned_heads", json::object(), "pruned models are not supported");
-  fixed("quantization_config", nullptr, "quantized weights are not supported");
+      section_(std::move(section)),
+      object_(parse_json_object(text, file_)) {}
+
+ConfigReader ConfigReader::section(const char* key) {
+  const json* found = find(key);
+  if (found != nullptr && !found->is_object())
+    throw FormatError(fmt::format("{}: {} must be an object, not {}", file_, section_ + key,
+                                  json_excerpt(*found)));
+  return ConfigReader(found == nullptr ? "{}" : found->dump(), file_, section_ + key + '.');
 }
 
 std::string ConfigReader::text(const char* key) const {
@@ -157,7 +92,8 @@ std::vector<std::string> ConfigReader::list(const char* key) {
 ConfigReader& ConfigReader::fixed(const char* key, const json& allowed, std::string_view why) {
   const json* found = find(key);
   if (found != nullptr && *found != allowed) {
-    throw ArgumentError(fmt::format("{}: {} is {}: {}", file_, key, json_excerpt(*found), why));
+    throw ArgumentError(
+        fmt::format("{}: {} is {}: {}", file_, section_ + key, json_excerpt(*found), why));
   }
   return *this;
 }
@@ -167,33 +103,49 @@ ConfigReader& ConfigReader::ignore(std::initializer_list<const char*> keys) {
   return *this;
 }
 
-std::int64_t ConfigReader::labels() {
-  std::int64_t count = 2;
-  field("num_labels", count);
-  field("_num_labels", count);
-  if (const json* names = find("id2label")) count = static_cast<std::int64_t>(names->size());
-  ignore({"label2id"});
-  if (count < 1)
-    throw FormatError("config.json: id2label is empty, but a classifier needs at least one label");
-  return count;
+void ConfigReader::contradiction(const char* key, const char* of) const {
+  throw ArgumentError(
+      fmt::format("{0}: {1} is {2}, but {3}, which is the same setting, is {4}: correct the file, "
+                  "or ignore one "
+                  "of them (--ignore-config-key {1})",
+                  file_, section_ + key, json_excerpt(object_.at(key)), section_ + of,
+                  json_excerpt(object_.at(of))));
 }
 
-void ConfigReader::finish() const {
+std::int64_t ConfigReader::labels(std::int64_t otherwise) {
+  ignore_labels();
+  return label_count(object_, otherwise);
+}
+
+ConfigReader& ConfigReader::ignore_labels() {
+  return ignore({"id2label", "label2id", "num_labels", "_num_labels"});
+}
+
+void ConfigReader::finish() {
+  // Unsupported features that any config can enable.
+  fixed("is_decoder", false, "an encoder used as a decoder is not supported");
+  fixed("add_cross_attention", false, "cross attention in this model is not supported");
+  fixed("cross_attention_hidden_size", nullptr, "cross attention is not supported");
+  fixed("tie_encoder_decoder", false,
+        "sharing weights between encoder and decoder is not supported");
+  fixed("torchscript", false, "models with weights untied for TorchScript are not supported");
+  fixed("pruned_heads", json::object(), "pruned models are not supported");
+  fixed("quantization_config", nullptr, "quantized weights are not supported");
   for (const auto& [key, value] : object_.items()) {
-    // Encoder-decoder families read this key. In all other families its value is false.
-    if (known_.contains(key) || (key == "is_encoder_decoder" && value == false)) continue;
-    throw ArgumentError(fmt::format(
-        "config.json: unknown key {} = {} for model_type \"{}\", which might change the results",
-        excerpt(key), json_excerpt(value), model_type()));
+    if (is_harmless_model_key(key) || is_usual_value(key, value, object_)) known_.insert(key);
   }
+  reject_unknown(fmt::format(" for model_type \"{}\"", excerpt(model_type())), "the results");
 }
 
-void ConfigReader::finish(std::string_view what) const {
+void ConfigReader::finish(std::string_view what) const { reject_unknown({}, what); }
+
+void ConfigReader::reject_unknown(std::string_view whose, std::string_view what) const {
   for (const auto& [key, value] : object_.items()) {
-    if (!known_.contains(key)) {
-      throw ArgumentError(fmt::format("{}: unknown key {} = {}, which might change {}", file_,
-                                      excerpt(key), json_excerpt(value), what));
-    }
+    if (known_.contains(key) || is_bookkeeping_key(key) || is_off(value)) continue;
+    throw ArgumentError(fmt::format(
+        "{}: unknown key {} = {}{}, which might change {}; if it does not, ignore it "
+        "(--ignore-config-key {})",
+        file_, excerpt(section_ + key), json_excerpt(value), whose, what, excerpt(section_ + key)));
   }
 }
 

@@ -1,5 +1,6 @@
-// Reads Hugging Face's config.json. Each key is read, restricted to a supported value, or known not
-// to affect results. Any other key causes an error that names it.
+// Reads the JSON files of Hugging Face folders. Each key is read, restricted to a supported value,
+// or known not to affect results. Unknown keys are accepted only if they turn a feature off; any
+// other key causes an error that names it (README.md describes the policy).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,8 +18,10 @@ using nlohmann::json;
 class ConfigReader {
  public:
   /// Throws FormatError if `text` is not a JSON object. `file` is the file name to use in error
-  /// messages.
-  explicit ConfigReader(std::string_view text, std::string file = "config.json");
+  /// messages. If the text is only a part of the file, `section` is the path of this part, for
+  /// example "rope_scaling.".
+  explicit ConfigReader(std::string_view text, std::string file = "config.json",
+                        std::string section = {});
 
   const json& object() const { return object_; }
   std::string model_type() const { return text("model_type"); }
@@ -32,16 +35,23 @@ class ConfigReader {
     if (const json* found = find(key)) read_json(*found, key, value);
     return *this;
   }
-  /// repeated() and legacy() are equivalent to field(). They exist because ConfigWriter uses the
-  /// same descriptions of keys: it changes a repeated key only if the file contains that key, and
+  /// Reads a key that is another name of the setting `of`, which was read into `value` before, or
+  /// that is derived from it. Throws ArgumentError if the file contains both keys and their values
+  /// contradict each other. ConfigWriter changes a repeated key only if the file contains it, and
   /// never writes a legacy key.
   template <class T>
-  ConfigReader& repeated(const char* key, T& value) {
-    return field(key, value);
+  ConfigReader& repeated(const char* key, const char* of, T& value) {
+    const json* found = find(key);
+    if (found == nullptr) return *this;
+    T own = value;
+    read_json(*found, key, own);
+    if (own != value && find(of) != nullptr) contradiction(key, of);
+    value = own;
+    return *this;
   }
   template <class T>
-  ConfigReader& legacy(const char* key, T& value) {
-    return field(key, value);
+  ConfigReader& legacy(const char* key, const char* of, T& value) {
+    return repeated(key, of, value);
   }
   /// Like field(), for a size that is derived from other keys if it is null or 0.
   ConfigReader& optional_size(const char* key, std::int64_t& value);
@@ -66,18 +76,27 @@ class ConfigReader {
   ConfigReader& ignore(std::initializer_list<const char*> keys);
   /// Returns the value of a key, or null if it is absent or null. Marks the key as read.
   const json* find(const char* key);
-  /// Returns the number of labels of a classifier: the number of entries of id2label, else the
-  /// value of num_labels, else 2.
-  std::int64_t labels();
+  /// Returns a reader for the object at `key`, or for an empty object if the key is absent or null.
+  /// Marks the key as read. In messages, keys of the object are written as "key.name".
+  ConfigReader section(const char* key);
+  /// Returns the number of labels of a classifier, see label_count().
+  std::int64_t labels(std::int64_t otherwise = 2);
+  /// Accepts any labels, for models whose outputs do not depend on them.
+  ConfigReader& ignore_labels();
 
-  /// Throws an ArgumentError that names the first key that was not read.
-  void finish() const;
-  /// As above, for files that do not describe a model. `what` describes, for the error message,
-  /// what the key might affect.
+  /// For the config.json of a model: throws an ArgumentError that names the first unknown key, or
+  /// an unsupported feature of any model type. Keys that change no model type's results are known.
+  void finish();
+  /// For other files: throws an ArgumentError that names the first unknown key. `what` describes,
+  /// for the error message, what the key might affect.
   void finish(std::string_view what) const;
 
  private:
+  [[noreturn]] void contradiction(const char* key, const char* of) const;
+  void reject_unknown(std::string_view whose, std::string_view what) const;
+
   std::string file_;
+  std::string section_;
   json object_;
   std::set<std::string, std::less<>> known_;
 };

@@ -32,12 +32,12 @@ class ConfigWriter {
     return *this;
   }
   template <class T>
-  ConfigWriter& repeated(const char* key, const T& value) {
+  ConfigWriter& repeated(const char* key, const char*, const T& value) {
     repeated_.insert(key);
     return field(key, value);
   }
   template <class T>
-  ConfigWriter& legacy(const char*, const T&) {
+  ConfigWriter& legacy(const char*, const char*, const T&) {
     return *this;
   }
   ConfigWriter& optional_id(const char* key, std::int64_t value);

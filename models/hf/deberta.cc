@@ -40,6 +40,19 @@ void pooler_width_key(ConfigWriter& config, const EncoderConfig& c) {
   config.field("pooler_hidden_size", c.width);
 }
 
+/// If "legacy" is false, the masked language model has a head with other tensor names, which
+/// computes the same function and always uses the word embeddings.
+void legacy_key(ConfigReader& config, EncoderStyle& style) {
+  bool legacy = true;
+  config.field("legacy", legacy);
+  if (legacy) return;
+  style.heads = {{"masked_lm.dense", "lm_predictions.lm_head.dense"},
+                 {"masked_lm.norm", "lm_predictions.lm_head.LayerNorm"},
+                 {"masked_lm.bias", "lm_predictions.lm_head.bias"}};
+  style.masked_lm.tied = true;
+}
+void legacy_key(ConfigWriter&, const EncoderStyle&) {}
+
 template <class Config>
 void deberta_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   encoder_keys(config, c);
@@ -50,7 +63,8 @@ void deberta_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       .field("tie_word_embeddings", style.masked_lm.tied)
       .fixed("talking_head", false, "talking heads are not supported")
       .field("pooler_hidden_act", style.classifier_dense.activation)
-      .ignore({"pooler_dropout", "cls_dropout", "classifier_dropout"});
+      .ignore({"pooler_dropout", "cls_dropout"});
+  legacy_key(config, style);
   term_key(config, c);
   pooler_width_key(config, c);
   if (c.max_relative < 1) c.max_relative = c.context;

@@ -48,6 +48,10 @@ ModelTypes distilbert_model_types() {
               .field("initializer_range", c.initializer_range)
               .field("tie_word_embeddings", style.masked_lm.tied)
               .optional_id("pad_token_id", c.padding_id)
+              // Hugging Face transformers also accepts the names of BERT's keys.
+              .repeated("num_hidden_layers", "n_layers", c.layers)
+              .repeated("num_attention_heads", "n_heads", c.heads)
+              .repeated("hidden_size", "dim", c.width)
               .ignore({"qa_dropout", "seq_classif_dropout", "tie_weights_"});
           style.masked_lm.activation = c.activation;
         }}});

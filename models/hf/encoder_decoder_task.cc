@@ -22,6 +22,7 @@ Value decoder_ids(Request& request, const EncoderDecoder& net, const EncoderDeco
 }
 
 Model build_encoder_class(Request& request, const EncoderDecoderConfig& config, Model model) {
+  model.unused_buffers.insert("decoder.*");
   const EncoderDecoder net(Scope(request.graph), config, Stacks::encoder);
   const Value ids = request.required("input_ids", {"batch", "seq"});
   const StackOutputs out = net.encode(ids, request.input("attention_mask", {"batch", "seq"}));
@@ -84,16 +85,18 @@ Model build(const EncoderDecoderType& type, Request& request) {
                          "a decoder without its encoder is not supported");
   }
   config.check();
-  const bool labels_stated = request.config.find("id2label") != nullptr ||
-                             request.config.find("num_labels") != nullptr ||
-                             request.config.find("_num_labels") != nullptr;
-  const std::int64_t stated_labels = request.config.labels();
+  request.config.ignore_labels();  // all classes accept these keys
   const bool with_head = task == style.lm_class;
   const bool sequence = task == "ForSequenceClassification" && style.has_classifiers;
   const bool span = task == "ForQuestionAnswering" && style.has_classifiers;
   Model model;
   type.add_names(model.names, config, with_head || sequence || span ? style.base : "");
+  // T5's classes have no prefix, but the library removes this one from the names in files.
+  model.base_prefix = style.base.empty() ? "transformer." : style.base;
   model.unused_buffers = style.unused_buffers;
+  // Tensors of other classes.
+  model.unused_buffers.insert(
+      {"lm_head.*", "final_logits_bias", "classification_head.*", "qa_outputs.*"});
   if (task == "EncoderModel" && style.has_encoder_class)
     return build_encoder_class(request, config, std::move(model));
   if (!with_head && !sequence && !span && task != "Model") request.unsupported_architecture();
@@ -124,7 +127,7 @@ Model build(const EncoderDecoderType& type, Request& request) {
   put_hidden(model, "decoder_hidden.", decoded.hidden);
   Classifier classifier(request, config, model);
   const Value h = decoded.last_hidden_state;
-  if (sequence) classifier.sequence(h, ids, labels_stated ? stated_labels : style.default_labels);
+  if (sequence) classifier.sequence(h, ids, request.config.labels(style.default_labels));
   if (span) classifier.span(h);
   if (!with_head) return model;
   const Value logits = net.logits(h);

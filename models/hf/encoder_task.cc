@@ -42,7 +42,12 @@ class Task {
       model_.names.add("pooler", base + style.pooler.name);
     if (task_ == "ForSequenceClassification" && !uses_pooler())
       model_.names.add("pooler", style.classifier_dense.name);
-    model_.unused_buffers = {"embeddings.position_ids"};
+    model_.base_prefix = style.base + ".";
+    model_.unused_buffers = {"embeddings.position_ids", "classifier.*", "qa_outputs.*"};
+    for (const auto& [ours, theirs] : style.heads) ignore_module(theirs);
+    ignore_module(style.sequence_classifier);
+    ignore_module(style.classifier_dense.name);
+    ignore_module(style.pooler.name);
     model_.heads = {.masked_lm = style.masked_lm, .pooler = classifier_pooler().activation};
   }
 
@@ -76,6 +81,11 @@ class Task {
   }
 
  private:
+  /// Accepts the tensors of a module, or a tensor, of another class in the file.
+  void ignore_module(const std::string& name) {
+    if (!name.empty()) model_.unused_buffers.insert({name, name + ".*"});
+  }
+
   /// Returns the pooler for sequence classification. BERT and ALBERT use the pooler of the base
   /// model.
   const PoolerStyle& classifier_pooler() const {
@@ -226,7 +236,9 @@ ModelTypes encoder_model_types(const std::vector<EncoderType>& types) {
       EncoderConfig c = type.defaults;
       EncoderStyle style = type.style;
       type.keys.read(request.config, c, style);
-      request.config.labels();  // all classes accept this key
+      request.config.ignore_labels();  // all classes accept these keys
+      // Settings of cross-encoders, which models/inputs/sentences/cross_encoder.h reads.
+      request.config.ignore({"sentence_transformers", "sbert_ce_default_activation_function"});
       return Task(request, c, style).build();
     };
     const auto write = [type](ConfigWriter& config, const FamilyConfig& family,

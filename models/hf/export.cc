@@ -214,6 +214,10 @@ std::string write_config(const ModelToExport& model, const ModelType& type,
   config["model_type"] = type.name;
   config["architectures"] = json::array({architecture});
   put_labels(config, architecture, model);
+  if (!model.pair_activation.empty()) {
+    config.erase("sbert_ce_default_activation_function");
+    config["sentence_transformers"] = {{"activation_fn", model.pair_activation}};
+  }
   put_dtype(config, base.empty());
   return !base.empty() && config == json::parse(base) ? base : config.dump(2) + "\n";
 }
@@ -265,8 +269,11 @@ Candidate try_class(const ModelToExport& model, const ModelType& type, const std
   for (const std::string& problem : match.problems)
     found.problems.push_back(
         fmt::format("the weights do not fit {}: {}", exported.architecture, problem));
-  for (const auto& [variable, tensor] : match.pairs)
+  for (const auto& [variable, tensor] : match.pairs) {
     exported.weights[built.names.theirs(variable.name())] = tensor;
+    for (const std::string& alias : variable.info().aliases)
+      exported.tied[built.names.theirs(alias)] = tensor;
+  }
   return candidate;
 }
 

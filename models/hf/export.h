@@ -31,6 +31,9 @@ struct ModelToExport {
   /// How a classifier interprets its labels, for example "regression". If not set, the problem type
   /// of the original folder is kept.
   std::optional<std::string> problem_type = {};
+  /// The function that Sentence Transformers applies to the output for a text pair, as a dotted
+  /// path in PyTorch (sentence_transformers.activation_fn). Empty: as in the original folder.
+  std::string pair_activation = {};
   /// Name prefixes of tensors that were not trained. If such a tensor is missing, zeros are
   /// written.
   std::vector<std::string> untrained = {};
@@ -41,6 +44,7 @@ struct ExportedModel {
   std::string type, architecture;  // for example "bert" and "BertForMaskedLM"
   std::string config;              // the contents of config.json
   TensorMap weights;               // keyed by Hugging Face names; shared tensors occur once
+  TensorMap tied = {};             // the shared tensors under their further names
   /// Training settings for which the model type has no key, for example "residual_dropout = 0.1".
   std::vector<std::string> left_out = {};
 };

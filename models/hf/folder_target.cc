@@ -15,9 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Returns true for the subfolders of Sentence Transformers, such as "1_Pooling".
+bool is_module_folder(const std::string& name) {
+  constexpr std::array<std::string_view, 6> kKinds = {"Transformer", "Pooling",   "Dense",
+                                                      "LayerNorm",   "Normalize", "Dropout"};
+  const std::size_t digits = name.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string::npos || name[digits] != '_') return false;
+  return std::find(kKinds.begin(), kKinds.end(), std::string_view(name).substr(digits + 1)) !=
+         kKinds.end();
+}
+
 /// Returns true if Hugging Face transformers or weft writes files with this name to model folders.
 bool is_model_file(const std::string& name) {
-  constexpr std::array<std::string_view, 22> kNames = {"1_Pooling",
+  constexpr std::array<std::string_view, 23> kNames = {"adapter_config.json",
+                                                       "adapter_model.safetensors",
                                                        "added_tokens.json",
                                                        "chat_template.jinja",
                                                        "chat_template.json",
@@ -40,7 +51,7 @@ bool is_model_file(const std::string& name) {
                                                        "tokenizer_config.json",
                                                        "vocab.json"};
   return name == "vocab.txt" || std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
-         (name.starts_with("model-") && name.ends_with(".safetensors")) ||
+         is_module_folder(name) || (name.starts_with("model-") && name.ends_with(".safetensors")) ||
          name == "model.safetensors.index.json";
 }
 
@@ -58,7 +69,7 @@ void check_folder_target(const std::string& path, bool force) {
   std::string other;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    is_model |= name == "config.json";
+    is_model |= name == "config.json" || name == "adapter_config.json";
     if (!is_model_file(name) && (other.empty() || name < other)) other = name;
   }
   if (error) throw IoError(fmt::format("cannot read the folder {}: {}", path, error.message()));

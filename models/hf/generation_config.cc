@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "weft/core/error.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/config_writer.h"
-#include "weft/serialization/files/read_file.h"
+#include "weft/models/hf/gpt.h"
 
 namespace weft::hf {
 namespace {
@@ -156,7 +155,8 @@ void reject_unsupported_keys(ConfigReader& config) {
 /// Reads all generation keys of one configuration.
 void read_all(ConfigReader& config, GenerationConfig& result) {
   GenerationOptions& o = result.options;
-  config.field("decoder_start_token_id", result.start_id);
+  config.field("decoder_start_token_id", result.start_id)
+      .optional_id("bos_token_id", result.bos_id);
   read_ends(config, o);
   result.states_length =
       config.find("max_length") != nullptr || config.find("max_new_tokens") != nullptr;
@@ -174,13 +174,33 @@ void suppress_padding(bool is_marian, GenerationOptions& o) {
   if (is_marian) o.suppressed.push_back(o.pad_id);
 }
 
-/// Throws ArgumentError if a generation settings file contains unknown keys. Keys with the value
-/// null are accepted.
+/// Throws ArgumentError if a generation settings file contains unknown keys.
 void finish(ConfigReader& config) {
-  for (const auto& [key, value] : config.object().items()) {
-    if (value.is_null()) config.find(key.c_str());
-  }
-  config.finish("the generated output");
+  config
+      .ignore({"assistant_confidence_threshold",
+               "assistant_early_exit",
+               "assistant_lookbehind",
+               "cache_config",
+               "cache_implementation",
+               "compile_config",
+               "disable_compile",
+               "generation_kwargs",
+               "is_assistant",
+               "max_matching_ngram_size",
+               "num_assistant_tokens",
+               "num_assistant_tokens_schedule",
+               "output_attentions",
+               "output_hidden_states",
+               "output_logits",
+               "output_scores",
+               "prefill_chunk_size",
+               "prompt_lookup_num_tokens",
+               "remove_invalid_values",
+               "return_dict_in_generate",
+               "return_legacy_cache",
+               "target_lookbehind",
+               "use_cache"})
+      .finish("the generated output");
 }
 
 /// Reads the settings of a task: `base` overridden by `params`.
@@ -213,16 +233,11 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
   ConfigReader config = generation.empty() ? ConfigReader(config_json)
                                            : ConfigReader(generation, "generation_config.json");
   GenerationConfig result;
+  // Each model type has its own default, which a separate file overrides.
+  if (generation.empty()) result.bos_id = default_bos_id(config_json);
   read_all(config, result);
   // In config.json, the other keys describe the model and are read by its builder.
   if (!generation.empty()) {
-    config.ignore({"_from_model_config", "cache_config", "cache_implementation", "compile_config",
-                   "assistant_confidence_threshold", "assistant_early_exit", "assistant_lookbehind",
-                   "disable_compile", "is_assistant", "generation_kwargs",
-                   "max_matching_ngram_size", "num_assistant_tokens",
-                   "num_assistant_tokens_schedule", "output_logits", "prefill_chunk_size",
-                   "prompt_lookup_num_tokens", "return_legacy_cache", "target_lookbehind",
-                   "remove_invalid_values"});
     finish(config);
   }
   const bool is_marian = model.model_type() == "marian";
@@ -244,11 +259,10 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
   return result;
 }
 
-std::string generation_config_json(GenerationConfig config, std::int64_t bos_id) {
+std::string generation_config_json(GenerationConfig config) {
   GenerationOptions& o = config.options;
   ConfigWriter out;
-  out.optional_size("bos_token_id", std::max<std::int64_t>(bos_id, 0));
-  if (bos_id == 0) out.field("bos_token_id", bos_id);
+  if (config.bos_id >= 0) out.field("bos_token_id", config.bos_id);
   if (config.start_id >= 0) out.field("decoder_start_token_id", config.start_id);
   if (o.eos_id >= 0) {
     TokenIds ends = {o.eos_id};
@@ -282,9 +296,7 @@ std::string generation_config_json(GenerationConfig config, std::int64_t bos_id)
 }
 
 GenerationConfig read_generation_config(const Folder& folder) {
-  const std::filesystem::path own = std::filesystem::path(folder.path) / "generation_config.json";
-  return generation_config(
-      folder.config, std::filesystem::exists(own) ? read_whole_file(own.string()) : std::string());
+  return generation_config(folder.config, folder.text("generation_config.json"));
 }
 
 }  // namespace weft::hf

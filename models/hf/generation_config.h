@@ -14,6 +14,8 @@ namespace hf {
 struct GenerationConfig {
   /// First output id of an encoder-decoder; -1 if not specified.
   std::int64_t start_id = -1;
+  /// The id with which a decoder starts if there is no prompt; -1 if not specified.
+  std::int64_t bos_id = -1;
   bool states_length = false;  // true if max_length or max_new_tokens is specified
   GenerationOptions options;
   /// Task settings from "task_specific_params" in config.json: `options` with the overrides of each
@@ -32,10 +34,10 @@ GenerationConfig read_generation_config(const Folder& folder);
 /// generation_config.json.
 GenerationConfig generation_config(const std::string& config, const std::string& generation);
 
-/// Returns the contents of a generation_config.json; the inverse of generation_config(). `bos_id`
-/// is the id at the start of texts, or -1; no other file contains it. Settings for which the file
-/// has no key are omitted (GenerationOptions::suppressed, which is implied for Marian).
-std::string generation_config_json(GenerationConfig config, std::int64_t bos_id = -1);
+/// Returns the contents of a generation_config.json; the inverse of generation_config(). Settings
+/// for which the file has no key are omitted (GenerationOptions::suppressed, which is implied for
+/// Marian).
+std::string generation_config_json(GenerationConfig config);
 
 }  // namespace hf
 }  // namespace weft

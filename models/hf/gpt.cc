@@ -33,10 +33,7 @@ const GptType& type_of(const ConfigReader& config) {
 GptConfig read(const GptType& type, ConfigReader& config) {
   GptConfig c = type.defaults;
   type.keys.read(config, c);
-  // Language models do not use the labels and the `summary_*` keys of GPT-1 and GPT-2.
-  config.labels();
-  config.ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_first_dropout",
-                 "summary_proj_to_labels"});
+  config.ignore_labels();  // only the classifiers use them
   config.finish();
   c.check();
   return c;
@@ -58,9 +55,11 @@ GptModel declare(Graph& graph, const GptType& type, const GptConfig& c,
   model.model_type = type.name;
   model.architecture = architecture;
   model.family = c;
-  model.unused_buffers = {"attn.bias",      "attn.masked_bias",      "position_ids",
-                          "attention.bias", "attention.masked_bias", "rotary_emb.inv_freq"};
-  if (names.base_may_be_missing) model.optional_prefix = base;
+  model.unused_buffers = {"attn.bias", "attn.masked_bias", "position_ids", "attention.bias",
+                          "attention.masked_bias", "rotary_emb.inv_freq",
+                          // heads of other classes
+                          "score.weight", names.head + ".weight"};
+  model.base_prefix = names.base;
   model.names.add("lm_head", names.head);
   model.names.add("transformer.h", base + names.blocks);
   for (const auto& [ours, theirs] : names.modules)
@@ -138,6 +137,11 @@ Model build(const GptType& type, Request& request) {
 
 bool is_gpt(const std::string& config_json) {
   return find_type(ConfigReader(config_json).model_type()) != nullptr;
+}
+
+std::int64_t default_bos_id(const std::string& config_json) {
+  const GptType* type = find_type(ConfigReader(config_json).model_type());
+  return type == nullptr ? -1 : type->default_bos_id;
 }
 
 bool is_gpt_language_model(const std::string& config_json) {

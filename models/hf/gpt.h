@@ -1,6 +1,7 @@
 // Decoders of the GPT family from Hugging Face folders.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "weft/models/families/gpt.h"
@@ -17,6 +18,10 @@ bool is_gpt(const std::string& config_json);
 /// class is the one for language modelling or the base class, or is not specified. In files of base
 /// classes, such as those of early GPTs, the embedding table serves as the head.
 bool is_gpt_language_model(const std::string& config_json);
+
+/// Returns the value of bos_token_id if `config_json` does not contain this key: the default of the
+/// model type in Hugging Face transformers, or -1 if it has none or is not a decoder.
+std::int64_t default_bos_id(const std::string& config_json);
 
 /// Returns the config of a decoder of the GPT family from the contents of its config.json. Missing
 /// keys have the defaults of Hugging Face transformers. Keys that affect results are either

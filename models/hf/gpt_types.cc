@@ -37,6 +37,12 @@ void gpt_keys(Config& config, GptConfig& c) {
       .field("attn_pdrop", c.attention_dropout)
       .field("resid_pdrop", c.residual_dropout)
       .field("tie_word_embeddings", c.tied_head)
+      // Hugging Face transformers also accepts the names of newer models.
+      .repeated("max_position_embeddings", "n_positions", c.context)
+      .repeated("hidden_size", "n_embd", c.width)
+      .repeated("num_hidden_layers", "n_layer", c.layers)
+      .repeated("num_attention_heads", "n_head", c.heads)
+      .legacy("n_ctx", "n_positions", c.context)
       .ignore({"pad_token_id"});
 }
 
@@ -64,10 +70,7 @@ void llama_keys(Config& config, GptConfig& c) {
       .field("rms_norm_eps", c.layer_norm_eps)
       .field("rope_theta", c.rotary_base)
       .optional_id("pad_token_id", c.padding_id)
-      .fixed("partial_rotary_factor", 1, "rotary positions must cover all features of a head")
-      // pretraining_tp splits matrix products into slices, which only changes the order of
-      // summation.
-      .ignore({"pretraining_tp"});
+      .fixed("partial_rotary_factor", 1, "rotary positions must cover all features of a head");
   rotary_keys(config, c);
 }
 
@@ -146,9 +149,6 @@ const std::vector<GptType>& gpt_types() {
        .defaults = {.embedding_dropout = 0.1, .attention_dropout = 0.1, .residual_dropout = 0.1},
        .keys =
            [](auto& config, GptConfig& c) {
-             // "n_ctx" is the older name of "n_positions". If a file has both, "n_positions" takes
-             // precedence.
-             config.legacy("n_ctx", c.context);
              gpt_keys(config, c);
              config.optional_size("n_inner", c.inner)
                  .field("activation_function", c.activation)
@@ -160,10 +160,10 @@ const std::vector<GptType>& gpt_types() {
        .names = {.base = "transformer.",
                  .modules = {{"wte", "wte"}, {"wpe", "wpe"}, {"ln_f", "ln_f"}},
                  .blocks = "h",
-                 .block_modules = {},
-                 .base_may_be_missing = true},
+                 .block_modules = {}},
        .language_model = "LMHeadModel",
-       .takes_token_type_ids = true},
+       .takes_token_type_ids = true,
+       .default_bos_id = 50256},
       {.name = "openai-gpt",
        .prefix = "OpenAIGPT",
        .defaults = {.vocab = 40478,
@@ -182,13 +182,12 @@ const std::vector<GptType>& gpt_types() {
                        const bool gelu = c.activation == Activation::gelu_tanh;
                        return std::string(gelu ? "gelu" : choice_name(c.activation));
                      })
-                 .ignore({"n_ctx", "n_special", "predict_special_tokens"});
+                 .ignore({"n_special", "predict_special_tokens"});
            },
        .names = {.base = "transformer.",
                  .modules = {{"wte", "tokens_embed"}, {"wpe", "positions_embed"}},
                  .blocks = "h",
-                 .block_modules = {},
-                 .base_may_be_missing = true},
+                 .block_modules = {}},
        .language_model = "LMHeadModel",
        .padded = {.score = -1e4},
        .takes_token_type_ids = true},
@@ -224,9 +223,9 @@ const std::vector<GptType>& gpt_types() {
                  .field("hidden_dropout", c.residual_dropout)
                  .fixed("attention_bias", true, "attention without biases is not supported")
                  // Newer files also store rotary_emb_base and rotary_pct under these names.
-                 .repeated("rope_theta", c.rotary_base)
-                 .repeated("partial_rotary_factor", c.rotary_share)
-                 .ignore({"pad_token_id", "classifier_dropout"});
+                 .repeated("rope_theta", "rotary_emb_base", c.rotary_base)
+                 .repeated("partial_rotary_factor", "rotary_pct", c.rotary_share)
+                 .ignore({"pad_token_id"});
              rotary_keys(config, c, true);
              c.embedding_dropout = c.residual_dropout;
            },
@@ -240,7 +239,8 @@ const std::vector<GptType>& gpt_types() {
                                    {"mlp.c_fc", "mlp.dense_h_to_4h"},
                                    {"mlp.c_proj", "mlp.dense_4h_to_h"}},
                  .head = "embed_out"},
-       .takes_position_ids = false},
+       .takes_position_ids = false,
+       .default_bos_id = 0},
       {.name = "llama",
        .prefix = "Llama",
        .defaults = llama_with([](GptConfig&) {}),
@@ -250,7 +250,8 @@ const std::vector<GptType>& gpt_types() {
              config.field("attention_bias", c.attention_bias).field("mlp_bias", c.mlp_bias);
            },
        .names = llama_names(),
-       .padded = {.added = true}},
+       .padded = {.added = true},
+       .default_bos_id = 1},
       {.name = "mistral",
        .prefix = "Mistral",
        .defaults = llama_with([](GptConfig& c) {
@@ -267,7 +268,8 @@ const std::vector<GptType>& gpt_types() {
              window_key(config, c);
            },
        .names = llama_names(),
-       .padded = {.score = -std::numeric_limits<double>::infinity()}},
+       .padded = {.score = -std::numeric_limits<double>::infinity()},
+       .default_bos_id = 1},
       {.name = "qwen3",
        .prefix = "Qwen3",
        .defaults = llama_with([](GptConfig& c) {

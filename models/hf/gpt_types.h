@@ -17,9 +17,6 @@ struct GptNames {
   std::string blocks;         // list of the blocks
   ModuleNames block_modules;  // relative to a block
   std::string head = "lm_head";
-  /// True if the files of some published models were written by the base class, so that their names
-  /// lack the prefix.
-  bool base_may_be_missing = false;
 };
 
 /// A model type: how its config.json, tensor names and classes differ from those of other types.
@@ -35,6 +32,7 @@ struct GptType {
   PaddedCausality padded = {};
   bool takes_position_ids = true;
   bool takes_token_type_ids = false;
+  std::int64_t default_bos_id = -1;  // bos_token_id if config.json does not contain it
 };
 
 /// Returns all model types of the family, in the order in which export_model() tries them.

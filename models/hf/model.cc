@@ -65,15 +65,40 @@ Model build(Request& request, SourceLocation loc) {
   return model;
 }
 
-/// Returns the tensors of a file under their current names, with the prefix of the base model.
-TensorMap modern_names(const Model& model, const TensorMap& tensors) {
-  const std::string& base = model.optional_prefix;
-  bool lacks = !base.empty();
-  for (const auto& [name, tensor] : tensors) lacks = lacks && !name.starts_with(base);
-  TensorMap result;
-  for (const auto& [name, tensor] : tensors) {
-    const bool head = name.starts_with("lm_head.") || name.starts_with("score.");
-    result[(lacks && !head ? base : "") + modern_name(name)] = tensor;
+/// Returns the tensors of a file under the names that the class uses. Files of the base class lack
+/// the prefix of the base model, and files of classes with a head have it. If the class is a base
+/// class and the file is not, tensors without the prefix belong to the head and are left out.
+TensorMap class_names_of(const Model& model, const Graph& graph, const TensorMap& tensors) {
+  std::set<std::string> expected;
+  for (const Variable& variable : weight_variables(graph)) {
+    expected.insert(model.names.theirs(variable.name()));
+    for (const std::string& alias : variable.info().aliases)
+      expected.insert(model.names.theirs(alias));
+  }
+  TensorMap current;
+  for (const auto& [name, tensor] : tensors) current[modern_name(name)] = tensor;
+  const std::string& base = model.base_prefix;
+  if (base.empty()) return current;
+  // Returns true if the class has this tensor, and the file does not have it under this name.
+  const auto is_free = [&](const std::string& name) {
+    return expected.contains(name) && !current.contains(name);
+  };
+  TensorMap result, unknown;
+  bool stripped = false;
+  for (const auto& [name, tensor] : current) {
+    if (expected.contains(name)) {
+      result[name] = tensor;
+    } else if (is_free(base + name)) {
+      result[base + name] = tensor;
+    } else if (name.starts_with(base) && is_free(name.substr(base.size()))) {
+      result[name.substr(base.size())] = tensor;
+      stripped = true;
+    } else {
+      unknown[name] = tensor;
+    }
+  }
+  for (const auto& [name, tensor] : unknown) {
+    if (!stripped || name.starts_with(base)) result[name] = tensor;
   }
   return result;
 }
@@ -159,8 +184,8 @@ std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph
                        }};
   for (const std::string& end : model.unused_buffers)
     options.allow_unexpected.insert(options.allow_unexpected.end(), {end, "*." + end});
-  return match_variables(weight_variables(graph), modern_names(model, tensors), source, options,
-                         model.architecture)
+  return match_variables(weight_variables(graph), class_names_of(model, graph, tensors), source,
+                         options, model.architecture)
       .pairs;
 }
 

@@ -58,10 +58,11 @@ struct Model {
   /// The config with which the model was built. Empty for a part of a model, such as T5's encoder.
   std::optional<FamilyConfig> family = {};
   HeadFacts heads = {};
-  /// Prefix of the names in files that some files lack, because they were written by the base
-  /// class.
-  std::string optional_prefix;
-  /// Name suffixes of buffers that files may contain but that the model does not use.
+  /// Prefix of the base model's tensor names in files of classes with a head, for example "bert.".
+  /// Files of the base class do not use it. match_weights() accepts both kinds of files.
+  std::string base_prefix;
+  /// Name suffixes of tensors that files may contain but that the model does not use: buffers, and
+  /// the heads of other classes. May contain stars, as in "pooler.*".
   std::set<std::string> unused_buffers;
 };
 
@@ -98,9 +99,10 @@ InputTypes minimal_inputs(const std::string& config);
 std::vector<std::string> supported_model_types();
 
 /// Matches the tensors of a file with the variables of the model. Translates names, accepts tied
-/// tensors under any of their names, widens narrower floats, and ignores unused buffers. Throws a
-/// single FormatError that lists all missing tensors, unexpected tensors and wrong shapes, by the
-/// names in the file.
+/// tensors under any of their names and names with and without the prefix of the base model, widens
+/// narrower floats, and ignores unused buffers and the heads of other classes.
+/// Throws a single FormatError that lists all missing tensors, unexpected tensors and wrong shapes,
+/// by the names in the file.
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
                                                        std::string_view source);

@@ -13,8 +13,10 @@ namespace hf {
 struct Folder;
 
 /// Unchanged copies of the small files in a Hugging Face folder: config.json, and the settings for
-/// tokenization, generation and image processing. They preserve settings that have no corresponding
-/// Weft field, so that these can be written when the model is exported to a folder again.
+/// tokenization, generation, image processing and text vectors (Sentence Transformers; modules.json
+/// is adapted to a folder in which the transformers model is not in a subfolder). They preserve
+/// settings that have no corresponding Weft field, so that these can be written when the model is
+/// exported to a folder again.
 struct FolderOrigin {
   std::map<std::string, std::string> files = {};  // file contents by file name
 

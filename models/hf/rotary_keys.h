@@ -8,8 +8,10 @@
 namespace weft::hf {
 
 /// Reads the settings of rotary positions from rope_scaling or, in newer files, from
-/// rope_parameters, which also contains the base. c.context must be set before the call. If
-/// `partial`, the settings may contain the fraction of the features that are rotated.
+/// rope_parameters, which also contains the base. c.context, and the base and the fraction of
+/// rotated features if they are keys of the config itself, must be set before the call. If
+/// `partial`, the settings may contain this fraction. Throws ArgumentError if a setting occurs in
+/// several places or under several names with different values.
 void rotary_keys(ConfigReader& config, GptConfig& c, bool partial = false);
 /// Writes rope_scaling unless the positions are not scaled.
 void rotary_keys(ConfigWriter& config, const GptConfig& c, bool partial = false);

@@ -53,9 +53,14 @@ void t5_keys(Config& config, EncoderDecoderConfig& c) {
           },
           [&]() -> json { return feed_forward(c); })
       // Hugging Face transformers derives these keys from feed_forward_proj, but also writes them.
-      .repeated("dense_act_fn", c.activation)
-      .repeated("is_gated_act", c.gated)
-      .ignore({"n_positions", "classifier_dropout"});
+      .repeated("dense_act_fn", "feed_forward_proj", c.activation)
+      .repeated("is_gated_act", "feed_forward_proj", c.gated)
+      // Hugging Face transformers also accepts the names of newer models.
+      .repeated("hidden_size", "d_model", c.width)
+      .repeated("num_hidden_layers", "num_layers", c.encoder_layers)
+      .repeated("num_attention_heads", "num_heads", c.encoder_heads)
+      .repeated("head_dim", "d_kv", c.head_size)
+      .ignore({"n_positions"});
 }
 
 /// By default, the decoder has the same number of layers as the encoder.
@@ -65,6 +70,20 @@ void decoder_layers_key(ConfigReader& config, EncoderDecoderConfig& c) {
 }
 void decoder_layers_key(ConfigWriter& config, const EncoderDecoderConfig& c) {
   config.field("num_decoder_layers", c.decoder_layers);
+}
+
+/// Models with a tied head divide its input by sqrt(width). Newer files specify this explicitly.
+void scale_key(ConfigReader& config, EncoderDecoderConfig& c) {
+  c.scale_tied_head = c.tied_head;
+  config.field("scale_decoder_outputs", c.scale_tied_head);
+  if (c.scale_tied_head && !c.tied_head) {
+    throw ArgumentError(
+        "config.json: scale_decoder_outputs is true, but tie_word_embeddings is false: only the "
+        "inputs of a tied head can be scaled");
+  }
+}
+void scale_key(ConfigWriter& config, const EncoderDecoderConfig& c) {
+  config.repeated("scale_decoder_outputs", "tie_word_embeddings", c.tied_head && c.scale_tied_head);
 }
 
 void t5_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base) {
@@ -117,7 +136,7 @@ ModelTypes t5_model_types() {
             c.decoder_heads = c.encoder_heads;
             c.decoder_inner = c.encoder_inner;
             c.attention_dropout = c.activation_dropout = c.final_dropout = c.dropout;
-            c.scale_tied_head = c.tied_head;
+            scale_key(config, c);
           },
       .add_names = t5_names};
   t5.defaults.start_id = -1;

@@ -38,12 +38,15 @@ class VitTask {
                              {"feed_forward.down", "output.dense"},
                              {"feed_forward_norm", "layernorm_after"}});
     model_.names.add("pixels", "decoder.0");
+    model_.base_prefix = base + ".";
+    // Tensors of other classes.
+    model_.unused_buffers = {"classifier.*", "cls_classifier.*", "distillation_classifier.*",
+                             "decoder.0.*",  "pooler.dense.*",   "embeddings.mask_token"};
   }
 
   Model build(std::int64_t stride) {
     model_.family = config_;
     model_.heads.stride = stride;
-    const std::int64_t classes = request_.config.labels();
     images_ = request_.required("pixel_values", {"batch", "", "", ""});
     const bool masked = task_ == "ForMaskedImageModeling";
     const std::int64_t patches = config_.rows() * config_.columns();
@@ -59,16 +62,17 @@ class VitTask {
     model_.outputs["last_hidden_state"] = h_;
     put_hidden(model_, "hidden.", outputs.hidden);
     if (task_ == "Model") {
-      model_.outputs["pooler_output"] = tanh(head("pooler", config_.width, 0));
+      model_.outputs["pooler_output"] = pooled();
     } else if (masked) {
       pixels(stride);
     } else if (task_ == "ForImageClassification") {
+      const std::int64_t classes = request_.config.labels();
       model_.outputs["logits"] = head("classifier", classes, 0);
       if (const Value labels = read_labels(); labels.defined())
         model_.outputs["loss"] =
             sequence_loss(label_problem(request_, classes), model_.outputs["logits"], labels);
     } else if (task_ == "ForImageClassificationWithTeacher" && config_.distillation) {
-      with_teacher(classes);
+      with_teacher(request_.config.labels());
     } else {
       request_.unsupported_architecture();
     }
@@ -82,6 +86,13 @@ class VitTask {
     const LinearOptions options{.initializer = Initializer::normal(config_.initializer_range)};
     return make_linear(root_ / name, DType::f32, config_.width, outputs,
                        options)(select(h_, 1, Dim(token)));
+  }
+
+  Value pooled() {
+    Activation activation = Activation::tanh;
+    std::int64_t width = config_.width;
+    request_.config.field("pooler_act", activation).optional_size("pooler_output_size", width);
+    return activate(activation, head("pooler", width == 0 ? config_.width : width, 0));
   }
 
   Value read_labels() {
@@ -153,6 +164,9 @@ ModelType vit_type(const std::string& name, const std::string& prefix, bool dist
     c.distillation = distillation;
     std::int64_t stride = 16;
     vit_keys(request.config, c, stride);
+    // Only the base class has a pooler. There are no word embeddings.
+    request.config.ignore_labels().ignore(
+        {"pooler_act", "pooler_output_size", "tie_word_embeddings"});
     return VitTask(request, c, name).build(stride);
   };
   const auto write = [](ConfigWriter& config, const FamilyConfig& family, const HeadFacts& heads) {

@@ -59,9 +59,13 @@ std::optional<FolderEncoder> read_folder_encoder(Graph& graph, const hf::Folder&
 
 std::vector<std::string> label_names(const std::string& config, std::int64_t count) {
   std::vector<std::string> names = hf::class_names(config);
-  if (static_cast<std::int64_t>(names.size()) == count) return names;
-  names.clear();
-  for (std::int64_t i = 0; i < count; ++i) names.push_back(fmt::format("LABEL_{}", i));
+  if (names.empty()) {
+    for (std::int64_t i = 0; i < count; ++i) names.push_back(fmt::format("LABEL_{}", i));
+  }
+  if (std::ssize(names) != count) {
+    throw FormatError(fmt::format("config.json: id2label has {} names, but the model has {} labels",
+                                  names.size(), count));
+  }
   return names;
 }
 

@@ -52,8 +52,9 @@ std::optional<FolderEncoder> read_folder_encoder(Graph& graph, const hf::Folder&
 /// Returns the tokenizer of a folder. If there is none, throws a FormatError that gives the reason.
 const Tokenizer& require_tokenizer(const FolderTokenizer& text);
 
-/// Returns the names of `count` labels from a folder's config. If the config does not contain that
-/// number of names, returns the defaults of transformers: "LABEL_0", "LABEL_1", ...
+/// Returns the names of `count` labels from a folder's config. If the config contains no names,
+/// returns the defaults of transformers: "LABEL_0", "LABEL_1", ... Throws the same exceptions as
+/// hf::class_names, and FormatError if the config has another number of names.
 std::vector<std::string> label_names(const std::string& config, std::int64_t count);
 
 }  // namespace weft

@@ -19,6 +19,8 @@ std::string ImageInfo::to_json() const {
   if (!classes.empty()) out["classes"] = classes;
   out["mean"] = normalisation.mean;
   out["deviation"] = normalisation.deviation;
+  if (geometry)
+    out["geometry"] = nlohmann::ordered_json::parse(ImageGeometry::fields().to_json(*geometry));
   return out.dump();
 }
 
@@ -30,6 +32,8 @@ ImageInfo ImageInfo::from_json(std::string_view text) {
       info.classes = parsed.at("classes").get<std::vector<std::string>>();
     info.normalisation = {parsed.at("mean").get<std::vector<double>>(),
                           parsed.at("deviation").get<std::vector<double>>()};
+    if (const auto found = parsed.find("geometry"); found != parsed.end())
+      info.geometry = ImageGeometry::fields().from_json(found->dump());
     return info;
   } catch (const nlohmann::json::exception& e) {
     throw FormatError(

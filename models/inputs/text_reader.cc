@@ -8,6 +8,7 @@
 #include "weft/core/parallel.h"
 #include "weft/models/data/batching/token_rows.h"
 #include "weft/models/inputs/encoder_vocabulary.h"
+#include "weft/models/text/unicode/lower.h"
 #include "weft/models/text/unicode/repair.h"
 
 namespace weft {
@@ -24,10 +25,15 @@ constexpr const char* kNothingLeft =
 }  // namespace
 
 const FieldList<TextReading>& TextReading::fields() {
-  static const auto list = FieldList<TextReading>("the input options of an encoder")
-                               .add("token_types", &TextReading::token_types,
-                                    "programs have an input that assigns tokens to the first or "
-                                    "second text");
+  static const auto list =
+      FieldList<TextReading>("the input options of an encoder")
+          .add("token_types", &TextReading::token_types,
+               "programs have an input that assigns tokens to the first or "
+               "second text")
+          .added("max_tokens", &TextReading::max_tokens,
+                 "maximum number of tokens of a text, which is truncated to "
+                 "this length; 0 = the context of the encoder")
+          .added("lower_case", &TextReading::lower_case, "convert texts to lower case");
   return list;
 }
 
@@ -87,7 +93,7 @@ std::vector<TextRow> TextReader::rows(std::span<const std::string> texts,
       static_cast<double>(bytes) * kNanosecondsPerByte);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (tokens[i] == 0) throw TextError(i, kNothingLeft);
-    if (tokens[i] > longest()) report_truncation({i, tokens[i], longest()}, on_cut);
+    if (tokens[i] > longest()) report_cut({i, tokens[i], longest()}, on_cut);
   }
   return result;
 }
@@ -96,16 +102,21 @@ Truncation TextReader::to_fit() const {
   return {.max_length = static_cast<std::uint64_t>(longest())};
 }
 
+void TextReader::report_cut(const CutText& cut, const OnCut& on_cut) const {
+  if (on_cut || !reading_ || reading_->max_tokens == 0) report_truncation(cut, on_cut);
+}
+
 Encoding TextReader::encode(const TokenizerInput& texts) const { return encode(texts, to_fit()); }
 
-Encoding TextReader::encode(std::string_view text, std::size_t number, const OnCut& on_cut) const {
+Encoding TextReader::encode(const TokenizerInput& texts, std::size_t number,
+                            const OnCut& on_cut) const {
   return with_number(number, [&] {
-    Encoding whole = encode({text}, std::nullopt);
+    Encoding whole = encode(texts, std::nullopt);
     const std::int64_t tokens = std::ssize(whole.ids);
     if (tokens == 0) throw TextError(number, kNothingLeft);
     if (tokens <= longest()) return whole;
-    report_truncation({number, tokens, longest()}, on_cut);
-    return encode({text}, to_fit());
+    report_cut({number, tokens, longest()}, on_cut);
+    return encode(texts, to_fit());
   });
 }
 
@@ -113,6 +124,18 @@ Encoding TextReader::encode(const TokenizerInput& texts,
                             const std::optional<Truncation>& truncation) const {
   require_utf8(texts.first);
   if (texts.second) require_utf8(*texts.second);
+  if (reading_ && reading_->lower_case) {
+    const std::string lower = in_lower_case(texts.first);
+    const std::string lower_second = in_lower_case(texts.second.value_or(""));
+    TokenizerInput lowered{lower};
+    if (texts.second) lowered.second = lower_second;
+    return encode_as_written(lowered, truncation);
+  }
+  return encode_as_written(texts, truncation);
+}
+
+Encoding TextReader::encode_as_written(const TokenizerInput& texts,
+                                       const std::optional<Truncation>& truncation) const {
   if (tokenizer_adds_special_tokens())
     return tokenizer_.encode_pair(texts, {.truncation = truncation});
   Encoding first = encode_without_special(texts.first, false);

@@ -1,6 +1,7 @@
 // Encodes texts as inputs of encoders: special ids, truncation, padding and token types.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +22,10 @@ namespace WEFT_API weft {
 /// their input is always "[CLS] text [SEP]".
 struct TextReading {
   bool token_types = false;  // programs have an input "token_types"
+  /// Maximum number of ids in a row if it is smaller than the context of the encoder. Longer texts
+  /// are truncated without an error, because the model's own settings demand it. 0: no limit.
+  std::int64_t max_tokens = 0;
+  bool lower_case = false;  // convert texts to lower case
 
   /// Returns all fields with their help texts.
   static const FieldList<TextReading>& fields();
@@ -55,23 +60,30 @@ class TextReader {
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   /// Returns the maximum number of ids in a row.
-  std::int64_t longest() const { return config_.max_tokens(); }
+  std::int64_t longest() const {
+    const std::int64_t limit = reading_ ? reading_->max_tokens : 0;
+    return limit > 0 ? std::min(limit, config_.max_tokens()) : config_.max_tokens();
+  }
 
   /// Returns the row for a text, truncated to the context of the encoder. For encoders trained by
   /// Weft, throws the same exceptions as Tokenizer::encode; for others, the same exceptions as
   /// Tokenizer::encode_text.
   TextRow row(std::string_view text) const;
   /// Returns the rows for many texts, which are encoded on all threads. Throws TextError for a text
-  /// that cannot be encoded and, if `on_cut` is empty, for the first text that is too long.
+  /// that cannot be encoded and, if `on_cut` is empty and the model has no TextReading::max_tokens,
+  /// for the first text that is too long.
   std::vector<TextRow> rows(std::span<const std::string> texts, const OnCut& on_cut) const;
   /// Encodes one or two texts; the result includes the span and the word of every id. The texts are
   /// truncated to the context of the encoder, starting with the longer one. If a part of a text
   /// spells a special token, it is encoded as that token. Throws ArgumentError for two texts if the
   /// tokenizer has no separator id.
   Encoding encode(const TokenizerInput& texts) const;
-  /// As above, for text `number` of several texts; `on_cut` is called if it is truncated. Throws
-  /// TextError under the same conditions as rows().
-  Encoding encode(std::string_view text, std::size_t number, const OnCut& on_cut) const;
+  /// As above, for text or text pair `number` of several; `on_cut` is called if it is truncated.
+  /// Throws TextError under the same conditions as rows().
+  Encoding encode(const TokenizerInput& texts, std::size_t number, const OnCut& on_cut) const;
+  Encoding encode(std::string_view text, std::size_t number, const OnCut& on_cut) const {
+    return encode(TokenizerInput{text}, number, on_cut);
+  }
   /// Encodes two texts as one or more rows of at most `most` ids. Each row contains the whole first
   /// text and a window of the second. Adjacent windows overlap by `stride` ids, but by at most half
   /// a window. Throws ArgumentError under the same conditions as encode(), and if the first text
@@ -88,9 +100,14 @@ class TextReader {
   /// Same as the public encode(), but truncates according to `truncation`. Does not truncate if
   /// `truncation` is empty.
   Encoding encode(const TokenizerInput& texts, const std::optional<Truncation>& truncation) const;
+  /// As above, but does not convert the texts to lower case.
+  Encoding encode_as_written(const TokenizerInput& texts,
+                             const std::optional<Truncation>& truncation) const;
   /// Same as the public row(), but also sets `tokens` to the number of tokens before truncation.
   TextRow row(std::string_view text, std::int64_t& tokens) const;
   Truncation to_fit() const;
+  /// Calls `on_cut`, or throws if it is empty and the model does not truncate texts itself.
+  void report_cut(const CutText& cut, const OnCut& on_cut) const;
   /// Encodes a text without special ids. `is_second` is true for the second of two texts.
   Encoding encode_without_special(std::string_view text, bool is_second) const;
   /// Returns the number of special ids that add_special_tokens() adds to a text or, if `pair` is

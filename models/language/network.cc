@@ -8,6 +8,7 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/models/layers/incremental_state.h"
 
 namespace weft {
 namespace {
@@ -47,6 +48,7 @@ Value StatefulNetwork::operator()(Value tokens, SourceLocation loc) const {
 }
 
 Value StatefulNetwork::step(Value tokens, Updates* updates, SourceLocation loc) const {
+  require_first_incremental(scope() / "state", "step", loc);
   const std::vector<Variable> caches =
       state_variables(scope() / "state", state(tokens.size(0)), VariableKind::cache, loc);
   const ChunkResult chunk = read(tokens, {caches.begin(), caches.end()}, loc);

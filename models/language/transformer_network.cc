@@ -2,6 +2,7 @@
 
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/models/layers/incremental_state.h"
 
 namespace weft {
 
@@ -13,6 +14,7 @@ Value TransformerNetwork::operator()(Value tokens, SourceLocation loc) const {
 }
 
 Value TransformerNetwork::step(Value tokens, Updates* updates, SourceLocation loc) const {
+  require_first_incremental(scope() / "state", "step", loc);
   Graph& graph = scope().graph();
   const Variable position = (scope() / "state")
                                 .variable("position", {DType::i64, Shape{}},

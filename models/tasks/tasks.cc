@@ -5,13 +5,19 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
+#include <utility>
 
 #include "weft/core/error.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
+#include "weft/models/hf/adapters/base_class.h"
+#include "weft/models/tasks/adapted_models.h"
 #include "weft/models/tasks/image_classification/task.h"
 #include "weft/models/tasks/legacy_files.h"
 #include "weft/models/tasks/masked_image/task.h"
 #include "weft/models/tasks/masked_tokens/task.h"
+#include "weft/models/tasks/next_token/language_model.h"
 #include "weft/models/tasks/next_token/task.h"
 #include "weft/models/tasks/seq2seq/task.h"
 #include "weft/models/tasks/span_answering/task.h"
@@ -19,6 +25,7 @@
 #include "weft/models/tasks/text_embedding/task.h"
 #include "weft/models/tasks/text_similarity/task.h"
 #include "weft/models/tasks/token_classification/task.h"
+#include "weft/models/training/adapters.h"
 
 namespace weft {
 
@@ -95,15 +102,28 @@ void require_use(std::optional<Use> use, const TrainedModel& model, const std::s
     throw FormatError(fmt::format("{} holds {}", path, layout.unsupported_use_message(*use)));
 }
 
-/// Loads the model in a folder. `use` is the intended inference task, if known.
-LoadedModel load_folder(const std::string& path, std::optional<Use> use) {
-  const hf::Folder folder = hf::read_folder(path);
-  const FolderTokenizer text = read_tokenizer_folder(path);
+/// Loads the model in a folder. `use` is the intended inference task, if known. `settings` is this
+/// folder, or a folder of adapters for the model. Its tokenizer is used if it has one.
+LoadedModel load_folder(const ModelPath& from, std::optional<Use> use, const ModelPath& settings) {
+  const std::string& path = from.path;
+  hf::Folder folder = hf::read_folder(from);
+  if (hf::is_adapter_folder(settings))
+    folder = hf::with_adapter_head(std::move(folder), hf::read_adapter_folder(settings));
+  const bool adapted = settings.path != path;
+  const ModelPath own(folder.path, folder.ignored_keys);
+  FolderTokenizer text = read_tokenizer_folder(adapted ? settings : own);
+  if (adapted && !text.tokenizer) text = read_tokenizer_folder(own);
   std::vector<std::string> known;
-  for (const auto* tasks : {&all_tasks(), &untrained_tasks()}) {
+  // A folder of Sentence Transformers is an embedding model, whatever its transformers class.
+  std::vector<const Task*> embedding;
+  if ((!use || *use == Use::embed) && holds_text_vectors(folder, use.has_value()))
+    embedding = {&text_embedding_task()};
+  for (const auto* tasks : std::initializer_list<const std::vector<const Task*>*>{
+           &embedding, &all_tasks(), &untrained_tasks()}) {
     for (const Task* task : *tasks) {
       try {
-        if (auto model = task->from_folder(folder, text)) {
+        if (auto model =
+                hf::with_folder_name(path, [&] { return task->from_folder(folder, text); })) {
           model->origin = hf::read_origin(folder);
           return {*task, std::move(model)};
         }
@@ -149,28 +169,72 @@ LoadedModel load_file(const std::string& path) {
   return loaded;
 }
 
-}  // namespace
-
-LoadedModel load_any_model(const std::string& path) {
-  return std::filesystem::is_directory(path) ? load_folder(path, std::nullopt) : load_file(path);
+LoadedModel load_base(const ModelPath& base, const ModelPath& adapters, std::optional<Use> use) {
+  if (hf::is_adapter_folder(base)) {
+    throw FormatError(fmt::format(
+        "{} contains adapters, so it cannot be the base model of {}: merge them first (weft merge)",
+        base.path, adapters.path));
+  }
+  if (!hf::is_folder(base)) return load_file(base);
+  const bool has_settings = std::filesystem::is_directory(adapters.path);
+  LoadedModel loaded = load_folder(base, use, has_settings ? adapters : base);
+  if (auto* model = dynamic_cast<LanguageModel*>(loaded.model.get()); model && has_settings) {
+    if (auto format = read_chat_format(adapters).format) model->chat = std::move(format);
+  }
+  return loaded;
 }
 
-LoadedModel load_model_for(Use use, const std::string& path) {
-  LoadedModel loaded =
-      std::filesystem::is_directory(path) ? load_folder(path, use) : load_file(path);
+LoadedModel load_adapted(const ModelPath& base, const ModelPath& adapters, std::optional<Use> use) {
+  LoadedModel loaded = load_base(base, adapters, use);
+  if (loaded.model->can_train()) loaded.model = without_training(*loaded.model);
+  TrainedAdapters read = read_adapters(adapters, *loaded.model, loaded.task);
+  read.options.base_model = base.path;
+  add_adapters(*loaded.model, read);
+  return loaded;
+}
+
+LoadedModel load(const ModelPath& path, std::optional<Use> use) {
+  if (!hf::is_folder(path)) return load_file(path);
+  if (!hf::is_adapter_folder(path)) return load_folder(path, use, path);
+  return load_adapted(hf::read_adapter_folder(path).base(), path, use);
+}
+
+/// Returns the task of a model. Throws ArgumentError if this program does not support it.
+const Task& task_of_model(const TrainedModel& model) {
+  const Task* task = model.task.empty() ? task_of_type(model) : find_task(model.task);
+  if (task != nullptr) return *task;
+  throw ArgumentError(fmt::format(
+      "the model was trained for the task '{}', which this program does not support", model.task));
+}
+
+}  // namespace
+
+LoadedModel load_any_model(const ModelPath& path) { return load(path, std::nullopt); }
+
+LoadedModel load_model_for(Use use, const ModelPath& path) {
+  LoadedModel loaded = load(path, use);
   require_use(use, *loaded.model, path);
   return loaded;
 }
 
+LoadedModel load_adapted_model(const ModelPath& base, const std::string& adapters) {
+  return load_adapted(hf::base_of_adapters(base, adapters), {adapters, base.ignored_keys},
+                      std::nullopt);
+}
+
+LoadedModel load_base_model(const ModelPath& base, const std::string& adapters) {
+  return load_base(hf::base_of_adapters(base, adapters), {adapters, base.ignored_keys},
+                   std::nullopt);
+}
+
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options) {
-  const Task* task = model.task.empty() ? task_of_type(model) : find_task(model.task);
-  if (task == nullptr) {
-    throw ArgumentError(
-        fmt::format("the model was trained for the task '{}', which this program does not support",
-                    model.task));
-  }
-  return write_folder(path, model, task->to_folder(model), options);
+  return write_folder(path, model, task_of_model(model).to_folder(model), options);
+}
+
+FolderReport save_adapter_folder(const std::string& path, const TrainedModel& model,
+                                 const std::string& base, const FolderOptions& options) {
+  return write_adapter_folder(path, model, task_of_model(model), base, options);
 }
 
 }  // namespace weft

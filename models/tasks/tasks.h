@@ -10,6 +10,7 @@
 //   weft fill                   fill()
 //   weft answer                 answer()
 //   weft embed                  text_encoder()
+//   weft rerank                 rerank()
 //   weft generate, chat, score  text_generator()
 //   weft translate              translate_texts()
 #pragma once
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/models/fields/model_path.h"
 #include "weft/models/tasks/common/generative_model.h"
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/tasks/common/text_encoder.h"
@@ -26,6 +28,7 @@
 #include "weft/models/tasks/masked_tokens/fill.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/tasks/span_answering/span_answerer.h"
+#include "weft/models/tasks/text_ranking/rerank.h"
 #include "weft/models/tasks/token_classification/token_classifier.h"
 
 namespace WEFT_API weft {
@@ -52,13 +55,23 @@ struct LoadedModel {
   std::unique_ptr<TrainedModel> model;
 };
 /// Loads a model for any task from a .weft file or a Hugging Face folder. Callers need not
-/// distinguish the two, except that a model from a folder cannot be trained. Throws the same
-/// exceptions as read_model, hf::read_folder and Task::from_folder. Throws FormatError if there is
-/// no trained model, or if its task or class is not supported.
-LoadedModel load_any_model(const std::string& path);
+/// distinguish the two, except that a model from a folder cannot be trained. For an adapter folder
+/// of the PEFT library, loads the base model that it names and adds the adapters, see
+/// load_adapted_model(). Throws the same exceptions as read_model, hf::read_folder and
+/// Task::from_folder. Throws FormatError if there is no trained model, or if its task or class is
+/// not supported, and ArgumentError if the keys to ignore belong to a file that is not a folder.
+LoadedModel load_any_model(const ModelPath& path);
 /// Same as load_any_model(), for one inference task. If the model does not support `use`, throws a
 /// FormatError that lists the supported inference tasks.
-LoadedModel load_model_for(Use use, const std::string& path);
+LoadedModel load_model_for(Use use, const ModelPath& path);
+
+/// Loads the model `base` and adds adapters from a PEFT folder or an adapter file (save_lora()).
+/// The base may be quantised. If both are folders, the tokenizer and the chat template of the
+/// adapter folder are used if it has them. Throws the same exceptions as load_any_model() and
+/// read_adapters(). The keys to ignore are those of both folders.
+LoadedModel load_adapted_model(const ModelPath& base, const std::string& adapters);
+/// As above, but does not add the adapters.
+LoadedModel load_base_model(const ModelPath& base, const std::string& adapters);
 
 /// Writes a model for any task as a folder that Hugging Face transformers and load_any_model() can
 /// read: config.json, model.safetensors, the tokenizer, and the settings for generation, chat and
@@ -70,5 +83,10 @@ LoadedModel load_model_for(Use use, const std::string& path);
 /// throws the same exceptions as hf::check_folder_target().
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options = {});
+/// Writes only the adapters of a model, as an adapter folder of the PEFT library. `base` is the
+/// path or published name of the base model (default: the recorded one). Throws the same exceptions
+/// as write_adapter_folder().
+FolderReport save_adapter_folder(const std::string& path, const TrainedModel& model,
+                                 const std::string& base = {}, const FolderOptions& options = {});
 
 }  // namespace weft

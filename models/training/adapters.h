@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/graph/weights/lora.h"
@@ -12,8 +13,16 @@ namespace WEFT_API weft {
 struct Pretrained;
 struct TrainedModel;
 
-/// Returns the adapter options that are stored in model files: rank, alpha and dropout.
+/// Returns true for the names of variables that belong to adapters.
+bool is_adapter_variable(std::string_view name);
+
+/// Returns the adapter options that all model files with adapters contain: rank, alpha and dropout.
 const FieldList<LoraOptions>& lora_fields();
+/// Returns the adapter options as a JSON object: lora_fields(), and the others if they are not the
+/// defaults. Names of matrices and programs (LoraOptions::patterns, training) are not stored.
+std::string lora_json(const LoraOptions& options);
+/// Inverse of lora_json(). Throws FormatError if the JSON is invalid.
+LoraOptions parse_lora(std::string_view json);
 
 /// Adds adapters to the weight matrices of a model. The program "train" must have "loss" as its
 /// only output and must not contain a training step yet. The graph, the programs and the store are
@@ -22,6 +31,16 @@ const FieldList<LoraOptions>& lora_fields();
 /// ArgumentError under the same conditions as add_lora.
 void add_adapters(TrainedModel& model, const LoraOptions& options,
                   const std::vector<std::string>& fresh = {});
+/// As above, with the values of trained adapters, for use or for further training. Parameters that
+/// `adapters` replaces are trained too. Throws ArgumentError under the same conditions as
+/// add_lora(), or if the model already has adapters.
+void add_adapters(TrainedModel& model, const TrainedAdapters& adapters,
+                  const std::vector<std::string>& fresh = {});
+
+/// Adds the adapters of `from` to the matrices of the same names in `to`, a model with the same
+/// base weights (for example, the encoder of a classifier). Does nothing if there are no such
+/// matrices.
+void share_adapters(const TrainedModel& from, TrainedModel& to);
 
 /// Returns the patterns to pass to quantize(). For a model with adapters, these are the names of
 /// the matrices that match `patterns`, except for the adapters, which are never quantised. For a

@@ -18,9 +18,27 @@ namespace weft {
 namespace {
 
 constexpr const char* kScaleKey = "weft.lora.scale";
+constexpr const char* kScales = "weft.lora.scales";
 constexpr const char* kBase = "weft.lora.base";
 constexpr const char* kQuantized = "weft.lora.quantized";
 constexpr std::string_view kA = ".lora_a", kB = ".lora_b";
+constexpr std::string_view kLookupA = ".lora_embedding_a", kLookupB = ".lora_embedding_b";
+
+using Adapters = std::map<std::string, LoraAdapters::Adapter>;
+
+/// Reads a scale. Throws ArgumentError if it is not a positive number.
+double parse_scale(const std::string& text) {
+  char* end = nullptr;
+  const double scale = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !std::isfinite(scale))
+    throw ArgumentError(fmt::format("'{}', which is not a number", text));
+  if (!(scale > 0)) throw ArgumentError(fmt::format("{}, which is not positive", scale));
+  return scale;
+}
+
+std::string_view without(std::string_view name, std::string_view end) {
+  return name.substr(0, name.size() - end.size());
+}
 
 bool is_finite(const Tensor& tensor) {
   if (tensor.dtype() != DType::f32)
@@ -33,7 +51,7 @@ bool is_finite(const Tensor& tensor) {
 
 std::string adapters_base(const LoraAdapters& adapters, const VariableStore& store) {
   std::uint32_t crc = 0;
-  for (const auto& [name, adapter] : adapters.adapters) {
+  const auto add = [&](const std::string& name) {
     crc = crc32c(name.data(), name.size(), crc);
     const auto quantized = adapters.quantized.find(name);
     const std::vector<std::string> kept = quantized == adapters.quantized.end()
@@ -43,17 +61,26 @@ std::string adapters_base(const LoraAdapters& adapters, const VariableStore& sto
       const Tensor tensor = store.tensor(part);
       crc = crc32c(tensor.raw(), tensor.bytes(), crc);
     }
-  }
+  };
+  for (const auto& [name, adapter] : adapters.adapters) add(name);
+  for (const auto& [name, adapter] : adapters.lookups) add(name);
   return fmt::format("{:08x}", crc);
 }
 
 void save_lora(const std::string& path, const LoraAdapters& adapters) {
   TensorMap tensors;
-  for (const auto& [name, adapter] : adapters.adapters) {
-    tensors[name + std::string(kA)] = adapter.a;
-    tensors[name + std::string(kB)] = adapter.b;
-  }
+  nlohmann::json scales;
+  const auto add = [&](const Adapters& from, std::string_view a, std::string_view b) {
+    for (const auto& [name, adapter] : from) {
+      tensors[name + std::string(a)] = adapter.a;
+      tensors[name + std::string(b)] = adapter.b;
+      if (adapter.scale) scales[name + std::string(a)] = fmt::format("{:a}", *adapter.scale);
+    }
+  };
+  add(adapters.adapters, kA, kB);
+  add(adapters.lookups, kLookupA, kLookupB);
   std::map<std::string, std::string> metadata = {{kScaleKey, fmt::format("{:a}", adapters.scale)}};
+  if (!scales.empty()) metadata[kScales] = scales.dump();
   if (!adapters.base.empty()) metadata[kBase] = adapters.base;
   if (!adapters.quantized.empty()) {
     nlohmann::json formats;
@@ -69,18 +96,18 @@ LoraAdapters load_lora(const std::string& path) {
   const auto fail = [&](const std::string& what) {
     return FormatError(fmt::format("{} is not a valid adapter file: {}", path, what));
   };
+  const auto scale_in = [&](const char* entry, const std::string& text) {
+    try {
+      return parse_scale(text);
+    } catch (const ArgumentError& e) {
+      throw fail(fmt::format("the metadata entry '{}' is {}", entry, e.what()));
+    }
+  };
   const auto text = file.metadata.find(kScaleKey);
   if (text == file.metadata.end())
     throw fail(fmt::format("the metadata entry '{}' is missing", kScaleKey));
-  char* end = nullptr;
   LoraAdapters result;
-  result.scale = std::strtod(text->second.c_str(), &end);
-  if (text->second.empty() || *end != '\0' || !std::isfinite(result.scale))
-    throw fail(fmt::format("the metadata entry '{}' is '{}', which is not a number", kScaleKey,
-                           text->second));
-  if (!(result.scale > 0))
-    throw fail(fmt::format("the metadata entry '{}' is {}, which is not positive", kScaleKey,
-                           result.scale));
+  result.scale = scale_in(kScaleKey, text->second);
   if (const auto base = file.metadata.find(kBase); base != file.metadata.end())
     result.base = base->second;
   if (const auto formats = file.metadata.find(kQuantized); formats != file.metadata.end()) {
@@ -95,21 +122,45 @@ LoraAdapters load_lora(const std::string& path) {
     }
   }
   for (const auto& [name, tensor] : file.tensors) {
-    if (name.ends_with(kA)) {
-      result.adapters[name.substr(0, name.size() - kA.size())].a = tensor;
-    } else if (name.ends_with(kB)) {
-      result.adapters[name.substr(0, name.size() - kB.size())].b = tensor;
-    } else {
+    const auto put = [&](Adapters& adapters, std::string_view end,
+                         Tensor LoraAdapters::Adapter::*part) {
+      if (!name.ends_with(end)) return false;
+      adapters[std::string(without(name, end))].*part = tensor;
+      return true;
+    };
+    using Adapter = LoraAdapters::Adapter;
+    if (!put(result.adapters, kA, &Adapter::a) && !put(result.adapters, kB, &Adapter::b) &&
+        !put(result.lookups, kLookupA, &Adapter::a) && !put(result.lookups, kLookupB, &Adapter::b))
       throw fail(fmt::format("the tensor name '{}' ends neither in {} nor in {}", name, kA, kB));
+  }
+  if (const auto entry = file.metadata.find(kScales); entry != file.metadata.end()) {
+    const nlohmann::json scales = parse_json_object(entry->second, path);
+    for (const auto& [name, scale] : scales.items()) {
+      const bool lookup = name.ends_with(kLookupA);
+      Adapters& adapters = lookup ? result.lookups : result.adapters;
+      const auto found = lookup || name.ends_with(kA)
+                             ? adapters.find(std::string(without(name, lookup ? kLookupA : kA)))
+                             : adapters.end();
+      if (found == adapters.end())
+        throw fail(
+            fmt::format("the metadata entry '{}' names '{}', which is not a tensor of the "
+                        "file that ends in {}",
+                        kScales, name, kA));
+      found->second.scale =
+          scale_in(kScales, scale.is_string() ? scale.get<std::string>() : std::string());
     }
   }
-  if (result.adapters.empty()) throw fail("the file contains no tensors");
-  for (const auto& [name, adapter] : result.adapters) {
-    if (!adapter.a.defined() || !adapter.b.defined())
-      throw fail(fmt::format("the tensor '{}{}' is missing", name, adapter.a.defined() ? kB : kA));
-    if (!is_finite(adapter.a) || !is_finite(adapter.b))
-      throw fail(fmt::format("the adapter for {} holds values that are not finite", name));
-  }
+  if (file.tensors.empty()) throw fail("the file contains no tensors");
+  const auto check = [&](const Adapters& adapters, std::string_view a, std::string_view b) {
+    for (const auto& [name, adapter] : adapters) {
+      if (!adapter.a.defined() || !adapter.b.defined())
+        throw fail(fmt::format("the tensor '{}{}' is missing", name, adapter.a.defined() ? b : a));
+      if (!is_finite(adapter.a) || !is_finite(adapter.b))
+        throw fail(fmt::format("the adapter for {} holds values that are not finite", name));
+    }
+  };
+  check(result.adapters, kA, kB);
+  check(result.lookups, kLookupA, kLookupB);
   return result;
 }
 

@@ -40,11 +40,9 @@ const std::vector<FilePart>& common_parts() {
         {kLoraPart, false,
          [](const TrainedModel& model) -> std::optional<Attachment> {
            if (!model.lora) return std::nullopt;
-           return Attachment{kLoraPart, "weft.train.lora", lora_fields().to_json(*model.lora)};
+           return Attachment{kLoraPart, "weft.train.lora", lora_json(*model.lora)};
          },
-         [](TrainedModel& model, const Attachment& part) {
-           model.lora = lora_fields().from_json(part.bytes);
-         }});
+         [](TrainedModel& model, const Attachment& part) { model.lora = parse_lora(part.bytes); }});
     all.push_back(detail::make_part(kOriginPart, "weft.origin", &TrainedModel::origin));
     return all;
   }();

@@ -6,6 +6,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/inputs/image_info.h"
@@ -18,8 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Pretrained read_folder(const std::string& path) {
-  const hf::Folder folder = hf::read_folder(path);
+Pretrained read_folder(const ModelPath& from) {
+  const std::string& path = from.path;
+  const hf::Folder folder = hf::read_folder(from);
   Graph graph;
   const hf::Model model =
       hf::is_gpt(folder.config)
@@ -33,13 +35,18 @@ Pretrained read_folder(const std::string& path) {
   Pretrained result{.source = path, .config = *model.family};
   result.about = fmt::format("a {} (model_type \"{}\")", model.architecture, model.model_type);
   result.weights = weights_of(graph, *hf::load_weights(model, graph, folder));
-  result.text = read_tokenizer_folder(path);
+  result.text = read_tokenizer_folder({folder.path, folder.ignored_keys});
   result.classes = hf::class_names(folder.config);
   result.pooler = model.heads.pooler;
   result.origin = hf::read_origin(folder);
   if (const auto* vit = std::get_if<VitConfig>(&result.config)) {
-    const std::string about = path + "/preprocessor_config.json";
-    if (fs::exists(about)) result.normalisation = read_normalisation(about, vit->channels);
+    if (const std::string text = folder.text(kPreprocessorFile); !text.empty()) {
+      ImageInfo info =
+          read_preprocessor(text, (fs::path(path) / kPreprocessorFile).string(), model.model_type,
+                            {vit->channels, vit->image_height, vit->image_width});
+      result.normalisation = std::move(info.normalisation);
+      result.geometry = info.geometry;
+    }
   }
   return result;
 }
@@ -107,6 +114,7 @@ Pretrained read_file(const std::string& path, bool quantized) {
     ImageInfo info = ImageInfo::from_json(images->bytes);
     result.classes = std::move(info.classes);
     result.normalisation = std::move(info.normalisation);
+    result.geometry = info.geometry;
   }
   return result;
 }
@@ -124,8 +132,15 @@ const Tokenizer& Pretrained::tokenizer() const {
   throw FormatError(text.missing);
 }
 
-Pretrained load_pretrained(const std::string& path, bool quantized) {
-  return fs::is_directory(path) ? read_folder(path) : read_file(path, quantized);
+Pretrained load_pretrained(const ModelPath& path, bool quantized) {
+  if (hf::is_adapter_folder(path)) {
+    throw ArgumentError(fmt::format(
+        "{} contains adapters, not a model: start from the base model and add the adapters "
+        "(--adapters), or merge them into its weights first (weft merge)",
+        path.path));
+  }
+  if (!hf::is_folder(path)) return read_file(path, quantized);
+  return hf::with_folder_name(path, [&] { return read_folder(path); });
 }
 
 }  // namespace weft

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "weft/graph/weights/quantized_weights.h"
+#include "weft/models/data/images/image_geometry.h"
 #include "weft/models/families/family_config.h"
+#include "weft/models/fields/model_path.h"
 #include "weft/models/hf/origin.h"
 #include "weft/models/inputs/image_normalisation.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
@@ -37,6 +39,8 @@ struct Pretrained {
   std::optional<Attachment> similarity = {};
   /// Normalisation of the training images.
   std::optional<ImageNormalisation> normalisation = {};
+  /// Conversion of pictures to the image size of the model.
+  std::optional<ImageGeometry> geometry = {};
   /// Activation of the hidden layer in text classifier heads; depends on the transformers model
   /// type.
   Activation pooler = Activation::tanh;
@@ -64,6 +68,6 @@ struct Pretrained {
 /// file cannot be read. Throws ArgumentError if the config is not supported, or if training cannot
 /// start from the weights. Adapters must be merged into the weights first. Quantised weights are
 /// accepted only if `quantized` is set, which is meant for training adapters on them.
-Pretrained load_pretrained(const std::string& path, bool quantized = false);
+Pretrained load_pretrained(const ModelPath& path, bool quantized = false);
 
 }  // namespace weft

@@ -90,7 +90,9 @@ void TrainSettings::check() const {
   check::at_least("skip_nonfinite", skip_nonfinite, 0);
   if (patience > 0 && eval_every == 0)
     throw ArgumentError("patience counts periodic evaluations: eval_every must be at least 1");
-  if (warmup >= steps && warmup > 0)
+  // The decay of inverse_sqrt does not depend on the number of steps that follow the warm-up.
+  const bool fits = schedule == LearningRate::inverse_sqrt ? warmup <= steps : warmup < steps;
+  if (!fits && warmup > 0)
     throw ArgumentError(fmt::format("warmup must be less than steps ({}), not {}", steps, warmup));
   if (schedule == LearningRate::inverse_sqrt && warmup == 0)
     throw ArgumentError("warmup must be at least 1 if the schedule is inverse_sqrt");

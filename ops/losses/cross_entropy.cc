@@ -110,36 +110,33 @@ Kernel forward_kernel(const KernelRequest& request) {
   const std::int64_t positions = l.positions();
   Kernel kernel;
   kernel.check = check_targets(l.targets, request.inputs[1].sizes, 1);
-  kernel.shared_scratch = static_cast<std::size_t>(2 * positions) * sizeof(T);
+  kernel.shared_scratch = static_cast<std::size_t>(positions) * (sizeof(double) + 2 * sizeof(T));
   Phase phase;
   phase.chunks = piece_chunks(l);
   phase.cost_ns = static_cast<double>(request.inputs[0].numel());
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const T* x = run.in<T>(0);
-    T* lse = want_lse ? run.out<T>(1) : reinterpret_cast<T*>(run.shared_scratch);
-    T* sum = reinterpret_cast<T*>(run.shared_scratch) + positions;
+    double* log_sum = reinterpret_cast<double*>(run.shared_scratch);
+    T* max = reinterpret_cast<T*>(log_sum + positions);
+    T* excess = max + positions;
     for_pieces(l, chunks, chunk, [&](std::int64_t o, std::int64_t first, std::int64_t last) {
       const std::int64_t p = o * l.inner;
-      LogitsStats<T> args{x + o * l.classes * l.inner, lse + p, l.smoothing > 0 ? sum + p : nullptr,
-                          l.classes};
+      const LogitsStats<T> args{x + o * l.classes * l.inner, max + p, log_sum + p,
+                                l.smoothing > 0 ? excess + p : nullptr, l.classes};
       if (l.inner == 1) {
         logits_rows(args, last);
       } else {
         logits_columns(args, l.inner, first, last);
       }
-      if (!want_loss) return;
       for (std::int64_t i = p + first; i < p + last; ++i) {
+        if (want_lse) run.out<T>(1)[i] = static_cast<T>(static_cast<double>(max[i]) + log_sum[i]);
+        if (!want_loss) continue;
         const std::int64_t t = l.targets.at(run.inputs[1], i);
-        double loss = 0;
-        if (l.targets.counts(t)) {
-          const double log_sum = static_cast<double>(lse[i]);
-          loss = log_sum - static_cast<double>(x[l.offset(i) + t * l.inner]);
-          if (l.smoothing > 0) {
-            const double mean = static_cast<double>(sum[i]) / static_cast<double>(l.classes);
-            loss = (1 - l.smoothing) * loss + l.smoothing * (log_sum - mean);
-          }
-        }
-        run.out<T>(0)[i] = static_cast<T>(loss);
+        run.out<T>(0)[i] =
+            l.targets.counts(t)
+                ? static_cast<T>(logits_loss(max[i], log_sum[i], excess[i],
+                                             x[l.offset(i) + t * l.inner], l.classes, l.smoothing))
+                : T(0);
       }
     });
   };
@@ -228,8 +225,9 @@ void CrossEntropyOps::add(OpSet& ops) {
   OpRecord backward;
   backward.name = "cross_entropy_grad";
   backward.doc =
-      "Gradient of the loss of cross_entropy: g * (exp(x - lse) - e / classes - (1 - e) * "
-      "[class == target]), 0 if target == ignore_index.";
+      "Gradient of the loss of cross_entropy: g * (p - e / classes - (1 - e) * [class == target]), "
+      "0 if target == ignore_index, with p = exp(x - lse). If |lse| > 32, p is divided by its sum, "
+      "because the rounding of a large lse would be an error of all probabilities.";
   backward.inputs = {{"g"}, {"logits"}, {"targets"}, {"lse"}};
   backward.attributes = specs;
   backward.outputs = {"dlogits"};

@@ -111,7 +111,7 @@ struct ProductLayout {
   std::int64_t chunk_rows = 0;
   bool dx = false, dweight = false, dbias = false;
   // Offsets into the shared scratch, in bytes.
-  std::size_t lse = 0, sum = 0, masked_g = 0, bias_sums = 0, bytes = 0;
+  std::size_t bias_sums = 0, bytes = 0;
 
   bool gradient() const { return dx || dweight || dbias; }
 };
@@ -156,9 +156,6 @@ ProductLayout make_layout(const KernelRequest& request, const Operands& o) {
   };
   const DType dtype = input(o.x).dtype;
   reserve(dtype, {l.chunk_rows, l.classes});  // the logits are at offset 0
-  l.lse = reserve(dtype, {l.chunk_rows});
-  l.sum = reserve(dtype, {l.chunk_rows});
-  l.masked_g = reserve(dtype, {l.chunk_rows});
   if (l.dbias) l.bias_sums = reserve(DType::f64, {l.classes});
   l.bytes = end;
   return l;
@@ -172,8 +169,6 @@ class LossRows {
 
   void operator()(const KernelRun& run, std::int64_t begin, std::int64_t end) const {
     T* logits = reinterpret_cast<T*>(run.shared_scratch);
-    T* lse = reinterpret_cast<T*>(run.shared_scratch + l_.lse);
-    T* sum = reinterpret_cast<T*>(run.shared_scratch + l_.sum);
     const auto n = static_cast<std::size_t>(l_.classes);
     for (std::int64_t r = begin; r < end; ++r) {
       T* row = logits + static_cast<std::size_t>(r) * n;
@@ -181,14 +176,26 @@ class LossRows {
         const T* bias = run.in<T>(static_cast<std::size_t>(l_.at.bias));
         for (std::size_t i = 0; i < n; ++i) row[i] += bias[i];
       }
+      T lse;
       if (l_.at.forward()) {
-        logits_rows(LogitsStats<T>{row, lse + r, l_.smoothing > 0 ? sum + r : nullptr, l_.classes},
-                    1);
-        write_loss(run, r, row, lse[r], sum[r]);
+        T max, excess = 0;
+        double log_sum;
+        logits_rows(
+            LogitsStats<T>{row, &max, &log_sum, l_.smoothing > 0 ? &excess : nullptr, l_.classes},
+            1);
+        lse = static_cast<T>(static_cast<double>(max) + log_sum);
+        if (T* out = run.out<T>(static_cast<std::size_t>(l_.at.out_lse))) out[first_ + r] = lse;
+        if (T* out = run.out<T>(static_cast<std::size_t>(l_.at.out_loss))) {
+          const std::int64_t t = target(run, r);
+          out[first_ + r] = l_.targets.counts(t)
+                                ? static_cast<T>(logits_loss(max, log_sum, excess, row[t],
+                                                             l_.classes, l_.smoothing))
+                                : T(0);
+        }
       } else {
-        lse[r] = run.in<T>(static_cast<std::size_t>(l_.at.lse))[first_ + r];
+        lse = run.in<T>(static_cast<std::size_t>(l_.at.lse))[first_ + r];
       }
-      if (l_.gradient()) write_gradient(run, r, row, lse + r);
+      if (l_.gradient()) write_gradient(run, r, row, lse);
     }
   }
 
@@ -197,31 +204,17 @@ class LossRows {
     return l_.targets.at(run.inputs[static_cast<std::size_t>(l_.at.targets)], first_ + r);
   }
 
-  void write_loss(const KernelRun& run, std::int64_t r, const T* row, T lse, T sum) const {
-    if (T* out = run.out<T>(static_cast<std::size_t>(l_.at.out_lse))) out[first_ + r] = lse;
-    T* out = run.out<T>(static_cast<std::size_t>(l_.at.out_loss));
-    if (out == nullptr) return;
+  void write_gradient(const KernelRun& run, std::int64_t r, T* row, T lse) const {
     const std::int64_t t = target(run, r);
-    double loss = 0;
-    if (l_.targets.counts(t)) {
-      const auto log_sum = static_cast<double>(lse);
-      loss = log_sum - static_cast<double>(row[t]);
-      if (l_.smoothing > 0) {
-        const double mean = static_cast<double>(sum) / static_cast<double>(l_.classes);
-        loss = (1 - l_.smoothing) * loss + l_.smoothing * (log_sum - mean);
-      }
+    if (!l_.targets.counts(t)) {
+      std::fill_n(row, l_.classes, T(0));
+      return;
     }
-    out[first_ + r] = static_cast<T>(loss);
-  }
-
-  void write_gradient(const KernelRun& run, std::int64_t r, T* row, const T* lse) const {
-    T* masked_g = reinterpret_cast<T*>(run.shared_scratch + l_.masked_g) + r;
-    const std::int64_t t = target(run, r);
-    *masked_g = l_.targets.counts(t) ? run.in<T>(static_cast<std::size_t>(l_.at.g))[first_ + r] : 0;
+    const T g = run.in<T>(static_cast<std::size_t>(l_.at.g))[first_ + r];
     const T shift =
         l_.smoothing > 0 ? static_cast<T>(l_.smoothing / static_cast<double>(l_.classes)) : T(0);
-    logits_grad_rows(LogitsGrad<T>{row, lse, masked_g, row, l_.classes, shift}, 1);
-    if (*masked_g != 0) row[t] -= static_cast<T>(1 - l_.smoothing) * *masked_g;
+    logits_grad_rows(LogitsGrad<T>{row, &lse, &g, row, l_.classes, shift}, 1);
+    if (g != 0) row[t] -= static_cast<T>(1 - l_.smoothing) * g;
   }
 
   ProductLayout l_;

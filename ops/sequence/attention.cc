@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "weft/core/option.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/operands.h"
 #include "weft/ops/sequence/attention_op.h"
@@ -48,6 +49,8 @@ class Checker {
     if (!(dropout >= 0 && dropout < 1)) {
       throw ArgumentError(fmt::format("dropout must be in [0, 1), but is {}", dropout));
     }
+    const std::string error = option_error("scale", a.real("scale"), Allowed::finite);
+    if (!error.empty()) throw ArgumentError(error);
     if (a.integer("window") < 0) {
       throw ArgumentError(fmt::format("window must be positive, or 0 for no window, but is {}",
                                       a.integer("window")));
@@ -264,7 +267,9 @@ void AttentionOps::add(OpSet& ops) {
       "p = "
       "exp(s - lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dq = scale * ds k, dk = "
       "scale * ds^T q, dv = dropout(p)^T g; the gradient of a bias element is the sum of ds over "
-      "the scores that use it. g_lse is the cotangent of lse. The gradient of an absent operand "
+      "the scores that use it. If |lse| > 32, p is divided by its sum, because the rounding of a "
+      "large lse would be an error of all probabilities. g_lse is the cotangent of lse. The "
+      "gradient of an absent operand "
       "has shape [0].";
   backward.inputs = {{"g"}, {"out"}, {"lse"}};
   for (InputSpec& operand : operands()) backward.inputs.push_back(std::move(operand));

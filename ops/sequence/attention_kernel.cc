@@ -233,8 +233,9 @@ class GradKernel {
     Kernel kernel;
     kernel.check = problem_.check();
     kernel.slot_scratch = attention_grad_scratch_bytes(a);
-    kernel.shared_scratch = static_cast<std::size_t>(delta_count() + partial_count()) * sizeof(T);
+    kernel.shared_scratch = static_cast<std::size_t>(2 * row_count() + partial_count()) * sizeof(T);
     kernel.phases.push_back(delta_phase());
+    kernel.phases.push_back(norm_phase());
     if (want_[0] || want_[5]) kernel.phases.push_back(query_phase());
     if (want_[1] || want_[2] || want_[6]) kernel.phases.push_back(key_phase());
     if (want_[3]) kernel.phases.push_back(bias_phase());
@@ -246,7 +247,7 @@ class GradKernel {
   }
 
  private:
-  std::int64_t delta_count() const {
+  std::int64_t row_count() const {
     const AttentionArgs<T>& a = problem_.sizes();
     return a.B * a.H * a.Lq;
   }
@@ -269,6 +270,7 @@ class GradKernel {
     g.lse = run.in<T>(2);
     if (has_g_lse_) g.g_lse = run.in<T>(kGradLse);
     g.delta = reinterpret_cast<T*>(run.shared_scratch);
+    g.norm = g.delta + row_count();
     if (want_[0]) g.dq = run.out<T>(0);
     if (want_[1]) g.dk = run.out<T>(1);
     if (want_[2]) g.dv = run.out<T>(2);
@@ -279,7 +281,7 @@ class GradKernel {
 
   Phase delta_phase() const {
     Phase phase;
-    const std::int64_t rows = delta_count();
+    const std::int64_t rows = row_count();
     phase.chunks = chunk_count(rows, 256);
     phase.cost_ns = static_cast<double>(rows * problem_.sizes().Dv) / 4;
     phase.body = [self = *this, rows, chunks = phase.chunks](const KernelRun& run,
@@ -304,6 +306,20 @@ class GradKernel {
       for (std::int64_t unit = begin; unit < end; ++unit) fn(self, args, grads, run, unit);
     };
     return phase;
+  }
+
+  /// Costs little if no |lse| is large, as is usual.
+  Phase norm_phase() const {
+    const AttentionArgs<T>& a = problem_.sizes();
+    const std::int64_t count = blocks(a.Lq, kQueryBlock);
+    return unit_phase(
+        a.B * a.H * count, static_cast<double>(row_count()),
+        [count](const GradKernel&, const AttentionArgs<T>& args, const AttentionGrads<T>& grads,
+                const KernelRun& run, std::int64_t unit) {
+          const std::int64_t head = unit / count;
+          attention_norms(args, grads, head / args.H, head % args.H, unit % count * kQueryBlock,
+                          run.slot_scratch);
+        });
   }
 
   Phase query_phase() const {
@@ -392,7 +408,7 @@ class GradKernel {
     return unit_phase(a.H * groups, pairs_ns(a, 1),
                       [=](const GradKernel& self, const AttentionArgs<T>& args,
                           const AttentionGrads<T>& grads, const KernelRun& run, std::int64_t unit) {
-                        T* partial = grads.delta + self.delta_count() + unit * args.offset_count;
+                        T* partial = grads.norm + self.row_count() + unit * args.offset_count;
                         std::fill(partial, partial + args.offset_count, T{0});
                         const auto [begin, end] = chunk_range(count, groups, unit % groups);
                         for (std::int64_t b = 0; b < args.B; ++b) {
@@ -410,7 +426,7 @@ class GradKernel {
                       [=](const GradKernel& self, const AttentionArgs<T>& args,
                           const AttentionGrads<T>& grads, const KernelRun& run, std::int64_t h) {
                         const T* partial =
-                            grads.delta + self.delta_count() + h * groups * args.offset_count;
+                            grads.norm + self.row_count() + h * groups * args.offset_count;
                         T* out = run.out<T>(4) + h * args.offset_count;
                         for (std::int64_t t = 0; t < args.offset_count; ++t) {
                           double sum = 0;

@@ -23,13 +23,15 @@ namespace fs = std::filesystem;
 // File names have at most 255 bytes; the remaining bytes are for the suffix of temporary names.
 constexpr std::size_t kMaxName = 200;
 
+constexpr const char* kMark = ".tmp-";
+
 [[noreturn]] void throw_io(std::string_view what, const std::string& path, int error) {
   throw IoError(fmt::format("cannot {} \"{}\": {}", what, path, std::strerror(error)));
 }
 
 /// Returns the name prefix of the temporary files for `path`, such as "model.weft.tmp-".
 std::string temporary_prefix(const fs::path& path) {
-  return path.filename().string().substr(0, kMaxName) + ".tmp-";
+  return path.filename().string().substr(0, kMaxName) + kMark;
 }
 
 /// Locks a file that was just created. Returns false if another process mistook it for a stale
@@ -60,14 +62,27 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-bool is_temporary_suffix(std::string_view end) {
+std::optional<std::string> target_of_temporary(std::string_view name) {
+  const std::size_t at = name.rfind(kMark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view end = name.substr(at + std::string_view(kMark).size());
   const std::size_t dash = end.find('-');
   const auto digits = [](std::string_view part) {
     return !part.empty() &&
            std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
   };
-  return dash != std::string_view::npos && digits(end.substr(0, dash)) &&
-         digits(end.substr(dash + 1));
+  if (dash == std::string_view::npos || !digits(end.substr(0, dash)) ||
+      !digits(end.substr(dash + 1)))
+    return std::nullopt;
+  return std::string(name.substr(0, at));
+}
+
+bool is_temporary_file(const std::string& file, const std::string& path) {
+  const fs::path at(file);
+  const auto target = target_of_temporary(at.filename().string());
+  std::error_code error;
+  return target && *target + kMark == temporary_prefix(path) &&
+         fs::equivalent(folder_of(at), folder_of(path), error);
 }
 
 // The process that writes a temporary file holds a lock on it. The lock is released when the
@@ -78,10 +93,8 @@ void remove_stale_files(const std::string& path) {
   std::error_code error;
   for (fs::directory_iterator it(folder_of(path), error), end; !error && it != end;
        it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (!name.starts_with(prefix) ||
-        !is_temporary_suffix(std::string_view(name).substr(prefix.size())))
-      continue;
+    const auto target = target_of_temporary(it->path().filename().string());
+    if (!target || *target + kMark != prefix) continue;
     const int fd = ::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0) continue;
     struct stat status {};

@@ -35,11 +35,6 @@ std::string real_name(const std::string& path) {
   return without_slash(follow_links(without_slash(path)));
 }
 
-bool is_temporary(const std::string& name, const std::string& prefix) {
-  if (!name.starts_with(prefix)) return false;
-  return is_temporary_suffix(std::string_view(name).substr(prefix.size()));
-}
-
 /// Opens and locks a folder. Returns -1 if it cannot be opened or another process has locked it.
 int lock_folder(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -52,11 +47,11 @@ int lock_folder(const std::string& path) {
 /// Removes temporary folders of killed processes. Ignores errors, so folders that cannot be removed
 /// are kept.
 void remove_stale_folders(const fs::path& path) {
-  const std::string prefix = path.filename().string() + ".tmp-";
+  const std::string name = path.filename().string();
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (!is_temporary(it->path().filename().string(), prefix)) continue;
+    if (target_of_temporary(it->path().filename().string()) != name) continue;
     const int fd = lock_folder(it->path().string());
     if (fd < 0) continue;
     std::error_code ignored;

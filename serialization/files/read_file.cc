@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/read_log.h"
+#include "weft/serialization/files/foreign_file.h"
 #include "weft/serialization/files/standard_input.h"
 
 namespace weft {
@@ -30,6 +32,7 @@ template <class File>
 template <class File>
 std::string read_all(File& file, std::uint64_t max_bytes) {
   std::string bytes;
+  constexpr std::size_t kLongestPointer = 1024;
   // A file whose reported size is 0 may have contents (/proc), so only read() determines the end.
   bytes.reserve(static_cast<std::size_t>(file.size()));
   for (;;) {
@@ -39,7 +42,11 @@ std::string read_all(File& file, std::uint64_t max_bytes) {
     bytes.resize(there + std::min(room, kBlock));
     const std::size_t got = file.read(bytes.data() + there, bytes.size() - there);
     bytes.resize(there + got);
-    if (got == 0) return bytes;
+    if (got == 0) {
+      if (bytes.size() <= kLongestPointer && is_lfs_pointer(bytes))
+        file.fail("it is " + foreign_format(bytes));
+      return bytes;
+    }
     if (bytes.size() == bytes.capacity())
       bytes.reserve(bytes.size() + std::max(bytes.size() / 2, kBlock));
   }
@@ -100,6 +107,7 @@ InputFile::InputFile(std::string path, const ReadOptions& options)
   if (fd_ < 0) fail(std::strerror(errno));
   try {
     check_kind();
+    ReadLog::record(fd_, path_);
   } catch (...) {
     ::close(fd_);
     throw;

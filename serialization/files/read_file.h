@@ -52,7 +52,7 @@ class InputFile {
 
 /// Returns the bytes of a file, or of a pipe until its writer closes it. Throws IoError with path
 /// and reason, for example for a folder, a device (/dev/zero never ends), more than `max_bytes`
-/// bytes or a pipe that delivers no data, or if memory runs out.
+/// bytes, a pipe that delivers no data or a Git LFS pointer, or if memory runs out.
 std::string read_whole_file(const std::string& path, const ReadOptions& options = {});
 
 }  // namespace weft

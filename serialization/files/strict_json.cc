@@ -8,6 +8,8 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/serialization/files/byte_order_mark.h"
+#include "weft/serialization/files/foreign_file.h"
 
 namespace weft {
 namespace {
@@ -228,8 +230,11 @@ json build_tree(std::string_view text, std::string_view what, const JsonLimits& 
     throw FormatError(
         fmt::format("{} has {} bytes; the limit is {}", what, text.size(), limits.max_bytes));
   }
+  text.remove_prefix(byte_order_mark(text, what));
   TreeBuilder builder(limits.max_depth, lists);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
+    if (text.find_first_of("{[") != text.find_first_not_of(" \t\r\n"))
+      builder.error += foreign_hint(text);
     throw FormatError(builder.error_placed
                           ? fmt::format("{} is not valid JSON at {}: {}", what,
                                         place_in(text, builder.error_at), builder.error)

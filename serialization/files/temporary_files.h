@@ -2,10 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
-namespace weft {
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
 
 /// Follows symbolic links. The target need not exist. Throws IoError for a cycle of links.
 std::string follow_links(const std::string& path);
@@ -13,8 +16,13 @@ std::string follow_links(const std::string& path);
 /// Returns the parent folder of a file, or "." if the path has none.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 
-/// Returns true if `end` may follow "PATH.tmp-" in a temporary name, for example "PID-N".
-bool is_temporary_suffix(std::string_view end);
+/// Returns the final name of a temporary file: "net.weft" for "net.weft.tmp-123-0". Returns nullopt
+/// for other names.
+std::optional<std::string> target_of_temporary(std::string_view name);
+
+/// Returns true if `file` is named like a temporary file of `path`, which remove_stale_files() may
+/// remove.
+bool is_temporary_file(const std::string& file, const std::string& path);
 
 /// Removes temporary files of `path` ("PATH.tmp-PID-N") that no process has locked, which killed
 /// processes leave behind. Never throws; files that cannot be removed are kept.

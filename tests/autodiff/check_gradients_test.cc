@@ -2,9 +2,14 @@
 #include "weft/autodiff/check_gradients.h"
 
 #include <boost/test/unit_test.hpp>
+#include <functional>
 
+#include "weft/autodiff/retype.h"
 #include "weft/graph/control/call.h"
+#include "weft/graph/control/cond.h"
+#include "weft/graph/control/scan.h"
 #include "weft/graph/functions.h"
+#include "weft/graph/run/session.h"
 #include "weft/testing/random_tensors.h"
 
 namespace weft {
@@ -46,6 +51,85 @@ BOOST_AUTO_TEST_CASE(relative_errors_of_one_thousandth_are_detected_without_a_to
         found);
     BOOST_TEST(found.message.find(", but finite differences give ") != std::string::npos, found);
   }
+}
+
+// Gradient rules contain numbers such as 2 / sqrt(pi), which a float graph rounds. The check in
+// double precision uses the numbers before rounding.
+BOOST_AUTO_TEST_CASE(rules_with_numbers_that_a_float_cannot_represent_pass_in_a_float_graph) {
+  using Values = std::vector<Value>;
+  const auto in_scan = [](Value x) {
+    const ScanResult loop =
+        scan(x.graph(), {x}, {}, {},
+             [](Graph&, const ScanElements& in) { return ScanStep{{gelu(in.carries[0]) * 1.1}}; },
+             {.length = 3});
+    return loop.carries[0];
+  };
+  const auto in_branch = [](Value x) {
+    return cond(
+        sum(x) > 1e6, {x}, [](Graph&, const Values& in) { return Values{in[0] * 0.1}; },
+        [](Graph&, const Values& in) { return Values{erf(in[0] / 3)}; })[0];
+  };
+  const std::pair<const char*, std::function<Value(Value)>> functions[] = {
+      {"erf", [](Value x) { return erf(x); }},
+      {"erfinv", [](Value x) { return erfinv(x * 0.2); }},
+      {"gelu", [](Value x) { return gelu(x); }},
+      {"gelu_tanh", [](Value x) { return gelu_tanh(x); }},
+      {"two layers of gelu", [](Value x) { return mean(square(gelu(gelu(x) * 0.7) - 1)); }},
+      {"quick_gelu", [](Value x) { return quick_gelu(x); }},
+      {"silu", [](Value x) { return silu(x); }},
+      {"mish", [](Value x) { return mish(x); }},
+      {"softplus", [](Value x) { return softplus(x); }},
+      {"hardswish", [](Value x) { return hardswish(x); }},
+      {"elu", [](Value x) { return elu(x, 1.3); }},
+      {"leaky_relu", [](Value x) { return leaky_relu(x, 0.1); }},
+      {"clamp", [](Value x) { return clamp(x, -0.3, 0.7); }},
+      {"pow", [](Value x) { return pow(exp(x), 1.0 / 3); }},
+      {"layer_norm", [](Value x) { return layer_norm(x, {}, {}, {.eps = 0.1}); }},
+      {"rms_norm", [](Value x) { return rms_norm(x, {}, 0.1); }},
+      {"batch_norm",
+       [](Value x) {
+         const Value old = full(x.graph(), x.dtype(), {7}, 0.3);
+         const BatchNorm n = batch_norm(x, old, old, {}, {}, {.momentum = 0.1, .eps = 0.1});
+         return n.out * 0.9;
+       }},
+      {"cross_entropy",
+       [](Value x) {
+         const Value t = x.graph().constant(Tensor::of<std::int64_t>({3}, {0, 4, 2}));
+         return cross_entropy(x, t, {.label_smoothing = 0.1});
+       }},
+      {"rope",
+       [](Value x) {
+         return rope(reshape(concat({x, x}, 1), {1, 1, 3, 14}), arange(x.graph(), Dim(3)));
+       }},
+      {"a loop", in_scan},
+      {"a branch", in_branch},
+  };
+  for (const auto& [name, function] : functions) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      Graph g;
+      const Value x = g.input("x", dtype, {3, 7});
+      const GradientReport found = check_gradients(
+          function(x), {x},
+          {.feeds = {{"x", normal_tensor({3, 7}, 1).to(dtype)}}, .second_order = true});
+      BOOST_TEST(found, name << ", " << dtype_name(dtype) << ": " << found.message);
+    }
+  }
+}
+
+// The number of a literal is part of a copy of the graph, but not of the identity of its node.
+BOOST_AUTO_TEST_CASE(copies_in_double_precision_use_numbers_before_rounding) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {});
+  const Value rounded = x * 0.1f, exact = x * 0.1;
+  BOOST_TEST((rounded == exact));
+  const auto value_of = [](const Program& p) {
+    Session session(*p.graph(), {.threads = 1});
+    const DType dtype = p.inputs()[0].dtype();
+    return session.run(p, {{"x", Tensor::scalar(dtype, 1)}})["y"].item<double>();
+  };
+  const Module inlined = clone_program(Program("p").output("y", cast(exact, DType::f64)));
+  BOOST_TEST(value_of(inlined.program) == static_cast<double>(0.1f));
+  BOOST_TEST(value_of(retype(inlined.program).program) == 0.1);
 }
 
 BOOST_AUTO_TEST_CASE(directional_derivatives_detect_the_error_and_name_the_operand) {

@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(errors_for_averages_name_the_problem) {
   const auto& p = problem.parameters;
   const std::size_t variables = g.variables().size();
   BOOST_CHECK_EXCEPTION(Ema(p, {.decay = 1}), ArgumentError,
-                        message_contains({"Ema: decay 1 must be", "[0, 1)"}));
+                        message_contains({"Ema: decay must be in [0, 1), but is 1"}));
   BOOST_CHECK_EXCEPTION(Ema(std::vector<Variable>{}), ArgumentError,
                         message_contains({"Ema: the parameter list is empty"}));
   BOOST_CHECK_EXCEPTION(Ema({p[0], p[0]}), ArgumentError,

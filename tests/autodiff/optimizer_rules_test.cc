@@ -345,16 +345,15 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_options) {
   const auto refuses = [&](auto&& build, std::vector<std::string> words) {
     BOOST_CHECK_EXCEPTION(build(), ArgumentError, message_contains(words));
   };
-  refuses([&] { lion(loss, p, {.beta1 = 1}); }, {"lion: beta1 1 must be", "[0, 1)"});
-  refuses([&] { lion(loss, p, {.beta2 = -0.1}); }, {"lion: beta2 -0.1 must be", "[0, 1)"});
-  refuses([&] { adam(loss, p, {.beta2 = NAN}); }, {"adam: beta2 nan must be", "[0, 1)"});
-  refuses([&] { adafactor(loss, p, {.beta1 = 2}); }, {"adafactor: beta1 2 must be", "[0, 1)"});
-  refuses([&] { adafactor(loss, p, {.eps1 = 0}); }, {"adafactor: eps1 0 must be", "positive"});
-  refuses([&] { adafactor(loss, p, {.eps2 = -1}); }, {"adafactor: eps2 -1 must be", "positive"});
+  refuses([&] { lion(loss, p, {.beta1 = 1}); }, {"lion: beta1 must be", "[0, 1)"});
+  refuses([&] { lion(loss, p, {.beta2 = -0.1}); }, {"lion: beta2 must be", "[0, 1)"});
+  refuses([&] { adam(loss, p, {.beta2 = NAN}); }, {"adam: beta2 must be", "[0, 1)"});
+  refuses([&] { adafactor(loss, p, {.beta1 = 2}); }, {"adafactor: beta1 must be", "[0, 1)"});
+  refuses([&] { adafactor(loss, p, {.eps1 = 0}); }, {"adafactor: eps1 must be", "positive"});
+  refuses([&] { adafactor(loss, p, {.eps2 = -1}); }, {"adafactor: eps2 must be", "positive"});
   refuses([&] { adafactor(loss, p, {.clip_threshold = 0}); },
-          {"clip_threshold 0 must be", "positive"});
-  refuses([&] { adafactor(loss, p, {.decay_rate = -0.8}); },
-          {"decay_rate -0.8 must be", "positive"});
+          {"clip_threshold must be", "positive"});
+  refuses([&] { adafactor(loss, p, {.decay_rate = -0.8}); }, {"decay_rate must be", "positive"});
   refuses([&] { lion(loss, {Variable()}); }, {"lion: a parameter is undefined"});
   refuses([&] { lion(std::vector<Value>{}, p); }, {"lion: there are 0 gradients for 4 parameters"});
   BOOST_TEST(problem.g.node_count() == nodes);

@@ -1,7 +1,11 @@
 #include "weft/autodiff/optimizers/optimizers.h"
 
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <numbers>
 
 #include "weft/graph/functions.h"
@@ -215,14 +219,120 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_arguments) {
   BOOST_CHECK_EXCEPTION(adamw(problem.loss, {problem.w, problem.w}), ArgumentError,
                         message_contains({"parameter 'w' is listed twice"}));
   BOOST_CHECK_EXCEPTION(adamw(problem.loss, all, {.beta1 = 1.5}), ArgumentError,
-                        message_contains({"beta1 1.5", "must be in [0, 1)"}));
+                        message_contains({"beta1 must be in [0, 1), but is 1.5"}));
   BOOST_CHECK_EXCEPTION(sgd(problem.loss, all, {.momentum = -0.5}), ArgumentError,
-                        message_contains({"sgd: momentum must not be negative, but is -0.5"}));
+                        message_contains({"sgd: momentum must be in [0, 1), but is -0.5"}));
   BOOST_CHECK_EXCEPTION(sgd(problem.loss, all, {.nesterov = true}), ArgumentError,
                         message_contains({"Nesterov momentum needs momentum"}));
   sgd(problem.loss, all, {.step = {.scope = "optimizer"}});
   BOOST_CHECK_EXCEPTION(sgd(problem.loss, all, {.step = {.scope = "optimizer"}}), GraphError,
                         message_contains({"variable 'optimizer.step'", "already exists"}));
+}
+
+// Every numeric option of every optimizer, schedule and average, with values on both sides of its
+// range.
+BOOST_AUTO_TEST_CASE(numeric_options_out_of_range_are_rejected) {
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  const auto rejects = [&](const std::string& text, std::initializer_list<double> values,
+                           const std::function<void(const TwoVariables&, double)>& make) {
+    for (const double value : values) {
+      BOOST_TEST_CONTEXT(text << " = " << value) {
+        TwoVariables problem;
+        const std::size_t nodes = problem.g.node_count();
+        BOOST_CHECK_EXCEPTION(
+            make(problem, value), ArgumentError,
+            message_contains({text, fmt::format("but is {}", value), "optimizer_test.cc:"}));
+        BOOST_TEST(problem.g.node_count() == nodes);
+      }
+    }
+  };
+  const auto all = [&](const char* name, const auto& optimizer, auto options) {
+    using Options = decltype(options);
+    const auto step = [&](const TwoVariables& p, const std::function<void(Options&)>& set) {
+      Options changed = options;
+      set(changed);
+      optimizer(p.loss, p.g.parameters(), changed, SourceLocation::current());
+    };
+    const auto option = [&](const char* field, std::initializer_list<double> values, auto member) {
+      rejects(fmt::format("{}: {} must be", name, field), values,
+              [&](const TwoVariables& p, double value) {
+                step(p, [&](Options& o) { o.*member = value; });
+              });
+    };
+    rejects(fmt::format("{}: clip_norm must be", name), {-1, nan, inf},
+            [&](const TwoVariables& p, double value) {
+              step(p, [&](Options& o) { o.step.clip_norm = value; });
+            });
+    rejects(
+        "a constant learning rate must be", {-0.1, nan, inf},
+        [&](const TwoVariables& p, double value) { step(p, [&](Options& o) { o.lr = value; }); });
+    option("weight_decay", {-1, nan, inf}, &Options::weight_decay);
+    if constexpr (requires { options.eps; }) option("eps", {-1, nan, inf}, &Options::eps);
+    if constexpr (requires { options.beta1; })
+      option("beta1", {-0.5, 1, 1.5, nan}, &Options::beta1);
+    if constexpr (requires { options.beta2; })
+      option("beta2", {-0.5, 1, 1.5, nan}, &Options::beta2);
+    if constexpr (requires { options.momentum; }) {
+      option("momentum", {-0.5, 1, 1.5, nan}, &Options::momentum);
+    }
+    if constexpr (requires { options.eps1; }) {
+      option("eps1", {-1, 0, nan, inf}, &Options::eps1);
+      option("eps2", {-1, 0, nan, inf}, &Options::eps2);
+      option("clip_threshold", {-1, 0, nan, inf}, &Options::clip_threshold);
+      option("decay_rate", {-1, 0, nan, inf}, &Options::decay_rate);
+    }
+    rejects("learning_rate_scale of parameter group 1 must be", {-1, nan, inf},
+            [&](const TwoVariables& p, double value) {
+              const ParameterGroups groups = {{.parameters = {p.w}},
+                                              {.parameters = {p.b}, .learning_rate_scale = value}};
+              optimizer(p.loss, groups, options, SourceLocation::current());
+            });
+    rejects("weight_decay of parameter group 0 must be", {-1, nan, inf},
+            [&](const TwoVariables& p, double value) {
+              const ParameterGroups groups = {{.parameters = {p.w}, .weight_decay = value}};
+              optimizer(p.loss, groups, options, SourceLocation::current());
+            });
+  };
+  all("sgd", sgd, SgdOptions{});
+  all("adam", adam, AdamOptions{});
+  all("adamw", adamw, AdamWOptions{});
+  all("adagrad", adagrad, AdagradOptions{});
+  all("adafactor", adafactor, AdafactorOptions{});
+  all("lion", lion, LionOptions{});
+
+  rejects("Ema: decay must be in [0, 1)", {-0.1, 1, nan},
+          [](const TwoVariables& p, double value) { Ema(p.g.parameters(), {.decay = value}); });
+  // A schedule of four numbers and its options.
+  using Make = Schedule (*)(double base, double warmup, double total, const WarmupOptions& options);
+  const Make schedules[] = {
+      [](double base, double warmup, double, const WarmupOptions& o) {
+        return constant_schedule(base, warmup, o);
+      },
+      [](double base, double warmup, double total, const WarmupOptions& o) {
+        return linear_schedule(base, warmup, total, o);
+      },
+      [](double base, double warmup, double total, const WarmupOptions& o) {
+        return warmup_cosine(base, warmup, total, o);
+      },
+      [](double base, double warmup, double, const WarmupOptions& o) {
+        return inverse_square_root(base, warmup, o);
+      },
+  };
+  for (const Make make : schedules) {
+    const auto rejected = [&](const char* text, std::initializer_list<double> values,
+                              const std::function<void(double)>& of) {
+      rejects(text, values, [&](const TwoVariables&, double value) { of(value); });
+    };
+    rejected("base (the learning rate) must be", {-1, nan, inf},
+             [&](double v) { make(v, 2, 10, {}); });
+    rejected("warmup must be", {-1, nan, inf}, [&](double v) { make(1, v, 10, {}); });
+    rejected("final must be", {-1, nan, inf}, [&](double v) { make(1, 2, 10, {.final = v}); });
+    rejected("shift must be", {-1, nan, inf}, [&](double v) { make(1, 2, 10, {.shift = v}); });
+  }
+  for (const Make make : {schedules[1], schedules[2]}) {
+    rejects("total must be", {-1, 0, nan, inf},
+            [&](const TwoVariables&, double value) { make(1, 0, value, {}); });
+  }
 }
 
 BOOST_AUTO_TEST_CASE(adam_has_no_weight_decay_by_default) {

@@ -139,6 +139,8 @@ class CommandFiles {
     std::int64_t kilobytes = 0;
     /// Limit on the size of written files, in blocks of 512 bytes; 0: no limit.
     std::int64_t blocks = 0;
+    /// Environment variables for the program: "NAME=VALUE ...".
+    std::string environment = {};
   };
   /// Runs the program in the folder.
   Outcome operator()(const std::string& arguments) const { return (*this)(arguments, {}); }
@@ -150,9 +152,10 @@ class CommandFiles {
                                   : "";
     const std::string small =
         in.blocks > 0 ? "ulimit -f " + std::to_string(in.blocks) + " && " : "";
-    const std::string command = "cd " + path() + " && " + limit + small + "exec timeout 100 " +
-                                WEFT_PROGRAM + " " + arguments + " >" +
-                                (in.out.empty() ? out : in.out) + " 2>" + err + " </dev/null";
+    const std::string command = "cd " + path() + " && " + limit + small + "exec env " +
+                                in.environment + " timeout 100 " + WEFT_PROGRAM + " " + arguments +
+                                " >" + (in.out.empty() ? out : in.out) + " 2>" + err +
+                                " </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_whole_file(out),
             read_whole_file(err)};

@@ -1,6 +1,7 @@
 // `weft data` converts texts to token files, which `weft train` accepts in place of the texts.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -86,6 +87,39 @@ BOOST_AUTO_TEST_CASE(token_files_can_be_used_for_training) {
   check_error(weft("train gpt --data " + weft.path("set") + " --tokenizer bpe" + kTiny +
                    " --steps 2 --out " + weft.path("d.weft")),
               2, "cannot be used with token files");
+}
+
+BOOST_AUTO_TEST_CASE(texts_contain_control_tokens_only_on_request) {
+  const Shell weft;
+  const std::string tokenizer = " --tokenizer " + weft.path("tok.json") + " --out ";
+  succeeds(weft("tokenizer train " + weft.path("text.txt") + " --vocab 300 --out " +
+                weft.path("tok.json")));
+  const std::string text = weft.write("hostile.txt", "all work <|endoftext|> and play\n");
+  const std::string usual = weft.write("usual.txt", "all work and play\n");
+  const auto ids_of = [&](const std::string& file, const std::string& options) {
+    succeeds(weft("data tokenize " + file + tokenizer + weft.path("set") + options));
+    const TokenSet set = TokenSet::open(weft.path("set"));
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(set.tokens()));
+    set.read(0, ids);
+    BOOST_TEST(set.tokenizer().decode(ids, {.keep_special = false}).find("work") == 4U);
+    return std::pair{ids, std::count(ids.begin(), ids.end(), set.end_id())};
+  };
+  BOOST_TEST(ids_of(text, "").second == 1);  // the end of the document
+  BOOST_TEST(ids_of(text, " --special").second == 2);
+  BOOST_TEST((ids_of(usual, "") == ids_of(usual, " --special")));
+}
+
+BOOST_AUTO_TEST_CASE(damaged_ids_are_reported_by_training_and_inspection) {
+  const DataShell weft;
+  succeeds(weft.tokenize("set", weft.path("text.txt") + " --documents line"));
+  std::string bytes = read_whole_file(weft.path("set-00000.tok"));
+  bytes[128] = static_cast<char>(bytes[128] ^ 1);
+  weft.write("set-00000.tok", bytes);
+  for (const std::string& command :
+       {"data inspect " + weft.path("set"),
+        "train gpt --data " + weft.path("set") + kTiny + " --steps 2 --out " + weft.path("a.weft"),
+        "evaluate " + weft.path("m.weft") + " --data " + weft.path("set")})
+    check_error(weft(command), 1, "the ids are damaged");
 }
 
 BOOST_AUTO_TEST_CASE(a_resumed_run_over_several_sources_is_bit_exact) {

@@ -87,6 +87,18 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
   check_error(weft(quantize + text), 1, "no text was held out in training");
 }
 
+BOOST_AUTO_TEST_CASE(quantised_weights_are_not_quantised_again) {
+  const Shell weft;
+  const std::string gpt = std::string(WEFT_FIXTURES) + "/weft_files/gpt.weft";
+  const std::string small = weft.path("small.weft"), again = " --out " + weft.path("again.weft");
+  BOOST_TEST(weft("quantize " + gpt + " --out " + small).code == 0);
+  check_error(weft("quantize " + small + again), 2,
+              "the weights of " + small + " are quantised already");
+  // A part of the weights may be quantised later.
+  BOOST_TEST(weft("quantize " + gpt + " --only '*wte*' --force --out " + small).code == 0);
+  BOOST_TEST(weft("quantize " + small + again).code == 0);
+}
+
 BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {
   const Shell weft;
   write_texts(weft);

@@ -139,6 +139,18 @@ BOOST_AUTO_TEST_CASE(co_occurrence_errors_state_the_required_memory,
   }
 }
 
+// The variables of this model would not fit into the limit, and to initialise them takes most of
+// the time of the command.
+BOOST_AUTO_TEST_CASE(impossible_memory_budgets_are_reported_before_variables_are_initialised,
+                     *boost::unit_test::enable_if<kCanLimitMemory>()) {
+  const Outcome outcome =
+      files()("bench train --model gpt2 --threads 1 --memory-budget 1", {.kilobytes = 900'000});
+  BOOST_TEST_CONTEXT(outcome.err) {
+    BOOST_TEST(outcome.code == 2);
+    BOOST_TEST(contains(outcome.err, "memory_budget of 1 bytes (1 B) is too small"));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(running_out_of_memory_is_a_one_line_error,
                      *boost::unit_test::enable_if<kCanLimitMemory>()) {
   const CommandFiles& weft = files();

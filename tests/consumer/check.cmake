@@ -17,6 +17,27 @@ check_headers(${prefix} ${SOURCE} lone_headers)
 list(JOIN lone_headers "," lone_headers)
 check_prefix(${prefix} ${work} ${CXX} "${lone_headers}")
 
+# After `./run build`, weft::testing has not been built: it is omitted. If a library that programs need is missing, nothing is installed.
+# A copy of the installation script, in which the name of the library is different, simulates that.
+file(READ ${BUILD}/cmake_install.cmake script)
+foreach(library testing ops)
+  string(REPLACE "libweft_${library}." "libweft_absent." changed "${script}")
+  file(WRITE ${work}/install_without_${library}.cmake "${changed}")
+endforeach()
+run(${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${work}/without_testing -P ${work}/install_without_testing.cmake)
+file(GLOB_RECURSE left ${work}/without_testing/*weft*testing*.cmake ${work}/without_testing/*weft-testing.pc)
+file(GLOB_RECURSE found ${work}/without_testing/*libweft_models* ${work}/without_testing/*weftConfig.cmake)
+list(LENGTH found count)
+if(left OR count LESS 2)
+  message(FATAL_ERROR "without weft::testing, the installation contains ${left} and ${found}")
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${work}/without_ops -P ${work}/install_without_ops.cmake
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+if(result EQUAL 0 OR NOT output MATCHES "nothing is installed: run" OR EXISTS ${work}/without_ops)
+  message(FATAL_ERROR "an incomplete build is not reported before the installation:\n${output}")
+endif()
+
 # find_package names a library that a static Weft needs and that is not installed.
 file(STRINGS ${BUILD}/CMakeCache.txt highway REGEX "^HWY_LIBRARY:")
 string(REGEX REPLACE "^[^=]*=" "" highway "${highway}")

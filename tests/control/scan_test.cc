@@ -314,6 +314,9 @@ BOOST_AUTO_TEST_CASE(errors_state_the_reason) {
   check_error<ArgumentError>([&] { scan(g, {h}, {}, {}, same); },
                              {"scan 'scan' has no sequences: set its length"});
   check_error<ArgumentError>(
+      [&] { scan(g, {h}, {}, {}, same, {.length = Dim(-1)}); },
+      {"scan 'scan' has length -1: the number of steps must not be negative"});
+  check_error<ArgumentError>(
       [&] { scan(g, {h}, {x}, {}, [](Graph&, const ScanElements&) { return ScanStep{}; }); },
       {"the body returns 0 carries, but the loop has 1"});
   check_error<ArgumentError>([&] { scan(g, {h}, {x}, {}, same, {.segment = -1}); },

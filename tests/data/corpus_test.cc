@@ -199,6 +199,20 @@ BOOST_AUTO_TEST_CASE(one_field_of_json_lines_is_read) {
   BOOST_TEST((json_documents(folder.write("d.gz", gzip_compressed(lines))) == Texts({text, "b"})));
 }
 
+BOOST_AUTO_TEST_CASE(blank_lines_at_the_end_of_json_lines_are_skipped) {
+  const TemporaryFolder folder("corpus");
+  const std::string line = "{\"text\":\"a\"}";
+  const auto expected = json_documents(folder.write("a.jsonl", line + "\n" + line + "\n"));
+  for (const std::string end : {"", "\r\n", "\n\n", "\n \t\r\n\n  ", "\n\r\n\r\n"}) {
+    BOOST_TEST_CONTEXT(end.size()) {
+      BOOST_TEST((json_documents(folder.write("b.jsonl", line + "\n" + line + end)) == expected));
+      BOOST_TEST((json_documents(folder.write(
+                      "b.jsonl", "\xEF\xBB\xBF" + line + "\r\n" + line + end)) == expected));
+    }
+  }
+  BOOST_TEST(json_documents(folder.write("c.jsonl", "\n \n")).empty());
+}
+
 BOOST_AUTO_TEST_CASE(every_json_lines_error_names_line_and_byte) {
   const TemporaryFolder folder("corpus");
   const auto check_rejected = [&](const std::string& bytes, const std::string& part,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <tuple>
 
 #include "weft/core/error.h"
 #include "weft/models/data/formats/labelled_text.h"
@@ -36,6 +37,36 @@ BOOST_AUTO_TEST_CASE(labels_are_the_first_or_last_column_and_only_line_feeds_end
   BOOST_TEST(last.labels == (Ids{1, 0, 1}), boost::test_tools::per_element());
   BOOST_TEST(read_labelled_text(Texts{labels_last, labels_last}).size() == 6);
   BOOST_TEST(read_labelled_text(Texts{labels_first}, LabelSide::last).names.size() == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(a_split_of_small_classes_holds_out_about_the_requested_fraction) {
+  const auto split_of = [](std::int32_t classes, int each, double fraction, std::uint64_t seed) {
+    Ids labels;
+    for (std::int32_t label = 0; label < classes; ++label) labels.insert(labels.end(), each, label);
+    return stratified_split(labels, fraction, seed);
+  };
+  // The share of every class rounds to 0.
+  for (const auto& [classes, each, fraction, held_out] :
+       std::vector<std::tuple<std::int32_t, int, double, std::size_t>>{{30, 2, 0.2, 12},
+                                                                       {2, 2, 0.2, 1},
+                                                                       {5, 4, 0.1, 2},
+                                                                       {3, 2, 0.01, 1},
+                                                                       {3, 1, 0.2, 0},
+                                                                       {3, 1, 0.9, 0}}) {
+    const Split split = split_of(classes, each, fraction, 1);
+    BOOST_TEST_CONTEXT(classes << " classes of " << each) {
+      BOOST_TEST(split.test.size() == held_out);
+      BOOST_TEST(split.train.size() + split.test.size() ==
+                 static_cast<std::size_t>(classes) * static_cast<std::size_t>(each));
+      std::set<std::int64_t> trained;  // every class keeps an example in the training set
+      for (const std::int64_t i : split.train) trained.insert(i / each);
+      BOOST_TEST(trained.size() == static_cast<std::size_t>(classes));
+      BOOST_TEST((split_of(classes, each, fraction, 1).test == split.test));
+    }
+  }
+  BOOST_TEST((split_of(30, 2, 0.2, 1).test != split_of(30, 2, 0.2, 2).test));
+  // Shares that do not round to 0 are not affected.
+  BOOST_TEST(split_of(2, 5, 0.2, 1).test.size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(unlabelled_files_are_rejected) {

@@ -329,6 +329,19 @@ BOOST_AUTO_TEST_CASE(errors_name_the_byte_offset_of_the_damage) {
                                      "document 2 is outside");
 }
 
+BOOST_AUTO_TEST_CASE(ids_are_verified_when_they_are_read) {
+  const TemporaryFolder folder("tokens");
+  write_tokens(folder.path("good"), letters(true), kTexts);
+  std::string bytes = read_whole_file(folder.path("good-00000.tok"));
+  bytes[128] = static_cast<char>(bytes[128] ^ 1);  // another valid id
+  const TokenSet damaged = TokenSet::open(folder.write("damaged", bytes));
+  std::vector<std::int32_t> last(1);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    check_error_message<FormatError>([&] { damaged.read(damaged.tokens() - 1, last); },
+                                     "at byte 128: the ids are damaged");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(every_changed_byte_and_truncation_is_detected) {
   const TemporaryFolder folder("tokens");
   write_tokens(folder.path("good"), letters(true), kTexts);

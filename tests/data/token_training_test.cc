@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "token_samples.h"
 #include "weft/core/error.h"
@@ -198,12 +199,12 @@ class SparseFile {
   explicit SparseFile(const std::string& prefix) : path_(token_file_name(prefix, 0)) {
     const Tokenizer tokenizer = letters();
     const std::string type = tokenizer.type(), bytes = tokenizer.bytes();
-    TokenFileHeader header;
+    TokenFileHeader& header = header_;
     header.vocab = 26;
     header.tokens = header.bytes = static_cast<std::uint64_t>(kTokens);
     header.digest = tokenizer_digest(tokenizer);
     header.flags = TokenFileHeader::kLast;
-    std::string tables;
+    std::string& tables = tables_;
     const auto add = [&](const void* data, std::size_t size) {
       tables.append(static_cast<const char*>(data), size);
     };
@@ -218,23 +219,17 @@ class SparseFile {
     const std::vector<char> zeros(1 << 20);
     std::uint32_t zero_crc = 0;
     for (int i = 0; i < 64; ++i) zero_crc = crc32c(zeros.data(), zeros.size(), zero_crc);
+    checksums_ = tables.size();
     for (int i = 0; i < 128; ++i) add(&zero_crc, sizeof(zero_crc));
     const auto type_size = static_cast<std::uint32_t>(type.size());
     header.tokenizer_bytes = sizeof(type_size) + type.size() + bytes.size();
     add(&type_size, sizeof(type_size));
     tables += type + bytes;
-    header.tables_crc = crc32c(tables.data(), tables.size());
-    header.seal();
-
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const auto put = [&](const void* data, std::size_t size, std::uint64_t at) {
-      return ::pwrite(fd_, data, size, static_cast<off_t>(at)) == static_cast<ssize_t>(size);
-    };
-    const std::uint64_t at = token_tables_offset(2 * header.tokens);
     struct stat status {};
     usable_ = fd_ >= 0 && std::filesystem::space(path_).available > std::uint64_t{1} << 30 &&
-              put(&header, sizeof(header), 0) && put(tables.data(), tables.size(), at) &&
-              ::fstat(fd_, &status) == 0 && status.st_blocks * 512 < std::int64_t{1} << 26;
+              write_tables() && ::fstat(fd_, &status) == 0 &&
+              status.st_blocks * 512 < std::int64_t{1} << 26;
   }
   ~SparseFile() {
     if (fd_ >= 0) ::close(fd_);
@@ -243,23 +238,51 @@ class SparseFile {
   SparseFile& operator=(const SparseFile&) = delete;
 
   bool is_usable() const { return usable_; }
-  /// Writes the ids 1, 2, ..., starting at position `token`.
-  void count_from(std::int64_t token, std::uint16_t ids) const {
+  /// Writes the ids 1, 2, ..., starting at position `token`. Call update_checksums() afterwards.
+  void count_from(std::int64_t token, std::uint16_t ids) {
     for (std::uint16_t i = 1; i <= ids; ++i) {
       const off_t at = 128 + 2 * (token + i - 1);
       BOOST_REQUIRE(::pwrite(fd_, &i, sizeof(i), at) == sizeof(i));
+      changed_.insert(static_cast<std::size_t>(at - 128) / kTokenChecksumRange);
     }
+  }
+  void update_checksums() {
+    std::vector<char> block(1 << 20);
+    for (const std::size_t range : changed_) {
+      std::uint32_t crc = 0;
+      for (std::size_t at = 0; at < kTokenChecksumRange; at += block.size()) {
+        const auto from = static_cast<off_t>(128 + range * kTokenChecksumRange + at);
+        BOOST_REQUIRE(::pread(fd_, block.data(), block.size(), from) == std::ssize(block));
+        crc = crc32c(block.data(), block.size(), crc);
+      }
+      std::memcpy(tables_.data() + checksums_ + range * sizeof(crc), &crc, sizeof(crc));
+    }
+    BOOST_REQUIRE(write_tables());
   }
 
  private:
+  bool write_tables() {
+    header_.tables_crc = crc32c(tables_.data(), tables_.size());
+    header_.seal();
+    const auto put = [&](const void* data, std::size_t size, std::uint64_t at) {
+      return ::pwrite(fd_, data, size, static_cast<off_t>(at)) == static_cast<ssize_t>(size);
+    };
+    return put(&header_, sizeof(header_), 0) &&
+           put(tables_.data(), tables_.size(), token_tables_offset(2 * header_.tokens));
+  }
+
   std::string path_;
+  TokenFileHeader header_;
+  std::string tables_;
+  std::size_t checksums_ = 0;      // offset of the checksums in tables_
+  std::set<std::size_t> changed_;  // ranges with ids that were written
   int fd_ = -1;
   bool usable_ = false;
 };
 
 BOOST_AUTO_TEST_CASE(training_on_an_8_gib_file_takes_little_memory) {
   const TemporaryFolder folder("sparse");
-  const SparseFile sparse(folder.path("big"));
+  SparseFile sparse(folder.path("big"));
   if (!sparse.is_usable() || anonymous_memory() == 0) {
     BOOST_TEST_MESSAGE("skipped: no room here for a sparse file of 8 GiB, or no /proc");
     return;
@@ -269,6 +292,7 @@ BOOST_AUTO_TEST_CASE(training_on_an_8_gib_file_takes_little_memory) {
   const std::vector<std::int64_t> places = {100, kHalf - 10, kHalf + 12'345, 3'000'000'001,
                                             SparseFile::kTokens - 25};
   for (const std::int64_t place : places) sparse.count_from(place, 20);
+  sparse.update_checksums();
   const double before = anonymous_memory();
   const TokenSet set = TokenSet::open(folder.path("big"));
   BOOST_TEST(set.tokens() == SparseFile::kTokens);

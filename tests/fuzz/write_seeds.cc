@@ -127,6 +127,13 @@ void write_seeds(const std::filesystem::path& folder) {
   for (const std::string_view name : ChatFormat::built_in_names()) {
     write_text(folder / "chat_template" / name, ChatFormat::built_in(name).source());
   }
+  // Operations on long operands: the byte 0xFF, then the choices of fuzz_chat_template.cc.
+  for (char kind = 0; kind < 6; ++kind) {
+    for (char i = 0; i < 16; ++i)
+      write_text(folder / "chat_template" /
+                     ("operation_" + std::to_string(kind) + "_" + std::to_string(i)),
+                 {'\xFF', static_cast<char>(i % 4), kind, i, static_cast<char>(i % 5), '\1', '\0'});
+  }
   write_text(
       folder / "chat_template/constructs",
       "{%- macro f(a, b=2) -%}{{ a[::-1] ~ b }}{%- endmacro %}\n"

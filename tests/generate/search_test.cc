@@ -284,6 +284,8 @@ BOOST_AUTO_TEST_CASE(searches_reject_invalid_options) {
   rejects({.max_length = -1}, "max_length must be in [1, 1099511627776], not -1");
   rejects({.eos_id = 4}, "id 4 is outside the vocabulary (size 4)");
   rejects({.beams = 2, .length_penalty = HUGE_VAL}, "length_penalty must be finite");
+  rejects({.beams = 2, .length_penalty = 300}, "length_penalty must be in [-30, 30], not 300");
+  rejects({.beams = 2, .length_penalty = -300}, "length_penalty must be in [-30, 30], not -300");
   rejects({.max_new = -2}, "max_new must be in [-1, 1099511627776], not -2");
   rejects({.min_new = -1}, "min_new must be at least 0, not -1");
   rejects({.repetition_penalty = 0}, "repetition_penalty must be positive, not 0");

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <set>
 
 #include "weft/autodiff/check_gradients.h"
 #include "weft/core/error.h"
@@ -100,6 +101,120 @@ BOOST_AUTO_TEST_CASE(only_matching_matrices_receive_adapters) {
   const AdaptedModel model = add_lora({net.predict}, *net.store, {.patterns = {"up.*"}});
   BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight"}));
   BOOST_TEST(!model.graph->has_variable("down.weight.lora_a"));
+}
+
+BOOST_AUTO_TEST_CASE(matrices_and_lookups_have_their_own_ranks_and_scales) {
+  AdaptedNet net;
+  const LoraOptions options{.rank = 4,
+                            .alpha = 6,
+                            .rank_stabilised = true,
+                            .shapes = {{"down.weight", {.rank = 1, .alpha = 5}}},
+                            .tied = {"table"},
+                            .lookups = {{"table", {.rank = 9, .alpha = 6}}}};
+  AdaptedModel model = add_lora({net.train, net.predict}, *net.store, options);
+  BOOST_TEST((model.matrices == std::vector<std::string>{"up.weight", "down.weight", "table"}));
+  fill(model);
+  {
+    Session session(*model.graph, model.store, {.seed = 5});
+    const Tensor b = session.value("table.lora_embedding_b");
+    session.set_value("table.lora_embedding_b", sample_uniform(b.sizes(), 9).to(DType::f32));
+  }
+  BOOST_TEST((model.store->tensor("down.weight.lora_a").sizes() == Sizes{1, 6}));
+  BOOST_TEST((model.store->tensor("table.lora_embedding_a").sizes() == Sizes{9, 11}));
+  BOOST_TEST((model.store->tensor("table.lora_embedding_b").sizes() == Sizes{6, 9}));
+  const LoraAdapters values = lora_adapters(model.matrices, *model.store, options);
+  BOOST_TEST(values.scale_of(values.adapters.at("up.weight")) == 3.0);
+  BOOST_TEST(values.scale_of(values.adapters.at("down.weight")) == 5.0);
+  BOOST_TEST(values.scale_of(values.lookups.at("table")) == 2.0);
+  // The same values on top of the original give the same results.
+  const Tensor adapted = run(*model.graph, model.store, model.programs[1], "y");
+  TrainedAdapters trained;
+  trained.options = options;
+  trained.values = values;
+  const AdaptedModel again = add_lora({net.predict}, *net.store, trained);
+  BOOST_TEST(bitwise_equal(run(*again.graph, again.store, again.programs[0], "y"), adapted));
+  // A network with separate tables for lookups and products can be merged.
+  Graph graph;
+  const auto store = std::make_shared<VariableStore>();
+  for (const char* name : {"table", "up.weight", "up.bias", "down.weight"})
+    store->insert(name, VariableKind::parameter, net.store->tensor(name).clone());
+  store->insert("head", VariableKind::parameter, net.store->tensor("table").clone());
+  const Value ids = graph.input("ids", DType::i32, {"batch"});
+  const Variable table = graph.variable("table", DType::f32, {11, 6});
+  const Value h = tanh(linear(take(table, ids, 0), graph.variable("up.weight", DType::f32, {6, 6}),
+                              graph.variable("up.bias", DType::f32, {6}), LinearLayout::in_out));
+  const Value y = linear(h, graph.variable("down.weight", DType::f32, {7, 6})) +
+                  sum(matmul(h, graph.variable("head", DType::f32, {11, 6}), {.transpose_b = true}),
+                      {-1}, true);
+  Program separate("separate");
+  separate.output("y", y);
+  LoraAdapters moved = values;
+  moved.adapters["head"] = moved.adapters.at("table");
+  moved.adapters.erase("table");
+  merge_lora({separate}, *store, moved);
+  const Tensor merged = run(graph, store, separate, "y");
+  for (std::int64_t i = 0; i < merged.numel(); ++i)
+    BOOST_TEST(std::abs(merged.at(i) - adapted.at(i)) < 2e-5 * (1 + std::abs(adapted.at(i))));
+  BOOST_TEST(bitwise_equal(
+      merged_lora(net.store->tensor("down.weight"), true, values.adapters.at("down.weight"), 5),
+      store->tensor("down.weight")));
+  for (const bool lookups : {false, true}) {
+    LoraAdapters one = values;
+    one.adapters.clear();
+    if (!lookups) {
+      one.lookups.clear();
+      one.adapters["table"] = values.adapters.at("table");
+    }
+    BOOST_CHECK_EXCEPTION(
+        merge_lora({net.predict}, *net.store, one), ArgumentError,
+        testing::says(lookups ? "changes only its lookups" : "changes only its products"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_of_lookup_adapters_match_finite_differences) {
+  AdaptedNet net;
+  AdaptedModel model =
+      add_lora({net.train}, *net.store,
+               {.rank = 2, .tied = {"table"}, .lookups = {{"table", {.rank = 3, .alpha = 2}}}});
+  fill(model);
+  {
+    Session session(*model.graph, model.store, {.seed = 5});
+    const Tensor b = session.value("table.lora_embedding_b");
+    session.set_value("table.lora_embedding_b", sample_uniform(b.sizes(), 9).to(DType::f32));
+  }
+  GradientCheckOptions options{.feeds = {{"ids", sample_indices({4}, 4, 11).to(DType::i32)}}};
+  for (const auto& [name, value] : model.store->snapshot())
+    options.variables.push_back({name, value});
+  std::vector<Value> wrt;
+  for (const Variable& v : model.graph->parameters()) wrt.push_back(v);
+  BOOST_TEST(wrt.size() == 8U);
+  const GradientReport report =
+      check_gradients(model.programs[0].outputs().front().second, wrt, options);
+  BOOST_TEST(report.max_relative_error < 1e-7, report.worst);
+}
+
+BOOST_AUTO_TEST_CASE(replaced_parameters_become_trainable_floats) {
+  AdaptedNet net;
+  const Tensor down = sample_uniform({7, 6}, 4).to(DType::f32);
+  TrainedAdapters adapters;
+  adapters.options.rank = 2;
+  adapters.values.adapters["up.weight"] = {sample_uniform({2, 6}, 1).to(DType::f32),
+                                           sample_uniform({6, 2}, 2).to(DType::f32)};
+  adapters.parameters["down.weight"] = down;
+  const QuantizedModel base = quantize({net.predict}, *net.store, {.weights = WeightFormat::int8});
+  const AdaptedModel model = add_lora(base.programs, *base.store, adapters);
+  BOOST_TEST(bitwise_equal(model.store->tensor("down.weight"), down));
+  BOOST_TEST(quantized_weights(*model.graph).contains("up.weight"));
+  BOOST_TEST(!quantized_weights(*model.graph).contains("down.weight"));
+  std::set<std::string> trainable;
+  for (const Variable& v : model.graph->parameters()) trainable.insert(v.name());
+  BOOST_TEST(
+      (trainable == std::set<std::string>{"down.weight", "up.weight.lora_a", "up.weight.lora_b"}));
+  static_cast<void>(run(*model.graph, model.store, model.programs[0], "y"));
+  adapters.parameters["down.weight"] = Tensor::zeros(DType::f32, {7, 5});
+  BOOST_CHECK_EXCEPTION(add_lora({net.predict}, *net.store, adapters), ArgumentError,
+                        testing::says("the parameter down.weight that belongs to the adapters is "
+                                      "f32[7, 5], but in the model it is f32[7, 6]"));
 }
 
 std::vector<QuantizedModel> quantised_models(const AdaptedNet& net) {

@@ -119,10 +119,10 @@ BOOST_AUTO_TEST_CASE(hugging_face_keys_are_applied_or_rejected_by_name) {
   rejects(R"({"model_type": "llama", "rope_scaling": {"type": "linear"}})",
           "rope_scaling of type \"linear\" requires factor");
   rejects(R"({"model_type": "llama", "rope_parameters": {"rope_type": "default", "beta_fast": 3}})",
-          "config.json: rope_parameters: unknown key beta_fast = 3");
+          "config.json: unknown key rope_parameters.beta_fast = 3");
   rejects(R"({"model_type": "llama", "rope_parameters": {"rope_theta": 10},
               "rope_scaling": {"rope_theta": 20}})",
-          "rope_scaling and rope_parameters differ");
+          "rope_scaling.rope_theta is 20, but rope_parameters.rope_theta is 10");
   rejects(R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 0.5}})",
           "rotary_factor must be at least 1, not 0.5");
   rejects(R"({"model_type": "llama", "partial_rotary_factor": 0.5})",

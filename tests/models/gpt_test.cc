@@ -9,6 +9,7 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/generate/generator.h"
 #include "weft/models/tasks/next_token/language_model.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(gpt)
@@ -244,6 +245,23 @@ BOOST_AUTO_TEST_CASE(generation_matches_greedy_recomputation_and_slides_beyond_t
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(a_second_decoding_program_in_one_graph_is_rejected) {
+  Graph g;
+  const Gpt model(Scope(g, "net"), small());
+  const Value tokens = g.input("tokens", DType::i64, {"rows", "new"});
+  model.decode_program(tokens);
+  const std::size_t nodes = g.node_count();
+  const auto rejected =
+      testing::message_contains({"already has an incremental program", "'net.cache.h.0.keys'",
+                                 "build the program once", "gpt_test.cc"});
+  BOOST_CHECK_EXCEPTION(model.decode_program(tokens), GraphError, rejected);
+  BOOST_CHECK_EXCEPTION(model.decode(tokens, g.find_input("position")), GraphError, rejected);
+  BOOST_TEST(g.node_count() == nodes);
+  // Another model in the same graph has its own caches, but the inputs have fixed names.
+  const Gpt other(Scope(g, "other"), small());
+  other.decode(tokens, g.find_input("position"));
+}
 
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

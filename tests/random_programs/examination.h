@@ -42,6 +42,8 @@ class Examination {
                    const std::string& check, int& counter);
   void check_variables(const Program& program, const Results& results, const NamedTensors& before,
                        const NamedTensors& after, const std::string& check);
+  // examine_shift.cc: an offset of all elements does not change softmax, losses and norms.
+  void check_shift(const Node& node, const std::vector<Tensor>& inputs, const std::string& check);
   void run_base();
   void check_passes();
 

@@ -114,6 +114,8 @@ void Examination::check_nodes(const Program& program, const Results& results,
                                          node->type(o).str(), *wrong));
       return;
     }
+    check_shift(*node, inputs, check);
+    if (failure_) return;
   }
 }
 

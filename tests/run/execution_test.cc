@@ -300,6 +300,29 @@ BOOST_AUTO_TEST_CASE(profiles_contain_every_node) {
   BOOST_TEST(s.profile().empty());
 }
 
+BOOST_AUTO_TEST_CASE(profiles_contain_the_time_of_the_fastest_runs) {
+  Graph g(engine_ops());
+  const Value x = g.input("x", DType::f32, {4});
+  const Value twice = engine_scale(x, 2);
+  const Program p = Program("p").output("y", engine_scale(twice, 3));
+  Session s(g, {.threads = 1});
+  const auto plan = s.plan(p, {{"x", {4}}});
+  BOOST_REQUIRE_EQUAL(plan->steps.size(), 2u);
+  Profile profile;
+  // The first step takes 4, 1 and 2 seconds, the second one 3 and 0.5 seconds.
+  for (const double seconds : {4.0, 1.0, 2.0}) profile.record(plan, StepId(0), 10, 10 + seconds);
+  for (const double seconds : {3.0, 0.5}) profile.record(plan, StepId(1), 20, 20 + seconds);
+  const auto nodes = profile.entries();
+  BOOST_REQUIRE_EQUAL(nodes.size(), 2u);
+  BOOST_TEST(nodes[0].seconds == 7);
+  BOOST_TEST(nodes[0].least_seconds == 3);  // three runs of 1 second
+  BOOST_TEST(nodes[1].least_seconds == 1);
+  BOOST_TEST(profile.op_entries().at(0).least_seconds == 4);
+  BOOST_TEST(profile.table().find("least ms") != std::string::npos);
+  BOOST_TEST(profile.table().find("10500.000 ms in total, 4000.000 ms if every run") !=
+             std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(deep_chains_are_executed_without_recursion) {
   Graph g(engine_ops());
   const Value x = g.input("x", DType::f32, {4});

@@ -480,7 +480,8 @@ BOOST_AUTO_TEST_CASE(cache_sizes_are_determined_at_first_use) {
       [&] {
         s.run(fill, {{"x", Tensor::zeros(DType::f32, {2, 4})}});
       },
-      {"capacity", "cache 'kv'", "3", "4"});
+      {"capacity", "cache 'kv'", "3", "4",
+       "a cache keeps the sizes of its first run: call Session::reset_caches()"});
   s.reset_caches();
   BOOST_TEST(
       s.run(read, {}, {.dims = {{"batch", 1}, {"capacity", 2}}})["kv"].sizes() == (Sizes{1, 2}),

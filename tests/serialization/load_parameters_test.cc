@@ -261,7 +261,8 @@ BOOST_AUTO_TEST_CASE(tensors_are_read_from_all_types_of_files_and_folders) {
                         says("contains no model.safetensors"));
   write_file(folder / "torch/pytorch_model.bin", "x");
   BOOST_CHECK_EXCEPTION(read_tensors(folder / "torch"), IoError,
-                        says("contains only pytorch_model.bin: convert it to model.safetensors"));
+                        says("but only pytorch_model.bin, which is a file of PyTorch weights: "
+                             "convert it to model.safetensors"));
 }
 
 BOOST_AUTO_TEST_CASE(weights_can_be_read_from_a_weft_file_with_unknown_ops) {

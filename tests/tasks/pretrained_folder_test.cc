@@ -102,11 +102,13 @@ BOOST_AUTO_TEST_CASE(class_names_are_read_from_the_folder) {
              boost::test_tools::per_element());
   BOOST_TEST(classes(vit("vit", "ViTForImageClassification"), names) == (Texts{"bad", "good"}),
              boost::test_tools::per_element());
-  // Class names are ignored if the model has no classification head or if some classes have no
-  // name.
+  // Class names are ignored if the model has no classification head. Numbers are names, too.
   BOOST_TEST(classes(bert("BertForMaskedLM"), names).empty());
-  BOOST_TEST(classes(classifier, {{"0", "bad"}, {"2", "good"}}).empty());
-  BOOST_TEST(classes(classifier, {{"0", "bad"}, {"1", 7}}).empty());
+  BOOST_TEST(classes(classifier, {{"0", "bad"}, {"1", 7}}) == (Texts{"bad", "7"}),
+             boost::test_tools::per_element());
+  BOOST_CHECK_EXCEPTION(
+      classes(classifier, {{"0", "bad"}, {"2", "good"}}), FormatError,
+      [](const Error& e) { return contains(e.what(), "id2label has no name for the id 1"); });
 }
 
 BOOST_AUTO_TEST_CASE(the_head_in_a_folder_is_kept_if_the_classes_match) {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <unordered_map>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/testing/precision_spread.h"
 #include "weft/tests/support/cases/every_value.h"
 
 namespace weft::testing {
@@ -66,6 +68,27 @@ std::string describe_node(const Value& value) {
   return fmt::format("{}, {}", value.node().op().name, value.graph().where(value.node()));
 }
 
+/// Walks from value `at`, which is changed, to a changed operand until there is none, and returns
+/// the last value: a node with a changed result and unchanged operands. Constants and sizes, which
+/// have no operands, are not causes.
+std::size_t origin_of_change(const EveryValue& every, const std::vector<bool>& changed,
+                             std::size_t at) {
+  std::unordered_map<Value, std::size_t, ValueHash> index;
+  for (std::size_t i = 0; i < every.values.size(); ++i) index.emplace(every.values[i], i);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const Value& operand : every.values[at].node().inputs()) {
+      if (!operand.defined() || operand.node().inputs().empty()) continue;
+      const auto it = index.find(operand);
+      if (it == index.end() || !changed[it->second]) continue;
+      at = it->second;
+      moved = true;
+      break;
+    }
+  }
+  return at;
+}
+
 class Rows {
  public:
   Rows(Graph& graph, const Program& program, const RunSetup& setup, std::string_view batch,
@@ -74,7 +97,8 @@ class Rows {
         program_(program),
         setup_(setup),
         batch_(graph.dim(batch).as_symbol()),
-        tolerance_(tolerance) {
+        tolerance_(tolerance),
+        spread_(graph, program, setup) {
     for (const auto& [name, tensor] : setup.feeds) {
       if (begins_with(graph.find_input(name).shape(), batch_)) rows_ = tensor.size(0);
     }
@@ -105,8 +129,8 @@ class Rows {
           const auto& [name, tensor] = whole[o];
           if (tensor.numel() == 1 && tensor.rank() == 0) sums[o] += alone[o].second.at(0);
           if (!begins_with(program_.outputs()[o].second.shape(), batch_)) continue;
-          const Outcome found =
-              expect_close(alone[o].second, part(tensor, 0, begin, end), tolerance_);
+          const Outcome found = expect_close(alone[o].second, part(tensor, 0, begin, end),
+                                             spread_.output(tolerance_, name));
           if (!found) {
             return Outcome::fail(fmt::format("{}, output '{}': {}{}", what, name, found.message(),
                                              first_mixing_node(begin, end)));
@@ -118,7 +142,7 @@ class Rows {
         const auto& [name, tensor] = whole[o];
         if (tensor.rank() != 0 || !is_floating(tensor.dtype())) continue;
         const Tensor mean = Tensor::scalar(DType::f64, sums[o] / static_cast<double>(pieces));
-        const Outcome found = expect_close(tensor, mean, tolerance_);
+        const Outcome found = expect_close(tensor, mean, spread_.output(tolerance_, name));
         if (!found) {
           return Outcome::fail(fmt::format(
               "output '{}' is {} for {} rows together, but its mean is {} for batches of {}: "
@@ -132,20 +156,46 @@ class Rows {
   }
 
  private:
-  // Describes the first node whose rows change if they are computed without the other rows of the
-  // batch.
+  // Describes the node that mixes rows: the earliest node with changed results, but without changed
+  // operands, on the way to the first node whose rows change if they are computed without the other
+  // rows. Its result need not have rows: it may be a mean over the rows.
   std::string first_mixing_node(std::int64_t begin, std::int64_t end) const {
     if (program_.shards().count > 1) return "";  // per-shard values cannot be outputs
     const EveryValue every(program_);
     const NamedTensors whole = run_once(graph_, every.program, setup_, setup_.feeds);
     const NamedTensors alone = run_once(graph_, every.program, setup_, feeds_of(begin, end));
+    std::vector<bool> changed;
+    std::size_t first = every.values.size();
     for (std::size_t i = 0; i < every.values.size(); ++i) {
-      if (!begins_with(every.values[i].shape(), batch_)) continue;
+      const Value& value = every.values[i];
       const std::size_t o = every.output(i);
-      if (expect_close(alone[o].second, part(whole[o].second, 0, begin, end), tolerance_)) continue;
-      return "\n  the first node that mixes rows is " + every.place(i);
+      changed.push_back(is_changed(value, whole[o].second, alone[o].second, begin, end - begin));
+      if (changed[i] && first > i && begins_with(value.shape(), batch_)) first = i;
     }
-    return "";
+    if (first == every.values.size()) return "";
+    return "\n  the first node that mixes rows is " +
+           every.place(origin_of_change(every, changed, first));
+  }
+
+  bool has_batch(const Dim& size) const {
+    const auto symbols = size.symbols();
+    return std::find(symbols.begin(), symbols.end(), batch_) != symbols.end();
+  }
+
+  // Returns true if a value differs between a run with all rows and a run with rows [begin, begin +
+  // count). Rows are compared along the axis that is the batch, or along axis 0 if its size is a
+  // multiple of the batch. Values without such an axis are compared as a whole.
+  bool is_changed(const Value& value, const Tensor& whole, const Tensor& alone, std::int64_t begin,
+                  std::int64_t count) const {
+    for (int axis = 0; axis < value.rank(); ++axis) {
+      const std::int64_t per_row = whole.size(axis) / rows_;
+      const bool multiple = axis == 0 && has_batch(value.shape()[0]) &&
+                            whole.size(0) == per_row * rows_ && alone.size(0) == per_row * count;
+      if (!multiple && value.shape()[axis].as_symbol() != batch_) continue;
+      const Tensor rows = part(whole, axis, begin * per_row, (begin + count) * per_row);
+      return rows.sizes() == alone.sizes() && !expect_close(alone, rows, spread_.value(tolerance_));
+    }
+    return whole.sizes() == alone.sizes() && !expect_close(alone, whole, spread_.value(tolerance_));
   }
 
   NamedTensors feeds_of(std::int64_t begin, std::int64_t end) const {
@@ -162,6 +212,7 @@ class Rows {
   const RunSetup& setup_;
   const SymbolPtr batch_;
   const Tolerance& tolerance_;
+  const PrecisionSpread spread_;
   std::int64_t rows_ = -1;
 };
 
@@ -196,17 +247,20 @@ std::string first_leaking_node(Graph& graph, const Program& program, const RunSe
   const NamedTensors whole = run_once(graph, every.program, setup, setup.feeds);
   const NamedTensors other = run_once(graph, every.program, setup, changed);
   const std::vector<Node*> before = reachable_nodes({output});
+  std::vector<bool> leaks;
+  std::size_t first = every.values.size();
   for (std::size_t i = 0; i < every.values.size(); ++i) {
     const Value& value = every.values[i];
     const int axis = axis_of(value, time);
-    if (axis < 0 || std::find(before.begin(), before.end(), &value.node()) == before.end())
-      continue;
-    const std::size_t o = every.output(i);
-    if (expect_same_bits(part(other[o].second, axis, 0, t + 1),
-                         part(whole[o].second, axis, 0, t + 1))) {
-      continue;
-    }
-    return "\n  the first node that depends on later positions is " + every.place(i);
+    const Tensor &a = other[every.output(i)].second, &b = whole[every.output(i)].second;
+    leaks.push_back(axis < 0 ? !expect_same_bits(a, b)
+                             : !expect_same_bits(part(a, axis, 0, t + 1), part(b, axis, 0, t + 1)));
+    if (!leaks[i] || axis < 0 || first < i) continue;
+    if (std::find(before.begin(), before.end(), &value.node()) != before.end()) first = i;
+  }
+  if (first < every.values.size()) {
+    return "\n  the first node that depends on later positions is " +
+           every.place(origin_of_change(every, leaks, first));
   }
   return "\n  it is computed by " + describe_node(output);
 }

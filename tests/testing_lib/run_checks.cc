@@ -11,6 +11,7 @@
 #include "weft/graph/ir/difference.h"
 #include "weft/graph/text/text.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/testing/precision_spread.h"
 #include "weft/testing/temporary_folder.h"
 #include "weft/tests/support/cases/every_value.h"
 
@@ -45,12 +46,21 @@ Trace trace(Graph& graph, const Program& program, const RunSetup& setup, Session
 
 using Compare = std::function<Outcome(const Tensor& actual, const Tensor& expected)>;
 
+// The comparisons of outputs and of variables, by name.
+struct Comparisons {
+  std::function<Compare(const std::string&name)> output, variable;
+};
+Comparisons same_bits() {
+  const auto compare = [](const std::string&) { return Compare(expect_same_bits); };
+  return {compare, compare};
+}
+
 Outcome same(const Trace& actual, const Trace& expected, const std::string& what,
-             const Compare& compare = expect_same_bits) {
+             const Comparisons& compare = same_bits()) {
   for (std::size_t run = 0; run < expected.outputs.size(); ++run) {
     for (std::size_t o = 0; o < expected.outputs[run].size(); ++o) {
       const auto& [name, tensor] = expected.outputs[run][o];
-      const Outcome found = compare(actual.outputs.at(run).at(o).second, tensor);
+      const Outcome found = compare.output(name)(actual.outputs.at(run).at(o).second, tensor);
       if (!found) {
         return Outcome::fail(
             fmt::format("{}: output '{}' of run {}: {}", what, name, run + 1, found.message()));
@@ -62,7 +72,7 @@ Outcome same(const Trace& actual, const Trace& expected, const std::string& what
     if (found_variable == actual.variables.end()) {
       return Outcome::fail(fmt::format("{}: variable '{}' is missing", what, name));
     }
-    const Outcome found = compare(found_variable->second, tensor);
+    const Outcome found = compare.variable(name)(found_variable->second, tensor);
     if (!found)
       return Outcome::fail(fmt::format("{}: variable '{}': {}", what, name, found.message()));
   }
@@ -186,13 +196,19 @@ Outcome check_determinism(Graph& graph, const Program& program, const RunSetup& 
   const std::string what = "without passes";
   return attempt(what, [&] {
     const SessionOptions changed{.threads = 1, .passes = false};
-    const Compare close = [&](const Tensor& a, const Tensor& b) {
-      return is_floating(b.dtype()) ? expect_close(a, b, passes) : expect_same_bits(a, b);
+    const PrecisionSpread spread(graph, program, setup);
+    const auto close = [](const Tolerance& tolerance) -> Compare {
+      return [tolerance](const Tensor& a, const Tensor& b) {
+        return is_floating(b.dtype()) ? expect_close(a, b, tolerance) : expect_same_bits(a, b);
+      };
     };
-    Outcome found = same(trace(graph, program, setup, changed), expected, what, close);
+    const Comparisons compare = {
+        [&](const std::string& name) { return close(spread.output(passes, name)); },
+        [&](const std::string& name) { return close(spread.variable(passes, name)); }};
+    Outcome found = same(trace(graph, program, setup, changed), expected, what, compare);
     if (found) return found;
-    return Outcome::fail(found.message() +
-                         first_difference(graph, program, setup, changed, {}, close));
+    return Outcome::fail(found.message() + first_difference(graph, program, setup, changed, {},
+                                                            close(spread.value(passes))));
   });
 }
 

@@ -35,8 +35,9 @@ void set_variables(Session& session, const RunSetup& setup);
 /// with 2 and 5 threads; with shuffled and delayed chunks; with freed memory poisoned and buffers
 /// guarded; and with a memory budget of three quarters of the arena (or slightly more, if no plan
 /// fits into that budget). Without passes, results must be close within `passes`, because fused
-/// sums may be rounded differently. The check uses eleven Sessions, that is, 22 runs of the program
-/// if `setup.runs` is 2.
+/// sums may be rounded differently. If the precision of the program is not `highest`, they may also
+/// differ by twice the largest change that its precision makes to the same output or variable. The
+/// check uses eleven Sessions, that is, 22 runs of the program if `setup.runs` is 2.
 ///
 /// After a failure, the program is run again with every value kept, and the failure message names
 /// the first node that differs and its source line. If the difference disappears when all values

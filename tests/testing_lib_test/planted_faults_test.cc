@@ -221,6 +221,29 @@ BOOST_AUTO_TEST_CASE(a_loss_that_is_a_sum_is_detected) {
               {"output 'loss'", "4 rows together", "is it a sum", "it is computed by sum, "});
 }
 
+// The node whose result depends on other rows is named, even if its result has no rows.
+BOOST_AUTO_TEST_CASE(the_node_that_mixes_rows_is_named) {
+  const auto centred = [](int axis, bool transposed) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {"batch", 3});
+    Value y = transposed ? transpose(x) : x;
+    y = exp(y - mean(y, {axis}, true)) * 2;
+    const Program program = Program("centre").output("y", transposed ? transpose(y) : y);
+    return check_rows(g, program, {.feeds = {{"x", normal_tensor({4, 3}, 1)}}});
+  };
+  check_found(centred(0, false), centred(1, false), {"the first node that mixes rows is mean, "});
+  check_found(centred(1, true), centred(0, true), {"the first node that mixes rows is mean, "});
+  const auto causal = [](bool whole) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {"batch", "seq", 3});
+    const Value centre = whole ? mean(x, {1}, true) : mean(x, {2}, true);
+    const Program program = Program("layer").output("y", exp(x - centre) * 2);
+    return expect_causal(g, program, {.feeds = {{"x", normal_tensor({2, 5, 3}, 1)}}}, "x", "y");
+  };
+  check_found(causal(true), causal(false),
+              {"the first node that depends on later positions is mean, "});
+}
+
 // The mean over the rows is wrongly multiplied by the number of rows.
 BOOST_AUTO_TEST_CASE(double_counting_of_rows_is_detected) {
   check_found(rows_of([](Graph& g, Value x) {

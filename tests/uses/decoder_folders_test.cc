@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_as_hugging_face_classes
   BOOST_TEST(!fs::exists(weft.path("odd")));
 }
 
-BOOST_AUTO_TEST_CASE(adapters_are_rejected_and_quantised_weights_are_exported_as_floats) {
+BOOST_AUTO_TEST_CASE(adapters_become_adapter_folders_and_quantised_weights_floats) {
   const Shell weft;
   const TemporaryFolder folder("decoder");
   write_decoder(folder, decoder("llama"));
@@ -267,9 +267,15 @@ BOOST_AUTO_TEST_CASE(adapters_are_rejected_and_quantised_weights_are_exported_as
   const Outcome adapted = weft("train gpt --from " + folder.path() + " --lora-rank 2" + data +
                                weft.path("adapted.weft"));
   BOOST_TEST_REQUIRE(adapted.code == 0, adapted.err);
-  check_error(weft("convert " + weft.path("adapted.weft") + " --out " + weft.path("a/")), 1,
-              "the model has adapters: merge them into its weights first");
-  BOOST_TEST(!fs::exists(weft.path("a")));
+  const Outcome adapters =
+      weft("convert " + weft.path("adapted.weft") + " --out " + weft.path("a/"));
+  BOOST_TEST_REQUIRE(adapters.code == 0, adapters.err);
+  BOOST_TEST(fs::exists(weft.path("a/adapter_config.json")));
+  BOOST_TEST(!fs::exists(weft.path("a/config.json")));
+  check_error_message<ArgumentError>(
+      [&] { save_folder(weft.path("b"), *load_any_model(weft.path("adapted.weft")).model); },
+      "the model has adapters: merge them into its weights first");
+  BOOST_TEST(!fs::exists(weft.path("b")));
   const Outcome tuned = weft("train gpt --from " + folder.path() + data + weft.path("t.weft"));
   BOOST_TEST_REQUIRE(tuned.code == 0, tuned.err);
   const Outcome small =

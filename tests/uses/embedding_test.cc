@@ -89,15 +89,11 @@ BOOST_AUTO_TEST_CASE(pooling_and_normalisation_follow_the_options) {
 
 BOOST_AUTO_TEST_CASE(unsupported_pooling_and_modules_are_rejected) {
   const TinyFolder folder("bert", "Model");
-  const auto pooling = [&](const std::string& text, const std::string& message) {
-    folder.write("1_Pooling/config.json", text);
-    check_error_message<ArgumentError>([&] { load_any_model(folder.path()); }, message);
-  };
-  pooling(R"({"pooling_mode_cls_token": false, "pooling_mode_max_tokens": true})",
-          "1_Pooling/config.json: pooling_mode_max_tokens is not supported, only "
-          "pooling_mode_cls_token or pooling_mode_mean_tokens alone");
-  pooling(R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})",
-          "pooling_mode_cls_token with pooling_mode_mean_tokens is not supported");
+  folder.write("1_Pooling/config.json",
+               R"({"word_embedding_dimension": 16, "pooling_mode_median_tokens": true})");
+  check_error_message<ArgumentError>(
+      [&] { load_any_model(folder.path()); },
+      "1_Pooling/config.json: unknown key pooling_mode_median_tokens = true");
   folder.write("1_Pooling/config.json",
                R"({"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true})");
   const auto modules = [&](const std::string& last) {
@@ -108,10 +104,13 @@ BOOST_AUTO_TEST_CASE(unsupported_pooling_and_modules_are_rejected) {
   modules("Normalize");
   static_cast<void>(load_any_model(folder.path()));
   modules("Dense");
+  check_error_message<FormatError>([&] { load_any_model(folder.path()); },
+                                   "2_Dense/config.json is missing");
+  modules("LSTM");
   check_error_message<ArgumentError>(
       [&] { load_any_model(folder.path()); },
-      "modules.json: the module \"sentence_transformers.models.Dense\" is "
-      "not supported; supported modules are Transformer, Pooling and Normalize");
+      "modules.json: the module \"sentence_transformers.models.LSTM\" is not supported; supported "
+      "are the modules Transformer (first), Pooling, Dense, LayerNorm, Dropout and Normalize");
   folder.write("modules.json", "{}");
   check_error_message<FormatError>([&] { load_any_model(folder.path()); },
                                    "is not a list of modules");

@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(encoders_trained_by_weft_are_exported_as_bert) {
     succeeds(weft("train encoder --task classify --data " + data +
                   " --tokenizer wordpiece:60 --layers 1 --heads 2 --width 16 --inner 32 --context "
                   "24 --steps 2 --warmup 1 --batch 2 --test-fraction 0.3 --threads 2 "
-                  "--positions absolute --conv-kernel 0 --conv-least-kernel 0" +
+                  "--positions absolute --conv-kernel 0" +
                   more + " --out " + weft.path("m.weft")));
     return load_any_model(weft.path("m.weft"));
   };

@@ -102,6 +102,7 @@ std::string with_text(Use use, const std::string& text) {
     case Use::embed: return "--json " + quoted;
     case Use::fill: return "'[MASK] " + text + "'";
     case Use::generate: return "--prompt " + quoted;
+    case Use::rerank: return "--query film " + quoted;
     case Use::score: return "--continuation " + quoted;
     default: return quoted;
   }

@@ -97,7 +97,8 @@ BOOST_AUTO_TEST_CASE(errors_for_invalid_conversations_state_file_and_line) {
     BOOST_CHECK_EXCEPTION(read_conversations(paths), FormatError, says("bad.jsonl, line 2"));
     BOOST_CHECK_EXCEPTION(read_conversations(paths), FormatError, says(what));
   };
-  fails("\n", "the line is empty");
+  fails("\n" + good, "the line is empty");
+  fails(" \t\r\n\n" + good + "\n", "the line is empty");
   fails("[1]", "");
   fails("{\"instruction\": \"a\"", "");
   fails(R"({"text": "a"})", "neither 'messages' nor 'instruction'");

@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(weft_commands_accept_the_generated_data) {
       "--out bytes.json");
   done(
       "train gpt --preset llama-cpu --context 256 --text book.txt --tokenizer bytes.json "
-      "--steps 2 --batch 1 --eval-every 0 --eval-batches 1 --validation-fraction 0.001 "
+      "--steps 2 --batch 1 --eval-every 0 --validation-fraction 0.001 "
       "--out reader.weft");
   const std::vector<std::string> all = {data + "/known.jsonl", data + "/asked.jsonl"};
   BOOST_TEST(read_conversations(all).size() == 2U * 480U);

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "weft/core/error.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
@@ -20,6 +21,12 @@ namespace {
   throw ArgumentError(what + "\n  " + key.graph().describe_source(loc));
 }
 
+void require(const Value& key, SourceLocation loc, std::string_view function,
+             std::string_view option, double value, Allowed allowed) {
+  const std::string error = option_error(option, value, allowed);
+  if (!error.empty()) reject(key, loc, fmt::format("{}: {}", function, error));
+}
+
 // Returns -log(1 - u), which is finite because u in [0, 1) is never 1.
 Value unit_exponential(const Value& key, const Shape& shape, DType dtype, SourceLocation loc) {
   return -log1p(-uniform(Arg(key, loc), shape, 0, 1, dtype));
@@ -29,9 +36,7 @@ Value unit_exponential(const Value& key, const Shape& shape, DType dtype, Source
 
 Value exponential(Arg key, const Shape& shape, double rate, DType dtype) {
   const Value k = key.value("exponential");
-  if (!(rate > 0)) {
-    reject(k, key.location(), fmt::format("exponential: rate must be positive, but is {}", rate));
-  }
+  require(k, key.location(), "exponential", "rate", rate, Allowed::positive);
   const Graph::Frame frame(k.graph(), "exponential", key.location());
   const Value draw = unit_exponential(k, shape, dtype, key.location());
   return rate == 1 ? draw : draw * (1 / rate);
@@ -39,9 +44,8 @@ Value exponential(Arg key, const Shape& shape, double rate, DType dtype) {
 
 Value gumbel(Arg key, const Shape& shape, double location, double scale, DType dtype) {
   const Value k = key.value("gumbel");
-  if (!(scale > 0)) {
-    reject(k, key.location(), fmt::format("gumbel: scale must be positive, but is {}", scale));
-  }
+  require(k, key.location(), "gumbel", "location", location, Allowed::finite);
+  require(k, key.location(), "gumbel", "scale", scale, Allowed::positive);
   const Graph::Frame frame(k.graph(), "gumbel", key.location());
   // A sample of 0 represents all values below half of the smallest positive sample.
   const double least = dtype == DType::f64 ? 0x1p-54 : 0x1p-25;
@@ -94,6 +98,8 @@ Value truncated_normal(Arg key, const Shape& shape, double mean, double std, dou
                        "{}, {} and {}",
                        low, high, std));
   }
+  require(k, key.location(), "truncated_normal", "mean", mean, Allowed::finite);
+  require(k, key.location(), "truncated_normal", "std", std, Allowed::positive);
   const Graph::Frame frame(k.graph(), "truncated_normal", key.location());
   // In the tails (near 1 and -1), f32 has too few digits to distinguish samples.
   const bool far = low > 2 || high < -2;

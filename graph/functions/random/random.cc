@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
 
 namespace weft {
@@ -63,6 +64,10 @@ Value uniform(Arg key, const Shape& shape, double low, double high, DType dtype)
 
 Value normal(Arg key, const Shape& shape, double mean, double std, DType dtype) {
   const Value k = key.value("normal");
+  for (const std::string& error : {option_error("mean", mean, Allowed::finite),
+                                   option_error("std", std, Allowed::not_negative)}) {
+    if (!error.empty()) k.graph().fail(ArgumentError(error), "normal", {k}, key.location());
+  }
   const Graph::Frame frame(k.graph(), "normal", key.location());
   return affine(draw("random_normal", k, shape, "dtype", dtype, key.location()), std, mean);
 }

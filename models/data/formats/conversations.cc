@@ -11,7 +11,6 @@
 #include "weft/core/error.h"
 #include "weft/models/data/batching/shuffle.h"
 #include "weft/models/text/chat/read_conversation.h"
-#include "weft/models/text/corpus/lines.h"
 #include "weft/models/text/corpus/text_buffer.h"
 #include "weft/serialization/files/strict_json.h"
 
@@ -55,8 +54,6 @@ Conversation instruction(const json& object, const std::string& where, Instructi
 }
 
 Conversation read_line(std::string_view line, const std::string& where, InstructionInput input) {
-  if (trimmed_line(line).empty())
-    throw FormatError(where + ": the line is empty: each line must be a JSON object");
   const json object = parse_json_object(line, where);
   const bool messages = object.contains("messages"), task = object.contains("instruction");
   if (messages == task) {
@@ -96,7 +93,7 @@ std::vector<Conversation> read_conversations(std::span<const std::string> paths,
   for (const std::string& path : paths) {
     const std::size_t before = all.size();
     TextBuffer buffer(path);
-    while (const auto line = buffer.whole_line(kMaxLineBytes)) {
+    while (const auto line = buffer.json_line(kMaxLineBytes)) {
       buffer.check_utf8(line->size());
       all.push_back(read_line(*line, fmt::format("{}, line {}", path, buffer.line()), input));
       buffer.consume(std::min(line->size() + 1, buffer.text().size()));

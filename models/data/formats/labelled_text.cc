@@ -62,7 +62,7 @@ LabelledText read_labelled_text(std::span<const std::string> paths, LabelSide si
     if (first.size() == last.size() && !lines.empty()) {
       throw FormatError(
           fmt::format("{}: cannot distinguish labels from texts, because both sides have {} "
-                      "distinct values: specify the side",
+                      "distinct values: specify the side (--label first or --label last)",
                       lines.front().place, first.size()));
     }
     side = first.size() < last.size() ? LabelSide::first : LabelSide::last;
@@ -98,21 +98,51 @@ std::vector<std::string> read_lines(const std::string& path) {
   return lines;
 }
 
+namespace {
+
+using ClassMembers = std::map<std::int32_t, std::vector<std::int64_t>>;
+
+/// Returns the classes of which one example is held out although their share rounds to 0. There are
+/// such classes only if the shares of all classes round to 0: the test set would be empty. Their
+/// number is the fraction of all examples in classes with at least two examples.
+std::set<std::int32_t> sampled_small_classes(const ClassMembers& classes, double test_fraction,
+                                             std::uint64_t seed) {
+  std::vector<std::int32_t> candidates;
+  double examples = 0;
+  for (const auto& [label, members] : classes) {
+    const auto size = static_cast<double>(members.size());
+    if (size < 2) continue;
+    if (std::round(test_fraction * size) >= 1) return {};
+    candidates.push_back(label);
+    examples += size;
+  }
+  if (candidates.empty()) return {};
+  Rng(stable_hash("small_classes", seed), 0).shuffle(candidates);
+  const auto count = static_cast<std::size_t>(std::max(1.0, std::round(test_fraction * examples)));
+  candidates.resize(std::min(count, candidates.size()));
+  return {candidates.begin(), candidates.end()};
+}
+
+}  // namespace
+
 Split stratified_split(std::span<const std::int32_t> labels, double test_fraction,
                        std::uint64_t seed) {
   if (!(test_fraction > 0 && test_fraction < 1))
     throw ArgumentError(fmt::format("test_fraction must be in (0, 1), not {}", test_fraction));
-  std::map<std::int32_t, std::vector<std::int64_t>> classes;
+  ClassMembers classes;
   for (std::size_t i = 0; i < labels.size(); ++i)
     classes[labels[i]].push_back(static_cast<std::int64_t>(i));
   Split split;
+  const std::set<std::int32_t> sparse = sampled_small_classes(classes, test_fraction, seed);
   for (auto& [label, members] : classes) {
     Rng(stable_hash("stratified_split", seed), static_cast<std::uint32_t>(label)).shuffle(members);
     // At least one example stays in the training set, because a class that occurs only in the test
     // set cannot be predicted.
     const auto count = static_cast<std::ptrdiff_t>(
-        std::min(std::round(test_fraction * static_cast<double>(members.size())),
-                 static_cast<double>(members.size()) - 1));
+        sparse.contains(label)
+            ? 1
+            : std::min(std::round(test_fraction * static_cast<double>(members.size())),
+                       static_cast<double>(members.size()) - 1));
     split.test.insert(split.test.end(), members.begin(), members.begin() + count);
     split.train.insert(split.train.end(), members.begin() + count, members.end());
   }

@@ -45,8 +45,10 @@ struct Split {
   std::vector<std::int64_t> train, test;  // ascending
 };
 /// Assigns round(test_fraction * n) of the n examples of every class to `test`, selected at random,
-/// but leaves at least one example in `train`. The result is a function of labels, fraction and
-/// seed. Throws ArgumentError unless 0 < test_fraction < 1.
+/// but leaves at least one example in `train`. If that would leave `test` empty, assigns one
+/// example of some classes, so that `test` has about the requested fraction of all examples. `test`
+/// is then empty only if no class has two examples. The result is a function of labels, fraction
+/// and seed. Throws ArgumentError unless 0 < test_fraction < 1.
 Split stratified_split(std::span<const std::int32_t> labels, double test_fraction,
                        std::uint64_t seed);
 

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "weft/core/error.h"
+#include "weft/models/data/images/image_orientation.h"
+#include "weft/models/data/images/image_transform.h"
 #include "weft/serialization/files/read_file.h"
 
 // The stb_image decoder. Its functions are local to this file, and its warnings are disabled.
@@ -25,6 +27,14 @@
 #pragma GCC diagnostic pop
 
 namespace weft {
+namespace {
+
+/// Returns the luma of a pixel (Rec. 601) with the weights of PIL, rounded to 8 bits.
+int luma(const stbi_uc* rgb) {
+  return (rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + (1 << 15)) >> 16;
+}
+
+}  // namespace
 
 Tensor decode_image(std::string_view bytes, std::int64_t channels, std::string_view name) {
   if (channels != 1 && channels != 3) {
@@ -44,18 +54,22 @@ Tensor decode_image(std::string_view bytes, std::int64_t channels, std::string_v
     fail(fmt::format("{} x {} pixels; at least 1 and at most {} are supported", width, height,
                      kMaxPixels));
   }
+  // Colours are converted to grey below, because stb_image does so with other weights than PIL.
+  const int stored = found < 3 ? 1 : 3;
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
-      stbi_load_from_memory(data, size, &width, &height, &found, static_cast<int>(channels)),
-      stbi_image_free);
+      stbi_load_from_memory(data, size, &width, &height, &found, stored), stbi_image_free);
   if (pixels == nullptr) fail(stbi_failure_reason());
+  const std::int64_t count = std::int64_t{height} * width;
   Tensor image = Tensor::empty(DType::f32, {channels, height, width});
   auto* out = image.mutable_data<float>();
-  const std::int64_t count = std::int64_t{height} * width;
   for (std::int64_t c = 0; c < channels; ++c) {
-    for (std::int64_t i = 0; i < count; ++i)
-      *out++ = static_cast<float>(pixels.get()[i * channels + c]) / 255.0F;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const stbi_uc* pixel = pixels.get() + i * stored;
+      const int value = stored < channels ? pixel[0] : stored == channels ? pixel[c] : luma(pixel);
+      *out++ = static_cast<float>(value) / 255.0F;
+    }
   }
-  return image;
+  return oriented(image, exif_orientation(bytes));
 }
 
 Tensor read_image(const std::string& path, std::int64_t channels) {

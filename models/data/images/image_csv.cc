@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/serialization/files/byte_order_mark.h"
 #include "weft/serialization/files/read_file.h"
 
 namespace weft {
@@ -26,11 +27,14 @@ class CsvReader {
     while (numbers.empty() && at_ < text_.size()) {
       ++line_;
       line_begin_ = at_;
+      skip_blanks();
       while (!end_of_line()) {
         numbers.push_back(number());
+        skip_blanks();
         if (end_of_line()) break;
         if (text_[at_] != ',') fail("expected a comma or the end of the line", at_);
         ++at_;
+        skip_blanks();
         if (end_of_line()) fail("expected a number after the last comma", at_);
       }
       skip_end_of_line();
@@ -47,12 +51,14 @@ class CsvReader {
   bool end_of_line() const {
     return at_ == text_.size() || text_[at_] == '\n' || text_[at_] == '\r';
   }
+  void skip_blanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+  }
   void skip_end_of_line() {
     if (at_ < text_.size() && text_[at_] == '\r') ++at_;
     if (at_ < text_.size() && text_[at_] == '\n') ++at_;
   }
   std::int64_t number() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
     std::int64_t value = 0;
     const auto [end, error] =
         std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
@@ -108,7 +114,9 @@ ImageSet parse_image_csv(std::string_view text, std::string_view name,
 }
 
 ImageSet read_image_csv(const std::string& path, const ImageCsvOptions& options) {
-  return parse_image_csv(read_whole_file(path), path, options);
+  std::string text = read_whole_file(path);
+  text.erase(0, byte_order_mark(text, path));
+  return parse_image_csv(text, path, options);
 }
 
 }  // namespace weft

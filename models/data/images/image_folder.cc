@@ -11,7 +11,6 @@
 #include "weft/models/data/images/image_codec.h"
 #include "weft/models/data/images/image_csv.h"
 #include "weft/models/data/images/image_idx.h"
-#include "weft/models/data/images/image_transform.h"
 
 namespace weft {
 namespace {
@@ -41,14 +40,14 @@ bool is_image_name(const fs::path& path) {
   return ending == ".png" || ending == ".jpg" || ending == ".jpeg" || ending == ".bmp";
 }
 
-/// Returns `set` with every image fitted to `size`. Returns the set itself if its images already
-/// have this size.
-ImageSet fitted(ImageSet set, const ImageSize& size) {
-  if (set.size() == size) return set;
+/// Returns `set` with every image converted by preprocess_image(). Returns the set itself if that
+/// changes nothing.
+ImageSet fitted(ImageSet set, const ImageSize& size, const std::optional<ImageGeometry>& geometry) {
+  if (set.size() == size && (!geometry || *geometry == default_geometry(size))) return set;
   Tensor images = Tensor::empty(DType::f32, {set.count(), size.channels, size.height, size.width});
   auto* out = images.mutable_data<float>();
   for (std::int64_t i = 0; i < set.count(); ++i) {
-    const Tensor image = fit_image(set.image(i), size.channels, size.height, size.width);
+    const Tensor image = preprocess_image(set.image(i), size, geometry, fmt::format("image {}", i));
     out = std::copy_n(image.data<float>(), image.numel(), out);
   }
   set.images = images;
@@ -131,22 +130,25 @@ std::optional<ImageData> load_optdigits(const fs::path& folder) {
                    test.filename().string()};
 }
 
-ImageData load_classes(const fs::path& folder, const ImageSize& size, std::uint64_t seed) {
+ImageData load_classes(const fs::path& folder, const ImageSize& size, std::uint64_t seed,
+                       const std::optional<ImageGeometry>& geometry) {
   if (fs::is_directory(folder / "train")) {
     for (const char* name : {"test", "val"}) {
       if (!fs::is_directory(folder / name)) continue;
-      return {read_image_folder((folder / "train").string(), size),
-              read_image_folder((folder / name).string(), size), std::string(name) + "/"};
+      return {read_image_folder((folder / "train").string(), size, geometry),
+              read_image_folder((folder / name).string(), size, geometry), std::string(name) + "/"};
     }
   }
-  auto [train, test] = split(read_image_folder(folder.string(), size), kTestFraction, seed);
+  auto [train, test] =
+      split(read_image_folder(folder.string(), size, geometry), kTestFraction, seed);
   return {std::move(train), std::move(test),
           fmt::format("a tenth of every class, selected with seed {}", seed)};
 }
 
 }  // namespace
 
-ImageSet read_image_folder(const std::string& path, const ImageSize& size) {
+ImageSet read_image_folder(const std::string& path, const ImageSize& size,
+                           const std::optional<ImageGeometry>& geometry) {
   ImageSet set;
   std::vector<Tensor> images;
   for (const fs::path& folder : entries(path)) {
@@ -154,8 +156,8 @@ ImageSet read_image_folder(const std::string& path, const ImageSize& size) {
     const std::size_t before = images.size();
     for (const fs::path& file : entries(folder)) {
       if (!is_image_name(file)) continue;
-      images.push_back(fit_image(read_image(file.string(), size.channels), size.channels,
-                                 size.height, size.width));
+      images.push_back(preprocess_image(read_image(file.string(), size.channels), size, geometry,
+                                        file.string()));
       set.labels.push_back(static_cast<std::int32_t>(set.classes.size()));
     }
     if (images.size() == before) {
@@ -171,7 +173,8 @@ ImageSet read_image_folder(const std::string& path, const ImageSize& size) {
   return set;
 }
 
-ImageData load_image_data(const std::string& path, const ImageSize& size, std::uint64_t seed) {
+ImageData load_image_data(const std::string& path, const ImageSize& size, std::uint64_t seed,
+                          const std::optional<ImageGeometry>& geometry) {
   ImageData data;
   if (fs::is_directory(path)) {
     if (auto mnist = load_mnist(path)) {
@@ -179,7 +182,10 @@ ImageData load_image_data(const std::string& path, const ImageSize& size, std::u
     } else if (auto digits = load_optdigits(path)) {
       data = std::move(*digits);
     } else {
-      data = load_classes(path, size, seed);
+      // These images are already converted.
+      data = load_classes(path, size, seed, geometry);
+      share_classes(data);
+      return data;
     }
   } else if (fs::path(path).extension() == ".csv" || !fs::exists(path)) {
     data = hold_out_last_part(read_image_csv(path), fs::path(path).filename().string());
@@ -190,8 +196,8 @@ ImageData load_image_data(const std::string& path, const ImageSize& size, std::u
                     path));
   }
   share_classes(data);
-  data.train = fitted(std::move(data.train), size);
-  data.test = fitted(std::move(data.test), size);
+  data.train = fitted(std::move(data.train), size, geometry);
+  data.test = fitted(std::move(data.test), size, geometry);
   return data;
 }
 

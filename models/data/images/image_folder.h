@@ -1,18 +1,22 @@
 // Loads image data sets from folders and files.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "weft/models/data/images/image_geometry.h"
 #include "weft/models/data/images/image_set.h"
 
 namespace WEFT_API weft {
 
 /// Reads a folder with one subfolder per class. The subfolder names are the class names. Images are
 /// PNG, JPEG and BMP files with the extensions .png, .jpg, .jpeg and .bmp in upper or lower case;
-/// other files are ignored. The images are resized with fit_image(). Classes and files are in byte
-/// order of their names. Throws IoError. Throws FormatError if an image cannot be decoded, if a
-/// class has no images, or if there are no classes.
-ImageSet read_image_folder(const std::string& path, const ImageSize& size);
+/// other files are ignored. The images are converted with preprocess_image(). Classes and files are
+/// in byte order of their names. Throws IoError. Throws FormatError if an image cannot be decoded,
+/// if a class has no images, or if there are no classes. Throws DataError if `geometry` does not
+/// result in `size`.
+ImageSet read_image_folder(const std::string& path, const ImageSize& size,
+                           const std::optional<ImageGeometry>& geometry = {});
 
 /// A training set and a test set.
 struct ImageData {
@@ -22,7 +26,7 @@ struct ImageData {
   std::string about;
 };
 
-/// Reads the data set at `path` and fits the images to `size`. `path` may be:
+/// Reads the data set at `path` and converts the images with preprocess_image(). `path` may be:
 ///   a folder with MNIST files (train-images-idx3-ubyte, t10k-..., each with or without .gz);
 ///     if only one of the two sets is present, its last tenth is the test set;
 ///   a folder with a .tra and a .tes file (optdigits);
@@ -30,6 +34,7 @@ struct ImageData {
 ///   a folder with one folder per class; a tenth of each class (selected by `seed`) is the test
 ///   set; a .csv file in the format of read_image_csv(); its last tenth is the test set.
 /// Throws IoError. Throws FormatError with a description of the expected contents.
-ImageData load_image_data(const std::string& path, const ImageSize& size, std::uint64_t seed);
+ImageData load_image_data(const std::string& path, const ImageSize& size, std::uint64_t seed,
+                          const std::optional<ImageGeometry>& geometry = {});
 
 }  // namespace weft

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <vector>
 
 #include "weft/core/error.h"
 
@@ -26,83 +25,7 @@ void require_size(std::int64_t height, std::int64_t width) {
   }
 }
 
-double kernel(Interpolation interpolation, double x) {
-  x = std::abs(x);
-  if (interpolation == Interpolation::bilinear) return std::max(1 - x, 0.0);
-  constexpr double a = -0.5;
-  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return (((x - 5) * x + 8) * x - 4) * a;
-  return 0;
-}
-
-/// The weights of the input pixels that contribute to one output pixel.
-struct Window {
-  std::int64_t first = 0;
-  std::vector<double> weights = {};
-};
-
-std::vector<Window> windows(Interpolation interpolation, std::int64_t from, std::int64_t to) {
-  const double scale = static_cast<double>(from) / static_cast<double>(to);
-  const double stretch = std::max(scale, 1.0);
-  const double half = (interpolation == Interpolation::bilinear ? 1 : 2) * stretch;
-  std::vector<Window> all;
-  for (std::int64_t i = 0; i < to; ++i) {
-    const double centre = (static_cast<double>(i) + 0.5) * scale;
-    // Pixels whose centres (at half-integer positions) are inside the kernel.
-    const auto first =
-        std::max(static_cast<std::int64_t>(std::floor(centre - half + 0.5)), std::int64_t{0});
-    const auto end = std::min(static_cast<std::int64_t>(std::floor(centre + half + 0.5)), from);
-    Window window{first};
-    double sum = 0;
-    for (std::int64_t j = first; j < end; ++j) {
-      const double w = kernel(interpolation, (static_cast<double>(j) + 0.5 - centre) / stretch);
-      window.weights.push_back(w);
-      sum += w;
-    }
-    for (double& w : window.weights) w /= sum;
-    all.push_back(std::move(window));
-  }
-  return all;
-}
-
 }  // namespace
-
-Tensor resize_image(const Tensor& image, std::int64_t height, std::int64_t width,
-                    Interpolation interpolation) {
-  require_image(image);
-  require_size(height, width);
-  const std::int64_t channels = image.size(0), rows = image.size(1), columns = image.size(2);
-  if (height == rows && width == columns) return image.clone();
-  const auto across = windows(interpolation, columns, width);
-  const auto down = windows(interpolation, rows, height);
-  Tensor result = Tensor::empty(DType::f32, {channels, height, width});
-  auto* out = result.mutable_data<float>();
-  // One channel after horizontal resizing.
-  std::vector<double> narrow(static_cast<std::size_t>(rows * width));
-  for (std::int64_t c = 0; c < channels; ++c) {
-    for (std::int64_t y = 0; y < rows; ++y) {
-      const float* row = image.data<float>() + (c * rows + y) * columns;
-      for (std::int64_t x = 0; x < width; ++x) {
-        const Window& window = across[static_cast<std::size_t>(x)];
-        double sum = 0;
-        for (std::size_t j = 0; j < window.weights.size(); ++j)
-          sum += window.weights[j] * row[window.first + static_cast<std::int64_t>(j)];
-        narrow[static_cast<std::size_t>(y * width + x)] = sum;
-      }
-    }
-    for (const Window& window : down) {
-      for (std::int64_t x = 0; x < width; ++x) {
-        double sum = 0;
-        for (std::size_t j = 0; j < window.weights.size(); ++j) {
-          const std::int64_t y = window.first + static_cast<std::int64_t>(j);
-          sum += window.weights[j] * narrow[static_cast<std::size_t>(y * width + x)];
-        }
-        *out++ = static_cast<float>(sum);
-      }
-    }
-  }
-  return result;
-}
 
 Tensor crop_image(const Tensor& image, std::int64_t top, std::int64_t left, std::int64_t height,
                   std::int64_t width, float fill) {
@@ -171,6 +94,32 @@ Tensor transform_image(const Tensor& image, const Affine& affine) {
         const double above = (1 - tx) * pixel(c, i, j) + tx * pixel(c, i, j + 1);
         const double below = (1 - tx) * pixel(c, i + 1, j) + tx * pixel(c, i + 1, j + 1);
         out[(c * rows + y) * columns + x] = static_cast<float>((1 - ty) * above + ty * below);
+      }
+    }
+  }
+  return result;
+}
+
+Tensor oriented(const Tensor& image, int orientation) {
+  require_image(image);
+  if (orientation < 2 || orientation > 8) return image;
+  // Orientations 5 to 8 exchange rows and columns.
+  const bool transposed = orientation >= 5;
+  const bool from_bottom =
+      orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  const bool from_right =
+      orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const std::int64_t rows = image.size(1), columns = image.size(2);
+  const std::int64_t height = transposed ? columns : rows, width = transposed ? rows : columns;
+  Tensor result = Tensor::empty(DType::f32, {image.size(0), height, width});
+  auto* out = result.mutable_data<float>();
+  for (std::int64_t c = 0; c < image.size(0); ++c) {
+    const float* in = image.data<float>() + c * rows * columns;
+    for (std::int64_t y = 0; y < height; ++y) {
+      const std::int64_t i = from_bottom ? height - 1 - y : y;
+      for (std::int64_t x = 0; x < width; ++x) {
+        const std::int64_t j = from_right ? width - 1 - x : x;
+        *out++ = transposed ? in[j * columns + i] : in[i * columns + j];
       }
     }
   }

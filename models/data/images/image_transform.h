@@ -5,19 +5,9 @@
 #include <cstdint>
 
 #include "weft/core/tensor.h"
+#include "weft/models/data/images/image_resize.h"
 
 namespace WEFT_API weft {
-
-/// Interpolation kernels of resize_image(). bilinear is a triangle with half-width 1; bicubic is
-/// Keys's cubic kernel with half-width 2 and a = -0.5.
-enum class Interpolation : std::uint8_t { bilinear, bicubic };
-
-/// Resizes an image in the same way as PIL, and as torchvision with antialias. Pixel centres are at
-/// half-integer positions. If the image shrinks, the kernel is stretched so that every pixel
-/// contributes. Values stay floats (PIL rounds to 8 bits after each axis). With the cubic kernel,
-/// values may exceed the range [0, 1].
-Tensor resize_image(const Tensor& image, std::int64_t height, std::int64_t width,
-                    Interpolation interpolation = Interpolation::bilinear);
 
 /// Returns the part of the image with size [height, width] and the upper left corner at (top,
 /// left). Pixels outside the image are set to `fill`.
@@ -28,6 +18,11 @@ Tensor crop_image(const Tensor& image, std::int64_t top, std::int64_t left, std:
 Tensor center_crop(const Tensor& image, std::int64_t height, std::int64_t width);
 /// Mirrors an image left to right.
 Tensor flip_horizontal(const Tensor& image);
+/// Returns the upright version of a picture that is stored with an orientation from 1 to 8, as
+/// defined by EXIF: 2 mirrored left to right, 3 rotated by 180 degrees, 4 mirrored top to bottom,
+/// 5 transposed, 6 rotated to the left, 7 transposed along the other diagonal, 8 rotated to the
+/// right. Returns the image itself for 1 and for other values.
+Tensor oriented(const Tensor& image, int orientation);
 
 /// A similarity transform around the centre of an image.
 struct Affine {

@@ -11,20 +11,22 @@
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/text/corpus/text_file.h"
+#include "weft/models/text/unicode/blank_text.h"
 
 namespace weft::program {
 namespace {
 
 struct AnswerArguments {
-  std::string file, context, questions_file;
+  ModelPath file;
+  std::string context, questions_file;
   std::vector<std::string> questions;
   AnswerOptions options;
   bool json = false;
   int threads = 0;
 };
 
-void print_answers(const Question& asked, const std::vector<Answer>& answers) {
-  say("{}\n", asked.question);
+void print_answers(const std::string& question, const std::vector<Answer>& answers) {
+  say("{}\n", question);
   for (const Answer& answer : answers) {
     if (answer.none) {
       say("  (no answer)  {:.4f}\n", answer.probability);
@@ -35,7 +37,7 @@ void print_answers(const Question& asked, const std::vector<Answer>& answers) {
   if (answers.empty()) say("  (no answer)\n");
 }
 
-void print_answers_json(const Question& asked, const std::vector<Answer>& answers) {
+void print_answers_json(const std::string& question, const std::vector<Answer>& answers) {
   JsonLine all = JsonLine::array();
   for (const Answer& answer : answers) {
     if (answer.none) continue;
@@ -45,7 +47,7 @@ void print_answers_json(const Question& asked, const std::vector<Answer>& answer
                    {"score", rounded(answer.score)},
                    {"probability", rounded(answer.probability)}});
   }
-  say_json({{"question", asked.question}, {"answers", std::move(all)}});
+  say_json({{"question", question}, {"answers", std::move(all)}});
 }
 
 std::vector<std::string> questions_of(const AnswerArguments& args) {
@@ -69,20 +71,27 @@ int run_answer(const AnswerArguments& args, const World& world) {
       throw DataError(fmt::format("{} contains no text", args.context));
     return text;
   });
+  const std::vector<std::string> lines = texts_of_first(world, [&] { return questions_of(args); });
   std::vector<Question> questions;
-  for (const std::string& question : texts_of_first(world, [&] { return questions_of(args); }))
-    questions.push_back({question, context});
+  std::vector<std::size_t> numbers;  // of the questions; a blank line has no answers
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (is_blank(lines[i])) continue;
+    questions.push_back({lines[i], context});
+    numbers.push_back(i);
+  }
   ModelSession opened(Use::answer, args.file, args.threads, world);
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) {
-    if (!args.questions_file.empty()) return lines_in(args.questions_file)(i);
-    return questions.size() == 1 ? "the question" : fmt::format("question {}", i + 1);
+    if (!args.questions_file.empty()) return lines_in(args.questions_file)(numbers[i]);
+    return lines.size() == 1 ? "the question" : fmt::format("question {}", numbers[i] + 1);
   };
   const auto found = with_places(
       place, [&] { return answer(opened.session, *opened.model, questions, args.options); });
-  for (std::size_t i = 0; i < questions.size(); ++i)
-    (args.json ? print_answers_json : print_answers)(questions[i], found[i]);
-  if (!args.questions_file.empty()) speed.done("questions", std::ssize(questions));
+  std::vector<std::vector<Answer>> answers(lines.size());
+  for (std::size_t i = 0; i < found.size(); ++i) answers[numbers[i]] = found[i];
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    (args.json ? print_answers_json : print_answers)(lines[i], answers[i]);
+  if (!args.questions_file.empty()) speed.done("questions", std::ssize(lines));
   return 0;
 }
 

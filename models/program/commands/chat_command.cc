@@ -43,9 +43,9 @@ ChatFormat format_of(const GenerateArguments& args, const std::string& asked,
   const SpecialTexts specials = special_texts(writer.tokenizer());
   if (asked.empty()) {
     if (const ChatFormat* own = writer.chat_format()) return *own;
-    const FolderChatFormat found = args.is_folder()
-                                       ? read_chat_format(args.file)
-                                       : FolderChatFormat{{}, args.file + " has no chat format"};
+    const FolderChatFormat found =
+        args.is_folder() ? read_chat_format(args.file)
+                         : FolderChatFormat{{}, args.file.path + " has no chat format"};
     if (found.format) return *found.format;
     throw UsageError(fmt::format("{}: set --format to one of {}, or to a template file",
                                  found.missing, fmt::join(ChatFormat::built_in_names(), ", ")));
@@ -229,7 +229,8 @@ int run(const ChatArguments& args) {
   apply_arguments(args.generate, *settings.options);
   ChatSession chat(generator, std::move(format), settings);
   std::signal(SIGPIPE, SIG_IGN);
-  return ChatDialogue(chat, fmt::format("Chatting with {}", args.generate.file), args.json).run();
+  return ChatDialogue(chat, fmt::format("Chatting with {}", args.generate.file.path), args.json)
+      .run();
 }
 
 }  // namespace

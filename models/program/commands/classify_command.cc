@@ -7,6 +7,8 @@
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
+#include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/image_classification/image_classifier.h"
 
 namespace weft::program {
 namespace {
@@ -32,6 +34,8 @@ int run_classify(ClassifyArguments& args, const World& world) {
   return run_on_texts(
       args, Use::classify, "inputs", world,
       [&](Session& session, const TrainedModel& model, const std::vector<std::string>& inputs) {
+        if (args.truncate.given() && dynamic_cast<const ImageClassifier*>(&model) != nullptr)
+          throw UsageError("--truncate is for texts, but the model classifies images");
         return most_likely_classes(session, model, inputs,
                                    {.most = args.top, .on_cut = args.truncate.on_cut()});
       },

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "weft/autodiff/optimizers/ema.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"
@@ -21,9 +22,15 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ConvertArguments {
-  std::string model, out;
+  ModelPath model;
+  std::string adapters, base, out;
   bool inference = false, force = false;
 };
+
+LoadedModel load(const ConvertArguments& args) {
+  return args.adapters.empty() ? load_any_model(args.model)
+                               : load_adapted_model(args.model, args.adapters);
+}
 
 void say_model(const ConvertArguments& args, const TrainedModel& model, const std::string& what,
                std::uintmax_t bytes) {
@@ -33,10 +40,10 @@ void say_model(const ConvertArguments& args, const TrainedModel& model, const st
 }
 
 int write_file(const ConvertArguments& args, CommandPaths paths) {
-  const bool of_folder = fs::is_directory(args.model);
+  const bool infers = fs::is_directory(args.model.path) || !args.adapters.empty();
   const OutputFile out =
-      paths.plan_file("--out", args.out, of_folder ? FileKind::inference : FileKind::model);
-  const auto [task, model] = load_any_model(args.model);
+      paths.plan_file("--out", args.out, infers ? FileKind::inference : FileKind::model);
+  auto [task, model] = load(args);
   model->check();  // rejects a folder without a tokenizer, which supports only ids
   save_model(out.path(), *model);
   say_model(args, *model, fmt::format("a {}", model->layout().kind), fs::file_size(args.out));
@@ -63,24 +70,38 @@ int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
 
 int write_folder(const ConvertArguments& args, CommandPaths paths) {
   const OutputFile out = paths.plan_folder("--out", args.out);
-  const auto [task, model] = load_any_model(args.model);
-  const FolderReport report = save_folder(out.path(), *model, {.force = args.force});
-  say_model(args, *model, fmt::format("a {}", report.architecture),
-            fs::file_size(fs::path(args.out) / "model.safetensors"));
+  const auto [task, model] = load(args);
+  const bool adapters = model->lora.has_value();
+  if (!adapters && !args.base.empty()) {
+    throw UsageError(
+        fmt::format("--base is for models with adapters, which {} does not have", args.model.path));
+  }
+  const FolderReport report =
+      adapters ? save_adapter_folder(out.path(), *model, args.base, {.force = args.force})
+               : save_folder(out.path(), *model, {.force = args.force});
+  const char* tensors = adapters ? hf::kAdapterTensorsFile : "model.safetensors";
+  say_model(args, *model,
+            fmt::format("{} {}", adapters ? "adapters for a" : "a", report.architecture),
+            fs::file_size(fs::path(args.out) / tensors));
   for (const std::string& note : report.notes) say("note      {}\n", note);
   return 0;
 }
 
 int run(const ConvertArguments& args, const CommandPaths& paths) {
   if (args.inference) {
-    if (fs::is_directory(args.model))
-      throw UsageError(fmt::format("--inference is for .weft files; {} is a folder", args.model));
+    if (!args.adapters.empty() || !args.base.empty())
+      throw UsageError("--inference cannot be combined with --adapters or --base");
+    if (fs::is_directory(args.model.path))
+      throw UsageError(
+          fmt::format("--inference is for .weft files; {} is a folder", args.model.path));
     return write_inference_file(args, paths);
   }
   // The name of the output determines its type: a folder can also be converted to a folder, and a
   // file to a file.
   const bool to_folder =
-      fs::is_directory(args.model) ? args.out.ends_with('/') : !args.out.ends_with(".weft");
+      fs::is_directory(args.model.path) ? args.out.ends_with('/') : !args.out.ends_with(".weft");
+  if (!to_folder && !args.base.empty())
+    throw UsageError("--base is for adapter folders: --out must name a folder (NAME/)");
   return to_folder ? write_folder(args, paths) : write_file(args, paths);
 }
 
@@ -93,14 +114,22 @@ void add_convert_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<ConvertArguments>();
   options
       .input("model", args->model,
-             "a folder with config.json, model.safetensors and a tokenizer, or a .weft file")
+             "a folder with config.json, model.safetensors and a tokenizer, an adapter folder of "
+             "the PEFT library, or a .weft file")
       .required();
+  options.input("--adapters", args->adapters,
+                "add these adapters to the model, without merging them: an adapter folder of the "
+                "PEFT library, or a .lora.safetensors file");
+  options.text("--base", args->base,
+               "for a folder with adapters: the path or name of the base model "
+               "(base_model_name_or_path)");
   options
       .output("--out", args->out,
               "for a folder: the .weft file to write; it works with all commands that accept the "
               "folder, but cannot be trained (to train, use --from FOLDER). For a .weft file: the "
               "folder to write, which Hugging Face's library can read (an existing model folder is "
-              "replaced as a whole), or the .weft file to write, which combines the parts of a "
+              "replaced as a whole; a model with adapters becomes an adapter folder of the PEFT "
+              "library), or the .weft file to write, which combines the parts of a "
               "sharded checkpoint (weft train --sharded) in one file")
       .required();
   options.flag("--inference", args->inference,

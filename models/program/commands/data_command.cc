@@ -30,7 +30,7 @@ struct TokenizeArguments {
   std::string tokenizer, out;
   int threads = 0;
   std::size_t file_bytes = TokenSetWriter::kDefaultFileBytes;
-  bool force = false;
+  bool force = false, special = false;
 };
 
 /// Prints the progress of tokenization. On a terminal, one line is redrawn; otherwise a line is
@@ -95,14 +95,17 @@ int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
   const std::vector<CorpusFile> files = args.corpus.files();
   std::uint64_t bytes = 0;
   for (const CorpusFile& file : files) bytes += file.bytes;
+  paths.check_inputs();
   say("tokenizer {}: {}\n", args.tokenizer, describe_tokenizer(tokenizer));
   say("text      {} {}, {}\n", grouped(std::ssize(files)), files.size() == 1 ? "file" : "files",
       short_bytes(static_cast<double>(bytes)));
   flush_stdout();
   TokenSetWriter writer(args.out, tokenizer, args.file_bytes);
   TokenizeView view(bytes);
-  tokenize(files, tokenizer, {.corpus = args.corpus.options(), .threads = args.threads}, writer,
-           [&](const TokenizeProgress& now) { view(now); });
+  tokenize(
+      files, tokenizer,
+      {.corpus = args.corpus.options(), .threads = args.threads, .special_in_text = args.special},
+      writer, [&](const TokenizeProgress& now) { view(now); });
   view.finish();
   const TokenSetWriter::Totals all = writer.finish();
   say("wrote     {}: {} documents, {} {} of {}, {:.3f} bytes each\n",
@@ -115,6 +118,7 @@ int tokenize_files(const TokenizeArguments& args, CommandPaths paths) {
 int inspect(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const TokenSet set = TokenSet::open(path);
+    for (const auto& file : set.files()) file->check_ids();
     const Tokenizer& tokenizer = set.tokenizer();
     say("{}: {} {}, {} documents, {} tokens of {} bytes each, {} bytes of text\n", path,
         set.files().size(), set.files().size() == 1 ? "file" : "files", grouped(set.documents()),
@@ -140,6 +144,9 @@ void add_tokenize(CLI::App& app, Action& action) {
           "--out", args->out,
           "prefix of the output file names (for example, corpus results in corpus-00000.tok, ...)")
       .required();
+  options.flag("--special", args->special,
+               "encode the names of special tokens in the texts, such as <|endoftext|>, as these "
+               "tokens (default: as ordinary text)");
   options.flag("--force", args->force,
                "replace existing files of another type that have these names");
   options.bytes("--shard-size", args->file_bytes,
@@ -152,7 +159,7 @@ void add_tokenize(CLI::App& app, Action& action) {
 }
 
 void add_inspect(CLI::App& app, Action& action) {
-  OptionList options(app, "inspect", "Describe token files");
+  OptionList options(app, "inspect", "Describe token files and verify their checksums");
   const auto paths = std::make_shared<std::vector<std::string>>();
   options
       .inputs(

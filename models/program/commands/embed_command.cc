@@ -18,10 +18,19 @@
 namespace weft::program {
 namespace {
 
+/// The options of a prompt.
+struct PromptOption {
+  std::optional<std::string> text, name;
+  bool none = false;
+
+  bool given() const { return text || name || none; }
+};
+
 struct EmbedArguments : TextArguments {
   std::string out, similar;
   EmbedOptions options;
-  std::optional<std::int64_t> top;  // default: kDefaultTop
+  PromptOption prompt, similar_prompt;  // of the texts, and of the lines of --similar
+  std::optional<std::int64_t> top;      // default: kDefaultTop
   bool force = false;
 };
 
@@ -51,12 +60,12 @@ void print_similar(const std::string& text, const std::vector<std::string>& line
 }
 
 void print_similar_json(const std::string& text, const std::vector<std::string>& lines,
-                        const std::vector<Similar>& found) {
+                        const std::vector<Similar>& found, VectorSimilarity similarity) {
   JsonLine all = JsonLine::array();
   for (const Similar& similar : found) {
     all.push_back({{"text", lines[static_cast<std::size_t>(similar.row)]},
                    {"line", similar.row + 1},
-                   {"cosine", rounded(similar.cosine)}});
+                   {std::string(choice_name(similarity)), rounded(similar.cosine)}});
   }
   say_json({{"text", text}, {"similar", std::move(all)}});
 }
@@ -71,6 +80,17 @@ void print_vectors(const std::vector<std::string>& texts, const Tensor& vectors)
   }
 }
 
+/// Throws UsageError unless at most one option of a prompt was given.
+void check_prompt(const PromptOption& prompt, std::string_view option) {
+  if (prompt.text.has_value() + prompt.name.has_value() + prompt.none > 1)
+    throw UsageError(fmt::format("give only one of --{0}, --{0}-name and --no-{0}", option));
+}
+
+void use_prompt(const PromptOption& prompt, EmbedOptions& options) {
+  options.prompt = prompt.none ? std::string() : prompt.text;
+  options.prompt_name = prompt.name;
+}
+
 int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
   FileKind kind = FileKind::array;
   std::optional<OutputFile> out;
@@ -82,6 +102,10 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
     }
     if (args.top && args.similar.empty())
       throw UsageError("--top needs --similar: it is the number of lines that --similar prints");
+    if (args.similar.empty() && args.similar_prompt.given())
+      throw UsageError("the options of the similar prompt need --similar: they apply to its lines");
+    check_prompt(args.prompt, "prompt");
+    check_prompt(args.similar_prompt, "similar-prompt");
     if (args.similar == "-" && args.texts.reads_stdin())
       throw UsageError(
           "stdin is already read for --similar: give the texts as arguments, or --input FILE");
@@ -99,25 +123,37 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
       *encoder->graph, encoder->store,
       session_options(*encoder, {.threads = threads_of_rank(world, args.threads), .world = world}));
   const SpeedReport speed;
+  // Models with a maximum length of their own truncate longer texts; these are reported.
+  if (encoder->reading && encoder->reading->max_tokens > 0) args.truncate.allow();
   TruncateOption of_lines = args.truncate;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
   const auto vectors_of = [&](const std::vector<std::string>& some, const PlaceOf& where,
-                              TruncateOption& truncate) {
-    EmbedOptions options = args.options;
+                              EmbedOptions options, TruncateOption& truncate) {
     options.on_cut = truncate.on_cut();
     Embedded result =
         with_places(where, [&] { return embed_counted(session, *encoder, some, options); });
     truncate.report(where, "the first");
     return result;
   };
-  const Embedded found = vectors_of(texts, place, args.truncate);
+  use_prompt(args.prompt, args.options);
+  const Embedded found = vectors_of(texts, place, args.options, args.truncate);
   if (args.texts.many()) speed.done("texts", std::ssize(texts), found.tokens);
   if (out) write_vectors(*out, kind, found.vectors);
   if (!args.similar.empty()) {
-    const Tensor others = vectors_of(lines, lines_in(args.similar), of_lines).vectors;
-    const auto ranked = most_similar(found.vectors, others, args.top.value_or(kDefaultTop));
-    for (std::size_t i = 0; i < texts.size(); ++i)
-      (args.json ? print_similar_json : print_similar)(texts[i], lines, ranked[i]);
+    EmbedOptions options = args.options;
+    use_prompt(args.similar_prompt, options);
+    const Tensor others = vectors_of(lines, lines_in(args.similar), options, of_lines).vectors;
+    const VectorSimilarity similarity =
+        encoder->sentences().value_or(SentenceSettings()).similarity;
+    const auto ranked =
+        most_similar(found.vectors, others, args.top.value_or(kDefaultTop), similarity);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (args.json) {
+        print_similar_json(texts[i], lines, ranked[i], similarity);
+      } else {
+        print_similar(texts[i], lines, ranked[i]);
+      }
+    }
   } else if (args.json) {
     print_vectors(texts, found.vectors);
   }
@@ -133,8 +169,8 @@ void add_embed_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<EmbedArguments>();
   options
       .input("file", args->file,
-             "a Hugging Face folder with any encoder, with or without a head (BertModel, Sentence "
-             "Transformers, ...), or a .weft file written by weft train encoder")
+             "a folder of Sentence Transformers, a Hugging Face folder with any encoder, with or "
+             "without a head, or a .weft file written by weft train encoder or weft convert")
       .required();
   args->texts.add(options, "texts", "texts to embed");
   options.output(
@@ -144,19 +180,34 @@ void add_embed_command(CLI::App& app, Action& action) {
                "replace an existing file of another type that has this name");
   options.input("--similar", args->similar,
                 "text file (- is stdin); for each text, print the most similar lines of this file "
-                "with their cosines");
+                "with their cosines (or the values of the folder's similarity function)");
   options.integer("--top", args->top, {1, 1'000'000},
                   "number of lines that --similar prints for each text (default 5)");
+  const auto prompt_options = [&](const std::string& name, PromptOption& prompt,
+                                  const std::string& texts) {
+    options.text("--" + name, prompt.text,
+                 fmt::format("text to insert before {} (default: the default prompt of the folder, "
+                             "if it has one)",
+                             texts));
+    options.text("--" + name + "-name", prompt.name,
+                 fmt::format("name of the folder's prompt to insert before {}", texts));
+    options.flag("--no-" + name, prompt.none, fmt::format("insert no prompt before {}", texts));
+  };
+  prompt_options("prompt", args->prompt, "every text");
+  prompt_options("similar-prompt", args->similar_prompt, "every line of --similar");
+  const auto poolings = choice_names(TextPooling{}).names;
   options.choice(
-      "--pool", {"mean", "cls"},
-      [args](const std::string& name) {
-        args->options.pooling = name == "cls" ? TextPooling::cls : TextPooling::mean;
-      },
-      "vector of a text: the mean over its tokens, or the vector of the first token (cls) "
-      "(default: the folder's setting, or mean)");
+      "--pool", {poolings.begin(), poolings.end()},
+      [args](const std::string& name) { args->options.pooling = parse_choice<TextPooling>(name); },
+      "how the vectors of the tokens become the vector of a text, such as their mean, or the "
+      "vector of the first token (cls) (default: the folder's setting, or mean)");
+  options.integer("--dimensions", args->options.dimensions, {1, 1'000'000},
+                  "keep only the first values of each vector, before it is scaled to length 1, for "
+                  "models trained for this (matryoshka) (default: the folder's setting, or all)");
   options.switches(
       "--normalise", [args](bool on) { args->options.normalise = on; },
-      "scale vectors to length 1 (default), or leave them unscaled");
+      "scale vectors to length 1, or leave them unscaled (default: as the modules of a Sentence "
+      "Transformers folder do; other vectors are scaled)");
   options.integer("--batch-tokens", args->options.batch_tokens, {1, 1'000'000},
                   "tokens per batch (default 4096)");
   args->truncate.add(options);

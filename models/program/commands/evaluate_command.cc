@@ -14,7 +14,7 @@ namespace weft::program {
 namespace {
 
 struct EvaluateArguments {
-  std::string file;
+  ModelPath file;
   OptionValues values;
   int threads = 0;
 };

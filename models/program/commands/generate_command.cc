@@ -12,6 +12,7 @@
 #include "weft/models/program/limits/decoding_guard.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/text_inputs.h"
+#include "weft/models/program/options/unused_options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
@@ -87,6 +88,22 @@ void require_text(const GenerateArguments& args, const std::string& missing) {
   }
 }
 
+/// Returns the ids that a text starts from if there is no prompt: bos_token_id for models from
+/// folders, else a line break.
+TokenIds start_of_text(const TextGenerator& generator, const std::string& file) {
+  const GenerationSettings* settings = generator.settings();
+  if (settings == nullptr || !settings->bos_id) {
+    const auto first = generator.tokenizer().start_ids();
+    return {first.begin(), first.end()};
+  }
+  if (*settings->bos_id < 0) {
+    throw UsageError(fmt::format(
+        "{} has no bos_token_id that texts without a prompt could start from: give --prompt",
+        file));
+  }
+  return {*settings->bos_id};
+}
+
 Job make_job(GenerateArguments& args, const TextGenerator& generator, std::vector<TokenIds> ids) {
   Job job{std::move(ids), generator.options()};
   const bool decoder = generator.continues();
@@ -108,8 +125,7 @@ Job make_job(GenerateArguments& args, const TextGenerator& generator, std::vecto
   }
   if (job.prompts.empty()) {
     if (!decoder) throw UsageError("an encoder-decoder needs an input text: give --prompt");
-    const auto first = generator.tokenizer().start_ids();
-    job.prompts.emplace_back(first.begin(), first.end());
+    job.prompts.push_back(start_of_text(generator, args.file));
   }
   if (!decoder) job.options.start = start_ids(args.start_ids, job.options, args.file);
   if (args.ids) {
@@ -125,12 +141,14 @@ Job make_job(GenerateArguments& args, const TextGenerator& generator, std::vecto
   const OnCut on_cut = args.truncate.on_cut();
   job.options.truncate = on_cut != nullptr;
   const PlaceOf place = [&](std::size_t prompt) { return job.place(prompt); };
+  refuse_unused_truncation(args.truncate, generator, job.options.slide);
   with_places(place, [&] {
     for (const CutText& cut : generator.fit_prompts(job.prompts, job.options)) on_cut(cut);
   });
   args.truncate.report(place, decoder ? "the last" : "the first");
   for (const TokenIds& prompt : job.prompts)
     check_lengths(args, generator.options_for(prompt, job.options));
+  refuse_unused(args, generator, job.prompts, job.options, place);
   return job;
 }
 
@@ -181,7 +199,7 @@ int print_texts(TextGenerator& generator, const Job& job, bool json) {
       JsonLine line = {{"prompt", job.text(tokenizer, i / results)},
                        {"text", repaired(one.text)},
                        {"ids", one.ids}};
-      if (one.score) line["score"] = rounded(*one.score);
+      if (one.score) line["score"] = rounded_score(*one.score);
       line["finish"] = choice_name(one.finish);
       say_json(line);
     } else {

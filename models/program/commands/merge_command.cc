@@ -2,16 +2,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 
 #include "weft/core/error.h"
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/graph/weights/matrices.h"
 #include "weft/graph/weights/quantize.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
+#include "weft/models/tasks/adapted_models.h"
+#include "weft/models/tasks/tasks.h"
 #include "weft/models/training/lora_file.h"
 #include "weft/models/training/model.h"
 #include "weft/serialization/checkpoint.h"
@@ -19,8 +24,11 @@
 namespace weft::program {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct MergeArguments {
-  std::string file, adapters, out;
+  ModelPath file;
+  std::string adapters, out;
   bool force = false;
 };
 
@@ -72,7 +80,7 @@ void check_base(const LoraAdapters& adapters, const std::vector<Program>& forwar
     throw DataError(fmt::format(
         "the adapters in {} were trained on f32 weights, but the weights in {} are quantised: "
         "merge the adapters into the file from which the weights were quantised",
-        args.adapters, args.file));
+        args.adapters, args.file.path));
   }
   std::string base;
   try {
@@ -85,43 +93,107 @@ void check_base(const LoraAdapters& adapters, const std::vector<Program>& forwar
     throw DataError(
         fmt::format("the adapters in {} were not trained on the weights in {}: this is a different "
                     "model, or the adapters are already merged into it",
-                    args.adapters, args.file));
+                    args.adapters, args.file.path));
   }
 }
 
-int run(const MergeArguments& args, CommandPaths paths) {
-  const Checkpoint file = load_checkpoint(args.file, {.verify = true});
-  const OutputFile out = paths.plan_file(
-      "--out", args.out, file.has_program("train") ? FileKind::model : FileKind::inference);
-  const LoraAdapters adapters = load_lora(args.adapters);
-  if (file.find_attachment(kLoraPart) != nullptr) {
-    throw DataError(fmt::format(
-        "the model in {} has unmerged adapters: pass the model that these adapters were trained on",
-        args.file));
+/// Reads an adapter file, or matches an adapter folder with the model that `load` returns.
+template <class Load>
+TrainedAdapters read_adapters_for(const MergeArguments& args, const Load& load) {
+  TrainedAdapters adapters;
+  if (fs::is_directory(args.adapters)) {
+    const LoadedModel& loaded = load();
+    adapters = read_adapters({args.adapters, args.file.ignored_keys}, *loaded.model, loaded.task);
+  } else {
+    adapters.values = load_lora(args.adapters);
   }
-  std::shared_ptr<VariableStore> store = file.store();
-  check_finite(*store, args.file);
-  std::vector<Program> programs = file.programs();
-  const bool quantized = is_quantized(file.graph());
-  check_base(adapters, without_training(programs), store, !quantized, args);
-  QuantizedModel floats;
+  return adapters;
+}
+
+void check_unadapted(bool adapted, const MergeArguments& args) {
+  if (!adapted) return;
+  throw DataError(fmt::format(
+      "the model in {} has unmerged adapters: pass the model that these adapters were trained on",
+      args.file.path));
+}
+
+/// Merges adapters into the weights that `programs` read. Quantised matrices become f32: quantising
+/// the sum again would lose most of the effect of the adapters. Prints the results.
+void merge(std::vector<Program>& programs, std::shared_ptr<VariableStore>& store,
+           QuantizedModel& floats, const TrainedAdapters& adapters, const MergeArguments& args) {
+  const bool quantized = !quantized_weights(common_graph(programs, "programs")).empty();
+  check_base(adapters.values, without_training(programs), store, !quantized, args);
   if (quantized) {
-    // Quantising the sum again would lose most of the effect of the adapters.
     floats = dequantize(programs, *store);
     programs = floats.programs;
     store = floats.store;
   }
-  merge_lora(without_training(programs), *store, adapters);
-  check_finite(*store, fmt::format("{} with {}", args.file, args.adapters));
+  merge_lora(without_training(programs), *store, adapters.values);
+  for (const auto& [name, value] : adapters.parameters) store->set(name, value);
+  check_finite(*store, fmt::format("{} with {}", args.file.path, args.adapters));
+}
+
+void say_merged(const TrainedAdapters& adapters, const QuantizedModel& floats,
+                const std::string& out) {
+  say("merged    {} matrices, scale {:g}{}: {}\n",
+      adapters.values.adapters.size() + adapters.values.lookups.size(), adapters.values.scale,
+      adapters.parameters.empty()
+          ? ""
+          : fmt::format(", {} whole parameters", adapters.parameters.size()),
+      out);
+  if (floats.weights.empty()) return;
+  say("weights   all {} quantised matrices are now f32; weft quantize --weights {} quantises the "
+      "merged matrices\n",
+      floats.weights.size(), floats.weights.front().type);
+}
+
+/// Merges into a .weft file, whose training step and history are kept.
+int merge_file(const MergeArguments& args, CommandPaths paths) {
+  const Checkpoint file = load_checkpoint(args.file, {.verify = true});
+  const OutputFile out = paths.plan_file(
+      "--out", args.out, file.has_program("train") ? FileKind::model : FileKind::inference);
+  check_unadapted(file.find_attachment(kLoraPart) != nullptr, args);
+  const TrainedAdapters adapters = read_adapters_for(
+      args, [&] { return load_any_model(hf::base_of_adapters(args.file, args.adapters)); });
+  std::shared_ptr<VariableStore> store = file.store();
+  check_finite(*store, args.file.path);
+  std::vector<Program> programs = file.programs();
+  QuantizedModel floats;
+  merge(programs, store, floats, adapters, args);
   save_checkpoint(out.path(), *store, programs, {file.attachments()});
-  say("merged    {} matrices, scale {:g}: {}\n", adapters.adapters.size(), adapters.scale,
-      out.path());
-  if (quantized) {
-    say("weights   all {} quantised matrices are now f32; weft quantize --weights {} quantises the "
-        "merged matrices\n",
-        floats.weights.size(), floats.weights.front().type);
-  }
+  say_merged(adapters, floats, out.path());
   return 0;
+}
+
+/// Merges into the model of a Hugging Face folder, or writes such a folder.
+int merge_folder(const MergeArguments& args, CommandPaths paths) {
+  const bool to_folder = args.out.ends_with('/');
+  const OutputFile out = to_folder ? paths.plan_folder("--out", args.out)
+                                   : paths.plan_file("--out", args.out, FileKind::inference);
+  const LoadedModel loaded = load_base_model(args.file, args.adapters);
+  const std::unique_ptr<TrainedModel>& model = loaded.model;
+  check_unadapted(model->lora.has_value(), args);
+  if (!to_folder) model->check();
+  const TrainedAdapters adapters =
+      read_adapters_for(args, [&]() -> const LoadedModel& { return loaded; });
+  std::vector<Program> programs = model->all_programs();
+  QuantizedModel floats;
+  merge(programs, model->store, floats, adapters, args);
+  if (floats.graph != nullptr) model->replace_programs(floats.graph, programs);
+  FolderReport report;
+  if (to_folder) {
+    report = save_folder(out.path(), *model, {.force = args.force});
+  } else {
+    save_model(out.path(), *model);
+  }
+  say_merged(adapters, floats, out.path());
+  for (const std::string& note : report.notes) say("note      {}\n", note);
+  return 0;
+}
+
+int run(const MergeArguments& args, const CommandPaths& paths) {
+  const bool folders = fs::is_directory(args.file.path) || args.out.ends_with('/');
+  return folders ? merge_folder(args, paths) : merge_file(args, paths);
 }
 
 }  // namespace
@@ -131,14 +203,16 @@ void add_merge_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<MergeArguments>();
   options
       .input("file", args->file,
-             "the .weft file that the adapters were trained on; if this file is quantised, the "
-             "file that it was quantised from can be given instead")
+             "the .weft file or Hugging Face folder that the adapters were trained on; if this "
+             "file is quantised, the file that it was quantised from can be given instead")
       .required();
   options
       .input("--adapters", args->adapters,
-             "adapters written by weft train --lora-rank (.lora.safetensors)")
+             "adapters written by weft train --lora-rank (.lora.safetensors), or an adapter folder "
+             "of the PEFT library")
       .required();
-  options.output("--out", args->out, "file to write (.weft)").required();
+  options.output("--out", args->out, "file to write (.weft), or folder to write (NAME/)")
+      .required();
   options.flag("--force", args->force,
                "replace an existing file of another type, or replace a trainable model by one that "
                "cannot be trained");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "weft/core/error.h"
 #include "weft/models/training/adapters.h"
@@ -36,7 +37,8 @@ ModelFiles::ModelFiles(TrainedModel& model, Averages* averages, Session& session
       averages_(averages),
       session_(session),
       args_(args),
-      saved_(!args.resume.empty()) {}
+      saved_(!args.resume.empty()),
+      foreign_(args.foreign) {}
 
 void ModelFiles::checkpoint(const TrainHistory& history) {
   const OutputFile file = args_.file("");
@@ -63,13 +65,14 @@ OutputFile ModelFiles::companion(const OutputFile& file, const std::string& endi
   return args_.paths.planned(companion_path(file.path(), ending));
 }
 
-void ModelFiles::keep_earlier(const std::string& path) const {
+void ModelFiles::keep_earlier(const std::string& path) {
   namespace fs = std::filesystem;
   if (args_.keep == 0 || !fs::exists(path)) return;
   const auto earlier = [&](std::int64_t saves) {
     return args_.paths.planned(companion_path(path, earlier_ending(saves))).path();
   };
   try {
+    for (const std::string& other : std::exchange(foreign_, {})) fs::remove(other);
     for (std::int64_t saves = args_.keep; saves > 1; --saves) {
       if (fs::exists(earlier(saves - 1))) fs::rename(earlier(saves - 1), earlier(saves));
     }

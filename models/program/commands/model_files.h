@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "weft/models/program/commands/train_arguments.h"
 #include "weft/models/program/files/averages.h"
@@ -27,13 +28,14 @@ class ModelFiles {
  private:
   OutputFile companion(const OutputFile& file, const std::string& ending) const;
   /// Keeps the checkpoint that is about to be replaced as the newest of the earlier checkpoints.
-  void keep_earlier(const std::string& path) const;
+  void keep_earlier(const std::string& path);
 
   TrainedModel& model_;
   Averages* averages_;
   Session& session_;
   const TrainArguments& args_;
-  bool saved_;  // the --out file holds a checkpoint of this run
+  bool saved_;                        // the --out file holds a checkpoint of this run
+  std::vector<std::string> foreign_;  // earlier checkpoints of other runs that still exist
 };
 
 }  // namespace weft::program

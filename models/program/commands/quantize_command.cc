@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/graph/weights/matrices.h"
 #include "weft/graph/weights/quantize.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"
@@ -20,7 +21,8 @@ namespace weft::program {
 namespace {
 
 struct QuantizeArguments {
-  std::string file, out;
+  ModelPath file;
+  std::string out;
   WeightFormat weights = WeightFormat::int8;
   std::vector<std::string> only;
   bool narrow_caches = false, force = false;
@@ -50,7 +52,7 @@ void print_sizes(const VariableStore& before, const VariableStore& after,
   say("variables {} -> {} (without training state)\n",
       short_bytes(static_cast<double>(before.bytes())),
       short_bytes(static_cast<double>(after.bytes())));
-  say("files     {} {} -> {} {}\n", args.file, short_bytes(bytes_on_disk(args.file)), args.out,
+  say("files     {} {} -> {} {}\n", args.file.path, short_bytes(bytes_on_disk(args.file)), args.out,
       short_bytes(bytes_on_disk(args.out)));
 }
 
@@ -82,14 +84,23 @@ std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const Quanti
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
   auto after = without_training(before);
+  const bool convertible =
+      !weight_matrices(*before.graph, before.all_programs(), {.embeddings = true}).empty();
+  if (!convertible && is_quantized(*before.graph)) {
+    throw UsageError(
+        fmt::format("the weights of {} are quantised already: quantise the file that it was made "
+                    "from",
+                    args.file.path));
+  }
   options.patterns = quantized_patterns(*after, options.patterns);
   made = quantize(after->all_programs(), *before.store, options);
   if (args.narrow_caches && made.narrow_caches == 0)
-    throw UsageError(fmt::format("--caches bf16: {} has no key/value caches", args.file));
+    throw UsageError(fmt::format("--caches bf16: {} has no key/value caches", args.file.path));
   after->replace_programs(made.graph, made.programs);
   after->store = made.store;
   // A number that is out of range for the new format becomes infinite.
-  check_finite(*after->store, fmt::format("{} as {}", args.file, weight_format_name(args.weights)));
+  check_finite(*after->store,
+               fmt::format("{} as {}", args.file.path, weight_format_name(args.weights)));
   return after;
 }
 

@@ -1,9 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "weft/autodiff/gradients.h"
+#include "weft/graph/weights/lora.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
+#include "weft/models/hf/adapters/base_class.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"
@@ -16,7 +22,8 @@ namespace weft::program {
 namespace {
 
 struct RunArguments {
-  std::string model, inputs, outputs, program, precision = "highest", architecture;
+  ModelPath model;
+  std::string inputs, outputs, program, precision = "highest", architecture;
   bool gradients = false, force = false;
   int threads = 0;
 };
@@ -40,23 +47,38 @@ void write_results(const OutputFile& file, const Results& results) {
 }
 
 int run_folder(const RunArguments& args, const OutputFile& out, const SessionOptions& options) {
-  const hf::Folder folder = hf::read_folder(args.model);
+  std::optional<hf::AdapterFolder> adapters;
+  if (hf::is_adapter_folder(args.model)) adapters = hf::read_adapter_folder(args.model);
+  hf::Folder folder = hf::read_folder(adapters ? adapters->base() : args.model);
+  if (adapters) folder = hf::with_adapter_head(std::move(folder), *adapters);
   const TensorMap inputs = read_safetensors(args.inputs).tensors;
   Graph graph;
-  const hf::Model model =
-      hf::build_model(graph, folder.config, hf::input_types(inputs), args.architecture);
+  const hf::Model model = hf::with_folder_name(args.model, [&] {
+    return hf::build_model(graph, folder.config, hf::input_types(inputs), args.architecture);
+  });
   Program program("run");
   for (const auto& [name, value] : model.outputs) program.output(name, value);
+  std::shared_ptr<VariableStore> store = hf::load_weights(model, graph, folder);
+  AdaptedModel adapted;
+  if (adapters) {
+    adapted = add_lora({program}, *store,
+                       hf::match_adapters(*adapters, hf::parameter_names(model, graph), {program},
+                                          *store, "a " + model.architecture));
+    program = adapted.programs.front();
+    store = adapted.store;
+  }
+  Graph& whole = adapters ? *adapted.graph : graph;
   if (args.gradients) {
-    const auto loss = model.outputs.find("loss");
-    if (loss == model.outputs.end()) {
+    const auto loss = std::find_if(program.outputs().begin(), program.outputs().end(),
+                                   [](const auto& output) { return output.first == "loss"; });
+    if (loss == program.outputs().end()) {
       throw UsageError(fmt::format("--gradients needs a loss, but {} contains no labels for {}",
                                    args.inputs, model.architecture));
     }
-    add_gradients(program, graph, loss->second,
-                  [&](const std::string& name) { return model.names.theirs(name); });
+    add_gradients(program, whole, loss->second,
+                  [&](const std::string& name) { return hf::adapter_tensor_name(name, model); });
   }
-  Session session(graph, hf::load_weights(model, graph, folder), options);
+  Session session(whole, store, options);
   write_results(out, session.run(program, feeds_of(inputs)));
   return 0;
 }
@@ -74,7 +96,7 @@ const Program& choose_program(const RunArguments& args, const Checkpoint& file,
   }
   throw UsageError(fmt::format(
       "no program without updates in {} can run on the tensors in {}: select one with --program",
-      args.model, args.inputs));
+      args.model.path, args.inputs));
 }
 
 int run_file(const RunArguments& args, const OutputFile& out, SessionOptions options) {
@@ -99,11 +121,12 @@ int run_file(const RunArguments& args, const OutputFile& out, SessionOptions opt
 }
 
 int run(const RunArguments& args, CommandPaths paths) {
-  const bool folder = std::filesystem::is_directory(args.model);
+  const bool folder = hf::is_folder(args.model);
   if (folder && !args.program.empty())
-    throw UsageError(fmt::format("--program is for .weft files; {} is a folder", args.model));
+    throw UsageError(fmt::format("--program is for .weft files; {} is a folder", args.model.path));
   if (!folder && !args.architecture.empty())
-    throw UsageError(fmt::format("--architecture is for folders; {} is not a folder", args.model));
+    throw UsageError(
+        fmt::format("--architecture is for folders; {} is not a folder", args.model.path));
   const OutputFile out = paths.plan_file("--outputs", args.outputs, FileKind::tensors);
   const SessionOptions options{.threads = args.threads,
                                .precision = parse_precision(args.precision)};
@@ -115,7 +138,10 @@ int run(const RunArguments& args, CommandPaths paths) {
 void add_run_command(CLI::App& app, Action& action) {
   OptionList options(app, "run", "Run a model on tensors from a file");
   const auto args = std::make_shared<RunArguments>();
-  options.input("model", args->model, "a Hugging Face folder, or a .weft file").required();
+  options
+      .input("model", args->model,
+             "a Hugging Face folder, an adapter folder of the PEFT library, or a .weft file")
+      .required();
   options
       .input("--inputs", args->inputs,
              "safetensors file with the inputs, which are identified by name")

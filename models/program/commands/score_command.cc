@@ -13,18 +13,20 @@
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
+#include "weft/models/program/options/unused_options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
 #include "weft/models/tasks/common/text_generator.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/models/text/unicode/blank_text.h"
 
 namespace weft::program {
 namespace {
 
 struct ScoreArguments {
-  std::string file;
+  ModelPath file;
   std::vector<std::string> prompts, continuations, prompt_ids, continuation_ids;
   std::string start_ids, input;
   TruncateOption truncate;
@@ -94,10 +96,27 @@ void print_score_json(const std::string& text, const Figures& figures) {
   say_json(line);
 }
 
+/// Prints the result for blank lines of --input, which contain nothing to score, so that line i of
+/// the output belongs to line i of the file.
+void print_blank_lines(std::size_t count, bool json) {
+  for (; count > 0; --count) {
+    if (json) {
+      say_json({{"text", ""},
+                {kBitsPerByte, nullptr},
+                {"perplexity", nullptr},
+                {"total", 0.0},
+                {"ids", 0}});
+    } else {
+      say("\n");
+    }
+  }
+}
+
 /// The texts to score. They are scored after the continuations that are given as ids.
 struct Texts {
   std::vector<std::string> texts;
   std::vector<std::size_t> lines = {};  // line numbers in --input, one per text
+  std::size_t line_count = 0;           // lines in --input, including blank ones
 };
 
 Texts texts_to_score(const ScoreArguments& args, const World& world) {
@@ -106,8 +125,9 @@ Texts texts_to_score(const ScoreArguments& args, const World& world) {
   const std::vector<std::string> lines =
       texts_of_first(world, [&] { return read_lines(args.input); });
   found.lines.resize(found.texts.size());
+  found.line_count = lines.size();
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].empty()) continue;
+    if (is_blank(lines[i])) continue;
     found.texts.push_back(lines[i]);
     found.lines.push_back(i);
   }
@@ -178,6 +198,7 @@ int run(ScoreArguments& args, const World& world) {
   }
   if (writer.continues() && !args.start_ids.empty())
     throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
+  refuse_unused_truncation(args.truncate, writer);
   const PlaceOf place = [&](std::size_t i) { return place_of(args, texts, i); };
   std::vector<Continuation> all = with_places(place, [&] { return read_all(args, writer, texts); });
   const TokenIds start =
@@ -194,7 +215,14 @@ int run(ScoreArguments& args, const World& world) {
   };
   double total = 0;
   std::int64_t ids = 0, bytes = 0;
+  std::size_t line = 0;  // the next line of --input
+  const std::size_t given = args.continuation_ids.size() + args.continuations.size();
   for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (i >= given) {
+      const std::size_t own = texts.lines[i - args.continuation_ids.size()];
+      print_blank_lines(own - line, args.json);
+      line = own + 1;
+    }
     const TokenIds& front = writer.continues() ? all[i].prompt : start;
     const Figures figures(scores[i], as_text ? writer.text_bytes(front, all[i].ids) : 0);
     total += figures.total;
@@ -211,6 +239,7 @@ int run(ScoreArguments& args, const World& world) {
     }
   }
   if (args.input.empty()) return 0;
+  print_blank_lines(texts.line_count - line, args.json);
   const double mean = -total / static_cast<double>(ids);
   if (!args.json) {
     say("all {} texts: {} {:.5f}, perplexity {:.4f}\n", scores.size(), kBitsPerByte,
@@ -234,7 +263,7 @@ void add_score_command(CLI::App& app, Action& action) {
                 "text to score; repeat for a batch");
   options.input("--input", args->input,
                 "file with one text to score per line (- is stdin); prints the results for each "
-                "text and for all texts together");
+                "text (an empty line for a blank one) and for all texts together");
   args->truncate.add(options, "the beginning of a prompt, or the end of any other text");
   options.flag("--json", args->json,
                "print one JSON object per line: text, bits_per_byte, perplexity, total, ids");

@@ -16,7 +16,7 @@ namespace weft::program {
 /// A model that was loaded for an inference task, and a session that runs it. Must be constructed
 /// on every rank. Throws the same errors as load_model_for() and on_all_ranks().
 struct ModelSession {
-  ModelSession(Use use, const std::string& path, int threads, const World& world)
+  ModelSession(Use use, const ModelPath& path, int threads, const World& world)
       : model(on_all_ranks(world, [&] { return load_model_for(use, path).model; })),
         session(
             *model->graph, model->store,
@@ -29,7 +29,7 @@ struct ModelSession {
 
 /// The arguments that commands with texts have in common.
 struct TextArguments {
-  std::string file;
+  ModelPath file;
   TextInputs texts;
   TruncateOption truncate;
   bool json = false;

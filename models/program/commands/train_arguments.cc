@@ -9,6 +9,7 @@
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/task_options.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/training/model.h"
 
 namespace weft::program {
 namespace {
@@ -41,6 +42,10 @@ void add_start_options(OptionList& options, TrainArguments& args) {
   options.input("--from", args.from,
                 "start from the weights, config and tokenizer in this .weft file or Hugging Face "
                 "folder; a --preset then selects only the training settings");
+  options.input("--adapters", args.adapters,
+                "with --from: train these adapters further, with their ranks and scales; an "
+                "adapter folder of the PEFT library or a .lora.safetensors file (an adapter folder "
+                "as --from means its base model and the adapters)");
   options.texts("--reinit,--new", args.reinit, OptionList::Times::list,
                 "patterns of parameters to reinitialise instead of loading them from --from, such "
                 "as \"layers.0.*\"");
@@ -95,6 +100,26 @@ void TrainArguments::refuse(const std::vector<std::string>& options, const std::
   }
 }
 
+void TrainArguments::check_effects(const TrainSettings& settings, bool evaluates) const {
+  const auto refuse_if = [&](bool unused, const char* option, std::string_view why) {
+    if (unused && has(option)) throw UsageError(fmt::format("{} has no effect: {}", option, why));
+  };
+  const bool periodic = settings.eval_every > 0;
+  constexpr const char* kNoData = "no data is held out for evaluation";
+  // Without held-out data, --best and --patience are rejected, which explains more.
+  const bool compares = !best.empty() || settings.patience > 0;
+  refuse_if(periodic && !evaluates && !compares, "--eval-every", kNoData);
+  refuse_if(!evaluates && !compares, "--eval-batches", kNoData);
+  refuse_if(!periodic, "--eval-batches",
+            "there are no periodic evaluations (--eval-every), and the last one covers all "
+            "held-out data");
+  const bool saves = settings.save_every > 0 && settings.save_every < settings.steps;
+  refuse_if(keep > 0 && resume.empty() && !saves, "--keep",
+            "the run saves only once, at its end (--save-every)");
+  refuse_if(stop_after > settings.steps, "--stop-after",
+            fmt::format("the run ends after {} steps", settings.steps));
+}
+
 const std::string& TrainArguments::destination() const {
   if (out.empty() && resume.empty())
     throw UsageError("--out is required: it names the file to write the model to");
@@ -122,7 +147,33 @@ void TrainArguments::plan_files(const std::vector<std::string>& plots) {
                                   companion_path(path, earlier_ending(saves)), path);
   // Inputs that are stored in the model file do not count as data, because they are not passed to a
   // resumed run.
-  digest = data_digest(*command, {"--resume", "--from", "--tokenizer", "--chat-format"});
+  digest =
+      data_digest(*command, {"--resume", "--from", "--adapters", "--tokenizer", "--chat-format"});
+}
+
+void TrainArguments::check_earlier_checkpoints(const TrainHistory& before) {
+  if (!world.first()) return;
+  const OutputInspection inspection(paths);
+  for (std::int64_t saves = 1; saves <= keep; ++saves) {
+    const std::string path = companion_path(destination(), earlier_ending(saves));
+    TrainHistory found;
+    try {
+      found = read_history(path);
+    } catch (const Error&) {
+      continue;  // there is no model
+    }
+    // A checkpoint of this run has the same losses up to its step.
+    const bool own = found.train.size() <= before.train.size() &&
+                     std::equal(found.train.begin(), found.train.end(), before.train.begin());
+    if (own && !resume.empty()) continue;
+    if (!force) {
+      throw IoError(fmt::format(
+          "--keep {}: {} is a checkpoint of another run, of which it is step {}: name another "
+          "--out file, move the checkpoint away, or add --force to remove it",
+          keep, path, found.train.empty() ? 0 : found.train.back().first));
+    }
+    foreign.push_back(path);
+  }
 }
 
 void TrainArguments::plan_companions(const std::string& what, const std::string& ending,

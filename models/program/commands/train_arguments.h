@@ -16,7 +16,8 @@ namespace weft::program {
 struct TrainArguments {
   std::string family;  // weft train FAMILY
   std::string task;    // --task
-  std::string out, best, log, preset, resume, from;
+  std::string out, best, log, preset, resume, adapters;
+  ModelPath from;
   std::int64_t keep = 0;  // number of earlier checkpoints to keep
   std::vector<std::string> reinit, freeze;
   double layer_lr_decay = 1;
@@ -33,15 +34,22 @@ struct TrainArguments {
   std::set<std::string> given;  // names of all options that were given
   CommandPaths paths;           // inputs and, after plan_files(), outputs
   const CLI::App* command = nullptr;
-  std::string digest;      // fingerprint of the training data, see data_digest()
-  World world = {};        // the ranks of the training run; rank 0 writes the files
+  std::vector<std::string> foreign;  // earlier checkpoints of other runs, to be removed
+  std::string digest;                // fingerprint of the training data, see data_digest()
+  World world = {};                  // the ranks of the training run; rank 0 writes the files
   bool all_write = false;  // every rank writes a part of each checkpoint (--sharded, if possible)
 
   /// Fills `given` and `paths` from the parsed command, which must outlive this object.
   void remember(const CLI::App& command);
+  /// Returns true if adapters are trained: new ones (--lora-rank) or existing ones (--adapters).
+  bool trains_adapters() const { return lora.rank > 0 || !adapters.empty(); }
   bool has(const std::string& option) const { return given.contains(option); }
   /// Throws UsageError("<option> <why>") for the first of these options that was given, if any.
   void refuse(const std::vector<std::string>& options, const std::string& why) const;
+
+  /// Throws UsageError for the first given option that changes nothing in a run with these
+  /// settings. `evaluates` is false if no data is held out.
+  void check_effects(const TrainSettings& settings, bool evaluates) const;
 
   /// Returns the file to which the model is written: the --out file, or else the --resume file.
   /// Throws UsageError if neither was given.
@@ -51,6 +59,10 @@ struct TrainArguments {
   /// before any work starts. Also reads the data to compute `digest`. Throws the same errors as
   /// CommandPaths::plan_file().
   void plan_files(const std::vector<std::string>& plots);
+  /// Checks the files that are planned for earlier checkpoints. `before` is the history of the run,
+  /// which is empty for a new run. Throws IoError if a file is a checkpoint of another run, unless
+  /// --force was given. ModelFiles then removes the file when it keeps the first checkpoint.
+  void check_earlier_checkpoints(const TrainHistory& before);
   /// Plans the companion files with this ending (adapters or averages) for the model and for the
   /// best model.
   void plan_companions(const std::string& what, const std::string& ending, FileKind kind);

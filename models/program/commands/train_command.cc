@@ -5,11 +5,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/program/commands/model_files.h"
 #include "weft/models/program/commands/train_arguments.h"
 #include "weft/models/program/commands/training_lines.h"
@@ -17,6 +19,7 @@
 #include "weft/models/program/files/averages.h"
 #include "weft/models/program/files/best_file.h"
 #include "weft/models/program/files/log_file.h"
+#include "weft/models/program/files/run_lock.h"
 #include "weft/models/program/limits/memory_guard.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/task_options.h"
@@ -24,6 +27,7 @@
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/stop_signals.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/adapted_models.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/training/adapters.h"
 #include "weft/models/training/trainable.h"
@@ -58,10 +62,14 @@ void check_options(const TrainArguments& args, const Task& task,
                    const std::vector<const Task*>& tasks) {
   check_task_options(task, tasks, args.values);
   if (!args.resume.empty()) return;  // see check_resume()
-  if (args.from.empty()) {
+  if (args.from.path.empty()) {
     args.refuse({"--reinit"}, "needs --from");
-    args.refuse({"--lora-rank"}, "needs --from, which names the model to adapt");
+    args.refuse({"--lora-rank", "--adapters"}, "needs --from, which names the model to adapt");
     return;
+  }
+  if (!args.adapters.empty()) {
+    args.refuse({"--lora-rank"},
+                "cannot be given with existing adapters, whose ranks are those of their files");
   }
   for (const TaskOption& option : task.options().options) {
     if (option.new_models_only)
@@ -96,18 +104,34 @@ std::unique_ptr<TaskRun> new_run(const TrainArguments& args, const Task& task) {
                         .check_size = {}};
     // With adapters, the weights are frozen. They need no gradients or moments, and they may be
     // quantised.
-    if (args.lora.rank == 0) {
+    if (!args.trains_adapters()) {
       asked.check_size = [](const FamilyConfig& config) {
         check_trainable_size(
             std::visit([](const auto& c) { return estimated_parameters(c); }, config));
       };
     }
-    if (!args.from.empty()) asked.from = load_pretrained(args.from, args.lora.rank > 0);
+    if (!args.from.path.empty()) {
+      asked.from =
+          load_pretrained(hf::base_of_adapters(args.from, args.adapters), args.trains_adapters());
+    }
+    if (std::filesystem::is_directory(args.adapters) && asked.from) {
+      if (FolderTokenizer own = read_tokenizer_folder(args.adapters); own.tokenizer)
+        asked.from->text = std::move(own);
+    }
     std::unique_ptr<TaskRun> run = task.start(asked);
     TrainedModel& model = run->model();
-    if (args.lora.rank > 0)
-      add_adapters(model, args.lora,
-                   run->loaded ? run->loaded->newly_initialised() : std::vector<std::string>{});
+    const std::vector<std::string> fresh =
+        run->loaded ? run->loaded->newly_initialised() : std::vector<std::string>{};
+    if (!args.adapters.empty()) {
+      TrainedAdapters adapters =
+          read_adapters({args.adapters, args.from.ignored_keys}, model, task);
+      adapters.options.base_model = args.from.path;
+      add_adapters(model, adapters, fresh);
+    } else if (args.lora.rank > 0) {
+      LoraOptions lora = args.lora;
+      lora.base_model = args.from.path;
+      add_adapters(model, lora, fresh);
+    }
     make_trainable(model, {args.freeze, args.layer_lr_decay});
     return run;
   });
@@ -152,7 +176,7 @@ class TrainingRun {
 
  private:
   void open();
-  void plan_files(const TaskInfo& info);
+  void lock_files();
   void prepare_averages();
   void prepare_trainer();
   void observe();
@@ -164,6 +188,7 @@ class TrainingRun {
 
   TrainArguments& args_;
   LauncherWatch& watch_;
+  RunLocks locks_;  // only on rank 0
   const Task* task_ = nullptr;
   std::unique_ptr<TaskRun> run_;
   std::optional<Session> session_;
@@ -190,6 +215,8 @@ void TrainingRun::prepare() {
   const int shard = rethrow_as_usage([&] { return session_->shards_of_rank(train).begin; });
   const BatchPart mine(0, shard, model.settings.shards);
   const NamedTensors fed = rethrow_as_usage([&] { return work_.batch(mine).inputs; });
+  args_.paths.check_inputs();
+  args_.check_effects(model.settings, static_cast<bool>(work_.evaluate));
   print_ranks(args_, model.settings.shards);
   print_plan(*session_, train, fed, args_);
   prepare_averages();
@@ -200,23 +227,45 @@ void TrainingRun::prepare() {
 void TrainingRun::open() {
   const std::vector<const Task*> tasks = tasks_of(args_.family);
   args_.destination();  // throws before any file is read
-  if (!args_.from.empty() && !args_.resume.empty())
+  if (!args_.from.path.empty() && !args_.resume.empty())
     throw UsageError(
         "--from starts a new training run, --resume continues one: give only one of them");
   if (!args_.resume.empty()) check_resume(args_, tasks);
   LoadedModel chosen = chosen_task(args_, tasks);
   task_ = &chosen.task;
+  if (hf::is_adapter_folder(args_.from)) {
+    if (!args_.adapters.empty()) {
+      throw UsageError(fmt::format(
+          "--from {} contains adapters already: name the base model, or leave out --adapters",
+          args_.from.path));
+    }
+    args_.adapters = args_.from.path;
+    args_.from.path =
+        rethrow_as_usage([&] { return hf::read_adapter_folder(args_.from).base().path; });
+  }
   check_options(args_, *task_, tasks);
   args_.plan_files(task_->info().plots);
+  lock_files();
   const auto plan_adapters = [&] {
     args_.plan_companions("the adapters", kAdapters, FileKind::adapters);
   };
-  if (args_.lora.rank > 0) plan_adapters();
+  if (args_.trains_adapters()) plan_adapters();
   run_ = args_.resume.empty() ? new_run(args_, *task_)
                               : resumed_run(args_, *task_, std::move(chosen.model));
   TrainedModel& model = run_->model();
-  if (model.lora && args_.lora.rank == 0) plan_adapters();
+  args_.check_earlier_checkpoints(args_.resume.empty() ? TrainHistory() : model.history);
+  if (model.lora && !args_.trains_adapters()) plan_adapters();
   if (model.settings.ema > 0) args_.plan_companions("the averages", kAverages, FileKind::inference);
+}
+
+/// Locks the files that two runs must not share. The names of all other files are derived from
+/// them.
+void TrainingRun::lock_files() {
+  if (!first()) return;
+  const std::string run = args_.command_line();
+  locks_.add(args_.out.empty() ? "--resume" : "--out", args_.destination(), run);
+  if (!args_.best.empty()) locks_.add("--best", args_.best, run);
+  if (!args_.log.empty()) locks_.add("--log", args_.log, run);
 }
 
 void TrainingRun::prepare_averages() {

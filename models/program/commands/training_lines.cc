@@ -16,7 +16,7 @@ namespace weft::program {
 
 void print_start(const TaskRun& run, const TrainedModel& model, const TrainArguments& args) {
   if (run.loaded) {
-    say("from      {}: {}\n", args.from, run.loaded->str());
+    say("from      {}: {}\n", args.from.path, run.loaded->str());
     say("settings  training settings of preset {}\n", run.preset);
   }
   say("{}", run.notes);

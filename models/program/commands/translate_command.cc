@@ -1,11 +1,14 @@
 // weft translate: translates texts with an encoder-decoder and prints one line per text.
 
+#include <algorithm>
 #include <memory>
 
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/limits/decoding_guard.h"
+#include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
+#include "weft/models/program/options/unused_options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
@@ -14,7 +17,7 @@ namespace weft::program {
 namespace {
 
 struct TranslateArguments {
-  std::string file;
+  ModelPath file;
   TextInputs texts;
   TruncateOption truncate;
   TranslateOptions options;
@@ -22,15 +25,22 @@ struct TranslateArguments {
   int threads = 0;
 };
 
+/// Replaces line breaks by spaces, so that line i of the output belongs to line i of the input.
+std::string in_one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
 int run(TranslateArguments& args, const World& world) {
   TranslateOptions options = args.options;
   options.on_cut = args.truncate.on_cut();
   const std::vector<std::string> texts = args.texts.read(world);
   ModelSession opened(Use::translate, args.file, args.threads, world);
-  options.before = [&graph = *opened.model->graph](const TextGenerator& writer,
-                                                   const std::vector<TokenIds>& prompts,
-                                                   const GenerationOptions& generation) {
-    check_caches(writer, graph, prompts, generation, "reduce --beams or --batch");
+  options.before = [&](const TextGenerator& writer, const std::vector<TokenIds>& prompts,
+                       const GenerationOptions& generation) {
+    refuse_unused_truncation(args.truncate, writer);
+    check_caches(writer, *opened.model->graph, prompts, generation, "reduce --beams or --batch");
   };
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
@@ -44,11 +54,11 @@ int run(TranslateArguments& args, const World& world) {
     const WrittenText& output = outputs[i];
     tokens += std::ssize(output.ids);
     if (!args.json) {
-      say("{}\n", output.text);
+      say("{}\n", args.texts.many() ? in_one_line(output.text) : output.text);
       continue;
     }
     JsonLine line = {{"source", texts[i]}, {"text", output.text}, {"ids", output.ids}};
-    if (output.score) line["score"] = rounded(*output.score);
+    if (output.score) line["score"] = rounded_score(*output.score);
     line["finish"] = choice_name(output.finish);
     say_json(line);
   }
@@ -67,12 +77,12 @@ void add_translate_command(CLI::App& app, Action& action) {
              "a .weft file written by weft train seq2seq, or a Hugging Face folder (Marian, T5, "
              "mBART, BART, PEGASUS)")
       .required();
-  args->texts.add(options, "texts", "texts to translate");
+  args->texts.add(options, "texts", "texts to translate; the output of a blank text is empty");
   options.integer(
       "--beams", args->options.beams, {1, 64},
       "number of beams; 1 = greedy search (default: 1; for folders, the folder's own setting)");
   options.real(
-      "--length-penalty", args->options.length_penalty, {-1000, 1000},
+      "--length-penalty", args->options.length_penalty, kLengthPenalties,
       "divide the scores of beams by length^F (default: 1; for folders, the folder's own setting)");
   options.integer("--batch", args->options.batch, {1, 4096}, "texts per batch (default: 64)");
   const std::string languages = "Languages";

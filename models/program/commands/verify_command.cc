@@ -10,12 +10,14 @@
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/text/tokens/token_set.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/files/foreign_file.h"
 #include "weft/serialization/files/strict_json.h"
 #include "weft/serialization/safetensors.h"
 
@@ -43,9 +45,13 @@ void check_weights(const TensorMap& weights, const std::string& path) {
 /// Returns a description of the file if it is intact. Otherwise throws an error that describes the
 /// damage.
 std::string verify(const std::string& path) {
+  if (hf::is_adapter_folder(path)) {
+    const hf::AdapterFolder folder = hf::read_adapter_folder(path);
+    check_weights(folder.tensors, path);
+    return whole(folder.tensors, ", and a config of adapters (the format has no checksums)");
+  }
   if (fs::is_directory(path)) {
     const hf::Folder folder = hf::read_folder(path);
-    static_cast<void>(parse_json_object(folder.config, (fs::path(path) / "config.json").string()));
     check_weights(folder.weights, path);
     return whole(folder.weights, ", and a config (the weights' format has no checksums)");
   }
@@ -63,8 +69,10 @@ std::string verify(const std::string& path) {
   }
   if (fs::path(path).extension() == ".safetensors")
     return whole(read_safetensors(path).tensors, " (the format has no checksums)");
+  const auto file = MappedFile::open(path);
   throw FormatError(fmt::format(
-      "{} is not a .weft file, a .safetensors file, a Hugging Face folder or a token file", path));
+      "{} is not a .weft file, a .safetensors file, a Hugging Face folder or a token file{}", path,
+      foreign_hint({reinterpret_cast<const char*>(file->data()), file->bytes()}, path)));
 }
 
 int run(const std::vector<std::string>& paths) {

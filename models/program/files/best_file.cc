@@ -50,8 +50,8 @@ BestFile::BestFile(OutputFile file, const std::string& out, const TrainSettings&
   const std::string& path = file_.path();
   if (!evaluates) {
     throw UsageError(
-        "--best needs held-out data to compare models, but this run has none: set "
-        "--validation-fraction");
+        "--best needs held-out data to compare models, but this run has none: hold out a part of "
+        "the data (--validation-fraction, --test-fraction) or add more examples");
   }
   if (without_extension(path) == without_extension(out)) {
     throw UsageError(fmt::format(

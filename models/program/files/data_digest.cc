@@ -13,6 +13,7 @@
 #include "weft/models/program/options/options.h"
 #include "weft/models/text/tokens/token_sources.h"
 #include "weft/serialization/files/crc32c.h"
+#include "weft/serialization/files/temporary_files.h"
 
 namespace weft::program {
 namespace {
@@ -44,7 +45,9 @@ std::string folder_fingerprint(const fs::path& folder) {
     std::error_code ignored;
     const std::string ending = it->path().extension().string();
     // A training run may write its own files into its data folder.
-    if (!it->is_regular_file(ignored) || ending == ".weft" || ending == ".svg") continue;
+    if (!it->is_regular_file(ignored) || ending == ".weft" || ending == ".svg" ||
+        target_of_temporary(it->path().filename().string()))
+      continue;
     const auto size = it->file_size(ignored);
     lines.push_back(fmt::format("{} {}\n", it->path().lexically_relative(folder).string(), size));
   }

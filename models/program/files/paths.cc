@@ -4,26 +4,26 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <utility>
+#include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/read_log.h"
 #include "weft/models/hf/folder_target.h"
+#include "weft/models/program/files/run_lock.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/text/tokens/token_set.h"
 #include "weft/models/text/tokens/token_sources.h"
-#include "weft/models/training/lora_file.h"
-#include "weft/models/vectors/word2vec_file.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/files/atomic_file.h"
 #include "weft/serialization/files/atomic_folder.h"
-#include "weft/serialization/npy.h"
+#include "weft/serialization/files/temporary_files.h"
 
 namespace weft::program {
 namespace {
@@ -50,88 +50,6 @@ bool is_inside(const fs::path& file, const fs::path& folder) {
     if (at == folder) return true;
   }
   return folder == folder.root_path();
-}
-
-std::string first_bytes(const std::string& path) {
-  std::string bytes(512, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return bytes;
-}
-
-/// Returns true if the bytes begin like the output of svg_line_plot() or svg_heat_maps().
-bool is_our_plot(const std::string& bytes) {
-  return bytes.starts_with(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )") &&
-         bytes.find(R"(font-family="system-ui, sans-serif" font-size=")") != std::string::npos;
-}
-
-/// Returns true if the bytes begin like a tokenizer.json written by Hugging Face's library or Weft.
-bool is_tokenizer(const std::string& bytes) {
-  return bytes.starts_with('{') && bytes.find("\"version\"") < bytes.find("\"truncation\"") &&
-         bytes.find("\"truncation\"") != std::string::npos;
-}
-
-/// Returns true if the file begins with an 8-byte length that does not exceed the file size,
-/// followed by a JSON object.
-bool is_safetensors(const std::string& path, const std::string& bytes) {
-  constexpr std::size_t kLengthBytes = 8;
-  if (bytes.size() <= kLengthBytes || bytes[kLengthBytes] != '{') return false;
-  std::uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), kLengthBytes);
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  return !error && length <= size - kLengthBytes;
-}
-
-bool holds_adapters(const std::string& path) {
-  try {
-    load_lora(path);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-/// Returns true if the existing file is of type `kind`. Also returns true if the file is empty,
-/// because replacing an empty file destroys no data.
-bool is_of_kind(const std::string& path, FileKind kind) {
-  std::error_code error;
-  if (fs::file_size(path, error) == 0 && !error) return true;
-  const std::string bytes = first_bytes(path);
-  switch (kind) {
-    case FileKind::model:
-    case FileKind::inference: return is_weft_file(path);
-    case FileKind::plot: return is_our_plot(bytes);
-    case FileKind::tensors: return is_safetensors(path, bytes) && !holds_adapters(path);
-    case FileKind::array: return bytes.starts_with(kNpyMagic);
-    case FileKind::adapters: return is_safetensors(path, bytes) && holds_adapters(path);
-    case FileKind::log: return bytes.starts_with(R"({"event":"start","task":)");
-    case FileKind::tokenizer: return is_tokenizer(bytes);
-    case FileKind::tokens: return is_token_file(path);
-    case FileKind::folder: return false;
-    case FileKind::vectors: return is_word_vectors(path);
-  }
-  return false;
-}
-
-bool is_model(FileKind kind) { return kind == FileKind::model || kind == FileKind::inference; }
-
-const char* kind_name(FileKind kind) {
-  switch (kind) {
-    case FileKind::model:
-    case FileKind::inference: return "a .weft file";
-    case FileKind::plot: return "a plot drawn by weft";
-    case FileKind::tensors: return "a safetensors file without adapters";
-    case FileKind::array: return "a NumPy array";
-    case FileKind::adapters: return "an adapter file";
-    case FileKind::log: return "a training log";
-    case FileKind::tokenizer: return "a tokenizer.json";
-    case FileKind::tokens: return "a token file";
-    case FileKind::folder: return "a folder";
-    case FileKind::vectors: return "a file of word embeddings";
-  }
-  return "";
 }
 
 /// Throws IoError if the existing file is a trainable model. It is more valuable than the model
@@ -192,61 +110,127 @@ void check_place(const std::string& what, const std::string& path) {
   if ((status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) refuse("it is write-protected");
 }
 
-/// Checks that the extension fits the contents. For example, a model must not have the extension of
-/// a plot or of data.
-void check_name(const std::string& what, const std::string& path, FileKind kind) {
-  const std::string ending = fs::path(path).extension().string();
-  constexpr std::array<std::string_view, 7> kEndings = {".weft",  ".svg", ".safetensors", ".json",
-                                                        ".jsonl", ".tok", ".npy"};
-  const std::string_view own = is_model(kind)                ? ".weft"
-                               : kind == FileKind::plot      ? ".svg"
-                               : kind == FileKind::log       ? ".jsonl"
-                               : kind == FileKind::tokens    ? ".tok"
-                               : kind == FileKind::array     ? ".npy"
-                               : kind == FileKind::tokenizer ? ".json"
-                               : kind == FileKind::folder    ? "/"
-                               : kind == FileKind::vectors   ? ""
-                                                             : ".safetensors";
-  if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {
-    throw UsageError(fmt::format("{} {} is {}: its name should not end in {}", what, path,
-                                 kind_name(kind), ending));
+/// Returns the path of the file in an input folder that is the same file as `path`, under this name
+/// or through a link. Returns "" if there is none. Ignores the models and plots in the folder,
+/// which are not read as data.
+std::string found_in(const std::string& folder, const std::string& path) {
+  struct stat wanted = {};
+  if (::stat(path.c_str(), &wanted) != 0) return "";
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string ending = it->path().extension().string();
+    struct stat status = {};
+    if (ending == ".weft" || ending == ".svg" || ::stat(it->path().c_str(), &status) != 0) continue;
+    if (status.st_ino == wanted.st_ino && status.st_dev == wanted.st_dev)
+      return it->path().string();
   }
+  return "";
 }
 
 }  // namespace
 
-CommandPaths::CommandPaths(const CLI::App& command, bool force) : force_(force) {
+struct PlannedFiles {
+  struct Input {
+    std::string what, path;
+  };
+  struct Output {
+    std::string what, path;
+    bool is_folder = false;
+    /// An input that this output may replace: the file of a resumed run.
+    std::string replaced = {};
+
+    /// Returns true if writing this output would destroy `input`.
+    bool destroys(const ReadLog::File& input) const {
+      if (is_folder) return is_inside(resolved(input.path), resolved(path));
+      struct stat status = {};
+      const bool same = ::stat(path.c_str(), &status) == 0 && status.st_dev == input.device &&
+                        status.st_ino == input.inode;
+      return same && (replaced.empty() || !same_file(path, replaced));
+    }
+    void check(const ReadLog::File& input) const {
+      if (!destroys(input)) return;
+      throw UsageError(
+          is_folder
+              ? fmt::format("{} {} would replace the folder that contains {}, which this command "
+                            "reads: name another folder",
+                            what, path, input.path)
+              : fmt::format("{} {} would replace {}, which this command reads: name another file",
+                            what, path, input.path == path ? "an input file" : input.path));
+    }
+  };
+
+  bool force = false, checks = true;
+  bool complete = false;  // all inputs have been read
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  ReadLog read;
+
+  void check_inputs() {
+    if (complete) return;
+    complete = true;
+    read.stop();
+    if (!checks) return;
+    for (const ReadLog::File& input : read.files()) {
+      for (const Output& output : outputs) output.check(input);
+    }
+  }
+};
+
+OutputInspection::OutputInspection(const CommandPaths& paths) : files_(paths.files_) {
+  files_->read.stop();
+}
+
+OutputInspection::~OutputInspection() {
+  if (!files_->complete) files_->read.resume();
+}
+
+const std::string& OutputFile::path() const {
+  files_->check_inputs();
+  return path_;
+}
+
+CommandPaths::CommandPaths() : files_(std::make_shared<PlannedFiles>()) {}
+
+CommandPaths::CommandPaths(const CLI::App& command, bool force) : CommandPaths() {
+  files_->force = force;
   for (const GivenOption& option : given_options(command)) {
     if (option.type != kInputType) continue;
-    for (const std::string& value : option.values) inputs_.push_back({option.name, path_of(value)});
+    for (const std::string& value : option.values)
+      files_->inputs.push_back({option.name, path_of(value)});
   }
 }
 
+void CommandPaths::leave_to_first_rank() { files_->checks = false; }
+
+void CommandPaths::check_inputs() const { files_->check_inputs(); }
+
 void CommandPaths::refuse_input(const std::string& what, const std::string& path, FileKind kind,
                                 std::string_view excluded) const {
-  for (const Entry& input : inputs_) {
+  for (const PlannedFiles::Input& input : files_->inputs) {
     if (input.what == excluded) continue;
-    if (same_file(path, input.path)) {
-      throw UsageError(
-          fmt::format("{} {} would replace {} {}, which is an input: name another file", what, path,
-                      input.what, input.path));
-    }
+    const auto refuse = [&](const std::string& why, std::string_view remedy) {
+      throw UsageError(fmt::format("{} {} {} {} {}, which is an input: {}", what, path, why,
+                                   input.what, input.path, remedy));
+    };
+    if (same_file(path, input.path)) refuse("would replace", "name another file");
+    if (is_temporary_file(resolved(input.path).string(), resolved(path).string()))
+      refuse("would remove its temporary file", "rename the input first");
     std::error_code ignored;
-    if (!fs::is_directory(input.path, ignored) || !is_inside(resolved(path), resolved(input.path)))
-      continue;
+    if (!fs::is_directory(input.path, ignored)) continue;
+    const bool inside = is_inside(resolved(path), resolved(input.path));
     // A training run may write its own files into its data folder, because they are never read as
     // data.
     const bool own = is_model(kind) || kind == FileKind::plot;
-    if (!own || (fs::exists(path, ignored) && !is_of_kind(path, kind))) {
-      throw UsageError(
-          fmt::format("{} {} is inside {} {}, which is an input: name a file elsewhere", what, path,
-                      input.what, input.path));
-    }
+    if (inside && (!own || (fs::exists(path, ignored) && !reason_to_keep(path, kind).empty())))
+      refuse("is inside", "name a file elsewhere");
+    if (const std::string file = found_in(input.path, path); !file.empty())
+      refuse(fmt::format("would replace {} in", file), "name another file");
   }
 }
 
 void CommandPaths::refuse_output(const std::string& what, const std::string& path) const {
-  for (const Entry& output : outputs_) {
+  for (const PlannedFiles::Output& output : files_->outputs) {
     if (same_file(path, output.path)) {
       throw UsageError(fmt::format("{} {} and {} {} are the same file: give them different names",
                                    what, path, output.what, output.path));
@@ -254,18 +238,28 @@ void CommandPaths::refuse_output(const std::string& what, const std::string& pat
   }
 }
 
+OutputFile CommandPaths::add(const std::string& what, const std::string& path,
+                             const std::string& replaced) const {
+  files_->outputs.push_back({what, path, false, replaced});
+  return OutputFile(path, files_);
+}
+
 OutputFile CommandPaths::plan(const std::string& what, const std::string& path, FileKind kind,
                               std::string_view replaced) {
-  if (!checks_) {
-    outputs_.push_back({what, path});
-    return OutputFile(path);
-  }
+  const auto excluded = std::find_if(files_->inputs.begin(), files_->inputs.end(),
+                                     [&](const auto& input) { return input.what == replaced; });
+  const PlannedFiles::Output output{
+      what, path, false, excluded == files_->inputs.end() ? std::string() : excluded->path};
+  if (!files_->checks) return add(what, path);
   if (path.empty())
     throw UsageError(fmt::format("{} is empty: it must name the file to write", what));
   check_name(what, path, kind);
+  const OutputInspection inspection(*this);
   refuse_input(what, path, kind, replaced);
+  for (const ReadLog::File& input : files_->read.files()) output.check(input);
   refuse_output(what, path);
   check_place(what, path);
+  check_no_run(what, path);
   try {
     // Creates a temporary file next to `path` and removes it again, so that a later write cannot
     // fail because of missing permissions.
@@ -274,14 +268,14 @@ OutputFile CommandPaths::plan(const std::string& what, const std::string& path, 
     throw IoError(fmt::format("{}: {}", what, e.what()));
   }
   std::error_code ignored;
-  if (!force_ && fs::exists(path, ignored) && !is_of_kind(path, kind)) {
-    throw IoError(
-        fmt::format("{} {} already exists and is not {}: name another file, or add --force", what,
-                    path, kind_name(kind)));
+  if (!files_->force && fs::exists(path, ignored)) {
+    if (const std::string why = reason_to_keep(path, kind); !why.empty()) {
+      throw IoError(fmt::format("{} {} already exists and {}: name another file, or add --force",
+                                what, path, why));
+    }
+    if (kind == FileKind::inference) check_trainable(what, path);
   }
-  if (!force_ && kind == FileKind::inference) check_trainable(what, path);
-  outputs_.push_back({what, path});
-  return OutputFile(path);
+  return add(what, path, output.replaced);
 }
 
 OutputFile CommandPaths::plan_file(const std::string& what, const std::string& path,
@@ -309,12 +303,11 @@ void CommandPaths::plan_token_files(const std::string& what, const std::string& 
 OutputFile CommandPaths::plan_earlier_checkpoint(const std::string& what, const std::string& path,
                                                  const std::string& checkpoint) {
   const fs::path place = resolved(path);
-  const bool named = std::any_of(inputs_.begin(), inputs_.end(),
-                                 [&](const Entry& input) { return resolved(input.path) == place; });
+  const bool named = std::any_of(files_->inputs.begin(), files_->inputs.end(),
+                                 [&](const auto& input) { return resolved(input.path) == place; });
   if (named || place == resolved(checkpoint) || !same_file(path, checkpoint))
     return plan_file(what, path, FileKind::model);
-  outputs_.push_back({what, path});
-  return OutputFile(path);
+  return add(what, path, checkpoint);
 }
 
 OutputFile CommandPaths::plan_resumed(const std::string& what, const std::string& path,
@@ -326,8 +319,9 @@ OutputFile CommandPaths::plan_folder(const std::string& what, const std::string&
   if (path.empty())
     throw UsageError(fmt::format("{} is empty: it must name the folder to write", what));
   check_name(what, path, FileKind::folder);
+  const OutputInspection inspection(*this);
   refuse_input(what, path, FileKind::folder, "");
-  for (const Entry& input : inputs_) {
+  for (const PlannedFiles::Input& input : files_->inputs) {
     if (is_inside(resolved(input.path), resolved(path))) {
       throw UsageError(
           fmt::format("{} {} would replace the folder that contains {} {}, which is an input: name "
@@ -335,6 +329,8 @@ OutputFile CommandPaths::plan_folder(const std::string& what, const std::string&
                       what, path, input.what, input.path));
     }
   }
+  const PlannedFiles::Output output{what, path, true};
+  for (const ReadLog::File& input : files_->read.files()) output.check(input);
   refuse_output(what, path);
   const fs::path above = resolved(path).parent_path();
   std::error_code ignored;
@@ -342,18 +338,18 @@ OutputFile CommandPaths::plan_folder(const std::string& what, const std::string&
     throw IoError(
         fmt::format("{}: cannot write {}: there is no folder {}", what, path, above.string()));
   try {
-    hf::check_folder_target(path, force_);
+    hf::check_folder_target(path, files_->force);
     const AtomicFolder probe(path);
   } catch (const IoError& e) {
     throw IoError(fmt::format("{}: {}", what, e.what()));
   }
-  outputs_.push_back({what, path});
-  return OutputFile(path);
+  files_->outputs.push_back(output);
+  return OutputFile(path, files_);
 }
 
 OutputFile CommandPaths::planned(const std::string& path) const {
-  for (const Entry& output : outputs_) {
-    if (output.path == path) return OutputFile(path);
+  for (const PlannedFiles::Output& output : files_->outputs) {
+    if (output.path == path) return OutputFile(path, files_);
   }
   throw StateError(fmt::format("{} was not planned as an output file", path));
 }

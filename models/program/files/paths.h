@@ -2,10 +2,11 @@
 // and companion files, before it starts any work. It writes no other files.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
+
+#include "weft/models/program/files/file_kind.h"
 
 namespace CLI {
 class App;
@@ -13,54 +14,51 @@ class App;
 
 namespace weft::program {
 
-/// Types of output files. An existing file is replaced only by a file of the same type.
-enum class FileKind {
-  model,      // .weft, trainable or not
-  inference,  // .weft that cannot be trained; replaces a trainable one only with --force
-  plot,       // .svg, as drawn by Weft
-  tensors,    // .safetensors
-  array,      // .npy
-  adapters,   // .safetensors, as written by save_lora()
-  log,        // .jsonl, as written by LogFile
-  tokenizer,  // tokenizer.json
-  tokens,     // .tok, as written by weft data
-  folder,     // a model in Hugging Face layout; only for plan_folder()
-  vectors,    // word embeddings in word2vec's text or binary format, with any other extension
-};
+/// The inputs and the planned outputs of a command, and a record of the files that it has read.
+struct PlannedFiles;
 
 /// A file or folder that may be written. Only CommandPaths creates objects of this type.
 class OutputFile {
  public:
-  const std::string& path() const { return path_; }
+  /// Returns the path for writing. The first call ends the reading of inputs: it throws the same
+  /// errors as CommandPaths::check_inputs().
+  const std::string& path() const;
 
  private:
   friend class CommandPaths;
-  explicit OutputFile(std::string path) : path_(std::move(path)) {}
+  OutputFile(std::string path, std::shared_ptr<PlannedFiles> files)
+      : path_(std::move(path)), files_(std::move(files)) {}
   std::string path_;
+  std::shared_ptr<PlannedFiles> files_;
 };
 
 /// Plans the output files of a command. Checks that no output replaces an input, another output, or
-/// an existing file of another type.
+/// an existing file of another type. Copies share their plan.
+///
+/// Inputs are the files that the command line names, and all files that are read while the plan
+/// exists (ReadLog): shards, tokenizers, the targets of links. The files that are named are
+/// checked when an output is planned, and the others when all inputs have been read.
 class CommandPaths {
  public:
-  CommandPaths() = default;
-  /// The inputs are the values of all options of type FILE (OptionList::input). If `force` is true,
-  /// existing files of another type may be replaced as well.
+  CommandPaths();
+  /// The named inputs are the values of all options of type FILE (OptionList::input). If `force` is
+  /// true, existing files of another type may be replaced as well.
   explicit CommandPaths(const CLI::App& command, bool force = false);
 
   /// Disables the checks for all files that are planned afterwards. Used on ranks that write no
   /// files, because their machine may hold different files.
-  void leave_to_first_rank() { checks_ = false; }
+  void leave_to_first_rank();
 
   /// Plans a file. `what` is its name in messages, such as "--out" or "the loss curve". Checks that
   /// the file can be written, without leaving a file behind.
   ///
   /// Throws UsageError if the path is a file that the command reads (possibly through a link or
-  /// under a different path), if it is inside an input folder (except for models and plots), if it
-  /// is the same file as another output, or if its extension belongs to another file type. Throws
-  /// IoError if the path is a folder, a device or a pipe, is write-protected, has no parent folder,
-  /// or cannot be created; if it is an existing file of another type; or if it is a trainable model
-  /// that would be replaced by one that cannot be trained.
+  /// under a different path) or has already read, if it is inside an input folder (except for
+  /// models and plots), if it is the same file as another output, or if its extension belongs to
+  /// another file type. Throws IoError if the path is a folder, a device or a pipe, is
+  /// write-protected, has no parent folder, or cannot be created; if another training run writes
+  /// it; if it is an existing file of another type or a part of something larger (a shard); or if
+  /// it is a trainable model that would be replaced by one that cannot be trained.
   OutputFile plan_file(const std::string& what, const std::string& path, FileKind kind);
   /// As above, for the first file and all existing files of a set of token files
   /// (token_file_name()). The number of files that will be written is known only at the end.
@@ -81,18 +79,35 @@ class CommandPaths {
   /// Returns the planned file with this path. Throws StateError if there is none.
   OutputFile planned(const std::string& path) const;
 
+  /// Throws UsageError if a planned output is a file that has been read since the plan was created,
+  /// or a folder that contains such a file. Files that are read afterwards do not count as inputs.
+  /// Commands that work for long after reading their inputs call this function before that work.
+  void check_inputs() const;
+
  private:
-  struct Entry {
-    std::string what, path;
-  };
+  friend class OutputInspection;
   OutputFile plan(const std::string& what, const std::string& path, FileKind kind,
                   std::string_view replaced);
+  OutputFile add(const std::string& what, const std::string& path,
+                 const std::string& replaced = {}) const;
   void refuse_output(const std::string& what, const std::string& path) const;
   void refuse_input(const std::string& what, const std::string& path, FileKind kind,
                     std::string_view excluded) const;
 
-  bool force_ = false, checks_ = true;
-  std::vector<Entry> inputs_, outputs_;
+  std::shared_ptr<PlannedFiles> files_;
+};
+
+/// While this object exists, the files that are read do not count as inputs: the command inspects
+/// existing output files.
+class OutputInspection {
+ public:
+  explicit OutputInspection(const CommandPaths& paths);
+  ~OutputInspection();
+  OutputInspection(const OutputInspection&) = delete;
+  OutputInspection& operator=(const OutputInspection&) = delete;
+
+ private:
+  std::shared_ptr<PlannedFiles> files_;
 };
 
 /// Returns true if both paths refer to the same file, including through symbolic or hard

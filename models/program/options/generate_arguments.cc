@@ -11,6 +11,7 @@
 #include "weft/core/excerpt.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/text/unicode/blank_text.h"
 
 namespace weft::program {
 namespace {
@@ -45,8 +46,9 @@ void choose_strategy(const GenerateArguments& args, GenerationOptions& o) {
     o.beams = args.beams.value_or(1);
   }
   if (args.seed && !o.sampling) throw UsageError("--seed is only for sampling: add --sample");
-  if (o.beams == 1 && !args.beams && (args.length_penalty || !args.early_stopping.empty()))
-    throw UsageError("--length-penalty and --early-stopping are only for beam search: add --beams");
+  if (o.beams == 1 && (args.length_penalty || !args.early_stopping.empty()))
+    throw UsageError(
+        "--length-penalty and --early-stopping are only for beam search: add --beams 2 or more");
   if (args.results) {
     o.results = *args.results;
   } else if (!o.sampling) {
@@ -92,7 +94,8 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
   o.input("file", args.file, "a .weft file written by weft train, or a Hugging Face folder")
       .required();
   o.texts("--prompt", args.prompts, Times::repeated,
-          "text to continue (default: a line break), or the input text of an encoder-decoder; "
+          "text to continue (default: the folder's bos_token_id or, for models trained by Weft, a "
+          "line break), or the input text of an encoder-decoder; "
           "repeat for a batch");
   o.ids("--prompt-ids", args.prompt_ids, "prompt as ids, such as \"1 2 3\"; repeat for a batch");
   o.input("--prompts", args.prompts_file,
@@ -135,7 +138,7 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
       .group(search);
   o.integer("--beams", args.beams, {1, GenerationOptions::kMaxRows}, "number of beams; 1 = greedy")
       .group(search);
-  o.real("--length-penalty", args.length_penalty, {-1000, 1000},
+  o.real("--length-penalty", args.length_penalty, kLengthPenalties,
          "divide the scores of beams by length^F")
       .group(search);
   o.choice("--early-stopping", {"true", "false", "never"}, args.early_stopping,
@@ -256,7 +259,7 @@ std::vector<PromptLine> prompt_lines(const GenerateArguments& args) {
   std::vector<PromptLine> prompts;
   const std::vector<std::string> lines = read_lines(args.prompts_file);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (!lines[i].empty()) prompts.push_back({lines[i], i});
+    if (!is_blank(lines[i])) prompts.push_back({lines[i], i});
   }
   if (prompts.empty()) {
     throw DataError(fmt::format("{} contains no prompt",
@@ -265,7 +268,7 @@ std::vector<PromptLine> prompt_lines(const GenerateArguments& args) {
   return prompts;
 }
 
-bool GenerateArguments::is_folder() const { return std::filesystem::is_directory(file); }
+bool GenerateArguments::is_folder() const { return std::filesystem::is_directory(file.path); }
 
 std::vector<TokenIds> id_prompts(const GenerateArguments& args) {
   std::vector<TokenIds> prompts;

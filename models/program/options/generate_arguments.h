@@ -7,16 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "weft/models/fields/model_path.h"
 #include "weft/models/generate/options.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
 
 namespace weft::program {
 
+/// Values of --length-penalty.
+inline constexpr RealRange kLengthPenalties{-GenerationOptions::kMaxLengthPenalty,
+                                            GenerationOptions::kMaxLengthPenalty};
+
 /// Options that are not given have the value from the model's settings, or else the default of
 /// GenerationOptions.
 struct GenerateArguments {
-  std::string file;
+  ModelPath file;
   std::vector<std::string> prompts, prompt_ids;
   std::string prompts_file;
   std::string task;
@@ -77,7 +82,7 @@ struct PromptLine {
   std::string text;
   std::size_t line = 0;
 };
-/// Returns the non-empty lines of the --prompts file. Throws DataError if there are none.
+/// Returns the lines of the --prompts file that are not blank. Throws DataError if there are none.
 std::vector<PromptLine> prompt_lines(const GenerateArguments& args);
 
 }  // namespace weft::program

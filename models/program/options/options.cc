@@ -9,6 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/models/fields/model_path.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/terminal/usage_error.h"
 
@@ -97,6 +98,16 @@ AddedOption OptionList::input(const std::string& name, std::string& to, const st
   return add(name, kInputType, Times::once, help, [&to](const std::string& path) { to = path; });
 }
 
+AddedOption OptionList::input(const std::string& name, ModelPath& to, const std::string& help) {
+  const AddedOption model = input(name, to.path, help);
+  texts(
+      "--ignore-config-key", to.ignored_keys, Times::repeated,
+      "for a Hugging Face folder: ignore this key in all its JSON files (KEY, or OBJECT.KEY); may "
+      "be repeated. For keys that are rejected although they do not change the results")
+      .needs(model);
+  return model;
+}
+
 AddedOption OptionList::inputs(const std::string& name, std::vector<std::string>& to,
                                const std::string& help) {
   return texts(name, to, Times::list, help, kInputType);
@@ -115,6 +126,11 @@ AddedOption OptionList::output(const std::string& name, std::string& to, const s
 }
 
 AddedOption OptionList::text(const std::string& name, std::string& to, const std::string& help) {
+  return add(name, kTextType, Times::once, help, [&to](const std::string& value) { to = value; });
+}
+
+AddedOption OptionList::text(const std::string& name, std::optional<std::string>& to,
+                             const std::string& help) {
   return add(name, kTextType, Times::once, help, [&to](const std::string& value) { to = value; });
 }
 

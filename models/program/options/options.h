@@ -21,6 +21,10 @@ namespace CLI {
 class App;
 }
 
+namespace weft {
+struct ModelPath;
+}
+
 namespace weft::program {
 
 /// Types of options as shown in --help. They may be followed by a range or by the choices.
@@ -86,10 +90,14 @@ class OptionList {
   void run(Action& action, Action what);
 
   AddedOption input(const std::string& name, std::string& to, const std::string& help);
+  /// A model file or folder. Also adds --ignore-config-key, for folders.
+  AddedOption input(const std::string& name, ModelPath& to, const std::string& help);
   AddedOption inputs(const std::string& name, std::vector<std::string>& to,
                      const std::string& help);
   AddedOption output(const std::string& name, std::string& to, const std::string& help);
   AddedOption text(const std::string& name, std::string& to, const std::string& help);
+  AddedOption text(const std::string& name, std::optional<std::string>& to,
+                   const std::string& help);
   AddedOption texts(const std::string& name, std::vector<std::string>& to, Times times,
                     const std::string& help, const char* type = kTextType);
   /// Ids in the format of parse_ids(), stored as text.

@@ -69,6 +69,9 @@ class TruncateOption {
   /// `part` describes the part that is cut off, for the help text.
   void add(OptionList& options, const std::string& part = "the end");
 
+  /// Truncates and reports texts even if --truncate was not given.
+  void allow() { given_ = true; }
+  bool given() const { return given_; }
   /// Returns the truncation callback. Returns an empty function if --truncate was not given.
   OnCut on_cut();
   /// Lists the truncated texts on stderr. `part` describes the part that was kept, such as "the

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
@@ -21,13 +22,87 @@ double length_of(std::span<const float> vector) {
   return std::sqrt(sum);
 }
 
-void put(std::span<const float> vector, bool normalise, float* out) {
+/// How vectors are written to the result.
+struct VectorOutput {
+  std::size_t dimensions = 0;  // number of values that are kept
+  bool normalise = true;
+  std::size_t measured = 0;  // number of values from which the length is computed
+};
+
+void put(std::span<const float> vector, const VectorOutput& output, float* out) {
   double scale = 1;
-  if (normalise) {
-    const double length = length_of(vector);
+  if (output.normalise) {
+    const double length = length_of(vector.first(output.measured));
     scale = length > 0 ? 1 / length : 0;
   }
-  for (const float x : vector) *out++ = static_cast<float>(x * scale);
+  for (const float x : vector.first(output.dimensions)) *out++ = static_cast<float>(x * scale);
+}
+
+/// Returns the program that computes the vectors.
+const Program& vectors_program(const TextEncoder& encoder, const SentenceSettings* settings,
+                               const EmbedOptions& options) {
+  if (!options.pooling) {
+    return encoder.program(settings != nullptr ? kVectorsProgram
+                                               : choice_name(encoder.vectors.pooling));
+  }
+  const std::string_view name = choice_name(*options.pooling);
+  if (settings != nullptr && !settings->layers.empty()) {
+    throw ArgumentError(fmt::format(
+        "the pooling {} was requested, but the model applies modules ({}) to vectors with its own "
+        "pooling: leave the pooling to the model",
+        name, settings->layers.front().path));
+  }
+  if (!encoder.has_program(name)) {
+    throw ArgumentError(
+        fmt::format("the file was written by an earlier version and does not support the pooling "
+                    "{}: convert the model's folder again (weft convert)",
+                    name));
+  }
+  return encoder.program(name);
+}
+
+VectorOutput vector_output(const SentenceSettings* settings, const EmbedOptions& options,
+                           std::int64_t width) {
+  if (options.dimensions && (*options.dimensions < 1 || *options.dimensions > width)) {
+    throw ArgumentError(fmt::format("{} dimensions were requested, but the vectors have {}",
+                                    *options.dimensions, width));
+  }
+  const std::int64_t stored = settings != nullptr ? settings->dimensions : 0;
+  const std::int64_t kept =
+      options.dimensions.value_or(stored > 0 ? std::min(stored, width) : width);
+  // As in Sentence Transformers, the model's own truncate_dim applies after its module Normalize.
+  const bool of_kept = options.dimensions || options.normalise;
+  return {static_cast<std::size_t>(kept),
+          options.normalise.value_or(settings == nullptr || settings->normalise),
+          static_cast<std::size_t>(of_kept ? kept : width)};
+}
+
+/// Returns `texts` with the prompt before each of them.
+std::vector<std::string> with_prompt(const std::string& prompt,
+                                     std::span<const std::string> texts) {
+  std::vector<std::string> result;
+  for (const std::string& text : texts) result.push_back(prompt + text);
+  return result;
+}
+
+/// Returns the number of tokens at the beginning of each row that belong to the prompt. As in
+/// Sentence Transformers, they include special tokens before the prompt.
+std::size_t prompt_tokens(const TextReader& reader, const std::string& prompt) {
+  if (prompt.empty()) return 0;
+  const Encoding encoding = reader.encode({prompt});
+  const bool ends = !encoding.special.empty() && encoding.special.back() != 0;
+  return encoding.ids.size() - (ends ? 1 : 0);
+}
+
+/// Returns the input "pooled" for rows with the mask `mask` i32 [rows, length]: 0 for the first
+/// `skipped` tokens.
+Tensor pooled_tokens(const Tensor& mask, std::size_t skipped) {
+  Tensor pooled = mask.clone();
+  const auto length = static_cast<std::size_t>(mask.size(1));
+  for (std::int64_t row = 0; row < mask.size(0); ++row)
+    std::fill_n(pooled.mutable_data<std::int32_t>() + row * mask.size(1), std::min(skipped, length),
+                0);
+  return pooled;
 }
 
 /// Throws ShapeError unless `vectors` is f32 [rows, width].
@@ -41,6 +116,27 @@ std::span<const float> row_of(const Tensor& vectors, std::int64_t row) {
   return vectors.span<float>().subspan(static_cast<std::size_t>(row) * width, width);
 }
 
+/// Returns the similarity of two vectors. `lengths` is the product of their lengths.
+double compare(VectorSimilarity similarity, std::span<const float> a, std::span<const float> b,
+               double lengths) {
+  double sum = 0;
+  switch (similarity) {
+    case VectorSimilarity::cosine:
+    case VectorSimilarity::dot: {
+      const double product = std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+      if (similarity == VectorSimilarity::dot) return product;
+      return lengths > 0 ? product / lengths : 0;
+    }
+    case VectorSimilarity::euclidean:
+      for (std::size_t i = 0; i < a.size(); ++i)
+        sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
+      return -std::sqrt(sum);
+    case VectorSimilarity::manhattan: break;
+  }
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::abs(static_cast<double>(a[i]) - b[i]);
+  return -sum;
+}
+
 }  // namespace
 
 Embedded embed_counted(Session& session, const TextEncoder& encoder,
@@ -49,14 +145,30 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
     throw ArgumentError(
         fmt::format("batch_tokens must be at least 1, not {}", options.batch_tokens));
   const TextReader reader = encoder.reader();
-  const Program& program =
-      encoder.program(choice_name(options.pooling.value_or(encoder.vectors.pooling)));
-  const std::vector<TextRow> rows = reader.rows(texts, options.on_cut);
+  const std::optional<SentenceSettings> found = encoder.sentences();
+  const SentenceSettings* settings = found ? &*found : nullptr;
+  const Program& program = vectors_program(encoder, settings, options);
+  const std::string prompt =
+      found.value_or(SentenceSettings()).prompt(options.prompt, options.prompt_name);
+  const std::vector<TextRow> rows = prompt.empty()
+                                        ? reader.rows(texts, options.on_cut)
+                                        : reader.rows(with_prompt(prompt, texts), options.on_cut);
+  const bool skips = settings != nullptr && !settings->include_prompt;
+  const std::size_t skipped = skips ? prompt_tokens(reader, prompt) : 0;
   std::vector<std::size_t> lengths;
-  for (const TextRow& row : rows) lengths.push_back(row.ids.size());
-  const std::int64_t width = encoder.config.width;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    lengths.push_back(rows[i].ids.size());
+    if (skips && lengths.back() <= skipped) {
+      throw TextError(i, fmt::format("its prompt has {} tokens, so that none of the {} tokens that "
+                                     "the model reads belong to the text",
+                                     skipped, lengths.back()));
+    }
+  }
+  const std::int64_t width = program.outputs().front().second.size(1).constant();
+  const VectorOutput output = vector_output(settings, options, width);
+  const auto kept = static_cast<std::int64_t>(output.dimensions);
   Embedded result{
-      Tensor::empty(DType::f32, {std::ssize(texts), width}),
+      Tensor::empty(DType::f32, {std::ssize(texts), kept}),
       static_cast<std::int64_t>(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}))};
   auto* out = result.vectors.mutable_data<float>();
   const std::vector<std::vector<std::size_t>> batches =
@@ -67,15 +179,16 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
         std::vector<const TextRow*> places;
         for (const std::size_t i : batches[static_cast<std::size_t>(b)]) places.push_back(&rows[i]);
         // Pad only to the longest row of the batch, because all its rows have similar lengths.
-        return reader.inputs(places, 1);
+        NamedTensors inputs = reader.inputs(places, 1);
+        if (skips) inputs.emplace_back("pooled", pooled_tokens(inputs[1].second, skipped));
+        return inputs;
       },
       [&](std::int64_t b, const Results& results) {
         check_results(results);
         std::int64_t row = 0;
-        for (const std::size_t i : batches[static_cast<std::size_t>(b)]) {
-          put(row_of(results["vectors"], row++), options.normalise,
-              out + static_cast<std::ptrdiff_t>(i) * width);
-        }
+        for (const std::size_t i : batches[static_cast<std::size_t>(b)])
+          put(row_of(results["vectors"], row++), output,
+              out + static_cast<std::ptrdiff_t>(i) * kept);
       });
   return result;
 }
@@ -86,7 +199,7 @@ Tensor embed(Session& session, const TextEncoder& encoder, std::span<const std::
 }
 
 std::vector<std::vector<Similar>> most_similar(const Tensor& vectors, const Tensor& others,
-                                               std::int64_t most) {
+                                               std::int64_t most, VectorSimilarity similarity) {
   require_vectors(vectors);
   require_vectors(others);
   if (vectors.size(1) != others.size(1)) {
@@ -106,10 +219,8 @@ std::vector<std::vector<Similar>> most_similar(const Tensor& vectors, const Tens
         std::vector<Similar> all;
         for (std::int64_t j = 0; j < others.size(0); ++j) {
           const std::span<const float> other = row_of(others, j);
-          const double product =
-              std::inner_product(vector.begin(), vector.end(), other.begin(), 0.0);
-          const double both = length * lengths[static_cast<std::size_t>(j)];
-          all.push_back({j, both > 0 ? product / both : 0});
+          all.push_back({j, compare(similarity, vector, other,
+                                    length * lengths[static_cast<std::size_t>(j)])});
         }
         std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),
                           [](const Similar& a, const Similar& b) {

@@ -12,7 +12,7 @@
 #include "weft/core/error.h"
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/export.h"
-#include "weft/models/inputs/image_normalisation.h"
+#include "weft/models/inputs/image_info.h"
 #include "weft/models/text/chat/chat_format.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
 #include "weft/models/training/model.h"
@@ -38,9 +38,13 @@ struct FolderModel {
   };
   std::optional<Writing> writing = {};
   std::optional<ChatFormat> chat = {};
-  std::optional<ImageNormalisation> normalisation = {};
+  /// Preprocessing of images; the classes are in `library`.
+  std::optional<ImageInfo> images = {};
   /// Additional files: file contents by name.
   std::map<std::string, std::string> more = {};
+  /// Weights that are not part of the transformers model: a file name by the prefix of their names,
+  /// which is removed in that file.
+  std::map<std::string, std::string> weight_files = {};
   /// Notes for users on parts of the model that are not written to the folder.
   std::vector<std::string> notes = {};
 };

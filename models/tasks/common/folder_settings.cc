@@ -22,7 +22,7 @@ void add(TokenIds& ids, std::int32_t id) {
 void set_default_special_ids(const hf::Folder& folder, const Tokenizer& tokenizer,
                              GenerationSettings& s) {
   const std::string type = hf::ConfigReader(folder.config).model_type();
-  const FolderSettings about(folder.path);
+  const FolderSettings about({folder.path, folder.ignored_keys});
   if (hf::is_gpt(folder.config)) {
     const bool pieces = tokenizer.type() == SentencePieceTokenizer::kType;
     if (about.value<bool>("add_bos_token").value_or(pieces)) add(s.before, tokenizer.bos_id());
@@ -45,6 +45,7 @@ GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokeniz
   hf::GenerationConfig said = hf::read_generation_config(folder);
   GenerationSettings settings{.options = std::move(said.options),
                               .states_length = said.states_length,
+                              .bos_id = said.bos_id,
                               .tasks = std::move(said.tasks)};
   if (said.start_id >= 0) settings.start = {said.start_id};
   if (text.tokenizer && text.tokenizer->encode_text("").size() == 0)

@@ -12,11 +12,18 @@
 namespace weft {
 
 ImageParts load_image_parts(const std::string& path, const ImageSize& size,
+                            const std::optional<ImageGeometry>& geometry,
                             const TrainSettings& settings) {
-  ImageParts parts{load_image_data(path, size, settings.seed), {}, {}};
+  ImageParts parts{load_image_data(path, size, settings.seed, geometry), {}, {}};
   std::tie(parts.train, parts.validation) =
       split(parts.data.train, settings.validation_fraction, settings.seed);
   return parts;
+}
+
+ImageGeometry chosen_geometry(const TaskArguments& args, const VitConfig& config) {
+  const ImageSize size = image_size(config);
+  if (!args.from || !args.from->geometry) return default_geometry(size);
+  return args.from->geometry->scaled(image_size(args.from->config_of<VitConfig>()), size);
 }
 
 TaskOptions& add_image_data(TaskOptions& options) {

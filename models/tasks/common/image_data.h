@@ -1,6 +1,7 @@
 // Image data for tasks: loading, splitting and descriptions.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "weft/models/data/images/image_folder.h"
@@ -17,7 +18,11 @@ struct ImageParts {
 /// Loads the images at `path` and splits off the validation set. Throws the same exceptions as
 /// load_image_data.
 ImageParts load_image_parts(const std::string& path, const ImageSize& size,
+                            const std::optional<ImageGeometry>& geometry,
                             const TrainSettings& settings);
+/// Returns the geometry for a new model with `config`: that of the trained model with which the
+/// training starts (scaled if the image size differs), or otherwise default_geometry().
+ImageGeometry chosen_geometry(const TaskArguments& args, const VitConfig& config);
 
 /// Key and title of the options for image augmentation.
 inline constexpr const char* kAugmentationGroup = "Augmentation";

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/models/fields/numbers.h"
 #include "weft/models/training/adapters.h"
 #include "weft/models/training/optimizers.h"
 
@@ -24,16 +25,35 @@ std::unique_ptr<TrainedModel> Task::from_folder(const hf::Folder&, const FolderT
   return nullptr;
 }
 
-TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {
-  FieldTexts training = given;
-  // If `steps` is given without `warmup`, warm-up takes at most a tenth of the steps, but at least
-  // one step, because some schedules require it.
-  if (training.contains("steps") && !training.contains("warmup")) {
-    const std::int64_t steps = parse_integer("--steps", training["steps"]);
-    training["warmup"] = std::to_string(
-        std::min(base.warmup, std::max<std::int64_t>(steps > 1 ? 1 : 0, steps / 10)));
+namespace {
+
+/// Adds the settings that follow from the given ones, so that no default contradicts an option.
+FieldTexts with_dependent_settings(const TrainSettings& base, FieldTexts training) {
+  const auto schedule = training.find("schedule");
+  const bool needs_warmup =
+      (schedule == training.end() ? base.schedule : parse_choice<LearningRate>(schedule->second)) ==
+      LearningRate::inverse_sqrt;
+  if (!training.contains("warmup")) {
+    std::int64_t warmup = base.warmup;
+    // Warm-up takes at most a tenth of the given steps, but at least one step.
+    if (training.contains("steps")) {
+      const std::int64_t steps = parse_integer("--steps", training["steps"]);
+      warmup = std::min(warmup, std::max<std::int64_t>(steps > 1 ? 1 : 0, steps / 10));
+    }
+    training["warmup"] = std::to_string(needs_warmup ? std::max<std::int64_t>(warmup, 1) : warmup);
   }
-  TrainSettings settings = TrainSettings::fields().with(base, training);
+  if (training.contains("lr") && !training.contains("min_lr")) {
+    const double lr = parse_real("--lr", training["lr"]);
+    if (lr >= 0 && lr < base.min_lr)
+      training["min_lr"] = fmt::format("{}", lr * (base.min_lr / base.lr));
+  }
+  return training;
+}
+
+}  // namespace
+
+TrainSettings chosen_settings(const TrainSettings& base, const FieldTexts& given) {
+  TrainSettings settings = TrainSettings::fields().with(base, with_dependent_settings(base, given));
   const TrainOptimizer& optimizer = train_optimizer(settings.optimizer);
   if (!optimizer.uses_preset_decay && !given.contains("weight_decay")) settings.weight_decay = 0;
   for (const auto& [field, used] :

@@ -25,6 +25,7 @@
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/options.h"
+#include "weft/models/tasks/common/unused_fields.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/model.h"
 #include "weft/models/training/preset.h"
@@ -226,11 +227,12 @@ template <class Config>
 Config base_config(const Config& preset, const TaskArguments& args) {
   return args.from ? args.from->config_of<Config>() : preset;
 }
-/// Returns `base` with the given config fields replaced. Throws ArgumentError if a value is
-/// invalid. Also throws the same exceptions as args.check_size.
+/// Returns `base` with the given config fields replaced. Throws ArgumentError if a value is invalid
+/// or a given field has no effect. Also throws the same exceptions as args.check_size.
 template <class Config>
 Config chosen_config(const Config& base, const TaskArguments& args) {
   const Config config = Config::fields().with(base, args.model);
+  refuse_unused_fields(config, args.model);
   if (args.check_size) args.check_size(config);
   return config;
 }

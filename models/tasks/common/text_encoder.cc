@@ -6,11 +6,15 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/weights/quantized_weights.h"
 #include "weft/models/families/encoder_heads.h"
+#include "weft/models/inputs/sentences/torch_activation.h"
+#include "weft/models/layers/linear.h"
+#include "weft/models/layers/norm.h"
+#include "weft/models/training/adapters.h"
 
 namespace weft {
 namespace {
 
-constexpr std::string_view kPoolings[] = {"mean", "cls"};
+constexpr const char* kPooledInput = "pooled";
 
 /// Returns the quantised weights of `model` that are declared as float variables in `encoder`.
 QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
@@ -23,13 +27,11 @@ QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
 
 }  // namespace
 
-ChoiceNames choice_names(TextPooling) { return {"pooling", kPoolings}; }
-
 const FieldList<TextVectors>& TextVectors::fields() {
   static const auto list = FieldList<TextVectors>("the text vectors of an encoder")
                                .add("pooling", &TextVectors::pooling,
-                                    "how token vectors are pooled into one vector per text: the "
-                                    "mean over all tokens, or the first token");
+                                    "how token vectors are pooled into one vector per text, for "
+                                    "models without settings of Sentence Transformers");
   return list;
 }
 
@@ -37,8 +39,10 @@ const ModelLayout& TextEncoder::file_layout() {
   static const ModelLayout layout =
       ModelLayout{.kind = "text encoder",
                   .uses = {Use::embed},
-                  .programs = {"mean", "cls", "pooler"},
-                  .added_programs = {"pooler"},
+                  .programs = {"mean", "cls", "pooler", "max", "mean_sqrt_len_tokens",
+                               "weightedmean", "lasttoken", kVectorsProgram},
+                  .added_programs = {"pooler", "max", "mean_sqrt_len_tokens", "weightedmean",
+                                     "lasttoken", kVectorsProgram},
                   .plan_cache = 128}
           .config(&TextEncoder::config)
           .tokenizer(&TextEncoder::tokenizer)
@@ -51,19 +55,69 @@ std::unique_ptr<TextEncoder> TextEncoder::text_encoder() const {
   return std::make_unique<TextEncoder>(*this);
 }
 
-void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask) {
+namespace {
+
+/// Applies a module to vectors [texts, width].
+Value apply_layer(const VectorLayer& layer, const Scope& root, Value x) {
+  const Scope scope = root / "modules" / std::to_string(layer.index);
+  if (layer.kind == VectorLayer::Kind::layer_norm) return layer_norm(scope / "norm", x);
+  if (layer.kind == VectorLayer::Kind::normalise) {
+    constexpr double kLeast = 1e-12;  // as in torch.nn.functional.normalize
+    return x / maximum(norm(x, {1}, true), kLeast);
+  }
+  const Value y = apply_torch_activation(
+      layer.activation, linear(scope / "linear", x, layer.out, {.bias = layer.bias}));
+  if (!layer.residual) return y;
+  return y +
+         (layer.in == layer.out ? x : linear(scope / "residual", x, layer.out, {.bias = false}));
+}
+
+}  // namespace
+
+void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask,
+                      const SentenceSettings* settings) {
   const Precision precision = encoder.settings.precision;
-  encoder.add_program("mean").precision(precision).output("vectors", mean_of_tokens(h, mask));
-  encoder.add_program("cls").precision(precision).output("vectors", select(h, 1, Dim(0)));
+  const bool all = settings == nullptr || settings->include_prompt;
+  const Value pooled =
+      all ? mask : encoder.graph->input(kPooledInput, DType::i32, {"batch", "seq"});
+  for (const std::string_view name : choice_names(TextPooling{}).names) {
+    encoder.add_program(std::string(name))
+        .precision(precision)
+        .output("vectors", pool_tokens(parse_choice<TextPooling>(name), h, pooled, all));
+  }
+  if (settings == nullptr) return;
+  std::vector<Value> parts;
+  for (const TextPooling pooling : settings->poolings)
+    parts.push_back(pool_tokens(pooling, h, pooled, all));
+  Value x = parts.size() == 1 ? parts.front() : concat(parts, 1);
+  for (const VectorLayer& layer : settings->layers)
+    x = apply_layer(layer, Scope(*encoder.graph), x);
+  encoder.add_program(kVectorsProgram).precision(precision).output("vectors", x);
+}
+
+std::optional<SentenceSettings> TextEncoder::sentences() const {
+  // Files of earlier versions have no such program: their vectors are pooled only.
+  if (!origin || !has_program(kVectorsProgram)) return std::nullopt;
+  return sentence_settings(*origin, config.width);
 }
 
 FolderModel TextEncoder::to_folder() const {
-  FolderModel folder =
-      encoder_folder(*this, {"Model", "ForPreTraining", "ForNextSentencePrediction"});
+  FolderModel folder = encoder_folder(
+      *this, {"Model", "ForPreTraining", "ForNextSentencePrediction", "ForMaskedLM",
+              "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"});
+  folder.library.untrained = {"pooler."};
   const hf::FolderOrigin kept = origin.value_or(hf::FolderOrigin());
-  for (const char* name : {"modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
-                           "config_sentence_transformers.json"}) {
-    if (const std::string& text = kept.text(name); !text.empty()) folder.more[name] = text;
+  for (const auto& [name, text] : kept.files) {
+    const bool module = name.ends_with("/config.json");
+    if (module || name == "modules.json" || name == "sentence_bert_config.json" ||
+        name == "config_sentence_transformers.json")
+      folder.more[name] = text;
+  }
+  if (const auto settings = sentences()) {
+    for (const VectorLayer& layer : settings->layers) {
+      if (layer.has_weights())
+        folder.weight_files[layer.scope() + "."] = layer.path + "/model.safetensors";
+    }
   }
   return folder;
 }
@@ -80,9 +134,6 @@ EncoderInputs add_text_inputs(Graph& graph, bool token_types) {
 void EncoderModel::check() const { check_vocabulary(config, tokenizer, reading); }
 
 std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
-  if (lora) {
-    throw ArgumentError("the model has adapters: merge them into its weights first (weft merge)");
-  }
   auto encoder = std::make_unique<TextEncoder>();
   encoder->task = "text-embedding";
   encoder->settings = settings;
@@ -98,6 +149,7 @@ std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
     const RewrittenPrograms rewritten = with_quantized(encoder->all_programs(), quantized);
     encoder->replace_programs(rewritten.graph, rewritten.programs);
   }
+  if (lora) share_adapters(*this, *encoder);
   return encoder;
 }
 

@@ -15,7 +15,9 @@
 
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder.h"
+#include "weft/models/families/token_pooling.h"
 #include "weft/models/fields/field_list.h"
+#include "weft/models/inputs/sentences/sentence_settings.h"
 #include "weft/models/inputs/text_reader.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/text/tokenizers/tokenizer.h"
@@ -23,15 +25,11 @@
 
 namespace WEFT_API weft {
 
-/// How token vectors are pooled into one vector per text.
-enum class TextPooling : std::uint8_t {
-  mean,  // the mean over all tokens, including special tokens
-  cls,   // the first token
-};
-/// "mean", "cls".
-ChoiceNames choice_names(TextPooling);
+/// The program of text encoders that computes vectors as Sentence Transformers does.
+inline constexpr const char* kVectorsProgram = "vectors";
 
-/// The default pooling of an encoder, stored in its file.
+/// The default pooling of an encoder, stored in its file. It applies to models without settings of
+/// Sentence Transformers.
 struct TextVectors {
   TextPooling pooling = TextPooling::mean;
 
@@ -44,21 +42,21 @@ struct TextEncoder;
 /// The members that all text encoders, with or without a head, have in common.
 struct EncoderModel : TrainedModel {
   EncoderConfig config;
-  Tokenizer tokenizer;
+  Tokenizer tokenizer = {};
   /// For encoders from folders, and for question answering.
-  std::optional<TextReading> reading;
+  std::optional<TextReading> reading = {};
 
   /// Throws the same exceptions as check_vocabulary().
   void check() const override;
   /// Returns the reader for the model's inputs. The model must outlive it.
   TextReader reader() const { return {config, tokenizer, reading}; }
   /// Returns the encoder without its head. It shares the weights with the model; quantised weights
-  /// remain quantised. Throws ArgumentError if the model has adapters, which must be merged first.
+  /// remain quantised, and adapters remain separate.
   virtual std::unique_ptr<TextEncoder> text_encoder() const;
 };
 
 /// Returns the encoder of any model with a text encoder; weft embed runs it. Throws FormatError if
-/// the model has no text encoder, and ArgumentError if it has adapters.
+/// the model has no text encoder.
 std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model);
 
 /// Adds the inputs "tokens" and "mask" i32 [batch, seq] to a graph and, if `token_types` is set,
@@ -67,10 +65,12 @@ EncoderInputs add_text_inputs(Graph& graph, bool token_types = false);
 
 /// An encoder without a head. Its programs have the inputs "tokens" i32 [batch, seq] and "mask" i32
 /// [batch, seq] (1 = token), and the output "vectors" f32 [batch, width]:
-///   mean  mean of the last layer's outputs over all tokens in a text
-///   cls   output of the last layer for the first token
-/// If a folder's model class has a pooler over the first token, the program "pooler" computes its
-/// output.
+///   mean, cls, ...  the pooled outputs of the last layer, one program for each TextPooling
+///   vectors         for models with settings of Sentence Transformers: the vectors after all
+///                   modules except a Normalize at the end
+/// If the tokens of prompts are not pooled, the programs also have the input "pooled" i32 [batch,
+/// seq], which is 1 for pooled tokens. If a folder's model class has a pooler over the first token,
+/// the program "pooler" computes its output.
 struct TextEncoder : ModelKind<TextEncoder, EncoderModel> {
   TextVectors vectors;
 
@@ -80,15 +80,28 @@ struct TextEncoder : ModelKind<TextEncoder, EncoderModel> {
   FolderModel to_folder() const;
   /// Returns a copy of this encoder.
   std::unique_ptr<TextEncoder> text_encoder() const override;
+  /// Returns the settings of the Sentence Transformers folder that the model came from, or nullopt
+  /// if it came from another source.
+  std::optional<SentenceSettings> sentences() const;
 };
 
-/// Adds the programs "mean" and "cls" for `h` [batch, seq, width], the output of the last layer.
-void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask);
+/// Adds the programs for all poolings of `h` [batch, seq, width], the output of the last layer,
+/// and, if there are `settings`, the program "vectors".
+void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask,
+                      const SentenceSettings* settings = nullptr);
 
 struct EmbedOptions {
   /// If empty, the pooling that the encoder's file or folder specifies, or else the mean.
   std::optional<TextPooling> pooling = {};
-  bool normalise = true;  // scale vectors to length 1, so that dot products are cosines
+  /// Whether vectors are scaled to length 1, so that dot products are cosines. If empty, a model
+  /// from a Sentence Transformers folder decides by its modules, and other vectors are scaled.
+  std::optional<bool> normalise = {};
+  /// Keep only the first values of each vector, and scale these to length 1 if vectors are scaled
+  /// (matryoshka embeddings, Kusupati et al. 2022). If empty, the model's setting, or all values.
+  std::optional<std::int64_t> dimensions = {};
+  /// A text that is inserted before every text, or the name of one of the model's prompts; at most
+  /// one of them. If both are empty, the model's default prompt. An empty prompt inserts nothing.
+  std::optional<std::string> prompt = {}, prompt_name = {};
   /// Maximum number of tokens per batch.
   std::int64_t batch_tokens = 4096;
   OnCut on_cut = {};
@@ -96,7 +109,9 @@ struct EmbedOptions {
 
 /// Returns the text vectors, f32 [texts, width], in text order. Texts of similar length are batched
 /// together to reduce padding. `session` must run the encoder's graph with its store. Throws the
-/// same exceptions as TextReader::rows.
+/// same exceptions as TextReader::rows and SentenceSettings::prompt, and ArgumentError if an option
+/// does not apply to the model: more dimensions than the vectors have, or another pooling for a
+/// model with modules that depend on the pooling.
 Tensor embed(Session& session, const TextEncoder& encoder, std::span<const std::string> texts,
              const EmbedOptions& options = {});
 /// The text vectors, as returned by embed(), and the total number of tokens in all texts.
@@ -107,15 +122,16 @@ struct Embedded {
 Embedded embed_counted(Session& session, const TextEncoder& encoder,
                        std::span<const std::string> texts, const EmbedOptions& options = {});
 
-/// The index of a matrix row, and the cosine similarity of the row to another vector.
+/// The index of a matrix row, and its similarity to another vector.
 struct Similar {
   std::int64_t row = 0;
-  double cosine = 0;
+  double cosine = 0;  // or the value of another VectorSimilarity
 };
 /// For every row of `vectors`, returns the `most` most similar rows of `others` (both f32 [rows,
-/// width]) sorted by cosine in descending order; ties are sorted by row. The cosine with a zero
-/// vector is 0.
-std::vector<std::vector<Similar>> most_similar(const Tensor& vectors, const Tensor& others,
-                                               std::int64_t most);
+/// width]) in descending order of similarity; ties are sorted by row. The cosine with a zero vector
+/// is 0.
+std::vector<std::vector<Similar>> most_similar(
+    const Tensor& vectors, const Tensor& others, std::int64_t most,
+    VectorSimilarity similarity = VectorSimilarity::cosine);
 
 }  // namespace weft

@@ -15,8 +15,8 @@ std::string attention_svg(const ImageClassifier& model, const Tensor& image,
   const auto [channels, height, width] = model.image_size();
   if (image.sizes() != Sizes{channels, height, width}) {
     throw ShapeError(fmt::format(
-        "the model requires an image f32[{}, {}, {}], not {}: resize it with fit_image()", channels,
-        height, width, image.type_str()));
+        "the model requires an image f32[{}, {}, {}], not {}: convert it with preprocess_image()",
+        channels, height, width, image.type_str()));
   }
   Program program("attention");
   const std::vector<AttentionMap> maps =

@@ -10,8 +10,8 @@
 #include "weft/graph/functions.h"
 #include "weft/models/data/batching/shuffle.h"
 #include "weft/models/data/images/image_codec.h"
-#include "weft/models/data/images/image_transform.h"
 #include "weft/models/families/vit.h"
+#include "weft/models/hf/config_reader.h"
 #include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/inputs/preprocessor.h"
 #include "weft/models/layers/linear.h"
@@ -69,7 +69,7 @@ void require_size(const ImageClassifier& model, const Tensor& images) {
       ImageSize{images.size(1), images.size(2), images.size(3)} != size) {
     throw ShapeError(
         fmt::format("the model requires images f32[count, {}, {}, {}], not {}: "
-                    "resize them with fit_image()",
+                    "convert them with preprocess_image()",
                     size.channels, size.height, size.width, images.type_str()));
   }
 }
@@ -117,7 +117,7 @@ ImageClassifier build_image_classifier(const VitConfig& config,
   model.task = "image-classification";
   model.settings = settings;
   model.config = config;
-  model.images = {classes, normalisation};
+  model.images = {classes, normalisation, default_geometry(model.image_size())};
   model.augmentation = augmentation;
   model.check();
   model.programs = build_programs(*model.graph, config, static_cast<std::int64_t>(classes.size()),
@@ -131,15 +131,16 @@ std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
   auto model = std::make_unique<ImageClassifier>();
   Graph& graph = *model->graph;
   const Sizes sizes = hf::minimal_inputs(folder.config).at("pixel_values").second;
-  const std::string about =
-      (std::filesystem::path(folder.path) / "preprocessor_config.json").string();
-  if (!std::filesystem::exists(about)) {
+  const std::string settings = folder.text(kPreprocessorFile);
+  if (settings.empty()) {
     throw FormatError(fmt::format(
         "{} holds no preprocessor_config.json, which specifies how the pixels of a {} are "
         "normalised",
         folder.path, name));
   }
-  model->images.normalisation = read_normalisation(about, sizes[1]);
+  model->images = read_preprocessor(
+      settings, (std::filesystem::path(folder.path) / kPreprocessorFile).string(),
+      hf::ConfigReader(folder.config).model_type(), {sizes[1], sizes[2], sizes[3]});
   const Value images = graph.input("images", DType::f32, {"batch", sizes[1], sizes[2], sizes[3]});
   const Value labels = graph.input("labels", DType::i32, {"batch"});
   const hf::Model built = hf::build_model_over(
@@ -160,7 +161,7 @@ FolderModel ImageClassifier::to_folder() const {
   folder.library.family = config;
   folder.library.endings = {"ForImageClassification", "ForImageClassificationWithTeacher"};
   folder.library.labels = classes();
-  folder.normalisation = images.normalisation;
+  folder.images = images;
   return folder;
 }
 
@@ -184,9 +185,9 @@ Tensor class_probabilities(Session& session, const ImageClassifier& model, const
 }
 
 std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
-                                 const Tensor& image, std::int64_t most) {
+                                 const Tensor& image, std::int64_t most, std::string_view name) {
   const auto [channels, height, width] = model.image_size();
-  const Tensor fitted = fit_image(image, channels, height, width);
+  const Tensor fitted = preprocess_image(image, model.image_size(), model.images.geometry, name);
   const Tensor found =
       class_probabilities(session, model, fitted.reshape({1, channels, height, width}));
   const auto values = found.span<float>();
@@ -197,7 +198,8 @@ std::vector<std::vector<ClassScore>> ImageClassifier::most_likely_classes(
     Session& session, const std::vector<std::string>& paths, const ClassifyOptions& options) const {
   std::vector<std::vector<ClassScore>> found;
   for (const std::string& path : paths)
-    found.push_back(classify(session, *this, read_image(path, config.channels), options.most));
+    found.push_back(
+        classify(session, *this, read_image(path, config.channels), options.most, path));
   return found;
 }
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/graph/run/session.h"
@@ -28,7 +29,7 @@ namespace WEFT_API weft {
 ///   classify  "images" -> "probabilities" (f32 [batch, classes]) and "predictions"
 struct ImageClassifier : ModelKind<ImageClassifier>, Classifier {
   VitConfig config;
-  ImageInfo images;                // class names and pixel normalisation
+  ImageInfo images;                // class names and preprocessing
   ImageAugmentation augmentation;  // for training images
 
   /// Returns the layout of the model file.
@@ -60,20 +61,23 @@ ImageClassifier build_image_classifier(const VitConfig& config,
 /// Returns the classifier in a Hugging Face folder (ViTForImageClassification,
 /// DeiTForImageClassification, DeiTForImageClassificationWithTeacher), or null if the folder
 /// contains another model class. The model has only the programs "evaluate" and "classify". Throws
-/// FormatError if there is no preprocessor_config.json, which specifies the pixel normalisation.
+/// FormatError if there is no preprocessor_config.json, which specifies the preprocessing.
 /// Throws ArgumentError if the config is not supported. Also throws the same exceptions as
 /// hf::load_weights.
 std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder);
 
 /// Returns the class probabilities, f32 [count, classes], for images [count, channels, height,
-/// width]. Throws ShapeError if the images do not have the model's image size; fit_image() resizes
-/// images.
+/// width]. Throws ShapeError if the images do not have the model's image size; preprocess_image()
+/// resizes images.
 Tensor class_probabilities(Session& session, const ImageClassifier& model, const Tensor& images);
 
 /// Returns the `most` most likely classes of an image, most likely first. The image [channels,
-/// height, width] may have any size; it is resized to the model's image size.
+/// height, width] may have any size; it is converted with preprocess_image() and the geometry of
+/// the model. `name` identifies it in error messages. Throws the same exceptions as
+/// preprocess_image().
 std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
-                                 const Tensor& image, std::int64_t most = 5);
+                                 const Tensor& image, std::int64_t most = 5,
+                                 std::string_view name = "the image");
 
 /// Evaluation results.
 struct ImageEvaluation {

@@ -121,12 +121,14 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
     const VitConfig config = chosen_config(base_config(preset.model.model, args), args);
     const auto augmentation = ImageAugmentation::fields().with(
         preset.model.augmentation, args.options.fields(kAugmentationGroup));
-    ImageParts parts = load_image_parts(path, image_size(config), preset.training);
+    const ImageGeometry geometry = chosen_geometry(args, config);
+    ImageParts parts = load_image_parts(path, image_size(config), geometry, preset.training);
     const bool as_before = args.from && args.from->normalisation;
     auto model = std::make_unique<ImageClassifier>(build_image_classifier(
         config, parts.train.classes,
         as_before ? *args.from->normalisation : normalisation_of(parts.train), augmentation,
         preset.training));
+    model->images.geometry = geometry;
     auto loaded = start_vit_weights(*model, config, args,
                                     mismatched_head_parameters(args, parts.train.classes));
     const ImageNormalisation& pixels = model->images.normalisation;
@@ -146,7 +148,8 @@ class ImageClassificationTask final : public TaskOf<ImageClassifier> {
   std::unique_ptr<TaskRun> open_model(std::unique_ptr<ImageClassifier> model,
                                       const OptionValues& options) const override {
     const std::string& path = image_path(options);
-    ImageParts parts = load_image_parts(path, model->image_size(), model->settings);
+    ImageParts parts =
+        load_image_parts(path, model->image_size(), model->images.geometry, model->settings);
     if (parts.train.classes != model->classes()) {
       throw DataError(fmt::format("the model has the classes ({}), but {} has the classes ({})",
                                   fmt::join(model->classes(), ", "), path,

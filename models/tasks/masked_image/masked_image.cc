@@ -76,7 +76,7 @@ MaskedImageModel build_masked_image_model(const VitConfig& config,
   model.task = "masked-image";
   model.settings = settings;
   model.config = config;
-  model.images = {{}, normalisation};
+  model.images = {{}, normalisation, default_geometry(model.image_size())};
   model.augmentation = augmentation;
   model.masking = masking;
   model.check();
@@ -88,7 +88,7 @@ FolderModel MaskedImageModel::to_folder() const {
   FolderModel folder;
   folder.library.family = config;
   folder.library.endings = {"ForMaskedImageModeling"};
-  folder.normalisation = images.normalisation;
+  folder.images = images;
   return folder;
 }
 

@@ -31,7 +31,7 @@ namespace WEFT_API weft {
 ///                the images, not clamped to [0, 1].
 struct MaskedImageModel : ModelKind<MaskedImageModel> {
   VitConfig config;
-  ImageInfo images;                // pixel normalisation; there are no classes
+  ImageInfo images;                // preprocessing; there are no classes
   ImageAugmentation augmentation;  // for training images
   PatchMasking masking;
 

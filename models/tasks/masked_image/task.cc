@@ -116,11 +116,13 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
     const auto augmentation = ImageAugmentation::fields().with(
         recipe.augmentation, args.options.fields(kAugmentationGroup));
     const auto masking = PatchMasking::fields().with(recipe.masking, args.options.fields(kMasking));
-    ImageParts parts = load_image_parts(path, image_size(config), preset.training);
+    const ImageGeometry geometry = chosen_geometry(args, config);
+    ImageParts parts = load_image_parts(path, image_size(config), geometry, preset.training);
     const bool as_before = args.from && args.from->normalisation;
     auto model = std::make_unique<MaskedImageModel>(build_masked_image_model(
         config, as_before ? *args.from->normalisation : normalisation_of(parts.train), augmentation,
         masking, preset.training));
+    model->images.geometry = geometry;
     auto loaded = start_vit_weights(*model, config, args);
     return new_run<MaskedImageRun>(preset.name, std::move(loaded), "", std::move(model),
                                    std::move(parts), path);
@@ -129,7 +131,8 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
   std::unique_ptr<TaskRun> open_model(std::unique_ptr<MaskedImageModel> model,
                                       const OptionValues& options) const override {
     const std::string& path = image_path(options);
-    ImageParts parts = load_image_parts(path, model->image_size(), model->settings);
+    ImageParts parts =
+        load_image_parts(path, model->image_size(), model->images.geometry, model->settings);
     return std::make_unique<MaskedImageRun>(std::move(model), std::move(parts), path);
   }
 };

@@ -11,6 +11,7 @@
 #include "weft/models/data/batching/by_length.h"
 #include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/tasks/masked_tokens/pretraining.h"
+#include "weft/models/text/unicode/blank_text.h"
 #include "weft/models/training/run_distributed.h"
 
 namespace weft {
@@ -129,9 +130,15 @@ std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedMod
   std::vector<std::vector<MaskedPosition>> result;
   std::vector<MaskedRow> rows;
   std::vector<std::size_t> lengths;
-  for (const std::string& text : texts) {
-    MaskedText masked = with_tokenizer_masks(text, own);
-    rows.push_back(masked_row(reader, masked, text, rows.size(), options.on_cut));
+  std::vector<std::size_t> numbers;  // of the texts that have rows
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (is_blank(texts[i])) {
+      result.emplace_back();
+      continue;
+    }
+    MaskedText masked = with_tokenizer_masks(texts[i], own);
+    rows.push_back(masked_row(reader, masked, texts[i], i, options.on_cut));
+    numbers.push_back(i);
     lengths.push_back(rows.back().row.ids.size());
     result.push_back(std::move(masked.places));
   }
@@ -159,7 +166,7 @@ std::vector<std::vector<MaskedPosition>> fill(Session& session, const TrainedMod
     const auto vocab = static_cast<std::size_t>(logits.size(1));
     std::size_t next = 0;
     for (const std::size_t i : batches[static_cast<std::size_t>(b)]) {
-      for (MaskedPosition& place : result[i]) {
+      for (MaskedPosition& place : result[numbers[i]]) {
         place.guesses = top_candidates(
             tokenizer, logits.span<float>().subspan(next++ * vocab, vocab), options.most);
       }

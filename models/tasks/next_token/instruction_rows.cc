@@ -59,11 +59,12 @@ InstructionExample make_example(const Tokenizer& tokenizer, const ChatFormat& fo
 InstructionRows::InstructionRows(std::vector<InstructionExample> examples, std::int64_t context,
                                  std::uint64_t seed, bool packed)
     : examples_(std::move(examples)), context_(context), epochs_(0, seed) {
-  left_out_ = std::ssize(examples_);
-  std::erase_if(examples_, [&](const InstructionExample& example) {
-    return std::ssize(example.inputs) > context || example.counted() == 0;
-  });
-  left_out_ -= std::ssize(examples_);
+  without_targets_ = static_cast<std::int64_t>(std::erase_if(
+      examples_, [](const InstructionExample& example) { return example.counted() == 0; }));
+  too_long_ =
+      static_cast<std::int64_t>(std::erase_if(examples_, [&](const InstructionExample& example) {
+        return std::ssize(example.inputs) > context;
+      }));
   for (const InstructionExample& example : examples_) {
     tokens_ += std::ssize(example.inputs);
     counted_ += example.counted();

@@ -59,7 +59,11 @@ class InstructionRows {
 
   std::int64_t size() const { return static_cast<std::int64_t>(rows_.size()); }
   std::int64_t examples() const { return static_cast<std::int64_t>(examples_.size()); }
-  std::int64_t left_out() const { return left_out_; }
+  /// Returns the number of examples that were dropped because they are too long, or because nothing
+  /// in them is counted.
+  std::int64_t too_long() const { return too_long_; }
+  std::int64_t without_targets() const { return without_targets_; }
+  std::int64_t left_out() const { return too_long_ + without_targets_; }
   std::int64_t tokens() const { return tokens_; }
   /// Returns the number of targets in the loss.
   std::int64_t counted() const { return counted_; }
@@ -76,7 +80,7 @@ class InstructionRows {
 
   std::vector<InstructionExample> examples_;
   std::vector<std::vector<std::size_t>> rows_;  // indices of the examples in each row
-  std::int64_t context_, left_out_ = 0, tokens_ = 0, counted_ = 0;
+  std::int64_t context_, too_long_ = 0, without_targets_ = 0, tokens_ = 0, counted_ = 0;
   Epochs epochs_;
 };
 

@@ -80,9 +80,10 @@ class InstructionRun final : public RunOf<LanguageModel> {
         grouped(data_.validation.examples()));
     if (const std::int64_t out = data_.train.left_out() + data_.validation.left_out(); out > 0) {
       text += fmt::format(
-          "          {} more are not used: they are longer than the context, or the format renders "
-          "no answer\n",
-          grouped(out));
+          "          {} more are not used: {} are longer than the context, and {} have an empty "
+          "answer, or the format renders none\n",
+          grouped(out), grouped(data_.train.too_long() + data_.validation.too_long()),
+          grouped(data_.train.without_targets() + data_.validation.without_targets()));
     }
     text +=
         fmt::format("packing   {} rows of up to {} tokens; {:.0f}% of the tokens are not padding\n",

@@ -87,9 +87,18 @@ InstructionData::InstructionData(const LanguageModel& model,
                  model.settings.seed),
       held_out(held_out_part) {
   if (train.size() == 0) {
+    const std::string empty = "an empty answer, or the chat format renders no answer";
+    if (train.too_long() == 0) {
+      throw DataError(fmt::format("there is nothing to learn: each of the {} conversations has {}",
+                                  train_part.size(), empty));
+    }
     throw DataError(fmt::format(
-        "none of the {} conversations fits into the model's context of {} tokens with an answer",
-        train_part.size(), model.config.context));
+        "none of the {} conversations fits into the model's context of {} tokens with an answer{}",
+        train_part.size(), model.config.context,
+        train.without_targets() == 0
+            ? ""
+            : fmt::format(": {} are longer, and {} have {}", train.too_long(),
+                          train.without_targets(), empty)));
   }
 }
 

@@ -101,7 +101,7 @@ std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
   model->programs = gpt_programs(built.gpt, tokens, targets, precision, SourceLocation::current());
   model->programs.emplace("decode", built.gpt.decode_program(tokens).precision(precision));
   model->generation = folder_settings(folder, text);
-  model->chat = read_chat_format(folder.path).format;
+  model->chat = read_chat_format({folder.path, folder.ignored_keys}).format;
   model->no_tokenizer = text.missing;
   if (text.tokenizer) {
     model->tokenizer = *text.tokenizer;

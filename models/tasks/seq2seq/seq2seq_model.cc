@@ -14,6 +14,7 @@
 #include "weft/models/tasks/common/folder_settings.h"
 #include "weft/models/tasks/common/serialised_texts.h"
 #include "weft/models/tasks/seq2seq/seq2seq_writer.h"
+#include "weft/models/text/unicode/blank_text.h"
 #include "weft/models/text/unicode/repair.h"
 #include "weft/models/training/run_distributed.h"
 
@@ -283,21 +284,10 @@ void check_penalty(const TranslateOptions& options, std::int64_t beams) {
         "length_penalty applies only to beam search: it requires at least two beams");
 }
 
-}  // namespace
-
-std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
-                                   const std::vector<std::string>& texts,
-                                   const TranslateOptions& options) {
-  std::vector<std::string> outputs;
-  for (WrittenText& output : translate_texts(session, model, texts, options))
-    outputs.push_back(std::move(output.text));
-  return outputs;
-}
-
-std::vector<WrittenText> translate_texts(Session& session, const TrainedModel& any,
-                                         const std::vector<std::string>& texts,
-                                         const TranslateOptions& options) {
-  const auto& model = any.as<Seq2SeqModel>(Use::translate);
+/// Translates texts that are not blank.
+std::vector<WrittenText> translate_written(Session& session, const Seq2SeqModel& model,
+                                           const std::vector<std::string>& texts,
+                                           const TranslateOptions& options) {
   std::vector<std::string> sources;
   for (const std::string& text : texts) sources.push_back(options.prefix + text);
   Seq2SeqWriter writer(session, model, options.languages);
@@ -324,6 +314,45 @@ std::vector<WrittenText> translate_texts(Session& session, const TrainedModel& a
   const Tokenizer targets = model.tokenizer.targets();
   std::vector<WrittenText> outputs = written_ids(session, model, ids, options);
   for (WrittenText& output : outputs) output.text = targets.decode_to_end(output.ids);
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,
+                                   const std::vector<std::string>& texts,
+                                   const TranslateOptions& options) {
+  std::vector<std::string> outputs;
+  for (WrittenText& output : translate_texts(session, model, texts, options))
+    outputs.push_back(std::move(output.text));
+  return outputs;
+}
+
+std::vector<WrittenText> translate_texts(Session& session, const TrainedModel& any,
+                                         const std::vector<std::string>& texts,
+                                         const TranslateOptions& options) {
+  const auto& model = any.as<Seq2SeqModel>(Use::translate);
+  std::vector<std::string> written;
+  std::vector<std::size_t> places;  // of the texts in `written`
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (is_blank(texts[i])) continue;
+    written.push_back(texts[i]);
+    places.push_back(i);
+  }
+  TranslateOptions own = options;
+  if (options.on_cut) {
+    own.on_cut = [&](CutText cut) {
+      cut.text = places[cut.text];
+      options.on_cut(cut);
+    };
+  }
+  std::vector<WrittenText> outputs(texts.size(), WrittenText{{}, {}, Finish::end});
+  try {
+    std::vector<WrittenText> made = translate_written(session, model, written, own);
+    for (std::size_t i = 0; i < made.size(); ++i) outputs[places[i]] = std::move(made[i]);
+  } catch (const TextError& e) {
+    throw TextError(places[e.text()], e.reason());
+  }
   return outputs;
 }
 

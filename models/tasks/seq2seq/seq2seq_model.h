@@ -66,10 +66,11 @@ Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& toke
 std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
                                                const FolderTokenizer& text);
 
-/// Translates the texts and returns the outputs in text order. The maximum length of an output is
-/// about twice the number of tokens in the source text or, for models from folders, the length in
-/// their settings. The session must run the model's graph with its store. Throws ArgumentError if
-/// an option is out of range or the model does not support a language. Throws TextError if the
+/// Translates the texts and returns the outputs in text order. The output for a blank text is
+/// empty, because models invent a sentence for it. The maximum length of an output is about twice
+/// the number of tokens in the source text or, for models from folders, the length in their
+/// settings. The session must run the model's graph with its store. Throws ArgumentError if an
+/// option is out of range or the model does not support a language. Throws TextError if the
 /// tokenizer cannot encode a text, or if a text exceeds the model's positions and on_cut is not
 /// set.
 std::vector<std::string> translate(Session& session, const Seq2SeqModel& model,

@@ -20,6 +20,8 @@ namespace weft {
 namespace {
 
 constexpr const char* kClassificationGroup = "Classifier";
+constexpr const char* kNothingHeldOut =
+    "no class has two texts that can be divided; --test names files with further texts";
 /// With more training texts than this, tuning the baseline can take longer than training the model.
 constexpr std::int64_t kMaxBaselineTexts = 20'000;
 constexpr IntegerRange<std::int64_t> kBatchRange{1, std::int64_t{1} << 24};
@@ -50,6 +52,9 @@ LabelledParts parts_of(const OptionValues& values) {
         fmt::format("the --test files have the classes {}, but the --data files have {}",
                     fmt::join(all.names, ", "), fmt::join(train.names, ", ")));
   }
+  if (all.size() == train.size())
+    throw DataError(
+        fmt::format("{}: there are no texts in the --test files", fmt::join(test, ", ")));
   std::vector<std::int64_t> first(static_cast<std::size_t>(train.size()));
   std::vector<std::int64_t> last(static_cast<std::size_t>(all.size() - train.size()));
   std::iota(first.begin(), first.end(), 0);
@@ -81,20 +86,26 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
       : RunOf(std::move(model)), parts_(std::move(parts)), held_out_(std::move(held_out)) {}
 
   std::string describe() override {
+    const std::string held_out =
+        evaluates()
+            ? fmt::format("{} held out ({} set)", grouped(parts_.held_out.size()), held_out_)
+            : fmt::format("none held out ({})", kNothingHeldOut);
     return describe_encoder(model_->config, *model_->graph) +
-           fmt::format("data      {} texts for training, {} held out ({} set); classes {}\n",
-                       grouped(parts_.train.size()), grouped(parts_.held_out.size()), held_out_,
-                       fmt::join(model_->classes, ", "));
+           fmt::format("data      {} texts for training, {}; classes {}\n",
+                       grouped(parts_.train.size()), held_out, fmt::join(model_->classes, ", "));
   }
   std::string batch_unit() const override { return "texts"; }
   std::int64_t row_size() const override { return model_->config.max_tokens(); }
 
   TrainTask task(Session& session) override {
     if (parts_.train.size() == 0) throw ArgumentError(kDataRequired);
-    return text_classifier_task(session, *model_, parts_.train, &parts_.held_out);
+    return text_classifier_task(session, *model_, parts_.train,
+                                evaluates() ? &parts_.held_out : nullptr);
   }
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string&) override {
+    if (!evaluates())
+      return {fmt::format("held out  the accuracy is unknown: {}\n", kNothingHeldOut)};
     const ConfusionMatrix matrix = confusion(session, *model_, parts_.held_out);
     TaskReport result{
         fmt::format("held out  accuracy {:.2f}% on {} texts\n{}{}", 100 * matrix.accuracy(),
@@ -107,9 +118,11 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
   }
 
   Evaluation measure(Session& session, const TrainedModel& model) override {
+    require_held_out();
     return evaluate(session, model_as<TextClassifier>(model), parts_.held_out);
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
+    require_held_out();
     const ConfusionMatrix matrix =
         confusion(session, model_as<TextClassifier>(model), parts_.held_out);
     return fmt::format("{}{:9} accuracy {:.4f} on {} texts\n", matrix.table(), held_out_,
@@ -117,6 +130,12 @@ class TextClassificationRun final : public RunOf<TextClassifier> {
   }
 
  private:
+  bool evaluates() const { return parts_.held_out.size() > 0; }
+  void require_held_out() const {
+    if (!evaluates())
+      throw DataError(fmt::format("there is nothing to evaluate on: {}", kNothingHeldOut));
+  }
+
   LabelledParts parts_;
   std::string held_out_;
 };

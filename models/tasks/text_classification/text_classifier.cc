@@ -18,6 +18,7 @@
 #include "weft/models/data/rng.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/inputs/folder_encoder.h"
+#include "weft/models/inputs/sentences/cross_encoder.h"
 #include "weft/models/layers/attention/attention_maps.h"
 #include "weft/models/layers/dropout.h"
 #include "weft/models/tasks/common/run_checked.h"
@@ -26,6 +27,8 @@
 
 namespace weft {
 namespace {
+
+constexpr const char* kLogitsProgram = "logits";
 
 TextRow row_of(const TextClassifier& model, const std::string& text) {
   return model.reader().row(model.head.read(text));
@@ -184,8 +187,10 @@ Value members_loss(const Linear& classifier, Value features, Value labels,
 
 const ModelLayout& TextClassifier::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{
-          .kind = "text classifier", .uses = {Use::classify, Use::embed}, .programs = {"classify"}}
+      ModelLayout{.kind = "text classifier",
+                  .uses = {Use::classify, Use::embed, Use::rerank},
+                  .programs = {"classify", kLogitsProgram},
+                  .added_programs = {kLogitsProgram}}
           .config(&TextClassifier::config)
           .tokenizer(&TextClassifier::tokenizer)
           .part(kClassesPart, "weft.classes", &TextClassifier::classes)
@@ -258,6 +263,7 @@ std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
   model->add_program("classify")
       .precision(model->settings.precision)
       .output("log_probabilities", exclusive ? log_softmax(logits, -1) : -softplus(-logits));
+  model->add_program(kLogitsProgram).precision(model->settings.precision).output("logits", logits);
   model->task = "text-classification";
   model->classes = label_names(folder.config, classes);
   found->into(*model);
@@ -269,6 +275,7 @@ FolderModel TextClassifier::to_folder() const {
   folder.library.labels = classes;
   if (reading) {
     require_origin(*this);
+    folder.more = cross_encoder_files(*origin);
     return folder;
   }
   const auto reject = [](const std::string& what) {
@@ -299,6 +306,23 @@ std::vector<std::vector<ClassScore>> TextClassifier::most_likely_classes(
   for (const Classified& found : classify(session, *this, texts, options.on_cut))
     result.push_back(top_classes(classes, found.probabilities, options.most));
   return result;
+}
+
+std::vector<std::vector<double>> TextClassifier::pair_outputs(Session& session,
+                                                              std::span<const PairTexts> pairs,
+                                                              const OnCut& on_cut) const {
+  if (!reading) {
+    throw ArgumentError(
+        "the classifier was trained on single texts and does not score text pairs: train a "
+        "similarity model (weft train encoder --task similarity)");
+  }
+  if (!has_program(kLogitsProgram)) {
+    throw ArgumentError(
+        "the file was written by an earlier version and does not score text pairs: convert the "
+        "model's folder again (weft convert)");
+  }
+  return outputs_for_pairs(session, *this, program(kLogitsProgram), "logits", pairs, on_cut,
+                           classes.size());
 }
 
 std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,

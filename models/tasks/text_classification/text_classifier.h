@@ -13,6 +13,7 @@
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/uses.h"
 #include "weft/models/tasks/text_classification/classifier_head.h"
+#include "weft/models/tasks/text_ranking/rerank.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/trainer.h"
 
@@ -25,9 +26,10 @@ namespace WEFT_API weft {
 /// = token):
 ///   train     one complete training step; also has the input "labels" i32 [batch]
 ///   classify  output "log_probabilities" [batch, classes], without dropout
-/// Models from folders have only "classify", with the head of their transformers class. In
-/// multi-label models, label probabilities are independent.
-struct TextClassifier : ModelKind<TextClassifier, EncoderModel>, Classifier {
+///   logits    only for models from folders: output "logits" [batch, classes]
+/// Models from folders have no program "train"; their programs use the head of their transformers
+/// class. In multi-label models, label probabilities are independent.
+struct TextClassifier : ModelKind<TextClassifier, EncoderModel>, Classifier, PairScorer {
   std::vector<std::string> classes;  // class names
   ClassifierHead head;
 
@@ -40,6 +42,10 @@ struct TextClassifier : ModelKind<TextClassifier, EncoderModel>, Classifier {
   std::vector<std::vector<ClassScore>> most_likely_classes(
       Session& session, const std::vector<std::string>& texts,
       const ClassifyOptions& options) const override;
+  std::vector<std::string> score_names() const override { return classes; }
+  /// Only classifiers from folders score text pairs.
+  std::vector<std::vector<double>> pair_outputs(Session& session, std::span<const PairTexts> pairs,
+                                                const OnCut& on_cut) const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if

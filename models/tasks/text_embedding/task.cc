@@ -1,61 +1,56 @@
 #include "weft/models/tasks/text_embedding/task.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/untrained_task.h"
-#include "weft/serialization/files/read_file.h"
-#include "weft/serialization/files/strict_json.h"
+#include "weft/serialization/match_tensors.h"
+#include "weft/serialization/tensor_file.h"
 
 namespace weft {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// Checks the modules that Sentence Transformers applies after the encoder. Throws ArgumentError if
-/// a module transforms vectors in a way that weft embed does not support.
-void check_modules(const fs::path& file) {
-  if (!fs::exists(file)) return;
-  const auto modules = parse_json(read_whole_file(file.string()), file.string());
-  if (!modules.is_array()) throw FormatError(file.string() + " is not a list of modules");
-  for (const auto& module : modules) {
-    const auto found = module.find("type");  // end() if the module is not an object
-    const std::string type =
-        found != module.end() && found->is_string() ? found->get<std::string>() : std::string();
-    const std::string name = type.substr(type.rfind('.') + 1);
-    // Normalize can be ignored, because weft embed scales vectors to length 1 by default.
-    if (name == "Transformer" || name == "Pooling" || name == "Normalize") continue;
-    throw ArgumentError(
-        fmt::format("{}: the module \"{}\" is not supported; supported modules are Transformer, "
-                    "Pooling and Normalize",
-                    file.string(), type));
+/// Loads the weights of the modules after Pooling, which are in subfolders.
+void load_layers(const SentenceSettings& settings, const hf::Folder& folder, const Graph& graph,
+                 VariableStore& store) {
+  for (const VectorLayer& layer : settings.layers) {
+    if (!layer.has_weights()) continue;
+    const std::string prefix = layer.scope() + ".";
+    const std::string source = (std::filesystem::path(folder.root()) / layer.path).string();
+    std::vector<Variable> variables;
+    for (const Variable& variable : weight_variables(graph)) {
+      if (variable.name().starts_with(prefix)) variables.push_back(variable);
+    }
+    const MatchOptions options{.convert = true, .file_name = [&](const std::string& name) {
+                                 return name.substr(prefix.size());
+                               }};
+    const Match match = match_variables(variables, read_tensors(source), source, options,
+                                        "the module described by config.json");
+    for (const auto& [variable, tensor] : match.pairs)
+      store.insert(variable.name(), variable.info().kind, tensor);
   }
+  check_finite(store, folder.root());
 }
 
-/// Returns the pooling in a Sentence Transformers folder, or the mean if the folder does not
-/// specify it. Throws ArgumentError if the pooling mode is not supported.
-TextPooling pooling_of(const fs::path& folder) {
-  check_modules(folder / "modules.json");
-  const fs::path file = folder / "1_Pooling" / "config.json";
-  if (!fs::exists(file)) return TextPooling::mean;
-  const auto config = parse_json_object(read_whole_file(file.string()), file.string());
-  const std::string front = "pooling_mode_", first = front + "cls_token",
-                    all = front + "mean_tokens";
-  std::vector<std::string> modes;
-  for (const auto& [key, value] : config.items()) {
-    if (key.starts_with(front) && value.is_boolean() && value.get<bool>()) modes.push_back(key);
+/// Applies the settings that concern the texts to a reader's options.
+void limit_texts(const SentenceSettings& settings, FolderEncoder& found, const std::string& path) {
+  const auto least = TextReader(found.config, found.tokenizer, found.reading).row("").ids.size();
+  if (settings.max_tokens > 0 && settings.max_tokens <= static_cast<std::int64_t>(least)) {
+    throw ArgumentError(
+        fmt::format("{}: the maximum length of a text (max_seq_length of sentence_bert_config.json "
+                    "or model_max_length of tokenizer_config.json) is {} tokens, but the tokenizer "
+                    "adds {} special tokens to every text",
+                    path, settings.max_tokens, least));
   }
-  if (modes.empty() || modes == std::vector{all}) return TextPooling::mean;
-  if (modes == std::vector{first}) return TextPooling::cls;
-  throw ArgumentError(fmt::format("{}: {} is not supported, only {} or {} alone", file.string(),
-                                  fmt::join(modes, " with "), first, all));
+  found.reading->max_tokens = settings.max_tokens;
+  found.reading->lower_case = settings.lower_case;
 }
 
 class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
@@ -75,11 +70,21 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
     auto found = read_folder_encoder(*encoder->graph, folder, text, {});
     if (!found) return nullptr;
     encoder->task = info().id;
-    add_text_vectors(*encoder, found->output("last_hidden_state"), found->mask);
+    const hf::FolderOrigin files = hf::read_origin(folder);
+    // The modules of a cross-encoder do not compute vectors of single texts.
+    const auto settings = sentence_model_class(files) == kCrossEncoder
+                              ? std::nullopt
+                              : sentence_settings(files, found->config.width, folder.root());
+    add_text_vectors(*encoder, found->output("last_hidden_state"), found->mask,
+                     settings ? &*settings : nullptr);
     const auto pooled = found->model.outputs.find("pooler_output");
     if (pooled != found->model.outputs.end())
       encoder->add_program("pooler").output("vectors", pooled->second);
-    encoder->vectors.pooling = pooling_of(folder.path);
+    if (settings) {
+      encoder->vectors.pooling = settings->poolings.front();
+      limit_texts(*settings, *found, folder.root());
+      load_layers(*settings, folder, *encoder->graph, *found->store);
+    }
     found->into(*encoder);
     return encoder;
   }
@@ -90,6 +95,11 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
 const Task& text_embedding_task() {
   static const TextEmbeddingTask task;
   return task;
+}
+
+bool holds_text_vectors(const hf::Folder& folder, bool any) {
+  const std::string found = sentence_model_class(hf::read_origin(folder));
+  return found == "SentenceTransformer" || (any && !found.empty() && found != kCrossEncoder);
 }
 
 }  // namespace weft

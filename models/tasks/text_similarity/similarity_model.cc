@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <utility>
@@ -15,7 +14,9 @@
 #include "weft/models/data/formats/sentence_pairs.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/inputs/folder_encoder.h"
+#include "weft/models/inputs/sentences/cross_encoder.h"
 #include "weft/models/layers/dropout.h"
+#include "weft/models/tasks/text_similarity/similarity_task.h"
 #include "weft/models/training/pretrained.h"
 
 namespace weft {
@@ -80,8 +81,9 @@ void add_inference(SimilarityModel& model, const Value& loss, const Value& score
 
 const ModelLayout& SimilarityModel::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{
-          .kind = "similarity model", .uses = {Use::embed}, .programs = {"evaluate", "score"}}
+      ModelLayout{.kind = "similarity model",
+                  .uses = {Use::embed, Use::rerank},
+                  .programs = {"evaluate", "score"}}
           .config(&SimilarityModel::config)
           .tokenizer(&SimilarityModel::tokenizer)
           .part(kSimilarityPart, "weft.similarity", &SimilarityModel::head)
@@ -140,19 +142,10 @@ namespace {
 FolderModel vectors_folder(const SimilarityModel& model) {
   FolderModel folder = encoder_folder(model, {"Model"});
   folder.library.untrained = {"pooler."};
-  const bool first = model.head.pooling == Pooling::cls;
-  folder.more["1_Pooling/config.json"] =
-      nlohmann::json{{"word_embedding_dimension", model.config.width},
-                     {"pooling_mode_cls_token", first},
-                     {"pooling_mode_mean_tokens", !first}}
-          .dump(2) +
-      "\n";
-  const std::string kind = "sentence_transformers.models.";
-  folder.more["modules.json"] =
-      nlohmann::json{{{"idx", 0}, {"name", "0"}, {"path", ""}, {"type", kind + "Transformer"}},
-                     {{"idx", 1}, {"name", "1"}, {"path", "1_Pooling"}, {"type", kind + "Pooling"}}}
-          .dump(2) +
-      "\n";
+  // Cosines do not depend on the length of vectors, which weft embed scales to 1.
+  folder.more =
+      sentence_files(model.head.pooling == Pooling::cls ? TextPooling::cls : TextPooling::mean,
+                     /*normalise=*/true, model.config.width);
   return folder;
 }
 
@@ -164,6 +157,7 @@ FolderModel SimilarityModel::to_folder() const {
   folder.library.labels = {"LABEL_0"};
   if (reading) {
     require_origin(*this);
+    folder.more = cross_encoder_files(*origin);
     return folder;
   }
   if (head.pooling != Pooling::cls) {
@@ -173,6 +167,7 @@ FolderModel SimilarityModel::to_folder() const {
                     choice_name(head.pooling)));
   }
   folder.library.problem_type = "regression";
+  folder.library.pair_activation = "torch.nn.modules.linear.Identity";
   folder.library.pooler = head.pooler;
   folder.weights = [head = head](TensorMap weights) {
     // In transformers, the head output is the score itself, on the scale of the data.
@@ -239,6 +234,22 @@ std::unique_ptr<TextEncoder> SimilarityModel::text_encoder() const {
   if (head.comparison == Comparison::cosine && head.pooling == Pooling::cls)
     encoder->vectors.pooling = TextPooling::cls;
   return encoder;
+}
+
+std::vector<std::vector<double>> SimilarityModel::pair_outputs(Session& session,
+                                                               std::span<const PairTexts> pairs,
+                                                               const OnCut& on_cut) const {
+  if (!head.pairs) {
+    throw ArgumentError(
+        "the similarity model was trained on single texts and does not score text pairs");
+  }
+  if (reading)
+    return outputs_for_pairs(session, *this, program("score"), "scores", pairs, on_cut, 1);
+  std::vector<ScoredPair> lines;
+  for (const PairTexts& pair : pairs) lines.push_back({pair.first, pair.second});
+  std::vector<std::vector<double>> result;
+  for (const double score : score_pairs(session, *this, lines)) result.push_back({score});
+  return result;
 }
 
 }  // namespace weft

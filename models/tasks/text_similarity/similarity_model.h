@@ -9,6 +9,7 @@
 #include "weft/models/hf/folder.h"
 #include "weft/models/inputs/text_reader.h"
 #include "weft/models/tasks/common/text_encoder.h"
+#include "weft/models/tasks/text_ranking/rerank.h"
 #include "weft/models/tasks/text_similarity/similarity_head.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/trainable.h"
@@ -36,7 +37,7 @@ namespace WEFT_API weft {
 ///   evaluate  outputs "loss", the mean squared error of scores scaled so that the training scores
 ///             range from 0 to 1, and "scores", without dropout; also has the input "targets"
 ///   score     output "scores" f32 [batch], in the scale of the data
-struct SimilarityModel : ModelKind<SimilarityModel, EncoderModel> {
+struct SimilarityModel : ModelKind<SimilarityModel, EncoderModel>, PairScorer {
   SimilarityHead head;
 
   /// Returns the layout of the model file.
@@ -50,6 +51,10 @@ struct SimilarityModel : ModelKind<SimilarityModel, EncoderModel> {
   /// Returns the encoder without its head. For Comparison::cosine, its default pooling produces the
   /// vectors that the model compares.
   std::unique_ptr<TextEncoder> text_encoder() const override;
+  std::vector<std::string> score_names() const override { return {"score"}; }
+  /// Throws ArgumentError if the model scores single texts.
+  std::vector<std::vector<double>> pair_outputs(Session& session, std::span<const PairTexts> pairs,
+                                                const OnCut& on_cut) const override;
 };
 
 /// Builds a new model. It has no variables yet and is not trainable. Throws ArgumentError if

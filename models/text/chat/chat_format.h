@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "weft/core/export.h"
+#include "weft/models/fields/model_path.h"
 #include "weft/models/text/chat/conversation.h"
 #include "weft/models/text/jinja/message_origin.h"
 #include "weft/models/text/jinja/template_limits.h"
@@ -95,6 +96,6 @@ struct FolderChatFormat {
 /// read from chat_template.jinja (additional_chat_templates/NAME.jinja for names other than
 /// "default"), from "chat_template" in tokenizer_config.json (a string, or a list of named
 /// templates), or from chat_template.json. Throws IoError if a file cannot be read.
-FolderChatFormat read_chat_format(const std::string& folder, std::string_view name = "default");
+FolderChatFormat read_chat_format(const ModelPath& from, std::string_view name = "default");
 
 }  // namespace weft

@@ -98,10 +98,11 @@ std::optional<FoundTemplate> find_template(const std::string& folder,
 
 }  // namespace
 
-FolderChatFormat read_chat_format(const std::string& folder, std::string_view name) {
+FolderChatFormat read_chat_format(const ModelPath& from, std::string_view name) {
+  const std::string& folder = from.path;
   FolderChatFormat result;
   try {
-    const FolderSettings settings(folder);
+    const FolderSettings settings(from);
     const auto found = find_template(folder, settings, name);
     if (!found) {
       result.missing = name == "default"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "weft/core/excerpt.h"
-#include "weft/models/text/corpus/lines.h"
 #include "weft/models/text/corpus/text_buffer.h"
 #include "weft/serialization/files/strict_json.h"
 
@@ -113,7 +112,7 @@ class JsonlDocuments final : public DocumentReader {
  private:
   /// Reads the next line and extracts its text. Returns false at the end.
   bool take_line() {
-    const auto line = buffer_.whole_line(options_.most_line_bytes);
+    const auto line = buffer_.json_line(options_.most_line_bytes);
     if (!line) return false;
     take_field(*line);
     buffer_.consume(std::min(line->size() + 1, buffer_.text().size()));
@@ -121,8 +120,6 @@ class JsonlDocuments final : public DocumentReader {
   }
 
   void take_field(std::string_view line) {
-    if (trimmed_line(line).empty())
-      buffer_.fail(0, "the line is empty: each line must be a JSON object");
     if (line.starts_with("\xEF\xBB\xBF"))
       buffer_.fail(0, "there is a byte-order mark inside the file");
     FieldExtractor extractor(options_);

@@ -19,9 +19,9 @@ struct JsonlOptions {
 
 /// Reads the texts in a plain or compressed file (see ByteStream). Each object is one document.
 /// Empty texts are skipped. Reading is strict. Throws FormatError with file, line and byte offset
-/// if a line is not an object (including an empty line), if the field is missing, occurs twice or
-/// is not a string, if a line exceeds the nesting depth or size in `options`, or if the text is not
-/// UTF-8.
+/// if a line is not an object (including a blank line, except at the end of the file), if the field
+/// is missing, occurs twice or is not a string, if a line exceeds the nesting depth or size in
+/// `options`, or if the text is not UTF-8.
 std::unique_ptr<DocumentReader> read_jsonl_documents(const std::string& path,
                                                      const JsonlOptions& options = {});
 

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "weft/core/error.h"
+#include "weft/models/text/corpus/lines.h"
 #include "weft/models/text/corpus/text_file.h"
 #include "weft/models/text/unicode/utf8.h"
+#include "weft/serialization/files/byte_order_mark.h"
 
 namespace weft {
 namespace {
@@ -46,6 +49,23 @@ std::optional<std::string_view> TextBuffer::whole_line(std::size_t max_bytes) {
   }
   if (text().empty()) return std::nullopt;
   return text().substr(0, end);
+}
+
+std::optional<std::string_view> TextBuffer::json_line(std::size_t max_bytes) {
+  std::optional<std::pair<std::int64_t, std::uint64_t>> blank;  // line and offset of the first one
+  for (;;) {
+    const auto line = whole_line(max_bytes);
+    if (!line) return std::nullopt;
+    if (!trimmed_line(*line).empty()) {
+      if (!blank) return line;
+      throw FormatError(
+          fmt::format("{}, line {} (byte {}): the line is empty: each line must be a JSON object "
+                      "(blank lines are allowed only at the end)",
+                      path(), blank->first, blank->second));
+    }
+    if (!blank) blank = {line_, offset_};
+    consume(std::min(line->size() + 1, text().size()));
+  }
 }
 
 void TextBuffer::fail(std::size_t at, std::string_view what) const {

@@ -28,6 +28,9 @@ class TextBuffer {
   /// one byte for the line feed if there is one. Throws FormatError if the line is longer than
   /// `max_bytes`.
   std::optional<std::string_view> whole_line(std::size_t max_bytes);
+  /// Like whole_line(), for files with one JSON object per line. Blank lines at the end of the file
+  /// are consumed. Throws FormatError for a blank line that is followed by another line with text.
+  std::optional<std::string_view> json_line(std::size_t max_bytes);
   /// Throws FormatError("FILE, line 3 (byte 120): what"). The reported byte offset is `at` bytes
   /// after the start of text(). The reported line is the line at the start of text().
   [[noreturn]] void fail(std::size_t at, std::string_view what) const;

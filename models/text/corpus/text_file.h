@@ -1,9 +1,7 @@
 // Reading of UTF-8 text files.
 #pragma once
 
-#include <cstddef>
 #include <string>
-#include <string_view>
 
 #include "weft/core/export.h"
 
@@ -16,10 +14,5 @@ std::string read_utf8_file(const std::string& path);
 /// Like read_utf8_file(), for a text that has already been read. `name` identifies the source of
 /// the text in error messages.
 std::string checked_utf8(std::string text, const std::string& name);
-
-/// Returns the size in bytes of the UTF-8 byte-order mark at the start of `text`, or 0 if there is
-/// none. Throws FormatError if `text` starts with a UTF-16 or UTF-32 byte-order mark, which editors
-/// on some systems write.
-std::size_t byte_order_mark(std::string_view text, std::string_view path);
 
 }  // namespace weft

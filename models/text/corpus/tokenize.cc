@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <string>
@@ -28,7 +29,11 @@ struct Job {
 class Tokenizing {
  public:
   Tokenizing(const Tokenizer& tokenizer, const TokenizeOptions& options, TokenSetWriter& writer)
-      : tokenizer_(tokenizer), options_(options), writer_(writer), workers_({options.threads}) {}
+      : tokenizer_(tokenizer), options_(options), writer_(writer), workers_({options.threads}) {
+    for (std::int64_t id = 0; id < tokenizer.vocab_size(); ++id)
+      special_.push_back(tokenizer.is_special(static_cast<std::int32_t>(id)) &&
+                         id != tokenizer.unk_id());
+  }
 
   /// Tokenizes a file. Calls `on_batch` after each batch.
   void file(const CorpusFile& file, const std::function<void(std::uint64_t bytes_read)>& on_batch) {
@@ -45,12 +50,24 @@ class Tokenizing {
   }
 
  private:
+  std::vector<std::int32_t> encode(const DocumentPiece& piece) const {
+    const TextPlace place = piece.begins ? TextPlace::beginning : TextPlace::middle;
+    std::vector<std::int32_t> ids = tokenizer_.encode(piece.text, place);
+    // Names of special tokens are rare, so the text is encoded again only if there are any.
+    const bool special = std::any_of(ids.begin(), ids.end(), [&](std::int32_t id) {
+      return special_[static_cast<std::size_t>(id)];
+    });
+    if (options_.special_in_text || !special) return ids;
+    return tokenizer_
+        .encode_text(piece.text, {.add_special = false, .special_in_text = false, .place = place})
+        .ids;
+  }
+
   void encode(const std::string& path) {
     workers_.for_chunks(std::ssize(jobs_), [&](std::int64_t i, int) {
       Job& job = jobs_[static_cast<std::size_t>(i)];
       try {
-        job.ids = tokenizer_.encode(job.piece.text,
-                                    job.piece.begins ? TextPlace::beginning : TextPlace::middle);
+        job.ids = encode(job.piece);
       } catch (...) {
         job.error = std::current_exception();
       }
@@ -77,6 +94,7 @@ class Tokenizing {
   const TokenizeOptions& options_;
   TokenSetWriter& writer_;
   Workers workers_;
+  std::vector<bool> special_;  // by id, without the unknown id
   std::vector<Job> jobs_;
   std::size_t bytes_ = 0;
 };

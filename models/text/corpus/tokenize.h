@@ -14,6 +14,10 @@ namespace WEFT_API weft {
 struct TokenizeOptions {
   CorpusOptions corpus = {};
   int threads = 0;  // 0 = one per processor
+  /// If true, the name of a special token in a text ("<|endoftext|>") is encoded as that token, for
+  /// tokenizers that recognise it (see Tokenizer::encode). If false, it is plain text: a document
+  /// cannot contain control tokens.
+  bool special_in_text = false;
 };
 
 /// The progress of tokenize().

@@ -85,7 +85,7 @@ void for_each_index(const Range& range, const Visit& visit) {
 Value text_slice(Run& run, const TracedText& text, const Value& begin, const Value& end,
                  const Value& step) {
   const auto size = static_cast<std::int64_t>(count_characters(text.text()));
-  run.step(text.size() / 64 + 1);
+  run.pass(Pass::search, text.size());
   const Range range = slice_range(run, size, begin, end, step);
   if (range.step == 1) {
     if (range.begin >= range.end) return text_value("");
@@ -95,7 +95,7 @@ Value text_slice(Run& run, const TracedText& text, const Value& begin, const Val
     return run.text(text.part(first, first + bytes));
   }
   std::vector<std::size_t> starts;  // start of each character
-  run.step(text.size());
+  run.pass(Pass::convert, text.size());
   for (std::size_t at = 0; at < text.size(); at += character_size(text.text()[at]))
     starts.push_back(at);
   TracedText result;
@@ -111,7 +111,7 @@ Value attribute_of(Run& run, const Value& value, std::string_view name) {
   require_defined(run, value);
   run.step();
   if (const auto* space = as<Namespace*>(value)) {
-    const Value* found = (*space)->fields.find(name);
+    const Value* found = run.find((*space)->fields, name);
     return found != nullptr
                ? *found
                : undefined(fmt::format("the namespace has no attribute '{}'", excerpt(name)));
@@ -119,8 +119,7 @@ Value attribute_of(Run& run, const Value& value, std::string_view name) {
   if (find_method(value, name) != nullptr)
     run.fail(fmt::format("'{}' is a method of {} and must be called", name, kind_of(value)));
   if (const Mapping* mapping = as_mapping(value)) {
-    run.step(mapping->entries.size() / 16);
-    if (const Value* found = mapping->find(name)) return *found;
+    if (const Value* found = run.find(*mapping, name)) return *found;
   }
   return missing(value, name);
 }
@@ -130,8 +129,7 @@ Value item_of(Run& run, const Value& value, const Value& key) {
   run.step();
   const TracedText* name = as_text(key);
   if (const Mapping* mapping = as_mapping(value); mapping != nullptr && name != nullptr) {
-    run.step(mapping->entries.size() / 16);
-    if (const Value* found = mapping->find(name->text())) return *found;
+    if (const Value* found = run.find(*mapping, name->text())) return *found;
   }
   if (name != nullptr) return attribute_of(run, value, name->text());
   const bool indexed = is<TextPtr>(value) || is<SequencePtr>(value);
@@ -145,7 +143,7 @@ Value item_of(Run& run, const Value& value, const Value& key) {
       if (at >= 0 && at < size) return sequence->items[static_cast<std::size_t>(at)];
     } else {
       const TracedText& text = *as_text(value);
-      run.step(text.size() / 64);
+      run.pass(Pass::search, text.size());
       const auto size = static_cast<std::int64_t>(count_characters(text.text()));
       const std::int64_t at = index < 0 ? index + size : index;
       if (at >= 0 && at < size) {
@@ -186,6 +184,7 @@ Value path_of(Run& run, const Value& value, const Value& path) {
   while (true) {
     const std::size_t dot = rest.find('.');
     const std::string_view part = rest.substr(0, dot);
+    run.pass(Pass::decode, part.size());
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
     const bool is_number =

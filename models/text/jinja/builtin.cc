@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "weft/core/excerpt.h"
 #include "weft/models/text/jinja/operators.h"
 
 namespace weft::chat {
+namespace {
+
+// A named argument is copied and compared with the names of all parameters.
+constexpr std::size_t kStepsOfName = 8;
+
+}  // namespace
 
 std::size_t Builtin::count() const {
   return static_cast<std::size_t>(
@@ -20,6 +27,7 @@ std::string argument_mismatch(const Builtin& builtin, std::size_t positional,
   if (positional > count && !builtin.takes_rest)
     return fmt::format("'{}' takes at most {} arguments, not {}", builtin.name, count, positional);
   std::array<bool, CallArguments::kMaxParameters> given = {};
+  std::set<std::string_view> others;
   for (std::size_t i = 0; i < std::min(positional, count); ++i) given[i] = true;
   for (const std::string& name : names) {
     const auto place = static_cast<std::size_t>(
@@ -31,7 +39,7 @@ std::string argument_mismatch(const Builtin& builtin, std::size_t positional,
       given[place] = true;
     } else if (!builtin.takes_named) {
       return fmt::format("'{}' has no parameter '{}'", builtin.name, excerpt(name));
-    } else if (std::count(names.begin(), names.end(), name) > 1) {
+    } else if (!others.insert(name).second) {
       return fmt::format("'{}' receives the argument '{}' twice", builtin.name, excerpt(name));
     }
   }
@@ -44,6 +52,7 @@ std::string argument_mismatch(const Builtin& builtin, std::size_t positional,
 
 Value call(Run& run, const Builtin& builtin, const Value& subject, std::vector<Value> positional,
            std::vector<std::pair<std::string, Value>> named) {
+  run.step(1 + positional.size() + kStepsOfName * named.size());
   std::vector<std::string> names;
   for (const auto& argument : named) names.push_back(argument.first);
   if (const std::string why = argument_mismatch(builtin, positional.size(), names); !why.empty())
@@ -67,7 +76,6 @@ Value call(Run& run, const Builtin& builtin, const Value& subject, std::vector<V
       arguments.named.emplace_back(std::move(name), std::move(value));
     }
   }
-  run.step();
   return builtin.call(run, subject, arguments);
 }
 

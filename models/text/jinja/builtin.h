@@ -61,6 +61,8 @@ bool is_method(std::string_view name);
 
 /// Returns the entry of `table` with this name, or null if there is none.
 const Builtin* find_in(std::span<const Builtin> table, std::string_view name);
+std::span<const Builtin> value_tests();
+std::span<const Builtin> functions();
 std::span<const Builtin> text_filters();
 std::span<const Builtin> sequence_filters();
 std::span<const Builtin> text_methods();

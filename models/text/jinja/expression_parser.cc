@@ -118,7 +118,7 @@ void ExpressionParser::check_fit(const Builtin& builtin, const Arguments& argume
 
 void ExpressionParser::check_calls() const {
   for (const auto& [name, place] : called_) {
-    if (std::find(macros_.begin(), macros_.end(), name) == macros_.end()) {
+    if (!macros_.contains(name)) {
       fail_template(place, fmt::format("calls '{}', which is neither a chat template function "
                                        "nor a macro",
                                        excerpt(name)));

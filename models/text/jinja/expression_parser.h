@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,7 +44,7 @@ class ExpressionParser {
   BuiltinCall filter();
 
   /// Declares a macro so that it may be called.
-  void define_macro(const std::string& name) { macros_.push_back(name); }
+  void define_macro(const std::string& name) { macros_.insert(name); }
   /// Throws FormatError for the first call of a name that is neither a function nor a macro.
   void check_calls() const;
 
@@ -93,7 +94,7 @@ class ExpressionParser {
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
   int level_ = 0;
-  std::vector<std::string> macros_;
+  std::set<std::string> macros_;
   std::vector<std::pair<std::string, Place>> called_;
 };
 

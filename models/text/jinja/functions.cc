@@ -24,6 +24,7 @@ Value raise_exception(Run& run, const Value&, const CallArguments& arguments) {
 Value strftime_now(Run& run, const Value&, const CallArguments& arguments) {
   const std::string& format = text_argument(run, arguments[0], "format").text();
   if (format.empty()) return text_value("");
+  run.pass(Pass::convert, format.size());
   if (format.find('\0') != std::string::npos) run.fail("a date format must not contain zero bytes");
   std::array<char, kMaxDateBytes> date = {};
   // The trailing space distinguishes an empty result from a result that does not fit into the
@@ -65,10 +66,8 @@ Mapping mapping_of(Run& run, const CallArguments& arguments, std::string_view wh
     run.step(given->entries.size());
     mapping.entries = given->entries;
   }
-  for (const auto& [name, value] : arguments.named) {
-    run.step(mapping.entries.size() / 16 + 1);
-    mapping.set(std::make_shared<const TracedText>(name), value);
-  }
+  for (const auto& [name, value] : arguments.named)
+    run.set(mapping, std::make_shared<const TracedText>(name), value);
   return mapping;
 }
 
@@ -84,7 +83,7 @@ Value make_namespace(Run& run, const Value&, const CallArguments& arguments) {
 
 }  // namespace
 
-const Builtin* find_function(std::string_view name) {
+std::span<const Builtin> functions() {
   // The first parameter of dict() and namespace() is positional-only: its name cannot occur in a
   // template.
   static constexpr Builtin kFunctions[] = {
@@ -97,7 +96,9 @@ const Builtin* find_function(std::string_view name) {
       {.name = "range", .parameters = {"start", "stop", "step"}, .required = 1, .call = range},
       {.name = "strftime_now", .parameters = {"format"}, .required = 1, .call = strftime_now},
   };
-  return find_in(kFunctions, name);
+  return kFunctions;
 }
+
+const Builtin* find_function(std::string_view name) { return find_in(functions(), name); }
 
 }  // namespace weft::chat

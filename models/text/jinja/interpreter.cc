@@ -49,6 +49,9 @@ struct Scope {
   }
 };
 
+/// Comparing this number of names counts as one step. The lexer limits the size of names.
+constexpr std::size_t kComparedNames = 8;
+
 enum class Flow : std::uint8_t { normal, break_loop, continue_loop };
 
 class Interpreter {
@@ -190,7 +193,7 @@ class Interpreter {
       value = call(run_, *filter.builtin, value, std::move(positional), std::move(named));
     }
     if (node.field.empty()) {
-      scope.set(node.target, std::move(value));
+      bind(scope, node.target, std::move(value));
     } else {
       run_.place = place;
       set_field(node.target, node.field, std::move(value), scope);
@@ -198,13 +201,14 @@ class Interpreter {
     return Flow::normal;
   }
   Flow do_statement(const Macro& node, Place, Scope& scope, TracedText&) {
-    scope.set(node.name, Definition{&node, &scope});
+    bind(scope, node.name, Definition{&node, &scope});
     return Flow::normal;
   }
   Flow do_statement(const Generation& node, Place, Scope& scope, TracedText& out) {
     TracedText text;
     Scope inner(&scope);
     const Flow flow = execute(node.body, inner, text);
+    run_.pass(Pass::search, text.footprint());
     text.set_generated();
     out.append(text);
     return flow;
@@ -219,9 +223,8 @@ class Interpreter {
   }
 
   void assign(const std::vector<std::string>& targets, const Value& value, Scope& scope) {
-    run_.step(1 + scope.bindings.size() / 16);
     if (targets.size() == 1) {
-      scope.set(targets.front(), value);
+      bind(scope, targets.front(), value);
       return;
     }
     require_defined(run_, value);
@@ -230,7 +233,12 @@ class Interpreter {
       run_.fail(fmt::format("{} of {} items cannot be unpacked into {} variables", kind_of(value),
                             parts.size(), targets.size()));
     }
-    for (std::size_t i = 0; i < parts.size(); ++i) scope.set(targets[i], std::move(parts[i]));
+    for (std::size_t i = 0; i < parts.size(); ++i) bind(scope, targets[i], std::move(parts[i]));
+  }
+
+  void bind(Scope& scope, std::string_view name, Scope::Binding binding) {
+    run_.step(1 + scope.bindings.size() / kComparedNames);
+    scope.set(name, std::move(binding));
   }
 
   void set_field(const std::string& name, const std::string& field, Value value, Scope& scope) {
@@ -240,20 +248,22 @@ class Interpreter {
     if (space == nullptr)
       run_.fail(fmt::format("'{}' is {}; only fields of a namespace can be assigned", name,
                             kind_of(found)));
-    run_.step((*space)->fields.entries.size() / 16);
-    (*space)->fields.set(std::make_shared<const TracedText>(field), std::move(value));
+    run_.set((*space)->fields, std::make_shared<const TracedText>(field), std::move(value));
   }
 
   // Expressions.
 
   const Scope::Binding* find(std::string_view name, Scope& scope) {
-    for (Scope* at = &scope; at != nullptr; at = at->parent) {
-      run_.step(at->bindings.size() / 16);
-      for (const auto& [known, binding] : at->bindings) {
-        if (known == name) return &binding;
-      }
+    std::size_t compared = 0;
+    const Scope::Binding* found = nullptr;
+    for (Scope* at = &scope; at != nullptr && found == nullptr; at = at->parent) {
+      const auto known = std::find_if(at->bindings.begin(), at->bindings.end(),
+                                      [&](const auto& binding) { return binding.first == name; });
+      compared += 1 + static_cast<std::size_t>(known - at->bindings.begin());
+      if (known != at->bindings.end()) found = &known->second;
     }
-    return nullptr;
+    run_.step(compared / kComparedNames);
+    return found;
   }
 
   Value variable(std::string_view name, Scope& scope) {
@@ -261,7 +271,7 @@ class Interpreter {
       if (const auto* value = std::get_if<Value>(binding)) return *value;
       run_.fail(fmt::format("'{}' is a macro and must be called", excerpt(name)));
     }
-    if (const Value* value = variables_.find(name)) return *value;
+    if (const Value* value = run_.find(variables_, name)) return *value;
     if (const Builtin* function = find_function(name)) return function;
     return undefined(fmt::format("'{}' is undefined", excerpt(name)));
   }
@@ -310,8 +320,7 @@ class Interpreter {
       const auto* text = as<TextPtr>(name);
       if (text == nullptr)
         run_.fail(fmt::format("the keys of a dict must be strings, not {}", kind_of(name)));
-      run_.step(mapping.entries.size() / 16);
-      mapping.set(*text, std::move(item));
+      run_.set(mapping, *text, std::move(item));
     }
     return run_.mapping(std::move(mapping));
   }
@@ -457,6 +466,7 @@ class Interpreter {
       run_.fail(fmt::format("the macro '{}' takes at most {} arguments, not {}",
                             excerpt(macro.name), macro.parameters.size(), positional.size()));
     }
+    run_.step((named.size() + 1) * macro.parameters.size() / kComparedNames);
     for (const auto& argument : named) {
       const auto known =
           std::find_if(macro.parameters.begin(), macro.parameters.end(),
@@ -475,13 +485,13 @@ class Interpreter {
       const auto by_name = std::find_if(
           named.begin(), named.end(), [&](const auto& argument) { return argument.first == name; });
       if (i < positional.size()) {
-        scope.set(name, std::move(positional[i]));
+        bind(scope, name, std::move(positional[i]));
       } else if (by_name != named.end()) {
-        scope.set(name, std::move(by_name->second));
+        bind(scope, name, std::move(by_name->second));
       } else if (otherwise != nullptr) {
-        scope.set(name, evaluate(*otherwise, scope));
+        bind(scope, name, evaluate(*otherwise, scope));
       } else {
-        scope.set(name, undefined(fmt::format("parameter '{}' was not provided", excerpt(name))));
+        bind(scope, name, undefined(fmt::format("parameter '{}' was not provided", excerpt(name))));
       }
     }
     TracedText text;

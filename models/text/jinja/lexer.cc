@@ -17,6 +17,8 @@ namespace weft::chat {
 namespace {
 
 constexpr std::size_t kMaxTemplateBytes = std::size_t{1} << 20;
+// Scopes compare names, so the limit bounds the time of a step.
+constexpr std::size_t kMaxNameBytes = 256;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -169,6 +171,9 @@ class Lexer {
       number();
     } else if (is_name_start(c)) {
       while (at_ < text_.size() && is_name_part(text_[at_])) ++at_;
+      if (at_ - begin > kMaxNameBytes)
+        fail_template(place_of(begin), fmt::format("has a name of {} bytes; the limit is {}",
+                                                   at_ - begin, kMaxNameBytes));
       add(Kind::name, std::string(text_.substr(begin, at_ - begin)), begin);
     } else if (c == '"' || c == '\'') {
       literal(c);

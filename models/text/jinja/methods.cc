@@ -13,6 +13,7 @@
 #include "weft/models/text/jinja/builtin.h"
 #include "weft/models/text/jinja/operators.h"
 #include "weft/models/text/jinja/python_characters.h"
+#include "weft/models/text/jinja/text_search.h"
 #include "weft/models/text/jinja/text_tools.h"
 #include "weft/models/text/unicode/properties.h"
 
@@ -23,37 +24,30 @@ const TracedText& self(const Value& subject) { return *as_text(subject); }
 
 template <TracedText (*Change)(const TracedText&)>
 Value changed(Run& run, const Value& subject, const CallArguments&) {
-  run.step(self(subject).size() / 16);
-  return run.text(Change(self(subject)));
+  return changed_text<Change>(run, self(subject));
 }
 
 template <Ends At>
 Value stripped(Run& run, const Value& subject, const CallArguments& arguments) {
-  const TracedText& text = self(subject);
-  run.step(text.size() / 64);
-  std::string_view characters;
-  const bool own = arguments.has(0) && !is<None>(arguments[0]);
-  if (own) characters = text_argument(run, arguments[0], "chars").text();
-  const Stripped left = strip(text.text(), At, own ? &characters : nullptr);
-  return run.text(text.part(left.begin, left.end));
+  return stripped_text(run, self(subject), At, arguments.has(0) ? &arguments[0] : nullptr);
 }
 
 /// Splits a string at separators, which are not part of the results.
 class Splitter {
  public:
   Splitter(Run& run, const TracedText& text, std::int64_t most)
-      : run_(run), text_(text), most_(most) {
-    run.step(text.size() / 16 + 1);
-  }
+      : run_(run), text_(text), most_(most) {}
 
   /// Splits at `separator`.
   Value at(std::string_view separator, bool from_right) {
     const std::string_view all = text_.text();
+    const TextSearch search(run_, separator,
+                            from_right ? TextSearch::From::right : TextSearch::From::left);
     std::size_t begin = 0, end = all.size();
     while (!full()) {
-      const std::size_t found =
-          from_right ? all.substr(0, end).rfind(separator) : all.find(separator, begin);
+      std::size_t found = search.in(all.substr(begin, end - begin));
       if (found == std::string_view::npos) break;
+      found += begin;
       if (from_right) {
         add(found + separator.size(), end);
         end = found;
@@ -69,6 +63,7 @@ class Splitter {
   /// Splits at runs of whitespace. No part is empty.
   Value at_spaces(bool from_right) {
     const std::string_view all = text_.text();
+    run_.pass(Pass::decode, all.size());
     const Ends side = from_right ? Ends::right : Ends::left;
     Stripped left = strip(all, side);
     while (left.begin < left.end) {
@@ -136,9 +131,9 @@ struct Window {
   bool inside = true;     // false if `start` is beyond the end
 };
 Window window(Run& run, const TracedText& text, const CallArguments& arguments) {
-  run.step(text.size() / 64 + 1);
   const std::string_view all = text.text();
   if (!arguments.has(1) && !arguments.has(2)) return {all};
+  run.pass(Pass::decode, all.size());
   const auto size = static_cast<std::int64_t>(count_characters(all));
   const auto bound = [&](std::size_t i, std::string_view what, std::int64_t missing) {
     if (!arguments.has(i) || is<None>(arguments[i])) return missing;
@@ -156,6 +151,7 @@ Value has_end(Run& run, const Value& subject, const CallArguments& arguments) {
   const Window found = window(run, self(subject), arguments);
   const auto fits = [&](const Value& wanted) {
     const std::string& text = text_argument(run, wanted, AtEnd ? "suffix" : "prefix").text();
+    run.pass(Pass::compare, text.size());
     return found.inside && (AtEnd ? found.text.ends_with(text) : found.text.starts_with(text));
   };
   const Sequence* several = as_sequence(arguments[0]);
@@ -168,8 +164,12 @@ Value find(Run& run, const Value& subject, const CallArguments& arguments) {
   const TracedText& text = self(subject);
   const Window looked_at = window(run, text, arguments);
   const std::string& wanted = text_argument(run, arguments[0], "sub").text();
-  const std::size_t at = FromRight ? looked_at.text.rfind(wanted) : looked_at.text.find(wanted);
-  if (!looked_at.inside || at == std::string_view::npos) return std::int64_t{-1};
+  if (!looked_at.inside) return std::int64_t{-1};
+  const TextSearch search(run, wanted,
+                          FromRight ? TextSearch::From::right : TextSearch::From::left);
+  const std::size_t at = search.in(looked_at.text);
+  if (at == std::string_view::npos) return std::int64_t{-1};
+  run.pass(Pass::search, looked_at.begin + at);
   return static_cast<std::int64_t>(
       count_characters(std::string_view(text.text()).substr(0, looked_at.begin + at)));
 }
@@ -178,11 +178,17 @@ Value count(Run& run, const Value& subject, const CallArguments& arguments) {
   const Window looked_at = window(run, self(subject), arguments);
   const std::string& wanted = text_argument(run, arguments[0], "sub").text();
   if (!looked_at.inside) return std::int64_t{0};
-  if (wanted.empty()) return static_cast<std::int64_t>(count_characters(looked_at.text)) + 1;
+  if (wanted.empty()) {
+    run.pass(Pass::search, looked_at.text.size());
+    return static_cast<std::int64_t>(count_characters(looked_at.text)) + 1;
+  }
+  const TextSearch search(run, wanted);
+  std::string_view rest = looked_at.text;
   std::int64_t number = 0;
-  for (std::size_t at = looked_at.text.find(wanted); at != std::string_view::npos;
-       at = looked_at.text.find(wanted, at + wanted.size()))
+  for (std::size_t at = search.in(rest); at != std::string_view::npos; at = search.in(rest)) {
+    rest.remove_prefix(at + wanted.size());
     ++number;
+  }
   return number;
 }
 
@@ -201,6 +207,7 @@ template <bool AtEnd>
 Value without(Run& run, const Value& subject, const CallArguments& arguments) {
   const TracedText& text = self(subject);
   const std::string& end = text_argument(run, arguments[0], AtEnd ? "suffix" : "prefix").text();
+  run.pass(Pass::compare, end.size());
   const bool has = AtEnd ? text.text().ends_with(end) : text.text().starts_with(end);
   if (!has) return subject;
   return run.text(AtEnd ? text.part(0, text.size() - end.size())
@@ -223,9 +230,8 @@ Value view(Run& run, const Value& subject, const CallArguments&) {
 
 Value get(Run& run, const Value& subject, const CallArguments& arguments) {
   const Mapping& mapping = *as_mapping(subject);
-  run.step(mapping.entries.size() / 16);
   const TracedText* key = as_text(arguments[0]);
-  const Value* found = key == nullptr ? nullptr : mapping.find(key->text());
+  const Value* found = key == nullptr ? nullptr : run.find(mapping, key->text());
   if (found != nullptr) return *found;
   return arguments.has(1) ? arguments[1] : Value(None());
 }

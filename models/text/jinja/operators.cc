@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/models/text/jinja/python_characters.h"
+#include "weft/models/text/jinja/text_search.h"
 
 namespace weft::chat {
 namespace {
@@ -151,8 +151,7 @@ bool equal_sequences(Run& run, const Sequence& a, const Sequence& b) {
 bool equal_mappings(Run& run, const Mapping& a, const Mapping& b) {
   if (a.entries.size() != b.entries.size()) return false;
   for (const auto& [key, value] : a.entries) {
-    run.step(1 + b.entries.size() / 16);
-    const Value* other = b.find(key->text());
+    const Value* other = run.find(b, key->text());
     if (other == nullptr || !equal(run, value, *other)) return false;
   }
   return true;
@@ -211,7 +210,7 @@ std::vector<Value> items_of(Run& run, const Value& value) {
 std::int64_t length_of(Run& run, const Value& value) {
   const auto number = [](std::size_t size) { return static_cast<std::int64_t>(size); };
   if (const TracedText* text = as_text(value)) {
-    run.step(text->size() / 64 + 1);
+    run.pass(Pass::search, text->size());
     return number(count_characters(text->text()));
   }
   if (const Mapping* mapping = as_mapping(value)) return number(mapping->entries.size());
@@ -231,7 +230,7 @@ bool equal(Run& run, const Value& a, const Value& b) {
   if (a.index() != b.index()) return false;
   if (const TracedText* text = as_text(a)) {
     const std::string& other = as_text(b)->text();
-    run.step(std::min(text->size(), other.size()) / 256);
+    run.pass(Pass::compare, std::min(text->size(), other.size()));
     return text->text() == other;
   }
   if (const Sequence* sequence = as_sequence(a))
@@ -252,7 +251,7 @@ int compare(Run& run, const Value& a, const Value& b, std::string_view operation
   const TracedText* left_text = as_text(a);
   const TracedText* right_text = as_text(b);
   if (left_text != nullptr && right_text != nullptr) {
-    run.step(std::min(left_text->size(), right_text->size()) / 256);
+    run.pass(Pass::compare, std::min(left_text->size(), right_text->size()));
     // Comparing UTF-8 by bytes gives the same order as comparing by code points.
     const int order = left_text->text().compare(right_text->text());
     return order < 0 ? -1 : order > 0 ? 1 : 0;
@@ -272,13 +271,11 @@ bool contains(Run& run, const Value& container, const Value& item) {
   if (const TracedText* text = as_text(container)) {
     const TracedText* part = as_text(item);
     if (part == nullptr) fail_operands(run, "in", item, container);
-    run.step(text->size() / 64 + 1);
-    return text->text().find(part->text()) != std::string::npos;
+    return TextSearch(run, part->text()).in(text->text()) != std::string_view::npos;
   }
   if (const Mapping* mapping = as_mapping(container)) {
     const TracedText* key = as_text(item);
-    run.step(mapping->entries.size() / 16 + 1);
-    return key != nullptr && mapping->find(key->text()) != nullptr;
+    return key != nullptr && run.find(*mapping, key->text()) != nullptr;
   }
   for (const Value& candidate : items_of(run, container)) {
     if (equal(run, candidate, item)) return true;

@@ -18,7 +18,7 @@ namespace {
 
 /// Appends a quoted string and preserves the origins of its bytes.
 void print_quoted(Run& run, const TracedText& text, TracedText& out) {
-  run.step(text.size() / 16 + 1);
+  run.pass(Pass::convert, text.size());
   const bool has_single = text.text().find('\'') != std::string::npos;
   const bool has_double = text.text().find('"') != std::string::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
@@ -43,6 +43,7 @@ void print_quoted(Run& run, const TracedText& text, TracedText& out) {
     }
   }));
   out.append({&quote, 1});
+  run.check_size(out.footprint());
 }
 
 void print_items(Run& run, const std::vector<Value>& items, TracedText& out) {
@@ -101,7 +102,7 @@ class JsonPrinter {
 
  private:
   void write_text(const TracedText& text) {
-    run_.step(text.size() / 16);
+    run_.pass(Pass::convert, text.size());
     out_.append("\"");
     out_.append(text.mapped([&](char32_t c, std::size_t, std::string& written) {
       constexpr std::string_view kPlain = "\"\\\n\r\t\f\b", kEscaped = "\"\\nrtfb";
@@ -121,6 +122,7 @@ class JsonPrinter {
       }
     }));
     out_.append("\"");
+    run_.check_size(out_.footprint());
   }
 
   void break_line() {
@@ -154,7 +156,8 @@ class JsonPrinter {
     std::vector<std::pair<TextPtr, Value>> sorted;
     if (style_.sort_keys) {
       sorted = mapping.entries;
-      std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+      std::stable_sort(sorted.begin(), sorted.end(), [this](const auto& a, const auto& b) {
+        run_.pass(Pass::compare, std::min(a.first->size(), b.first->size()));
         return a.first->text() < b.first->text();
       });
     }

@@ -4,6 +4,7 @@
 #include <unicode/ustring.h>
 #include <unicode/utf16.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -103,10 +104,25 @@ TracedText capitalized(const TracedText& text) {
   });
 }
 
-Stripped strip(std::string_view text, Ends ends, const std::string_view* characters) {
+CharacterSet::CharacterSet(std::string_view characters) {
+  for (std::size_t at = 0; at < characters.size();) {
+    const char32_t c = take_character(characters, at);
+    if (c < ascii_.size()) {
+      ascii_.set(c);
+    } else {
+      others_ += c;
+    }
+  }
+  std::sort(others_.begin(), others_.end());
+}
+
+bool CharacterSet::contains(char32_t c) const {
+  return c < ascii_.size() ? ascii_.test(c) : std::binary_search(others_.begin(), others_.end(), c);
+}
+
+Stripped strip(std::string_view text, Ends ends, const CharacterSet* characters) {
   const auto goes = [&](char32_t c) {
-    return characters == nullptr ? is_python_space(c)
-                                 : characters->find(utf8(c)) != std::string_view::npos;
+    return characters == nullptr ? is_python_space(c) : characters->contains(c);
   };
   Stripped left = {0, text.size()};
   const auto at = [&](Ends end) {

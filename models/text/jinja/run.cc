@@ -38,10 +38,28 @@ void Run::step(std::size_t count) {
   steps_ += count;
 }
 
+void Run::fail_size() const {
+  fail(fmt::format("rendering produces more than {} bytes of text", limits_.bytes));
+}
+
 void Run::make_bytes(std::size_t count) {
-  if (count > limits_.bytes - bytes_)
-    fail(fmt::format("rendering produces more than {} bytes of text", limits_.bytes));
+  if (count > limits_.bytes - bytes_) fail_size();
   bytes_ += count;
+}
+
+void Run::check_size(std::size_t size) const {
+  if (size > limits_.bytes - bytes_) fail_size();
+}
+
+const Value* Run::find(const Mapping& mapping, std::string_view key) {
+  std::size_t compared = 0;
+  const std::size_t at = mapping.position(key, compared);
+  pass(Pass::compare, compared);
+  return at < mapping.entries.size() ? &mapping.entries[at].second : nullptr;
+}
+
+void Run::set(Mapping& mapping, TextPtr key, Value value) {
+  pass(Pass::compare, mapping.set(std::move(key), std::move(value)));
 }
 
 Value Run::text(TracedText text) {

@@ -21,6 +21,15 @@ struct Place {
 /// Returns "line 1, column 5".
 std::string describe(Place place);
 
+/// A pass over a text. The value is the number of bytes that count as one step, so that every step
+/// takes about the same time.
+enum class Pass : std::uint8_t {
+  compare = 255,  // memcmp and memcpy
+  search = 64,    // loops over bytes
+  decode = 16,    // loops over characters
+  convert = 4     // loops that look up properties of each character or write one by one
+};
+
 class Run {
  public:
   Run(const TemplateLimits& limits, const std::tm& now) : limits_(limits), now_(now) {}
@@ -36,9 +45,24 @@ class Run {
   [[noreturn]] void fail(std::string_view what) const;
   /// Counts `count` steps. Throws DataError if the limit is exceeded.
   void step(std::size_t count = 1);
+  /// Counts the steps of a pass over `bytes` bytes. Operations must count the bytes of all operands
+  /// that they read, or else a template with long operands runs for hours within its limit.
+  void pass(Pass pass, std::size_t bytes) { step(1 + bytes / static_cast<std::size_t>(pass)); }
   /// Counts bytes of newly created text, including intermediate results. Throws DataError if the
   /// limit is exceeded.
   void make_bytes(std::size_t count);
+  /// Throws DataError if a text of `size` bytes, which is still being created, already exceeds the
+  /// limit. The bytes are not counted.
+  void check_size(std::size_t size) const;
+
+  /// The steps and bytes that have been counted.
+  std::size_t steps() const { return steps_; }
+  std::size_t bytes() const { return bytes_; }
+
+  /// Looks up a key and counts the compared bytes. Returns null if there is no such key.
+  const Value* find(const Mapping& mapping, std::string_view key);
+  /// Sets the value of a key and counts the compared bytes.
+  void set(Mapping& mapping, TextPtr key, Value value);
 
   /// Creates a string value and counts its bytes.
   Value text(TracedText text);
@@ -62,6 +86,7 @@ class Run {
 
  private:
   int checked_depth(int depth) const;
+  [[noreturn]] void fail_size() const;
 
   const TemplateLimits limits_;
   const std::tm now_;

@@ -86,7 +86,7 @@ Value odd(Run& run, const Value& subject, const CallArguments&) {
 template <bool Lower>
 Value has_case(Run& run, const Value& subject, const CallArguments&) {
   const TextPtr text = printed(run, subject);
-  run.step(text->size() / 16);
+  run.pass(Pass::convert, text->size());
   bool found = false;
   for (std::size_t at = 0; at < text->size();) {
     const auto c = static_cast<UChar32>(take_character(text->text(), at));
@@ -113,7 +113,7 @@ constexpr Builtin compares(std::string_view name, Builtin::Call call) {
 
 }  // namespace
 
-const Builtin* find_test(std::string_view name) {
+std::span<const Builtin> value_tests() {
   static constexpr Builtin kTests[] = {
       compares("!=", differs),
       compares("<", less),
@@ -154,7 +154,9 @@ const Builtin* find_test(std::string_view name) {
       {.name = "undefined", .call = undefined_test},
       {.name = "upper", .call = has_case<false>},
   };
-  return find_in(kTests, name);
+  return kTests;
 }
+
+const Builtin* find_test(std::string_view name) { return find_in(value_tests(), name); }
 
 }  // namespace weft::chat

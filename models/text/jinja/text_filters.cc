@@ -26,8 +26,7 @@ constexpr std::int64_t kMaxIndent = 1000;
 template <TracedText (*Change)(const TracedText&)>
 Value change_text(Run& run, const Value& subject, const CallArguments&) {
   const TextPtr text = printed(run, subject);
-  run.step(text->size() / 16);
-  return run.text(Change(*text));
+  return changed_text<Change>(run, *text);
 }
 
 /// Implements Jinja's title(), whose word boundaries differ from those of str.title(): "the-big
@@ -51,13 +50,8 @@ TracedText word_title(const TracedText& text) {
 }
 
 Value trim(Run& run, const Value& subject, const CallArguments& arguments) {
-  const TextPtr text = printed(run, subject);
-  run.step(text->size() / 64);
-  std::string_view characters;
-  const bool own = arguments.has(0) && !is<None>(arguments[0]);
-  if (own) characters = text_argument(run, arguments[0], "chars").text();
-  const Stripped left = strip(text->text(), Ends::both, own ? &characters : nullptr);
-  return run.text(text->part(left.begin, left.end));
+  return stripped_text(run, *printed(run, subject), Ends::both,
+                       arguments.has(0) ? &arguments[0] : nullptr);
 }
 
 Value replace(Run& run, const Value& subject, const CallArguments& arguments) {
@@ -85,7 +79,7 @@ Value indent(Run& run, const Value& subject, const CallArguments& arguments) {
   TracedText result;
   bool begins = true;
   for (const TracedText& line : lines_of(run, text)) {
-    run.make_bytes(line.size() + indention.size());
+    run.make_bytes(line.footprint() + indention.footprint());
     if (!begins) result.append("\n");
     if (begins ? first : (blank || !line.empty())) result.append(indention);
     result.append(line);
@@ -141,9 +135,9 @@ Value to_integer(Run& run, const Value& subject, const CallArguments& arguments)
   } else if (const auto* real = as<double>(subject)) {
     number = truncated(run, *real);
   } else if (const TracedText* text = as_text(subject)) {
-    number = read_integer(*text);
+    number = read_integer(run, *text);
     if (!number) {
-      if (const auto real = read_float(*text)) number = truncated(run, *real);
+      if (const auto real = read_float(run, *text)) number = truncated(run, *real);
     }
   }
   if (number) return *number;
@@ -156,7 +150,7 @@ Value to_float(Run& run, const Value& subject, const CallArguments& arguments) {
   if (const auto* integer = as<std::int64_t>(subject)) return static_cast<double>(*integer);
   if (is<double>(subject)) return subject;
   if (const TracedText* text = as_text(subject)) {
-    if (const auto real = read_float(*text)) return *real;
+    if (const auto real = read_float(run, *text)) return *real;
   }
   return arguments.has(0) ? arguments[0] : Value(0.0);
 }

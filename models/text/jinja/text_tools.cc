@@ -8,16 +8,18 @@
 #include <string_view>
 #include <utility>
 
+#include "weft/models/text/jinja/builtin.h"
 #include "weft/models/text/jinja/operators.h"
 #include "weft/models/text/jinja/print.h"
-#include "weft/models/text/jinja/python_characters.h"
+#include "weft/models/text/jinja/text_search.h"
 
 namespace weft::chat {
 namespace {
 
 /// Parses a number with optional surrounding whitespace.
 template <class Number>
-std::optional<Number> read_number(std::string_view text) {
+std::optional<Number> read_number(Run& run, std::string_view text) {
+  run.pass(Pass::decode, text.size());
   const Stripped left = strip(text, Ends::both);
   std::string_view digits = text.substr(left.begin, left.end - left.begin);
   if (digits.starts_with('+')) {
@@ -41,7 +43,7 @@ bool ends_line(char32_t c) {
 Value replaced(Run& run, const TracedText& text, const TracedText& from, const TracedText& to,
                std::int64_t most) {
   const std::string_view all = text.text();
-  run.step(all.size() / 16 + 1);
+  const TextSearch search(run, from.text());
   std::size_t left =
       most < 0 ? std::numeric_limits<std::size_t>::max() : static_cast<std::size_t>(most);
   TracedText result;
@@ -55,6 +57,7 @@ Value replaced(Run& run, const TracedText& text, const TracedText& from, const T
   if (from.empty()) {  // insert before each character and after the last one
     while (left > 0 && given < all.size()) {
       put();
+      run.step();
       const std::size_t end = given + character_size(all[given]);
       result.append(text, given, end);
       given = end;
@@ -62,14 +65,28 @@ Value replaced(Run& run, const TracedText& text, const TracedText& from, const T
     if (left > 0) put();
   }
   while (left > 0 && !from.empty()) {
-    const std::size_t found = all.find(from.text(), given);
+    const std::size_t found = search.in(all.substr(given));
     if (found == std::string_view::npos) break;
-    result.append(text, given, found);
+    result.append(text, given, given + found);
     put();
-    given = found + from.size();
+    given += found + from.size();
   }
   result.append(text, given, all.size());
   return run.text(std::move(result));
+}
+
+Value stripped_text(Run& run, const TracedText& text, Ends ends, const Value* characters) {
+  Stripped left = {};
+  if (characters == nullptr || is<None>(*characters)) {
+    left = strip(text.text(), ends);
+  } else {
+    const std::string& given = text_argument(run, *characters, "chars").text();
+    run.pass(Pass::convert, given.size());
+    const CharacterSet set(given);
+    left = strip(text.text(), ends, &set);
+  }
+  run.pass(Pass::convert, text.size() - (left.end - left.begin));
+  return run.text(text.part(left.begin, left.end));
 }
 
 std::vector<TracedText> lines_of(Run& run, const TracedText& text) {
@@ -86,7 +103,7 @@ std::vector<TracedText> lines_of(Run& run, const TracedText& text) {
     begin = at;
   }
   if (begin < text.size()) lines.push_back(text.part(begin, text.size()));
-  run.make_bytes(text.size());
+  run.make_bytes(text.footprint());
   return lines;
 }
 
@@ -107,12 +124,12 @@ Value joined_texts(Run& run, const std::vector<Value>& items, const TracedText& 
   return std::make_shared<const TracedText>(std::move(result));
 }
 
-std::optional<std::int64_t> read_integer(const TracedText& text) {
-  return read_number<std::int64_t>(text.text());
+std::optional<std::int64_t> read_integer(Run& run, const TracedText& text) {
+  return read_number<std::int64_t>(run, text.text());
 }
 
-std::optional<double> read_float(const TracedText& text) {
-  return read_number<double>(text.text());
+std::optional<double> read_float(Run& run, const TracedText& text) {
+  return read_number<double>(run, text.text());
 }
 
 }  // namespace weft::chat

@@ -2,21 +2,26 @@
 
 namespace weft::chat {
 
-const Value* Mapping::find(std::string_view key) const {
-  for (const auto& [name, value] : entries) {
-    if (name->text() == key) return &value;
+std::size_t Mapping::position(std::string_view key, std::size_t& compared) const {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string& name = entries[i].first->text();
+    compared += 16;
+    if (name.size() != key.size()) continue;
+    compared += key.size();
+    if (name == key) return i;
   }
-  return nullptr;
+  return entries.size();
 }
 
-void Mapping::set(TextPtr key, Value value) {
-  for (auto& [name, old] : entries) {
-    if (name->text() == key->text()) {
-      old = std::move(value);
-      return;
-    }
+std::size_t Mapping::set(TextPtr key, Value value) {
+  std::size_t compared = 0;
+  const std::size_t at = position(key->text(), compared);
+  if (at < entries.size()) {
+    entries[at].second = std::move(value);
+  } else {
+    entries.emplace_back(std::move(key), std::move(value));
   }
-  entries.emplace_back(std::move(key), std::move(value));
+  return compared;
 }
 
 const TracedText* as_text(const Value& value) {

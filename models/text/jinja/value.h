@@ -54,9 +54,13 @@ struct Mapping {
   std::vector<std::pair<TextPtr, Value>> entries;
   int depth = 1;
 
-  const Value* find(std::string_view key) const;
-  /// Sets the value of `key`. An existing value is replaced.
-  void set(TextPtr key, Value value);
+  /// Returns the index of the entry with this key, or the number of entries if there is none. Adds
+  /// the approximate number of bytes that the search reads to `compared`. Templates look up keys
+  /// with Run::find(), which counts them.
+  std::size_t position(std::string_view key, std::size_t& compared) const;
+  /// Sets the value of `key` and returns the number of compared bytes. An existing value is
+  /// replaced. Templates use Run::set(), which counts them.
+  std::size_t set(TextPtr key, Value value);
 };
 
 /// The result of namespace(), the only mutable value in a template.

@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/files/byte_order_mark.h"
 #include "weft/serialization/files/read_file.h"
 
 namespace weft {
@@ -38,7 +39,8 @@ Tokenizer read_tokenizer(const std::string& path) {
     if (checkpoint) return read_checkpoint(path);
     // A SentencePiece model also starts with a line feed, but the line feed is never followed by
     // '{'.
-    const std::size_t first = bytes.find_first_not_of(" \t\r\n");
+    const std::size_t first =
+        bytes.find_first_not_of(" \t\r\n", byte_order_mark(bytes, "the text"));
     if (first != std::string::npos && bytes[first] == '{')
       return SubwordTokenizer::from_bytes(bytes);
     return SentencePieceTokenizer::from_bytes(bytes);

@@ -15,6 +15,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/models/text/tokenizers/formats/class_settings.h"
 #include "weft/models/text/tokenizers/formats/folder_settings.h"
 #include "weft/models/text/tokenizers/formats/merges_folder.h"
 #include "weft/models/text/tokenizers/formats/sentence_piece_folder.h"
@@ -40,29 +41,13 @@ SubwordParts read_merges(const FolderSettings& folder) {
   return with_added(read_merges_folder(folder), folder);
 }
 
-/// Tokenizer classes that process text in the same way as BertTokenizer.
-constexpr std::array<std::string_view, 13> kBertClasses = {"BertTokenizer",
-                                                           "DistilBertTokenizer",
-                                                           "ElectraTokenizer",
-                                                           "MobileBertTokenizer",
-                                                           "ConvBertTokenizer",
-                                                           "SqueezeBertTokenizer",
-                                                           "LayoutLMTokenizer",
-                                                           "LxmertTokenizer",
-                                                           "RetriBertTokenizer",
-                                                           "RealmTokenizer",
-                                                           "DPRReaderTokenizer",
-                                                           "DPRContextEncoderTokenizer",
-                                                           "DPRQuestionEncoderTokenizer"};
-
 SubwordParts read_bert(const FolderSettings& folder) {
   const std::string name = folder.tokenizer_class();
-  if (!name.empty() &&
-      std::find(kBertClasses.begin(), kBertClasses.end(), name) == kBertClasses.end()) {
+  if (!name.empty() && !is_bert_class(name)) {
     throw FormatError(fmt::format(
         "unsupported tokenizer class {} for vocab.txt; supported are {} (or add a tokenizer.json, "
         "which Hugging Face's library can write for every class)",
-        excerpt(name), fmt::join(kBertClasses, ", ")));
+        excerpt(name), fmt::join(bert_classes(), ", ")));
   }
   BertSettings settings;
   settings.lowercase = folder.value<bool>("do_lower_case").value_or(settings.lowercase);
@@ -73,7 +58,8 @@ SubwordParts read_bert(const FolderSettings& folder) {
 }
 
 SubwordParts read_json_file(const FolderSettings& folder) {
-  return read_tokenizer_json(folder.read("tokenizer.json"), "tokenizer.json");
+  return with_class_settings(read_tokenizer_json(folder.read("tokenizer.json"), "tokenizer.json"),
+                             folder);
 }
 
 /// Reads a tokenizer with `kRead` and sets the special ids according to the folder's settings.
@@ -114,7 +100,8 @@ const std::array<Layout, 8>& layouts() {
 
 }  // namespace
 
-FolderTokenizer read_tokenizer_folder(const std::string& folder) {
+FolderTokenizer read_tokenizer_folder(const ModelPath& from) {
+  const std::string& folder = from.path;
   std::vector<std::string> known;
   for (const Layout& layout : layouts()) {
     known.push_back(fmt::format("{}", fmt::join(layout.files, " with ")));
@@ -124,7 +111,7 @@ FolderTokenizer read_tokenizer_folder(const std::string& folder) {
     if (!all) continue;
     // Use the first complete layout only, because other layouts may define different ids.
     try {
-      return {layout.read(FolderSettings(folder), layout.files.front())};
+      return {layout.read(FolderSettings(from), layout.files.front())};
     } catch (const FormatError& e) {
       return {std::nullopt, fmt::format("{}: {}", folder, e.what())};
     }

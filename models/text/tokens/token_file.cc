@@ -155,6 +155,8 @@ void TokenFile::lay_out() {
          fmt::format("according to its header, the file should have {} bytes, but it has {}{}", end,
                      size, size < end ? ": it is truncated" : ""));
   }
+  verified_ =
+      std::make_unique<std::atomic<bool>[]>((tokenizer_at_ - crcs_at_) / sizeof(std::uint32_t));
   const std::byte* data = file_->data();
   for (std::uint64_t at = kHeader + h.tokens * h.id_bytes; at < documents_at_; ++at) {
     if (data[at] != std::byte{0}) fail(at, "a padding byte is not zero");
@@ -271,6 +273,11 @@ void TokenFile::read(std::int64_t begin, std::span<std::int32_t> ids) const {
   } else {
     copy(std::uint32_t{});
   }
+  if (ids.empty()) return;
+  const std::uint64_t last = offset - kHeader + ids.size() * header_.id_bytes - 1;
+  for (std::uint64_t range = (offset - kHeader) / kTokenChecksumRange;
+       range <= last / kTokenChecksumRange; ++range)
+    check_range(range);
 }
 
 Tokenizer TokenFile::tokenizer() const {
@@ -297,23 +304,31 @@ Tokenizer TokenFile::tokenizer() const {
 }
 
 void TokenFile::check_ids() const {
-  const std::byte* ids = file_->data() + kHeader;
   const std::uint64_t bytes = header_.tokens * header_.id_bytes;
-  for (std::uint64_t at = 0, range = 0; at < bytes; at += kTokenChecksumRange, ++range) {
-    const std::uint64_t size = std::min(kTokenChecksumRange, bytes - at);
-    const auto wanted = read_number<std::uint32_t>(file_->data() + crcs_at_ + 4 * range);
-    if (crc32c(ids + at, size) != wanted)
-      fail(kHeader + at,
-           fmt::format("the ids are damaged: the checksum of {} bytes does not match", size));
-    const std::size_t count = size / header_.id_bytes;
+  for (std::uint64_t at = 0; at < bytes; at += kTokenChecksumRange) {
+    check_range(at / kTokenChecksumRange);
+    const std::byte* ids = file_->data() + kHeader + at;
+    const std::size_t count = std::min(kTokenChecksumRange, bytes - at) / header_.id_bytes;
     const std::size_t wrong = header_.id_bytes == 2
-                                  ? first_outside<std::uint16_t>(ids + at, count, header_.vocab)
-                                  : first_outside<std::uint32_t>(ids + at, count, header_.vocab);
+                                  ? first_outside<std::uint16_t>(ids, count, header_.vocab)
+                                  : first_outside<std::uint32_t>(ids, count, header_.vocab);
     if (wrong < count) {
       fail(kHeader + at + wrong * header_.id_bytes,
            fmt::format("an id is outside the vocabulary [0, {})", header_.vocab));
     }
   }
+}
+
+void TokenFile::check_range(std::uint64_t range) const {
+  if (verified_[range].load(std::memory_order_acquire)) return;
+  const std::uint64_t at = range * kTokenChecksumRange;
+  const std::uint64_t size = std::min(kTokenChecksumRange, header_.tokens * header_.id_bytes - at);
+  const auto wanted = read_number<std::uint32_t>(file_->data() + crcs_at_ + 4 * range);
+  if (crc32c(file_->data() + kHeader + at, size) != wanted) {
+    fail(kHeader + at,
+         fmt::format("the ids are damaged: the checksum of {} bytes does not match", size));
+  }
+  verified_[range].store(true, std::memory_order_release);
 }
 
 bool is_token_file(const std::string& path) {

@@ -12,15 +12,17 @@
 //               the tokenizer: length of the type (u32), type, serialised tokenizer
 //
 // All numbers are little-endian. The checksums of header and tables are verified when a file is
-// opened. The checksums of the ids are verified only on request (check_ids()), because reading a
-// few ids must not require reading all of them. Every id that is read is checked against the size
-// of the vocabulary.
+// opened. The checksum of a range of ids is verified when ids in the range are read for the first
+// time, and for all ranges on request (check_ids()). Opening a file does not verify them, because
+// reading a few ids must not require reading all of them. Every id that is read is checked against
+// the size of the vocabulary.
 //
 // A large set consists of several files, "corpus-00000.tok", "corpus-00001.tok", and so on. Each
 // file stores its number, whether it is the last file, and the fingerprint of the previous file.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -105,7 +107,8 @@ class TokenFile {
   /// Returns the last document boundary or mark with at most `byte` bytes of text before it.
   TokenPlace last_place(std::int64_t byte) const;
   /// Reads the ids from position `begin` on into `ids`. Throws ArgumentError if the range exceeds
-  /// the file. Throws FormatError if an id is outside the vocabulary.
+  /// the file. Throws FormatError if an id is outside the vocabulary, or if the checksum of a range
+  /// that contains some of the ids does not match.
   void read(std::int64_t begin, std::span<std::int32_t> ids) const;
   /// Parses the tokenizer. Throws FormatError if it is invalid.
   Tokenizer tokenizer() const;
@@ -120,9 +123,14 @@ class TokenFile {
   void check_documents() const;
   void check_marks() const;
   TokenPlace entry(std::uint64_t table, std::int64_t i) const;
+  /// Verifies the checksum of a range of kTokenChecksumRange bytes of ids, unless it has been
+  /// verified before.
+  void check_range(std::uint64_t range) const;
 
   std::shared_ptr<MappedFile> file_;
   TokenFileHeader header_;
+  /// True for ranges whose checksum was verified. Several threads may verify a range.
+  std::unique_ptr<std::atomic<bool>[]> verified_;
   std::uint64_t documents_at_ = 0, marks_at_ = 0, crcs_at_ = 0, tokenizer_at_ = 0;
 };
 

@@ -12,11 +12,9 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Returns max + ln(sum), or max if max is -inf.
 template <class T>
-T log_sum_exp(T max, double sum) {
-  if (max == negative_infinity<T>() && !(sum != sum)) return max;
-  return static_cast<T>(static_cast<double>(max) + ::log(sum));
+bool is_large(T lse) {
+  return ::fabs(static_cast<double>(lse)) > kLargeLse;
 }
 
 template <class T>
@@ -25,8 +23,9 @@ void stats_rows(const LogitsStats<T>& a, int64_t rows) {
     const T* x = a.x + r * a.n;
     const T m = row_max(x, a.n);
     const T shift = m == negative_infinity<T>() ? T(0) : m;
-    a.lse[r] = log_sum_exp(m, row_sum_exp<T>(x, a.n, shift, nullptr));
-    if (a.sum != nullptr) a.sum[r] = static_cast<T>(row_sum(x, a.n));
+    a.max[r] = m;
+    a.log_sum[r] = ::log(row_sum_exp<T>(x, a.n, shift, nullptr));
+    if (a.excess != nullptr) a.excess[r] = static_cast<T>(row_moments(x, a.n, shift).sum);
   }
 }
 
@@ -43,25 +42,24 @@ void stats_columns(const LogitsStats<T>& a, int64_t stride, int64_t begin, int64
     for (int64_t i = 0; i < a.n; ++i) m = hn::Max(m, load_any(d, a.x + i * stride + c, left, T(0)));
     const auto shift =
         hn::IfThenElse(hn::Eq(m, hn::Set(d, negative_infinity<T>())), hn::Zero(d), m);
-    auto total_exp = hn::Zero(d), total = hn::Zero(d);
+    auto total_exp = hn::Zero(d), excess = hn::Zero(d);
     for (int64_t block = 0; block < a.n; block += kClassBlock) {
       auto sum_exp = hn::Zero(d), sum = hn::Zero(d);
       for (int64_t i = block; i < HWY_MIN(a.n, block + kClassBlock); ++i) {
-        const auto v = load_any(d, a.x + i * stride + c, left, T(0));
-        sum_exp = hn::Add(sum_exp, exp_of_negative(d, hn::Sub(v, shift)));
+        const auto v = hn::Sub(load_any(d, a.x + i * stride + c, left, T(0)), shift);
+        sum_exp = hn::Add(sum_exp, exp_of_negative(d, v));
         sum = hn::Add(sum, v);
       }
       total_exp = hn::Add(total_exp, sum_exp);
-      total = hn::Add(total, sum);
+      excess = hn::Add(excess, sum);
     }
-    HWY_ALIGN T maxima[16];
+    store_any(m, d, a.max + c, left);
     HWY_ALIGN T sums[16];
-    hn::Store(m, d, maxima);
     hn::Store(total_exp, d, sums);
     for (int64_t i = 0; i < HWY_MIN(lanes, left); ++i) {
-      a.lse[c + i] = log_sum_exp(maxima[i], static_cast<double>(sums[i]));
+      a.log_sum[c + i] = ::log(static_cast<double>(sums[i]));
     }
-    if (a.sum != nullptr) store_any(total, d, a.sum + c, left);
+    if (a.excess != nullptr) store_any(excess, d, a.excess + c, left);
   }
 }
 
@@ -78,12 +76,38 @@ void grad_rows(const LogitsGrad<T>& a, int64_t rows) {
       continue;
     }
     const auto lse = hn::Set(d, a.lse[r]), g = hn::Set(d, a.g[r]);
+    if (is_large(a.lse[r])) {
+      const double sum = row_sum_exp(x, a.n, a.lse[r], dx);
+      const auto by = hn::Set(d, lse_correction(sum, a.lse[r]));
+      for (int64_t i = 0; i < a.n; i += lanes) {
+        const auto p = hn::Mul(load_any(d, dx + i, a.n - i, T(0)), by);
+        store_any(hn::Mul(g, hn::Sub(p, shift)), d, dx + i, a.n - i);
+      }
+      continue;
+    }
     for (int64_t i = 0; i < a.n; i += lanes) {
       const auto v = load_any(d, x + i, a.n - i, T(0));
       const auto p = exp_of_negative(d, hn::Sub(v, lse));
       store_any(hn::Mul(g, hn::Sub(p, shift)), d, dx + i, a.n - i);
     }
   }
+}
+
+/// Returns the sums of exp(x - lse) of one vector of columns, starting with column c.
+template <class T>
+hn::Vec<RowTag<T>> column_sum_exp(const LogitsGrad<T>& a, int64_t stride, int64_t c, int64_t left,
+                                  hn::Vec<RowTag<T>> lse) {
+  const RowTag<T> d;
+  auto total = hn::Zero(d);
+  for (int64_t block = 0; block < a.n; block += kClassBlock) {
+    auto sum = hn::Zero(d);
+    for (int64_t i = block; i < HWY_MIN(a.n, block + kClassBlock); ++i) {
+      const auto v = load_any(d, a.x + i * stride + c, left, T(0));
+      sum = hn::Add(sum, exp_of_negative(d, hn::Sub(v, lse)));
+    }
+    total = hn::Add(total, sum);
+  }
+  return total;
 }
 
 template <class T>
@@ -96,9 +120,19 @@ void grad_columns(const LogitsGrad<T>& a, int64_t stride, int64_t begin, int64_t
     const auto g = load_any(d, a.g + c, left, T(0)), lse = load_any(d, a.lse + c, left, T(0));
     // (Eq is used instead of Ne, because Ne in Highway 1.0.3 returns false for NaN on AVX2.)
     const auto ignored = hn::Eq(g, hn::Zero(d));
+    const auto large = hn::Gt(hn::Abs(lse), hn::Set(d, static_cast<T>(kLargeLse)));
+    auto by = hn::Set(d, T(1));
+    if (!hn::AllFalse(d, large)) {
+      HWY_ALIGN T factors[16];
+      hn::Store(column_sum_exp(a, stride, c, left, lse), d, factors);
+      for (int64_t i = 0; i < HWY_MIN(lanes, left); ++i) {
+        factors[i] = lse_correction(static_cast<double>(factors[i]), a.lse[c + i]);
+      }
+      by = hn::Load(d, factors);
+    }
     for (int64_t i = 0; i < a.n; ++i) {
       const auto v = load_any(d, a.x + i * stride + c, left, T(0));
-      const auto p = exp_of_negative(d, hn::Sub(v, lse));
+      const auto p = hn::Mul(exp_of_negative(d, hn::Sub(v, lse)), by);
       const auto dx = hn::IfThenZeroElse(ignored, hn::Mul(g, hn::Sub(p, shift)));
       store_any(dx, d, a.dx + i * stride + c, left);
     }

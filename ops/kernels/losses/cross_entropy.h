@@ -6,14 +6,17 @@
 
 namespace weft {
 
-/// Computes lse = max + ln(sum(exp(x - max))) and the sum of the logits. The logits are a matrix
-/// [n, stride] with classes along columns, or rows of n contiguous classes (stride 1). `sum` may be
-/// null.
+/// Computes max, log_sum = ln(sum(exp(x - max))) and excess = sum(x - max). The log-sum-exp of the
+/// logits is max + log_sum. The terms are kept apart, because a loss that is computed from their
+/// rounded sum loses digits if the logits have a large common offset. If max is -inf, log_sum and
+/// excess are computed without subtracting it. The logits are a matrix [n, stride] with classes
+/// along columns, or rows of n contiguous classes (stride 1). `excess` may be null.
 template <class T>
 struct LogitsStats {
   const T* x = nullptr;
-  T* lse = nullptr;
-  T* sum = nullptr;
+  T* max = nullptr;
+  double* log_sum = nullptr;
+  T* excess = nullptr;
   std::int64_t n = 0;
 };
 void logits_rows(const LogitsStats<float>& args, std::int64_t rows);
@@ -23,8 +26,20 @@ void logits_columns(const LogitsStats<float>& args, std::int64_t stride, std::in
 void logits_columns(const LogitsStats<double>& args, std::int64_t stride, std::int64_t begin,
                     std::int64_t end);
 
-/// Computes dx = g * (exp(x - lse) - shift), with one g and one lse per position. If g is 0 at a
-/// position, dx is zero there.
+/// Returns the loss (1 - e) * (lse - target) + e * (lse - mean of the logits) of one position, with
+/// e = smoothing and the statistics of LogitsStats. Differences of logits are formed first, so the
+/// loss does not depend on a common offset of the logits.
+template <class T>
+double logits_loss(T max, double log_sum, T excess, T target, std::int64_t n, double smoothing) {
+  const double loss = log_sum + (static_cast<double>(max) - static_cast<double>(target));
+  if (smoothing == 0) return loss;
+  const double mean = static_cast<double>(excess) / static_cast<double>(n);
+  return (1 - smoothing) * loss + smoothing * (log_sum - mean);
+}
+
+/// Computes dx = g * (p - shift) with the probabilities p = exp(x - lse), with one g and one lse
+/// per position. The rounding of a large
+/// lse is corrected (see kLargeLse). If g is 0 at a position, dx is zero there.
 template <class T>
 struct LogitsGrad {
   const T* x = nullptr;

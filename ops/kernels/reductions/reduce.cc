@@ -10,11 +10,16 @@
 #include <limits>
 
 #include "weft/ops/kernels/reductions/reduce.h"
+#include "weft/ops/kernels/reductions/short_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using weft::HWY_NAMESPACE::fold_vectors;
+using weft::HWY_NAMESPACE::is_short_row;
+using weft::HWY_NAMESPACE::kShortRow;
+using weft::HWY_NAMESPACE::RowVectors;
 
 template <class T>
 constexpr T kInf = std::numeric_limits<T>::infinity();
@@ -157,11 +162,96 @@ HWY_INLINE hn::TFromD<D> block_run(D d, const hn::TFromD<D>* x, std::int64_t n) 
   return total;
 }
 
+// Reduces Lanes(d) rows of n elements, 1 <= n <= kShortRow. load(i) returns element i of each row.
+// The order of operations for each row is the same as in reduce_run().
+template <class Op, class D, class Load>
+HWY_INLINE hn::Vec<D> reduce_short_rows(D d, std::int64_t n, const Load& load) {
+  using V = hn::Vec<D>;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const V identity = hn::Set(d, Op::template identity<hn::TFromD<D>>());
+  V folded[kShortRow];
+  std::int64_t count = n;
+  if (n <= lanes) {
+    for (std::int64_t i = 0; i < n; ++i) folded[i] = load(i);
+  } else {
+    count = lanes;  // vectors with fewer lanes than the row has elements: several elements per lane
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      V a[4] = {identity, identity, identity, identity};
+      std::int64_t i = 0;
+      for (; i + 4 * lanes <= n; i += 4 * lanes) {
+        for (std::int64_t k = 0; k < 4; ++k)
+          a[k] = Op::combine(d, a[k], load(i + k * lanes + lane));
+      }
+      for (; i + lanes <= n; i += lanes) a[0] = Op::combine(d, a[0], load(i + lane));
+      if (i + lane < n) a[1] = Op::combine(d, a[1], load(i + lane));
+      folded[lane] = Op::combine(d, Op::combine(d, a[0], a[1]), Op::combine(d, a[2], a[3]));
+    }
+  }
+  // A sum of negative zeros is 0, as if it had begun with the identity.
+  return Op::combine(d, identity, fold_vectors<Op>(d, folded, count));
+}
+
+// The exponentials of logsumexp for rows in different lanes.
+template <class D>
+struct ShiftedExpOf {
+  const RowVectors<D>& rows;
+  hn::Vec<D> shift;
+  HWY_INLINE hn::Vec<D> operator()(std::int64_t i) const {
+    return hn::Exp(D(), hn::Sub(rows(i), shift));
+  }
+};
+
+// Reduces all whole vectors of short rows and returns the number of their rows.
+template <class T>
+HWY_INLINE std::int64_t short_rows(Reduction kind, const T* x, std::int64_t rows,
+                                   std::int64_t row_stride, std::int64_t n, double divisor,
+                                   T* out) {
+  const hn::ScalableTag<T> d;
+  using D = hn::ScalableTag<T>;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  // Dividing in T gives the same bits as dividing in double and rounding, if T represents the
+  // divisor.
+  const T by = static_cast<T>(divisor);
+  if (rows < lanes || !is_short_row(n, row_stride) || static_cast<double>(by) != divisor) return 0;
+  RowVectors<D> vectors(d, x, row_stride);
+  std::int64_t r = 0;
+  for (; r + lanes <= rows; r += lanes) {
+    vectors.x = x + r * row_stride;
+    hn::Vec<D> result;
+    switch (kind) {
+      case Reduction::max: result = reduce_short_rows<MaxOp>(d, n, vectors); break;
+      case Reduction::min: result = reduce_short_rows<MinOp>(d, n, vectors); break;
+      case Reduction::prod: result = reduce_short_rows<ProdOp>(d, n, vectors); break;
+      case Reduction::logsumexp: {
+        const auto top = reduce_short_rows<MaxOp>(d, n, vectors);
+        const auto finite = hn::IsFinite(top);
+        const ShiftedExpOf<D> terms{vectors, hn::IfThenElseZero(finite, top)};
+        HWY_ALIGN T sums[hn::MaxLanes(d)];
+        HWY_ALIGN T tops[hn::MaxLanes(d)];
+        hn::Store(reduce_short_rows<SumOp>(d, n, terms), d, sums);
+        hn::Store(top, d, tops);
+        for (std::int64_t i = 0; i < lanes; ++i) {
+          const double sum = static_cast<double>(sums[i]);
+          out[r + i] = std::isfinite(tops[i])
+                           ? static_cast<T>(static_cast<double>(tops[i]) + std::log(sum))
+                           : tops[i];
+        }
+        continue;
+      }
+      default: result = hn::Div(reduce_short_rows<SumOp>(d, n, vectors), hn::Set(d, by)); break;
+    }
+    hn::StoreU(result, d, out + r);
+  }
+  return r;
+}
+
 template <class T>
 HWY_INLINE void rows_impl(Reduction kind, const T* x, std::int64_t rows, std::int64_t row_stride,
                           std::int64_t n, double divisor, T* out) {
   const hn::ScalableTag<T> d;
-  for (std::int64_t r = 0; r < rows; ++r, x += row_stride) {
+  std::int64_t r = short_rows(kind, x, rows, row_stride, n, divisor, out);
+  x += r * row_stride;
+  for (; r < rows; ++r, x += row_stride) {
     switch (kind) {
       case Reduction::max: out[r] = block_run<MaxOp>(d, x, n); break;
       case Reduction::min: out[r] = block_run<MinOp>(d, x, n); break;

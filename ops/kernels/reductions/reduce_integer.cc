@@ -49,6 +49,17 @@ bool beats(T a, T b, bool largest) {
 template <class T>
 void arg_columns(bool largest, const T* x, std::int64_t stride, std::int64_t n, std::int64_t width,
                  std::int64_t* out) {
+  if (width == 1) {  // a row, without the buffer
+    T best = x[0];
+    std::int64_t at = 0;
+    for (std::int64_t r = 1; r < n; ++r) {
+      if (!beats(x[r * stride], best, largest)) continue;
+      best = x[r * stride];
+      at = r;
+    }
+    out[0] = at;
+    return;
+  }
   constexpr std::int64_t kBlock = 256;
   T best[kBlock];
   for (std::int64_t j = 0; j < width; j += kBlock) {

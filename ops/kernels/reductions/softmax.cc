@@ -5,6 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/reductions/softmax.cc"
 #include "hwy/foreach_target.h"
+#include "weft/ops/kernels/reductions/short_rows-inl.h"
 #include "weft/ops/kernels/reductions/softmax_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -12,11 +13,49 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
+/// Computes all whole vectors of short rows and returns the number of their rows.
+template <class T>
+int64_t short_rows(const T* x, T* y, int64_t count, int64_t n, bool log) {
+  const RowTag<T> d;
+  using V = hn::Vec<RowTag<T>>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (count < lanes || !is_short_row(n, n)) return 0;
+  RowVectors<RowTag<T>> vectors(d, x, n);
+  int64_t r = 0;
+  for (; r + lanes <= count; r += lanes) {
+    vectors.x = x + r * n;
+    V v[kShortRow], e[kShortRow];
+    V m = hn::Set(d, negative_infinity<T>());
+    for (int64_t i = 0; i < n; ++i) m = hn::Max(m, v[i] = vectors(i));
+    for (int64_t i = 0; i < n; ++i) {
+      v[i] = hn::Sub(v[i], m);
+      e[i] = exp_of_negative(d, v[i]);
+    }
+    const V sum = sum_short_rows(d, e, n);
+    if (!log) {
+      const V by = hn::Div(hn::Set(d, T(1)), sum);
+      for (int64_t i = 0; i < n; ++i) vectors.store(hn::Mul(by, e[i]), y + r * n, i);
+      continue;
+    }
+    HWY_ALIGN T sums[hn::MaxLanes(d)];
+    hn::Store(sum, d, sums);
+    for (int64_t i = 0; i < lanes; ++i) {
+      sums[i] = static_cast<T>(::log(static_cast<double>(sums[i])));
+    }
+    const V log_sum = hn::Load(d, sums);
+    for (int64_t i = 0; i < n; ++i) vectors.store(hn::Sub(v[i], log_sum), y + r * n, i);
+  }
+  return r;
+}
+
 template <class T>
 void rows(const T* x, T* y, int64_t count, int64_t n, bool log) {
   const RowTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t r = 0; r < count; ++r, x += n, y += n) {
+  const int64_t done = short_rows(x, y, count, n, log);
+  x += done * n;
+  y += done * n;
+  for (int64_t r = done; r < count; ++r, x += n, y += n) {
     const T m = row_max(x, n);
     if (!log) {
       const double sum = row_sum_exp(x, n, m, y);

@@ -9,6 +9,8 @@
 #define WEFT_OPS_KERNELS_SOFTMAX_ROWS_INL_H_
 #endif
 
+#include <math.h>
+
 #include "hwy/contrib/math/math-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
 
@@ -89,6 +91,23 @@ HWY_INLINE double row_sum_exp(const T* x, int64_t n, T shift, T* out) {
   return total;
 }
 
+/// Probabilities exp(x - lse) that are computed from a stored log-sum-exp have the relative error
+/// of its rounding, up to |lse| * 2^-25 in float. If |lse| exceeds this bound, at which the error
+/// is 1e-6, they are divided by their sum, provided that the sum differs from 1 by no more than the
+/// rounding explains.
+inline constexpr double kLargeLse = 32;
+
+/// Returns the factor that corrects probabilities exp(x - lse), whose sum is `sum`, for the
+/// rounding of lse: 1 / sum, or 1 if |lse| is small or the rounding does not explain the difference
+/// of `sum` from 1, that is, lse is not the log-sum-exp of x.
+template <class T>
+HWY_INLINE T lse_correction(double sum, T lse) {
+  const double size = ::fabs(static_cast<double>(lse));
+  constexpr double kRounding = sizeof(T) == sizeof(float) ? 0x1p-22 : 0x1p-51;
+  const bool large = size > kLargeLse && size - size == 0;
+  return large && ::fabs(::log(sum)) <= kRounding * size ? static_cast<T>(1 / sum) : T(1);
+}
+
 /// Returns the sum of n elements.
 template <class T>
 HWY_INLINE double row_sum(const T* x, int64_t n) {
@@ -106,21 +125,27 @@ HWY_INLINE double row_sum(const T* x, int64_t n) {
   return total;
 }
 
-/// Returns the sum of (x[i] - shift)^2.
+struct Moments {
+  double sum, squares;
+};
+
+/// Returns the sums of x[i] - shift and (x[i] - shift)^2.
 template <class T>
-HWY_INLINE double row_sum_squares(const T* x, int64_t n, T shift) {
+HWY_INLINE Moments row_moments(const T* x, int64_t n, T shift) {
   const RowTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto m = hn::Set(d, shift);
-  double total = 0;
+  Moments total = {0, 0};
   for (int64_t block = 0; block < n; block += kSumBlock) {
     const int64_t end = HWY_MIN(n, block + kSumBlock);
-    auto sum = hn::Zero(d);
+    auto sum = hn::Zero(d), squares = hn::Zero(d);
     for (int64_t i = block; i < end; i += lanes) {
       const auto v = hn::Sub(load_any(d, x + i, end - i, shift), m);
-      sum = hn::MulAdd(v, v, sum);
+      sum = hn::Add(sum, v);
+      squares = hn::MulAdd(v, v, squares);
     }
-    total += static_cast<double>(sum_lanes(d, sum));
+    total.sum += static_cast<double>(sum_lanes(d, sum));
+    total.squares += static_cast<double>(sum_lanes(d, squares));
   }
   return total;
 }

@@ -119,6 +119,7 @@ struct AttentionGrads {
   const T *g = nullptr, *out = nullptr, *lse = nullptr;
   const T* g_lse = nullptr;
   T* delta = nullptr;  // [B, H, Lq]: sum(g * out) - g_lse, computed by attention_delta
+  T* norm = nullptr;   // [B, H, Lq]: factors of exp(s - lse), computed by attention_norms
   T *dq = nullptr, *dk = nullptr, *dv = nullptr;
   T *drow_bias = nullptr, *dcol_bias = nullptr;
 };
@@ -143,6 +144,14 @@ void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<floa
                      std::int64_t begin, std::int64_t end);
 void attention_delta(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
                      std::int64_t begin, std::int64_t end);
+
+/// Computes grads.norm for one block of at most kQueryBlock queries, starting with i0: 1 /
+/// sum(exp(s
+/// - lse)) if lse is large (see kLargeLse), else 1.
+void attention_norms(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                     std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch);
+void attention_norms(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                     std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch);
 
 /// Computes dq and drow_bias for one block of at most kQueryBlock queries, starting with i0.
 void attention_grad_queries(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,

@@ -26,7 +26,8 @@ struct Tile {
         gemm_scratch(reinterpret_cast<std::byte*>(factor + kKeyBlock)) {}
 };
 
-/// Recomputes a tile from lse: p = exp(s - lse), ds = p * (dropout(g v^T) - delta), p = dropout(p).
+/// Recomputes a tile from lse: p = norm * exp(s - lse), ds = p * (dropout(g v^T) - delta), p =
+/// dropout(p).
 template <class T>
 void compute_tile(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
                   int64_t i0, int64_t rows, int64_t j0, int64_t cols, const Tile<T>& tile) {
@@ -51,6 +52,7 @@ void compute_tile(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int
       continue;
     }
     row_sum_exp(p, cols, lse, p);
+    if (grads.norm[row] != 1) row_scale(p, cols, grads.norm[row], p);
     if (a.drop_below > 0) {
       attention_dropout(a, b, h, i0 + r, j0, cols, tile.factor);
       row_multiply(ds, tile.factor, cols);
@@ -78,6 +80,36 @@ void delta_rows(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64
     double delta = row_dot(grads.g + r * a.Dv, grads.out + r * a.Dv, a.Dv);
     if (grads.g_lse != nullptr) delta -= static_cast<double>(grads.g_lse[r]);
     grads.delta[r] = static_cast<T>(delta);
+  }
+}
+
+template <class T>
+void norms(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
+           int64_t i0, std::byte* scratch) {
+  const int64_t rows = HWY_MIN(kQueryBlock, a.Lq - i0), first = a.query_row(b, h, i0);
+  double sums[kQueryBlock] = {};
+  bool any = false;
+  for (int64_t r = 0; r < rows; ++r) {
+    grads.norm[first + r] = 1;
+    const double lse = ::fabs(static_cast<double>(grads.lse[first + r]));
+    if (!(lse > kLargeLse) || lse - lse != 0) continue;
+    any = true;
+    grads.norm[first + r] = 0;
+  }
+  if (!any) return;
+  const Tile<T> tile(scratch);
+  const auto keys = a.visible(b, i0, i0 + rows);
+  for (int64_t j0 = keys.begin; j0 < keys.end; j0 += kKeyBlock) {
+    const int64_t cols = HWY_MIN(kKeyBlock, keys.end - j0);
+    attention_scores(a, b, h, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch);
+    for (int64_t r = 0; r < rows; ++r) {
+      if (grads.norm[first + r] != 0) continue;
+      sums[r] += row_sum_exp<T>(tile.p + r * kKeyBlock, cols, grads.lse[first + r], nullptr);
+    }
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    if (grads.norm[first + r] != 0) continue;
+    grads.norm[first + r] = lse_correction(sums[r], grads.lse[first + r]);
   }
 }
 
@@ -205,6 +237,14 @@ void delta_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& gra
                int64_t end) {
   delta_rows(a, grads, begin, end);
 }
+void norms_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
+               int64_t h, int64_t i0, std::byte* scratch) {
+  norms(a, grads, b, h, i0, scratch);
+}
+void norms_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t b,
+               int64_t h, int64_t i0, std::byte* scratch) {
+  norms(a, grads, b, h, i0, scratch);
+}
 void queries_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
                  int64_t h, int64_t i0, std::byte* scratch) {
   queries(a, grads, b, h, i0, scratch);
@@ -242,6 +282,8 @@ namespace weft {
 namespace {
 HWY_EXPORT(delta_f32);
 HWY_EXPORT(delta_f64);
+HWY_EXPORT(norms_f32);
+HWY_EXPORT(norms_f64);
 HWY_EXPORT(queries_f32);
 HWY_EXPORT(queries_f64);
 HWY_EXPORT(keys_f32);
@@ -257,6 +299,14 @@ void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<floa
 void attention_delta(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
                      std::int64_t begin, std::int64_t end) {
   HWY_DYNAMIC_DISPATCH(delta_f64)(args, grads, begin, end);
+}
+void attention_norms(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                     std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(norms_f32)(args, grads, b, h, i0, scratch);
+}
+void attention_norms(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                     std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(norms_f64)(args, grads, b, h, i0, scratch);
 }
 void attention_grad_queries(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
                             std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch) {

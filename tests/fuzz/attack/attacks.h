@@ -28,4 +28,13 @@ void attack_disk(const Workspace& workspace, const Budget& budget, Report& repor
 /// pipes as inputs, because commands may wait for them.
 void attack_with_floods(const Workspace& workspace, const Budget& budget, Report& report);
 
+/// Traces the files that a command reads, and names one of them as an output of the same command,
+/// through a hard link or a symbolic link and with --force. Requirement: the command is rejected,
+/// and the file is unchanged. Needs the fault injection library.
+void attack_inputs(const Workspace& workspace, const Budget& budget, Report& report);
+
+/// Gives random options of text generation. Requirement: the option is rejected, or its effect is
+/// present in the generated ids.
+void attack_options(const Workspace& workspace, const Budget& budget, Report& report);
+
 }  // namespace weft::attack

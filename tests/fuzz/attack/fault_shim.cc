@@ -15,6 +15,9 @@
 //   thread         pthread_create.
 //
 // The file WEFT_FAULT_FIRED is created when the fault has occurred.
+//
+// Independently of faults, the absolute path of every file with WEFT_READS_PATH in its path that is
+// opened for reading is appended to the file WEFT_READS, one per line.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -100,10 +103,30 @@ int main_after_start(int argc, char** argv, char** environment) {
   return real_main(argc, argv, environment);
 }
 
+void report_read(int fd) {
+  static const char* const reads = std::getenv("WEFT_READS");
+  static const char* const below = std::getenv("WEFT_READS_PATH");
+  if (reads == nullptr || below == nullptr) return;
+  char link[64], path[4096];
+  std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+  ssize_t size = ::readlink(link, path, sizeof(path) - 1);
+  if (size < 0) return;
+  path[size] = 0;
+  if (std::strstr(path, below) == nullptr) return;
+  path[size++] = '\n';
+  const int to =
+      static_cast<int>(::syscall(SYS_openat, AT_FDCWD, reads, O_WRONLY | O_CREAT | O_APPEND, 0600));
+  if (to < 0) return;
+  static_cast<void>(::syscall(SYS_write, to, path, size));
+  ::syscall(SYS_close, to);
+}
+
 int open_or_fail(const char* name, const char* path, int flags, mode_t mode) {
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   if (fails(writes ? "open" : "open-to-read", path)) return -1;
-  return next<int (*)(const char*, int, ...)>(name)(path, flags, mode);
+  const int fd = next<int (*)(const char*, int, ...)>(name)(path, flags, mode);
+  if (fd >= 0 && !writes) report_read(fd);
+  return fd;
 }
 
 void* map_or_fail(const char* name, void* at, size_t bytes, int protection, int flags, int fd,

@@ -22,11 +22,10 @@ int main(int argc, char** argv) {
     const char* name;
     void (*run)(const Workspace&, const Budget&, Report&);
   };
-  constexpr Attack kAttacks[] = {{"files", attack_files},
-                                 {"kills", attack_with_kills},
-                                 {"limits", attack_with_limits},
-                                 {"disk", attack_disk},
-                                 {"floods", attack_with_floods}};
+  constexpr Attack kAttacks[] = {{"files", attack_files},        {"kills", attack_with_kills},
+                                 {"limits", attack_with_limits}, {"disk", attack_disk},
+                                 {"floods", attack_with_floods}, {"inputs", attack_inputs},
+                                 {"options", attack_options}};
   std::map<std::string, std::string> options = {{"--seconds", "3"}, {"--seed", "1"}};
   std::vector<std::string> wanted;
   for (int i = 1; i < argc; ++i) {

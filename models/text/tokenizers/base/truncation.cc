@@ -10,6 +10,8 @@
 namespace weft {
 namespace {
 
+constexpr std::size_t kMaxWindowIds = std::size_t{1} << 27;
+
 /// Returns the number of ids that each text keeps if the longer text is truncated first.
 std::pair<std::size_t, std::size_t> longest_first(std::size_t first, std::size_t second,
                                                   std::size_t most) {
@@ -38,7 +40,14 @@ void truncate(Encoding& encoding, std::size_t most, std::size_t stride, TextEnd 
     throw ArgumentError(fmt::format(
         "cannot truncate to {} ids with a stride of {}: the stride must be smaller", most, stride));
   }
-  const std::size_t step = most - stride;
+  const std::size_t step = most - stride, windows = (size - most + step - 1) / step + 1;
+  // The windows overlap, so a large stride multiplies the size of the text.
+  if (windows > kMaxWindowIds / most) {
+    throw ArgumentError(fmt::format(
+        "truncating {} ids to {} with a stride of {} gives {} windows with more than {} "
+        "ids in total; use a smaller stride",
+        size, most, stride, windows, kMaxWindowIds));
+  }
   bool first = true;
   const auto give = [&](std::size_t begin, std::size_t end) {
     Encoding window = whole.part(begin, end);

@@ -35,6 +35,38 @@ void describe(Fields& fields, SubwordParts& parts, SpecialFields& special) {
   fields.optional(kSpecialKey, special);
 }
 
+// Limits for untrusted files. Every step costs time for each encoded text, and published tokenizers
+// have fewer than 100. A padded text is at least as long as the length in the file.
+constexpr std::size_t kMaxSteps = 1000;
+constexpr std::uint64_t kMaxPadding = std::uint64_t{1} << 20;
+
+/// Returns the number of components in a tree of nested sequences.
+std::size_t count_steps(const nlohmann::json& json) {
+  std::size_t count = json.is_object() && json.contains("type") ? 1 : 0;
+  if (json.is_structured())
+    for (const nlohmann::json& inner : json) count += count_steps(inner);
+  return count;
+}
+
+void check_limits(const nlohmann::json& json, std::string_view what) {
+  for (const char* key : {"normalizer", "pre_tokenizer", "post_processor", "decoder"}) {
+    const auto found = json.find(key);
+    const std::size_t count = found == json.end() ? 0 : count_steps(*found);
+    if (count > kMaxSteps)
+      throw FormatError(
+          fmt::format("{}.{} has {} steps; the limit is {}", what, key, count, kMaxSteps));
+  }
+}
+
+void check_padding(const Padding& padding, std::string_view what) {
+  for (const auto& [key, value] : {std::pair("strategy.Fixed", padding.length),
+                                   std::pair("pad_to_multiple_of", padding.multiple)}) {
+    if (value.value_or(0) > kMaxPadding)
+      throw FormatError(
+          fmt::format("{}.padding.{} is {}; the limit is {}", what, key, *value, kMaxPadding));
+  }
+}
+
 /// For added tokens that are also in the model's vocabulary, sets the id to the id in the
 /// vocabulary, which takes precedence. Hugging Face's tokenizers library behaves in the same way.
 void prefer_model_ids(SubwordParts& parts) {
@@ -56,9 +88,11 @@ SubwordParts read_tokenizer_json(std::string_view text, std::string_view what) {
     throw FormatError(fmt::format("{} has the version '{}', but only {} is supported", what,
                                   excerpt(version), kVersion));
   }
+  check_limits(json, what);
   SubwordParts parts;
   SpecialFields special;
   describe(fields, parts, special);
+  if (parts.padding) check_padding(*parts.padding, what);
   parts.special = special.ids;
   const auto model = json.find("model");
   if (model == json.end()) throw FormatError(fmt::format("{} lacks 'model'", what));

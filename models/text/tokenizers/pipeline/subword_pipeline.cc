@@ -43,7 +43,23 @@ SubwordPipeline::SubwordPipeline(SubwordParts parts)
   vocab_size_ = parts_.model->size();
   if (!added_.all().empty())
     vocab_size_ = std::max<std::int64_t>(vocab_size_, added_.all().back().id + std::int64_t{1});
+  check_ids();
   find_special();
+}
+
+void SubwordPipeline::check_ids() const {
+  const auto check = [this](std::int32_t id, std::string_view what) {
+    if (id < 0 || id >= vocab_size_) {
+      throw FormatError(fmt::format("{} uses the id {}, which is outside the vocabulary [0, {})",
+                                    what, id, vocab_size_));
+    }
+  };
+  if (parts_.post_processor != nullptr)
+    for (const std::int32_t id : parts_.post_processor->ids()) check(id, "the post-processor");
+  if (parts_.padding) check(parts_.padding->pad_id, "the padding");
+  for (const auto& [name, id] : kSpecialIds) {
+    if (parts_.special.*id >= 0) check(parts_.special.*id, fmt::format("the {} token", name));
+  }
 }
 
 void SubwordPipeline::find_special() {
@@ -103,13 +119,33 @@ void SubwordPipeline::cut(std::string_view text, const EncodeOptions& options,
 
 std::span<const SubwordSpan> SubwordPipeline::segment(std::string_view word,
                                                       Workspace& work) const {
-  std::span<const SubwordSpan> pieces;
-  const bool is_short = word.size() <= WordCache::kLongestWord;
-  if (is_short && work.words.find(word, pieces)) return pieces;
+  // Most words are shorter. Splitting them again would cost more than it saves.
+  constexpr std::size_t kWholeWord = 16;
+  const std::size_t first =
+      word.size() > kWholeWord ? parts_.model->independent_size(word) : word.size();
+  if (first == word.size()) return segment_part(word, work);
   work.found.clear();
-  parts_.model->segment(word, work.found);
-  if (is_short) work.words.keep(word, work.found);
+  for (std::size_t begin = 0, size = first; begin < word.size();) {
+    for (const SubwordSpan& piece : segment_part(word.substr(begin, size), work)) {
+      const auto shift = static_cast<std::uint32_t>(begin);
+      work.found.push_back({piece.id, piece.begin + shift, piece.end + shift});
+    }
+    begin += size;
+    if (begin < word.size()) size = parts_.model->independent_size(word.substr(begin));
+  }
   return work.found;
+}
+
+// Segments a word, or a part of a word that is independent of the rest.
+std::span<const SubwordSpan> SubwordPipeline::segment_part(std::string_view part,
+                                                           Workspace& work) const {
+  std::span<const SubwordSpan> pieces;
+  const bool is_short = part.size() <= WordCache::kLongestWord;
+  if (is_short && work.words.find(part, pieces)) return pieces;
+  work.part.clear();
+  parts_.model->segment(part, work.part);
+  if (is_short) work.words.keep(part, work.part);
+  return work.part;
 }
 
 // Emits the ids of a word that contains invalid UTF-8 and whose bytes are kept.

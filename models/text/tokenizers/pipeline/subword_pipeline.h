@@ -40,7 +40,8 @@ struct SubwordParts {
 /// Encodes texts with the components of a SubwordTokenizer. Immutable and thread-safe.
 class SubwordPipeline {
  public:
-  /// Throws FormatError if added tokens conflict.
+  /// Throws FormatError if added tokens conflict, or if a component uses an id outside the
+  /// vocabulary.
   explicit SubwordPipeline(SubwordParts parts);
 
   const SubwordParts& parts() const { return parts_; }
@@ -64,13 +65,14 @@ class SubwordPipeline {
   struct Workspace {
     SplitText parts;
     WordCache words;
-    std::vector<SubwordSpan> found;
+    std::vector<SubwordSpan> found, part;
   };
   class Lease;
 
   void cut(std::string_view text, const EncodeOptions& options, Workspace& work) const;
   void drop_front_words(Workspace& work, std::size_t most) const;
   std::span<const SubwordSpan> segment(std::string_view word, Workspace& work) const;
+  std::span<const SubwordSpan> segment_part(std::string_view part, Workspace& work) const;
   template <class Give>
   void run(std::string_view text, const EncodeOptions& options, const TokenLimit& limit,
            const Give& give) const;
@@ -78,6 +80,7 @@ class SubwordPipeline {
   void emit_invalid_bytes(std::string_view text, const TextPart& part, Workspace& work,
                           const Give& give) const;
   void find_special();
+  void check_ids() const;
 
   SubwordParts parts_;
   AddedTokens added_;

@@ -91,6 +91,15 @@ std::size_t Sequence::added(bool pair) const {
   return count;
 }
 
+std::vector<std::int32_t> Sequence::ids() const {
+  std::vector<std::int32_t> all;
+  for (const PostProcessorPtr& step : steps_) {
+    const std::vector<std::int32_t> some = step->ids();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
 void Sequence::process(std::vector<Encoding>& encodings, bool add_special,
                        const PieceOf& piece) const {
   for (const PostProcessorPtr& step : steps_) step->process(encodings, add_special, piece);

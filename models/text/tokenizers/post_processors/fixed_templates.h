@@ -25,6 +25,7 @@ class Bert : public PostProcessor {
     fields.required("cls", cls_);
   }
   std::size_t added(bool pair) const override { return pair ? 3 : 2; }
+  std::vector<std::int32_t> ids() const override { return {sep_.second, cls_.second}; }
   void process(std::vector<Encoding>& encodings, bool add_special,
                const PieceOf& piece) const override;
 
@@ -44,6 +45,7 @@ class Roberta : public PostProcessor {
     fields.required("add_prefix_space", add_prefix_space_);
   }
   std::size_t added(bool pair) const override { return pair ? 4 : 2; }
+  std::vector<std::int32_t> ids() const override { return {sep_.second, cls_.second}; }
   void process(std::vector<Encoding>& encodings, bool add_special,
                const PieceOf& piece) const override;
 
@@ -65,6 +67,7 @@ class ByteLevel : public PostProcessor {
     pre_tokenizers::ByteLevel::describe_settings(fields, settings_);
   }
   std::size_t added(bool) const override { return 0; }
+  std::vector<std::int32_t> ids() const override { return {}; }
   void process(std::vector<Encoding>& encodings, bool add_special,
                const PieceOf& piece) const override;
 
@@ -81,6 +84,7 @@ class Sequence : public PostProcessor {
     fields.required("processors", steps_);
   }
   std::size_t added(bool pair) const override;
+  std::vector<std::int32_t> ids() const override;
   void process(std::vector<Encoding>& encodings, bool add_special,
                const PieceOf& piece) const override;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ class PostProcessor {
   /// Returns the number of special tokens that are added to a single text, or to a pair of texts if
   /// `pair` is true.
   virtual std::size_t added(bool pair) const = 0;
+  /// Returns the ids that are added to texts.
+  virtual std::vector<std::int32_t> ids() const = 0;
   /// Processes `encodings`, which contains one encoding per text. The results are joined in order
   /// by the caller; they may include additional encodings for special tokens.
   virtual void process(std::vector<Encoding>& encodings, bool add_special,

@@ -8,6 +8,12 @@
 #include "weft/core/excerpt.h"
 
 namespace weft::post_processors {
+namespace {
+
+// Every part of a template costs time and memory for each encoded text.
+constexpr std::size_t kMaxAdded = 1000, kMaxTexts = 10;
+
+}  // namespace
 
 Template::Template(Pieces single, Pieces pair, Tokens tokens)
     : single_(std::move(single)), pair_(std::move(pair)), tokens_(std::move(tokens)) {
@@ -16,6 +22,7 @@ Template::Template(Pieces single, Pieces pair, Tokens tokens)
 
 void Template::prepare() const {
   const auto check = [this](const Pieces& pieces, std::string_view what, bool has_second) {
+    std::size_t texts = 0, ids = 0;
     for (const TemplatePiece& piece : pieces) {
       if (piece.is_text) {
         if (piece.id != "A" && !(has_second && piece.id == "B")) {
@@ -28,10 +35,30 @@ void Template::prepare() const {
             fmt::format("the template '{}' uses '{}', which is not in 'special_tokens'", what,
                         excerpt(piece.id)));
       }
+      texts += piece.is_text ? 1 : 0;
+      ids += piece.is_text ? 0 : tokens_.at(piece.id).ids.size();
+    }
+    if (pieces.size() > kMaxAdded || ids > kMaxAdded || texts > kMaxTexts) {
+      throw FormatError(fmt::format(
+          "the template '{}' has {} parts with {} texts and {} special tokens; the limits are {} "
+          "parts, {} texts and {} special tokens",
+          what, pieces.size(), texts, ids, kMaxAdded, kMaxTexts, kMaxAdded));
     }
   };
   check(single_, "single", false);
   check(pair_, "pair", true);
+}
+
+std::vector<std::int32_t> Template::ids() const {
+  std::vector<std::int32_t> all;
+  for (const Pieces* pieces : {&single_, &pair_}) {
+    for (const TemplatePiece& piece : *pieces) {
+      if (piece.is_text) continue;
+      const std::vector<std::int32_t>& some = tokens_.at(piece.id).ids;
+      all.insert(all.end(), some.begin(), some.end());
+    }
+  }
+  return all;
 }
 
 std::size_t Template::added(bool pair) const {

@@ -50,10 +50,12 @@ class Template : public PostProcessor {
     fields.required("special_tokens", tokens_);
   }
   /// Throws FormatError if a template uses a special token that is not in "special_tokens", or a
-  /// text that does not exist.
+  /// text that does not exist, or if it adds more ids or copies of texts than any published
+  /// tokenizer.
   void prepare() const;
 
   std::size_t added(bool pair) const override;
+  std::vector<std::int32_t> ids() const override;
   void process(std::vector<Encoding>& encodings, bool add_special,
                const PieceOf& piece) const override;
 

@@ -77,6 +77,7 @@ void Bpe::prepare(bool takes_bytes) {
                                     : -1;
     fallback_ids_[byte] = vocabulary_.find(byte_piece(static_cast<unsigned char>(byte)));
   }
+  add_joints();
 }
 
 void Bpe::add_merges() {
@@ -107,6 +108,59 @@ void Bpe::add_merges() {
     // the last duplicate takes precedence
     found_[slot] = {static_cast<std::uint32_t>(rank), id_of(joined)};
   }
+}
+
+void Bpe::add_joints() {
+  // Words in the vocabulary, and the first and last character of a word are treated in a special
+  // way, so a part of a word differs from the whole.
+  if (settings_.ignore_merges || settings_.prefix || settings_.suffix) return;
+  const auto complete = [](const auto& ids) {
+    return std::all_of(ids.begin(), ids.end(), [](std::int32_t id) { return id >= 0; });
+  };
+  const bool knows_all =
+      takes_bytes_ ? complete(byte_ids_) : settings_.byte_fallback && complete(fallback_ids_);
+  unknown_joins_ = !knows_all && (unknown_ < 0 || settings_.fuse_unknown);
+  std::vector<std::uint64_t> joined;
+  joined.reserve(merges_.size());
+  for (const auto& [left, right] : merges_) {
+    // These pieces also stand for characters outside the vocabulary.
+    if (left == settings_.unknown_token || right == settings_.unknown_token) return;
+    if (settings_.byte_fallback && (byte_of_piece(left) || byte_of_piece(right))) return;
+    if (takes_bytes_) {
+      const auto before = spelled_bytes(left), after = spelled_bytes(right);
+      if (!before || !after || before->empty() || after->empty()) return;
+      joined.push_back(Joints::pair(static_cast<unsigned char>(before->back()),
+                                    static_cast<unsigned char>(after->front())));
+    } else if (!left.empty() && !right.empty()) {
+      joined.push_back(Joints::pair(character_before(left, left.size()), character_at(right, 0)));
+    }
+  }
+  joints_ = Joints(std::move(joined));
+  has_joints_ = true;
+}
+
+bool Bpe::is_unknown(std::string_view word, std::size_t begin, std::size_t end) const {
+  return symbol_of(word.substr(begin, end - begin), false, false) < 0;
+}
+
+std::size_t Bpe::independent_size(std::string_view word) const {
+  if (!has_joints_) return word.size();
+  std::size_t at = 0, left_begin = 0;
+  const auto take = [&] {
+    return takes_bytes_ ? static_cast<char32_t>(static_cast<unsigned char>(word[at++]))
+                        : take_character(word, at);
+  };
+  char32_t left = take();
+  while (at < word.size()) {
+    const std::size_t border = at;
+    const char32_t right = take();
+    if (!joints_.has(left, right) &&
+        !(unknown_joins_ && (is_unknown(word, left_begin, border) || is_unknown(word, border, at))))
+      return border;
+    left = right;
+    left_begin = border;
+  }
+  return word.size();
 }
 
 Bpe::Merge Bpe::merge_of(std::int32_t left, std::int32_t right) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/core/export.h"
+#include "weft/models/text/tokenizers/subwords/joints.h"
 #include "weft/models/text/tokenizers/subwords/vocabulary.h"
 #include "weft/models/text/tokenizers/subwords/word_pieces.h"
 
@@ -60,6 +61,7 @@ class Bpe : public VocabularyModel {
   }
 
   void segment(std::string_view word, std::vector<SubwordSpan>& out) const override;
+  std::size_t independent_size(std::string_view word) const override;
   bool takes_bytes() const override { return takes_bytes_; }
   std::int32_t unknown() const override { return unknown_; }
   bool begins_word(std::string_view piece) const override;
@@ -73,6 +75,8 @@ class Bpe : public VocabularyModel {
 
   Merge merge_of(std::int32_t left, std::int32_t right) const;
   void add_merges();
+  void add_joints();
+  bool is_unknown(std::string_view word, std::size_t begin, std::size_t end) const;
   std::int32_t symbol_of(std::string_view character, bool first, bool last) const;
   bool add_bytes(std::string_view character, std::uint32_t at, std::vector<SubwordSpan>& out) const;
   void split(std::string_view word, std::vector<SubwordSpan>& out) const;
@@ -90,6 +94,10 @@ class Bpe : public VocabularyModel {
   // A hash table that maps pairs of ids to merges. A free slot has the rank kNoRank.
   std::vector<std::uint64_t> pairs_;
   std::vector<Merge> found_;
+  bool has_joints_ = false;
+  // True if unknown characters are dropped or fused, so that their neighbours may be joined.
+  bool unknown_joins_ = false;
+  Joints joints_;
 };
 
 }  // namespace subwords

@@ -2,6 +2,7 @@
 // pieces of a vocabulary.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -23,6 +24,11 @@ class SubwordModel {
   /// arbitrary bytes. Throws DataError if text is outside the vocabulary and there is no unknown
   /// id.
   virtual void segment(std::string_view word, std::vector<SubwordSpan>& out) const = 0;
+
+  /// Returns the size of the first part of `word` that can be segmented on its own: segmenting the
+  /// parts of a word one after the other gives the same pieces as segmenting the whole word. Parts
+  /// of long words recur, so their pieces can be cached. The default is the whole word.
+  virtual std::size_t independent_size(std::string_view word) const { return word.size(); }
 
   /// Returns true if words are raw bytes and pieces are spelled in GPT-2's byte alphabet.
   virtual bool takes_bytes() const { return false; }

@@ -1,0 +1,28 @@
+// The path of a model, with the settings for reading it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/core/export.h"
+
+namespace WEFT_API weft {
+
+/// The path of a .weft file or of a Hugging Face folder. Strings convert to it.
+struct ModelPath {
+  std::string path = {};
+  /// Keys that are removed from all JSON files of the folder before they are used, for example
+  /// {"attention_flavour", "rope_scaling.beta"}. A dot separates the key of an object from a key
+  /// within it. Use this for a key that Weft rejects although it does not change the results. A key
+  /// that no file contains is an error.
+  std::vector<std::string> ignored_keys = {};
+
+  ModelPath() = default;
+  ModelPath(std::string at, std::vector<std::string> ignored = {})  // NOLINT: implicit
+      : path(std::move(at)), ignored_keys(std::move(ignored)) {}
+  ModelPath(const char* at) : path(at) {}               // NOLINT: implicit
+  operator const std::string&() const { return path; }  // NOLINT: implicit
+};
+
+}  // namespace weft

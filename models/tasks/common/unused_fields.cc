@@ -1,0 +1,85 @@
+#include "weft/models/tasks/common/unused_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/core/error.h"
+
+namespace weft {
+namespace {
+
+/// Fields that have an effect only under a condition.
+struct Condition {
+  std::vector<std::string_view> fields;
+  bool holds;
+  std::string_view text;  // "--positions rotary"
+};
+
+void check(const FieldTexts& given, std::initializer_list<Condition> conditions) {
+  for (const Condition& condition : conditions) {
+    for (const std::string_view field : condition.fields) {
+      if (condition.holds || !given.contains(field)) continue;
+      std::string option(field);
+      std::replace(option.begin(), option.end(), '_', '-');
+      throw ArgumentError(
+          fmt::format("--{} has no effect without {}: leave it out", option, condition.text));
+    }
+  }
+}
+
+}  // namespace
+
+void refuse_unused_fields(const GptConfig& c, const FieldTexts& given) {
+  using Scaling = RotaryScalingKind;
+  check(
+      given,
+      {{{"rotary_base", "rotary_share"}, c.positions == GptPositions::rotary, "--positions rotary"},
+       {{"rotary_factor"}, c.rotary_scaling != Scaling::none, "--rotary-scaling"},
+       {{"rotary_low_factor", "rotary_high_factor"},
+        c.rotary_scaling == Scaling::llama3,
+        "--rotary-scaling llama3"},
+       {{"rotary_context"},
+        c.rotary_scaling == Scaling::llama3 || c.rotary_scaling == Scaling::dynamic,
+        "--rotary-scaling dynamic or llama3"},
+       {{"attention_bias", "mlp_bias"}, !c.bias, "--no-bias"}});
+}
+
+void refuse_unused_fields(const EncoderConfig& c, const FieldTexts& given) {
+  const bool disentangled = c.positions == EncoderPositions::disentangled;
+  const bool learned =
+      c.positions != EncoderPositions::none && (!disentangled || c.absolute_positions);
+  check(given, {{{"relative_attention", "absolute_positions", "fused_attention",
+                  "content_to_position", "position_to_content", "shared_projections",
+                  "max_relative", "position_buckets", "relative_norm"},
+                 disentangled,
+                 "--positions disentangled"},
+                {{"content_to_position", "position_to_content", "shared_projections",
+                  "max_relative", "position_buckets", "relative_norm"},
+                 c.relative_attention,
+                 "--relative-attention"},
+                {{"positions_skip_padding", "trainable_positions"}, learned, "learned positions"},
+                {{"group_layers"}, c.layer_groups > 0, "--layer-groups"},
+                {{"embedding_projection"},
+                 c.embedding_width > 0 && c.embedding_width != c.width,
+                 "an --embedding-width that differs from --width"},
+                {{"conv_groups", "conv_least_kernel", "conv_activation"},
+                 c.conv_kernel > 0,
+                 "--conv-kernel"}});
+}
+
+void refuse_unused_fields(const EncoderDecoderConfig& c, const FieldTexts& given) {
+  check(given,
+        {{{"position_offset"}, c.positions == Seq2SeqPositions::learned, "--positions learned"},
+         {{"relative_buckets", "relative_max_distance"},
+          c.positions == Seq2SeqPositions::relative_bias,
+          "--positions relative_bias"},
+         {{"scale_tied_head"}, c.tied_head, "--tied-head"},
+         {{"initializer_factor"}, c.initializer_range == 0, "--initializer-range 0"}});
+}
+
+}  // namespace weft
