@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -148,8 +149,12 @@ class PreprocessorReader {
   std::vector<double> per_channel(const char* key, const std::array<double, 3>& otherwise) {
     const json* found = config_.find(key);
     const auto count = static_cast<std::size_t>(size_.channels);
-    if (found == nullptr) return {otherwise.begin(), otherwise.begin() + size_.channels};
     std::vector<double> values;
+    if (found == nullptr) {
+      for (std::size_t c = 0; c < count; ++c)
+        values.push_back(otherwise[std::min(c, otherwise.size() - 1)]);
+      return values;
+    }
     for (const json& entry : found->is_array() ? *found : json::array({*found})) {
       if (!entry.is_number())
         fail(fmt::format("'{}' is {}, but must be a number or a list of numbers", key,

@@ -2,6 +2,7 @@
 // the operands and the source line of the caller.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "weft/autodiff/gradients.h"
@@ -37,6 +38,27 @@ struct Fixture {
 };
 
 BOOST_FIXTURE_TEST_SUITE(wrong_programs, Fixture)
+
+// One statement per line, because the tests check the line numbers.
+BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_rejected) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = 1 / 0.0;
+  const Value key = g.key("noise"), channel = g.input("channel", DType::f32, {3});
+  const Shape shape{4};
+  WRONG(ArgumentError, leaky_relu(x, nan), "leaky_relu", "slope must be finite, but is nan");
+  WRONG(ArgumentError, elu(x, inf), "elu", "alpha must be finite, but is inf");
+  WRONG(ArgumentError, var(x, {0}, {.correction = nan}), "correction must be finite, but is nan");
+  WRONG(ArgumentError, batch_norm(img, channel, channel, {}, {}, {.momentum = 1.5}),
+        "momentum must be in [0, 1], but is 1.5");
+  WRONG(ArgumentError, batch_norm(img, channel, channel, {}, {}, {.eps = -1}),
+        "eps must be finite and at least 0, but is -1");
+  WRONG(ArgumentError, attention(q, q, q, {.scale = nan}), "scale must be finite, but is nan");
+  WRONG(ArgumentError, normal(key, shape, inf), "mean must be finite, but is inf");
+  WRONG(ArgumentError, normal(key, shape, 0, -1), "std must be finite and at least 0, but is -1");
+  WRONG(ArgumentError, exponential(key, shape, 0), "exponential: rate must be positive, but is 0");
+  WRONG(ArgumentError, dropout(x, nan, key), "dropout");
+  WRONG(ArgumentError, g.variable("v", DType::f32, {2}, {.initializer = Initializer::normal(-1)}),
+        "std must be finite and at least 0, but is -1");
+}
 
 // One statement per line, because the tests check the line numbers.
 BOOST_AUTO_TEST_CASE(invalid_shapes_are_rejected) {
