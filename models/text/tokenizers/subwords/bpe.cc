@@ -77,7 +77,19 @@ void Bpe::prepare(bool takes_bytes) {
                                     : -1;
     fallback_ids_[byte] = vocabulary_.find(byte_piece(static_cast<unsigned char>(byte)));
   }
+  add_characters();
   add_joints();
+}
+
+void Bpe::add_characters() {
+  constexpr char32_t kEnd = 0x10000;  // all characters of up to three bytes
+  character_ids_.assign(kEnd, -1);
+  for (std::int32_t id = 0; id < vocabulary_.size(); ++id) {
+    const std::string_view piece = vocabulary_.has(id) ? vocabulary_.piece(id) : "";
+    if (piece.size() < 2 || piece.size() != character_size(piece, 0)) continue;
+    if (const char32_t c = character_at(piece, 0); c < kEnd)
+      character_ids_[c] = vocabulary_.find(piece);
+  }
 }
 
 void Bpe::add_merges() {
@@ -172,11 +184,23 @@ Bpe::Merge Bpe::merge_of(std::int32_t left, std::int32_t right) const {
   }
 }
 
+std::int32_t Bpe::id_of_character(std::string_view character) const {
+  if (character.size() == character_size(character.front())) {
+    const char32_t c = character_at(character, 0);
+    if (c < character_ids_.size()) {
+      const std::int32_t id = character_ids_[c];
+      // Invalid UTF-8, which is not in the vocabulary, may have the code point of a character.
+      return id >= 0 && vocabulary_.piece(id) == character ? id : -1;
+    }
+  }
+  return vocabulary_.find(character);
+}
+
 std::int32_t Bpe::symbol_of(std::string_view character, bool first, bool last) const {
   const bool with_prefix = !first && settings_.prefix, with_suffix = last && settings_.suffix;
   if (!with_prefix && !with_suffix) {
     if (character.size() == 1) return byte_ids_[static_cast<unsigned char>(character.front())];
-    return vocabulary_.find(character);
+    return id_of_character(character);
   }
   std::string text;
   if (with_prefix) text = *settings_.prefix;

@@ -75,8 +75,10 @@ class Bpe : public VocabularyModel {
 
   Merge merge_of(std::int32_t left, std::int32_t right) const;
   void add_merges();
+  void add_characters();
   void add_joints();
   bool is_unknown(std::string_view word, std::size_t begin, std::size_t end) const;
+  std::int32_t id_of_character(std::string_view character) const;
   std::int32_t symbol_of(std::string_view character, bool first, bool last) const;
   bool add_bytes(std::string_view character, std::uint32_t at, std::vector<SubwordSpan>& out) const;
   void split(std::string_view word, std::vector<SubwordSpan>& out) const;
@@ -90,6 +92,9 @@ class Bpe : public VocabularyModel {
   std::int32_t unknown_ = -1;
   Vocabulary by_bytes_;                       // the pieces as raw bytes
   std::array<std::int32_t, 256> byte_ids_{};  // ids of pieces with a single byte or ASCII character
+  /// Ids of pieces with a single character, by code point, or -1. Such lookups are frequent,
+  /// because SentencePiece replaces each blank by U+2581.
+  std::vector<std::int32_t> character_ids_;
   std::array<std::int32_t, 256> fallback_ids_{};  // ids of byte pieces such as "<0x0A>"
   // A hash table that maps pairs of ids to merges. A free slot has the rank kNoRank.
   std::vector<std::uint64_t> pairs_;
