@@ -9,7 +9,6 @@ Without a build folder, only the sources are counted. The build folder must have
 """
 
 import collections
-import concurrent.futures
 import os
 import pathlib
 import re
@@ -79,22 +78,6 @@ def compiler(build):
     return re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", (build / "CMakeCache.txt").read_text(), re.M)[1]
 
 
-def reference_seconds(build):
-    """The median CPU time of the reference source, compiled on all processors at once, as in a build."""
-    command = [compiler(build), "-std=c++20", "-O2", "-c", str(HERE / "reference.cc"), "-o"]
-
-    def compile_once(folder, index):
-        pid = os.spawnvp(os.P_NOWAIT, command[0], [*command, f"{folder}/{index}.o"])
-        _, status, usage = os.wait4(pid, 0)
-        if status != 0:
-            sys.exit("budgets: the reference source does not compile")
-        return usage.ru_utime + usage.ru_stime
-
-    jobs = int(os.environ.get("JOBS") or len(os.sched_getaffinity(0)))
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        return statistics.median(pool.map(lambda index: compile_once(folder, index), range(3 * jobs)))
-
-
 def objects_of(build, target):
     """The objects that Ninja compiles for a target."""
     commands = subprocess.run(["ninja", "-C", build, "-t", "commands", target], check=True, capture_output=True, text=True).stdout
@@ -102,19 +85,21 @@ def objects_of(build, target):
 
 
 def compile_seconds(build):
-    """The CPU seconds of compiling the program weft, and the other objects of the build."""
-    times = {}
+    """The CPU seconds of compiling the program weft, the other objects of the build, and the reference source (the median)."""
+    times, reference = {}, []
     log = build / "compile_times.txt"
     for line in log.read_text().splitlines() if log.exists() else ():
         seconds, name = line.split(maxsplit=1)
+        if name == "reference":
+            reference.append(float(seconds))
         times[name] = float(seconds)  # the last time counts
     demo = objects_of(build, "weft")
     everything = objects_of(build, "all")
     missing = sorted(everything - times.keys())
-    if missing or not demo:
+    if missing or not demo or not reference:
         sys.exit(f"budgets: {log} lacks {len(missing)} of {len(everything)} objects, such as "
                  f"{missing[0] if missing else 'those of weft'}: build it from nothing with cmake/budgets/compile_time.py as the launcher")
-    return sum(times[name] for name in demo), sum(times[name] for name in everything - demo)
+    return sum(times[name] for name in demo), sum(times[name] for name in everything - demo), statistics.median(reference)
 
 
 def main():
@@ -124,8 +109,7 @@ def main():
     notes = {"largest_folder": ", ".join(f"{folder} {count}" for folder, count in largest[:3])}
     if len(sys.argv) > 1:
         build = pathlib.Path(sys.argv[1]).resolve()
-        reference = reference_seconds(build)
-        demo, tests = compile_seconds(build)
+        demo, tests, reference = compile_seconds(build)
         for name, seconds in (("demo_compile", demo), ("tests_compile", tests), ("total_compile", demo + tests)):
             values[name] = seconds * rows["reference_compile"][0] / reference
             notes[name] = f"{seconds:.0f} s on this machine, {seconds / reference:.0f} times the reference source ({reference:.2f} s)"
