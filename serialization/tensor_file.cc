@@ -21,12 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The limit is far above the size of any real index.
-constexpr ReadOptions kIndexFile = {.max_bytes = std::uint64_t{64} << 20};
-
 TensorMap read_shards(const fs::path& index) {
   const nlohmann::json parsed =
-      parse_json_object(read_whole_file(index.string(), kIndexFile), index.string());
+      parse_json_object(read_whole_file(index.string(), kJsonLimit), index.string());
   const auto map = parsed.find("weight_map");
   if (map == parsed.end() || !map->is_object())
     throw FormatError(fmt::format("{} has no weight_map", index.string()));

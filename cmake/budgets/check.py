@@ -96,7 +96,9 @@ def compile_seconds(build):
     demo = objects_of(build, "weft")
     everything = objects_of(build, "all")
     missing = sorted(everything - times.keys())
-    if missing or not demo or not reference:
+    if not reference:
+        sys.exit(f"budgets: {log} has no line \"reference\": build from nothing with cmake/budgets/compile_time.py as the launcher")
+    if missing or not demo:
         sys.exit(f"budgets: {log} lacks {len(missing)} of {len(everything)} objects, such as "
                  f"{missing[0] if missing else 'those of weft'}: build it from nothing with cmake/budgets/compile_time.py as the launcher")
     return sum(times[name] for name in demo), sum(times[name] for name in everything - demo), statistics.median(reference)

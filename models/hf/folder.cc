@@ -24,16 +24,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// This limit is far above the size of any real config file.
-constexpr ReadOptions kJsonFile = {.max_bytes = std::uint64_t{64} << 20};
-
 /// Returns the folder of the transformers model in a model folder.
 std::string transformers_folder(const std::string& path) {
   const fs::path list = fs::path(path) / "modules.json";
   std::error_code ignored;
   if (!fs::is_regular_file(list, ignored)) return path;
   const std::string file = list.string();
-  const auto modules = sentence_modules(read_whole_file(file, kJsonFile), file);
+  const auto modules = sentence_modules(read_whole_file(file, kJsonLimit), file);
   if (modules.empty() || modules.front().name() != "Transformer" || modules.front().path.empty())
     return path;
   const fs::path inner = fs::path(path) / modules.front().path;
@@ -56,7 +53,7 @@ void check_ignored_keys(const Folder& folder) {
     files.insert(files.end(), inner.begin(), inner.end());
   }
   for (const std::string& file : files) {
-    const std::string text = read_whole_file(file, kJsonFile);
+    const std::string text = read_whole_file(file, kJsonLimit);
     without_keys(text, file, folder.ignored_keys, found);
     const json parsed = parse_json(text, file);
     for (const auto& [key, value] : parsed.items()) {
@@ -78,7 +75,7 @@ std::string Folder::text(const std::string& name) const {
   const std::string file = (fs::path(path) / name).string();
   if (!fs::exists(file)) return {};
   std::set<std::string> found;
-  return without_keys(read_whole_file(file, kJsonFile), file, ignored_keys, found);
+  return without_keys(read_whole_file(file, kJsonLimit), file, ignored_keys, found);
 }
 
 bool is_folder(const ModelPath& path) {
@@ -97,7 +94,7 @@ Folder read_folder(const ModelPath& from) {
   const std::string config = (fs::path(folder.path) / "config.json").string();
   std::set<std::string> found;
   folder.config =
-      without_keys(read_whole_file(config, kJsonFile), config, from.ignored_keys, found);
+      without_keys(read_whole_file(config, kJsonLimit), config, from.ignored_keys, found);
   static_cast<void>(parse_json_object(folder.config, config));
   folder.weights = read_tensors(folder.path);
   return folder;

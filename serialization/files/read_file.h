@@ -18,6 +18,8 @@ struct ReadOptions {
   /// How long to wait for a pipe that has no writer or delivers no data.
   std::chrono::milliseconds patience{30'000};
 };
+/// For JSON files with settings or an index: far above the size of any real file.
+inline constexpr ReadOptions kJsonLimit = {.max_bytes = std::uint64_t{64} << 20};
 
 /// Reads a file block by block, or a pipe until its writer closes it. Throws IoError with path and
 /// reason, for example for a folder, a device (/dev/zero never ends), a file larger than

@@ -1,4 +1,4 @@
-// tokenizer_config.json beside a tokenizer.json: settings have the effect that they have in the
+// Folders with tokenizer_config.json and tokenizer.json: settings have the same effect as in the
 // tokenizer classes of Hugging Face's transformers library, or are rejected by name.
 #include <boost/test/unit_test.hpp>
 #include <string>

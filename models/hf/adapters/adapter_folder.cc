@@ -20,9 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The limit is far above the size of any real config.
-constexpr ReadOptions kAdapterConfigLimit = {.max_bytes = std::uint64_t{64} << 20};
-
 }  // namespace
 
 ParameterNames parameter_names(const Model& model, const Graph& graph) {
@@ -61,7 +58,7 @@ AdapterFolder read_adapter_folder(const ModelPath& from) {
   const std::string config = (folder / kAdapterConfigFile).string();
   std::set<std::string> found;
   const std::string text =
-      without_keys(read_whole_file(config, kAdapterConfigLimit), config, from.ignored_keys, found);
+      without_keys(read_whole_file(config, kJsonLimit), config, from.ignored_keys, found);
   AdapterFolder result{path, read_adapter_config(text, config), {}};
   for (const std::string& key : from.ignored_keys) {
     if (!found.contains(key)) result.base_keys.push_back(key);

@@ -135,7 +135,7 @@ void Bpe::add_joints() {
   std::vector<std::uint64_t> joined;
   joined.reserve(merges_.size());
   for (const auto& [left, right] : merges_) {
-    // These pieces also stand for characters outside the vocabulary.
+    // These pieces also represent characters outside the vocabulary.
     if (left == settings_.unknown_token || right == settings_.unknown_token) return;
     if (settings_.byte_fallback && (byte_of_piece(left) || byte_of_piece(right))) return;
     if (takes_bytes_) {
