@@ -3,6 +3,7 @@
 
 #include "weft/autodiff/narrow.h"
 #include "weft/autodiff/rule.h"
+#include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/shape.h"
 
 namespace weft {
@@ -42,6 +43,22 @@ std::vector<Value> dynamic_update_slice_rule(const GradientContext& c) {
           c.needs(1) ? dynamic_slice(g, start, update.shape()) : Value()};
 }
 
+std::vector<Value> tensor_scatter_rule(const GradientContext& c) {
+  const Value g = c.cotangent(), update = c.input(1), start = c.input(2), rows = c.input(3);
+  const int axis = axis_of(c);
+  Value block;
+  if (c.needs(1)) {
+    Shape column(std::vector<Dim>(static_cast<std::size_t>(update.rank()), Dim(1)));
+    column[0] = update.size(0);
+    const Value place = iota(c.graph(), update.shape(), axis, start.dtype());
+    block = take_along_axis(rows.defined() ? take(g, rows, 0) : g, place + reshape(start, column),
+                            axis);
+  }
+  return {c.needs(0) ? tensor_scatter(g, zeros_like(update), start, {.axis = axis, .rows = rows})
+                     : Value(),
+          block};
+}
+
 }  // namespace
 
 void IndexOps::add(RuleSet& rules) {
@@ -51,6 +68,7 @@ void IndexOps::add(RuleSet& rules) {
   rules.add("scatter_add", scatter_add_rule);
   rules.add("dynamic_slice", dynamic_slice_rule);
   rules.add("dynamic_update_slice", dynamic_update_slice_rule);
+  rules.add("tensor_scatter", tensor_scatter_rule);
 }
 
 }  // namespace weft

@@ -83,6 +83,15 @@ Value dynamic_update_slice(Arg x, Arg update, Arg start) {
   return v.graph().apply("dynamic_update_slice", {v, u, s}, {}, x.location()).output(0);
 }
 
+Value tensor_scatter(Arg x, Arg update, Arg start, const TensorScatterOptions& options) {
+  const Value v = x.value("tensor_scatter"), u = update.value("tensor_scatter");
+  const Value s = start.value("tensor_scatter");
+  const std::int64_t axis = resolve_axis(options.axis, v, "tensor_scatter", x.location());
+  return v.graph()
+      .apply("tensor_scatter", {v, u, s, options.rows.value()}, {{"axis", axis}}, x.location())
+      .output(0);
+}
+
 Sorted topk(Arg x, std::int64_t k, int axis, bool largest) {
   const Value v = x.value("topk");
   const std::int64_t at = resolve_axis(axis, v, "topk", x.location());

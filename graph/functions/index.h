@@ -34,6 +34,20 @@ Value dynamic_slice(Arg x, Arg start, const Shape& sizes);
 /// Returns a copy of x with `update` written at `start`.
 Value dynamic_update_slice(Arg x, Arg update, Arg start);
 
+struct TensorScatterOptions {
+  int axis = -2;  // must not be the first axis
+  /// The row (index along axis 0) of x for each block, [B] (i32 or i64). Without it, block b
+  /// belongs to row b, and x has B rows.
+  OptionalArg rows = {};
+};
+/// Returns a copy of x [S, ..., L, ...] in which block b of `update` [B, ..., n, ...] replaces n
+/// entries of `axis` in one row, beginning at start[b]; start is [B] (ONNX: TensorScatter; JAX:
+/// dynamic_update_slice mapped over rows). It appends to key and value caches in which every row
+/// has its own length. It costs one pass over `update` if x is not used afterwards. Throws
+/// DataError at run time, before anything is written, if a block is out of range or if two blocks
+/// overlap.
+Value tensor_scatter(Arg x, Arg update, Arg start, const TensorScatterOptions& options = {});
+
 /// Sorted elements and their positions in the operand.
 struct Sorted {
   Value values;

@@ -340,6 +340,7 @@ void IndexOps::add(OpSet& ops) {
   ops.add(std::move(one_hot));
 
   add_dynamic_slice_ops(ops);
+  add_tensor_scatter_ops(ops);
   add_offset_ops(ops);
 }
 

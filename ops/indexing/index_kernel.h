@@ -33,6 +33,8 @@ inline std::int64_t read_index(const void* data, DType dtype, std::int64_t i) {
 
 /// Adds dynamic_slice and dynamic_update_slice. Called by IndexOps::add.
 void add_dynamic_slice_ops(OpSet& ops);
+/// Adds tensor_scatter. Called by IndexOps::add.
+void add_tensor_scatter_ops(OpSet& ops);
 /// Adds require_offsets. Called by IndexOps::add.
 void add_offset_ops(OpSet& ops);
 

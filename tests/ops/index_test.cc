@@ -104,6 +104,35 @@ BOOST_AUTO_TEST_CASE(dynamic_slices_are_read_and_updated) {
   BOOST_TEST(elements_of(run("dynamic_update_slice", {x, part, ids({0, 0})}, {})) == wanted);
 }
 
+BOOST_AUTO_TEST_CASE(writes_to_rows_that_overlap_or_exceed_x_are_data_errors) {
+  const Tensor x = Tensor::zeros(DType::f32, {3, 2, 6});
+  const auto write = [&](const Tensor& start, const Tensor& rows, std::int64_t added = 2) {
+    return run("tensor_scatter",
+               {x, Tensor::full(DType::f32, {start.numel(), 2, added}, 1), start, rows},
+               {{"axis", std::int64_t{2}}});
+  };
+  BOOST_CHECK_EXCEPTION(
+      write(ids({0, 5}), ids({0, 1})), DataError,
+      says("start[1] is 5: a block of 2 in axis 2 of size 6 can begin at 0 to 4"));
+  BOOST_CHECK_EXCEPTION(write(ids({0, 1}), ids({0, 3})), DataError,
+                        says("rows[1] is 3, but x has 3 rows: it must be in [0, 3)"));
+  BOOST_CHECK_EXCEPTION(
+      write(ids({3, 0, 2}), ids({1, 1, 1})), DataError,
+      says("rows[2] and rows[0] are both 1, and their blocks of 2, which begin at 2 and 3, "
+           "overlap"));
+  BOOST_CHECK_THROW(write(ids({3, 3}), ids({1, 1})), DataError);
+  BOOST_TEST(elements_of(write(ids({2, 4}), ids({1, 1})))[16] == 1);
+  BOOST_CHECK_NO_THROW(write(ids({3, 3}), ids({1, 1}), 0));  // empty blocks do not overlap
+}
+
+BOOST_AUTO_TEST_CASE(each_row_is_written_at_its_own_position) {
+  // The example of the ONNX operator: a cache of two rows with different lengths.
+  const Tensor x = Tensor::of<float>({2, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor update = Tensor::of<float>({2, 1, 1}, {-1, -2});
+  const Tensor out = run("tensor_scatter", {x, update, ids({1, 3})}, {{"axis", std::int64_t{1}}});
+  BOOST_TEST(elements_of(out) == (Doubles{1, -1, 3, 4, 5, 6, 7, -2}));
+}
+
 BOOST_AUTO_TEST_CASE(index_add_may_overwrite_its_operand) {
   const Tensor x = sample_uniform({6, 3}, 1), index = ids({4, 4}), src = sample_uniform({2, 3}, 2);
   const Tensor wanted = run("index_add", {x, index, src}, {});

@@ -122,6 +122,27 @@ BOOST_AUTO_TEST_CASE(random_one_hots_and_blocks_match_their_scalar_models) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(random_writes_to_rows_match_the_scalar_model) {
+  for_random_cases(80, 8700, [](Choices& c) {
+    Sizes x = random_places(c).x, update;
+    x.insert(x.begin(), c.within(0, 4));
+    const std::int64_t axis = c.within(1, std::ssize(x) - 1), blocks = c.within(0, x[0]);
+    const std::int64_t length = x[static_cast<std::size_t>(axis)], added = c.within(0, length);
+    update = x;
+    update[0] = blocks;
+    update[static_cast<std::size_t>(axis)] = added;
+    const Tensor start = c.indices({blocks}, length - added + 1);
+    // Distinct rows in random order.
+    std::vector<std::int64_t> rows;
+    for (std::int64_t r = 0; r < x[0]; ++r) rows.insert(rows.begin() + c.within(0, r), r);
+    rows.resize(static_cast<std::size_t>(blocks));
+    const DType dtype = c.one_of(kIndexedTypes);
+    std::vector<Tensor> in = {numbers(c, x, dtype), numbers(c, update, dtype), start};
+    if (blocks < x[0] || c.chance(0.5)) in.push_back(Tensor::of<std::int64_t>({blocks}, rows));
+    check_twin("tensor_scatter", in, along(axis));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(random_sorts_match_their_scalar_models) {
   for_random_cases(60, 8500, [](Choices& c) {
     const Places p = random_places(c);
@@ -288,6 +309,9 @@ BOOST_AUTO_TEST_CASE(all_out_of_range_integers_are_data_errors) {
     const Tensor start = Tensor::of<std::int64_t>({2}, {bad, 0});
     refused("dynamic_slice", {x, start}, {{"sizes", Shape{1, 2}}});
     refused("dynamic_update_slice", {x, Tensor::zeros(DType::f32, {1, 2}), start}, {});
+    const Tensor zero = Tensor::of<std::int64_t>({1}, {0});
+    refused("tensor_scatter", {x, Tensor::zeros(DType::f32, {1, 2}), one, zero}, along(1));
+    refused("tensor_scatter", {x, Tensor::zeros(DType::f32, {1, 2}), zero, one}, along(1));
     refused("require_offsets", {Tensor::of<std::int64_t>({2}, {0, bad})}, {{"count", Dim(2)}});
     refused("require_offsets", {Tensor::of<std::int64_t>({2}, {bad, 2})}, {{"count", Dim(2)}});
   }

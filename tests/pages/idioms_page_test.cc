@@ -183,19 +183,24 @@ BOOST_AUTO_TEST_CASE(attention_and_cache_idioms_run) {
   const Value q = heads, k = heads, v = heads;
   const Value positions = g.input("positions", DType::i64, {"seq"});
   const Value lengths = g.input("lengths", DType::i64, {"batch"});
+  const Value rows = g.input("rows", DType::i64, {"batch"});
   const Variable cache =
       net.variable("keys", DType::f32, {"batch", 4, 32, 4}, {.kind = VariableKind::cache});
   const Value start = g.input("start", DType::i64, {4});
   const Value keys = dynamic_update_slice(cache, k, start);
-  const Program decode = Program("decode")
-                             .output("y", attention(q, k, v, {.causal = true}))
-                             .output("padded", attention(q, k, v, {.lengths = lengths}))
-                             .output("turned", rope(q, positions))
-                             .update(cache, keys);
+  const Program decode =
+      Program("decode")
+          .output("y", attention(q, k, v, {.causal = true}))
+          .output("padded", attention(q, k, v, {.lengths = lengths}))
+          .output("turned", rope(q, positions))
+          .output("appended", tensor_scatter(cache, k, lengths))
+          .output("selected", attention(q, cache, cache, {.lengths = lengths, .kv_rows = rows}))
+          .update(cache, keys);
   Session session(g, {.seed = 1});
   session.run(decode, {{"x", normal_tensor({2, 6, 16}, 1)},
                        {"positions", Tensor::of<std::int64_t>({6}, {0, 1, 2, 3, 4, 5})},
                        {"lengths", Tensor::of<std::int64_t>({2}, {6, 3})},
+                       {"rows", Tensor::of<std::int64_t>({2}, {1, 1})},
                        {"start", Tensor::of<std::int64_t>({4}, {0, 0, 5, 0})}});
   session.reset_caches();
 }

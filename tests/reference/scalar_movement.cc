@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "weft/core/error.h"
@@ -278,6 +279,31 @@ void dynamic_update_slice(const ScalarCall& call, std::vector<NumberTensor>& out
   }
 }
 
+void tensor_scatter(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Tensor &x = call.in[0], &update = call.in[1];
+  const auto axis = static_cast<std::size_t>(call.attributes.integer("axis"));
+  const auto row_of = [&](std::int64_t b) {
+    return call.has(3) ? element(call.in[3], b).integer : b;
+  };
+  same(call, out);
+  for (std::int64_t b = 0; b < update.size(0); ++b) {
+    const std::int64_t start = element(call.in[2], b).integer, row = row_of(b);
+    const std::int64_t room = x.sizes()[axis] - update.sizes()[axis];
+    if (start < 0 || start > room || row < 0 || row >= x.size(0))
+      throw DataError("scalar model: a block is out of range");
+  }
+  std::map<std::int64_t, std::int64_t> written;  // element of x -> element of update
+  for (std::int64_t flat = 0; flat < update.numel(); ++flat) {
+    Sizes at = index_of(flat, update.sizes());
+    at[axis] += element(call.in[2], at[0]).integer;
+    at[0] = row_of(at[0]);
+    if (!written.emplace(flat_of(at, x.sizes()), flat).second)
+      throw DataError("scalar model: two blocks overlap");
+  }
+  for (const auto& [to, from] : written)
+    out[0].elements[static_cast<std::size_t>(to)] = element(update, from);
+}
+
 }  // namespace
 
 void add_movement_models(ScalarModels& models) {
@@ -306,6 +332,7 @@ void add_index_models(ScalarModels& models) {
   models["require_offsets"] = require_offsets;
   models["dynamic_slice"] = dynamic_slice;
   models["dynamic_update_slice"] = dynamic_update_slice;
+  models["tensor_scatter"] = tensor_scatter;
 }
 
 }  // namespace weft::testing

@@ -118,6 +118,7 @@ void add_samples(IndexOps, OpSamples& all) {
   all.add("scatter_add", scatter_add_samples, scatter_add_errors);
   all.add("one_hot", one_hot_samples, one_hot_errors);
   add_dynamic_slice_samples(all);
+  add_tensor_scatter_samples(all);
   add_offset_samples(all);
 }
 

@@ -65,6 +65,7 @@ void add_arg_reduce_samples(OpSamples& all);
 void add_block_sums_samples(OpSamples& all);
 void add_slice_samples(OpSamples& all);
 void add_dynamic_slice_samples(OpSamples& all);
+void add_tensor_scatter_samples(OpSamples& all);
 void add_offset_samples(OpSamples& all);
 
 }  // namespace weft
