@@ -149,8 +149,8 @@ Value EncoderDecoder::embed(const Stack& stack, Value ids, Value position, bool 
   Value h = stack.tokens(ids);
   if (config_.scale_embedding) h = h * root(config_.width);
   if (config_.positions != Seq2SeqPositions::relative_bias) {
-    Value at = iota(graph, {ids.size(1)}, 0, DType::i64);
-    if (position.defined()) at = at + position;
+    const Value at = position.defined() ? consecutive_positions(position, ids.size(1))
+                                        : iota(graph, {ids.size(1)}, 0, DType::i64);
     h = h + (config_.positions == Seq2SeqPositions::learned
                  ? embedding(at + config_.position_offset, stack.positions)
                  : sinusoidal_positions(at, config_.width, h.dtype()));

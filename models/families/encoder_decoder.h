@@ -62,7 +62,8 @@ struct DecodingInputs {
   Value attention_mask = {};  // prompt: [batch, source], 1 = token; may be undefined
   Value prompt_of_row = {};   // prompt: i64 [rows], the index of each row's prompt
   Value tokens = {};          // step: i32 or i64 [rows, new]
-  Value position = {};        // step: i64 scalar, number of tokens in the caches
+  /// step: number of tokens in the caches, i64 [rows], or a scalar if it is the same in every row.
+  Value position = {};
   /// step: i64 [rows]. Row r continues from row parents[r] of the caches, which must have the same
   /// prompt; if undefined, every row continues from itself.
   Value parents = {};

@@ -175,30 +175,44 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
 
 GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
                         SourceLocation loc) const {
-  require_first_incremental(scope_ / "cache", "decode", loc);
+  const bool by_slot = inputs.cache_rows.defined();
+  const Scope caches = scope_ / (by_slot ? "slots" : "cache");
+  require_first_incremental(caches, "decode", loc);
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
   const Value tokens = inputs.tokens;
   if (!head_.defined())
     graph.fail(ArgumentError("a model without a head has no logits to decode"), "gpt", {tokens},
                loc);
-  Value positions = inputs.position_ids;
-  if (!positions.defined())
-    positions = iota(graph, {tokens.size(1)}, 0, DType::i64) + inputs.position;
+  Value positions = inputs.position_ids, text_length = inputs.text_length, end;
+  if (inputs.counts.defined()) end = inputs.position + inputs.counts;
+  if (!text_length.defined()) text_length = end;
+  if (!positions.defined()) {
+    positions = consecutive_positions(inputs.position, tokens.size(1));
+    // Padding must not exceed a table of learned positions.
+    if (end.defined()) positions = minimum(positions, unsqueeze(end - 1, 1));
+  }
   Value h = embed(tokens, positions);
-  const ValueType cache_type{
-      h.dtype(), Shape{tokens.size(0), config_.key_heads(), capacity, config_.head_size()}};
+  const ValueType cache_type{h.dtype(), Shape{by_slot ? inputs.slots : tokens.size(0),
+                                              config_.key_heads(), capacity, config_.head_size()}};
   GptDecoding result;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const Scope scope = scope_ / "cache" / "h" / i;
+    const Scope scope = caches / "h" / i;
     AttentionCache cache{scope.variable("keys", cache_type, {.kind = VariableKind::cache}),
                          scope.variable("values", cache_type, {.kind = VariableKind::cache}),
-                         inputs.position};
+                         inputs.position, inputs.cache_rows, text_length};
     const AttentionInputs attention{
         .position_ids = positions, .cache = &cache, .cache_mask = inputs.mask};
     h = apply(blocks_[i], h, attention, false, &result.updates);
   }
-  const Value last = select(h, 1, h.size(1) - 1);
+  const Value last =
+      inputs.counts.defined()
+          ? squeeze(take_along_axis(h,
+                                    broadcast_to(reshape(inputs.counts - 1, {h.size(0), 1, 1}),
+                                                 {h.size(0), 1, h.size(2)}),
+                                    1),
+                    1)
+          : select(h, 1, h.size(1) - 1);
   result.logits = logits(ln_f_ ? (*ln_f_)(last) : last);
   return result;
 }
@@ -217,6 +231,22 @@ Program Gpt::decode_program(Value tokens, SourceLocation loc) const {
       decode({.tokens = tokens, .position = position, .position_ids = positions, .mask = visible},
              capacity, loc);
   return Program("decode").output("logits", decoding.logits, loc).update(decoding.updates, loc);
+}
+
+Program Gpt::slots_program(Value tokens, SourceLocation loc) const {
+  require_first_incremental(scope_ / "slots", "slots_program", loc);
+  Graph& graph = scope_.graph();
+  const auto per_row = [&](std::string_view name) {
+    return graph.input(name, ValueType{DType::i64, Shape{tokens.size(0)}}, loc);
+  };
+  const GptDecoding decoding = decode({.tokens = tokens,
+                                       .position = per_row("slot_positions"),
+                                       .cache_rows = per_row("slots"),
+                                       .slots = graph.dim("slots"),
+                                       .counts = per_row("slot_counts"),
+                                       .text_length = per_row("slot_lengths")},
+                                      graph.dim("capacity"), loc);
+  return Program("slots").output("logits", decoding.logits, loc).update(decoding.updates, loc);
 }
 
 void name_outputs(const GptOutputs& outputs) {

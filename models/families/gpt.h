@@ -63,17 +63,30 @@ struct GptOutputs {
 struct GptDecodeInputs {
   /// i32 or i64 [batch, new].
   Value tokens;
-  /// i64 scalar: number of filled cache entries, the same in every row.
+  /// Number of filled cache entries, i64: [batch], or a scalar if it is the same in every row.
   Value position = {};
   /// Optional, i32 or i64 [batch, new]; position, position + 1, ... if absent.
   Value position_ids = {};
   /// Optional, bool [batch, capacity]: false for cache entries that are padding.
   Value mask = {};
+  /// Optional, i32 or i64 [batch], without duplicates: the row of the caches that each row of the
+  /// batch continues, so that a step can run any rows of larger caches. The caches then have
+  /// `slots` rows and are called "slots.h.<i>.{keys,values}".
+  Value cache_rows = {};
+  Dim slots = {};
+  /// Optional, i64 [batch], in [1, new]: the number of new tokens in each row. The others follow
+  /// them and are padding: they are computed but change no result, because the next tokens of the
+  /// row replace their cache entries. `position` + new must not exceed the capacity, even so.
+  Value counts = {};
+  /// Optional, i64 scalar or [batch]: the length of the whole text, which only dynamic rotary
+  /// scaling uses. By default `position` + new (or `counts`). A prompt that is processed in several
+  /// steps needs its full length here for the same result as in one step.
+  Value text_length = {};
 };
 
 /// Outputs of an incremental decoding step.
 struct GptDecoding {
-  Value logits;     // [batch, vocab], for the last new token
+  Value logits;     // [batch, vocab], for the last new token of each row (see `counts`)
   Updates updates;  // new values of the key/value caches
 };
 
@@ -98,10 +111,11 @@ class Gpt {
                         SourceLocation loc = SourceLocation::current()) const;
 
   /// Builds an incremental decoding step. New tokens (i32 or i64 [batch, new]) follow `position`
-  /// (i64 scalar) earlier ones, the same number in every row. The keys and values of the earlier
-  /// tokens are in the variables "cache.h.<i>.{keys,values}" [batch, kv_heads, capacity,
-  /// head_size], which this function declares. Position 0 starts new texts. The model must have a
-  /// head. Tokens beyond `capacity` throw DataError at run time. May be called once per graph.
+  /// (i64 scalar or [batch]) earlier ones. The keys and values of the earlier tokens are in the
+  /// variables "cache.h.<i>.{keys,values}" [batch, kv_heads, capacity, head_size], which this
+  /// function declares; they are extended in place. Position 0 starts new texts. The model must
+  /// have a head. At run time, tokens beyond `capacity` and invalid `cache_rows` throw DataError,
+  /// and the caches are unchanged. May be called once per graph with `cache_rows` and once without.
   GptDecoding decode(const GptDecodeInputs& inputs, const Dim& capacity,
                      SourceLocation loc = SourceLocation::current()) const;
   GptDecoding decode(Value tokens, Value position, const Dim& capacity,
@@ -117,6 +131,13 @@ class Gpt {
   /// [batch, capacity], false for cache entries that are padding. Output: "logits". The symbol
   /// "capacity" is the size of the caches. May be called once per graph.
   Program decode_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
+  /// Returns decode() as a program for DecodeSlots and BatchGenerator (models/generate/slots.h), in
+  /// which requests of different lengths join and leave a batch. Inputs: `tokens` i32 or i64 [rows,
+  /// new]; "slots", "slot_positions", "slot_counts" and "slot_lengths", i64 [rows], which are
+  /// `cache_rows`, `position`, `counts` and `text_length` of GptDecodeInputs. Output: "logits". The
+  /// symbols "slots" and "capacity" are the sizes of the caches. May be called once per graph,
+  /// independently of decode_program().
+  Program slots_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
 
  private:
   struct Block {
