@@ -210,6 +210,20 @@ BOOST_AUTO_TEST_CASE(random_numbers_differ_between_steps_and_are_reused_in_gradi
   BOOST_TEST(testing::max_difference(first["kept"], second["kept"]) > 0);
 }
 
+BOOST_AUTO_TEST_CASE(loops_that_share_a_key_draw_different_numbers) {
+  Graph g;
+  const Value key = g.key("noise"), x = g.input("x", DType::f32, {8});
+  const auto body = [](Graph&, const ScanElements& in) {
+    return ScanStep{{in.carries[0]}, {uniform(in.operands[0], {8})}};
+  };
+  const Value first = scan(g, {x}, {}, {key}, body, {.length = 2}).outputs[0];
+  const Value second = scan(g, {x}, {}, {key}, body, {.length = 2}).outputs[0];
+  const Results r = Session(g, {.threads = 1})
+                        .run(Program("p").output("first", first).output("second", second),
+                             {{"x", Tensor::zeros(DType::f32, {8})}});
+  for (int i = 0; i < 16; ++i) BOOST_TEST(r["first"].at(i) != r["second"].at(i));
+}
+
 BOOST_AUTO_TEST_CASE(a_hundred_thousand_steps_need_a_small_plan_and_bounded_memory) {
   const auto build = [](std::int64_t segment) {
     auto g = std::make_unique<Graph>();
