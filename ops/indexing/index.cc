@@ -341,6 +341,7 @@ void IndexOps::add(OpSet& ops) {
 
   add_dynamic_slice_ops(ops);
   add_offset_ops(ops);
+  add_range_ops(ops);
 }
 
 }  // namespace weft

@@ -35,5 +35,7 @@ inline std::int64_t read_index(const void* data, DType dtype, std::int64_t i) {
 void add_dynamic_slice_ops(OpSet& ops);
 /// Adds require_offsets. Called by IndexOps::add.
 void add_offset_ops(OpSet& ops);
+/// Adds require_range. Called by IndexOps::add.
+void add_range_ops(OpSet& ops);
 
 }  // namespace weft

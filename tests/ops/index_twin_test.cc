@@ -290,6 +290,9 @@ BOOST_AUTO_TEST_CASE(all_out_of_range_integers_are_data_errors) {
     refused("dynamic_update_slice", {x, Tensor::zeros(DType::f32, {1, 2}), start}, {});
     refused("require_offsets", {Tensor::of<std::int64_t>({2}, {0, bad})}, {{"count", Dim(2)}});
     refused("require_offsets", {Tensor::of<std::int64_t>({2}, {bad, 2})}, {{"count", Dim(2)}});
+    refused("require_range", {row}, {{"name", std::string("ids")}, {"last", Dim(2)}});
+    refused("require_range", {row, Tensor::of<std::int64_t>({1}, {3})},
+            {{"name", std::string("ids")}, {"last", Dim(2)}});
   }
 }
 

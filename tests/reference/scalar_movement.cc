@@ -249,6 +249,20 @@ void require_offsets(const ScalarCall& call, std::vector<NumberTensor>& out) {
   same(call, out);
 }
 
+void require_range(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::int64_t last = call.attributes.dim("last").constant();
+  const std::int64_t excluded = call.attributes.integer("excluded");
+  const bool has_lengths = call.has(1);
+  for (std::int64_t i = 0; i < call.in[0].numel(); ++i) {
+    const std::int64_t row = has_lengths ? i / call.in[0].size(1) : 0;
+    const bool checked = !has_lengths || i % call.in[0].size(1) < element(call.in[1], row).integer;
+    const std::int64_t x = element(call.in[0], i).integer;
+    if (checked && (x < 0 || x > last || (excluded >= 0 && x == excluded)))
+      throw DataError("scalar model: out of range");
+  }
+  same(call, out);
+}
+
 Sizes checked_start(const Tensor& start, const Sizes& x, const Sizes& block) {
   Sizes at;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -304,6 +318,7 @@ void add_index_models(ScalarModels& models) {
   models["index_add"] = models["scatter_add"] = add_at;
   models["one_hot"] = one_hot;
   models["require_offsets"] = require_offsets;
+  models["require_range"] = require_range;
   models["dynamic_slice"] = dynamic_slice;
   models["dynamic_update_slice"] = dynamic_update_slice;
 }

@@ -119,6 +119,7 @@ void add_samples(IndexOps, OpSamples& all) {
   all.add("one_hot", one_hot_samples, one_hot_errors);
   add_dynamic_slice_samples(all);
   add_offset_samples(all);
+  add_range_samples(all);
 }
 
 }  // namespace weft

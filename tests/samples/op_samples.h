@@ -66,5 +66,6 @@ void add_block_sums_samples(OpSamples& all);
 void add_slice_samples(OpSamples& all);
 void add_dynamic_slice_samples(OpSamples& all);
 void add_offset_samples(OpSamples& all);
+void add_range_samples(OpSamples& all);
 
 }  // namespace weft
