@@ -103,7 +103,8 @@ class ScanBuilder {
     }
     f = without_unused_inputs(f, removable, kept);
     if (!kept[index]) parts_.sequences.pop_back();
-    if (options_.segment > 0) return apply_segments(std::move(f));
+    parts_.recompute = options_.segment == 1;
+    if (options_.segment > 1) return apply_segments(std::move(f));
     return take(apply_scan(graph_, add_body(graph_, std::move(f), loc_), parts_, loc_));
   }
 

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(scans_equal_the_unrolled_loop_in_values_and_first_and_secon
   const testing::MoreThreads more;
   const std::int64_t lengths[] = {0, 1, 2, 17};
   int cases = 0, within_budget = 0;
-  for (std::uint64_t seed = 0; seed < 125; ++seed) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
     for (const std::int64_t length : lengths) {
       const std::string what = fmt::format("seed {}, length {}", seed, length);
       BOOST_TEST_CONTEXT(what) {
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(scans_equal_the_unrolled_loop_in_values_and_first_and_secon
       }
     }
   }
-  BOOST_TEST(cases == 500);
+  BOOST_TEST(cases == 600);
   BOOST_TEST(within_budget > 10);
 }
 
