@@ -18,6 +18,8 @@
 #include "weft/graph/functions/random/random.h"
 #include "weft/graph/functions/recurrence.h"
 #include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/sequence/crf.h"
+#include "weft/graph/functions/sequence/ctc.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/graph/functions/shards.h"
 #include "weft/graph/functions/state.h"

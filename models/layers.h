@@ -7,6 +7,7 @@
 #include "weft/models/layers/attention/positions.h"
 #include "weft/models/layers/channel_norm.h"
 #include "weft/models/layers/conv.h"
+#include "weft/models/layers/crf.h"
 #include "weft/models/layers/dropout.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/embedding_bag.h"

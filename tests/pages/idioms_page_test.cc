@@ -200,6 +200,14 @@ BOOST_AUTO_TEST_CASE(attention_and_cache_idioms_run) {
   session.reset_caches();
 }
 
+BOOST_AUTO_TEST_CASE(sequence_loss_idioms_run) {
+  const Value targets = maximum(slice(ids, 1, {.end = 3}), 1);
+  const Value steps = full(g, DType::i64, {g.dim("batch")}, 6);
+  const Value counts = full(g, DType::i64, {g.dim("batch")}, 2);
+  made = {ctc_loss(x, targets, steps, counts)};
+  run();
+}
+
 BOOST_AUTO_TEST_CASE(control_flow_idioms_run) {
   const Variable w =
       net.variable("w", DType::f32, {16, 16}, {.initializer = Initializer::normal(0.1)});
