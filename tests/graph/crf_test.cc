@@ -335,7 +335,11 @@ BOOST_AUTO_TEST_CASE(crf_results_do_not_depend_on_threads) {
   CrfGraph graph;
   const Results one = graph.run(s.feeds());
   const Results several = graph.run(s.feeds(), {.threads = 3, .verify = true});
-  for (const auto& [name, tensor] : one) BOOST_TEST(max_difference(tensor, several[name]) == 0);
+  const Results checked = graph.run(s.feeds(), {.threads = 1, .check_finite = true});
+  for (const auto& [name, tensor] : one) {
+    BOOST_TEST(max_difference(tensor, several[name]) == 0);
+    BOOST_TEST(max_difference(tensor, checked[name]) == 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(wrong_operands_of_crfs_are_errors) {
