@@ -255,6 +255,14 @@ BOOST_AUTO_TEST_CASE(training_idioms_run) {
       loss,
       group_parameters(net.parameters(), {{.where = "net.body.*", .learning_rate_scale = 0.1}}),
       {.lr = 1e-3}));
+  const Program own_rate =
+      Program("own_rate")
+          .update(adamw(loss,
+                        group_parameters(net.parameters(), {{.where = "net.out.*", .lr = 1e-2}})));
+  const Scope target(g, "target");
+  linear(target / "out", linear(target / "body", x, 16), 4);
+  const Program with_target =
+      Program("with_target").update(step).update(polyak_updates(target, net, step, {.tau = 0.005}));
   const Program momentum =
       Program("momentum").update(sgd(loss, net.parameters(), {.lr = 0.1, .momentum = 0.9}));
   const Program evaluate = Program("evaluate").output("loss", loss);
@@ -268,6 +276,14 @@ BOOST_AUTO_TEST_CASE(training_idioms_run) {
   session.set_value("net.out.bias", Tensor::zeros(DType::f32, {4}));
   session.run(grouped, batch);
   session.run(momentum, batch);
+  session.run(own_rate, batch);
+  copy_parameters(session, net, target);
+  session.run(with_target, batch);
+  const Tensor v = flat_parameters(session, net.parameters());
+  set_flat_parameters(session, net.parameters(), v);
+  const LbfgsResult minimised =
+      minimize(session, loss, net.parameters(), batch, {.max_iterations = 20});
+  BOOST_TEST(minimised.loss < now);
   Session averaged(g, averaged_store(*session.store()));
   BOOST_TEST(std::isfinite(now));
   BOOST_TEST(weight.rank() + hidden.rank() == 5);
@@ -287,7 +303,7 @@ BOOST_AUTO_TEST_CASE(training_idioms_run) {
   Program program = evaluate;
   program.precision(Precision::medium);
   const std::size_t arena = session.plan(train, {{"x", {2, 6, 16}}})->arena_bytes;
-  BOOST_TEST(count_parameters(g) == 16 * 16 + 16 + 4 * 16 + 4);
+  BOOST_TEST(count_parameters(g) == 2 * (16 * 16 + 16 + 4 * 16 + 4));  // net and target
   g.set_trainable(g.find_variable("net.out.bias"), false);
   const Variable count = g.variable("count", DType::i64, {}, {.kind = VariableKind::buffer});
   BOOST_TEST(!times.empty());
