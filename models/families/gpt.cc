@@ -57,7 +57,7 @@ Gpt::Gpt(const Scope& scope, const GptConfig& config, GptHead head, SourceLocati
   if (head == GptHead::none) return;
   if (config.tied_head) {
     head_ = wte_.weight;
-    scope.graph().alias(scope.join("lm_head.weight"), head_);
+    scope.alias("lm_head.weight", head_);
   } else {
     head_ = scope.variable("lm_head.weight", DType::f32, {config.vocab, config.width},
                            {.initializer = Initializer::normal(config.initializer_range)});
@@ -121,9 +121,9 @@ Value Gpt::embed(Value ids, Value positions) const {
   return h;
 }
 
-Value Gpt::apply(const Block& block, Value h, const AttentionInputs& attention, bool training,
+Value Gpt::apply(const Block& block, Value h, const AttentionInputs& attention,
                  Updates* updates) const {
-  const auto drop = [&](Value x) { return dropout_if(training, x, config_.residual_dropout); };
+  const auto drop = [&](Value x) { return dropout(scope_, x, config_.residual_dropout); };
   switch (config_.residual) {
     case GptResidual::pre_norm:
       h = h + drop(block.attn(block.ln_1(h), attention, updates));
@@ -136,7 +136,13 @@ Value Gpt::apply(const Block& block, Value h, const AttentionInputs& attention, 
   return drop(block.mlp(block.ln_2(h))) + drop(block.attn(block.ln_1(h), attention, updates)) + h;
 }
 
-GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocation loc) const {
+Gpt Gpt::in(Mode mode) const {
+  Gpt result = *this;
+  result.scope_ = scope_.in(mode);
+  return result;
+}
+
+GptOutputs Gpt::operator()(const GptInputs& inputs, SourceLocation loc) const {
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
   const Value ids = inputs.ids;
@@ -144,10 +150,10 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
   if (!positions.defined()) positions = iota(graph, {ids.size(1)}, 0, DType::i64);
   Value h = embed(ids, positions);
   if (inputs.token_type_ids.defined()) h = h + wte_(inputs.token_type_ids);
-  h = dropout_if(training, h, config_.embedding_dropout);
+  h = dropout(scope_, h, config_.embedding_dropout);
 
   AttentionInputs attention{.position_ids = positions};
-  if (training && config_.attention_dropout > 0) {
+  if (drops_out(scope_, config_.attention_dropout, loc)) {
     attention.dropout = config_.attention_dropout;
     attention.dropout_key = graph.key("dropout");
   }
@@ -165,7 +171,7 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
   GptOutputs outputs;
   for (const Block& block : blocks_) {
     outputs.hidden.push_back(h);
-    h = apply(block, h, attention, training, nullptr);
+    h = apply(block, h, attention, nullptr);
   }
   outputs.last_hidden_state = ln_f_ ? (*ln_f_)(h) : h;
   outputs.hidden.push_back(outputs.last_hidden_state);
@@ -175,6 +181,7 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
 
 GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
                         SourceLocation loc) const {
+  if (scope_.mode() != Mode::evaluation) return evaluation().decode(inputs, capacity, loc);
   require_first_incremental(scope_ / "cache", "decode", loc);
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
@@ -196,7 +203,7 @@ GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
                          inputs.position};
     const AttentionInputs attention{
         .position_ids = positions, .cache = &cache, .cache_mask = inputs.mask};
-    h = apply(blocks_[i], h, attention, false, &result.updates);
+    h = apply(blocks_[i], h, attention, &result.updates);
   }
   const Value last = select(h, 1, h.size(1) - 1);
   result.logits = logits(ln_f_ ? (*ln_f_)(last) : last);

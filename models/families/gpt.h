@@ -77,7 +77,8 @@ struct GptDecoding {
   Updates updates;  // new values of the key/value caches
 };
 
-/// A GPT: declares its parameters once and can be applied any number of times.
+/// A GPT: declares its parameters once and can be applied any number of times. The mode of its
+/// Scope determines whether dropout is applied; decoding is always evaluation.
 class Gpt {
  public:
   /// Declares all parameters below `scope`, which must be the root for Hugging Face's names. Throws
@@ -87,14 +88,21 @@ class Gpt {
 
   const GptConfig& config() const { return config_; }
 
+  /// Returns this model with its Scope in the given mode, for example
+  /// `gpt.training()(inputs)`. The parameters are shared.
+  Gpt training() const { return in(Mode::training); }
+  Gpt evaluation() const { return in(Mode::evaluation); }
+  Gpt in(Mode mode) const;
+
   /// Sets how keys are excluded in rows with padding, for models whose published implementation
   /// differs from GPT-2's.
   void set_padded_causality(const PaddedCausality& padded);
 
-  /// Builds the whole forward pass. If `training`, applies dropout at the rates of the config, with
-  /// random numbers from the key "dropout". With learned positions, a sequence longer than
-  /// `context` throws DataError at run time.
-  GptOutputs operator()(const GptInputs& inputs, bool training = false,
+  /// Builds the whole forward pass. In training mode, applies dropout at the rates of the config,
+  /// with random numbers from the key "dropout". Throws GraphError if a rate is not 0 and the Scope
+  /// has no mode. With learned positions, a sequence longer than `context` throws DataError at run
+  /// time.
+  GptOutputs operator()(const GptInputs& inputs,
                         SourceLocation loc = SourceLocation::current()) const;
 
   /// Builds an incremental decoding step. New tokens (i32 or i64 [batch, new]) follow `position`
@@ -128,7 +136,7 @@ class Gpt {
   Block make_block(const Scope& scope, std::int64_t index) const;
   Norm make_norm(const Scope& scope, std::int64_t width) const;
   Value embed(Value ids, Value positions) const;
-  Value apply(const Block& block, Value h, const AttentionInputs& attention, bool training,
+  Value apply(const Block& block, Value h, const AttentionInputs& attention,
               Updates* updates) const;
   Value logits(Value h) const;
 

@@ -304,9 +304,10 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
   const Value labels = graph.input("labels", DType::i32, {"batch", "seq"});
   const Encoder encoder(Scope(graph), config);
   const Linear classifier = make_head(Scope(graph, "classifier"), config, std::ssize(tags));
-  const Value logits = classifier(encoder(inputs, false).last_hidden_state);
+  const Value logits = classifier(encoder.evaluation()(inputs).last_hidden_state);
   add_inference(model, logits, labels);
-  const Value h = dropout_if(true, encoder(inputs, true).last_hidden_state, config.hidden_dropout);
+  const Value h = dropout(Scope(graph).training(), encoder.training()(inputs).last_hidden_state,
+                          config.hidden_dropout);
   model.add_program("train").output("loss",
                                     label_loss(classifier(h), labels, settings.loss_reduction()));
   return model;
