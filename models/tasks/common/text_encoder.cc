@@ -139,7 +139,8 @@ std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
   encoder->settings = settings;
   encoder->config = config;
   encoder->tokenizer = tokenizer;
-  if (reading) encoder->reading = TextReading{};  // single texts need no token types
+  if (reading)  // single texts need no token types
+    encoder->reading = TextReading{.truncation_side = reading->truncation_side};
   Graph& own = *encoder->graph;
   const EncoderInputs inputs = add_text_inputs(own);
   const Value h = Encoder(Scope(own).evaluation(), config)(inputs).last_hidden_state;

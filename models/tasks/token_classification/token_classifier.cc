@@ -131,14 +131,19 @@ void add_words(TextOfWords& result, std::string_view text, const Encoding& encod
   result.row.firsts.resize(kept);
 }
 
-/// Adds the words that were removed by truncation.
-void add_cut_words(TextOfWords& result, std::string_view text, const Tokenizer& tokenizer) {
+/// Adds the words that were removed by truncation at `side`.
+void add_cut_words(TextOfWords& result, std::string_view text, const Tokenizer& tokenizer,
+                   TextEnd side) {
   TextOfWords whole;
   add_words(whole, text, tokenizer.encode_text(text, {.add_special = false}));
-  for (std::size_t w = result.words.size(); w < whole.words.size(); ++w) {
-    result.words.push_back(whole.words[w]);
-    result.row.firsts.push_back(-1);
-  }
+  if (whole.words.size() <= result.words.size()) return;
+  const auto missing = static_cast<std::ptrdiff_t>(whole.words.size() - result.words.size());
+  const bool front = side == TextEnd::left;
+  auto& [words, row] = result;
+  words.insert(front ? words.begin() : words.end(),
+               front ? whole.words.begin() : whole.words.end() - missing,
+               front ? whole.words.begin() + missing : whole.words.end());
+  row.firsts.insert(front ? row.firsts.begin() : row.firsts.end(), missing, -1);
 }
 
 TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
@@ -161,7 +166,7 @@ TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
   } else {
     add_words(result, text, encoding);
     if (static_cast<std::int64_t>(encoding.size()) == model.config.max_tokens())
-      add_cut_words(result, text, model.tokenizer);
+      add_cut_words(result, text, model.tokenizer, model.reading->truncation_side);
   }
   std::vector<std::int64_t> firsts = std::move(result.row.firsts);
   result.row = row_of_text(std::move(encoding));
