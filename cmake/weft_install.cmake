@@ -66,7 +66,8 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weftConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/weft_find.cmake DESTINATION ${weft_package_dir})
+  ${PROJECT_SOURCE_DIR}/cmake/weft_find.cmake ${PROJECT_SOURCE_DIR}/cmake/weft_precompiled_headers.cmake
+  DESTINATION ${weft_package_dir})
 
 # weft_pkg_config(NAME DESCRIPTION REQUIRES PRIVATE_REQUIRES PRIVATE_LIBS): installs weft-<name>.pc. PRIVATE_REQUIRES and PRIVATE_LIBS
 # are the dependencies of a static library, which programs must link; shared libraries link theirs themselves.
