@@ -10,6 +10,7 @@
 #include "weft/graph/functions/conv.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/linalg/factorise.h"
+#include "weft/graph/functions/linalg/grouped_matmul.h"
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/loss.h"
 #include "weft/graph/functions/math.h"

@@ -90,7 +90,11 @@ BOOST_AUTO_TEST_CASE(function_idioms_run) {
   const Variable gain =
       net.variable("gain", DType::f32, {16}, {.initializer = Initializer::ones()});
   const Value mask = greater(x, 0);
+  const Value rows = flatten(x, 0, 1);
+  const Variable experts = net.variable("experts", DType::f32, {2, 16, 4});
+  const Value sizes = g.constant(Tensor::of<std::int64_t>({2}, {5, 7}));
   made = {
+      grouped_matmul(rows, experts, sizes),
       linear(net / "out", x, 4),
       linear(x, w),
       matmul(x, w, {.transpose_b = true}),

@@ -42,6 +42,7 @@ void add_samples(ShapeOps, OpSamples& all);
 void add_samples(IndexOps, OpSamples& all);
 void add_samples(SortOps, OpSamples& all);
 void add_samples(MatmulOps, OpSamples& all);
+void add_samples(GroupedMatmulOps, OpSamples& all);
 void add_samples(MatmulFusedOps, OpSamples& all);
 void add_samples(QuantizedOps, OpSamples& all);
 void add_samples(QuantizedMatmulOps, OpSamples& all);
