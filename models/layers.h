@@ -10,6 +10,7 @@
 #include "weft/models/layers/dropout.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/embedding_bag.h"
+#include "weft/models/layers/experts/mixture_of_experts.h"
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/linear.h"
 #include "weft/models/layers/norm.h"
