@@ -32,6 +32,28 @@ std::vector<Value> scatter_add_rule(const GradientContext& c) {
   return {g, Value(), c.needs(2) ? take_along_axis(g, c.input(1), axis_of(c)) : Value()};
 }
 
+// All elements of x and src that equal the result share its gradient equally.
+std::vector<Value> extreme_rule(const GradientContext& c, Value (*gather)(Arg, Arg, int),
+                                Value (*scatter)(Arg, Arg, Arg, int)) {
+  const Value x = c.input(0), index = c.input(1), src = c.input(2), out = c.output();
+  const int axis = axis_of(c);
+  const auto equals = [&](const Value& a, const Value& b) {
+    return c.graph().apply("cast", {apply_binary("equal", a, b)}, {{"dtype", x.dtype()}}).output(0);
+  };
+  const Value own = equals(x, out), chosen = equals(src, gather(out, index, axis));
+  const Value share = apply_binary("div", c.cotangent(), scatter(own, index, chosen, axis));
+  return {c.needs(0) ? apply_binary("mul", own, share) : Value(), Value(),
+          c.needs(2) ? apply_binary("mul", chosen, gather(share, index, axis)) : Value()};
+}
+
+std::vector<Value> index_extreme_rule(const GradientContext& c) {
+  return extreme_rule(c, take, index_add);
+}
+
+std::vector<Value> scatter_extreme_rule(const GradientContext& c) {
+  return extreme_rule(c, take_along_axis, scatter_add);
+}
+
 std::vector<Value> dynamic_slice_rule(const GradientContext& c) {
   return {dynamic_update_slice(zeros_like(c.input(0)), c.cotangent(), c.input(1))};
 }
@@ -49,6 +71,10 @@ void IndexOps::add(RuleSet& rules) {
   rules.add("index_add", index_add_rule);
   rules.add("take_along_axis", take_along_axis_rule);
   rules.add("scatter_add", scatter_add_rule);
+  rules.add("index_max", index_extreme_rule);
+  rules.add("index_min", index_extreme_rule);
+  rules.add("scatter_max", scatter_extreme_rule);
+  rules.add("scatter_min", scatter_extreme_rule);
   rules.add("dynamic_slice", dynamic_slice_rule);
   rules.add("dynamic_update_slice", dynamic_update_slice_rule);
 }

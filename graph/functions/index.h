@@ -17,12 +17,23 @@ Value take(Arg x, Arg index, int axis = 0);
 /// Returns a copy of x with src added at the positions that take(x, index, axis) reads.
 /// Contributions of repeated indices are summed.
 Value index_add(Arg x, Arg index, Arg src, int axis = 0);
+/// Returns a copy of x in which the elements that take(x, index, axis) reads are replaced by the
+/// largest (smallest) of themselves and the elements of src at their indices (PyTorch:
+/// index_reduce, "amax" or "amin"; JAX: x.at[index].max). x and src have the same dtype: f32, f64
+/// or an integer dtype. The result is NaN where any of these elements is NaN. The gradient is
+/// divided equally among equal extremes, including those of x, as for max().
+Value index_max(Arg x, Arg index, Arg src, int axis = 0);
+Value index_min(Arg x, Arg index, Arg src, int axis = 0);
 /// Gathers single elements along an axis: out[i][j] = x[i][index[i][j]] for axis 1 (PyTorch:
 /// gather). The shapes of x and index are equal except along the axis.
 Value take_along_axis(Arg x, Arg index, int axis);
 /// Returns a copy of x with out[i][index[i][j]] += src[i][j] for axis 1. Contributions of repeated
 /// indices are summed.
 Value scatter_add(Arg x, Arg index, Arg src, int axis);
+/// Returns a copy of x with out[i][index[i][j]] = max (min) of this element and src[i][j] for axis
+/// 1 (PyTorch: scatter_reduce, "amax" or "amin", with include_self). Otherwise like index_max().
+Value scatter_max(Arg x, Arg index, Arg src, int axis);
+Value scatter_min(Arg x, Arg index, Arg src, int axis);
 /// One-hot encoding on a new last axis of size `classes`: 1 at the id, 0 elsewhere.
 Value one_hot(Arg ids, const Dim& classes, DType dtype = DType::f32);
 /// Looks up rows of weight [vocabulary, width] by id. The result has shape ids.shape + [width].

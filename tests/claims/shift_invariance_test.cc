@@ -56,6 +56,11 @@ Value constant(const Value& like, const Sizes& sizes, std::uint64_t seed) {
   return like.graph().constant(sixteenths(sizes, seed, like.dtype()));
 }
 
+/// Ids of the 4 rows of x in 3 segments. Segment 1 is empty.
+Value segments_of(const Value& x) {
+  return x.graph().constant(Tensor::of<std::int64_t>({4}, {2, 0, 2, 2}));
+}
+
 Value loss(const Value& x, int axis, double smoothing) {
   return cross_entropy(
       x, targets_of(x, axis),
@@ -89,6 +94,9 @@ std::vector<Case> cases() {
       {"cross_entropy over columns", [](Value x, Value) { return loss(x, 1, 0); }},
       {"cross_entropy over columns with smoothing",
        [](Value x, Value) { return loss(x, 0, 0.25); }},
+      {"segment_softmax", [](Value x, Value) { return segment_softmax(x, segments_of(x), 3); }},
+      {"segment_max",
+       [](Value x, Value offset) { return segment_max(x - offset, segments_of(x), 3); }},
       {"entropy", [](Value x, Value) { return -sum(softmax(x) * log_softmax(x), {2}); }},
       {"kl_div",
        [](Value x, Value) {

@@ -69,7 +69,9 @@ BOOST_AUTO_TEST_CASE(random_takes_and_adds_match_their_scalar_models) {
     check_twin("take", {numbers(c, p.x, c.one_of(kIndexedTypes)), index}, along(p.axis));
     const DType dtype = c.one_of(kNumbers);
     const Tensor src = numbers(c, taken(p, index.sizes()), dtype);
-    check_twin("index_add", {numbers(c, p.x, dtype), index, src}, along(p.axis));
+    for (const char* op : {"index_add", "index_max", "index_min"}) {
+      check_twin(op, {numbers(c, p.x, dtype), index, src}, along(p.axis));
+    }
   });
 }
 
@@ -81,22 +83,28 @@ BOOST_AUTO_TEST_CASE(random_takes_and_adds_along_an_axis_match_their_scalar_mode
     const Tensor index = c.indices(sizes, p.length());
     check_twin("take_along_axis", {numbers(c, p.x, c.one_of(kIndexedTypes)), index}, along(p.axis));
     const DType dtype = c.one_of(kNumbers);
-    check_twin("scatter_add", {numbers(c, p.x, dtype), index, numbers(c, sizes, dtype)},
-               along(p.axis));
+    for (const char* op : {"scatter_add", "scatter_max", "scatter_min"}) {
+      check_twin(op, {numbers(c, p.x, dtype), index, numbers(c, sizes, dtype)}, along(p.axis));
+    }
   });
 }
 
 // There are enough indices to split the work into ranges of rows and blocks of columns.
 BOOST_AUTO_TEST_CASE(many_indices_match_the_scalar_models) {
   Choices c(7900);
-  for (const auto& [x, count] : std::vector<std::pair<Sizes, std::int64_t>>{
-           {{100}, 40000}, {{2, 33, 3}, 9000}, {{1, 20, 130}, 400}, {{0, 20, 3}, 70000}}) {
+  for (const auto& [x, count] : std::vector<std::pair<Sizes, std::int64_t>>{{{100}, 40000},
+                                                                            {{2, 33, 3}, 9000},
+                                                                            {{1, 90, 40}, 1500},
+                                                                            {{1, 20, 130}, 400},
+                                                                            {{0, 20, 3}, 70000}}) {
     Places p{x, x.size() == 1 ? 0 : 1};
     const Tensor index = c.indices({count}, p.length());
     for (const DType dtype : {DType::f32, DType::u8}) {
       check_twin("take", {numbers(c, x, dtype), index}, along(p.axis));
-      check_twin("index_add", {numbers(c, x, dtype), index, numbers(c, taken(p, {count}), dtype)},
-                 along(p.axis));
+      for (const char* op : {"index_add", "index_max", "index_min"}) {
+        check_twin(op, {numbers(c, x, dtype), index, numbers(c, taken(p, {count}), dtype)},
+                   along(p.axis));
+      }
     }
   }
 }
@@ -281,9 +289,13 @@ BOOST_AUTO_TEST_CASE(all_out_of_range_integers_are_data_errors) {
     const Tensor row = Tensor::of<std::int64_t>({1, 4}, {0, 1, bad, 2});
     const Tensor src = Tensor::zeros(DType::f32, {1, 4});
     refused("take", {x, one}, along(0));
-    refused("index_add", {x, one, src}, along(0));
+    for (const char* op : {"index_add", "index_max", "index_min"}) {
+      refused(op, {x, one, src}, along(0));
+    }
     refused("take_along_axis", {x, row}, along(0));
-    refused("scatter_add", {x, row, src}, along(0));
+    for (const char* op : {"scatter_add", "scatter_max", "scatter_min"}) {
+      refused(op, {x, row, src}, along(0));
+    }
     refused("one_hot", {one}, {{"classes", Dim(3)}});
     const Tensor start = Tensor::of<std::int64_t>({2}, {bad, 0});
     refused("dynamic_slice", {x, start}, {{"sizes", Shape{1, 2}}});

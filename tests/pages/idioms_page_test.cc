@@ -90,6 +90,8 @@ BOOST_AUTO_TEST_CASE(function_idioms_run) {
   const Variable gain =
       net.variable("gain", DType::f32, {16}, {.initializer = Initializer::ones()});
   const Value mask = greater(x, 0);
+  const Value index = broadcast_to(unsqueeze(ids / 4, 2), x.shape());
+  const Value rows = select(x, 1, 0), group = select(ids / 4, 1, 0);
   made = {
       linear(net / "out", x, 4),
       linear(x, w),
@@ -121,6 +123,10 @@ BOOST_AUTO_TEST_CASE(function_idioms_run) {
       max(x, {-1}, true),
       cast(argmax(x, 2), DType::i32),
       topk(x, 3).values,
+      scatter_add(x, index, t, 1),
+      scatter_max(x, index, t, 1),
+      segment_max(rows, group, 8),
+      segment_softmax(rows, group, 8),
       one_hot(ids, 16),
       cumsum(x, 1),
       tril(matmul(x, x, {.transpose_b = true})),

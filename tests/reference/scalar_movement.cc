@@ -215,16 +215,18 @@ void take(const ScalarCall& call, std::vector<NumberTensor>& out) {
   });
 }
 
-void add_at(const ScalarCall& call, std::vector<NumberTensor>& out) {
+void combine_at(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::string& name = call.op.name;
   std::vector<std::vector<Number>> terms;
   for (std::int64_t i = 0; i < call.in[0].numel(); ++i) terms.push_back({element(call.in[0], i)});
-  const auto each = call.op.name == "index_add" ? for_taken : for_taken_along;
+  const auto each = name.starts_with("index_") ? for_taken : for_taken_along;
   each(call, [&](std::int64_t to, std::int64_t from) {
     terms[static_cast<std::size_t>(to)].push_back(element(call.in[2], from));
   });
+  const std::string reduction = name.ends_with("_add") ? "sum" : name.substr(name.size() - 3);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     out[0].elements[i] =
-        terms[i].size() == 1 ? terms[i][0] : scalar_reduction("sum", terms[i], out[0].dtype);
+        terms[i].size() == 1 ? terms[i][0] : scalar_reduction(reduction, terms[i], out[0].dtype);
   }
 }
 
@@ -301,7 +303,9 @@ void add_movement_models(ScalarModels& models) {
 
 void add_index_models(ScalarModels& models) {
   models["take"] = models["take_along_axis"] = take;
-  models["index_add"] = models["scatter_add"] = add_at;
+  for (const char* name : {"add", "max", "min"}) {
+    models[std::string("index_") + name] = models[std::string("scatter_") + name] = combine_at;
+  }
   models["one_hot"] = one_hot;
   models["require_offsets"] = require_offsets;
   models["dynamic_slice"] = dynamic_slice;
