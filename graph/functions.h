@@ -7,6 +7,7 @@
 #include "weft/graph/functions/attention.h"
 #include "weft/graph/functions/collectives.h"
 #include "weft/graph/functions/composed/embedding_bag.h"
+#include "weft/graph/functions/composed/info_nce.h"
 #include "weft/graph/functions/composed/segments.h"
 #include "weft/graph/functions/conv.h"
 #include "weft/graph/functions/index.h"
