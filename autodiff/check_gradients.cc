@@ -17,8 +17,6 @@
 namespace weft {
 namespace {
 
-Tensor widen(const Tensor& t) { return t.dtype() == DType::f32 ? t.to(DType::f64) : t; }
-
 // Returns a cotangent with values in +-[0.5, 1.5), asymmetric so that errors cannot cancel out.
 Tensor cotangent_for(const Sizes& sizes, std::uint64_t seed) {
   Tensor t = Tensor::empty(DType::f64, sizes);
@@ -36,13 +34,13 @@ std::string name_of(const Value& v) {
   return name != nullptr ? std::get<std::string>(*name) : v.graph().name_of(v);
 }
 
-// Returns the tensors in `all` that are inputs of `program`. Tensors of dtype f32 are converted to
-// f64.
+// Returns the tensors in `all` that are inputs of `program`, in double precision if the input is.
 NamedTensors feeds_for(const Program& program, const NamedTensors& all) {
   NamedTensors result;
   for (const Value& v : program.inputs()) {
     for (const auto& [name, tensor] : all) {
-      if (name == v.node().attributes().text("name")) result.emplace_back(name, widen(tensor));
+      if (name == v.node().attributes().text("name"))
+        result.emplace_back(name, v.dtype() == DType::f64 ? tensor.to(v.dtype()) : tensor);
     }
   }
   return result;
@@ -59,7 +57,8 @@ class Checker {
     session_ = std::make_unique<Session>(*module_.graph,
                                          SessionOptions{.seed = options.seed, .threads = 1});
     for (const auto& [name, tensor] : options.variables) {
-      if (module_.graph->has_variable(name)) session_->set_value(name, widen(tensor));
+      if (module_.graph->has_variable(name))
+        session_->set_value(name, tensor.to(module_.graph->find_variable(name).dtype()));
     }
     // Random keys advance after every run, but all runs must use the same random numbers.
     for (const Variable& v : module_.graph->variables()) {
@@ -96,7 +95,7 @@ class Checker {
     for (std::size_t i = 0; i < analytic.size(); ++i) {
       program.output("grad" + std::to_string(i), analytic[i]);
     }
-    return retype(program);
+    return program_in_double(program);
   }
 
   void reset_keys() {
@@ -330,16 +329,19 @@ GradientReport compare_gradients(Value output, const std::vector<Value>& wrt,
   }
   // Shapes may be symbolic, so a first run determines the shape of the random cotangent.
   NamedTensors feeds = options.feeds;
-  const auto project = [&](const Value& v, const std::string& name, std::uint64_t seed) {
+  const auto project = [&](const Value& v, std::uint64_t seed) {
     if (v.rank() == 0) return v;
+    const std::string name =
+        fmt::format("check_gradients.cotangent{}.{}.{}", seed, v.node().id(), v.output());
     Program probe("probe");
     probe.output("value", v);
-    const Module twin = retype(probe);
+    const Module twin = program_in_double(probe);
     Session session(*twin.graph, {.seed = options.seed, .threads = 1});
     for (const auto& [variable, tensor] : options.variables) {
-      if (twin.graph->has_variable(variable)) session.set_value(variable, widen(tensor));
+      if (twin.graph->has_variable(variable))
+        session.set_value(variable, tensor.to(twin.graph->find_variable(variable).dtype()));
     }
-    const Sizes sizes = session.run(twin.program, feeds_for(probe, feeds))["value"].sizes();
+    const Sizes sizes = session.run(twin.program, feeds_for(twin.program, feeds))["value"].sizes();
     const Value cotangent = graph.find_input(name).defined()
                                 ? graph.find_input(name)
                                 : graph.input(name, {v.dtype(), v.shape()}, loc);
@@ -347,9 +349,7 @@ GradientReport compare_gradients(Value output, const std::vector<Value>& wrt,
     return sum(v * cotangent);
   };
   const GradientOptions gradient_options{.unreachable = Unreachable::zeros, .rules = options.rules};
-  const std::string prefix =
-      fmt::format("check_gradients.{}.{}", output.node().id(), output.output());
-  const Value scalar = project(output, prefix + ".cotangent", 1);
+  const Value scalar = project(output, 1);
   const std::vector<Value> first = gradients(scalar, wrt, gradient_options, loc);
   GradientReport report;
   Checker(scalar, wrt, first, options, feeds_for(scalar, first, feeds))
@@ -362,7 +362,7 @@ GradientReport compare_gradients(Value output, const std::vector<Value>& wrt,
 
   Value total;
   for (std::size_t i = 0; i < first.size(); ++i) {
-    const Value part = project(first[i], fmt::format("{}.second{}", prefix, i), 2 + i);
+    const Value part = project(first[i], 2 + i);
     total = total.defined() ? total + part : part;
   }
   const std::vector<Value> second = gradients(total, wrt, gradient_options, loc);

@@ -13,8 +13,8 @@
 namespace WEFT_API weft {
 
 struct GradientCheckOptions {
-  /// Tensors for the inputs that the output depends on, as for Session::run. f32 tensors are
-  /// converted to f64.
+  /// Tensors for the inputs that the output depends on, as for Session::run. Floating-point
+  /// tensors are converted to f64.
   std::vector<std::pair<std::string, Tensor>> feeds = {};
   /// Values of variables at which to check the gradients; other variables are initialised from
   /// `seed`.
@@ -65,7 +65,8 @@ struct GradientReport {
 
 /// Compares the gradients of `output` (any shape; a fixed random cotangent reduces it to a scalar)
 /// with respect to `wrt` (inputs and variables of floating dtype) with finite differences that are
-/// computed on a double-precision copy of the program.
+/// computed on a double-precision copy of the program. In the copy, every floating-point dtype is
+/// f64: casts to bf16 do not round, and Precision has no effect.
 ///
 /// The check needs no tolerance, because each difference has its own error estimate. A difference
 /// is the fourth-order central difference at two step sizes, extrapolated (Richardson). Its error

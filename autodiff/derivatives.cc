@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "weft/autodiff/gradient_advice.h"
@@ -88,24 +85,6 @@ std::vector<Value> other_operands(const std::vector<Node*>& nodes,
   return result;
 }
 
-// Maps each symbolic axis size of the values in `from` to the size of the same axis of the
-// corresponding value in `to`.
-std::function<std::optional<Dim>(const SymbolPtr&)> symbols_as_in(const std::vector<Value>& from,
-                                                                  const std::vector<Value>& to) {
-  std::unordered_map<SymbolPtr, Dim> map;
-  for (Index i = 0; i < from.size(); ++i) {
-    for (int axis = 0; axis < from[i].rank(); ++axis) {
-      if (const SymbolPtr s = from[i].shape()[axis].as_symbol()) {
-        map.emplace(s, to[i].shape()[axis]);
-      }
-    }
-  }
-  return [map](const SymbolPtr& s) -> std::optional<Dim> {
-    const auto it = map.find(s);
-    return it == map.end() ? std::nullopt : std::optional(it->second);
-  };
-}
-
 // Error texts for the functions in this file, whose callers cannot pass GradientOptions.
 GradientAdvice advice(const char* function) {
   return {.function = function,
@@ -115,6 +94,8 @@ GradientAdvice advice(const char* function) {
 Value jacobian_for(const char* function, Value output, Value wrt, Unreachable unreachable,
                    SourceLocation loc) {
   Graph& graph = output.graph();
+  // In the body of a loop, wrt may be a value of the enclosing graph.
+  if (wrt.defined()) wrt = graph.capture(wrt, function, loc);
   const auto product = [&](Value of, Value by, Value cotangent) {
     return gradients_for(advice(function), of, {by},
                          {.cotangent = cotangent, .unreachable = unreachable}, loc)[0];
@@ -134,12 +115,10 @@ Value jacobian_for(const char* function, Value output, Value wrt, Unreachable un
     return zeros(graph, wrt.dtype(), Shape(dims), loc);
   std::vector<Value> operands = other_operands(nodes, depend, wrt);
   operands.insert(operands.begin(), wrt);
-  // Binds symbols that occur only in the sizes of the output.
-  if (!output.shape().is_constant()) operands.push_back(zeros_like(Arg(output, loc)));
   const ScanResult result = scan(
       graph, {}, {}, operands,
       [&](Graph& body, const ScanElements& in) {
-        Cloner cloner(body, {.map_symbol = symbols_as_in(operands, in.operands)});
+        Cloner cloner(body);
         for (Index i = 0; i < operands.size(); ++i) cloner.set(operands[i], in.operands[i]);
         const Value copy = cloner.copy(output);
         const Value unit = cast(equal(arange(body, copy.shape().numel()), in.index), copy.dtype());

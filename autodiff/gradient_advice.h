@@ -35,8 +35,8 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
 /// differentiating the inner product of outputs and cotangents, no gradient flows through the
 /// cotangents.
 std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vector<Value>& outputs,
-                                    const std::vector<Value>& cotangents,
-                                    const std::vector<Value>& wrt, const GradientOptions& options,
-                                    SourceLocation loc, const std::vector<Value>& joined = {});
+                                    std::vector<Value> cotangents, std::vector<Value> wrt,
+                                    const GradientOptions& options, SourceLocation loc,
+                                    const std::vector<Value>& joined = {});
 
 }  // namespace weft

@@ -279,6 +279,7 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
                                     advice.function, loc.str()));
   }
   Graph& graph = output.graph();
+  const Graph::Outside outside(graph);
   Graph::Undo undo(graph);
   Value cotangent = options.cotangent;
   if (!cotangent.defined() && is_floating(output.dtype())) {
@@ -296,10 +297,12 @@ std::vector<Value> gradients_for(const GradientAdvice& advice, Value output,
 }
 
 std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vector<Value>& outputs,
-                                    const std::vector<Value>& cotangents,
-                                    const std::vector<Value>& wrt, const GradientOptions& options,
-                                    SourceLocation loc, const std::vector<Value>& joined) {
+                                    std::vector<Value> cotangents, std::vector<Value> wrt,
+                                    const GradientOptions& options, SourceLocation loc,
+                                    const std::vector<Value>& joined) {
+  // In the body of a loop, wrt may be values of the enclosing graph.
   Graph& graph = outputs.at(0).graph();
+  const Graph::Outside outside(graph);
   Graph::Undo undo(graph);
   const auto fail = [&](const std::string& what) {
     throw GradientError(
@@ -309,12 +312,12 @@ std::vector<Value> gradients_of_all(const GradientAdvice& advice, const std::vec
     if (!is_floating(output.dtype()))
       fail(fmt::format("{} is not floating point, so it has no gradient", describe(output)));
   }
-  for (const Value& v : wrt) {
-    graph.check_owned(v, advice.function, loc);
+  for (Value& v : wrt) {
+    v = graph.capture(v, advice.function, loc);
     if (!is_floating(v.dtype())) fail(fmt::format("{} is not floating point", describe(v)));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    graph.check_owned(cotangents[i], "gradients: the cotangent", loc);
+    cotangents[i] = graph.capture(cotangents[i], "gradients: the cotangent", loc);
     if (!(cotangents[i].type() == outputs[i].type())) {
       fail(fmt::format("the cotangent is {}, but {} was expected", cotangents[i].type().str(),
                        outputs[i].type().str()));

@@ -10,5 +10,8 @@ namespace WEFT_API weft {
 /// that was rounded to `from`, such as the constants of gradient rules, is rounded to `to` instead.
 /// Shapes, names and random streams do not change.
 Module retype(const Program& program, DType from = DType::f32, DType to = DType::f64);
+/// As above, but replaces every floating-point dtype (f32, bf16, f16) by f64, so that nothing is
+/// rounded to a narrower dtype. If the program reads quantised weights, replaces f32 only.
+Module program_in_double(const Program& program);
 
 }  // namespace weft

@@ -8,16 +8,19 @@
 namespace WEFT_API weft {
 
 /// Learning rate as a function of the step, which is 0 in the first step. A number converts to a
-/// constant schedule; any graph function of an f64 scalar can be a schedule.
+/// constant schedule; any graph function of an f64 scalar can be a schedule. A default-constructed
+/// Schedule is undefined.
 class Schedule {
  public:
   using Function = std::function<Value(Value step)>;
 
+  Schedule() = default;
   /// Throws ArgumentError if the rate is negative or not finite.
   Schedule(double constant,  // NOLINT(google-explicit-constructor)
            SourceLocation loc = SourceLocation::current());
   explicit Schedule(Function function) : function_(std::move(function)) {}
 
+  bool defined() const { return function_ != nullptr; }
   /// Returns the rate (f64 scalar) at `step` (f64 scalar).
   Value operator()(Value step) const { return function_(step); }
 

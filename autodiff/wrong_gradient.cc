@@ -18,13 +18,14 @@ struct CheckedValues {
   CheckedValues(const Value& output, const GradientCheckOptions& options) : twin(make(output)) {
     Session session(*twin.graph, {.seed = options.seed, .threads = 1});
     for (const auto& [name, tensor] : options.variables) {
-      if (twin.graph->has_variable(name)) session.set_value(name, in_double(tensor));
+      if (twin.graph->has_variable(name))
+        session.set_value(name, tensor.to(twin.graph->find_variable(name).dtype()));
     }
     NamedTensors feeds;
     for (const Value& input : twin.program.inputs()) {
       for (const auto& [name, tensor] : options.feeds) {
         if (name != input.node().attributes().text("name")) continue;
-        feeds.emplace_back(name, in_double(tensor));
+        feeds.emplace_back(name, tensor.to(input.dtype()));
         for (int axis = 0; axis < input.rank(); ++axis) {
           const SymbolPtr s = input.shape()[axis].as_symbol();
           if (s != nullptr) bindings.bind(s, tensor.size(axis));
@@ -35,10 +36,6 @@ struct CheckedValues {
     for (const auto& [name, value] : twin.program.outputs()) known[value] = results[name].clone();
   }
 
-  static Tensor in_double(const Tensor& t) {
-    return t.dtype() == DType::f32 ? t.to(DType::f64) : t;
-  }
-
   static Module make(const Value& output) {
     Program every("every value");
     for (Node* node : reachable_nodes({output})) {
@@ -46,7 +43,7 @@ struct CheckedValues {
         every.output(std::to_string(every.outputs().size()), node->output(o));
       }
     }
-    return retype(every);
+    return program_in_double(every);
   }
 
   Module twin;

@@ -66,7 +66,8 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weftConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/weft_find.cmake DESTINATION ${weft_package_dir})
+  ${PROJECT_SOURCE_DIR}/cmake/weft_find.cmake ${PROJECT_SOURCE_DIR}/cmake/weft_precompiled_headers.cmake
+  DESTINATION ${weft_package_dir})
 
 # weft_pkg_config(NAME DESCRIPTION REQUIRES PRIVATE_REQUIRES PRIVATE_LIBS): installs weft-<name>.pc. PRIVATE_REQUIRES and PRIVATE_LIBS
 # are the dependencies of a static library, which programs must link; shared libraries link theirs themselves.
@@ -98,7 +99,7 @@ weft_pkg_config(graph "graphs, passes, sessions" weft-ops "" "")
 weft_pkg_config(autodiff "gradients and optimizers" weft-graph "" "")
 weft_pkg_config(serialization "file formats for graphs and tensors" weft-graph "protobuf" "")
 weft_pkg_config(models "transformers, tokenizers, training" "weft-autodiff weft-serialization fmt"
-  "zlib icu-uc libpcre2-8 libzstd liblbfgs" "")
+  "zlib icu-uc libpcre2-8 libzstd" "")
 if(WEFT_MPI)
   # Programs must link a static weft_mpi with the MPI library that it was built with.
   list(JOIN MPI_CXX_LIBRARIES " " weft_mpi_libraries)

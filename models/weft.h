@@ -15,5 +15,6 @@
 #include "weft/graph/ir/scope.h"
 #include "weft/graph/run/session.h"
 #include "weft/graph/text/text.h"
+#include "weft/graph/weights/parameter_count.h"
 #include "weft/serialization/checkpoint.h"
 #include "weft/serialization/load_parameters.h"

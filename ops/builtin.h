@@ -72,6 +72,11 @@ struct MatmulOps {
   static void add(OpSet& ops);
   static void add(RuleSet& rules);
 };
+/// Matrix products of groups of rows, each with its own matrix.
+struct GroupedMatmulOps {
+  static void add(OpSet& ops);
+  static void add(RuleSet& rules);
+};
 /// Matrix products with an elementwise epilogue.
 struct MatmulFusedOps {
   static void add(OpSet& ops);
@@ -173,10 +178,10 @@ struct FamilyList {
 
 using BuiltinFamilies =
     FamilyList<LeafOps, ControlOps, UnaryOps, BinaryOps, CastOps, FusedOps, ReduceOps,
-               RecurrenceOps, ShapeOps, IndexOps, SortOps, MatmulOps, MatmulFusedOps, QuantizedOps,
-               QuantizedMatmulOps, ConvOps, PoolOps, RandomOps, SoftmaxOps, NormOps,
-               CrossEntropyOps, LinearCrossEntropyOps, AttentionOps, RopeOps, CholeskyOps,
-               TriangularSolveOps, QrOps, SvdOps, CollectiveOps>;
+               RecurrenceOps, ShapeOps, IndexOps, SortOps, MatmulOps, GroupedMatmulOps,
+               MatmulFusedOps, QuantizedOps, QuantizedMatmulOps, ConvOps, PoolOps, RandomOps,
+               SoftmaxOps, NormOps, CrossEntropyOps, LinearCrossEntropyOps, AttentionOps, RopeOps,
+               CholeskyOps, TriangularSolveOps, QrOps, SvdOps, CollectiveOps>;
 
 /// Returns an op set that consists of only these families and LeafOps:
 ///   Graph g(op_set<MatmulOps, SoftmaxOps>());

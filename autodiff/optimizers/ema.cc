@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <unordered_map>
 #include <unordered_set>
 
+#include "weft/autodiff/optimizers/after_step.h"
 #include "weft/autodiff/optimizers/optimizer_state.h"
 #include "weft/autodiff/optimizers/step_builder.h"
 #include "weft/core/error.h"
@@ -84,26 +84,20 @@ Updates Ema::updates(const TrainingStep& step, SourceLocation loc) const {
   graph.check_owned(step.step.value(), "Ema::updates", loc);
   Graph::Undo undo(graph);
   const Graph::Frame frame(graph, "Ema::updates", loc);
-  std::unordered_map<Value, Value, ValueHash> after;
-  for (const auto& [variable, value] : step.updates) after[variable.value()] = value;
-
+  const AfterStep after(step);
   Updates result;
-  const auto update = [&](Variable variable, Value value) {
-    result.add(variable, step.taken.defined() ? where(step.taken, value, variable.value()) : value);
-  };
   const Value steps = steps_.value(), first = equal(steps, 0), t = cast(steps, DType::f64);
   // Compute in double precision: in float, 1 - 0.9999 keeps only four digits.
   Value share = graph.scalar(DType::f64, 1 - options_.decay);
   if (options_.warmup) share = maximum(share, 9.0 / (t + 10.0));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Value p = parameters_[i].value(), average = averages_[i].value();
-    const auto found = after.find(p);
-    const Value now = found == after.end() ? p : found->second;
+    const Value now = after.value(parameters_[i]);
     const Value before = where(first, p, average);
     // Unlike decay * a + (1 - decay) * p, this form leaves an average that equals p unchanged.
-    update(averages_[i], before + (now - before) * cast(share, p.dtype()));
+    after.add(result, averages_[i], before + (now - before) * cast(share, p.dtype()));
   }
-  update(steps_, steps + 1);
+  after.add(result, steps_, steps + 1);
   undo.keep();
   return result;
 }

@@ -17,8 +17,9 @@ ParameterGroups group_parameters(const std::vector<Variable>& parameters,
                                  const std::vector<GroupRule>& rules) {
   std::vector<ParameterGroup> groups;
   for (const GroupRule& rule : rules) {
-    groups.push_back(
-        {.learning_rate_scale = rule.learning_rate_scale, .weight_decay = rule.weight_decay});
+    groups.push_back({.learning_rate_scale = rule.learning_rate_scale,
+                      .weight_decay = rule.weight_decay,
+                      .lr = rule.lr});
   }
   groups.emplace_back();
   for (const Variable& parameter : parameters) {

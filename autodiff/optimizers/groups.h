@@ -33,11 +33,13 @@ class ParameterFilter {
   std::string text_ = "a predicate";
 };
 
-/// Settings for the parameters that `where` selects, which override the optimizer's options.
+/// Settings for the parameters that `where` selects, which override the optimizer's options (see
+/// ParameterGroup).
 struct GroupRule {
   ParameterFilter where;
   double learning_rate_scale = 1;
   std::optional<double> weight_decay = {};
+  Schedule lr = {};
 };
 
 /// Returns the groups for an optimizer call. Every parameter belongs to the group of the first rule
@@ -45,6 +47,7 @@ struct GroupRule {
 ///
 ///   adamw(loss, group_parameters(net.parameters(), {{.where = "net.encoder.*",
 ///                                                    .learning_rate_scale = 0.1},
+///                                                   {.where = "net.head.*", .lr = 1e-2},
 ///                                                   {.where = "*.bias", .weight_decay = 0}}));
 ///
 /// Throws ArgumentError if a rule matches no parameter, or only parameters that an earlier rule

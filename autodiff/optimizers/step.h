@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weft/autodiff/gradients.h"
+#include "weft/autodiff/schedule.h"
 #include "weft/graph/ir/program.h"
 
 namespace WEFT_API weft {
@@ -18,7 +19,8 @@ namespace WEFT_API weft {
 /// as outputs.
 struct TrainingStep {
   Updates updates;
-  Value learning_rate;  // f64 scalar: learning rate of this step
+  /// f64 scalar: learning rate of this step, without the scales and own rates of groups.
+  Value learning_rate;
   Value gradient_norm;  // f64 scalar: L2 norm of all gradients before clipping
   /// The gradient of each parameter, after clipping. For parameters in StepOptions::sparse,
   /// SparseGradient::values.
@@ -46,11 +48,15 @@ class Loss {
   std::variant<Value, std::vector<Value>> of_;
 };
 
-/// Parameters that share settings. An unset weight_decay is taken from the optimizer's options.
+/// Parameters that share settings. An unset weight_decay or lr is taken from the optimizer's
+/// options.
 struct ParameterGroup {
   std::vector<Variable> parameters = {};
+  /// Factor of the learning rate, which also applies to `lr`.
   double learning_rate_scale = 1;
   std::optional<double> weight_decay = {};
+  /// Learning rate of the group: a number, or a schedule of the optimizer's step.
+  Schedule lr = {};
 };
 
 /// The parameters of an optimizer: a list of groups, or a list of parameters that form one group.

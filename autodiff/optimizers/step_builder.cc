@@ -74,7 +74,8 @@ StepBuilder::StepBuilder(std::string_view name, const Loss& loss, const Paramete
   result_.gradients = gradients_of(loss, options.gradients);
   check_gradients(result_.gradients);
   result_.step = scope_.variable(graph(), "step", {DType::i64, Shape{}});
-  result_.learning_rate = lr(cast(result_.step.value(), DType::f64));
+  result_.learning_rate = rate_of(lr, "the learning rate");
+  set_group_rates(groups);
   result_.gradient_norm = global_norm(result_.gradients);
   if (options.clip_norm > 0) {
     const Value scale = minimum(options.clip_norm / (result_.gradient_norm + 1e-6), 1.0);
@@ -112,6 +113,7 @@ void StepBuilder::list_parameters(const ParameterGroups& groups, double weight_d
                              {},
                              g.learning_rate_scale,
                              g.weight_decay.value_or(shrinks ? weight_decay : 0.0),
+                             {},
                              {}});
       graph().check_owned(p.value(), name, scope_.loc);
       if (!seen.insert(p.value()).second) {
@@ -122,6 +124,37 @@ void StepBuilder::list_parameters(const ParameterGroups& groups, double weight_d
   if (parameters_.empty()) {
     throw ArgumentError(
         fmt::format("{}: the parameter list is empty\n  at {}", name, scope_.loc.str()));
+  }
+}
+
+Value StepBuilder::rate_of(const Schedule& schedule, const std::string& what) const {
+  const std::string& name = scope_.function;
+  if (!schedule.defined()) {
+    throw ArgumentError(
+        fmt::format("{}: {} is undefined: set it to a number or a schedule\n  at {}", name, what,
+                    scope_.loc.str()));
+  }
+  const Value rate = schedule(cast(result_.step.value(), DType::f64));
+  graph().check_owned(rate, name, scope_.loc);
+  if (rate.dtype() == DType::f64 && rate.rank() == 0) return rate;
+  const std::string text =
+      fmt::format("{}: {} is {}, but the function of a schedule must return an f64 scalar\n  at {}",
+                  name, what, rate.type().str(), scope_.loc.str());
+  if (rate.rank() != 0) throw ShapeError(text);
+  throw DTypeError(text);
+}
+
+void StepBuilder::set_group_rates(const ParameterGroups& groups) {
+  std::size_t i = 0;
+  for (int number = 0; const ParameterGroup& g : groups) {
+    const std::size_t end = i + g.parameters.size();
+    if (g.lr.defined()) {
+      const Value rate =
+          rate_of(g.lr, fmt::format("the learning rate of parameter group {}", number));
+      for (std::size_t k = i; k < end; ++k) parameters_[k].group_rate = rate;
+    }
+    i = end;
+    ++number;
   }
 }
 
@@ -228,7 +261,9 @@ void StepBuilder::check_gradients(const std::vector<Value>& gradients) const {
 
 Value StepBuilder::rate(const Parameter& parameter) const {
   const double scale = parameter.learning_rate_scale;
-  return scale == 1 ? result_.learning_rate : result_.learning_rate * scale;
+  const bool has_own = parameter.group_rate.defined();
+  const Value base = has_own ? parameter.group_rate : result_.learning_rate;
+  return scale == 1 ? base : base * scale;
 }
 
 Variable StepBuilder::state(const Parameter& parameter, std::string_view name) const {

@@ -58,6 +58,9 @@ class StepBuilder {
     double weight_decay;
     /// The rows that this step updates; empty if it updates the whole parameter.
     std::optional<SparseGradient> rows = {};
+    /// Learning rate of the parameter's group, as an f64 scalar; undefined if it is that of the
+    /// step.
+    Value group_rate = {};
 
     /// The part of the parameter to which the gradient applies: the whole parameter, or the rows of
     /// this step.
@@ -73,9 +76,9 @@ class StepBuilder {
 
   /// `options` is the options struct of an optimizer; its fields lr, weight_decay, decay and step
   /// are read. Throws ArgumentError if there is no parameter, a number is out of range, a parameter
-  /// is listed twice or the number of gradients is wrong; GradientError if the loss cannot be
-  /// differentiated; DTypeError or ShapeError if a gradient does not have the type of its
-  /// parameter; GraphError if the scope is taken.
+  /// is listed twice, a schedule is undefined or the number of gradients is wrong; GradientError if
+  /// the loss cannot be differentiated; DTypeError or ShapeError if a gradient does not have the
+  /// type of its parameter; GraphError if the scope is taken.
   template <class Options>
   StepBuilder(std::string_view name, const Loss& loss, const ParameterGroups& groups,
               const Options& options, SourceLocation loc)
@@ -111,6 +114,8 @@ class StepBuilder {
               double weight_decay, Decay decay, const Schedule& lr, const StepOptions& options,
               SourceLocation loc);
   void list_parameters(const ParameterGroups& groups, double weight_decay, Decay decay);
+  Value rate_of(const Schedule& schedule, const std::string& what) const;
+  void set_group_rates(const ParameterGroups& groups);
   void list_sparse(const std::vector<std::string>& names);
   std::vector<Value> gradients_of(const Loss& loss, const GradientOptions& options);
   void check_gradients(const std::vector<Value>& gradients) const;

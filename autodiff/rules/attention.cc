@@ -18,9 +18,12 @@ namespace {
 
 std::vector<Value> gradient_attention(const GradientContext& c) {
   using namespace attention_op;
-  const Value out = c.output(0), lse = c.output(1);
+  const Value out = c.output(0), lse = c.output(1), rows = c.input(kKvRows);
   std::vector<Value> inputs = {c.has_cotangent(0) ? c.cotangent(0) : zeros_like(out), out, lse};
-  for (std::size_t i = 0; i < kOperands; ++i) inputs.push_back(c.input(i));
+  for (std::size_t i = 0; i < kGradOperands; ++i) {
+    const bool by_row = rows.defined() && (i == kK || i == kV);
+    inputs.push_back(by_row ? take(c.input(i), rows, 0) : c.input(i));
+  }
   if (c.has_cotangent(1)) inputs.push_back(c.cotangent(1));
   Node& node = c.graph().apply("attention_grad", std::move(inputs), c.attributes());
   // Operands to which the outputs of the gradient op correspond, in order.
@@ -30,6 +33,9 @@ std::vector<Value> gradient_attention(const GradientContext& c) {
   for (const std::size_t i : kDifferentiable) {
     if (c.input(i).defined()) result[i] = node.output(output);
     ++output;
+  }
+  for (const std::size_t i : {kK, kV}) {
+    if (rows.defined()) result[i] = index_add(zeros_like(c.input(i)), rows, result[i], 0);
   }
   return result;
 }
@@ -47,16 +53,20 @@ Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b)
 /// The operands of attention and quantities derived from them.
 class Definition {
  public:
-  /// The 13 operands of attention begin at in[first].
-  Definition(const Node& node, const Values& in, std::size_t first, Graph& graph)
+  /// `count` operands of attention begin at in[first].
+  Definition(const Node& node, const Values& in, std::size_t first, std::size_t count, Graph& graph)
       : graph_(graph), attributes_(node.attributes()) {
     using namespace attention_op;
     const auto operand = [&](std::size_t i) {
-      return first + i < in.size() ? in[first + i] : Value();
+      return i < count && first + i < in.size() ? in[first + i] : Value();
+    };
+    const auto keys_or_values = [&](std::size_t i) {
+      const Value rows = operand(kKvRows);
+      return per_query_head(rows.defined() ? take(operand(i), rows, 0) : operand(i));
     };
     q = operand(kQ);
-    k = per_query_head(operand(kK));
-    v = per_query_head(operand(kV));
+    k = keys_or_values(kK);
+    v = keys_or_values(kV);
     kv_heads = operand(kK).shape()[1];
     bias = operand(kBias);
     mask = operand(kMask);
@@ -191,7 +201,7 @@ class Definition {
 };
 
 Values decompose_attention(const Node& node, const Values& in, Graph& graph) {
-  const Definition d(node, in, 0, graph);
+  const Definition d(node, in, 0, attention_op::kOperands, graph);
   const Value s = d.scores(), seen = d.visible();
   const double infinity = std::numeric_limits<double>::infinity();
   const Value lse = logsumexp(seen.defined() ? where(seen, s, -infinity) : s, 3);
@@ -200,7 +210,7 @@ Values decompose_attention(const Node& node, const Values& in, Graph& graph) {
 
 Values decompose_attention_grad(const Node& node, const Values& in, Graph& graph) {
   using namespace attention_op;
-  const Definition d(node, in, kGradFirst, graph);
+  const Definition d(node, in, kGradFirst, kGradOperands, graph);
   const Value g = in[0], out = in[1], lse = in[2];
   const Value p = d.probabilities(d.scores(), d.visible(), lse);
   Value delta = sum(g * out, 3, true);

@@ -1,5 +1,8 @@
-// Gradient of cross_entropy: a fused op for the cotangent of the loss, and softmax(logits) for the
-// cotangent of lse (log-sum-exp). Definitions of both ops in primitive ops.
+// Gradients of cross_entropy and soft_cross_entropy: a fused op for the cotangent of the loss, and
+// softmax(logits) for the cotangent of lse (log-sum-exp). Definitions of these ops in primitive
+// ops.
+#include <limits>
+
 #include "weft/autodiff/rounded_lse.h"
 #include "weft/autodiff/rule.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -13,20 +16,51 @@
 namespace weft {
 namespace {
 
-std::vector<Value> gradient_cross_entropy(const GradientContext& c) {
+template <class NodeOrContext>
+int class_axis(const NodeOrContext& of) {
+  return static_cast<int>(of.attributes().integer("axis"));
+}
+
+/// Returns the gradient with respect to the logits. `loss_gradient` is the op that computes it for
+/// the cotangent of the loss.
+Value logits_gradient(const GradientContext& c, std::string_view loss_gradient) {
   const Value logits = c.input(0), lse = c.output(1);
   Value dx;
   if (c.has_cotangent(0)) {
     dx = c.graph()
-             .apply("cross_entropy_grad", {c.cotangent(), logits, c.input(1), lse}, c.attributes())
+             .apply(loss_gradient, {c.cotangent(), logits, c.input(1), lse}, c.attributes())
              .output(0);
   }
   if (c.has_cotangent(1)) {  // d lse / dx = softmax(x)
-    const int axis = static_cast<int>(c.attributes().integer("axis"));
+    const int axis = class_axis(c);
     const Value term = unsqueeze(c.cotangent(1), axis) * softmax(logits, axis);
     dx = dx.defined() ? dx + term : term;
   }
-  return {dx};
+  return dx;
+}
+
+std::vector<Value> gradient_cross_entropy(const GradientContext& c) {
+  return {logits_gradient(c, "cross_entropy_grad")};
+}
+
+/// Returns -ln softmax(x), or 0 for logits of -inf at positions at which `excluded` is true.
+Value surprisal(const Value& x, int axis, const Value& excluded) {
+  constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+  const Value log_p = log_softmax(x, axis);
+  return -where(logical_and(excluded, equal(log_p, kMinusInfinity)), 0, log_p);
+}
+
+// The gradient with respect to the targets is computed from differences of logits, not from lse, so
+// that it does not depend on a common offset of the logits.
+std::vector<Value> gradient_soft_cross_entropy(const GradientContext& c) {
+  std::vector<Value> result(2);
+  if (c.needs(0)) result[0] = logits_gradient(c, "soft_cross_entropy_grad");
+  if (c.needs(1) && c.has_cotangent(0)) {
+    const int axis = class_axis(c);
+    const Value g = (1 - c.attributes().real("label_smoothing")) * c.cotangent();
+    result[1] = unsqueeze(g, axis) * surprisal(c.input(0), axis, equal(c.input(1), 0));
+  }
+  return result;
 }
 
 // -- Definitions ----------------------------------------------------------------------------------
@@ -39,7 +73,7 @@ struct Settings {
   double smoothing;
 
   explicit Settings(const Node& node)
-      : axis(static_cast<int>(node.attributes().integer("axis"))),
+      : axis(class_axis(node)),
         ignore_index(node.attributes().integer("ignore_index")),
         smoothing(node.attributes().real("label_smoothing")) {}
 };
@@ -81,12 +115,36 @@ Values decompose_cross_entropy_grad(const Node& node, const Values& in, Graph& g
   return {where(unsqueeze(targets.ignored, s.axis), 0, dx)};
 }
 
+Values decompose_soft_cross_entropy(const Node& node, const Values& in, Graph&) {
+  const int axis = class_axis(node);
+  const double smoothing = node.attributes().real("label_smoothing");
+  const Value x = in[0], targets = in[1];
+  Value loss = sum(targets * surprisal(x, axis, equal(targets, 0)), axis);
+  if (smoothing > 0) loss = (1 - smoothing) * loss - smoothing * mean(log_softmax(x, axis), axis);
+  return {loss, logsumexp(x, axis)};
+}
+
+Values decompose_soft_cross_entropy_grad(const Node& node, const Values& in, Graph& graph) {
+  const int axis = class_axis(node);
+  const double smoothing = node.attributes().real("label_smoothing");
+  const Value x = in[1], lse = unsqueeze(in[3], axis);
+  Value targets = in[2];
+  if (smoothing > 0) {
+    targets = (1 - smoothing) * targets + smoothing / dim_value(graph, x.size(axis), x.dtype());
+  }
+  const Value p = without_rounding_of_lse(exp(x - lse), lse, axis);
+  return {unsqueeze(in[0], axis) * (p * sum(targets, axis, true) - targets)};
+}
+
 }  // namespace
 
 void CrossEntropyOps::add(RuleSet& rules) {
   rules.add("cross_entropy", gradient_cross_entropy);
   rules.define("cross_entropy", decompose_cross_entropy);
   rules.define("cross_entropy_grad", decompose_cross_entropy_grad);
+  rules.add("soft_cross_entropy", gradient_soft_cross_entropy);
+  rules.define("soft_cross_entropy", decompose_soft_cross_entropy);
+  rules.define("soft_cross_entropy_grad", decompose_soft_cross_entropy_grad);
 }
 
 }  // namespace weft

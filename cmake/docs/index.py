@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The index of public functions: build/docs/INDEX.md lists each function with a source that shows its use.
+"""The index of public functions: build/docs/INDEX.md lists the signature of each function with a source that shows its use.
 
   cmake/docs/index.py           writes build/docs/INDEX.md (part of `./run docs`)
   cmake/docs/index.py --check   fails if a public function has no use in an example, a page or a test, if an example or a page includes
@@ -154,21 +154,29 @@ def listed():
     return table
 
 
+def signature(d):
+    """The declaration of a function, with its class and without the parameter for the caller's source line."""
+    text = re.sub(r",? ?SourceLocation loc( = SourceLocation::current\(\))?", "", d.text)
+    return re.sub(rf"\b{re.escape(d.name)}\(", lambda m: d.path + "(", text, count=1) if d.scope else text
+
+
 def rows(functions, sources):
-    """The lines of a table of functions."""
+    """The lines of a table of functions with their overloads."""
     if not functions:
         return []
-    shown = collections.OrderedDict()
-    for d in functions:
-        shown.setdefault(sources.best(d), []).append(d.path)
-    return ["| function | shown by |", "| --- | --- |"] + [
-        "| " + ", ".join(f"`{n}`" for n in names) + f" | [{source}](../../{source}) |" for source, names in shown.items()] + [""]
+    overloads = collections.defaultdict(list)
+    for d in headers.public_declarations()[functions[0].header]:
+        if is_listed(d):
+            overloads[d.path].append(signature(d))
+    cells = [("<br>".join(f"`{s}`" for s in overloads[d.path]).replace("|", "\\|"), sources.best(d)) for d in functions]
+    return ["| function | shown by |", "| --- | --- |"] + [f"| {cell} | [{source}](../../{source}) |" for cell, source in cells] + [""]
 
 
 def write(table, sources):
     """Writes the page."""
     out = ["# Public functions and their uses", "",
-           "Every function of the promised headers with a source that shows its use. The tests compile and run these sources. Examples are",
+           "Every function of the promised headers, with its signature and a source that shows its use. A title is the header to include. The",
+           "last parameter of most functions, the caller's source line, is left out. The tests compile and run the sources. Examples are",
            "preferred; a test is listed if no example uses the function. `./run docs` writes this page from `cmake/public_headers.txt`.", ""]
     area = None
     for header in headers.promised_headers():

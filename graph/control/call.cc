@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/control/body.h"
+#include "weft/graph/ir/clone.h"
 #include "weft/graph/ir/difference.h"
 #include "weft/graph/ir/draws.h"
 
@@ -31,6 +32,17 @@ void add_or_share(Graph& graph, Function function, SourceLocation loc) {
                     function.name, different, graph.describe_source(loc)));
   }
   graph.add_function(std::move(function), loc);
+}
+
+// Returns a function of the graph. If the graph is the body of a loop or branch, a function of an
+// enclosing graph is first copied to the body.
+const Function& visible_function(Graph& graph, const std::string& name) {
+  for (const Graph* owner = &graph; owner != nullptr; owner = owner->enclosing()) {
+    if (!owner->has_function(name)) continue;
+    if (owner == &graph) break;
+    return graph.function(Cloner(graph).copy_function(*owner, name));
+  }
+  return graph.function(name);
 }
 
 }  // namespace
@@ -81,21 +93,22 @@ const Function& define_function(Graph& graph, std::string_view name,
   return graph.add_function(std::move(function), loc);
 }
 
-std::vector<Value> call(Graph& graph, std::string_view function,
+std::vector<Value> call(Graph& around, std::string_view function,
                         const std::vector<Value>& arguments, SourceLocation loc) {
+  Graph& graph = around.building();
   const Function* f = nullptr;
   try {
-    f = &graph.function(function);
+    f = &visible_function(graph, std::string(function));
   } catch (const Error& e) {
     graph.fail(e, "call", arguments, loc);
   }
-  Attributes attributes{{"body", std::string(function)}};
+  Attributes attributes{{"body", f->name}};
   if (const std::int64_t count = stream_count(graph, *f); count > 0) {
     attributes.set("stream", graph.reserve_streams(count));
   }
   Node& node = graph.apply("call", arguments, std::move(attributes), loc);
   try {
-    require_of_operands(graph, *f, types_of(arguments), loc);
+    require_of_operands(graph, *f, types_of(node.inputs()), loc);
   } catch (const Error& error) {
     graph.fail(error, "call", arguments, loc);
   }
@@ -104,16 +117,18 @@ std::vector<Value> call(Graph& graph, std::string_view function,
   return outputs;
 }
 
-std::vector<Value> custom_gradient(Graph& graph, std::string_view name,
-                                   const std::vector<Value>& arguments,
-                                   const FunctionBuilder& forward, const FunctionBuilder& gradient,
-                                   SourceLocation loc) {
-  if (arguments.empty()) {
+std::vector<Value> custom_gradient(Graph& around, std::string_view name,
+                                   const std::vector<Value>& given, const FunctionBuilder& forward,
+                                   const FunctionBuilder& gradient, SourceLocation loc) {
+  Graph& graph = around.building();
+  if (given.empty()) {
     throw GraphError(fmt::format("custom_gradient '{}' needs at least one argument\n  {}", name,
                                  graph.describe_source(loc)));
   }
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    graph.check_owned(arguments[i], fmt::format("custom_gradient '{}': argument {}", name, i), loc);
+  std::vector<Value> arguments;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::string what = fmt::format("custom_gradient '{}': argument {}", name, i);
+    arguments.push_back(graph.capture(given[i], what, loc));
   }
   Function f;
   f.name = std::string(name);

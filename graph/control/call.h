@@ -11,9 +11,11 @@
 
 namespace WEFT_API weft {
 
-/// Callback that builds the body of a function. It receives the graph and the inputs of the body
-/// and returns the outputs. It must not use anything else: values, variables and keys of the caller
-/// must be passed as inputs (otherwise GraphError is thrown).
+/// Callback that builds a body: it receives the graph and the inputs of the body and returns the
+/// outputs. The branches of cond() and the functions of while_loop() may also use values, variables
+/// and keys of the graph around them. A function of define_function() or custom_gradient() is
+/// closed, because it is stored under its name and may be called with different operands:
+/// everything that it uses must be passed as an input (otherwise GraphError is thrown).
 using FunctionBuilder =
     std::function<std::vector<Value>(Graph& body, const std::vector<Value>& inputs)>;
 
@@ -33,7 +35,8 @@ const Function& define_function(Graph& graph, std::string_view name,
                                 const FunctionBuilder& builder,
                                 SourceLocation loc = SourceLocation::current());
 
-/// Calls a function and returns its outputs. Each call of a function that draws random numbers
+/// Calls a function and returns its outputs. In the body of a loop or branch, a function of an
+/// enclosing graph can be called, too. Each call of a function that draws random numbers
 /// (such as dropout) draws different numbers; other equal calls share one node. Operand dtypes and
 /// shapes must match the formal inputs (otherwise DTypeError or ShapeError is thrown). Requirements
 /// of the body apply to the dims of the operands. Calls have no overhead, because an optimisation

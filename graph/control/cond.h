@@ -14,11 +14,15 @@ struct CondOptions {
 };
 
 /// Returns the values of `then` if `predicate` (a bool scalar) is true, else the values of
-/// `otherwise`. Only the selected branch runs. Both branches receive `operands`, must not use any
-/// other values, and return values of the same types. The cost is the run time of the selected
-/// branch and the memory of the larger branch. Gradients of any order flow through the operands.
-/// Only the operands and the predicate are kept for gradients: the backward pass runs the selected
-/// branch again and differentiates it.
+/// `otherwise`. Only the selected branch runs. Both branches receive `operands` and return values
+/// of the same types. They may capture values, Variables and keys of the graph of `predicate`, as
+/// in scan(), and may return captured values. Operations on captured values belong to the branch,
+/// so they run only if the branch is selected. The cost is the run time of the selected branch and
+/// the memory of the larger branch. Gradients of any order flow through the operands and the
+/// captured values. Only these and the predicate are kept for gradients: the backward pass runs the
+/// selected branch again and differentiates it.
+///   const Value y = cond(use_large, {}, [&](Graph&, auto&) { return std::vector{large(x)}; },
+///                        [&](Graph&, auto&) { return std::vector{small(x)}; })[0];
 std::vector<Value> cond(Arg predicate, const std::vector<Value>& operands,
                         const FunctionBuilder& then, const FunctionBuilder& otherwise,
                         const CondOptions& options = {},
@@ -32,9 +36,12 @@ struct WhileOptions {
 };
 
 /// Runs `body` while `condition` is true, at most `limit` times, and returns the final carries.
-/// Both functions receive the carries and the operands. `body` returns the new carries, and
-/// `condition` returns a bool scalar. The loop needs memory for one step only. A while loop has no
-/// gradient; for a differentiable loop, use a scan with a cond as its body.
+/// Both functions receive the carries and the operands, and may capture values, Variables and keys
+/// of `graph`, as in scan(). `body` returns the new carries, and `condition` returns a bool scalar.
+/// Random draws in the body differ from step to step, because captured keys and keys among the
+/// operands are folded with the number of the step; the condition cannot draw random numbers. The
+/// loop needs memory for one step only. A while loop has no gradient; for a differentiable loop,
+/// use a scan with a cond as its body.
 std::vector<Value> while_loop(Graph& graph, const std::vector<Value>& carries,
                               const FunctionBuilder& condition, const FunctionBuilder& body,
                               std::int64_t limit, const WhileOptions& options = {},

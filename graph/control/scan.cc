@@ -8,9 +8,7 @@
 #include "weft/graph/control/scan_node.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/math.h"
-#include "weft/graph/functions/random/random.h"
 #include "weft/graph/functions/shape.h"
-#include "weft/graph/ir/clone.h"
 #include "weft/graph/ir/draws.h"
 
 namespace weft {
@@ -56,28 +54,8 @@ void mask_rows(ScanStep& step, const ScanElements& in, const Value& lengths) {
     next = where(rows_like(active, next), next, in.carries[i]);
   }
   for (Value& v : step.outputs) {
-    v = where(rows_like(active, v), v, zeros_like(v));
+    if (v.defined()) v = where(rows_like(active, v), v, zeros_like(v));
   }
-}
-
-// If the body draws from a key among its operands, folds the key with the step index, so that every
-// step draws different numbers.
-Function fold_keys(const Function& from, Index first_operand, Index index) {
-  std::vector<bool> fold(from.inputs.size(), false);
-  for (const Index i : random_key_inputs(from)) {
-    const bool key = from.inputs[i].type() == ValueType{DType::i64, {2}};
-    fold[i] = i >= first_operand && i != index && key;
-  }
-  Function to;
-  to.name = from.name;
-  to.body = empty_copy(*from.body);
-  Cloner inputs(*to.body), cloner(*to.body);
-  for (const Value& v : from.inputs) to.inputs.push_back(inputs.copy(v));
-  for (Index i = 0; i < from.inputs.size(); ++i) {
-    cloner.set(from.inputs[i], fold[i] ? fold_key(to.inputs[i], to.inputs[index]) : to.inputs[i]);
-  }
-  for (const Value& v : from.outputs) to.outputs.push_back(cloner.copy(v));
-  return to;
 }
 
 class ScanBuilder {
@@ -88,29 +66,36 @@ class ScanBuilder {
 
   ScanResult run() {
     // The index is passed as an additional sequence, which is removed if the body does not read it.
-    const Value lengths = options_.lengths.present() ? options_.lengths.value() : Value();
     const Index carries = parts_.carries.size(), index = carries + parts_.sequences.size();
     const Index operands = parts_.operands.size();
+    const bool masked = options_.lengths.present();
     parts_.sequences.push_back(arange(graph_, parts_.length, DType::i64, loc_));
-    if (lengths.defined()) parts_.operands.push_back(lengths);
-    Function f = build(carries, index, operands, lengths.defined());
-    std::vector<bool> removable(f.inputs.size(), false), kept;
-    removable[index] = true;
-    if (options_.same_draws) {
-      parts_.stream = 0;
-    } else {
-      f = fold_keys(f, index + 1, index);
+    if (masked) {
+      parts_.operands.push_back(graph_.capture(
+          options_.lengths.value(), fmt::format("scan '{}': lengths", options_.name), loc_));
     }
-    f = without_unused_inputs(f, removable, kept);
-    if (!kept[index]) parts_.sequences.pop_back();
-    if (options_.segment > 0) return apply_segments(std::move(f));
+    const std::vector<ValueType> types = input_types();
+    BodyBuilder bodies(graph_, types, input_names(carries, index),
+                       {.name = "operand", .first = parts_.operands.size()}, loc_);
+    bodies.build(options_.name, fmt::format("the body of scan '{}'", options_.name),
+                 [&](Graph& body, const std::vector<Value>& inputs) {
+                   return outputs(body, inputs, carries, index, operands);
+                 });
+    std::vector<bool> removable(types.size(), false);
+    removable[index] = true;
+    BodyBuilder::Result result =
+        bodies.finish(removable, options_.same_draws ? std::nullopt : std::optional(index));
+    if (options_.same_draws) parts_.stream = 0;
+    if (!result.kept[index]) parts_.sequences.pop_back();
+    parts_.operands.insert(parts_.operands.end(), result.operands.begin(), result.operands.end());
+    Function& f = result.bodies[0];
+    parts_.recompute = options_.segment == 1;
+    if (options_.segment > 1) return apply_segments(std::move(f));
     return take(apply_scan(graph_, add_body(graph_, std::move(f), loc_), parts_, loc_));
   }
 
  private:
-  Function build(Index carries, Index index, Index operands, bool masked) {
-    std::vector<std::string> names;
-    std::vector<ValueType> types;
+  std::vector<ValueType> input_types() const {
     try {
       for (const Value& v : parts_.sequences) {
         if (v.rank() == 0) {
@@ -119,48 +104,43 @@ class ScanBuilder {
                           v.type().str()));
         }
       }
-      types = element_types(parts_);
+      return element_types(parts_);
     } catch (const Error& e) {
       fail(e);
     }
-    for (Index i = 0; i < types.size(); ++i) {
+  }
+
+  std::vector<std::string> input_names(Index carries, Index index) const {
+    std::vector<std::string> names;
+    for (Index i = 0; i < index + 1 + parts_.operands.size(); ++i) {
       names.push_back(i < carries  ? fmt::format("carry{}", i)
                       : i < index  ? fmt::format("element{}", i - carries)
                       : i == index ? std::string("index")
                                    : fmt::format("operand{}", i - index - 1));
     }
-    Function f;
-    f.name = options_.name;
-    f.body = std::make_unique<Graph>(graph_.shared_ops());
-    f.inputs = declare_like(graph_, *f.body, types, names);
-    copy_requirements(graph_, *f.body);
-    ScanElements in;
+    return names;
+  }
+
+  // Runs the callback. Returns the new carries and the outputs of the step.
+  std::vector<Value> outputs(Graph& body, const std::vector<Value>& inputs, Index carries,
+                             Index index, Index operands) const {
     const auto part = [&](Index from, Index count) {
-      const auto begin = f.inputs.begin() + static_cast<std::ptrdiff_t>(from);
+      const auto begin = inputs.begin() + static_cast<std::ptrdiff_t>(from);
       return std::vector<Value>(begin, begin + static_cast<std::ptrdiff_t>(count));
     };
-    in.carries = part(0, carries);
-    in.elements = part(carries, index - carries);
-    in.index = f.inputs[index];
-    in.operands = part(index + 1, operands);
-    const std::string what = fmt::format("the body of scan '{}'", options_.name);
-    ScanStep step = [&] {
-      const Graph::Body building(graph_, *f.body, what, loc_);
-      return body_(*f.body, in);
-    }();
+    const ScanElements in = {.carries = part(0, carries),
+                             .elements = part(carries, index - carries),
+                             .operands = part(index + 1, operands),
+                             .index = inputs[index]};
+    ScanStep step = body_(body, in);
     if (step.carries.size() != carries) {
       fail(ArgumentError(fmt::format("the body returns {} carries, but the loop has {}",
                                      step.carries.size(), carries)));
     }
-    f.outputs = step.carries;
-    f.outputs.insert(f.outputs.end(), step.outputs.begin(), step.outputs.end());
-    check_closed(f, graph_, what, loc_);
-    if (masked) {
-      mask_rows(step, in, f.inputs.back());
-      f.outputs = step.carries;
-      f.outputs.insert(f.outputs.end(), step.outputs.begin(), step.outputs.end());
-    }
-    return f;
+    if (options_.lengths.present()) mask_rows(step, in, inputs.back());
+    std::vector<Value> result = step.carries;
+    result.insert(result.end(), step.outputs.begin(), step.outputs.end());
+    return result;
   }
 
   [[noreturn]] void fail(const Error& e) const {
@@ -280,17 +260,22 @@ ScanResult ScanBuilder::apply_segments(Function f) {
 
 }  // namespace
 
-ScanResult scan(Graph& graph, const std::vector<Value>& carries,
+ScanResult scan(Graph& around, const std::vector<Value>& carries,
                 const std::vector<Value>& sequences, const std::vector<Value>& operands,
                 const ScanBody& body, const ScanOptions& options, SourceLocation loc) {
-  const auto check = [&](const std::vector<Value>& values, std::string_view what) {
+  Graph& graph = around.building();
+  const auto captured = [&](const std::vector<Value>& values, std::string_view what) {
+    std::vector<Value> result;
     for (Index i = 0; i < values.size(); ++i) {
-      graph.check_owned(values[i], fmt::format("scan '{}': {} {}", options.name, what, i), loc);
+      result.push_back(
+          graph.capture(values[i], fmt::format("scan '{}': {} {}", options.name, what, i), loc));
     }
+    return result;
   };
-  check(carries, "carry");
-  check(sequences, "sequence");
-  check(operands, "operand");
+  ScanNode parts;
+  parts.carries = captured(carries, "carry");
+  parts.sequences = captured(sequences, "sequence");
+  parts.operands = captured(operands, "operand");
   if (options.segment < 0) {
     throw ArgumentError(fmt::format("scan '{}': segment must not be negative, but is {}\n  {}",
                                     options.name, options.segment, graph.describe_source(loc)));
@@ -300,10 +285,6 @@ ScanResult scan(Graph& graph, const std::vector<Value>& carries,
                                     options.name, graph.describe_source(loc)));
   }
   Graph::Undo undo(graph);
-  ScanNode parts;
-  parts.carries = carries;
-  parts.sequences = sequences;
-  parts.operands = operands;
   parts.length = length_of(graph, sequences, options, loc);
   parts.reverse = options.reverse;
   ScanResult result = ScanBuilder(graph, std::move(parts), body, options, loc).run();

@@ -26,7 +26,8 @@ struct ScanStep {
   std::vector<Value> carries = {};  // new carries, with the types of the old ones
   std::vector<Value> outputs = {};  // outputs, which are stacked over the steps
 };
-/// Callback that builds a scan body.
+/// Callback that builds a scan body. It may use any Value, Variable or random key of the graph that
+/// contains the loop, and call layers with a Scope of that graph.
 using ScanBody = std::function<ScanStep(Graph& body, const ScanElements& in)>;
 
 struct ScanOptions {
@@ -58,19 +59,21 @@ struct ScanResult {
 
 /// Loops over axis 0 of `sequences`, which must have the same size in all of them. `body` is built
 /// once, with the types of `carries`, of the elements of the sequences and of `operands`, and runs
-/// once per step. Everything that it uses must be passed through its arguments: using a Value of
-/// `graph` inside the body is an error. State is passed through carries; a body cannot update
-/// Variables.
+/// once per step. A value of `graph` (or of a graph around it) that the body uses is captured: it
+/// becomes an operand, at no cost per step. The same holds for Variables, random keys, and values
+/// that the body returns. A small constant is copied into the body instead. State is passed through
+/// carries; a body cannot update Variables.
 ///
-/// Random draws inside the body differ from step to step, because keys among the operands are
-/// folded with the step index. Gradients of any order flow through carries, sequences and operands.
-/// Planning time does not depend on the number of steps.
-///   auto [last, hs] = scan(g, {h0}, {xs}, {w}, [](Graph&, const ScanElements& in) {
-///     const Value h = tanh(matmul(in.elements[0], in.operands[0]) + in.carries[0]);
+/// Random draws inside the body differ from step to step, because keys among the operands and
+/// captured keys are folded with the step index. Gradients of any order flow through carries,
+/// sequences, operands and captured values. Planning time does not depend on the number of steps.
+///   auto [last, hs] = scan(g, {h0}, {xs}, {}, [&](Graph&, const ScanElements& in) {
+///     const Value h = tanh(linear(net / "cell", concat({in.elements[0], in.carries[0]}, 1), 64));
 ///     return ScanStep{{h}, {h}};
 ///   });
 /// Throws ShapeError or DTypeError if sequences differ in length or a carry changes its type, and
-/// GraphError for captured values.
+/// GraphError if the body uses a value of an unrelated graph or declares an input or a Variable in
+/// `body`, or if a Value of the body is used after the loop without being returned.
 ScanResult scan(Graph& graph, const std::vector<Value>& carries,
                 const std::vector<Value>& sequences, const std::vector<Value>& operands,
                 const ScanBody& body, const ScanOptions& options = {},

@@ -39,6 +39,10 @@ struct AttentionOptions {
   OptionalArg lengths = {};
   /// Position of query 0 among the keys, [B] (key/value caches).
   OptionalArg q_start = {};
+  /// Row of k and v that each row of q attends to, [B] (i32 or i64). k and v then have any number
+  /// of rows S, which are read in place; a row may occur several times. Without it, row b attends
+  /// to row b. A row outside [0, S) is a DataError at run time. The gradient copies the rows.
+  OptionalArg kv_rows = {};
   /// Probability of dropping an attention weight, and the random key for it.
   double dropout = 0;
   OptionalArg key = {};

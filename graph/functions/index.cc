@@ -11,6 +11,20 @@ Value source_of(const Arg& src, const Value& x, std::string_view function) {
   return src.value_as(x.graph(), x.dtype(), function);
 }
 
+// Combines src with x at the positions that take(x, index, axis) reads.
+Value at_slices(std::string_view op, const Arg& x, const Arg& index, const Arg& src, int axis) {
+  const Value v = x.value(op), i = index.value_as(v.graph(), DType::i64, op);
+  const std::int64_t at = resolve_axis(axis, v, op, x.location());
+  return v.graph().apply(op, {v, i, source_of(src, v, op)}, {{"axis", at}}, x.location()).output(0);
+}
+
+// Combines src with x at the positions that take_along_axis(x, index, axis) reads.
+Value at_elements(std::string_view op, const Arg& x, const Arg& index, const Arg& src, int axis) {
+  const Value v = x.value(op), i = index.value(op);
+  const std::int64_t at = resolve_axis(axis, v, op, x.location());
+  return v.graph().apply(op, {v, i, source_of(src, v, op)}, {{"axis", at}}, x.location()).output(0);
+}
+
 Sorted sorted(Node& node) { return {node.output(0), node.output(1)}; }
 
 }  // namespace
@@ -22,11 +36,13 @@ Value take(Arg x, Arg index, int axis) {
 }
 
 Value index_add(Arg x, Arg index, Arg src, int axis) {
-  const Value v = x.value("index_add"), i = index.value_as(v.graph(), DType::i64, "index_add");
-  const std::int64_t at = resolve_axis(axis, v, "index_add", x.location());
-  return v.graph()
-      .apply("index_add", {v, i, source_of(src, v, "index_add")}, {{"axis", at}}, x.location())
-      .output(0);
+  return at_slices("index_add", x, index, src, axis);
+}
+Value index_max(Arg x, Arg index, Arg src, int axis) {
+  return at_slices("index_max", x, index, src, axis);
+}
+Value index_min(Arg x, Arg index, Arg src, int axis) {
+  return at_slices("index_min", x, index, src, axis);
 }
 
 Value take_along_axis(Arg x, Arg index, int axis) {
@@ -36,11 +52,13 @@ Value take_along_axis(Arg x, Arg index, int axis) {
 }
 
 Value scatter_add(Arg x, Arg index, Arg src, int axis) {
-  const Value v = x.value("scatter_add"), i = index.value("scatter_add");
-  const std::int64_t at = resolve_axis(axis, v, "scatter_add", x.location());
-  return v.graph()
-      .apply("scatter_add", {v, i, source_of(src, v, "scatter_add")}, {{"axis", at}}, x.location())
-      .output(0);
+  return at_elements("scatter_add", x, index, src, axis);
+}
+Value scatter_max(Arg x, Arg index, Arg src, int axis) {
+  return at_elements("scatter_max", x, index, src, axis);
+}
+Value scatter_min(Arg x, Arg index, Arg src, int axis) {
+  return at_elements("scatter_min", x, index, src, axis);
 }
 
 Value one_hot(Arg ids, const Dim& classes, DType dtype) {
@@ -81,6 +99,15 @@ Value dynamic_update_slice(Arg x, Arg update, Arg start) {
   const Value v = x.value("dynamic_update_slice"), u = update.value("dynamic_update_slice");
   const Value s = start.value("dynamic_update_slice");
   return v.graph().apply("dynamic_update_slice", {v, u, s}, {}, x.location()).output(0);
+}
+
+Value tensor_scatter(Arg x, Arg update, Arg start, const TensorScatterOptions& options) {
+  const Value v = x.value("tensor_scatter"), u = update.value("tensor_scatter");
+  const Value s = start.value("tensor_scatter");
+  const std::int64_t axis = resolve_axis(options.axis, v, "tensor_scatter", x.location());
+  return v.graph()
+      .apply("tensor_scatter", {v, u, s, options.rows.value()}, {{"axis", axis}}, x.location())
+      .output(0);
 }
 
 Sorted topk(Arg x, std::int64_t k, int axis, bool largest) {

@@ -47,7 +47,9 @@ const std::string& Cloner::copy_function(const Graph& source, const std::string&
   if (!from.gradient.empty()) to.gradient = copy_function(source, from.gradient);
   to.body = empty_copy(*from.body);
   CloneOptions inside = options_;
-  inside.first_stream = 0;  // stream numbers are local to a body
+  // Stream numbers and symbols are local to a body, even if the caller has the same symbols.
+  inside.first_stream = 0;
+  inside.map_symbol = {};
   inside.rewrite = {};
   inside.copy_first = {};
   Cloner cloner(*to.body, std::move(inside));

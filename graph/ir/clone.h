@@ -62,13 +62,13 @@ class Cloner {
   Value copy(Value value);
   /// Returns the copy of `value`, or an undefined Value if it has not been copied.
   Value find(Value value) const;
+  /// Returns the name in the target of the function `name` of `source`. Copies the function if
+  /// needed.
+  const std::string& copy_function(const Graph& source, const std::string& name);
   Graph& target() const { return target_; }
 
  private:
   void copy_node(const Node& node);
-  /// Returns the name in the target of the function `name` of `source`. Copies the function if
-  /// needed.
-  const std::string& copy_function(const Graph& source, const std::string& name);
 
   Graph& target_;
   CloneOptions options_;

@@ -11,7 +11,6 @@
 #include "weft/core/option.h"
 #include "weft/graph/ir/draws.h"
 #include "weft/graph/ir/facts.h"
-#include "weft/ops/operands.h"
 
 namespace weft {
 namespace {
@@ -22,12 +21,6 @@ std::size_t node_hash(const OpRecord& op, const Attributes& attributes,
   for (const Value& v : inputs) h = h * 1099511628211ull + ValueHash{}(v);
   return h * 31 + instance;
 }
-
-// Hint for errors about a Value of another graph. The most common cause is a value captured by a
-// lambda.
-constexpr std::string_view kClosedBodyHint =
-    "the body of a loop, branch or function can only use its own inputs: pass other values as "
-    "operands";
 
 /// Describes a number that an initializer does not accept; "" if all are valid. A constant may be
 /// any number.
@@ -47,16 +40,6 @@ std::string initializer_error(const Initializer& initializer) {
   return error.empty() ? option_error("mean", initializer.a, Allowed::finite) : error;
 }
 
-/// Returns "it was created by variable 'w' at main.cc:12".
-std::string creation_of(const Value& value) {
-  const Node& node = value.node();
-  const Attribute* name = node.attributes().find("name");
-  const std::string declared =
-      name == nullptr ? std::string() : fmt::format(" '{}'", std::get<std::string>(*name));
-  return fmt::format("it was created by {}{} at {}", node.op().name, declared,
-                     node.graph().where(node));
-}
-
 }  // namespace
 
 const Dim& Value::size(int axis) const { return shape()[normalize_axis(axis, rank())]; }
@@ -71,6 +54,11 @@ const DimFacts& Graph::facts() const { return *facts_; }
 
 Dim Graph::dim(std::string_view name) {
   if (SymbolPtr known = find_symbol(name)) return Dim(std::move(known));
+  if (Graph* outer = enclosing()) {
+    const Dim shared = outer->dim(name);
+    import_symbol(shared.as_symbol());
+    return shared;
+  }
   if (name.empty()) throw ArgumentError("a dim needs a name");
   if (!Dim::is_symbol_name(name)) {
     throw ArgumentError(
@@ -131,6 +119,10 @@ Value Graph::input(std::string_view name, const ValueType& type, SourceLocation 
                     describe_source(loc)));
   }
   check_type(type, fmt::format("input '{}'", name), loc);
+  return add_input(name, type, loc);
+}
+
+Value Graph::add_input(std::string_view name, const ValueType& type, SourceLocation loc) {
   const Value v = add_leaf("input", name, type, loc);
   input_index_.emplace(std::string(name), inputs_.size());
   inputs_.push_back(v);
@@ -139,8 +131,8 @@ Value Graph::input(std::string_view name, const ValueType& type, SourceLocation 
 
 Value Graph::add_leaf(std::string_view op, std::string_view name, const ValueType& type,
                       SourceLocation loc) {
-  return apply(ops_->at(op), {},
-               {{"name", std::string(name)}, {"dtype", type.dtype}, {"shape", type.shape}}, loc)
+  return add(ops_->at(op), {},
+             {{"name", std::string(name)}, {"dtype", type.dtype}, {"shape", type.shape}}, loc)
       .output(0);
 }
 
@@ -158,7 +150,7 @@ Value Graph::scalar(DType dtype, double value, SourceLocation loc) {
   const Tensor rounded = Tensor::scalar(dtype, value);
   const Value result = constant(rounded, loc);
   if (is_floating(dtype) && std::isfinite(value) && rounded.at(0) != value) {
-    unrounded_.emplace(result.node().id(), value);
+    result.graph().unrounded_.emplace(result.node().id(), value);
   }
   return result;
 }
@@ -173,6 +165,13 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
   const std::string what = fmt::format("variable '{}'", name);
   if (name.empty()) {
     throw GraphError(fmt::format("a variable needs a name\n  {}", describe_source(loc)));
+  }
+  if (open_) {
+    throw GraphError(fmt::format(
+        "{} cannot be declared in {}: declare it in the graph around it, for example with a Scope "
+        "of that graph, and {}\n  {}",
+        what, body_name_, captures_ != nullptr ? "use it in the body" : "pass it as an operand",
+        describe_source(loc)));
   }
   if (has_variable(name)) {
     throw GraphError(fmt::format(
@@ -211,12 +210,14 @@ Variable Graph::variable(std::string_view name, const ValueType& type, VariableO
                         {}});
   const bool advances = options.kind == VariableKind::key && type == ValueType{DType::i64, {2}} &&
                         ops_->find("key_advance") != nullptr;
-  advanced_keys_.push_back(advances ? apply("key_advance", {read}, {}, loc).output(0) : Value());
+  advanced_keys_.push_back(advances ? add(ops_->at("key_advance"), {read}, {}, loc).output(0)
+                                    : Value());
   return Variable(read);
 }
 
 void Graph::alias(std::string_view name, Variable variable, SourceLocation loc) {
   check_owned(variable.value(), "alias", loc);
+  if (&variable.graph() != this) return variable.graph().alias(name, variable, loc);
   if (name.empty() || has_variable(name)) {
     throw GraphError(fmt::format(
         "alias '{}' of variable '{}': {}\n  {}", name, variable.name(),
@@ -229,6 +230,7 @@ void Graph::alias(std::string_view name, Variable variable, SourceLocation loc) 
 }
 
 Variable Graph::key(std::string_view name, SourceLocation loc) {
+  if (Graph* outer = enclosing()) return outer->key(name, loc);
   if (has_variable(name)) {
     const Variable v = find_variable(name);
     if (v.info().kind != VariableKind::key) {
@@ -245,6 +247,7 @@ Variable Graph::key(std::string_view name, SourceLocation loc) {
 }
 
 void Graph::require(const DimEquation& equation, SourceLocation loc) {
+  if (Graph& graph = building(); &graph != this) return graph.require(equation, loc);
   check_symbols(equation.left, "require", loc);
   check_symbols(equation.right, "require", loc);
   if (equation.holds) return;
@@ -253,6 +256,10 @@ void Graph::require(const DimEquation& equation, SourceLocation loc) {
     throw ShapeError(fmt::format("require({} == {}) can never hold\n  {}", equation.left.str(),
                                  equation.right.str(), describe_source(loc)));
   }
+  add_requirement(equation);
+}
+
+void Graph::add_requirement(const DimEquation& equation) {
   // Every call adds the equations of its function again, so skip equations that are already known.
   if (facts_->equal(equation.left, equation.right)) return;
   requirements_.push_back(equation);
@@ -276,13 +283,18 @@ Node& Graph::apply(std::string_view op, std::vector<Value> inputs, Attributes at
 
 Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes attributes,
                    SourceLocation loc, std::uint32_t instance) {
+  return building().add(op, std::move(inputs), std::move(attributes), loc, instance);
+}
+
+Node& Graph::add(const OpRecord& op, std::vector<Value> inputs, Attributes attributes,
+                 SourceLocation loc, std::uint32_t instance) {
   while (
       !inputs.empty() && !inputs.back().defined() &&
       (inputs.size() > op.inputs.size() || op.inputs[inputs.size() - 1].arity == Arity::optional)) {
     inputs.pop_back();
   }
   try {
-    check_operands(op, inputs);
+    resolve_operands(op, inputs);
     attributes = op.complete(attributes);
     for (const auto& [name, value] : attributes) {
       if (const Dim* d = std::get_if<Dim>(&value)) check_symbols(*d);
@@ -334,19 +346,6 @@ Node& Graph::apply(const OpRecord& op, std::vector<Value> inputs, Attributes att
   return result;
 }
 
-void Graph::check_operands(const OpRecord& op, const std::vector<Value>& inputs) const {
-  std::vector<bool> given;
-  for (const Value& v : inputs) given.push_back(v.defined());
-  weft::check_operands(op, given);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!given[i] || &inputs[i].graph() == this) continue;
-    throw GraphError(
-        fmt::format("operand '{}' is a Value of another graph; values cannot cross graphs: {}; {}",
-                    op.inputs[std::min(i, op.inputs.size() - 1)].name, kClosedBodyHint,
-                    creation_of(inputs[i])));
-  }
-}
-
 std::int64_t Graph::streams_of(const OpRecord& op, const std::vector<Value>& inputs,
                                const Attributes& attributes) const {
   std::int64_t count = 0;
@@ -367,6 +366,7 @@ std::int64_t Graph::streams_of(const OpRecord& op, const std::vector<Value>& inp
 }
 
 std::int64_t Graph::reserve_streams(std::int64_t count) {
+  if (Graph& graph = building(); &graph != this) return graph.reserve_streams(count);
   const std::int64_t first = next_stream_;
   next_stream_ += count;
   return first;
@@ -406,25 +406,19 @@ const Function& Graph::add_function(Function function, SourceLocation loc) {
   return functions_.back();
 }
 
-void Graph::check_symbols(const Dim& dim) const {
+void Graph::check_symbols(const Dim& dim) {
   if (dim.is_constant()) return;
   for (const SymbolPtr& s : dim.symbols()) {
-    if (!has_symbol(s)) {
-      for (const Graph* body = body_; body != nullptr; body = body->body_) {
-        if (!body->has_symbol(s)) continue;
-        throw GraphError(
-            fmt::format("the sizes contain '{}' of the body that is being built, but the operands "
-                        "are values of an enclosing graph; values cannot cross graphs: {}",
-                        dim.str(), kClosedBodyHint));
-      }
+    if (!sees_symbol(s)) {
       throw GraphError(fmt::format(
           "dim '{}' uses symbol '{}' of another graph; create it with Graph::dim of this graph",
           dim.str(), s->name));
     }
+    import_symbol(s);
   }
 }
 
-void Graph::check_symbols(const Dim& dim, std::string_view what, SourceLocation loc) const {
+void Graph::check_symbols(const Dim& dim, std::string_view what, SourceLocation loc) {
   try {
     check_symbols(dim);
   } catch (const Error& e) {
@@ -432,7 +426,7 @@ void Graph::check_symbols(const Dim& dim, std::string_view what, SourceLocation 
   }
 }
 
-void Graph::check_type(const ValueType& type, std::string_view what, SourceLocation loc) const {
+void Graph::check_type(const ValueType& type, std::string_view what, SourceLocation loc) {
   for (const Dim& d : type.shape) {
     check_symbols(d, what, loc);
     if (d.is_constant() && d.constant() < 0) {
@@ -445,17 +439,6 @@ void Graph::check_type(const ValueType& type, std::string_view what, SourceLocat
     tensor_bytes(type.dtype, type.shape.constant());
   } catch (const Error& e) {
     e.rethrow_as(fmt::format("{}: {}\n  {}", what, e.what(), describe_source(loc)));
-  }
-}
-
-void Graph::check_owned(Value value, std::string_view what, SourceLocation loc) const {
-  if (!value.defined()) {
-    throw GraphError(fmt::format("{}: the Value is undefined\n  {}", what, describe_source(loc)));
-  }
-  if (&value.graph() != this) {
-    throw GraphError(fmt::format("{}: the Value {} belongs to another graph; {}; {}\n  {}", what,
-                                 value.type().str(), kClosedBodyHint, creation_of(value),
-                                 describe_source(loc)));
   }
 }
 
@@ -514,6 +497,7 @@ const VariableInfo& Variable::info() const { return graph().variable_info(read_.
 
 void Graph::set_trainable(Variable variable, bool trainable) {
   check_owned(variable.value(), "set_trainable", {});
+  if (&variable.graph() != this) return variable.graph().set_trainable(variable, trainable);
   variables_[variable_of_read_.at(&variable.value().node())].trainable = trainable;
 }
 

@@ -58,6 +58,10 @@ struct Function {
 /// simplification is left to optimisation passes. Building is not thread-safe, but a finished graph
 /// may be read (compiled, printed, saved) by any number of threads at the same time. A Graph cannot
 /// be moved because Values point into it.
+///
+/// While a callback builds the body of a loop or branch (see Body), new nodes belong to the body,
+/// even if all of their operands are values of an enclosing graph. Declarations of inputs and
+/// variables belong to the graph on which they are called.
 class Graph {
  public:
   explicit Graph(std::shared_ptr<const OpSet> ops = builtin_ops());
@@ -88,11 +92,13 @@ class Graph {
   /// preserves it.
   void alias(std::string_view name, Variable variable,
              SourceLocation loc = SourceLocation::current());
-  /// Returns the random key `name` ("dropout", "sample", ...), created on first use. Throws
+  /// Returns the random key `name` ("dropout", "sample", ...), created on first use. In the body of
+  /// a loop or branch that is being built, returns the key of the outermost graph. Throws
   /// GraphError if `name` is a variable of another kind.
   Variable key(std::string_view name, SourceLocation loc = SourceLocation::current());
-  /// Returns the symbol `name` as a Dim, created on first use. Throws ArgumentError if the name
-  /// could not be parsed in the text format (see Dim::is_symbol_name).
+  /// Returns the symbol `name` as a Dim, created on first use. The body of a loop or branch shares
+  /// the symbols of the enclosing graphs. Throws ArgumentError if the name could not be parsed in
+  /// the text format (see Dim::is_symbol_name).
   Dim dim(std::string_view name);
   /// Returns the type of a declaration with these sizes. Symbols are created on first use.
   ValueType declared_type(DType dtype, std::initializer_list<AxisSize> sizes);
@@ -108,7 +114,8 @@ class Graph {
 
   /// Applies an op and returns its node; an existing equal node is reused. Checks arity,
   /// attributes, dtypes and shapes. Errors name the op, the operand types and the user's source
-  /// line.
+  /// line. While the body of a loop or branch is being built, the node is added to the body, and
+  /// operands of enclosing graphs are captured.
   Node& apply(const OpRecord& op, std::vector<Value> inputs, Attributes attributes = {},
               SourceLocation loc = SourceLocation::current(), std::uint32_t instance = 0);
   Node& apply(std::string_view op, std::vector<Value> inputs, Attributes attributes = {},
@@ -210,13 +217,25 @@ class Graph {
     int previous_;
     std::unique_ptr<Frame> inside_;  // the same frame in the body that is being built
   };
+  /// The values of enclosing graphs that the bodies of one loop or branch use. Each of them becomes
+  /// an additional operand, input `name` + (first + i) of every body.
+  struct Captures {
+    std::string name;
+    std::size_t first = 0;
+    std::vector<Value> values = {};  // values of the graph that contains the loop or branch
+  };
   /// RAII scope during which a callback builds the graph `body` of a loop, branch or function of
   /// `outer`. Frames that are opened in `outer` then also apply to nodes of the body, so that a
   /// layer with a Scope of `outer` is named in errors. If library code builds the body, its nodes
-  /// also record the frames of `outer`, which contain the user's line.
+  /// also record the frames of `outer`, which contain the user's line. `function` describes the
+  /// body in errors.
+  ///
+  /// With `captures`, the body may use values and symbols of `outer` and the graphs around it.
+  /// Without `captures`, the body is closed, and using such a value is an error.
   class Body {
    public:
-    Body(Graph& outer, Graph& body, std::string_view function, SourceLocation loc);
+    Body(Graph& outer, Graph& body, std::string_view function, SourceLocation loc,
+         Captures* captures = nullptr);
     ~Body();
     Body(const Body&) = delete;
     Body& operator=(const Body&) = delete;
@@ -225,6 +244,19 @@ class Graph {
     Graph& outer_;
     Graph& body_;
     Graph* previous_;
+  };
+  /// RAII scope in which new nodes are added to `graph` itself, even if a body is being built in
+  /// it. For functions that walk through the nodes of a graph and extend it, such as gradients.
+  class Outside {
+   public:
+    explicit Outside(Graph& graph) : graph_(graph), body_(graph.body_) { graph.body_ = nullptr; }
+    ~Outside() { graph_.body_ = body_; }
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
+
+   private:
+    Graph& graph_;
+    Graph* body_;
   };
   /// RAII scope for nodes that are created on behalf of another node, such as gradients and
   /// decompositions: they inherit the source location of that node, prefixed with `what` ("gradient
@@ -244,7 +276,8 @@ class Graph {
   };
 
   /// RAII scope that removes the nodes, inputs, variables and functions added during its lifetime,
-  /// unless keep() was called. For builders that create several nodes and may fail halfway.
+  /// unless keep() was called. For builders that create several nodes and may fail halfway. If
+  /// `graph` is a body that is being built, this includes additions to the enclosing graphs.
   class Undo {
    public:
     explicit Undo(Graph& graph);
@@ -252,12 +285,13 @@ class Graph {
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
     /// Keeps everything that was added so far.
-    void keep() { kept_ = true; }
+    void keep();
 
    private:
     Graph& graph_;
-    std::size_t nodes_, inputs_, variables_, functions_;
+    std::size_t nodes_, inputs_, variables_, functions_, captures_;
     bool kept_ = false;
+    std::unique_ptr<Undo> enclosing_;
   };
 
   /// Throws an error of the dynamic type of `error`, with op, operand types and source location
@@ -269,8 +303,33 @@ class Graph {
   [[noreturn]] void fail(const Error& error, const Node& node) const;
   /// Describes the current source location: "at main.cc:12" followed by the frames around it.
   std::string describe_source(SourceLocation loc) const;
-  /// Throws GraphError if `value` is undefined or belongs to another graph.
+  /// Throws GraphError unless nodes that are added to this graph can use `value`: it must be a
+  /// value of this graph. While a body is being built, it must be a value of the body or a value
+  /// that the body can capture.
   void check_owned(Value value, std::string_view what, SourceLocation loc) const;
+
+  // -- Bodies of loops and branches ---------------------------------------------------------------
+
+  /// Returns the graph to which new nodes are added: the innermost body that is being built in this
+  /// graph, or this graph.
+  Graph& building();
+  const Graph& building() const;
+  /// Returns the graph that contains the loop or branch whose body this graph is, or null if this
+  /// is not a body that is being built and may capture values.
+  Graph* enclosing() const { return captures_ != nullptr ? outer_ : nullptr; }
+  /// Returns the description of the body that is being built in errors ("the body of scan 'scan'"),
+  /// or "" if this graph is not a body that is being built.
+  std::string_view body_name() const {
+    return open_ ? std::string_view(body_name_) : std::string_view();
+  }
+  /// Returns `value` as a value of this graph. If this graph is a body that is being built, a value
+  /// of an enclosing graph becomes an input of the body (a small constant is copied instead).
+  /// Throws GraphError for other values; `what` describes the value in the message.
+  Value capture(Value value, std::string_view what, SourceLocation loc);
+  /// Returns true if `symbol` belongs to this graph, or to a graph that encloses this body.
+  bool sees_symbol(const SymbolPtr& symbol) const;
+  /// Keeps a body that has been built, so that errors about its values can describe them.
+  void keep_body(std::unique_ptr<Graph> body) { kept_bodies_.push_back(std::move(body)); }
 
  private:
   friend class Frame;
@@ -292,12 +351,25 @@ class Graph {
   Dim resolve(const AxisSize& size);
   bool has_symbol(const SymbolPtr& symbol) const;
   void add_symbol(const SymbolPtr& symbol);
+  void import_symbol(const SymbolPtr& symbol);
+  void add_requirement(const DimEquation& equation);
   Value add_leaf(std::string_view op, std::string_view name, const ValueType& type,
                  SourceLocation loc);
-  void check_symbols(const Dim& dim) const;
-  void check_symbols(const Dim& dim, std::string_view what, SourceLocation loc) const;
-  void check_type(const ValueType& type, std::string_view what, SourceLocation loc) const;
-  void check_operands(const OpRecord& op, const std::vector<Value>& inputs) const;
+  Value add_input(std::string_view name, const ValueType& type, SourceLocation loc);
+  // Adds a node to this graph, even if a body is being built in it.
+  Node& add(const OpRecord& op, std::vector<Value> inputs, Attributes attributes,
+            SourceLocation loc, std::uint32_t instance = 0);
+  // These functions import symbols of enclosing graphs into a body that is being built.
+  void check_symbols(const Dim& dim);
+  void check_symbols(const Dim& dim, std::string_view what, SourceLocation loc);
+  void check_type(const ValueType& type, std::string_view what, SourceLocation loc);
+  // Replaces operands of enclosing graphs by captured values.
+  void resolve_operands(const OpRecord& op, std::vector<Value>& inputs);
+  bool can_capture(const Value& value) const;
+  Value captured(const Value& value);
+  Value copy_constant(const Value& value);
+  // Describes why this graph cannot use `value`.
+  std::string describe_foreign(const Value& value) const;
   // Returns the number of stream numbers that a node reserves, beginning at its attribute `stream`.
   std::int64_t streams_of(const OpRecord& op, const std::vector<Value>& inputs,
                           const Attributes& attributes) const;
@@ -340,7 +412,14 @@ class Graph {
   /// Maps (source graph, frame) to the copied frame of this graph.
   std::map<std::pair<const void*, int>, int> copied_frames_;
   int frame_ = -1;
-  Graph* body_ = nullptr;           // the body that a callback is building (see Body)
+  Graph* body_ = nullptr;  // the body that a callback is building (see Body)
+  // State of a body. The graph around it and its description remain known after it has been built.
+  Graph* outer_ = nullptr;
+  std::string body_name_;
+  bool open_ = false;                                     // true while a callback builds this body
+  Captures* captures_ = nullptr;                          // null if this body is closed
+  std::unordered_map<Value, Value, ValueHash> captured_;  // inputs of this body by captured value
+  std::vector<std::unique_ptr<Graph>> kept_bodies_;
   bool override_location_ = false;  // true while an InheritedSourceInfo exists
   SourceLocation location_;
 };

@@ -18,6 +18,8 @@ void Program::adopt(Value value, std::string_view what, SourceLocation loc) {
   }
   if (graph_ == nullptr) graph_ = &value.graph();
   if (graph_ != &value.graph()) {
+    // Describes values of the bodies of loops, which are easily taken for values of the graph.
+    graph_->check_owned(value, fmt::format("program '{}': {}", name_, what), loc);
     throw GraphError(fmt::format("program '{}': {} ({}) belongs to another graph\n  at {}", name_,
                                  what, value.type().str(), loc.str()));
   }

@@ -35,8 +35,8 @@ bool Scope::is_training(std::string_view layer, SourceLocation loc) const {
   if (pass_ != nullptr) return pass_->mode == Mode::training;
   throw GraphError(fmt::format(
       "{} in scope '{}' behaves differently in training and evaluation, but the scope has no mode: "
-      "build the model with net.training() or net.evaluation() instead of the plain Scope net\n  "
-      "{}",
+      "build the model with net.training() or net.evaluation() instead of the plain Scope net, or "
+      "apply a declared model with model.training() or model.evaluation()\n  {}",
       layer, path_, graph_->describe_source(loc)));
 }
 
@@ -74,6 +74,13 @@ Variable Scope::variable(std::string_view name, const ValueType& type, VariableO
                              fmt::format("of kind {}", variable_kind_name(options.kind))));
   }
   return found;
+}
+
+void Scope::alias(std::string_view name, Variable variable, SourceLocation loc) const {
+  const std::string full = join(name);
+  if (pass_ != nullptr && graph_->has_variable(full) && graph_->find_variable(full) == variable)
+    return;
+  graph_->alias(full, variable, loc);
 }
 
 std::vector<Variable> Scope::parameters() const {

@@ -68,6 +68,10 @@ class Scope {
                     SourceLocation loc = SourceLocation::current()) const;
   Variable variable(std::string_view name, const ValueType& type, VariableOptions options = {},
                     SourceLocation loc = SourceLocation::current()) const;
+  /// Declares a second name in this scope for a variable (tied weights), as Graph::alias does. In a
+  /// pass, an alias of this name for the same variable may exist already.
+  void alias(std::string_view name, Variable variable,
+             SourceLocation loc = SourceLocation::current()) const;
   /// Returns the trainable parameters in and below this scope, in creation order. At the root,
   /// returns all trainable parameters.
   std::vector<Variable> parameters() const;

@@ -25,6 +25,8 @@ std::string declared_name(Value value) {
 
 void Graph::set_name(std::string_view name, Value value, SourceLocation loc) {
   check_owned(value, fmt::format("name '{}'", name), loc);
+  // A layer names values in its Scope, but in a body its values belong to the body.
+  if (&value.graph() != this) return value.graph().set_name(name, value, loc);
   if (name.empty())
     throw GraphError(fmt::format("a name cannot be empty\n  {}", describe_source(loc)));
   const auto [it, fresh] = names_.emplace(std::string(name), value);
@@ -158,9 +160,14 @@ Graph::Frame::Frame(Graph& graph, std::string_view function, SourceLocation loc,
 
 Graph::Frame::~Frame() { graph_.frame_ = previous_; }
 
-Graph::Body::Body(Graph& outer, Graph& body, std::string_view function, SourceLocation loc)
+Graph::Body::Body(Graph& outer, Graph& body, std::string_view function, SourceLocation loc,
+                  Captures* captures)
     : outer_(outer), body_(body), previous_(outer.body_) {
   outer.body_ = &body;
+  body.outer_ = &outer;
+  body.body_name_ = function;
+  body.captures_ = captures;
+  body.open_ = true;
   if (outer.frame_ < 0) return;
   body.frames_.push_back({body.copy_frames(outer, outer.frame_), std::string(function),
                           body.with_owned_file(loc), ""});
@@ -169,6 +176,8 @@ Graph::Body::Body(Graph& outer, Graph& body, std::string_view function, SourceLo
 
 Graph::Body::~Body() {
   outer_.body_ = previous_;
+  body_.captures_ = nullptr;
+  body_.open_ = false;
   body_.frame_ = -1;
 }
 

@@ -8,7 +8,15 @@ Graph::Undo::Undo(Graph& graph)
       nodes_(graph.nodes_.size()),
       inputs_(graph.inputs_.size()),
       variables_(graph.variables_.size()),
-      functions_(graph.functions_.size()) {}
+      functions_(graph.functions_.size()),
+      captures_(graph.captures_ == nullptr ? 0 : graph.captures_->values.size()),
+      enclosing_(graph.enclosing() == nullptr ? nullptr
+                                              : std::make_unique<Undo>(*graph.enclosing())) {}
+
+void Graph::Undo::keep() {
+  kept_ = true;
+  if (enclosing_ != nullptr) enclosing_->keep();
+}
 
 Graph::Undo::~Undo() {
   if (kept_) return;
@@ -17,6 +25,8 @@ Graph::Undo::~Undo() {
   const auto at_or_after = [](std::size_t mark) {
     return [mark](const auto& entry) { return entry.second >= mark; };
   };
+  std::erase_if(g.captured_, [&](const auto& entry) { return is_removed(entry.second.node()); });
+  if (g.captures_ != nullptr) g.captures_->values.resize(captures_);
   std::erase_if(g.names_, [&](const auto& entry) { return is_removed(entry.second.node()); });
   std::erase_if(g.name_of_, [&](const auto& entry) { return is_removed(entry.first.node()); });
   std::erase_if(g.interned_, [&](const auto& entry) { return is_removed(*entry.second); });

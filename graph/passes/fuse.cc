@@ -23,9 +23,9 @@ namespace weft {
 namespace {
 
 using Index = std::size_t;
-using NodeId = Id<struct NodeTag>;    // index in the program's order
-using GroupId = Id<struct GroupTag>;  // initially, every node is a separate group
-using Members = std::vector<NodeId>;  // in increasing order
+using MemberId = Id<struct MemberTag>;  // index in the program's order
+using GroupId = Id<struct GroupTag>;    // initially, every node is a separate group
+using Members = std::vector<MemberId>;  // in increasing order
 
 // Maximum number of uses that one search visits. With this limit, training steps of transformers
 // and recurrent models are fused into as few nodes as without a limit.
@@ -59,14 +59,14 @@ class Groups {
  public:
   explicit Groups(const Program& program) {
     const Consumers consumers(program);
-    nodes_ = IdVector<NodeId, Node*>(consumers.nodes());
+    nodes_ = IdVector<MemberId, Node*>(consumers.nodes());
     const Index n = nodes_.size();
-    for (const NodeId i : nodes_.ids()) index_.emplace(nodes_[i], i);
+    for (const MemberId i : nodes_.ids()) index_.emplace(nodes_[i], i);
     users_.resize(n);
     fusable_.resize(n);
     is_root_.resize(n);
     group_of_.resize(n);
-    for (const NodeId i : nodes_.ids()) {
+    for (const MemberId i : nodes_.ids()) {
       group_of_[i] = members_.push_back({i});
       fusable_[i] = fusable(*nodes_[i]);
       is_root_[i] = consumers.is_root(*nodes_[i]);
@@ -90,17 +90,17 @@ class Groups {
       if (members_[group].empty() || ends_in_reduction_[group]) continue;
       const auto reduced = reduced_group_.find(group);
       if (reduced == reduced_group_.end()) {
-        fn(members_[group], NodeId());
+        fn(members_[group], MemberId());
       } else {  // a reduction is the only member of its group
         fn(members_[reduced->second], members_[group].front());
       }
     }
   }
-  Node& node(NodeId i) const { return *nodes_[i]; }
+  Node& node(MemberId i) const { return *nodes_[i]; }
   /// Returns the values that the members read but do not produce, in order of first use.
   std::vector<Value> inputs(const Members& members) const {
     std::vector<Value> result;
-    for (const NodeId m : members) {
+    for (const MemberId m : members) {
       for (const Value& v : node(m).inputs()) {
         if (contains(members, index_.at(v.node_pointer()))) continue;
         if (std::find(result.begin(), result.end(), v) == result.end()) result.push_back(v);
@@ -111,8 +111,8 @@ class Groups {
   /// Returns the members that have readers outside the group or are roots.
   Members results(const Members& members) const {
     Members result;
-    for (const NodeId m : members) {
-      const auto outside = [&](NodeId user) { return !contains(members, user); };
+    for (const MemberId m : members) {
+      const auto outside = [&](MemberId user) { return !contains(members, user); };
       if (is_root_[m] || std::any_of(users_[m].begin(), users_[m].end(), outside)) {
         result.push_back(m);
       }
@@ -121,15 +121,15 @@ class Groups {
   }
 
  private:
-  static bool contains(const Members& members, NodeId i) {
+  static bool contains(const Members& members, MemberId i) {
     return std::binary_search(members.begin(), members.end(), i);
   }
 
   void grow() {
-    for (const NodeId i : nodes_.ids()) {
+    for (const MemberId i : nodes_.ids()) {
       if (!fusable_[i]) continue;
       for (const Value& v : nodes_[i]->inputs()) {
-        const NodeId p = index_.at(v.node_pointer());
+        const MemberId p = index_.at(v.node_pointer());
         if (fusable_[p] && v.shape() == nodes_[i]->type(0).shape) {
           try_merge(group_of_[p], group_of_[i]);
         }
@@ -141,9 +141,9 @@ class Groups {
   /// result is never stored.
   void attach_reductions() {
     ends_in_reduction_.assign(nodes_.size(), 0);
-    for (const NodeId i : nodes_.ids()) {
+    for (const MemberId i : nodes_.ids()) {
       if (!is_trailing_reduction(*nodes_[i])) continue;
-      const NodeId p = index_.at(nodes_[i]->input(0).node_pointer());
+      const MemberId p = index_.at(nodes_[i]->input(0).node_pointer());
       if (!fusable_[p] || is_root_[p] || users_[p].size() != 1) continue;
       const GroupId group = group_of_[p];
       if (results(members_[group]).size() != 1) continue;
@@ -163,7 +163,7 @@ class Groups {
     if (inputs(both).size() > TileProgram::kMaxInputs) return;
     if (results(both).size() > TileProgram::kMaxResults) return;
     if (has_other_path(producer, user)) return;
-    for (const NodeId m : from) group_of_[m] = user;
+    for (const MemberId m : from) group_of_[m] = user;
     members_[user] = std::move(both);
     members_[producer].clear();
   }
@@ -174,11 +174,11 @@ class Groups {
     ++stamp_;
     int left = kMaxSearch;
     bool found = false;
-    const NodeId end = members_[user].back();
+    const MemberId end = members_[user].back();
     std::vector<GroupId> stack;
     const auto visit = [&](GroupId group) {
-      for (const NodeId m : members_[group]) {
-        for (const NodeId u : users_[m]) {
+      for (const MemberId m : members_[group]) {
+        for (const MemberId u : users_[m]) {
           if (--left < 0) return;
           const GroupId next = group_of_[u];
           if (next == user) found = found || group != producer;
@@ -206,15 +206,15 @@ class Groups {
   void sort_topologically() {
     IdVector<GroupId, int> unsorted_reads(members_.size());  // number of reads from unsorted groups
     const auto for_each_reader = [&](GroupId group, auto&& fn) {
-      for (const NodeId m : members_[group]) {
-        for (const NodeId u : users_[m]) {
+      for (const MemberId m : members_[group]) {
+        for (const MemberId u : users_[m]) {
           const GroupId reader = group_of_[u];
           if (reader != group) fn(reader);
           ++steps_;
         }
       }
     };
-    using Entry = std::pair<NodeId, GroupId>;  // last member, group
+    using Entry = std::pair<MemberId, GroupId>;  // last member, group
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
     for (const GroupId g : members_.ids()) {
       for_each_reader(g, [&](GroupId reader) { ++unsorted_reads[reader]; });
@@ -237,11 +237,11 @@ class Groups {
     }
   }
 
-  IdVector<NodeId, Node*> nodes_;
-  std::unordered_map<const Node*, NodeId> index_;
-  IdVector<NodeId, std::vector<NodeId>> users_;
-  IdVector<NodeId, char> fusable_, is_root_;
-  IdVector<NodeId, GroupId> group_of_;
+  IdVector<MemberId, Node*> nodes_;
+  std::unordered_map<const Node*, MemberId> index_;
+  IdVector<MemberId, std::vector<MemberId>> users_;
+  IdVector<MemberId, char> fusable_, is_root_;
+  IdVector<MemberId, GroupId> group_of_;
   IdVector<GroupId, Members> members_;
   IdVector<GroupId, char> ends_in_reduction_;
   /// Maps the group of a reduction to the group that the reduction is attached to.
@@ -260,23 +260,24 @@ TileProgram make_program(const Groups& groups, const Members& members,
   const auto value_of = [&](const Value& v) {
     const auto input = std::find(inputs.begin(), inputs.end(), v);
     if (input != inputs.end()) return static_cast<int>(input - inputs.begin());
-    const auto member = std::find_if(members.begin(), members.end(),
-                                     [&](NodeId m) { return &groups.node(m) == v.node_pointer(); });
+    const auto member = std::find_if(members.begin(), members.end(), [&](MemberId m) {
+      return &groups.node(m) == v.node_pointer();
+    });
     return program.inputs + static_cast<int>(member - members.begin());
   };
-  for (const NodeId m : members) {
+  for (const MemberId m : members) {
     const Node& node = groups.node(m);
     TileStep step{&node.op(), node.attributes(), {}};
     for (const Value& v : node.inputs()) step.operands.push_back(value_of(v));
     program.steps.push_back(std::move(step));
   }
-  for (const NodeId r : results) program.results.push_back(value_of(groups.node(r).output(0)));
+  for (const MemberId r : results) program.results.push_back(value_of(groups.node(r).output(0)));
   return program;
 }
 
 /// Replaces the members, and the reduction at their end (if any), with one node. Returns false if
 /// this would change the types of results.
-bool copy_fused(const Groups& groups, const Members& members, NodeId reduction, Cloner& cloner) {
+bool copy_fused(const Groups& groups, const Members& members, MemberId reduction, Cloner& cloner) {
   const std::vector<Value> inputs = groups.inputs(members);
   Members results = groups.results(members);
   const TileProgram program = make_program(groups, members, inputs, results);
@@ -326,10 +327,10 @@ Module fuse(Module module, const PassOptions& pass) {
   options.copy_first = [&](Cloner& cloner) {
     const Groups groups(module.program);
     pass.count(static_cast<std::size_t>(groups.steps()));
-    groups.for_each([&](const Members& members, NodeId reduction) {
+    groups.for_each([&](const Members& members, MemberId reduction) {
       const bool several = members.size() > 1 || reduction.defined();
       if (several && copy_fused(groups, members, reduction, cloner)) return;
-      for (const NodeId m : members) cloner.copy(groups.node(m).output(0));
+      for (const MemberId m : members) cloner.copy(groups.node(m).output(0));
       if (reduction.defined()) cloner.copy(groups.node(reduction).output(0));
     });
   };

@@ -11,7 +11,7 @@
 // - a swap of the last two axes before matmul becomes its transpose flag; a cast from bf16 or f16
 //   before matmul is dropped, because matmul widens narrow operands while it reads them (its
 //   kernels for narrow operands may add the same terms in a different order, for example if there
-//   are few rows);
+//   are few rows); the same for grouped_matmul;
 // - with_update, if the program that is being optimised contains the update, or if the new value
 //   can be dropped.
 // A rule applies only if the replacement has exactly the type of the node. It drops only nodes that
@@ -284,6 +284,13 @@ Value simplify_operands(const Match& m) {
       flags.set("transpose_b", !flags.flag("transpose_b"));
       return m.apply("matmul", {a, b.node().input(0)}, flags);
     }
+  }
+  if (m.op() == "grouped_matmul" && swaps_last_two(m.input(1))) {
+    Attributes flags = m.node.attributes();
+    flags.set("transpose_w", !flags.flag("transpose_w"));
+    return m.apply("grouped_matmul", {m.input(0), m.input(1).node().input(0), m.input(2)}, flags);
+  }
+  if (m.op() == "matmul" || m.op() == "grouped_matmul" || m.op() == "grouped_outer") {
     for (std::size_t i = 0; i < 2; ++i) {
       if (!widens(m.inputs[i])) continue;
       const Value v = with_operand(m, i, m.inputs[i].node().input(0));

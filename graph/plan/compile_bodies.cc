@@ -17,6 +17,7 @@ struct Role {
   int first_operand = 0;      // node operand for input 0 of the function
   int carries = 0;            // number of carries, which are the first inputs and outputs
   std::vector<bool> outputs;  // indexed by function output: true if needed
+  std::int64_t stream = 0;    // stream number of the node that is stream 0 of the function
 };
 
 // Marks the carries that are needed because their final value is used or because a needed output is
@@ -50,6 +51,7 @@ std::vector<Role> roles_of(const CompiledProgram& c, NodeId n) {
     Role role;
     role.function = &graph.function(a.text(body));
     role.outputs.assign(role.function->outputs.size(), true);
+    role.stream = a.integer("stream");
     if (op == ControlOp::cond) {
       role.first_operand = 1;
     } else if (body == "body") {
@@ -72,7 +74,7 @@ CompiledProgram::Body compile_role(const CompiledProgram& outer, const Role& rol
   Module module{empty_copy(*f.body), Program(f.name)};
   module.program.precision(outer.module.program.precision());
   Graph& graph = *module.graph;
-  Cloner cloner(graph);
+  Cloner cloner(graph, {.first_stream = role.stream});
   std::vector<Variable> carries;
   for (int i = 0; i < static_cast<int>(f.inputs.size()); ++i) {
     const Value formal = f.inputs[static_cast<Index>(i)];

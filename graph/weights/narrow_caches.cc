@@ -9,10 +9,14 @@ bool is_widened(const Value& v) {
          v.node().input(0).dtype() == DType::bf16;
 }
 
+/// Returns true if the op writes a part of its first operand, which it otherwise copies.
+bool writes_part(std::string_view op) {
+  return op == "dynamic_update_slice" || op == "tensor_scatter";
+}
+
 /// Returns true if `v` is a cache or is derived from a cache by row writes and lookups.
 bool derives_from_cache(Value v) {
-  while (v.node().op().name == "dynamic_update_slice" || v.node().op().name == "take")
-    v = v.node().input(0);
+  while (writes_part(v.node().op().name) || v.node().op().name == "take") v = v.node().input(0);
   return v.node().op().name == "variable" && Variable(v).info().kind == VariableKind::cache;
 }
 
@@ -41,7 +45,7 @@ std::size_t declare_narrow_caches(Graph& source, Cloner& cloner) {
 std::vector<Value> keep_caches_narrow(const Node& node, const std::vector<Value>& inputs,
                                       Graph& target) {
   const std::string_view op = node.op().name;
-  const bool writes = op == "dynamic_update_slice";
+  const bool writes = writes_part(op);
   if (node.instance() != 0 || (!writes && op != "take") || !is_widened(inputs[0])) return {};
   std::vector<Value> operands = inputs;
   operands[0] = inputs[0].node().input(0);

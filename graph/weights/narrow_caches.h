@@ -14,6 +14,7 @@ std::size_t declare_narrow_caches(Graph& source, Cloner& cloner);
 /// Rewrite callback for a Cloner that keeps writes to narrow caches, and lookups of their rows, in
 /// bf16:
 ///   dynamic_update_slice(cast(c), x, at) -> cast(dynamic_update_slice(c, cast(x), at))
+///   tensor_scatter(cast(c), x, ...)      -> cast(tensor_scatter(c, cast(x), ...))
 ///   take(cast(c), rows)                  -> cast(take(c, rows))
 std::vector<Value> keep_caches_narrow(const Node& node, const std::vector<Value>& inputs,
                                       Graph& target);

@@ -195,9 +195,13 @@ Encoder::Layer Encoder::make_layer(const Scope& scope) const {
           make_norm(scope / "feed_forward_norm", dtype, c.width, norm)};
 }
 
-Value Encoder::drop(Value x, bool training) const {
-  return dropout_if(training, x, config_.hidden_dropout);
+Encoder Encoder::in(Mode mode) const {
+  Encoder result = *this;
+  result.scope_ = scope_.in(mode);
+  return result;
 }
+
+Value Encoder::drop(Value x) const { return dropout(scope_, x, config_.hidden_dropout); }
 
 Value Encoder::positions_of(const EncoderInputs& inputs) const {
   if (inputs.position_ids.defined()) return inputs.position_ids;
@@ -207,7 +211,7 @@ Value Encoder::positions_of(const EncoderInputs& inputs) const {
   return cumsum(token, 1) * token + config_.padding_id;
 }
 
-Value Encoder::embed(const EncoderInputs& inputs, bool training) const {
+Value Encoder::embed(const EncoderInputs& inputs) const {
   Value h = tokens_(inputs.ids);
   const bool absolute = config_.positions == EncoderPositions::absolute ||
                         (disentangled() && config_.absolute_positions);
@@ -221,14 +225,14 @@ Value Encoder::embed(const EncoderInputs& inputs, bool training) const {
   if (embedding_norm_) h = (*embedding_norm_)(h);
   if (disentangled() && inputs.attention_mask.defined())
     h = h * unsqueeze(cast(inputs.attention_mask, h.dtype()), 2);
-  h = drop(h, training);
+  h = drop(h);
   if (config_.embedding_projection == EmbeddingProjection::after_norm) h = (*projection_)(h);
   return h;
 }
 
-Value Encoder::apply(const Layer& layer, Value h, Value relative, const EncoderInputs& inputs,
-                     bool training) const {
-  const double rate = training ? config_.attention_dropout : 0;
+Value Encoder::apply(const Layer& layer, Value h, Value relative,
+                     const EncoderInputs& inputs) const {
+  const double rate = drops_out(scope_, config_.attention_dropout) ? config_.attention_dropout : 0;
   const Value key = rate > 0 ? Value(scope_.graph().key("dropout")) : Value();
   const bool first = config_.norm_first;
   const Value x = first ? layer.attention_norm(h) : h;
@@ -242,14 +246,14 @@ Value Encoder::apply(const Layer& layer, Value h, Value relative, const EncoderI
     attended = (*layer.attention)(x, x, options);
   }
   if (first) {
-    h = h + drop(attended, training);
-    return h + drop(layer.feed_forward(layer.feed_forward_norm(h)), training);
+    h = h + drop(attended);
+    return h + drop(layer.feed_forward(layer.feed_forward_norm(h)));
   }
-  h = layer.attention_norm(h + drop(attended, training));
-  return layer.feed_forward_norm(h + drop(layer.feed_forward(h), training));
+  h = layer.attention_norm(h + drop(attended));
+  return layer.feed_forward_norm(h + drop(layer.feed_forward(h)));
 }
 
-Value Encoder::convolve(Value embedded, Value h, Value mask, bool training) const {
+Value Encoder::convolve(Value embedded, Value h, Value mask) const {
   Value keep;
   if (mask.defined()) keep = unsqueeze(cast(mask, h.dtype()), 2);
   // Set padding to zeros, like the convolution's own zero padding before the first token.
@@ -262,23 +266,22 @@ Value Encoder::convolve(Value embedded, Value h, Value mask, bool training) cons
   const Value x = conv1d(permute(embedded, {0, 2, 1}), weight, conv_->bias,
                          {.padding = (config_.conv_kernel - 1) / 2, .groups = config_.conv_groups});
   Value y = permute(x, {0, 2, 1});
-  if (first) return h + drop(activate(config_.conv_activation, y), training);
+  if (first) return h + drop(activate(config_.conv_activation, y));
   if (mask.defined()) y = y * keep;
-  y = conv_->norm(h + activate(config_.conv_activation, drop(y, training)));
+  y = conv_->norm(h + activate(config_.conv_activation, drop(y)));
   return mask.defined() ? y * keep : y;
 }
 
-EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, bool training,
-                                   SourceLocation loc) const {
+EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, SourceLocation loc) const {
   Graph::Frame frame(scope_.graph(), "encoder", loc, scope_.path());
-  const Value embedded = embed(inputs, training);
+  const Value embedded = embed(inputs);
   Value relative = relative_.defined() ? relative_.value() : Value();
   if (relative.defined() && relative_norm_) relative = (*relative_norm_)(relative);
-  if (relative.defined()) relative = drop(relative, training);
+  if (relative.defined()) relative = drop(relative);
 
   EncoderOutputs outputs;
   Value h = embedded;
-  if (conv_ && config_.norm_first) h = convolve(embedded, h, inputs.attention_mask, training);
+  if (conv_ && config_.norm_first) h = convolve(embedded, h, inputs.attention_mask);
   const std::int64_t groups = config_.layer_groups == 0 ? config_.layers : config_.layer_groups;
   for (std::int64_t i = 0; i < config_.layers; ++i) {
     outputs.hidden.push_back(h);
@@ -287,10 +290,9 @@ EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, bool training,
     const auto group = static_cast<std::int64_t>(static_cast<double>(i) / per_group);
     for (std::int64_t j = 0; j < config_.group_layers; ++j) {
       const auto index = static_cast<std::size_t>(group * config_.group_layers + j);
-      h = apply(layers_[index], h, relative, inputs, training);
+      h = apply(layers_[index], h, relative, inputs);
     }
-    if (i == 0 && conv_ && !config_.norm_first)
-      h = convolve(embedded, h, inputs.attention_mask, training);
+    if (i == 0 && conv_ && !config_.norm_first) h = convolve(embedded, h, inputs.attention_mask);
   }
   outputs.hidden.push_back(h);
   outputs.last_hidden_state = h;

@@ -56,7 +56,8 @@ struct EncoderOutputs {
   std::vector<Value> hidden;
 };
 
-/// An encoder: declares its parameters and applies them.
+/// An encoder: declares its parameters and applies them. The mode of its Scope determines whether
+/// dropout is applied.
 class Encoder {
  public:
   /// Declares all parameters below `scope`. Throws ArgumentError if the config is invalid.
@@ -69,13 +70,19 @@ class Encoder {
           SourceLocation loc = SourceLocation::current());
 
   const EncoderConfig& config() const { return config_; }
+
+  /// Returns this model with its Scope in the given mode, for example
+  /// `encoder.training()(inputs)`. The parameters are shared.
+  Encoder training() const { return in(Mode::training); }
+  Encoder evaluation() const { return in(Mode::evaluation); }
+  Encoder in(Mode mode) const;
   /// The token embedding table [vocab, embedding width], by which a tied head multiplies.
   Variable token_table() const { return tokens_.weight; }
 
-  /// Builds the whole forward pass. If `training`, applies dropout at the rates of the config, with
-  /// random numbers from the key "dropout". An id or position outside its table throws DataError at
-  /// run time.
-  EncoderOutputs operator()(const EncoderInputs& inputs, bool training = false,
+  /// Builds the whole forward pass. In training mode, applies dropout at the rates of the config,
+  /// with random numbers from the key "dropout". Throws GraphError if a rate is not 0 and the Scope
+  /// has no mode. An id or position outside its table throws DataError at run time.
+  EncoderOutputs operator()(const EncoderInputs& inputs,
                             SourceLocation loc = SourceLocation::current()) const;
 
  private:
@@ -99,12 +106,11 @@ class Encoder {
   void declare_projection();
   void declare_relative_positions();
   Layer make_layer(const Scope& scope) const;
-  Value drop(Value x, bool training) const;
-  Value embed(const EncoderInputs& inputs, bool training) const;
+  Value drop(Value x) const;
+  Value embed(const EncoderInputs& inputs) const;
   Value positions_of(const EncoderInputs& inputs) const;
-  Value apply(const Layer& layer, Value h, Value relative, const EncoderInputs& inputs,
-              bool training) const;
-  Value convolve(Value embedded, Value h, Value mask, bool training) const;
+  Value apply(const Layer& layer, Value h, Value relative, const EncoderInputs& inputs) const;
+  Value convolve(Value embedded, Value h, Value mask) const;
   bool disentangled() const { return config_.positions == EncoderPositions::disentangled; }
 
   Scope scope_;

@@ -29,15 +29,15 @@ EncoderDecoder::EncoderDecoder(const Scope& scope, const EncoderDecoderConfig& c
   const EncoderDecoderConfig& c = config_;
   const Embedding tokens = make_tokens(c.shared_tokens() ? scope : scope / "encoder", c.vocab);
   encoder_ = make_stack(scope / "encoder", tokens, false);
-  if (c.shared_tokens()) scope.graph().alias(scope.join("encoder.tokens.weight"), tokens.weight);
+  if (c.shared_tokens()) scope.alias("encoder.tokens.weight", tokens.weight);
   if (stacks == Stacks::encoder) return;
-  if (c.shared_tokens()) scope.graph().alias(scope.join("decoder.tokens.weight"), tokens.weight);
+  if (c.shared_tokens()) scope.alias("decoder.tokens.weight", tokens.weight);
   decoder_ = make_stack(
       scope / "decoder",
       c.shared_tokens() ? tokens : make_tokens(scope / "decoder", c.decoder_vocab), true);
   const Scope head = scope / "head";
   if (c.tied_head) {
-    scope.graph().alias(head.join("weight"), decoder_->tokens.weight);
+    head.alias("weight", decoder_->tokens.weight);
   } else {
     const double range =
         c.initializer_range > 0 ? c.initializer_range : c.initializer_factor / root(c.width);
@@ -135,79 +135,83 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const Scope& scope, const Embed
   return stack;
 }
 
-AttentionOptions EncoderDecoder::attention_options(bool training) const {
+EncoderDecoder EncoderDecoder::in(Mode mode) const {
+  EncoderDecoder result = *this;
+  result.scope_ = scope_.in(mode);
+  return result;
+}
+
+AttentionOptions EncoderDecoder::attention_options() const {
   AttentionOptions options;
-  if (training && config_.attention_dropout > 0) {
+  if (drops_out(scope_, config_.attention_dropout)) {
     options.dropout = config_.attention_dropout;
     options.key = scope_.graph().key("dropout");
   }
   return options;
 }
 
-Value EncoderDecoder::embed(const Stack& stack, Value ids, Value position, bool training) const {
+Value EncoderDecoder::embed(const Stack& stack, Value ids, Value position) const {
   Graph& graph = scope_.graph();
   Value h = stack.tokens(ids);
   if (config_.scale_embedding) h = h * root(config_.width);
   if (config_.positions != Seq2SeqPositions::relative_bias) {
-    Value at = iota(graph, {ids.size(1)}, 0, DType::i64);
-    if (position.defined()) at = at + position;
+    const Value at = position.defined() ? consecutive_positions(position, ids.size(1))
+                                        : iota(graph, {ids.size(1)}, 0, DType::i64);
     h = h + (config_.positions == Seq2SeqPositions::learned
                  ? embedding(at + config_.position_offset, stack.positions)
                  : sinusoidal_positions(at, config_.width, h.dtype()));
   }
   if (stack.embedding_norm) h = (*stack.embedding_norm)(h);
-  return dropout_if(training, h, config_.dropout);
+  return dropout(scope_, h, config_.dropout);
 }
 
 template <class Block>
-Value EncoderDecoder::residual(const Norm& norm, Value h, bool training, Block&& block) const {
+Value EncoderDecoder::residual(const Norm& norm, Value h, Block&& block) const {
   if (config_.norm == Seq2SeqNorm::pre_norm)
-    return h + dropout_if(training, block(norm(h)), config_.dropout);
-  return norm(h + dropout_if(training, block(h), config_.dropout));
+    return h + dropout(scope_, block(norm(h)), config_.dropout);
+  return norm(h + dropout(scope_, block(h), config_.dropout));
 }
 
-Value EncoderDecoder::feed_forward(const Layer& layer, Value h, bool training) const {
-  return residual(layer.feed_forward_norm, h, training, [&](Value x) {
+Value EncoderDecoder::feed_forward(const Layer& layer, Value h) const {
+  return residual(layer.feed_forward_norm, h, [&](Value x) {
     const FeedForward& block = layer.feed_forward;
-    return block.down(dropout_if(training, block.hidden(x), config_.activation_dropout));
+    return block.down(dropout(scope_, block.hidden(x), config_.activation_dropout));
   });
 }
 
 StackOutputs EncoderDecoder::run(const Stack& stack, Value embedded, const AttentionOptions& self,
-                                 Value memory, const AttentionOptions& cross, bool training) const {
+                                 Value memory, const AttentionOptions& cross) const {
   StackOutputs outputs;
   Value h = embedded;
   for (const Layer& layer : stack.layers) {
     outputs.hidden.push_back(h);
     const Value before = h;
-    h = residual(layer.attention_norm, h, training,
-                 [&](Value x) { return layer.attention(x, x, self); });
+    h = residual(layer.attention_norm, h, [&](Value x) { return layer.attention(x, x, self); });
     if (layer.cross_attention) {
-      h = residual(*layer.cross_attention_norm, h, training,
+      h = residual(*layer.cross_attention_norm, h,
                    [&](Value x) { return (*layer.cross_attention)(x, memory, cross); });
     }
-    h = feed_forward(layer, h, training);
-    if (training && stack.layer_dropout > 0) {
+    h = feed_forward(layer, h);
+    if (drops_out(scope_, stack.layer_dropout)) {
       const Value skip = bernoulli(scope_.graph().key("dropout"), Shape{}, stack.layer_dropout);
       h = where(skip, before, h);
     }
   }
   if (stack.norm) h = (*stack.norm)(h);
-  h = dropout_if(training, h, config_.final_dropout);
+  h = dropout(scope_, h, config_.final_dropout);
   outputs.hidden.push_back(h);
   outputs.last_hidden_state = h;
   return outputs;
 }
 
-StackOutputs EncoderDecoder::encode(Value ids, Value mask, bool training,
-                                    SourceLocation loc) const {
+StackOutputs EncoderDecoder::encode(Value ids, Value mask, SourceLocation loc) const {
   Graph::Frame frame(scope_.graph(), "encode", loc, scope_.path());
-  const Value h = embed(*encoder_, ids, {}, training);
-  AttentionOptions self = attention_options(training);
+  const Value h = embed(*encoder_, ids, {});
+  AttentionOptions self = attention_options();
   if (mask.defined()) self.bias = additive_padding_mask(mask, h.dtype());
   if (encoder_->relative_bias)
     self.offset_bias = (*encoder_->relative_bias)(ids.size(1), ids.size(1));
-  return run(*encoder_, h, self, {}, {}, training);
+  return run(*encoder_, h, self, {}, {});
 }
 
 Value EncoderDecoder::decoder_mask(Value mask, DType dtype) const {
@@ -225,14 +229,14 @@ Value EncoderDecoder::decoder_mask(Value mask, DType dtype) const {
 }
 
 StackOutputs EncoderDecoder::decode(Value ids, Value mask, Value memory, Value memory_mask,
-                                    bool training, SourceLocation loc) const {
+                                    SourceLocation loc) const {
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "decode", loc, scope_.path());
   if (!decoder_)
     graph.fail(ArgumentError("the model has no decoder: build it with Stacks::both"), "decode",
                {ids}, loc);
-  const Value h = embed(*decoder_, ids, {}, training);
-  AttentionOptions self = attention_options(training), cross = self;
+  const Value h = embed(*decoder_, ids, {});
+  AttentionOptions self = attention_options(), cross = self;
   if (mask.defined()) {
     self.bias = decoder_mask(mask, h.dtype());
   } else {
@@ -241,7 +245,7 @@ StackOutputs EncoderDecoder::decode(Value ids, Value mask, Value memory, Value m
   if (decoder_->relative_bias)
     self.offset_bias = (*decoder_->relative_bias)(ids.size(1), ids.size(1));
   if (memory_mask.defined()) cross.bias = additive_padding_mask(memory_mask, h.dtype());
-  return run(*decoder_, h, self, memory, cross, training);
+  return run(*decoder_, h, self, memory, cross);
 }
 
 Value EncoderDecoder::logits(Value h, SourceLocation loc) const {
@@ -275,16 +279,18 @@ Value EncoderDecoder::shift_right(Value labels, SourceLocation loc) const {
   return concat({first, slice(ids, {Slice{}, Slice{.end = labels.size(1) - 1}})}, 1);
 }
 
-Value EncoderDecoder::loss(Value logits, Value labels, bool training, Reduction reduction,
+Value EncoderDecoder::loss(Value logits, Value labels, Reduction reduction,
                            SourceLocation loc) const {
   Graph::Frame frame(scope_.graph(), "loss", loc, scope_.path());
-  return cross_entropy(
-      logits, labels,
-      {.label_smoothing = training ? config_.label_smoothing : 0, .reduction = reduction});
+  const double smoothing = config_.label_smoothing;
+  const bool smoothed = smoothing > 0 && scope_.is_training("label smoothing", loc);
+  return cross_entropy(logits, labels,
+                       {.label_smoothing = smoothed ? smoothing : 0, .reduction = reduction});
 }
 
 EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
                                                 SourceLocation loc) const {
+  if (scope_.mode() != Mode::evaluation) return evaluation().decoding(inputs, loc);
   require_first_incremental(scope_ / "cache", "decoding", loc);
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "decoding", loc, scope_.path());
@@ -303,7 +309,7 @@ EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
     result.prompt.add(mask, take(bias, inputs.prompt_of_row));
   }
 
-  Value h = embed(*decoder_, inputs.tokens, inputs.position, false);
+  Value h = embed(*decoder_, inputs.tokens, inputs.position);
   AttentionOptions self, cross;
   if (decoder_->relative_bias)
     self.offset_bias = decoder_->relative_bias->over_cache(inputs.capacity);
@@ -318,13 +324,13 @@ EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
     const KeyValues keys = layer.cross_attention->key_values(memory);
     result.prompt.add(prompt.keys, take(keys.keys, inputs.prompt_of_row));
     result.prompt.add(prompt.values, take(keys.values, inputs.prompt_of_row));
-    h = residual(layer.attention_norm, h, false, [&](Value x) {
+    h = residual(layer.attention_norm, h, [&](Value x) {
       return layer.attention.decode(x, own, inputs.position, inputs.parents, &result.step, self);
     });
-    h = residual(*layer.cross_attention_norm, h, false, [&](Value x) {
+    h = residual(*layer.cross_attention_norm, h, [&](Value x) {
       return layer.cross_attention->attend(x, {prompt.keys, prompt.values}, cross);
     });
-    h = feed_forward(layer, h, false);
+    h = feed_forward(layer, h);
   }
   h = select(h, 1, h.size(1) - 1);
   result.logits = logits(decoder_->norm ? (*decoder_->norm)(h) : h);

@@ -62,14 +62,17 @@ struct DecodingInputs {
   Value attention_mask = {};  // prompt: [batch, source], 1 = token; may be undefined
   Value prompt_of_row = {};   // prompt: i64 [rows], the index of each row's prompt
   Value tokens = {};          // step: i32 or i64 [rows, new]
-  Value position = {};        // step: i64 scalar, number of tokens in the caches
+  /// step: number of tokens in the caches, i64 [rows], or a scalar if it is the same in every row.
+  Value position = {};
   /// step: i64 [rows]. Row r continues from row parents[r] of the caches, which must have the same
   /// prompt; if undefined, every row continues from itself.
   Value parents = {};
   Dim capacity = {};  // maximum number of tokens of the decoder, a symbol
 };
 
-/// An encoder-decoder: declares its parameters and applies them.
+/// An encoder-decoder: declares its parameters and applies them. The mode of its Scope determines
+/// whether dropout, layer dropout and label smoothing are applied; incremental decoding is always
+/// evaluation. A function throws GraphError if one of its rates is not 0 and the Scope has no mode.
 class EncoderDecoder {
  public:
   /// Declares all parameters below `scope`. Throws ArgumentError if the config is invalid.
@@ -79,15 +82,20 @@ class EncoderDecoder {
   const EncoderDecoderConfig& config() const { return config_; }
   Graph& graph() const { return scope_.graph(); }
 
+  /// Returns this model with its Scope in the given mode, for example
+  /// `net.training().encode(ids, mask)`. The parameters are shared.
+  EncoderDecoder training() const { return in(Mode::training); }
+  EncoderDecoder evaluation() const { return in(Mode::evaluation); }
+  EncoderDecoder in(Mode mode) const;
+
   /// Applies the encoder. ids: i32 or i64 [batch, seq]. mask (may be undefined): any dtype, [batch,
-  /// seq], 1 = token, 0 = padding. If `training`, applies dropout at the rates of the config, with
-  /// random numbers from the key "dropout".
-  StackOutputs encode(Value ids, Value mask, bool training = false,
-                      SourceLocation loc = SourceLocation::current()) const;
+  /// seq], 1 = token, 0 = padding. In training mode, applies dropout at the rates of the config,
+  /// with random numbers from the key "dropout".
+  StackOutputs encode(Value ids, Value mask, SourceLocation loc = SourceLocation::current()) const;
   /// Applies the decoder to ids [batch, target]. `memory` [batch, seq, width] is the encoder's last
   /// hidden state and `memory_mask` the encoder's mask; `mask` [batch, target] covers the decoder's
   /// own tokens. Both masks may be undefined. Token i attends to tokens up to i.
-  StackOutputs decode(Value ids, Value mask, Value memory, Value memory_mask, bool training = false,
+  StackOutputs decode(Value ids, Value mask, Value memory, Value memory_mask,
                       SourceLocation loc = SourceLocation::current()) const;
   /// Projects the decoder's last_hidden_state [..., width] to logits [..., vocab].
   Value logits(Value h, SourceLocation loc = SourceLocation::current()) const;
@@ -95,9 +103,8 @@ class EncoderDecoder {
   /// start token at the beginning and -100 replaced by padding.
   Value shift_right(Value labels, SourceLocation loc = SourceLocation::current()) const;
   /// Returns the mean cross-entropy of logits [batch, target, vocab] against labels [batch,
-  /// target]. Labels of -100 are ignored. If `training`, uses the config's label smoothing.
-  Value loss(Value logits, Value labels, bool training = false,
-             Reduction reduction = Reduction::mean,
+  /// target]. Labels of -100 are ignored. In training mode, uses the config's label smoothing.
+  Value loss(Value logits, Value labels, Reduction reduction = Reduction::mean,
              SourceLocation loc = SourceLocation::current()) const;
 
   /// Declares caches below "<scope>.cache" and builds incremental decoding. May be called once per
@@ -126,17 +133,17 @@ class EncoderDecoder {
   };
   /// One block with its residual connection and norm; `block` maps h to the value added to h.
   template <class Block>
-  Value residual(const Norm& norm, Value h, bool training, Block&& block) const;
+  Value residual(const Norm& norm, Value h, Block&& block) const;
   Embedding make_tokens(const Scope& scope, std::int64_t vocab) const;
   Stack make_stack(const Scope& scope, const Embedding& tokens, bool decoder) const;
   Layer make_layer(const Scope& scope, bool decoder) const;
   Norm make_norm_at(const Scope& scope) const;
   LinearOptions linear(std::int64_t inputs) const;
-  Value embed(const Stack& stack, Value ids, Value position, bool training) const;
-  Value feed_forward(const Layer& layer, Value h, bool training) const;
-  AttentionOptions attention_options(bool training) const;
+  Value embed(const Stack& stack, Value ids, Value position) const;
+  Value feed_forward(const Layer& layer, Value h) const;
+  AttentionOptions attention_options() const;
   StackOutputs run(const Stack& stack, Value embedded, const AttentionOptions& self, Value memory,
-                   const AttentionOptions& cross, bool training) const;
+                   const AttentionOptions& cross) const;
   /// Additive causal mask for rows with padding: 0 for visible keys, very negative for later tokens
   /// and padding.
   Value decoder_mask(Value mask, DType dtype) const;

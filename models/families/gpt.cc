@@ -57,7 +57,7 @@ Gpt::Gpt(const Scope& scope, const GptConfig& config, GptHead head, SourceLocati
   if (head == GptHead::none) return;
   if (config.tied_head) {
     head_ = wte_.weight;
-    scope.graph().alias(scope.join("lm_head.weight"), head_);
+    scope.alias("lm_head.weight", head_);
   } else {
     head_ = scope.variable("lm_head.weight", DType::f32, {config.vocab, config.width},
                            {.initializer = Initializer::normal(config.initializer_range)});
@@ -121,9 +121,9 @@ Value Gpt::embed(Value ids, Value positions) const {
   return h;
 }
 
-Value Gpt::apply(const Block& block, Value h, const AttentionInputs& attention, bool training,
+Value Gpt::apply(const Block& block, Value h, const AttentionInputs& attention,
                  Updates* updates) const {
-  const auto drop = [&](Value x) { return dropout_if(training, x, config_.residual_dropout); };
+  const auto drop = [&](Value x) { return dropout(scope_, x, config_.residual_dropout); };
   switch (config_.residual) {
     case GptResidual::pre_norm:
       h = h + drop(block.attn(block.ln_1(h), attention, updates));
@@ -136,7 +136,13 @@ Value Gpt::apply(const Block& block, Value h, const AttentionInputs& attention, 
   return drop(block.mlp(block.ln_2(h))) + drop(block.attn(block.ln_1(h), attention, updates)) + h;
 }
 
-GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocation loc) const {
+Gpt Gpt::in(Mode mode) const {
+  Gpt result = *this;
+  result.scope_ = scope_.in(mode);
+  return result;
+}
+
+GptOutputs Gpt::operator()(const GptInputs& inputs, SourceLocation loc) const {
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
   const Value ids = inputs.ids;
@@ -144,10 +150,10 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
   if (!positions.defined()) positions = iota(graph, {ids.size(1)}, 0, DType::i64);
   Value h = embed(ids, positions);
   if (inputs.token_type_ids.defined()) h = h + wte_(inputs.token_type_ids);
-  h = dropout_if(training, h, config_.embedding_dropout);
+  h = dropout(scope_, h, config_.embedding_dropout);
 
   AttentionInputs attention{.position_ids = positions};
-  if (training && config_.attention_dropout > 0) {
+  if (drops_out(scope_, config_.attention_dropout, loc)) {
     attention.dropout = config_.attention_dropout;
     attention.dropout_key = graph.key("dropout");
   }
@@ -165,7 +171,7 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
   GptOutputs outputs;
   for (const Block& block : blocks_) {
     outputs.hidden.push_back(h);
-    h = apply(block, h, attention, training, nullptr);
+    h = apply(block, h, attention, nullptr);
   }
   outputs.last_hidden_state = ln_f_ ? (*ln_f_)(h) : h;
   outputs.hidden.push_back(outputs.last_hidden_state);
@@ -175,30 +181,45 @@ GptOutputs Gpt::operator()(const GptInputs& inputs, bool training, SourceLocatio
 
 GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
                         SourceLocation loc) const {
-  require_first_incremental(scope_ / "cache", "decode", loc);
+  if (scope_.mode() != Mode::evaluation) return evaluation().decode(inputs, capacity, loc);
+  const bool by_slot = inputs.cache_rows.defined();
+  const Scope caches = scope_ / (by_slot ? "slots" : "cache");
+  require_first_incremental(caches, "decode", loc);
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "gpt", loc, scope_.path());
   const Value tokens = inputs.tokens;
   if (!head_.defined())
     graph.fail(ArgumentError("a model without a head has no logits to decode"), "gpt", {tokens},
                loc);
-  Value positions = inputs.position_ids;
-  if (!positions.defined())
-    positions = iota(graph, {tokens.size(1)}, 0, DType::i64) + inputs.position;
+  Value positions = inputs.position_ids, text_length = inputs.text_length, end;
+  if (inputs.counts.defined()) end = inputs.position + inputs.counts;
+  if (!text_length.defined()) text_length = end;
+  if (!positions.defined()) {
+    positions = consecutive_positions(inputs.position, tokens.size(1));
+    // Padding must not exceed a table of learned positions.
+    if (end.defined()) positions = minimum(positions, unsqueeze(end - 1, 1));
+  }
   Value h = embed(tokens, positions);
-  const ValueType cache_type{
-      h.dtype(), Shape{tokens.size(0), config_.key_heads(), capacity, config_.head_size()}};
+  const ValueType cache_type{h.dtype(), Shape{by_slot ? inputs.slots : tokens.size(0),
+                                              config_.key_heads(), capacity, config_.head_size()}};
   GptDecoding result;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const Scope scope = scope_ / "cache" / "h" / i;
+    const Scope scope = caches / "h" / i;
     AttentionCache cache{scope.variable("keys", cache_type, {.kind = VariableKind::cache}),
                          scope.variable("values", cache_type, {.kind = VariableKind::cache}),
-                         inputs.position};
+                         inputs.position, inputs.cache_rows, text_length};
     const AttentionInputs attention{
         .position_ids = positions, .cache = &cache, .cache_mask = inputs.mask};
-    h = apply(blocks_[i], h, attention, false, &result.updates);
+    h = apply(blocks_[i], h, attention, &result.updates);
   }
-  const Value last = select(h, 1, h.size(1) - 1);
+  const Value last =
+      inputs.counts.defined()
+          ? squeeze(take_along_axis(h,
+                                    broadcast_to(reshape(inputs.counts - 1, {h.size(0), 1, 1}),
+                                                 {h.size(0), 1, h.size(2)}),
+                                    1),
+                    1)
+          : select(h, 1, h.size(1) - 1);
   result.logits = logits(ln_f_ ? (*ln_f_)(last) : last);
   return result;
 }
@@ -217,6 +238,22 @@ Program Gpt::decode_program(Value tokens, SourceLocation loc) const {
       decode({.tokens = tokens, .position = position, .position_ids = positions, .mask = visible},
              capacity, loc);
   return Program("decode").output("logits", decoding.logits, loc).update(decoding.updates, loc);
+}
+
+Program Gpt::slots_program(Value tokens, SourceLocation loc) const {
+  require_first_incremental(scope_ / "slots", "slots_program", loc);
+  Graph& graph = scope_.graph();
+  const auto per_row = [&](std::string_view name) {
+    return graph.input(name, ValueType{DType::i64, Shape{tokens.size(0)}}, loc);
+  };
+  const GptDecoding decoding = decode({.tokens = tokens,
+                                       .position = per_row("slot_positions"),
+                                       .cache_rows = per_row("slots"),
+                                       .slots = graph.dim("slots"),
+                                       .counts = per_row("slot_counts"),
+                                       .text_length = per_row("slot_lengths")},
+                                      graph.dim("capacity"), loc);
+  return Program("slots").output("logits", decoding.logits, loc).update(decoding.updates, loc);
 }
 
 void name_outputs(const GptOutputs& outputs) {

@@ -63,21 +63,35 @@ struct GptOutputs {
 struct GptDecodeInputs {
   /// i32 or i64 [batch, new].
   Value tokens;
-  /// i64 scalar: number of filled cache entries, the same in every row.
+  /// Number of filled cache entries, i64: [batch], or a scalar if it is the same in every row.
   Value position = {};
   /// Optional, i32 or i64 [batch, new]; position, position + 1, ... if absent.
   Value position_ids = {};
   /// Optional, bool [batch, capacity]: false for cache entries that are padding.
   Value mask = {};
+  /// Optional, i32 or i64 [batch], without duplicates: the row of the caches that each row of the
+  /// batch continues, so that a step can run any rows of larger caches. The caches then have
+  /// `slots` rows and are called "slots.h.<i>.{keys,values}".
+  Value cache_rows = {};
+  Dim slots = {};
+  /// Optional, i64 [batch], in [1, new]: the number of new tokens in each row. The others follow
+  /// them and are padding: they are computed but change no result, because the next tokens of the
+  /// row replace their cache entries. `position` + new must not exceed the capacity, even so.
+  Value counts = {};
+  /// Optional, i64 scalar or [batch]: the length of the whole text, which only dynamic rotary
+  /// scaling uses. By default `position` + new (or `counts`). A prompt that is processed in several
+  /// steps needs its full length here for the same result as in one step.
+  Value text_length = {};
 };
 
 /// Outputs of an incremental decoding step.
 struct GptDecoding {
-  Value logits;     // [batch, vocab], for the last new token
+  Value logits;     // [batch, vocab], for the last new token of each row (see `counts`)
   Updates updates;  // new values of the key/value caches
 };
 
-/// A GPT: declares its parameters once and can be applied any number of times.
+/// A GPT: declares its parameters once and can be applied any number of times. The mode of its
+/// Scope determines whether dropout is applied; decoding is always evaluation.
 class Gpt {
  public:
   /// Declares all parameters below `scope`, which must be the root for Hugging Face's names. Throws
@@ -87,21 +101,29 @@ class Gpt {
 
   const GptConfig& config() const { return config_; }
 
+  /// Returns this model with its Scope in the given mode, for example
+  /// `gpt.training()(inputs)`. The parameters are shared.
+  Gpt training() const { return in(Mode::training); }
+  Gpt evaluation() const { return in(Mode::evaluation); }
+  Gpt in(Mode mode) const;
+
   /// Sets how keys are excluded in rows with padding, for models whose published implementation
   /// differs from GPT-2's.
   void set_padded_causality(const PaddedCausality& padded);
 
-  /// Builds the whole forward pass. If `training`, applies dropout at the rates of the config, with
-  /// random numbers from the key "dropout". With learned positions, a sequence longer than
-  /// `context` throws DataError at run time.
-  GptOutputs operator()(const GptInputs& inputs, bool training = false,
+  /// Builds the whole forward pass. In training mode, applies dropout at the rates of the config,
+  /// with random numbers from the key "dropout". Throws GraphError if a rate is not 0 and the Scope
+  /// has no mode. With learned positions, a sequence longer than `context` throws DataError at run
+  /// time.
+  GptOutputs operator()(const GptInputs& inputs,
                         SourceLocation loc = SourceLocation::current()) const;
 
   /// Builds an incremental decoding step. New tokens (i32 or i64 [batch, new]) follow `position`
-  /// (i64 scalar) earlier ones, the same number in every row. The keys and values of the earlier
-  /// tokens are in the variables "cache.h.<i>.{keys,values}" [batch, kv_heads, capacity,
-  /// head_size], which this function declares. Position 0 starts new texts. The model must have a
-  /// head. Tokens beyond `capacity` throw DataError at run time. May be called once per graph.
+  /// (i64 scalar or [batch]) earlier ones. The keys and values of the earlier tokens are in the
+  /// variables "cache.h.<i>.{keys,values}" [batch, kv_heads, capacity, head_size], which this
+  /// function declares; they are extended in place. Position 0 starts new texts. The model must
+  /// have a head. At run time, tokens beyond `capacity` and invalid `cache_rows` throw DataError,
+  /// and the caches are unchanged. May be called once per graph with `cache_rows` and once without.
   GptDecoding decode(const GptDecodeInputs& inputs, const Dim& capacity,
                      SourceLocation loc = SourceLocation::current()) const;
   GptDecoding decode(Value tokens, Value position, const Dim& capacity,
@@ -117,6 +139,13 @@ class Gpt {
   /// [batch, capacity], false for cache entries that are padding. Output: "logits". The symbol
   /// "capacity" is the size of the caches. May be called once per graph.
   Program decode_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
+  /// Returns decode() as a program for DecodeSlots and BatchGenerator (models/generate/slots.h), in
+  /// which requests of different lengths join and leave a batch. Inputs: `tokens` i32 or i64 [rows,
+  /// new]; "slots", "slot_positions", "slot_counts" and "slot_lengths", i64 [rows], which are
+  /// `cache_rows`, `position`, `counts` and `text_length` of GptDecodeInputs. Output: "logits". The
+  /// symbols "slots" and "capacity" are the sizes of the caches. May be called once per graph,
+  /// independently of decode_program().
+  Program slots_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
 
  private:
   struct Block {
@@ -128,7 +157,7 @@ class Gpt {
   Block make_block(const Scope& scope, std::int64_t index) const;
   Norm make_norm(const Scope& scope, std::int64_t width) const;
   Value embed(Value ids, Value positions) const;
-  Value apply(const Block& block, Value h, const AttentionInputs& attention, bool training,
+  Value apply(const Block& block, Value h, const AttentionInputs& attention,
               Updates* updates) const;
   Value logits(Value h) const;
 

@@ -62,7 +62,13 @@ Vit::Layer Vit::make_layer(const Scope& scope) const {
           make_norm(scope / "feed_forward_norm", DType::f32, c.width, norm)};
 }
 
-Value Vit::drop(Value x, bool training) const { return dropout_if(training, x, config_.dropout); }
+Vit Vit::in(Mode mode) const {
+  Vit result = *this;
+  result.scope_ = scope_.in(mode);
+  return result;
+}
+
+Value Vit::drop(Value x) const { return dropout(scope_, x, config_.dropout); }
 
 Value Vit::position_table() const {
   if (positions_.defined()) return positions_;
@@ -76,7 +82,7 @@ Value Vit::position_table() const {
   return pad(table, {{0, 0}, {config_.extra_tokens(), 0}, {0, 0}});
 }
 
-Value Vit::embed(Value images, Value mask, bool training) const {
+Value Vit::embed(Value images, Value mask) const {
   const VitConfig& c = config_;
   const Dim& batch = images.size(0);
   const Value grid =
@@ -94,10 +100,10 @@ Value Vit::embed(Value images, Value mask, bool training) const {
     parts.push_back(h);
     h = concat(parts, 1);
   }
-  return drop(h + position_table(), training);
+  return drop(h + position_table());
 }
 
-VitOutputs Vit::operator()(Value images, Value mask, bool training, SourceLocation loc) const {
+VitOutputs Vit::operator()(Value images, Value mask, SourceLocation loc) const {
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "vit", loc, scope_.path());
   const VitConfig& c = config_;
@@ -113,17 +119,17 @@ VitOutputs Vit::operator()(Value images, Value mask, bool training, SourceLocati
         "vit", {images, mask}, loc);
   }
   AttentionOptions attention;
-  if (training && c.attention_dropout > 0) {
+  if (drops_out(scope_, c.attention_dropout, loc)) {
     attention.dropout = c.attention_dropout;
     attention.key = graph.key("dropout");
   }
   VitOutputs outputs;
-  Value h = embed(images, mask, training);
+  Value h = embed(images, mask);
   for (const Layer& layer : layers_) {
     outputs.hidden.push_back(h);
     const Value x = layer.attention_norm(h);
-    h = h + drop(layer.attention(x, x, attention), training);
-    h = h + drop(layer.feed_forward(layer.feed_forward_norm(h)), training);
+    h = h + drop(layer.attention(x, x, attention));
+    h = h + drop(layer.feed_forward(layer.feed_forward_norm(h)));
   }
   outputs.hidden.push_back(h);
   outputs.last_hidden_state = norm_(h);

@@ -34,7 +34,8 @@ struct VitOutputs {
   std::vector<Value> hidden;
 };
 
-/// A vision transformer: declares its parameters and applies them.
+/// A vision transformer: declares its parameters and applies them. The mode of its Scope determines
+/// whether dropout is applied.
 class Vit {
  public:
   /// Declares all parameters below `scope`, including a mask token only if `masked_patches`. Throws
@@ -44,11 +45,18 @@ class Vit {
 
   const VitConfig& config() const { return config_; }
 
+  /// Returns this model with its Scope in the given mode, for example
+  /// `vit.training()(images)`. The parameters are shared.
+  Vit training() const { return in(Mode::training); }
+  Vit evaluation() const { return in(Mode::evaluation); }
+  Vit in(Mode mode) const;
+
   /// Builds the whole forward pass. images: f32 [batch, channels, height, width] with the sizes of
   /// the config (otherwise ShapeError). `mask` [batch, patches], any dtype, may be undefined:
-  /// patches with mask 1 are replaced by the mask token. If `training`, applies dropout at the
-  /// rates of the config, with random numbers from the key "dropout".
-  VitOutputs operator()(Value images, Value mask = {}, bool training = false,
+  /// patches with mask 1 are replaced by the mask token. In training mode, applies dropout at the
+  /// rates of the config, with random numbers from the key "dropout". Throws GraphError if a rate
+  /// is not 0 and the Scope has no mode.
+  VitOutputs operator()(Value images, Value mask = {},
                         SourceLocation loc = SourceLocation::current()) const;
   /// Pools last_hidden_state [batch, tokens, width] into one vector per image, [batch, width].
   Value pool(Value last_hidden_state) const;
@@ -61,8 +69,8 @@ class Vit {
     Norm feed_forward_norm;
   };
   Layer make_layer(const Scope& scope) const;
-  Value drop(Value x, bool training) const;
-  Value embed(Value images, Value mask, bool training) const;
+  Value drop(Value x) const;
+  Value embed(Value images, Value mask) const;
   Value position_table() const;
 
   Scope scope_;

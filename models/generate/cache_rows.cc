@@ -16,6 +16,21 @@ Program make_reorder_program(const Program& decode) {
   return reorder;
 }
 
+Program make_copy_program(const Program& decode) {
+  Program copy("copy_cache_rows");
+  for (const auto& [cache, value] : decode.given_updates()) {
+    Graph& graph = value.graph();
+    const auto rows = [&](std::string_view name) {
+      const Value input = graph.find_input(name);
+      return input.defined() ? input : graph.input(name, DType::i64, {"copies"});
+    };
+    const Value from = rows("copy_from"), to = rows("copy_to");
+    copy.update(cache, tensor_scatter(cache, take(cache, from, 0), zeros_like(to),
+                                      {.axis = 1, .rows = to}));
+  }
+  return copy;
+}
+
 bool reorders_rows(const Tensor& parents) {
   for (std::int64_t i = 0; i < parents.numel(); ++i) {
     if (parents.data<std::int64_t>()[i] != i) return true;

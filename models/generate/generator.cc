@@ -64,7 +64,10 @@ Tensor Generator::decode(const Tensor& tokens) {
         positions.mutable_data<std::int64_t>()[r * added + i] = std::max<std::int64_t>(at, 0);
       }
     }
-    feeds.emplace_back("positions", positions);
+    // Transformed programs, such as those of quantize(), lack the input if the model has no
+    // positions.
+    if (session_.graph().find_input("positions").defined())
+      feeds.emplace_back("positions", positions);
     feeds.emplace_back("visible", batch.visible);
   }
   Tensor logits = session_.run(decode_, feeds, {.dims = {{"capacity", batch.capacity}}})["logits"];

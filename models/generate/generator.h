@@ -1,4 +1,4 @@
-// Text generation with decoders (GPT) and key/value caches.
+// Text generation with decoders (GPT) and key/value caches. Includes the decoders of CTC models.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt_config.h"
+#include "weft/models/generate/batch_generator.h"  // a part of this header
 #include "weft/models/generate/generation.h"
 
 namespace WEFT_API weft {

@@ -79,7 +79,7 @@ double ContinuationScore::perplexity() const {
 }
 
 Program make_score_program(const Gpt& gpt, Value tokens, Value targets, SourceLocation loc) {
-  const Value logits = gpt({.ids = tokens}, false, loc).logits;
+  const Value logits = gpt.evaluation()({.ids = tokens}, loc).logits;
   return Program("score").output(
       "losses", cross_entropy(logits, targets, {.reduction = Reduction::none}), loc);
 }
@@ -94,8 +94,9 @@ Program make_score_program(const EncoderDecoder& net, SourceLocation loc) {
               mask = input("prompt_mask", "prompts", "source"),
               decoder_ids = input("decoder_ids", "prompts", "target"),
               targets = input("targets", "prompts", "target");
-  const Value memory = net.encode(ids, mask, false, loc).last_hidden_state;
-  const Value h = net.decode(decoder_ids, {}, memory, mask, false, loc).last_hidden_state;
+  const EncoderDecoder model = net.evaluation();
+  const Value memory = model.encode(ids, mask, loc).last_hidden_state;
+  const Value h = model.decode(decoder_ids, {}, memory, mask, loc).last_hidden_state;
   return Program("score").output(
       "losses", cross_entropy(net.logits(h, loc), targets, {.reduction = Reduction::none}), loc);
 }

@@ -23,7 +23,7 @@ Value decoder_ids(Request& request, const EncoderDecoder& net, const EncoderDeco
 
 Model build_encoder_class(Request& request, const EncoderDecoderConfig& config, Model model) {
   model.unused_buffers.insert("decoder.*");
-  const EncoderDecoder net(Scope(request.graph), config, Stacks::encoder);
+  const EncoderDecoder net(Scope(request.graph).evaluation(), config, Stacks::encoder);
   const Value ids = request.required("input_ids", {"batch", "seq"});
   const StackOutputs out = net.encode(ids, request.input("attention_mask", {"batch", "seq"}));
   model.outputs["last_hidden_state"] = out.last_hidden_state;
@@ -109,7 +109,8 @@ Model build(const EncoderDecoderType& type, Request& request) {
     config.tied_head = true;
     config.head_bias = false;
   }
-  const auto shared = std::make_shared<const EncoderDecoder>(Scope(request.graph), config);
+  const auto shared =
+      std::make_shared<const EncoderDecoder>(Scope(request.graph).evaluation(), config);
   const EncoderDecoder& net = *shared;
   if (with_head) model.encoder_decoder = shared;
   if (with_head || sequence) model.family = config;

@@ -16,7 +16,7 @@ class Task {
   Task(Request& request, const EncoderConfig& config, const EncoderStyle& style)
       : request_(request),
         style_(style),
-        root_(request.graph),
+        root_(Scope(request.graph).evaluation()),
         task_(request.task()),
         config_(config),
         encoder_(root_, config) {

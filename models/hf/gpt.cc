@@ -66,7 +66,7 @@ GptModel declare(Graph& graph, const GptType& type, const GptConfig& c,
     model.names.add("transformer." + ours, base + theirs);
   model.names.add_layers(c.layers, "transformer.h", base + names.blocks, names.block_modules);
   Gpt gpt(
-      Scope(graph), c,
+      Scope(graph).evaluation(), c,
       architecture == type.prefix + type.language_model ? GptHead::language_model : GptHead::none);
   gpt.set_padded_causality(type.padded);
   return {std::move(gpt), std::move(model)};

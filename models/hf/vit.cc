@@ -15,7 +15,7 @@ class VitTask {
   VitTask(Request& request, const VitConfig& config, const std::string& base)
       : request_(request),
         config_(config),
-        root_(request.graph),
+        root_(Scope(request.graph).evaluation()),
         task_(request.task()),
         net_(root_, config, task_ == "ForMaskedImageModeling") {
     const std::string in_base = task_ == "Model" ? "" : base + ".";

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
+#include "weft/serialization/files/strict_json.h"
 
 namespace weft {
 namespace {
@@ -18,6 +21,24 @@ std::optional<EncoderConfig> encoder_config(const hf::Folder& folder) {
   if (!model.family) return std::nullopt;
   const auto* config = std::get_if<EncoderConfig>(&*model.family);
   return config == nullptr ? std::nullopt : std::optional(*config);
+}
+
+/// Returns the end at which the tokenizer of a folder truncates texts: truncation_side of
+/// tokenizer_config.json, by default the direction in tokenizer.json, as in transformers.
+TextEnd truncation_side(const hf::Folder& folder, const Tokenizer& tokenizer) {
+  constexpr const char* kConfig = "tokenizer_config.json";
+  if (const std::string text = folder.text(kConfig); !text.empty()) {
+    const nlohmann::json config = parse_json_object(text, kConfig);
+    const auto found = config.find("truncation_side");
+    if (found != config.end() && !found->is_null()) {
+      if (*found == "left") return TextEnd::left;
+      if (*found == "right") return TextEnd::right;
+      throw FormatError(fmt::format("{}: truncation_side is {}, but must be \"left\" or \"right\"",
+                                    kConfig, json_excerpt(*found)));
+    }
+  }
+  const std::optional<Truncation> truncation = tokenizer.default_options().truncation;
+  return truncation ? truncation->direction : TextEnd::right;
 }
 
 bool ends_in(const std::string& name, const std::vector<std::string_view>& endings) {
@@ -41,7 +62,8 @@ std::optional<FolderEncoder> read_folder_encoder(Graph& graph, const hf::Folder&
   FolderEncoder result;
   result.config = *config;
   result.tokenizer = require_tokenizer(text);
-  result.reading = TextReading{.token_types = use.pairs && config->token_types >= 2};
+  result.reading = TextReading{.token_types = use.pairs && config->token_types >= 2,
+                               .truncation_side = truncation_side(folder, result.tokenizer)};
   try {
     check_vocabulary(result.config, result.tokenizer, result.reading);
   } catch (const ArgumentError& e) {

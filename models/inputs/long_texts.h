@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "weft/core/error.h"
+#include "weft/models/text/tokenizers/base/truncation.h"
 
 namespace WEFT_API weft {
 
@@ -35,10 +36,13 @@ struct CutText {
   std::size_t text = 0;     // zero-based index among the given texts
   std::int64_t tokens = 0;  // number of tokens in the whole text, including special tokens
   std::int64_t kept = 0;    // number of tokens after truncation
+  /// The end of an encoder's text at which it was truncated.
+  TextEnd side = TextEnd::right;
 };
-/// Truncation callback. It is called for each text that is too long, in text order. Encoders and
-/// encoder-decoders keep the beginning of the text; decoders keep the end. If the callback is
-/// empty, a text that is too long causes a TextError.
+/// Truncation callback. It is called for each text that is too long, in text order.
+/// Encoder-decoders keep the beginning of the text, and so do encoders, except those of folders
+/// whose truncation_side is "left"; decoders keep the end. If the callback is empty, a text that is
+/// too long causes a TextError.
 using OnCut = std::function<void(const CutText&)>;
 
 /// Returns a callback that does nothing, for training and the evaluations during training.

@@ -33,7 +33,9 @@ const FieldList<TextReading>& TextReading::fields() {
           .added("max_tokens", &TextReading::max_tokens,
                  "maximum number of tokens of a text, which is truncated to "
                  "this length; 0 = the context of the encoder")
-          .added("lower_case", &TextReading::lower_case, "convert texts to lower case");
+          .added("lower_case", &TextReading::lower_case, "convert texts to lower case")
+          .added("truncation_side", &TextReading::truncation_side,
+                 "the end at which texts that are too long are truncated");
   return list;
 }
 
@@ -93,13 +95,13 @@ std::vector<TextRow> TextReader::rows(std::span<const std::string> texts,
       static_cast<double>(bytes) * kNanosecondsPerByte);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (tokens[i] == 0) throw TextError(i, kNothingLeft);
-    if (tokens[i] > longest()) report_cut({i, tokens[i], longest()}, on_cut);
+    if (tokens[i] > longest()) report_cut({i, tokens[i], longest(), truncation_side()}, on_cut);
   }
   return result;
 }
 
 Truncation TextReader::to_fit() const {
-  return {.max_length = static_cast<std::uint64_t>(longest())};
+  return {.direction = truncation_side(), .max_length = static_cast<std::uint64_t>(longest())};
 }
 
 void TextReader::report_cut(const CutText& cut, const OnCut& on_cut) const {
@@ -115,7 +117,7 @@ Encoding TextReader::encode(const TokenizerInput& texts, std::size_t number,
     const std::int64_t tokens = std::ssize(whole.ids);
     if (tokens == 0) throw TextError(number, kNothingLeft);
     if (tokens <= longest()) return whole;
-    report_cut({number, tokens, longest()}, on_cut);
+    report_cut({number, tokens, longest(), truncation_side()}, on_cut);
     return encode(texts, to_fit());
   });
 }
@@ -160,7 +162,7 @@ std::vector<Encoding> TextReader::windows(std::string_view first, std::string_vi
   }
   Encoding behind = encode_without_special(second, true);
   truncate(behind, static_cast<std::size_t>(room),
-           static_cast<std::size_t>(std::min(stride, room / 2)), TextEnd::right);
+           static_cast<std::size_t>(std::min(stride, room / 2)), truncation_side());
   std::vector<Encoding> windows = {add_special_tokens(front, &behind)};
   for (const Encoding& window : behind.overflowing)
     windows.push_back(add_special_tokens(front, &window));

@@ -26,6 +26,9 @@ struct TextReading {
   /// are truncated without an error, because the model's own settings demand it. 0: no limit.
   std::int64_t max_tokens = 0;
   bool lower_case = false;  // convert texts to lower case
+  /// The end at which texts that are too long are truncated (truncation_side of
+  /// tokenizer_config.json).
+  TextEnd truncation_side = TextEnd::right;
 
   /// Returns all fields with their help texts.
   static const FieldList<TextReading>& fields();
@@ -64,6 +67,9 @@ class TextReader {
     const std::int64_t limit = reading_ ? reading_->max_tokens : 0;
     return limit > 0 ? std::min(limit, config_.max_tokens()) : config_.max_tokens();
   }
+
+  /// Returns the end at which texts are truncated.
+  TextEnd truncation_side() const { return reading_ ? reading_->truncation_side : TextEnd::right; }
 
   /// Returns the row for a text, truncated to the context of the encoder. For encoders trained by
   /// Weft, throws the same exceptions as Tokenizer::encode; for others, the same exceptions as

@@ -10,7 +10,7 @@ TransformerNetwork::TransformerNetwork(const Scope& scope, const GptConfig& conf
     : LanguageNetwork(scope, config.vocab), gpt_(scope, config) {}
 
 Value TransformerNetwork::operator()(Value tokens, SourceLocation loc) const {
-  return gpt_({.ids = tokens}, false, loc).logits;
+  return gpt_({.ids = tokens}, loc).logits;
 }
 
 Value TransformerNetwork::step(Value tokens, Updates* updates, SourceLocation loc) const {

@@ -8,7 +8,8 @@ namespace WEFT_API weft {
 
 /// A Gpt (families/gpt.h) below `scope`. Its state consists of the keys and values of all tokens of
 /// a text. A step is therefore more expensive for longer texts, and a text is limited to `context`
-/// tokens; a step() beyond this limit throws DataError at run time.
+/// tokens; a step() beyond this limit throws DataError at run time. The mode of the scope
+/// determines whether dropout is applied; a step() is always evaluation.
 class TransformerNetwork final : public LanguageNetwork {
  public:
   TransformerNetwork(const Scope& scope, const GptConfig& config);

@@ -25,7 +25,7 @@ bool drops_elements(const Scope& scope, Value x, double rate, std::string_view l
         DTypeError(fmt::format("x must be floating-point, not {}", dtype_name(x.dtype()))), layer,
         {x}, loc);
   }
-  return scope.is_training(layer, loc) && rate > 0;
+  return rate > 0 && scope.is_training(layer, loc);
 }
 
 // Drops all elements with the same index on the first `axes` axes together.
@@ -49,11 +49,12 @@ Value drop_slices(const Scope& scope, Value x, int axes, double rate, std::strin
 
 Value dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
   const Graph::Frame frame(scope.graph(), "dropout", loc, scope.path());
-  return dropout_if(drops_elements(scope, x, rate, "dropout", loc), x, rate, loc);
+  if (!drops_elements(scope, x, rate, "dropout", loc)) return x;
+  return dropout(Arg(x, loc), rate, x.graph().key("dropout"));
 }
 
-Value dropout_if(bool training, Value x, double rate, SourceLocation loc) {
-  return training && rate != 0 ? dropout(Arg(x, loc), rate, x.graph().key("dropout")) : x;
+bool drops_out(const Scope& scope, double rate, SourceLocation loc) {
+  return rate > 0 && scope.is_training("dropout", loc);
 }
 
 Value channel_dropout(const Scope& scope, Value x, double rate, SourceLocation loc) {
@@ -91,7 +92,6 @@ Value residual(const Scope& scope, Value shortcut, Value branch, const ResidualO
                                shortcut.type().str(), branch.type().str())),
         "residual", {shortcut, branch}, loc);
   }
-  // With rate 0 the scope needs no mode.
   return shortcut +
          (options.drop_path == 0 ? branch : drop_path(scope, branch, options.drop_path, loc));
 }

@@ -7,15 +7,13 @@ namespace WEFT_API weft {
 
 // All layers return x itself in a scope in evaluation mode, or if the rate is 0. Random numbers
 // come from the graph's key "dropout". x is f32 or f64, and rate is in [0, 1). The layers throw
-// GraphError in a scope without a mode, and ArgumentError if the rate is outside [0, 1).
+// GraphError if the rate is not 0 and the scope has no mode, and ArgumentError if the rate is
+// outside [0, 1).
 
 /// Sets elements to 0 with probability `rate` and divides the others by 1 - rate (Srivastava et al.
 /// 2014).
 Value dropout(const Scope& scope, Value x, double rate,
               SourceLocation loc = SourceLocation::current());
-/// As above, for models that receive the mode as a flag.
-Value dropout_if(bool training, Value x, double rate,
-                 SourceLocation loc = SourceLocation::current());
 /// Dropout of whole channels of x [N, C, ...] ("spatial dropout", Tompson et al. 2015; PyTorch's
 /// Dropout2d).
 Value channel_dropout(const Scope& scope, Value x, double rate,
@@ -29,6 +27,10 @@ Value alpha_dropout(const Scope& scope, Value x, double rate,
 /// a residual block.
 Value drop_path(const Scope& scope, Value x, double rate,
                 SourceLocation loc = SourceLocation::current());
+/// Returns true if a layer with this rate drops elements in `scope`: if the rate is not 0 and the
+/// scope is in training mode. For layers that receive a rate and a key, such as attention. Throws
+/// GraphError if the rate is not 0 and the scope has no mode.
+bool drops_out(const Scope& scope, double rate, SourceLocation loc = SourceLocation::current());
 
 struct ResidualOptions {
   double drop_path = 0;  // rate

@@ -11,6 +11,9 @@ struct EmbeddingOptions {
   std::int64_t vocab = 0;  // rows of the table; required
   std::int64_t width = 0;  // size of a row; required
   DType dtype = DType::f32;
+  /// Initialiser of the table. By default normal with standard deviation 0.02, as in BERT and GPT-2
+  /// (Hugging Face's initializer_range), because transformers add the rows to positions and tie the
+  /// table to the output layer. PyTorch's nn.Embedding has standard deviation 1.
   Initializer initializer = Initializer::normal(0.02);
   /// The embedding of this id receives no gradient from look-ups.
   std::optional<std::int64_t> padding_id = {};
@@ -41,6 +44,8 @@ Value embedding(const Scope& scope, Value ids, const EmbeddingOptions& options,
 struct PositionOptions {
   /// Number of positions; 0 means the size of the sequence axis, which must then be a constant.
   std::int64_t context = 0;
+  /// Initialiser of the table. By default normal with standard deviation 0.02, as in
+  /// EmbeddingOptions.
   Initializer initializer = Initializer::normal(0.02);
 };
 

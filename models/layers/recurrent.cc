@@ -25,13 +25,12 @@ Value affine(const Value& x, const Value& weight, const Value& bias) {
 // One time step: maps an input element and the state to the new state.
 struct Cell {
   Recurrence kind;
-  bool bias;
+  const RecurrentWeights& weights;
 
-  std::vector<Value> operator()(const Value& x, const std::vector<Value>& state,
-                                const std::vector<Value>& weights) const {
+  std::vector<Value> operator()(const Value& x, const std::vector<Value>& state) const {
     const Value& h = state[0];
-    const Value from_x = affine(x, weights[0], bias ? weights[2] : Value());
-    const Value from_h = affine(h, weights[1], bias ? weights[3] : Value());
+    const Value from_x = affine(x, weights.weight_ih, weights.bias_ih);
+    const Value from_h = affine(h, weights.weight_hh, weights.bias_hh);
     switch (kind) {
       case Recurrence::rnn_tanh: return {tanh(from_x + from_h)};
       case Recurrence::rnn_relu: return {relu(from_x + from_h)};
@@ -48,12 +47,6 @@ struct Cell {
     return {sigmoid(gates[3]) * tanh(c), c};
   }
 };
-
-std::vector<Value> operands_of(const RecurrentWeights& w) {
-  std::vector<Value> operands = {w.weight_ih, w.weight_hh};
-  if (w.bias_ih.defined()) operands.insert(operands.end(), {w.bias_ih, w.bias_hh});
-  return operands;
-}
 
 void check_weights(Recurrence kind, const RecurrentWeights& w, const Dim& input, Index number) {
   const auto fail = [&](const char* name, const Value& v, const Shape& wanted) {
@@ -119,11 +112,11 @@ RecurrentResult apply_recurrent(Recurrence kind, Arg arg,
       };
       std::vector<Value> carries = {start(options.h0)};
       if (cells) carries.push_back(start(options.c0));
-      const Cell cell{kind, w.bias_ih.defined()};
+      const Cell cell{kind, w};
       const ScanResult result = scan(
-          graph, carries, {layer}, operands_of(w),
+          graph, carries, {layer}, {},
           [&](Graph&, const ScanElements& in) {
-            std::vector<Value> next = cell(in.elements[0], in.carries, in.operands);
+            std::vector<Value> next = cell(in.elements[0], in.carries);
             const Value h = next[0];
             return ScanStep{std::move(next), {h}};
           },

@@ -64,6 +64,14 @@ struct GemmBatch {
   std::optional<std::size_t> constant_b = {};
 };
 
+/// The kernel input that contains the sizes of the groups, i32 or i64 [groups]. The rows of the
+/// groups follow one another. The sizes must not be negative, and their sum must be at most the
+/// number of rows (Kernel::check).
+struct GroupSizes {
+  std::size_t input = 0;
+  DType dtype = DType::i64;
+};
+
 /// The addresses of the operands during a run. They are in the kernel's inputs or outputs or in its
 /// shared scratch.
 struct GemmPointers {

@@ -89,9 +89,61 @@ struct GemmJob {
 };
 using JobRef = std::shared_ptr<const GemmJob>;
 
+// A tile of C, and the part of the depth over which it is summed.
+struct Tile {
+  std::int64_t item = 0;
+  Range rows, columns, depth;
+};
+
+// The destination of the sums of a tile: the first element, the row stride in elements, and whether
+// to add to the existing values.
+struct TileSums {
+  std::byte* data = nullptr;
+  std::int64_t stride = 0;
+  bool accumulate = false;
+};
+
+// The packed panels of the rows of A or the columns of B in `extent`. Their first depth block
+// begins at `depth_begin`. If `data` is null, the operand is not packed.
+struct PackedRange {
+  const std::byte* data = nullptr;
+  Range extent = {};
+  std::int64_t depth_begin = 0;
+};
+
+/// Throws DTypeError unless a product of A and B can have the dtype of C.
+void check_dtypes(const GemmBatch& batch);
+
+/// Computes one tile on the calling thread. An operand that is not packed is packed here, one block
+/// at a time. `own` is the worker's scratch.
+void multiply_tile(const GemmJob& job, const Tile& tile, const GemmPointers& at,
+                   const PackedRange& a, const PackedRange& b, const TileSums& sums,
+                   std::byte* own);
+
+/// Returns the number of bytes of a matrix B that is packed completely. Depth blocks are stored one
+/// after another.
+std::size_t packed_b_bytes(const GemmJob& job);
+/// Packs all matrices of the constant operand B completely, one after another, once for all runs.
+PackedInput prepack_b(const JobRef& job, std::size_t input);
+
 /// Appends the phase that adds the partial sums of a split-K product in a fixed order and runs the
 /// epilogue. The partial sums are in the shared scratch.
 void add_split_k_sum(Kernel& kernel, const JobRef& job, std::int64_t item);
+
+/// The pieces of columns into which skinny products divide a matrix B. A piece reads about 128 KiB.
+struct SkinnyPieces {
+  std::int64_t count = 1;
+  std::int64_t run_length = 1;  // pieces end at multiples of this number of columns
+  double bytes = 0;             // of B
+
+  /// Returns the number of chunks for the pieces of `products` products.
+  std::int64_t chunks(std::int64_t products) const;
+  double cost_ns(std::int64_t products) const;
+};
+/// Returns the pieces of one of several k x columns matrices, all of which are read.
+/// `column_stride` is 1 if the rows are contiguous.
+SkinnyPieces skinny_pieces(DType dtype, std::int64_t column_stride, std::int64_t columns,
+                           std::int64_t k, std::int64_t matrices);
 
 /// If the job is a skinny product (few rows or columns), appends its phases, which read the large
 /// operand without packing it, and returns true. Otherwise, returns false. `reserve(shared, slot)`

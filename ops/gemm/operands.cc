@@ -9,15 +9,16 @@ Shape batch_axes(const Shape& shape) {
   return Shape(std::vector<Dim>(shape.begin(), shape.end() - 2));
 }
 
-// Returns f64 if an operand is f64, otherwise f32.
-DType result_dtype(const InferContext& c) {
+}  // namespace
+
+DType product_dtype(const InferContext& c, std::string_view a, std::string_view b) {
   const auto is_narrow = [](DType t) { return t == DType::bf16 || t == DType::f16; };
   for (const int i : {0, 1}) {
     if (!is_narrow(c.dtype(i)) && c.dtype(i) != DType::f32 && c.dtype(i) != DType::f64) {
       throw DTypeError(
           fmt::format("{} must be f32, f64, bf16 or f16, but is {}; convert it with "
                       "cast()",
-                      i == 0 ? "a" : "b", dtype_name(c.dtype(i))));
+                      i == 0 ? a : b, dtype_name(c.dtype(i))));
     }
   }
   if (is_narrow(c.dtype(0))) return is_narrow(c.dtype(1)) ? DType::f32 : c.dtype(1);
@@ -25,10 +26,8 @@ DType result_dtype(const InferContext& c) {
   return c.dtype(0);
 }
 
-}  // namespace
-
 ValueType matmul_type(const InferContext& c) {
-  const DType result = result_dtype(c);
+  const DType result = product_dtype(c, "a", "b");
   c.require_min_rank(0, 2, "a");
   c.require_min_rank(1, 2, "b");
   if (const std::string& own = c.attributes().text("precision"); !own.empty()) parse_precision(own);

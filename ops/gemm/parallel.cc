@@ -37,20 +37,6 @@ struct Stage {
   Range rows, columns, depth;
 };
 
-// A tile of C, and the part of the depth over which it is summed.
-struct Tile {
-  std::int64_t item = 0;
-  Range rows, columns, depth;
-};
-
-// The destination of the sums of a tile: the first element, the row stride in elements, and whether
-// to add to the existing values.
-struct TileSums {
-  std::byte* data = nullptr;
-  std::int64_t stride = 0;
-  bool accumulate = false;
-};
-
 // -- Shared packing ------------------------------------------------------------------------------
 
 void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int64_t item,
@@ -95,80 +81,20 @@ void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int
   kernel.phases.push_back(std::move(phase));
 }
 
-// Packs a constant B completely into panels, once for all runs. Depth blocks are stored one after
-// another.
-PackedInput prepack_b(const JobRef& job, std::size_t input) {
-  const GemmEngine& e = *job->engine;
-  const GemmBatch& g = job->batch;
-  const std::int64_t panels = job->column_panels(g.n);
-  PackedInput packed;
-  packed.input = input;
-  // The dtype and the panel width are part of the layout, because engines with the same name exist
-  // for f32 and f64, and the panel width depends on the vector size.
-  packed.layout =
-      fmt::format("B of {} {} {}x{} [{}, {}] {} {}", e.name, dtype_name(e.result), e.depth_block,
-                  e.column_panel, g.k, g.n, g.b.row_stride, g.b.column_stride);
-  packed.bytes =
-      job->b_panel(panels, (g.k - 1) / e.depth_block, panels, (g.k - 1) % e.depth_block + 1);
-  packed.chunks = std::min(chunk_count(g.n * g.k, kCopiedElementsPerChunk), panels);
-  packed.pack = [job, &e, panels, chunks = packed.chunks](const void* from, std::byte* to,
-                                                          std::int64_t chunk) {
-    const GemmBatch& g = job->batch;
-    const auto [begin, end] = chunk_range(panels, chunks, chunk);
-    const Range columns{begin * e.column_panel, std::min(end * e.column_panel, g.n)};
-    for (std::int64_t block = 0; block * e.depth_block < g.k; ++block) {
-      const Range depth = piece({0, g.k}, e.depth_block, block);
-      e.pack_b(job->source(g.b, from, 0).from(depth.begin, columns.begin), depth.size(),
-               columns.size(), to + job->b_panel(panels, block, begin, depth.size()));
-    }
-  };
-  return packed;
-}
-
 // -- Tiles ---------------------------------------------------------------------------------------
 
-// Computes one tile. Operands that have not been packed in advance are packed here, one block at a
-// time.
+// Computes one tile of a stage from the operands that are packed for it.
 void multiply_tile(const GemmJob& job, const KernelRun& run, const Stage& stage, const Tile& tile,
                    const GemmPointers& at, const TileSums& sums) {
-  const GemmEngine& e = *job.engine;
   const std::byte* const shared = run.shared_scratch + job.shared_begin;
-  std::byte* const own = run.slot_scratch + job.slot_begin;
-  const MatrixSource a = job.source(job.batch.a, at.a, tile.item);
-  const MatrixSource b = job.source(job.batch.b, at.b, tile.item);
-  const std::int64_t row_bytes =
-      sums.stride * static_cast<std::int64_t>(dtype_size(job.batch.c.dtype));
-  for (std::int64_t block = (tile.depth.begin - stage.depth.begin) / e.depth_block;
-       stage.depth.begin + block * e.depth_block < tile.depth.end; ++block) {
-    const Range depth = piece(stage.depth, e.depth_block, block);
-    const bool accumulate = sums.accumulate || depth.begin > tile.depth.begin;
-    kernels::PackedBlock packed_b{own + job.slot_b, b.from(depth.begin, tile.columns.begin)};
-    if (job.tiling.b == Packing::prepacked) {
-      packed_b.panels =
-          run.packed + job.b_panel(job.column_panels(job.tiling.n), depth.begin / e.depth_block,
-                                   tile.columns.begin / e.column_panel, depth.size());
-    } else if (job.tiling.b == Packing::shared) {
-      packed_b.panels =
-          shared + job.shared_b +
-          job.b_panel(job.column_panels(stage.columns.size()), block,
-                      (tile.columns.begin - stage.columns.begin) / e.column_panel, depth.size());
-    } else {
-      e.pack_b(packed_b.source, depth.size(), tile.columns.size(), own + job.slot_b);
-    }
-    for (std::int64_t row = tile.rows.begin; row < tile.rows.end; row += kernels::kBlockRows) {
-      const std::int64_t height = std::min(kernels::kBlockRows, tile.rows.end - row);
-      kernels::PackedBlock packed_a{own + job.slot_a, a.from(row, depth.begin)};
-      if (job.tiling.a == Packing::shared) {
-        packed_a.panels =
-            shared + job.a_panel(job.row_panels(stage.rows.size()), block,
-                                 (row - stage.rows.begin) / e.row_panel, depth.size());
-      } else {
-        e.pack_a(packed_a.source, height, depth.size(), own + job.slot_a);
-      }
-      e.multiply(packed_a, packed_b, height, tile.columns.size(), depth.size(),
-                 sums.data + (row - tile.rows.begin) * row_bytes, sums.stride, accumulate, own);
-    }
+  PackedRange a, b;
+  if (job.tiling.a == Packing::shared) a = {shared, stage.rows, stage.depth.begin};
+  if (job.tiling.b == Packing::shared) {
+    b = {shared + job.shared_b, stage.columns, stage.depth.begin};
+  } else if (job.tiling.b == Packing::prepacked) {
+    b = {run.packed, {0, job.tiling.n}, 0};
   }
+  multiply_tile(job, tile, at, a, b, sums, run.slot_scratch + job.slot_begin);
 }
 
 // Adds the phase that computes the tiles of items [first_item, first_item + items) over the ranges
@@ -262,17 +188,6 @@ void add_empty(Kernel& kernel, const JobRef& job) {
 
 // -- Jobs ----------------------------------------------------------------------------------------
 
-void check(const GemmBatch& g) {
-  const DType result = g.c.dtype;
-  const auto fits = [&](DType t) { return t == result || t == DType::bf16 || t == DType::f16; };
-  if ((result != DType::f32 && result != DType::f64) || !fits(g.a.dtype) || !fits(g.b.dtype)) {
-    throw DTypeError(
-        fmt::format("a product of {} and {} cannot be {}: the result must be f32 or f64, and "
-                    "each operand must have the dtype of the result, bf16 or f16",
-                    dtype_name(g.a.dtype), dtype_name(g.b.dtype), dtype_name(result)));
-  }
-}
-
 // Chooses the engine and the tiling. Returns true if the batch consists of many small products,
 // which keep all workers busy without sharing packed operands.
 bool choose_engine_and_tiling(GemmJob& job) {
@@ -348,7 +263,7 @@ ParallelGemm::ParallelGemm(Kernel& kernel)
 
 void ParallelGemm::add(GemmBatch batch, std::function<GemmPointers(const KernelRun&)> pointers,
                        TileEpilogue epilogue) {
-  check(batch);
+  check_dtypes(batch);
   const auto job = std::make_shared<GemmJob>();
   job->batch = std::move(batch);
   job->pointers = std::move(pointers);

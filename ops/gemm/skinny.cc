@@ -78,30 +78,48 @@ void add_split_k(Kernel& kernel, const JobRef& job, bool transposed) {
 void add_pieces(Kernel& kernel, const JobRef& job, bool transposed) {
   const GemmBatch& batch = job->batch;
   const std::int64_t many = transposed ? batch.m : batch.n;
-  const bool rows = (transposed ? batch.a.row_stride : batch.b.column_stride) == 1;
-  const double bytes = static_cast<double>(many) * static_cast<double>(batch.k) *
-                       static_cast<double>(dtype_size((transposed ? batch.a : batch.b).dtype));
-  const std::int64_t run_length = !rows ? kColumns : bytes > kCachedBytes ? kRowRun : kCachedRowRun;
-  const std::int64_t pieces = std::min(
-      chunk_count(static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(kChunkBytes)),
-      divide_up(many, run_length));
-  const std::int64_t all = batch.count * pieces;
+  const GemmOperand& large = transposed ? batch.a : batch.b;
+  const SkinnyPieces pieces = skinny_pieces(
+      large.dtype, transposed ? large.row_stride : large.column_stride, many, batch.k, 1);
+  const std::int64_t all = batch.count * pieces.count;
   Phase phase;
-  phase.chunks = chunk_count(
-      all, static_cast<std::int64_t>(kChunkBytes * static_cast<double>(pieces) / (bytes + 1)));
-  phase.cost_ns = static_cast<double>(batch.count) * bytes / kReadBytesPerNs;
-  phase.body = [job, transposed, many, pieces, run_length, all, chunks = phase.chunks](
-                   const KernelRun& run, std::int64_t chunk) {
+  phase.chunks = pieces.chunks(batch.count);
+  phase.cost_ns = pieces.cost_ns(batch.count);
+  phase.body = [job, transposed, many, pieces, all, chunks = phase.chunks](const KernelRun& run,
+                                                                           std::int64_t chunk) {
     const auto [begin, end] = chunk_range(all, chunks, chunk);
     for (std::int64_t i = begin; i < end; ++i) {
-      const auto [first, last] = chunk_range(many, pieces, i % pieces, run_length);
-      multiply_piece(*job, run, i / pieces, transposed, {first, last});
+      const auto [first, last] =
+          chunk_range(many, pieces.count, i % pieces.count, pieces.run_length);
+      multiply_piece(*job, run, i / pieces.count, transposed, {first, last});
     }
   };
   kernel.phases.push_back(std::move(phase));
 }
 
 }  // namespace
+
+SkinnyPieces skinny_pieces(DType dtype, std::int64_t column_stride, std::int64_t columns,
+                           std::int64_t k, std::int64_t matrices) {
+  SkinnyPieces pieces;
+  pieces.bytes = static_cast<double>(columns) * static_cast<double>(k) *
+                 static_cast<double>(dtype_size(dtype));
+  const bool in_cache = static_cast<double>(matrices) * pieces.bytes <= kCachedBytes;
+  pieces.run_length = column_stride != 1 ? kColumns : in_cache ? kCachedRowRun : kRowRun;
+  pieces.count = std::min(
+      chunk_count(static_cast<std::int64_t>(pieces.bytes), static_cast<std::int64_t>(kChunkBytes)),
+      divide_up(columns, pieces.run_length));
+  return pieces;
+}
+
+std::int64_t SkinnyPieces::chunks(std::int64_t products) const {
+  return chunk_count(products * count, static_cast<std::int64_t>(
+                                           kChunkBytes * static_cast<double>(count) / (bytes + 1)));
+}
+
+double SkinnyPieces::cost_ns(std::int64_t products) const {
+  return static_cast<double>(products) * bytes / kReadBytesPerNs;
+}
 
 bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
                      const std::function<void(std::size_t, std::size_t)>& reserve) {

@@ -3,6 +3,7 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/losses/cross_entropy.h"
+#include "weft/ops/losses/class_lines.h"
 #include "weft/ops/losses/class_targets.h"
 
 namespace weft {
@@ -11,27 +12,12 @@ namespace {
 /// Checks the logits (operand `x`) and the targets (operand x + 1). Returns the shape of the
 /// positions.
 Shape require_operands(const InferContext& c, int x) {
-  c.require_floating(x, "logits");
-  c.require_min_rank(x, 1, "logits");
   c.require_index(x + 1, "targets");
-  const std::int64_t axis = c.attributes().integer("axis");
-  if (axis < 0 || axis >= c.rank(x)) {
-    throw ShapeError(fmt::format("axis {} is not an axis of logits, {}; it must be from 0 to {}",
-                                 axis, c.input(x).str(), c.rank(x) - 1));
-  }
-  const double smoothing = c.attributes().real("label_smoothing");
-  if (!(smoothing >= 0 && smoothing <= 1)) {
-    throw ArgumentError(fmt::format("label_smoothing must be in [0, 1], but is {}", smoothing));
-  }
-  std::vector<Dim> positions;
-  for (int i = 0; i < c.rank(x); ++i) {
-    if (i != axis) positions.push_back(c.shape(x)[i]);
-  }
-  Shape shape(std::move(positions));
+  const Shape shape = require_logits(c, x);
   if (!c.equal(c.shape(x + 1), shape)) {
     throw ShapeError(fmt::format(
-        "targets must have the shape of logits without the class axis {}, {}, but has {}", axis,
-        shape.str(), c.shape(x + 1).str()));
+        "targets must have the shape of logits without the class axis {}, {}, but has {}",
+        c.attributes().integer("axis"), shape.str(), c.shape(x + 1).str()));
   }
   return shape;
 }
@@ -50,76 +36,35 @@ std::vector<ValueType> infer_cross_entropy_grad(const InferContext& c) {
   return {c.input(1)};
 }
 
-/// A view of the logits as [outer, classes, inner] and of the positions as [outer, inner].
-struct Layout {
-  std::int64_t outer = 1, classes = 1, inner = 1;
+struct Layout : ClassLines {
   ClassTargets targets;
-  double smoothing = 0;
+  double smoothing;
 
-  std::int64_t positions() const { return outer * inner; }
-  /// Returns the offset of class 0 at a position.
-  std::int64_t offset(std::int64_t position) const {
-    return position / inner * classes * inner + position % inner;
-  }
+  /// `logits` is the operand that holds the logits.
+  Layout(const KernelRequest& request, std::size_t logits)
+      : ClassLines(request.inputs[logits].sizes, request.attributes.integer("axis")),
+        targets{request.inputs[logits + 1].dtype, classes,
+                request.attributes.integer("ignore_index")},
+        smoothing(request.attributes.real("label_smoothing")) {}
 };
-
-Layout make_layout(const KernelRequest& request, std::size_t logits) {
-  Layout l;
-  const Sizes& sizes = request.inputs[logits].sizes;
-  const auto axis = static_cast<std::size_t>(request.attributes.integer("axis"));
-  for (std::size_t i = 0; i < axis; ++i) l.outer *= sizes[i];
-  l.classes = sizes[axis];
-  for (std::size_t i = axis + 1; i < sizes.size(); ++i) l.inner *= sizes[i];
-  l.targets = {request.inputs[logits + 1].dtype, l.classes,
-               request.attributes.integer("ignore_index")};
-  l.smoothing = request.attributes.real("label_smoothing");
-  return l;
-}
-
-/// The number of positions per piece of work if the class axis is not the last axis.
-constexpr std::int64_t kLossColumns = 64;
-
-/// Calls fn(outer index, first column, end column) for all pieces of one chunk. If inner == 1,
-/// calls fn(first row, 0, number of rows) instead.
-template <class Fn>
-void for_pieces(const Layout& l, std::int64_t chunks, std::int64_t chunk, Fn&& fn) {
-  if (l.inner == 1) {
-    const auto [begin, end] = chunk_range(l.outer, chunks, chunk);
-    if (begin < end) fn(begin, std::int64_t{0}, end - begin);
-    return;
-  }
-  const std::int64_t blocks = (l.inner + kLossColumns - 1) / kLossColumns;
-  const auto [begin, end] = chunk_range(l.outer * blocks, chunks, chunk);
-  for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::int64_t first = unit % blocks * kLossColumns;
-    fn(unit / blocks, first, std::min(l.inner, first + kLossColumns));
-  }
-}
-
-std::int64_t piece_chunks(const Layout& l) {
-  const std::int64_t blocks = l.inner == 1 ? 1 : (l.inner + kLossColumns - 1) / kLossColumns;
-  const std::int64_t size =
-      std::max<std::int64_t>(l.classes, 1) * (l.inner == 1 ? 1 : kLossColumns);
-  return chunk_count(l.outer * blocks, std::max<std::int64_t>(1, (1 << 14) / size));
-}
 
 template <class T>
 Kernel forward_kernel(const KernelRequest& request) {
-  const Layout l = make_layout(request, 0);
+  const Layout l(request, 0);
   const bool want_loss = request.has_output(0), want_lse = request.has_output(1);
   const std::int64_t positions = l.positions();
   Kernel kernel;
   kernel.check = check_targets(l.targets, request.inputs[1].sizes, 1);
   kernel.shared_scratch = static_cast<std::size_t>(positions) * (sizeof(double) + 2 * sizeof(T));
   Phase phase;
-  phase.chunks = piece_chunks(l);
+  phase.chunks = l.chunks();
   phase.cost_ns = static_cast<double>(request.inputs[0].numel());
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const T* x = run.in<T>(0);
     double* log_sum = reinterpret_cast<double*>(run.shared_scratch);
     T* max = reinterpret_cast<T*>(log_sum + positions);
     T* excess = max + positions;
-    for_pieces(l, chunks, chunk, [&](std::int64_t o, std::int64_t first, std::int64_t last) {
+    l.for_pieces(chunks, chunk, [&](std::int64_t o, std::int64_t first, std::int64_t last) {
       const std::int64_t p = o * l.inner;
       const LogitsStats<T> args{x + o * l.classes * l.inner, max + p, log_sum + p,
                                 l.smoothing > 0 ? excess + p : nullptr, l.classes};
@@ -146,18 +91,18 @@ Kernel forward_kernel(const KernelRequest& request) {
 
 template <class T>
 Kernel backward_kernel(const KernelRequest& request) {
-  const Layout l = make_layout(request, 1);
+  const Layout l(request, 1);
   Kernel kernel;
   kernel.check = check_targets(l.targets, request.inputs[2].sizes, 2);
   kernel.shared_scratch = static_cast<std::size_t>(l.positions()) * sizeof(T);
   Phase phase;
-  phase.chunks = piece_chunks(l);
+  phase.chunks = l.chunks();
   phase.cost_ns = static_cast<double>(request.inputs[1].numel());
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const T* g = run.in<T>(0);
     T* masked_g = reinterpret_cast<T*>(run.shared_scratch);  // g, but 0 at ignored positions
     T* dx = run.out<T>(0);
-    for_pieces(l, chunks, chunk, [&](std::int64_t o, std::int64_t first, std::int64_t last) {
+    l.for_pieces(chunks, chunk, [&](std::int64_t o, std::int64_t first, std::int64_t last) {
       const std::int64_t p = o * l.inner, offset = o * l.classes * l.inner;
       for (std::int64_t i = p + first; i < p + last; ++i) {
         masked_g[i] = l.targets.counts(l.targets.at(run.inputs[2], i)) ? g[i] : T(0);
@@ -237,6 +182,8 @@ void CrossEntropyOps::add(OpSet& ops) {
   backward.cost = backward_cost;
   backward.gradient = Gradient::decomposition;
   ops.add(std::move(backward));
+
+  add_soft_cross_entropy_ops(ops);
 }
 
 }  // namespace weft

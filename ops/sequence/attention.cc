@@ -12,12 +12,12 @@ namespace weft {
 namespace attention_op {
 namespace {
 
-/// Checks the group of 13 attention operands that starts with operand `base`.
+/// Checks the group of `count` attention operands that starts with operand `base`.
 class Checker {
  public:
   /// If `narrow` is true, q must be f32 and k and v must be bf16.
-  Checker(const InferContext& context, int base, bool narrow = false)
-      : c_(context), base_(base), narrow_(narrow) {}
+  Checker(const InferContext& context, int base, int count, bool narrow = false)
+      : c_(context), base_(base), count_(count), narrow_(narrow) {}
 
   void check() {
     check_attributes();
@@ -30,13 +30,14 @@ class Checker {
     check_indexed(kColBias, kColIndex, size(kK, 2), "col_bias", "col_index", "key");
     check_per_batch(kLengths, "lengths");
     check_per_batch(kQStart, "q_start");
+    check_per_batch(kKvRows, "kv_rows");
     if (has(kKey)) {
       c_.require_dtype(base_ + kKey, DType::i64, "key");
       c_.require_shape(base_ + kKey, Shape{2}, "key");
     }
   }
 
-  bool has(int operand) const { return c_.has(base_ + operand); }
+  bool has(int operand) const { return operand < count_ && c_.has(base_ + operand); }
   const ValueType& type(int operand) const { return c_.input(base_ + operand); }
   const Dim& size(int operand, int axis) const { return type(operand).shape[axis]; }
   Shape out_shape() const { return {size(kQ, 0), size(kQ, 1), size(kQ, 2), size(kV, 3)}; }
@@ -69,7 +70,7 @@ class Checker {
       c_.require_rank(base_ + operand, 4, name);
       c_.require_dtype(base_ + operand, keys, name);
     }
-    c_.require_equal(size(kQ, 0), size(kK, 0), "batch (axis 0) of q and k");
+    if (!has(kKvRows)) c_.require_equal(size(kQ, 0), size(kK, 0), "batch (axis 0) of q and k");
     c_.require_equal(size(kK, 0), size(kV, 0), "batch (axis 0) of k and v");
     c_.require_equal(size(kK, 1), size(kV, 1), "heads (axis 1) of k and v");
     c_.require_equal(size(kK, 2), size(kV, 2), "length (axis 2) of k and v");
@@ -136,7 +137,7 @@ class Checker {
   }
 
   const InferContext& c_;
-  int base_;
+  int base_, count_;
   bool narrow_;
 };
 
@@ -175,7 +176,8 @@ std::vector<InputSpec> operands() {
           optional("col_index"),
           optional("lengths"),
           optional("q_start"),
-          optional("key")};
+          optional("key"),
+          optional("kv_rows")};
 }
 
 std::vector<AttributeSpec> attributes() {
@@ -194,13 +196,15 @@ std::vector<ValueType> forward_types(Checker checker) {
 
 }  // namespace
 
-std::vector<ValueType> infer(const InferContext& c) { return forward_types(Checker(c, 0)); }
+std::vector<ValueType> infer(const InferContext& c) {
+  return forward_types(Checker(c, 0, kOperands));
+}
 std::vector<ValueType> infer_narrow(const InferContext& c) {
-  return forward_types(Checker(c, 0, /*narrow=*/true));
+  return forward_types(Checker(c, 0, kOperands, /*narrow=*/true));
 }
 
 std::vector<ValueType> infer_grad(const InferContext& c) {
-  Checker checker(c, kGradFirst);
+  Checker checker(c, kGradFirst, kGradOperands);
   checker.check();
   const DType dtype = checker.type(kQ).dtype;
   const auto require = [&](int i, const Shape& shape, std::string_view name) {
@@ -235,7 +239,10 @@ void AttentionOps::add(OpSet& ops) {
       "< lengths[b], j <= p(i) if causal, and |p(i) - j| < window if window > 0. Dropout "
       "multiplies probability n (flat index in [B,H,Lq,Lk]) by 1/(1-dropout) if word n of the "
       "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. A "
-      "query without visible keys has out 0, lse -inf and gradient 0. Lengths outside [0,Lk], "
+      "query without visible keys has out 0, lse -inf and gradient 0. With kv_rows [B], k and v "
+      "have "
+      "S rows, and row b of q attends to their row kv_rows[b]; col_bias is indexed by b. kv_rows "
+      "outside [0,S), lengths outside [0,Lk], "
       "q_start < 0, causal with q_start + Lq > Lk, and indices out of range are data errors "
       "(Vaswani et al. 2017; Dao et al. 2022 for the backward recomputation).";
   forward.inputs = operands();
@@ -272,7 +279,8 @@ void AttentionOps::add(OpSet& ops) {
       "gradient of an absent operand "
       "has shape [0].";
   backward.inputs = {{"g"}, {"out"}, {"lse"}};
-  for (InputSpec& operand : operands()) backward.inputs.push_back(std::move(operand));
+  const std::vector<InputSpec> all = operands();
+  backward.inputs.insert(backward.inputs.end(), all.begin(), all.begin() + kGradOperands);
   backward.inputs.push_back({"g_lse", Arity::optional});
   backward.attributes = attention_op::attributes();
   backward.outputs = {"dq", "dk", "dv", "dbias", "doffset_bias", "drow_bias", "dcol_bias"};

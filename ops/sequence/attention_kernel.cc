@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <type_traits>
 
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
@@ -16,11 +17,12 @@ namespace {
 template <class T>
 class Problem {
  public:
-  Problem(const KernelRequest& request, std::size_t base) : base_(base) {
+  /// `count` operands of attention begin at operand `base`.
+  Problem(const KernelRequest& request, std::size_t base, int count) : base_(base) {
     const auto sizes = [&](int operand) -> const Sizes& {
       return request.inputs[base + static_cast<std::size_t>(operand)].sizes;
     };
-    for (int i = 0; i < kOperands; ++i) {
+    for (int i = 0; i < count; ++i) {
       const std::size_t at = base + static_cast<std::size_t>(i);
       present_[i] = request.has_input(at);
       wide_[i] = present_[i] && request.inputs[at].dtype == DType::i64;
@@ -30,6 +32,7 @@ class Problem {
     args_.H = sizes(kQ)[1];
     args_.Lq = sizes(kQ)[2];
     args_.D = sizes(kQ)[3];
+    key_batch_ = sizes(kK)[0];
     args_.Hkv = sizes(kK)[1];
     args_.Lk = sizes(kK)[2];
     args_.Dv = sizes(kV)[3];
@@ -78,6 +81,7 @@ class Problem {
     a.col_index = indices(run, kColIndex);
     a.lengths = indices(run, kLengths);
     a.q_start = indices(run, kQStart);
+    a.kv_rows = indices(run, kKvRows);
     if (a.drop_below > 0) {
       const auto* key = static_cast<const std::int64_t*>(pointer(kKey));
       a.random.seed = static_cast<std::uint64_t>(key[0]);
@@ -89,7 +93,9 @@ class Problem {
   /// Returns the data checks, or an empty function if there is no data to check. The checks read
   /// only the integer operands; the request specifies which other operands are present.
   std::function<void(const KernelRun&)> check() const {
-    if (!present_[kLengths] && !present_[kQStart] && !present_[kRowIndex] && !present_[kColIndex]) {
+    constexpr int kChecked[] = {kLengths, kQStart, kKvRows, kRowIndex, kColIndex};
+    if (std::none_of(std::begin(kChecked), std::end(kChecked),
+                     [&](int operand) { return present_[operand]; })) {
       return {};
     }
     return [self = *this](const KernelRun& run) {
@@ -97,6 +103,7 @@ class Problem {
       for (std::int64_t b = 0; b < a.B; ++b) {
         if (self.present_[kLengths]) check_length(self.indices(run, kLengths)[b], a.Lk, b);
         if (self.present_[kQStart]) self.check_start(self.indices(run, kQStart)[b], b);
+        if (self.present_[kKvRows]) self.check_row(self.indices(run, kKvRows)[b], b);
       }
       if (self.present_[kRowIndex]) {
         check_index(a, self.indices(run, kRowIndex), a.row_count, "row_index", "row_bias");
@@ -123,6 +130,13 @@ class Problem {
     if (length >= 0 && length <= keys) return;
     throw DataError(fmt::format("lengths[{}] is {}, but there are {} keys: it must be in [0, {}]",
                                 b, length, keys, keys));
+  }
+
+  void check_row(std::int64_t row, std::int64_t b) const {
+    if (row >= 0 && row < key_batch_) return;
+    throw DataError(
+        fmt::format("kv_rows[{}] is {}, but k and v have {} rows: it must be in [0, {})", b, row,
+                    key_batch_, key_batch_));
   }
 
   void check_start(std::int64_t start, std::int64_t b) const {
@@ -157,6 +171,7 @@ class Problem {
   }
 
   AttentionArgs<T> args_;
+  std::int64_t key_batch_ = 0;  // axis 0 of k and v
   std::size_t base_;
   bool present_[kOperands] = {};
   bool wide_[kOperands] = {};
@@ -184,7 +199,7 @@ double key_bytes_ns(const AttentionArgs<T>& a) {
 
 template <class T>
 Kernel make_forward(const KernelRequest& request) {
-  const Problem<T> problem(request, 0);
+  const Problem<T> problem(request, 0, kOperands);
   const AttentionArgs<T>& a = problem.sizes();
   const bool want_out = request.has_output(0), want_lse = request.has_output(1);
   const std::int64_t query_blocks = blocks(a.Lq, kQueryBlock);
@@ -219,7 +234,7 @@ template <class T>
 class GradKernel {
  public:
   explicit GradKernel(const KernelRequest& request)
-      : problem_(request, kGradFirst), has_g_lse_(request.has_input(kGradLse)) {
+      : problem_(request, kGradFirst, kGradOperands), has_g_lse_(request.has_input(kGradLse)) {
     const int operands[] = {kQ, kK, kV, kBias, kOffsetBias, kRowBias, kColBias};
     for (std::size_t i = 0; i < 7; ++i) {
       want_[i] = request.has_output(i) && request.has_input(static_cast<std::size_t>(kGradFirst) +

@@ -6,8 +6,8 @@
 
 namespace weft::attention_op {
 
-/// Operands of `attention`, in order. In `attention_grad`, these operands are preceded by g, out
-/// and lse and followed by g_lse.
+/// Operands of `attention`, in order. In `attention_grad`, the first kGradOperands of them are
+/// preceded by g, out and lse and followed by g_lse.
 enum Operand : int {
   kQ,
   kK,
@@ -22,10 +22,13 @@ enum Operand : int {
   kLengths,
   kQStart,
   kKey,
+  kKvRows,
   kOperands,
 };
-inline constexpr int kGradFirst = 3;                     // g, out, lse
-inline constexpr int kGradLse = kGradFirst + kOperands;  // g_lse
+/// attention_grad has no kv_rows: the gradient rule looks the rows up before it applies the op.
+inline constexpr int kGradOperands = kKvRows;
+inline constexpr int kGradFirst = 3;                         // g, out, lse
+inline constexpr int kGradLse = kGradFirst + kGradOperands;  // g_lse
 
 std::vector<ValueType> infer(const InferContext& c);
 /// The shape rule of attention_narrow, with bf16 keys and values.

@@ -132,6 +132,24 @@ BOOST_AUTO_TEST_CASE(copies_in_double_precision_use_numbers_before_rounding) {
   BOOST_TEST(value_of(retype(inlined.program).program) == 0.1);
 }
 
+// Steps of finite differences are smaller than the gaps between numbers of a narrow dtype.
+BOOST_AUTO_TEST_CASE(programs_with_narrow_dtypes_are_checked_in_double) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    for (const double factor : {1.0, 1.001}) {
+      Graph g;
+      const Value x = g.input("x", DType::f32, {"batch", 3});
+      const Variable w = g.variable("w", dtype, {3, 3}, {.initializer = Initializer::normal(0.5)});
+      const Value rounded = cast(cast(x * 0.1, dtype), DType::f32);
+      const Value y = matmul(rounded, cast(w, DType::f32));
+      const Value z =
+          factor == 1 ? tanh(y) : tanh(stop_gradient(y) + factor * (y - stop_gradient(y)));
+      const GradientReport report =
+          check_gradients(z, {x, w}, {.feeds = {{"x", testing::normal_tensor({4, 3}, 1)}}});
+      BOOST_TEST(report.passed == (factor == 1), report);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(directional_derivatives_detect_the_error_and_name_the_operand) {
   const GradientReport sound = report_of(1, 3);
   BOOST_TEST(sound);
@@ -165,6 +183,19 @@ BOOST_AUTO_TEST_CASE(kinks_are_accepted_and_jumps_are_errors) {
   BOOST_TEST(
       found.message.find("gradient of x[0] (1 of 4 elements are wrong)") != std::string::npos,
       found);
+}
+
+BOOST_AUTO_TEST_CASE(one_output_is_checked_for_operands_of_different_shapes) {
+  Graph g;
+  const Value a = g.input("a", DType::f64, {3});
+  const Value b = g.input("b", DType::f64, {2, 1});
+  const Value y = tanh(a) * b * b;
+  const GradientCheckOptions options{.feeds = {{"a", normal_tensor({3}, 1).to(DType::f64)},
+                                               {"b", normal_tensor({2, 1}, 2).to(DType::f64)}},
+                                     .second_order = true};
+  BOOST_TEST(check_gradients(y, {a}, options));
+  BOOST_TEST(check_gradients(y, {b}, options));
+  BOOST_TEST(check_gradients(y, {a, b}, options));
 }
 
 BOOST_AUTO_TEST_CASE(a_check_without_elements_fails) {

@@ -218,6 +218,88 @@ BOOST_AUTO_TEST_CASE(one_call_may_define_groups_by_name_and_by_predicate) {
                   }));
 }
 
+BOOST_AUTO_TEST_CASE(groups_may_have_their_own_rates_and_schedules) {
+  const Schedule rises([](Value step) { return 0.01 * (step + 1.0); });
+  const Schedule falls = linear_schedule(0.05, 0, 5);
+  // Returns the parameters after training with groups of the first and the second layer.
+  const auto after = [](auto&& train) {
+    Gan gan;
+    const std::vector<Variable> p = gan.generator.parameters();
+    Program program("train");
+    train(gan, program, std::vector<Variable>{p[0], p[1]}, std::vector<Variable>{p[2], p[3]});
+    Session session(gan.g, {.seed = 5});
+    for (int step = 0; step < 4; ++step) session.run(program, Gan::feeds(step));
+    return values(session, p);
+  };
+  const auto check = [&](const auto& optimizer, auto options) {
+    const auto with = [&](const Schedule& lr) {
+      auto changed = options;
+      changed.lr = lr;
+      return changed;
+    };
+    const auto loc = SourceLocation::current();
+    const auto separate = after([&](Gan& gan, Program& program, const auto& a, const auto& b) {
+      program.update(optimizer(gan.g_loss, a, with(rises), loc))
+          .update(optimizer(gan.g_loss, b, with(falls), loc));
+    });
+    check_same_bits(
+        separate, after([&](Gan& gan, Program& program, const auto& a, const auto& b) {
+          const ParameterGroups groups = {{.parameters = a}, {.parameters = b, .lr = falls}};
+          program.update(optimizer(gan.g_loss, groups, with(rises), loc));
+        }));
+    check_same_bits(separate, after([&](Gan& gan, Program& program, const auto&, const auto&) {
+                      const ParameterGroups groups = group_parameters(
+                          gan.generator.parameters(),
+                          {{.where = "generator.0.*", .lr = rises}, {.where = "*", .lr = falls}});
+                      program.update(optimizer(gan.g_loss, groups, with(0.0), loc));
+                    }));
+  };
+  check(sgd, SgdOptions{.momentum = 0.9});
+  check(adam, AdamOptions{});
+  check(adamw, AdamWOptions{.weight_decay = 0.1});
+  check(adagrad, AdagradOptions{});
+  check(adafactor, AdafactorOptions{});
+  check(lion, LionOptions{.weight_decay = 0.1});
+}
+
+BOOST_AUTO_TEST_CASE(the_scale_of_a_group_also_multiplies_its_own_rate) {
+  Graph g;
+  const Variable a = g.variable("a", DType::f64, {}), b = g.variable("b", DType::f64, {});
+  const TrainingStep step =
+      sgd(a + b, {{.parameters = {a}, .learning_rate_scale = 0.5, .lr = 0.5}, {.parameters = {b}}},
+          {.lr = 2});
+  Session session(g);
+  const Results results =
+      session.run(Program("train").output("rate", step.learning_rate).update(step));
+  BOOST_TEST(results["rate"].item<double>() == 2);
+  BOOST_TEST(session.value("a").item<double>() == -0.25);
+  BOOST_TEST(session.value("b").item<double>() == -2);
+}
+
+BOOST_AUTO_TEST_CASE(errors_name_undefined_and_malformed_schedules) {
+  Gan gan;
+  const std::vector<Variable> all = gan.generator.parameters();
+  const std::size_t nodes = gan.g.node_count();
+  BOOST_CHECK_EXCEPTION(
+      adamw(gan.g_loss, all, {.lr = {}}), ArgumentError,
+      message_contains({"adamw: the learning rate is undefined: set it to a number",
+                        "several_optimizers_test.cc"}));
+  const Schedule narrow([](Value step) { return cast(step, DType::f32); });
+  BOOST_CHECK_EXCEPTION(
+      adamw(gan.g_loss, all, {.lr = narrow}), DTypeError,
+      message_contains({"the learning rate is f32[], but the function of a schedule "
+                        "must return an f64 scalar"}));
+  const Schedule wide([](Value step) { return unsqueeze(step, 0); });
+  const ParameterGroups groups = {{.parameters = {all[0]}}, {.parameters = {all[1]}, .lr = wide}};
+  BOOST_CHECK_EXCEPTION(
+      sgd(gan.g_loss, groups), ShapeError,
+      message_contains({"sgd: the learning rate of parameter group 1 is f64[1]"}));
+  BOOST_CHECK_THROW(sgd(gan.g_loss, {{.parameters = all, .lr = -1}}), ArgumentError);
+  const Schedule nothing([](Value) { return Value(); });
+  BOOST_CHECK_THROW(sgd(gan.g_loss, all, {.lr = nothing}), GraphError);
+  BOOST_TEST(gan.g.node_count() == nodes);
+}
+
 BOOST_AUTO_TEST_CASE(errors_name_group_rules_without_a_match) {
   Gan gan;
   const std::vector<Variable> all = gan.generator.parameters();

@@ -5,6 +5,8 @@ namespace weft::bench {
 
 /// Matrix products, compared with OpenBLAS if CMake found it.
 void add_matmul_benchmarks();
+/// Grouped matrix products, compared with dense products of the same number of rows.
+void add_grouped_benchmarks();
 /// Matrix products and attention at each precision, compared with FMA kernels.
 void add_precision_benchmarks();
 /// Products of one to eight rows with f32, bf16, int8 and int4 weights that are read from memory.

@@ -7,6 +7,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   weft::bench::add_matmul_benchmarks();
+  weft::bench::add_grouped_benchmarks();
   weft::bench::add_weights_benchmarks();
   weft::bench::add_precision_benchmarks();
   weft::bench::add_elementwise_benchmarks();

@@ -25,7 +25,7 @@ Cost default_cost(const KernelRequest& request) {
 }  // namespace
 
 PreparedOp::PreparedOp(std::string_view op, std::vector<Tensor> inputs,
-                       const Attributes& attributes, int threads, Precision precision)
+                       const Attributes& attributes, int threads, Precision precision, int constant)
     : inputs_(std::move(inputs)), workers_({.threads = threads}) {
   const OpRecord& record = builtin_ops()->at(op);
   KernelRequest request;
@@ -40,7 +40,7 @@ PreparedOp::PreparedOp(std::string_view op, std::vector<Tensor> inputs,
       request.inputs.push_back({DType::f32, {}, false});
       continue;
     }
-    request.inputs.push_back({t.dtype(), t.sizes(), true});
+    request.inputs.push_back({t.dtype(), t.sizes(), true, static_cast<int>(i) == constant});
     types[i] = {t.dtype(), Shape(t.sizes())};
     type_pointers[i] = &types[i];
   }
@@ -54,6 +54,10 @@ PreparedOp::PreparedOp(std::string_view op, std::vector<Tensor> inputs,
   kernel_ = record.kernel(request);
   cost_ = record.cost != nullptr ? record.cost(request) : default_cost(request);
   shared_ = Buffer::allocate(kernel_.shared_scratch);
+  packed_ = Buffer::allocate(kernel_.packed ? kernel_.packed->bytes : 0);
+  for (std::int64_t chunk = kernel_.packed ? kernel_.packed->chunks : 0; chunk-- > 0;) {
+    kernel_.packed->pack(in_[kernel_.packed->input], packed_->data(), chunk);
+  }
   for (int s = 0; s < workers_.slots(); ++s) {
     slots_.push_back(Buffer::allocate(kernel_.slot_scratch));
   }
@@ -63,7 +67,7 @@ void PreparedOp::run() {
   for (const Phase& phase : kernel_.phases) {
     const auto body = [&](std::int64_t chunk, int slot) {
       phase.body({in_.data(), out_.data(), shared_->data(),
-                  slots_[static_cast<std::size_t>(slot)]->data()},
+                  slots_[static_cast<std::size_t>(slot)]->data(), packed_->data()},
                  chunk);
     };
     workers_.for_chunks(phase.chunks, body, phase.cost_ns);

@@ -20,9 +20,10 @@ namespace weft::bench {
 class PreparedOp {
  public:
   /// Propagates the errors of the op's shape rule. If `threads` is 0, one thread per hardware
-  /// thread is used.
+  /// thread is used. If `constant` is not negative, it is the index of an input that is the same in
+  /// every run, so that the kernel may pack it in advance.
   PreparedOp(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes,
-             int threads, Precision precision = Precision::highest);
+             int threads, Precision precision = Precision::highest, int constant = -1);
 
   /// Runs the kernel once on the operands.
   void run();
@@ -38,7 +39,7 @@ class PreparedOp {
   std::vector<void*> out_;
   Kernel kernel_;
   Cost cost_;
-  std::shared_ptr<Buffer> shared_;
+  std::shared_ptr<Buffer> shared_, packed_;
   std::vector<std::shared_ptr<Buffer>> slots_;
   Workers workers_;
 };

@@ -56,6 +56,11 @@ Value constant(const Value& like, const Sizes& sizes, std::uint64_t seed) {
   return like.graph().constant(sixteenths(sizes, seed, like.dtype()));
 }
 
+/// Ids of the 4 rows of x in 3 segments. Segment 1 is empty.
+Value segments_of(const Value& x) {
+  return x.graph().constant(Tensor::of<std::int64_t>({4}, {2, 0, 2, 2}));
+}
+
 Value loss(const Value& x, int axis, double smoothing) {
   return cross_entropy(
       x, targets_of(x, axis),
@@ -89,6 +94,13 @@ std::vector<Case> cases() {
       {"cross_entropy over columns", [](Value x, Value) { return loss(x, 1, 0); }},
       {"cross_entropy over columns with smoothing",
        [](Value x, Value) { return loss(x, 0, 0.25); }},
+      {"focal_loss",
+       [](Value x, Value) {
+         return focal_loss(x, targets_of(x, 2), {.reduction = Reduction::none});
+       }},
+      {"segment_softmax", [](Value x, Value) { return segment_softmax(x, segments_of(x), 3); }},
+      {"segment_max",
+       [](Value x, Value offset) { return segment_max(x - offset, segments_of(x), 3); }},
       {"entropy", [](Value x, Value) { return -sum(softmax(x) * log_softmax(x), {2}); }},
       {"kl_div",
        [](Value x, Value) {
@@ -118,6 +130,24 @@ std::vector<Case> cases() {
        }},
       {"stddev", [](Value x, Value) { return stddev(x, {1}); }},
   };
+  // The gradients of soft targets, which do not sum to 1, must keep their digits, too.
+  for (const int axis : {1, 2}) {
+    for (const double smoothing : {0.0, 0.25}) {
+      all.push_back({.name = axis == 1 ? "soft cross_entropy over columns" : "soft cross_entropy",
+                     .function = {},
+                     .rest =
+                         [](Graph& g, DType dtype) {
+                           return heads(g, dtype, {{4, 6, 5}});
+                         },
+                     .with_rest =
+                         [axis, smoothing](Value x, Value, const std::vector<Value>& rest) {
+                           return cross_entropy(x, rest[0],
+                                                {.class_axis = axis,
+                                                 .label_smoothing = smoothing,
+                                                 .reduction = Reduction::none});
+                         }});
+    }
+  }
   // The offset is in the bias of a linear layer, which is fused with the loss.
   all.push_back(
       {.name = "linear layer and cross_entropy",

@@ -56,6 +56,26 @@ endif()
 run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/subproject -B ${work}/subproject -G Ninja
     -DCMAKE_CXX_COMPILER=${CXX} -DFETCHCONTENT_SOURCE_DIR_WEFT=${SOURCE})
 
+# Mistakes in calls of weft_precompiled_headers are reported.
+function(check_precompiled name lines expected)
+  file(WRITE ${work}/precompiled/${name}/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
+project(precompiled LANGUAGES CXX)
+find_package(weft REQUIRED)
+${lines}
+")
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${work}/precompiled/${name} -B ${work}/precompiled/${name}/build -G Ninja
+    -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(result EQUAL 0 OR NOT output MATCHES "${expected}")
+    message(FATAL_ERROR "weft_precompiled_headers does not report \"${expected}\":\n${output}")
+  endif()
+endfunction()
+check_precompiled(absent "weft_precompiled_headers(absent)" "there is no target \"absent\": call it after add_executable")
+check_precompiled(interface "add_library(i INTERFACE)\nweft_precompiled_headers(i)" "\"i\" has no source files to compile")
+check_precompiled(imported "weft_precompiled_headers(weft::weft)" "\"weft::weft\" has no source files to compile")
+check_precompiled(twice "file(WRITE a.cc \"\")\nadd_library(a OBJECT a.cc)\nweft_precompiled_headers(a)\nweft_precompiled_headers(a)"
+  "called twice for \"a\": pass all headers in one call")
+
 # README.md shows the error message that users get.
 run(${work}/build/wrong)
 string(REGEX REPLACE "at [^\n]*wrong.cc" "at wrong.cc" output "${output}")

@@ -63,6 +63,8 @@ function(check_prefix prefix work cxx headers)
   if(ARGC GREATER 4)
     list(APPEND environment LD_LIBRARY_PATH=${ARGV4})
   endif()
+  # With these settings, ccache caches the compilation of sources with precompiled headers.
+  set(ENV{CCACHE_SLOPPINESS} pch_defines,time_macros,include_file_mtime,include_file_ctime)
   set(arguments -G Ninja -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=${TYPE} -DCMAKE_CXX_COMPILER=${cxx}
     -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
   run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer -B ${work}/build ${arguments} -DHEADERS=${headers}

@@ -10,6 +10,7 @@
 #include "weft/graph/control/scan.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/text/text.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft {
@@ -180,23 +181,178 @@ BOOST_AUTO_TEST_CASE(errors_of_the_data_in_bodies_name_the_line) {
   }
 }
 
+/// Returns true for functions, which are closed; all other bodies capture values.
+bool is_closed(const Control& control) {
+  const std::string name = control.name;
+  return name == "function" || name == "custom_gradient";
+}
+
 BOOST_AUTO_TEST_CASE(captured_values_are_named_together_with_the_remedy) {
   for_each_control([](const Control& control, Graph& g, Value x) {
     const Variable w = g.variable("w", DType::f32, {4, 4});
+    const auto product = [&](Graph&, Value in) { return matmul(in, w); };
+    const auto noise = [&](Graph&, Value in) { return in + normal(g.key("k"), in.shape()); };
+    if (!is_closed(control)) {
+      control.apply(g, x, product);
+      if (std::string(control.name) != "a condition") control.apply(g, x, noise);
+      return;
+    }
     check_error<GraphError>(
-        [&] { control.apply(g, x, [&](Graph&, Value in) { return matmul(in, w); }); },
-        {"another graph", "created by variable 'w' at ", "body_errors_test.cc",
-         "pass other values as operands"});
-    // The key is a value of the enclosing graph, but the shape belongs to the body.
+        [&] { control.apply(g, x, product); },
+        {"operand b of matmul", "belongs to another graph", "function 'f' is closed",
+         "created by variable 'w' at ", "body_errors_test.cc", "pass other values as operands"});
+    check_error<GraphError>(
+        [&] { control.apply(g, x, noise); },
+        {"random_normal: operand 'key' is a Value of another graph", "function 'f' is closed",
+         "pass other values as operands", "body_errors_test.cc"});
+  });
+}
+
+// A function inside of a loop is closed, too.
+BOOST_AUTO_TEST_CASE(functions_in_bodies_are_closed) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {4});
+  const auto body = [&](Value (*other)(Value carry, Value x)) {
+    return [&x, other](Graph& b, const ScanElements& in) {
+      return ScanStep{custom_gradient(
+          b, "f", {in.carries[0]},
+          [&](Graph&, const Values& v) { return Values{v[0] * other(in.carries[0], x)}; },
+          [](Graph&, const Values& v) { return Values{v[2]}; })};
+    };
+  };
+  for (const auto other :
+       {+[](Value carry, Value) { return carry; }, +[](Value, Value outer) { return outer; }}) {
+    check_error<GraphError>([&] { scan(g, {x}, {}, {}, body(other), {.length = 2}); },
+                            {"mul: operand 'b' is a Value of another graph",
+                             "function 'f' is closed", "pass other values as operands"});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(values_of_unrelated_graphs_are_rejected_in_bodies) {
+  for_each_control([](const Control& control, Graph& g, Value x) {
+    Graph other;
+    const Value foreign = other.input("y", DType::f32, {4});
+    check_error<GraphError>(
+        [&] { control.apply(g, x, [&](Graph&, Value in) { return in + foreign; }); },
+        {"operand 'b' is a Value of another graph; values cannot cross graphs",
+         "it was created by input 'y' at ", "body_errors_test.cc"});
+    check_error<GraphError>(
+        [&] { control.apply(g, x, [&](Graph&, Value) { return foreign; }); },
+        {"output 0 of ", "belongs to another graph; values cannot cross graphs"});
+    BOOST_TEST(g.functions().empty());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(values_of_a_complete_body_cannot_be_used) {
+  for_each_control([](const Control& control, Graph& g, Value x) {
+    Value inner;
+    control.apply(g, x, [&](Graph&, Value in) { return inner = in * 2; });
+    const auto use = [&] { return x + inner; };
+    check_error<GraphError>(use, {"is a Value of another graph", "which is complete: return it"});
+    check_error<GraphError>([&] { scan(g, {inner}, {}, {}, {}, {.length = 2}); },
+                            {"scan 'scan': carry 0", "which is complete: return it"});
+    check_error<GraphError>([&] { Program("p").output("x", x).output("y", inner); },
+                            {"program 'p': output 'y'", "which is complete: return it"});
+    // Also after an error.
+    if (is_closed(control)) return;
+    Value failed;
+    BOOST_CHECK_THROW(control.apply(g, x,
+                                    [&](Graph&, Value in) {
+                                      failed = in * 3;
+                                      return matmul(failed, failed);
+                                    }),
+                      ShapeError);
+    check_error<GraphError>([&] { return x + failed; }, {"is a Value of another graph"});
+  });
+}
+
+BOOST_AUTO_TEST_CASE(declarations_in_bodies_are_rejected_with_the_remedy) {
+  for_each_control([](const Control& control, Graph& g, Value x) {
     check_error<GraphError>(
         [&] {
           control.apply(g, x,
-                        [&](Graph&, Value in) { return in + normal(g.key("k"), in.shape()); });
+                        [](Graph& b, Value in) { return in + b.variable("w", DType::f32, {4}); });
         },
-        {"random_normal: the sizes contain 'n' of the body that is being built",
-         "operands are values of an enclosing graph", "pass other values as operands",
-         "body_errors_test.cc"});
+        {"variable 'w' cannot be declared in ", "a Scope of that graph", "body_errors_test.cc"});
+    check_error<GraphError>(
+        [&] {
+          control.apply(g, x,
+                        [&](Graph& b, Value in) { return in + b.input("y", DType::f32, {4}); });
+        },
+        {"input 'y'", "body_errors_test.cc"});
   });
+}
+
+BOOST_AUTO_TEST_CASE(variables_cannot_be_updated_in_bodies) {
+  for_each_control([](const Control& control, Graph& g, Value x) {
+    const Variable w = g.variable("w", DType::f32, {});
+    const SourceLocation here = SourceLocation::current();
+    const auto body = [&](Graph&, Value in) {
+      return layer(
+          g, [&] { return with_update(in, w, sum(in)); }, here);
+    };
+    if (is_closed(control)) {
+      check_error<GraphError>([&] { control.apply(g, x, body); }, {"with_update", "is closed"});
+      return;
+    }
+    check_error<GraphError>(
+        [&] { control.apply(g, x, body); },
+        {"with_update: variable 'w' cannot be updated in ",
+         "return the new value as a carry or an output", "in layer called at " + line_of(here)});
+  });
+}
+
+// Everything that a failed callback has added is removed: variables and keys of the enclosing
+// graph, captured values and functions of the enclosing body.
+BOOST_AUTO_TEST_CASE(failed_bodies_leave_nothing_behind) {
+  for_each_control([](const Control& control, Graph& g, Value x) {
+    if (is_closed(control)) return;
+    const Value outer = g.input("outer", DType::f32, {4});
+    const std::size_t nodes = g.node_count();
+    const auto fails = [&](Graph&, Value in) {
+      const Value w = g.variable("w", DType::f32, {4});
+      return matmul(in * w * outer, in);
+    };
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      BOOST_CHECK_THROW(control.apply(g, x, fails), ShapeError);
+      BOOST_TEST(g.node_count() >= nodes);
+      BOOST_TEST(!g.has_variable("w"));
+      BOOST_TEST(g.functions().empty());
+    }
+    // A callback that recovers from an error of an inner loop.
+    const Value y = control.apply(g, x, [&](Graph& b, Value in) {
+      BOOST_CHECK_THROW(control.apply(b, in, fails), ShapeError);
+      BOOST_TEST(!g.has_variable("w"));
+      return in * 0.5;
+    });
+    const std::string text = to_text(Program("p").output("y", y));
+    BOOST_TEST(text.find("outer") == std::string::npos, text);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(errors_of_captured_values_name_the_line_and_the_step) {
+  Graph g;
+  const Value table = g.input("table", DType::f32, {3, 2}), ids = g.input("ids", DType::i64, {4});
+  SourceLocation here;
+  const ScanResult r = scan(
+      g, {g.input("h", DType::f32, {2})}, {}, {},
+      [&](Graph&, const ScanElements& in) {
+        here = SourceLocation::current();
+        const Value row = take(table, take(ids, in.index) + cast(sum(in.carries[0]), DType::i64));
+        return ScanStep{{in.carries[0] + row}};
+      },
+      {.length = 4});
+  const Program p = Program("p").output("y", r.carries[0]);
+  const auto run = [&](bool passes) {
+    Session(g, {.threads = 1, .passes = passes})
+        .run(p, {{"table", Tensor::zeros(DType::f32, {3, 2})},
+                 {"ids", Tensor::of<std::int64_t>({4}, {0, 2, 3, 0})},
+                 {"h", Tensor::zeros(DType::f32, {2})}});
+  };
+  for (const bool passes : {false, true}) {
+    check_error<DataError>([&] { run(passes); },
+                           {"3", "in step 2 of 4 of the loop at", "body_errors_test.cc"});
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -109,13 +109,46 @@ BOOST_AUTO_TEST_CASE(while_loop_errors_name_the_problem) {
   check_error<ArgumentError>([&] { while_loop(g, {x}, less_than, next, -1); },
                              {"limit must not be negative, but is -1"});
   const Value key = g.key("k");
+  const std::size_t functions = g.functions().size();
   check_error<GraphError>(
       [&] {
-        while_loop(g, {x}, less_than,
-                   [](Graph&, const Values& in) { return Values{in[0] + uniform(in[1], Shape{})}; },
-                   10, {.operands = {key}});
+        while_loop(
+            g, {x}, [&](Graph&, const Values& in) { return Values{in[0] < uniform(key, Shape{})}; },
+            next, 10);
       },
-      {"the body draws from operand 1, which is the same in every step", "advance_key"});
+      {"the condition draws random numbers; draw them in the body and carry them", "cond_test.cc"});
+  check_error<ArgumentError>(
+      [&] {
+        while_loop(
+            g, {x}, less_than,
+            [&](Graph&, const Values& in) {
+              return Values{in[0] + uniform(key, Shape{}), in[0]};
+            },
+            10);
+      },
+      {"the body returns 2 values, but there are 1 carries"});
+  BOOST_TEST(g.functions().size() == functions);
+}
+
+// A key among the operands is folded with the number of the step.
+BOOST_AUTO_TEST_CASE(every_step_of_a_while_loop_draws_different_numbers) {
+  Graph g;
+  const Value key = g.key("k"), x = g.input("x", DType::f32, {4});
+  const auto body = [](Graph&, const Values& in) {
+    return Values{in[1], uniform(in.back(), {4}), in[2] + 1};
+  };
+  const auto forever = [](Graph&, const Values& in) { return Values{in[2] < 100}; };
+  const Value zero = zeros(g, DType::i64, {});
+  Program p("p");
+  for (const std::int64_t limit : {2, 3}) {
+    const auto loop = while_loop(g, {x, x, zero}, forever, body, limit, {.operands = {key}});
+    p.output(limit == 2 ? "a" : "b", loop[0]).output(limit == 2 ? "c" : "d", loop[1]);
+  }
+  const Results r = Session(g, {.threads = 1}).run(p, {{"x", Tensor::zeros(DType::f32, {4})}});
+  for (int i = 0; i < 4; ++i) {
+    BOOST_TEST(r["a"].at(i) != r["c"].at(i));
+    BOOST_TEST(r["b"].at(i) != r["d"].at(i));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

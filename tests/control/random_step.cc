@@ -38,6 +38,7 @@ RandomStep::RandomStep(std::uint64_t seed) : seed_(seed) {
   branches_ = draw(random, 0, 5) == 0;
   nests_ = draw(random, 0, 7) == 0;
   reverse = draw(random, 0, 2) == 0;
+  captures_ = draw(random, 0, 1) == 0;
 }
 
 void RandomStep::declare(Graph& graph, const Dim& steps) {
@@ -52,13 +53,52 @@ void RandomStep::declare(Graph& graph, const Dim& steps) {
   }
   operands.push_back(graph.input("w", ValueType{DType::f64, Shape{Dim(width_), Dim(width_)}}));
   operands.push_back(graph.input("b", ValueType{DType::f64, Shape{Dim(width_)}}));
+  if (!captures_) return;
+  key_ = graph.input("key", ValueType{DType::i64, Shape{2}});
+  const Value v = graph.variable("v", ValueType{DType::f64, row},
+                                 {.initializer = Initializer::uniform(-0.9, 0.9)});
+  std::mt19937_64 random(seed_ + 5);
+  captured_ = {v, tanh(operands[0]) * 0.5, graph.constant(random_tensor(random, {width_})),
+               graph.constant(random_tensor(random, {65}))};
+}
+
+// Rows that are computed from captured values: in the body, in a branch and in an inner loop.
+std::vector<Value> RandomStep::captured_rows(Graph& graph, const ScanElements& in,
+                                             Value row) const {
+  const Value v = captured_[0], product = captured_[1], vector = captured_[2];
+  // The loop folds a captured key with the index, and its random streams begin at 1.
+  const bool unrolled = &key_.graph() == &graph;
+  const Value key = unrolled ? fold_key(key_, in.index) : key_;
+  const Value noise = graph
+                          .apply("random_uniform", {key},
+                                 {{"shape", v.shape()},
+                                  {"dtype", DType::f64},
+                                  {"stream", std::int64_t{unrolled ? 3 : 2}}})
+                          .output(0);
+  const Value mixed = row * sin(v) + noise * 0.1;  // sin(v) has no operand of the body
+  const Value large = select(captured_[3], 0, Dim(static_cast<std::int64_t>(seed_ % 65)));
+  const Value chosen = cond(
+      sum(row) > sum(v), {},
+      [&](Graph&, const std::vector<Value>&) {
+        return std::vector<Value>{matmul(mixed, product) + vector};
+      },
+      [&](Graph&, const std::vector<Value>&) { return std::vector<Value>{v * large}; })[0];
+  const ScanResult inner = scan(graph, {mixed}, {}, {},
+                                [&](Graph&, const ScanElements& x) {
+                                  const Value h =
+                                      tanh(matmul(x.carries[0], product) + vector * chosen);
+                                  return ScanStep{{h}, {v}};
+                                },
+                                {.length = AxisSize(2), .name = "captures"});
+  return {mixed, chosen, inner.carries[0] * 0.5 + sum(inner.outputs[0], {0}) * 0.25};
 }
 
 ScanStep RandomStep::body(Graph& graph, const ScanElements& in) const {
   std::mt19937_64 random(seed_ * 31 + 7);
   std::vector<Value> rows(in.carries.begin(), in.carries.begin() + carries_);
   rows.insert(rows.end(), in.elements.begin(), in.elements.end());
-  const Value w = in.operands[0], b = in.operands[1];
+  const Value w = captures_ ? operands[0] : in.operands[0];
+  const Value b = captures_ ? operands[1] : in.operands[1];
   const auto any = [&] {
     return rows[static_cast<std::size_t>(draw(random, 0, static_cast<int>(rows.size()) - 1))];
   };
@@ -77,6 +117,9 @@ ScanStep RandomStep::body(Graph& graph, const ScanElements& in) const {
       default: v = broadcast_to(mean(any(), {-1}, true), any().shape()); break;
     }
     rows.push_back(v);
+  }
+  if (captures_) {
+    for (const Value& row : captured_rows(graph, in, rows.back())) rows.push_back(row);
   }
   if (branches_) {
     const Value later = greater(in.index, 0);
@@ -118,7 +161,7 @@ ScanStep RandomStep::body(Graph& graph, const ScanElements& in) const {
 ScanResult RandomStep::as_scan(Graph& graph, ScanOptions options) const {
   options.reverse = reverse;
   return scan(
-      graph, carries, sequences, operands,
+      graph, carries, sequences, captures_ ? std::vector<Value>() : operands,
       [this](Graph& g, const ScanElements& in) { return body(g, in); }, options);
 }
 
@@ -159,6 +202,7 @@ NamedTensors RandomStep::feeds(std::int64_t steps) const {
   }
   feeds.emplace_back("w", random_tensor(random, {width_, width_}));
   feeds.emplace_back("b", random_tensor(random, {width_}));
+  if (captures_) feeds.emplace_back("key", Tensor::of<std::int64_t>({2}, {11, 4}));
   return feeds;
 }
 
@@ -166,6 +210,7 @@ std::vector<Value> RandomStep::variables() const {
   std::vector<Value> all(carries.begin(), carries.begin() + carries_);
   all.insert(all.end(), sequences.begin(), sequences.end());
   all.insert(all.end(), operands.begin(), operands.end());
+  if (captures_) all.push_back(captured_[0]);
   return all;
 }
 

@@ -13,7 +13,9 @@ namespace weft::testing {
 
 /// The carries, sequences, operands and the random body of a loop, drawn from a seed. The body
 /// contains smooth operations on f64 rows [rows, width], products with weights, an i64 counter,
-/// branches and inner loops. Some loops have no carries or no sequences.
+/// branches and inner loops. Some loops have no carries or no sequences. The bodies of half of the
+/// loops have no operands: they capture the weights, a variable, computed values, constants and a
+/// random key.
 class RandomStep {
  public:
   explicit RandomStep(std::uint64_t seed);
@@ -25,9 +27,10 @@ class RandomStep {
   ScanResult as_scan(Graph& graph, ScanOptions options) const;
   ScanResult unrolled(Graph& graph, std::int64_t steps, bool reverse) const;
   NamedTensors feeds(std::int64_t steps) const;
-  /// Returns the values to differentiate with respect to: floating-point carries, sequences and
-  /// operands.
+  /// Returns the values to differentiate with respect to: floating-point carries, sequences,
+  /// operands and captured leaves.
   std::vector<Value> variables() const;
+  bool captures() const { return captures_; }
 
   bool reverse = false;
   std::vector<Value> carries, sequences, operands;
@@ -36,7 +39,11 @@ class RandomStep {
   std::uint64_t seed_;
   int rows_, width_;
   int carries_, sequences_, outputs_;
-  bool counts_, branches_, nests_;
+  bool counts_, branches_, nests_, captures_;
+  std::vector<Value> captured_;  // values that the body uses if it captures
+  Value key_;
+
+  std::vector<Value> captured_rows(Graph& graph, const ScanElements& in, Value row) const;
 };
 
 /// Returns the weighted sum of all results. The weights differ, so that every element contributes

@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(logistic_regression_converges_to_the_minimum) {
         LogisticRegression(rows, Ids{1, 1, 0, 0}, std::int64_t{1} << 30, 2);
       },
       "1073741824 features and 2 classes have too many parameters for L-BFGS");
-  // Errors of the loss pass through liblbfgs, which is written in C.
+  // Errors of the loss pass through the minimisation.
   LogisticRegression wrong(rows, Ids{1, 1, 0, 7}, 1, 2, 1);
   check_error_message<DataError>([&] { wrong.fit(l2); }, "7");
 }

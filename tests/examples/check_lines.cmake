@@ -10,6 +10,7 @@ set(most_gan 67)
 set(most_gru 70)
 set(most_kill_and_resume 71)
 set(most_physics_informed 72)
+set(most_serve_slots 60)
 set(most_vae 81)
 set(most_others 110)
 

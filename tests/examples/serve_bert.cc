@@ -43,7 +43,7 @@ int main(int, char** arguments) {
   const Value tokens = g.input("tokens", DType::i32, {"batch", "seq"});
   const Value mask = g.input("mask", DType::i32, {"batch", "seq"});
   const Value label = g.input("label", DType::i32, {"batch"});
-  const Encoder encoder(Scope(g), config);
+  const Encoder encoder(Scope(g).evaluation(), config);  // without dropout, for both programs
   freeze(g, {"embeddings.*"});
   const Value h = encoder({.ids = tokens, .attention_mask = mask}).last_hidden_state;
   const Value logits = linear(Scope(g, "head"), mean_of_tokens(h, mask), 2);

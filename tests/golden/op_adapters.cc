@@ -338,6 +338,7 @@ const std::map<std::string, OpAdapter>& op_adapters() {
     std::map<std::string, OpAdapter> all = adapters;
     add_recurrent_adapters(all);
     add_linalg_adapters(all);
+    add_loss_adapters(all);
     add_norm_adapters(all);
     add_window_adapters(all);
     return all;

@@ -29,6 +29,7 @@ using OpAdapter = OpOutputs (*)(const OpCase&);
 
 void add_recurrent_adapters(std::map<std::string, OpAdapter>& adapters);
 void add_linalg_adapters(std::map<std::string, OpAdapter>& adapters);
+void add_loss_adapters(std::map<std::string, OpAdapter>& adapters);
 void add_norm_adapters(std::map<std::string, OpAdapter>& adapters);
 void add_window_adapters(std::map<std::string, OpAdapter>& adapters);
 

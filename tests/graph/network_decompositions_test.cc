@@ -59,7 +59,8 @@ BOOST_AUTO_TEST_SUITE(network_decompositions)
 BOOST_AUTO_TEST_CASE(definitions_match_the_kernels_on_every_sample) {
   for (const char* name :
        {"softmax", "log_softmax", "layer_norm", "layer_norm_grad", "rms_norm", "rms_norm_grad",
-        "cross_entropy", "cross_entropy_grad", "attention", "attention_grad"}) {
+        "cross_entropy", "cross_entropy_grad", "soft_cross_entropy", "soft_cross_entropy_grad",
+        "attention", "attention_grad"}) {
     const OpRecord& op = builtin_ops()->at(name);
     int index = 0;
     for (const OpSample& sample : op.samples()) {

@@ -82,6 +82,8 @@ BOOST_AUTO_TEST_CASE(invalid_shapes_are_rejected) {
   WRONG(ShapeError, layer_norm(x, g.constant(Tensor::zeros(DType::f32, {65})), {}), "layer_norm",
         "f32[batch, seq, 64]", "f32[65]");
   WRONG(ShapeError, attention(q, q, x), "attention", "f32[2, 4, seq, 16]");
+  WRONG(ShapeError, cross_entropy(x, select(x, 2, 0)), "cross_entropy", "i32 or i64 [batch, seq]",
+        "f32[batch, seq, 64]");
   WRONG(ShapeError, topk(p, 5), "topk", "5", "f32[3, 4]");
   WRONG(ShapeError, tril(d), "tril", "f64[64]");
   WRONG(ShapeError, g.require(g.dim("seq") == g.dim("seq") + 1), "require", "can never hold");
@@ -96,7 +98,8 @@ BOOST_AUTO_TEST_CASE(invalid_dtypes_are_rejected) {
   WRONG(DTypeError, matmul(ids, ids), "matmul: ", "i64[batch, seq]");
   WRONG(DTypeError, logical_and(x, b), "logical_and: ", "bool", "f32[batch, seq, 64]");
   WRONG(DTypeError, mean(ids), "mean: ", "i64[batch, seq]");
-  WRONG(DTypeError, cross_entropy(x, x), "cross_entropy", "i32 or i64", "f32[batch, seq, 64]");
+  WRONG(DTypeError, cross_entropy(x, b), "cross_entropy", "i32 or i64", "bool");
+  WRONG(DTypeError, cross_entropy(x, d), "cross_entropy", "f32 and f64", "f32[batch, seq, 64]");
   WRONG(DTypeError, softmax(ids, -1), "softmax: ", "f32 or f64", "i64[batch, seq]");
 }
 

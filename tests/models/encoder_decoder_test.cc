@@ -31,7 +31,7 @@ Tensor random_ids(std::int64_t batch, std::int64_t seq, std::int64_t vocab, std:
 // A model with inputs "ids", "mask" and "decoder_ids", and its program "forward".
 struct Forward {
   explicit Forward(const EncoderDecoderConfig& config)
-      : net(Scope(graph, "net"), config), program("forward") {
+      : net(Scope(graph, "net").evaluation(), config), program("forward") {
     const Value ids = graph.input("ids", DType::i64, {"batch", "seq"});
     const Value mask = graph.input("mask", DType::i64, {"batch", "seq"});
     const Value decoder_ids = graph.input("decoder_ids", DType::i64, {"batch", "target"});
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(later_tokens_and_padding_do_not_change_other_positions) {
 BOOST_AUTO_TEST_CASE(tokens_masked_by_the_decoder_mask_have_no_effect) {
   for (const EncoderDecoderConfig& c : kinds()) {
     Graph g;
-    const EncoderDecoder net(Scope(g, "net"), c);
+    const EncoderDecoder net(Scope(g, "net").evaluation(), c);
     const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
     const Value target = g.input("target", DType::i64, {"batch", "length"});
     const Value mask = g.input("mask", DType::i64, {"batch", "length"});
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(labels_are_shifted_right_after_the_start_token) {
 
 BOOST_AUTO_TEST_CASE(an_encoder_only_model_cannot_decode) {
   Graph g;
-  const EncoderDecoder net(Scope(g), shrink({}), Stacks::encoder);
+  const EncoderDecoder net(Scope(g).evaluation(), shrink({}), Stacks::encoder);
   const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
   const Value memory = net.encode(ids, {}).last_hidden_state;
   BOOST_CHECK_THROW(g.find_variable("decoder.layers.0.attention_norm.weight"), GraphError);
@@ -289,18 +289,18 @@ BOOST_AUTO_TEST_CASE(a_transformer_learns_to_reverse_sequences) {
   const EncoderDecoder net(Scope(g, "net"), c);
   const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
   const Value labels = g.input("labels", DType::i64, {"batch", "seq"});
-  const auto logits = [&](bool training) {
-    const Value memory = net.encode(ids, {}, training).last_hidden_state;
-    return net.logits(
-        net.decode(net.shift_right(labels), {}, memory, {}, training).last_hidden_state);
+  const auto loss_of = [&](const EncoderDecoder& model) {
+    const Value memory = model.encode(ids, {}).last_hidden_state;
+    const Value h = model.decode(model.shift_right(labels), {}, memory, {}).last_hidden_state;
+    return model.loss(model.logits(h), labels);
   };
-  const Value training_loss = net.loss(logits(true), labels, true);
+  const Value training_loss = loss_of(net.training());
   Program train("train"), test("test");
   train.output("loss", training_loss)
       .update(adamw(
           training_loss, g.parameters(),
           {.lr = inverse_square_root(5e-3, 50, {.shift = 1}), .beta2 = 0.98, .weight_decay = 0}));
-  test.output("loss", net.loss(logits(false), labels));
+  test.output("loss", loss_of(net.evaluation()));
   Session session(g, {.seed = 3});
   const auto feeds = [&](std::uint64_t seed) {
     const Tensor x = random_ids(32, 5, 10, seed);

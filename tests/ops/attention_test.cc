@@ -124,6 +124,26 @@ BOOST_AUTO_TEST_CASE(fully_masked_queries_give_zeros) {
   check_attention(operands(1, 1, 1, 5, 2, 4, 2), {{"scale", 1.0}, {"causal", true}}, 1e-6);
 }
 
+BOOST_AUTO_TEST_CASE(rows_of_keys_are_read_without_a_copy_and_must_exist) {
+  testing::for_each_simd_target([](const char*) {
+    for (const std::int64_t queries : {1, 3, 70}) {
+      std::vector<Tensor> in = operands(5, 4, 2, queries, 133, 16, 19);
+      in[0] = sample_uniform({3, 4, queries, 16}, 31);
+      in.resize(14);
+      in[10] = ints({133, 71, 100});
+      in[11] = ints({133 - queries, 0, 4});
+      in[13] = ints({3, 0, 3});
+      check_attention(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
+    }
+  });
+  std::vector<Tensor> in = operands(2, 1, 1, 1, 3, 4, 4);
+  in.resize(14);
+  in[13] = ints({0, 2});
+  BOOST_TEST(data_error(in) == "kv_rows[1] is 2, but k and v have 2 rows: it must be in [0, 2)");
+  in[13] = ints({-1, 0});
+  BOOST_TEST(data_error(in) == "kv_rows[0] is -1, but k and v have 2 rows: it must be in [0, 2)");
+}
+
 BOOST_AUTO_TEST_CASE(keys_beyond_lengths_are_ignored) {
   std::vector<Tensor> in = operands(1, 1, 1, 3, 5, 4, 4);
   in[10] = ints({3});

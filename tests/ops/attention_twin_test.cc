@@ -64,7 +64,7 @@ AttentionUse random_use(Choices& c, bool large) {
   const std::int64_t d = c.one_of({0, 1, 2, 3, 5, 8, 16, 19}),
                      dv = c.one_of({0, 1, 2, 4, 7, 16, 21});
   AttentionUse use;
-  use.in.resize(13);
+  use.in.resize(14);
   use.in[0] = c.uniform({b, h, lq, d});
   use.in[1] = c.uniform({b, hkv, lk, d});
   use.in[2] = c.uniform({b, hkv, lk, dv});
@@ -107,6 +107,12 @@ AttentionUse random_use(Choices& c, bool large) {
     use.attributes.set("dropout", 0.25);
     use.attributes.set("stream", std::int64_t{3});
   }
+  if (c.chance(0.3)) {
+    const std::int64_t rows = c.one_of({1, 2, 5});
+    use.in[1] = c.uniform({rows, hkv, lk, d});
+    use.in[2] = c.uniform({rows, hkv, lk, dv});
+    use.in[13] = c.indices({b}, rows);
+  }
   return use;
 }
 
@@ -148,6 +154,13 @@ void check_definition(std::vector<Tensor> in, const Attributes& attributes) {
     if (t.defined() && t.dtype() == DType::f32) t = t.to(DType::f64);
   }
   const auto out = defined_outputs("attention", in, attributes);
+  if (in.size() > 13 && in[13].defined()) {  // attention_grad has no kv_rows
+    const auto r = reference_attention(in, attributes);
+    check_close(out[0], r.out, 1e-12, "out");
+    check_close(out[1], r.lse, 1e-12, "lse");
+    return;
+  }
+  in.resize(13);
   const Tensor g = sample_uniform(out[0].sizes(), 21).to(DType::f64);
   const auto r = reference_attention(in, attributes, g);
   check_close(out[0], r.out, 1e-12, "out");

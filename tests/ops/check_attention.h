@@ -28,12 +28,22 @@ inline void check_close(const Tensor& actual, const std::vector<double>& expecte
   }
 }
 
-/// Compares attention, its gradients and lse with the scalar model. `in` contains up to 13
-/// operands.
+/// Compares attention, its gradients and lse with the scalar model. `in` contains up to 14
+/// operands. With kv_rows, the gradients are those for copies of the rows.
 inline void check_attention(std::vector<Tensor> in, const Attributes& attributes,
                             double tolerance) {
-  in.resize(13);
+  in.resize(14);
   const auto out = evaluate_op(builtin_ops()->at("attention"), in, attributes);
+  if (in[13].defined()) {
+    for (const std::size_t i : {1, 2})
+      in[i] =
+          evaluate_op(builtin_ops()->at("take"), {in[i], in[13]}, {{"axis", std::int64_t{0}}})[0];
+    in[13] = Tensor();
+    const auto copied = evaluate_op(builtin_ops()->at("attention"), in, attributes);
+    BOOST_REQUIRE(bitwise_equal(out[0], copied[0]));
+    BOOST_REQUIRE(bitwise_equal(out[1], copied[1]));
+  }
+  in.resize(13);
   const Tensor g = sample_uniform(out[0].sizes(), 21).to(in[0].dtype());
   const Tensor g_lse = sample_uniform(out[1].sizes(), 22).to(in[0].dtype());
   std::vector<Tensor> grad_in = {g, out[0], out[1]};

@@ -42,6 +42,43 @@ void check(const Tensor& x, int axis, std::int64_t ignore, double e, double tole
   }
 }
 
+void check_soft(const Tensor& x, int axis, double e, double tolerance) {
+  Sizes positions = x.sizes();
+  positions.erase(positions.begin() + axis);
+  const std::int64_t n = x.size(axis);
+  const std::int64_t stride = row_major_strides(x.sizes())[static_cast<std::size_t>(axis)];
+  // The targets do not sum to 1, and some are 0.
+  Tensor targets = sample_uniform(x.sizes(), 4, -0.5, 1);
+  for (std::int64_t i = 0; i < targets.numel(); i += 5) targets.mutable_data<float>()[i] = 0;
+  targets = targets.to(x.dtype());
+  const Tensor g = sample_uniform(positions, 5).to(x.dtype());
+  const Attributes attributes{{"axis", std::int64_t{axis}}, {"label_smoothing", e}};
+  const auto out = evaluate_op(builtin_ops()->at("soft_cross_entropy"), {x, targets}, attributes);
+  const Tensor dx = evaluate_op(builtin_ops()->at("soft_cross_entropy_grad"),
+                                {g, x, targets, out[1]}, attributes)[0];
+  for (std::int64_t p = 0; p < g.numel(); ++p) {
+    const std::int64_t first = p / stride * n * stride + p % stride;
+    std::vector<double> slice, weights;
+    double total = 0, size = 1;
+    for (std::int64_t i = 0; i < n; ++i) {
+      slice.push_back(x.at(first + i * stride));
+      weights.push_back((1 - e) * targets.at(first + i * stride) + e / static_cast<double>(n));
+      total += weights.back();
+      size += std::abs(weights.back());
+    }
+    const auto log_p = testing::reference_softmax(slice, true);
+    double loss = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      loss -= weights[i] * log_p[i];
+      const double d = g.at(p) * (std::exp(log_p[i]) * total - weights[i]);
+      BOOST_REQUIRE_SMALL(dx.at(first + static_cast<std::int64_t>(i) * stride) - d,
+                          tolerance * size);
+    }
+    BOOST_REQUIRE_SMALL(out[0].at(p) - loss, tolerance * size);
+    BOOST_REQUIRE_SMALL(out[1].at(p) - (slice[0] - log_p[0]), tolerance);
+  }
+}
+
 std::string data_error(const Tensor& targets) {
   try {
     evaluate_op(builtin_ops()->at("cross_entropy"), {Tensor::zeros(DType::f32, {2, 3, 5}), targets},
@@ -66,6 +103,20 @@ BOOST_AUTO_TEST_CASE(matches_the_reference_for_all_simd_targets_axes_and_sizes) 
       }
     }
     check(sample_uniform({2, 5003}, 2, -5, 5), 1, -100, 0.1, 5e-6);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(soft_targets_match_the_reference_for_all_simd_targets_axes_and_sizes) {
+  testing::for_each_simd_target([](const char*) {
+    for (const std::int64_t n : {1, 3, 8, 17, 67}) {
+      for (const double e : {0.0, 0.2}) {
+        check_soft(sample_uniform({5, n}, 1, -5, 5), 1, e, 5e-6);
+        check_soft(sample_uniform({n, 19}, 2, -5, 5), 0, e, 5e-6);
+        check_soft(sample_uniform({2, n, 70}, 2, -5, 5), 1, e, 5e-6);
+        check_soft(sample_uniform({2, n, 3}, 3, -5, 5).to(DType::f64), 1, e, 1e-12);
+      }
+    }
+    check_soft(sample_uniform({2, 5003}, 2, -5, 5), 1, 0.1, 5e-6);
   });
 }
 

@@ -2,8 +2,10 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <string>
 
 #include "weft/autodiff/gradients.h"
+#include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/ops/op.h"
 #include "weft/tests/reference/evaluate_graph.h"
@@ -81,7 +83,15 @@ BOOST_AUTO_TEST_CASE(errors_name_out_of_range_indices) {
                         says("index -1 at position 2"));
   BOOST_CHECK_EXCEPTION(run("index_add", {x, ids({0, 5}), Tensor::zeros(DType::f32, {2, 3})}, axis),
                         DataError, says(message));
+  for (const char* op : {"index_max", "index_min"}) {
+    BOOST_CHECK_EXCEPTION(run(op, {x, ids({0, 5}), Tensor::zeros(DType::f32, {2, 3})}, axis),
+                          DataError, says(message));
+  }
   const Tensor one = Tensor::of<std::int64_t>({1, 3}, {0, 5, 0});
+  for (const char* op : {"scatter_max", "scatter_min"}) {
+    BOOST_CHECK_EXCEPTION(run(op, {x, one, Tensor::zeros(DType::f32, {1, 3})}, axis), DataError,
+                          says(message));
+  }
   BOOST_CHECK_EXCEPTION(run("take_along_axis", {x, one}, axis), DataError, says(message));
   BOOST_CHECK_EXCEPTION(run("scatter_add", {x, one, Tensor::zeros(DType::f32, {1, 3})}, axis),
                         DataError, says(message));
@@ -104,6 +114,35 @@ BOOST_AUTO_TEST_CASE(dynamic_slices_are_read_and_updated) {
   BOOST_TEST(elements_of(run("dynamic_update_slice", {x, part, ids({0, 0})}, {})) == wanted);
 }
 
+BOOST_AUTO_TEST_CASE(writes_to_rows_that_overlap_or_exceed_x_are_data_errors) {
+  const Tensor x = Tensor::zeros(DType::f32, {3, 2, 6});
+  const auto write = [&](const Tensor& start, const Tensor& rows, std::int64_t added = 2) {
+    return run("tensor_scatter",
+               {x, Tensor::full(DType::f32, {start.numel(), 2, added}, 1), start, rows},
+               {{"axis", std::int64_t{2}}});
+  };
+  BOOST_CHECK_EXCEPTION(
+      write(ids({0, 5}), ids({0, 1})), DataError,
+      says("start[1] is 5: a block of 2 in axis 2 of size 6 can begin at 0 to 4"));
+  BOOST_CHECK_EXCEPTION(write(ids({0, 1}), ids({0, 3})), DataError,
+                        says("rows[1] is 3, but x has 3 rows: it must be in [0, 3)"));
+  BOOST_CHECK_EXCEPTION(
+      write(ids({3, 0, 2}), ids({1, 1, 1})), DataError,
+      says("rows[2] and rows[0] are both 1, and their blocks of 2, which begin at 2 and 3, "
+           "overlap"));
+  BOOST_CHECK_THROW(write(ids({3, 3}), ids({1, 1})), DataError);
+  BOOST_TEST(elements_of(write(ids({2, 4}), ids({1, 1})))[16] == 1);
+  BOOST_CHECK_NO_THROW(write(ids({3, 3}), ids({1, 1}), 0));  // empty blocks do not overlap
+}
+
+BOOST_AUTO_TEST_CASE(each_row_is_written_at_its_own_position) {
+  // The example of the ONNX operator: a cache of two rows with different lengths.
+  const Tensor x = Tensor::of<float>({2, 4, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor update = Tensor::of<float>({2, 1, 1}, {-1, -2});
+  const Tensor out = run("tensor_scatter", {x, update, ids({1, 3})}, {{"axis", std::int64_t{1}}});
+  BOOST_TEST(elements_of(out) == (Doubles{1, -1, 3, 4, 5, 6, 7, -2}));
+}
+
 BOOST_AUTO_TEST_CASE(index_add_may_overwrite_its_operand) {
   const Tensor x = sample_uniform({6, 3}, 1), index = ids({4, 4}), src = sample_uniform({2, 3}, 2);
   const Tensor wanted = run("index_add", {x, index, src}, {});
@@ -120,6 +159,41 @@ BOOST_AUTO_TEST_CASE(index_add_may_overwrite_its_operand) {
     for (std::int64_t c = 0; c < phase.chunks; ++c) phase.body({in, out, nullptr, nullptr}, c);
   }
   BOOST_TEST(bitwise_equal(memory, wanted));
+}
+
+BOOST_AUTO_TEST_CASE(maxima_and_minima_at_indices_are_nan_if_any_element_is_nan) {
+  const double nan = std::nan("");
+  const Tensor x = Tensor::of<double>({4}, {1, nan, 3, 4}), index = ids({0, 0, 1, 2, 3, 3, 3});
+  const Tensor src = Tensor::of<double>({7}, {2, 0, 5, nan, 7, nan, 5});
+  for (const std::string family : {"index_", "scatter_"}) {
+    for (const bool largest : {false, true}) {
+      const Attributes axis{{"axis", std::int64_t{0}}};
+      const Tensor out = run(family + (largest ? "max" : "min"), {x, index, src}, axis);
+      BOOST_TEST(out.at(0) == (largest ? 2 : 0));
+      for (const int i : {1, 2, 3}) BOOST_TEST(std::isnan(out.at(i)));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(equal_extremes_at_indices_share_the_gradient_with_x) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {3}), src = g.input("src", DType::f64, {5});
+  const Value index = g.constant(ids({0, 0, 1, 1, 2}));
+  const Feed feed{{x, Tensor::of<double>({3}, {2, 1, 9})},
+                  {src, Tensor::of<double>({5}, {2, 2, 5, 4, 3})}};
+  for (const auto function : {index_max, scatter_max}) {
+    const auto d = gradients(sum(function(x, index, src, 0) * 6), {x, src});
+    const auto r = evaluate_graph({d[0], d[1]}, feed);
+    BOOST_TEST(elements_of(r[0]) == (Doubles{2, 0, 6}));
+    BOOST_TEST(elements_of(r[1]) == (Doubles{2, 2, 6, 0, 0}));
+  }
+  // Numbers and 32-bit indices are accepted as for index_add().
+  const Value far = g.constant(ids({2, 2, 0, 1, 2}).to(DType::i32));
+  const auto r = evaluate_graph(
+      {index_min(x, far, src), scatter_min(x, far, src, -1), index_min(x, 2, 4)}, feed);
+  BOOST_TEST(elements_of(r[0]) == (Doubles{2, 1, 2}));
+  BOOST_TEST(bitwise_equal(r[0], r[1]));
+  BOOST_TEST(elements_of(r[2]) == (Doubles{2, 1, 4}));
 }
 
 BOOST_AUTO_TEST_CASE(index_functions_match_their_definitions) {

@@ -69,7 +69,9 @@ BOOST_AUTO_TEST_CASE(random_takes_and_adds_match_their_scalar_models) {
     check_twin("take", {numbers(c, p.x, c.one_of(kIndexedTypes)), index}, along(p.axis));
     const DType dtype = c.one_of(kNumbers);
     const Tensor src = numbers(c, taken(p, index.sizes()), dtype);
-    check_twin("index_add", {numbers(c, p.x, dtype), index, src}, along(p.axis));
+    for (const char* op : {"index_add", "index_max", "index_min"}) {
+      check_twin(op, {numbers(c, p.x, dtype), index, src}, along(p.axis));
+    }
   });
 }
 
@@ -81,22 +83,28 @@ BOOST_AUTO_TEST_CASE(random_takes_and_adds_along_an_axis_match_their_scalar_mode
     const Tensor index = c.indices(sizes, p.length());
     check_twin("take_along_axis", {numbers(c, p.x, c.one_of(kIndexedTypes)), index}, along(p.axis));
     const DType dtype = c.one_of(kNumbers);
-    check_twin("scatter_add", {numbers(c, p.x, dtype), index, numbers(c, sizes, dtype)},
-               along(p.axis));
+    for (const char* op : {"scatter_add", "scatter_max", "scatter_min"}) {
+      check_twin(op, {numbers(c, p.x, dtype), index, numbers(c, sizes, dtype)}, along(p.axis));
+    }
   });
 }
 
 // There are enough indices to split the work into ranges of rows and blocks of columns.
 BOOST_AUTO_TEST_CASE(many_indices_match_the_scalar_models) {
   Choices c(7900);
-  for (const auto& [x, count] : std::vector<std::pair<Sizes, std::int64_t>>{
-           {{100}, 40000}, {{2, 33, 3}, 9000}, {{1, 20, 130}, 400}, {{0, 20, 3}, 70000}}) {
+  for (const auto& [x, count] : std::vector<std::pair<Sizes, std::int64_t>>{{{100}, 40000},
+                                                                            {{2, 33, 3}, 9000},
+                                                                            {{1, 90, 40}, 1500},
+                                                                            {{1, 20, 130}, 400},
+                                                                            {{0, 20, 3}, 70000}}) {
     Places p{x, x.size() == 1 ? 0 : 1};
     const Tensor index = c.indices({count}, p.length());
     for (const DType dtype : {DType::f32, DType::u8}) {
       check_twin("take", {numbers(c, x, dtype), index}, along(p.axis));
-      check_twin("index_add", {numbers(c, x, dtype), index, numbers(c, taken(p, {count}), dtype)},
-                 along(p.axis));
+      for (const char* op : {"index_add", "index_max", "index_min"}) {
+        check_twin(op, {numbers(c, x, dtype), index, numbers(c, taken(p, {count}), dtype)},
+                   along(p.axis));
+      }
     }
   }
 }
@@ -119,6 +127,27 @@ BOOST_AUTO_TEST_CASE(random_one_hots_and_blocks_match_their_scalar_models) {
     const Tensor whole = numbers(c, x, dtype);
     check_twin("dynamic_slice", {whole, at}, {{"sizes", Shape(block)}});
     check_twin("dynamic_update_slice", {whole, numbers(c, block, dtype), at}, {});
+  });
+}
+
+BOOST_AUTO_TEST_CASE(random_writes_to_rows_match_the_scalar_model) {
+  for_random_cases(80, 8700, [](Choices& c) {
+    Sizes x = random_places(c).x, update;
+    x.insert(x.begin(), c.within(0, 4));
+    const std::int64_t axis = c.within(1, std::ssize(x) - 1), blocks = c.within(0, x[0]);
+    const std::int64_t length = x[static_cast<std::size_t>(axis)], added = c.within(0, length);
+    update = x;
+    update[0] = blocks;
+    update[static_cast<std::size_t>(axis)] = added;
+    const Tensor start = c.indices({blocks}, length - added + 1);
+    // Distinct rows in random order.
+    std::vector<std::int64_t> rows;
+    for (std::int64_t r = 0; r < x[0]; ++r) rows.insert(rows.begin() + c.within(0, r), r);
+    rows.resize(static_cast<std::size_t>(blocks));
+    const DType dtype = c.one_of(kIndexedTypes);
+    std::vector<Tensor> in = {numbers(c, x, dtype), numbers(c, update, dtype), start};
+    if (blocks < x[0] || c.chance(0.5)) in.push_back(Tensor::of<std::int64_t>({blocks}, rows));
+    check_twin("tensor_scatter", in, along(axis));
   });
 }
 
@@ -281,15 +310,25 @@ BOOST_AUTO_TEST_CASE(all_out_of_range_integers_are_data_errors) {
     const Tensor row = Tensor::of<std::int64_t>({1, 4}, {0, 1, bad, 2});
     const Tensor src = Tensor::zeros(DType::f32, {1, 4});
     refused("take", {x, one}, along(0));
-    refused("index_add", {x, one, src}, along(0));
+    for (const char* op : {"index_add", "index_max", "index_min"}) {
+      refused(op, {x, one, src}, along(0));
+    }
     refused("take_along_axis", {x, row}, along(0));
-    refused("scatter_add", {x, row, src}, along(0));
+    for (const char* op : {"scatter_add", "scatter_max", "scatter_min"}) {
+      refused(op, {x, row, src}, along(0));
+    }
     refused("one_hot", {one}, {{"classes", Dim(3)}});
     const Tensor start = Tensor::of<std::int64_t>({2}, {bad, 0});
     refused("dynamic_slice", {x, start}, {{"sizes", Shape{1, 2}}});
     refused("dynamic_update_slice", {x, Tensor::zeros(DType::f32, {1, 2}), start}, {});
+    const Tensor zero = Tensor::of<std::int64_t>({1}, {0});
+    refused("tensor_scatter", {x, Tensor::zeros(DType::f32, {1, 2}), one, zero}, along(1));
+    refused("tensor_scatter", {x, Tensor::zeros(DType::f32, {1, 2}), zero, one}, along(1));
     refused("require_offsets", {Tensor::of<std::int64_t>({2}, {0, bad})}, {{"count", Dim(2)}});
     refused("require_offsets", {Tensor::of<std::int64_t>({2}, {bad, 2})}, {{"count", Dim(2)}});
+    refused("require_range", {row}, {{"name", std::string("ids")}, {"last", Dim(2)}});
+    refused("require_range", {row, Tensor::of<std::int64_t>({1}, {3})},
+            {{"name", std::string("ids")}, {"last", Dim(2)}});
   }
 }
 

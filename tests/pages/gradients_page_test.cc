@@ -81,7 +81,8 @@ BOOST_AUTO_TEST_CASE(gradients_can_be_checked) {
 
 BOOST_AUTO_TEST_CASE(optimizers_support_parameter_groups) {
   const ParameterGroups groups =
-      group_parameters(g.parameters(), {{.where = "net.hidden.*", .learning_rate_scale = 0.1},
+      group_parameters(g.parameters(), {{.where = "net.hidden.weight", .learning_rate_scale = 0.1},
+                                        {.where = "net.out.weight", .lr = 5e-3},
                                         {.where = "*.bias", .weight_decay = 0}});
   const TrainingStep step =
       adamw(loss, groups,

@@ -90,7 +90,13 @@ BOOST_AUTO_TEST_CASE(function_idioms_run) {
   const Variable gain =
       net.variable("gain", DType::f32, {16}, {.initializer = Initializer::ones()});
   const Value mask = greater(x, 0);
+  const Value index = broadcast_to(unsqueeze(ids / 4, 2), x.shape());
+  const Value rows = select(x, 1, 0), group = select(ids / 4, 1, 0);
+  const Value sorted_rows = flatten(x, 0, 1);
+  const Variable experts = net.variable("experts", DType::f32, {2, 16, 4});
+  const Value sizes = g.constant(Tensor::of<std::int64_t>({2}, {5, 7}));
   made = {
+      grouped_matmul(sorted_rows, experts, sizes),
       linear(net / "out", x, 4),
       linear(x, w),
       matmul(x, w, {.transpose_b = true}),
@@ -121,6 +127,10 @@ BOOST_AUTO_TEST_CASE(function_idioms_run) {
       max(x, {-1}, true),
       cast(argmax(x, 2), DType::i32),
       topk(x, 3).values,
+      scatter_add(x, index, t, 1),
+      scatter_max(x, index, t, 1),
+      segment_max(rows, group, 8),
+      segment_softmax(rows, group, 8),
       one_hot(ids, 16),
       cumsum(x, 1),
       tril(matmul(x, x, {.transpose_b = true})),
@@ -129,6 +139,9 @@ BOOST_AUTO_TEST_CASE(function_idioms_run) {
       full(g, DType::f32, {2, 3}, 0.5),
       stop_gradient(x),
       cross_entropy(x, ids),
+      cross_entropy(x, softmax(t)),
+      sigmoid_focal_loss(x, t),
+      focal_loss(x, ids),
       mse(x, t),
       bce_with_logits(x, t),
       kl_div(log_softmax(x), softmax(t), Reduction::batch_mean),
@@ -183,21 +196,34 @@ BOOST_AUTO_TEST_CASE(attention_and_cache_idioms_run) {
   const Value q = heads, k = heads, v = heads;
   const Value positions = g.input("positions", DType::i64, {"seq"});
   const Value lengths = g.input("lengths", DType::i64, {"batch"});
+  const Value rows = g.input("rows", DType::i64, {"batch"});
   const Variable cache =
       net.variable("keys", DType::f32, {"batch", 4, 32, 4}, {.kind = VariableKind::cache});
   const Value start = g.input("start", DType::i64, {4});
   const Value keys = dynamic_update_slice(cache, k, start);
-  const Program decode = Program("decode")
-                             .output("y", attention(q, k, v, {.causal = true}))
-                             .output("padded", attention(q, k, v, {.lengths = lengths}))
-                             .output("turned", rope(q, positions))
-                             .update(cache, keys);
+  const Program decode =
+      Program("decode")
+          .output("y", attention(q, k, v, {.causal = true}))
+          .output("padded", attention(q, k, v, {.lengths = lengths}))
+          .output("turned", rope(q, positions))
+          .output("appended", tensor_scatter(cache, k, lengths))
+          .output("selected", attention(q, cache, cache, {.lengths = lengths, .kv_rows = rows}))
+          .update(cache, keys);
   Session session(g, {.seed = 1});
   session.run(decode, {{"x", normal_tensor({2, 6, 16}, 1)},
                        {"positions", Tensor::of<std::int64_t>({6}, {0, 1, 2, 3, 4, 5})},
                        {"lengths", Tensor::of<std::int64_t>({2}, {6, 3})},
+                       {"rows", Tensor::of<std::int64_t>({2}, {1, 1})},
                        {"start", Tensor::of<std::int64_t>({4}, {0, 0, 5, 0})}});
   session.reset_caches();
+}
+
+BOOST_AUTO_TEST_CASE(sequence_loss_idioms_run) {
+  const Value targets = maximum(slice(ids, 1, {.end = 3}), 1);
+  const Value steps = full(g, DType::i64, {g.dim("batch")}, 6);
+  const Value counts = full(g, DType::i64, {g.dim("batch")}, 2);
+  made = {ctc_loss(x, targets, steps, counts)};
+  run();
 }
 
 BOOST_AUTO_TEST_CASE(control_flow_idioms_run) {
@@ -255,6 +281,14 @@ BOOST_AUTO_TEST_CASE(training_idioms_run) {
       loss,
       group_parameters(net.parameters(), {{.where = "net.body.*", .learning_rate_scale = 0.1}}),
       {.lr = 1e-3}));
+  const Program own_rate =
+      Program("own_rate")
+          .update(adamw(loss,
+                        group_parameters(net.parameters(), {{.where = "net.out.*", .lr = 1e-2}})));
+  const Scope target(g, "target");
+  linear(target / "out", linear(target / "body", x, 16), 4);
+  const Program with_target =
+      Program("with_target").update(step).update(polyak_updates(target, net, step, {.tau = 0.005}));
   const Program momentum =
       Program("momentum").update(sgd(loss, net.parameters(), {.lr = 0.1, .momentum = 0.9}));
   const Program evaluate = Program("evaluate").output("loss", loss);
@@ -268,6 +302,14 @@ BOOST_AUTO_TEST_CASE(training_idioms_run) {
   session.set_value("net.out.bias", Tensor::zeros(DType::f32, {4}));
   session.run(grouped, batch);
   session.run(momentum, batch);
+  session.run(own_rate, batch);
+  copy_parameters(session, net, target);
+  session.run(with_target, batch);
+  const Tensor v = flat_parameters(session, net.parameters());
+  set_flat_parameters(session, net.parameters(), v);
+  const LbfgsResult minimised =
+      minimize(session, loss, net.parameters(), batch, {.max_iterations = 20});
+  BOOST_TEST(minimised.loss < now);
   Session averaged(g, averaged_store(*session.store()));
   BOOST_TEST(std::isfinite(now));
   BOOST_TEST(weight.rank() + hidden.rank() == 5);
@@ -287,7 +329,7 @@ BOOST_AUTO_TEST_CASE(training_idioms_run) {
   Program program = evaluate;
   program.precision(Precision::medium);
   const std::size_t arena = session.plan(train, {{"x", {2, 6, 16}}})->arena_bytes;
-  BOOST_TEST(count_parameters(g) == 16 * 16 + 16 + 4 * 16 + 4);
+  BOOST_TEST(count_parameters(g) == 2 * (16 * 16 + 16 + 4 * 16 + 4));  // net and target
   g.set_trainable(g.find_variable("net.out.bias"), false);
   const Variable count = g.variable("count", DType::i64, {}, {.kind = VariableKind::buffer});
   BOOST_TEST(!times.empty());

@@ -31,8 +31,8 @@ BOOST_AUTO_TEST_CASE(my_training_step) {
 
   BOOST_TEST(testing::check_determinism(g, train, setup));
   BOOST_TEST(testing::check_resume(g, train, setup));
-  BOOST_TEST(testing::expect_state_changes(g, train, setup));  // every parameter is trained
-  BOOST_TEST(testing::check_rows(g, predict, setup));          // rows are independent
+  BOOST_TEST(testing::check_state_changes(g, train, setup));  // every parameter is trained
+  BOOST_TEST(testing::check_rows(g, predict, setup));         // rows are independent
   const Variable weight = g.find_variable("net.hidden.weight");
   BOOST_TEST(check_gradients(loss, {x, weight}, {.feeds = setup.feeds}));
 

@@ -174,6 +174,20 @@ BOOST_FIXTURE_TEST_CASE(matmul_reads_narrow_operands, Leaves) {
              "matmul(w, cast(h))");
 }
 
+BOOST_FIXTURE_TEST_CASE(grouped_products_read_transposed_and_narrow_operands, Leaves) {
+  const Value a = g.input("a", DType::f32, {3, 5}), sizes = g.input("sizes", DType::i64, {2});
+  const Value w = g.input("w", DType::bf16, {2, 7, 5}), r = g.input("r", DType::f16, {3, 4});
+  const auto wide = [](Value v) { return cast(v, DType::f32); };
+  const Value product = grouped_matmul(a, transpose(wide(w)), sizes);
+  BOOST_TEST(after_passes(product) == "grouped_matmul(a, w, sizes)");
+  const Module m = run_passes(clone_program(Program("p").output("y", product)), kVerified);
+  BOOST_TEST(m.program.outputs()[0].second.node().attributes().flag("transpose_w"));
+  const Value c = g.input("c", DType::f32, {3, 7});
+  BOOST_TEST(after_passes(grouped_matmul(c, transpose(wide(w)), sizes, {.transpose_w = true})) ==
+             "grouped_matmul(c, w, sizes)");
+  BOOST_TEST(after_passes(grouped_outer(a, wide(r), sizes)) == "grouped_outer(a, r, sizes)");
+}
+
 BOOST_FIXTURE_TEST_CASE(barriers_and_clones_are_kept, Leaves) {
   BOOST_TEST(after_passes(-optimization_barrier(-x)) == "neg(optimization_barrier(neg(x)))");
   BOOST_TEST(after_passes(optimization_barrier(f(1))) == "optimization_barrier({1})");

@@ -22,9 +22,9 @@ struct ReferenceAttention {
   std::vector<double> dq, dk, dv, dbias, doffset_bias, drow_bias, dcol_bias;
 };
 
-/// `in` contains the 13 operands of the op. `g` [B,H,Lq,Dv] and `g_lse` [B,H,Lq] may be undefined.
-/// The gradient uses the outputs `out` and `lse` of the forward op if they are given, and computes
-/// them otherwise.
+/// `in` contains the operands of the op. With kv_rows, the gradients are not supported. `g`
+/// [B,H,Lq,Dv] and `g_lse` [B,H,Lq] may be undefined. The gradient uses the outputs `out` and `lse`
+/// of the forward op if they are given, and computes them otherwise.
 inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
                                               const Attributes& attributes, const Tensor& g = {},
                                               const Tensor& g_lse = {}, const Tensor& out = {},
@@ -71,7 +71,7 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
   };
   for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t h = 0; h < H; ++h) {
-      const std::int64_t kv = b * Hkv + h / (H / Hkv);
+      const std::int64_t kv = (given(13) ? integer_at(in[13], b) : b) * Hkv + h / (H / Hkv);
       for (std::int64_t i = 0; i < Lq; ++i) {
         const std::int64_t row = (b * H + h) * Lq + i;
         const std::int64_t start = given(11) ? integer_at(in[11], b) : Lk - Lq;

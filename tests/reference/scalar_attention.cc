@@ -24,6 +24,10 @@ void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
     if (!legal) throw DataError(std::string("scalar model: ") + what);
   };
   for (std::int64_t b = 0; b < batch; ++b) {
+    if (given(13)) {
+      const std::int64_t row = element(in[13], b).integer;
+      require(row >= 0 && row < in[1].size(0), "kv_rows");
+    }
     if (given(10)) {
       const std::int64_t length = element(in[10], b).integer;
       require(length >= 0 && length <= keys, "lengths");

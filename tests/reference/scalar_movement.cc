@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "weft/core/error.h"
@@ -215,16 +216,18 @@ void take(const ScalarCall& call, std::vector<NumberTensor>& out) {
   });
 }
 
-void add_at(const ScalarCall& call, std::vector<NumberTensor>& out) {
+void combine_at(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::string& name = call.op.name;
   std::vector<std::vector<Number>> terms;
   for (std::int64_t i = 0; i < call.in[0].numel(); ++i) terms.push_back({element(call.in[0], i)});
-  const auto each = call.op.name == "index_add" ? for_taken : for_taken_along;
+  const auto each = name.starts_with("index_") ? for_taken : for_taken_along;
   each(call, [&](std::int64_t to, std::int64_t from) {
     terms[static_cast<std::size_t>(to)].push_back(element(call.in[2], from));
   });
+  const std::string reduction = name.ends_with("_add") ? "sum" : name.substr(name.size() - 3);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     out[0].elements[i] =
-        terms[i].size() == 1 ? terms[i][0] : scalar_reduction("sum", terms[i], out[0].dtype);
+        terms[i].size() == 1 ? terms[i][0] : scalar_reduction(reduction, terms[i], out[0].dtype);
   }
 }
 
@@ -246,6 +249,20 @@ void require_offsets(const ScalarCall& call, std::vector<NumberTensor>& out) {
     before = offset;
   }
   if (call.in[0].numel() == 0 && count > 0) throw DataError("scalar model: no offsets");
+  same(call, out);
+}
+
+void require_range(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::int64_t last = call.attributes.dim("last").constant();
+  const std::int64_t excluded = call.attributes.integer("excluded");
+  const bool has_lengths = call.has(1);
+  for (std::int64_t i = 0; i < call.in[0].numel(); ++i) {
+    const std::int64_t row = has_lengths ? i / call.in[0].size(1) : 0;
+    const bool checked = !has_lengths || i % call.in[0].size(1) < element(call.in[1], row).integer;
+    const std::int64_t x = element(call.in[0], i).integer;
+    if (checked && (x < 0 || x > last || (excluded >= 0 && x == excluded)))
+      throw DataError("scalar model: out of range");
+  }
   same(call, out);
 }
 
@@ -278,6 +295,31 @@ void dynamic_update_slice(const ScalarCall& call, std::vector<NumberTensor>& out
   }
 }
 
+void tensor_scatter(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Tensor &x = call.in[0], &update = call.in[1];
+  const auto axis = static_cast<std::size_t>(call.attributes.integer("axis"));
+  const auto row_of = [&](std::int64_t b) {
+    return call.has(3) ? element(call.in[3], b).integer : b;
+  };
+  same(call, out);
+  for (std::int64_t b = 0; b < update.size(0); ++b) {
+    const std::int64_t start = element(call.in[2], b).integer, row = row_of(b);
+    const std::int64_t room = x.sizes()[axis] - update.sizes()[axis];
+    if (start < 0 || start > room || row < 0 || row >= x.size(0))
+      throw DataError("scalar model: a block is out of range");
+  }
+  std::map<std::int64_t, std::int64_t> written;  // element of x -> element of update
+  for (std::int64_t flat = 0; flat < update.numel(); ++flat) {
+    Sizes at = index_of(flat, update.sizes());
+    at[axis] += element(call.in[2], at[0]).integer;
+    at[0] = row_of(at[0]);
+    if (!written.emplace(flat_of(at, x.sizes()), flat).second)
+      throw DataError("scalar model: two blocks overlap");
+  }
+  for (const auto& [to, from] : written)
+    out[0].elements[static_cast<std::size_t>(to)] = element(update, from);
+}
+
 }  // namespace
 
 void add_movement_models(ScalarModels& models) {
@@ -301,11 +343,15 @@ void add_movement_models(ScalarModels& models) {
 
 void add_index_models(ScalarModels& models) {
   models["take"] = models["take_along_axis"] = take;
-  models["index_add"] = models["scatter_add"] = add_at;
+  for (const char* name : {"add", "max", "min"}) {
+    models[std::string("index_") + name] = models[std::string("scatter_") + name] = combine_at;
+  }
   models["one_hot"] = one_hot;
   models["require_offsets"] = require_offsets;
+  models["require_range"] = require_range;
   models["dynamic_slice"] = dynamic_slice;
   models["dynamic_update_slice"] = dynamic_update_slice;
+  models["tensor_scatter"] = tensor_scatter;
 }
 
 }  // namespace weft::testing

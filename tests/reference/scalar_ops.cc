@@ -212,6 +212,7 @@ const ScalarModels& scalar_models() {
     add_window_models(m);
     add_random_models(m);
     add_network_models(m);
+    add_soft_loss_models(m);
     add_attention_models(m);
     add_factorisation_models(m);
     return m;

@@ -121,6 +121,7 @@ void add_product_models(ScalarModels& models);
 void add_window_models(ScalarModels& models);
 void add_random_models(ScalarModels& models);
 void add_network_models(ScalarModels& models);
+void add_soft_loss_models(ScalarModels& models);
 void add_attention_models(ScalarModels& models);
 void add_factorisation_models(ScalarModels& models);
 

@@ -39,6 +39,55 @@ void matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
            call.attributes.flag("transpose_b"), call.precision, out[0]);
 }
 
+/// Calls body(group, first row, end row) for every group.
+template <class Body>
+void for_each_group(const Tensor& sizes, std::int64_t rows, const Body& body) {
+  std::int64_t begin = 0;
+  for (std::int64_t group = 0; group < sizes.numel(); ++group) {
+    const std::int64_t size = element(sizes, group).integer;
+    if (size < 0 || size > rows - begin) throw DataError("scalar model: bad group size");
+    body(group, begin, begin + size);
+    begin += size;
+  }
+}
+
+/// Returns an f64 copy of consecutive elements.
+Tensor part(const Tensor& t, std::int64_t first, Sizes sizes) {
+  Tensor copy = Tensor::zeros(DType::f64, std::move(sizes));
+  for (std::int64_t i = 0; i < copy.numel(); ++i) copy.mutable_data<double>()[i] = t.at(first + i);
+  return copy;
+}
+Tensor rows_of(const Tensor& t, std::int64_t begin, std::int64_t end) {
+  return part(t, begin * t.size(1), {end - begin, t.size(1)});
+}
+
+/// Computes the product of one group and stores it in `out`, starting with row `first_row`.
+void multiply_group(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b,
+                    Precision precision, std::int64_t first_row, NumberTensor& out) {
+  NumberTensor product{out.dtype, {a.size(transpose_a ? 1 : 0), b.size(transpose_b ? 0 : 1)}, {}};
+  product.elements.resize(static_cast<std::size_t>(product.sizes[0] * product.sizes[1]));
+  multiply(a, b, transpose_a, transpose_b, precision, product);
+  std::copy(product.elements.begin(), product.elements.end(),
+            out.elements.begin() + first_row * product.sizes[1]);
+}
+
+void grouped_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Tensor &x = call.in[0], &w = call.in[1];
+  for_each_group(call.in[2], x.size(0), [&](std::int64_t e, std::int64_t begin, std::int64_t end) {
+    const Sizes sizes = {w.size(1), w.size(2)};
+    multiply_group(rows_of(x, begin, end), part(w, e * num_elements(sizes), sizes), false,
+                   call.attributes.flag("transpose_w"), call.precision, begin, out[0]);
+  });
+}
+
+void grouped_outer(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Tensor &a = call.in[0], &b = call.in[1];
+  for_each_group(call.in[2], a.size(0), [&](std::int64_t e, std::int64_t begin, std::int64_t end) {
+    multiply_group(rows_of(a, begin, end), rows_of(b, begin, end), true, false, call.precision,
+                   e * a.size(1), out[0]);
+  });
+}
+
 /// Applies the steps of an epilogue to out[0]. Their operands start at index `first`.
 void run_epilogue(const ScalarCall& call, std::size_t first, std::vector<NumberTensor>& out) {
   const std::string& text = call.attributes.text("program");
@@ -151,6 +200,8 @@ void quantized_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& o
 
 void add_product_models(ScalarModels& models) {
   models["matmul"] = matmul;
+  models["grouped_matmul"] = grouped_matmul;
+  models["grouped_outer"] = grouped_outer;
   models["matmul_fused"] = matmul_fused;
   models["dequantize"] = dequantize;
   models["quantized_take"] = quantized_take;

@@ -74,6 +74,20 @@ std::vector<OpSample> samples() {
     OpSample& s = add(basic({}, {{"dropout", 0.3}, {"stream", std::int64_t{5}}}));
     s.inputs[kKey] = Tensor::of<std::int64_t>({2}, {42, 3});
   }
+  {
+    // Rows of a larger cache, one of which is used twice.
+    OpSample& s = add(basic({.b = 3, .h = 4, .hkv = 2, .lq = 2, .lk = 6}, {{"causal", true}}));
+    for (const int operand : {kK, kV}) {
+      Sizes sizes = s.inputs[operand].sizes();
+      sizes[0] = 5;
+      s.inputs[operand] = sample_uniform(sizes, 13 + static_cast<unsigned>(operand));
+    }
+    s.inputs[kColBias] = sample_uniform({3, 4, 6, 4}, 8);
+    s.inputs[kColIndex] = sample_indices({2, 6}, 9, 4);
+    s.inputs[kLengths] = Tensor::of<std::int64_t>({3}, {6, 4, 2});
+    s.inputs[kQStart] = Tensor::of<std::int64_t>({3}, {4, 2, 0});
+    s.inputs[kKvRows] = Tensor::of<std::int32_t>({3}, {4, 1, 4});
+  }
   add(basic({.lq = 0}));
   add(basic({.b = 0}));
   return all;
@@ -97,6 +111,8 @@ std::vector<OpSample> grad_samples() {
   std::vector<OpSample> all;
   const OpRecord& forward = builtin_ops_if_linked()->at("attention");
   for (OpSample& sample : samples()) {
+    if (sample.inputs[kKvRows].defined()) continue;
+    sample.inputs.resize(kGradOperands);
     const std::vector<Tensor> outputs = evaluate_op(forward, sample.inputs, sample.attributes);
     OpSample grad;
     grad.inputs = {sample_uniform(outputs[0].sizes(), 11), outputs[0], outputs[1]};

@@ -1,4 +1,4 @@
-// Samples of the operations in ops/losses/cross_entropy.cc.
+// Samples of the operations in ops/losses/cross_entropy.cc and soft_cross_entropy.cc.
 #include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
@@ -68,11 +68,58 @@ std::vector<OpErrorSample> backward_errors() {
            "targets must be i32 or i64, but is f32"}};
 }
 
+Attributes soft_attributes(std::int64_t axis, double smoothing) {
+  return {{"axis", axis}, {"label_smoothing", smoothing}};
+}
+
+std::vector<OpSample> soft_forward_samples() {
+  const auto sample = [](Sizes sizes, std::int64_t axis, double smoothing) {
+    return OpSample{{sample_uniform(sizes, 1), sample_uniform(sizes, 2, 0.1, 1)},
+                    soft_attributes(axis, smoothing)};
+  };
+  return {sample({6, 11}, 1, 0), sample({2, 5, 3}, 1, 0.2), sample({7, 2, 2}, 0, 0.1),
+          sample({9}, 0, 1),     sample({3, 1}, 1, 0),      sample({0, 5}, 1, 0),
+          sample({2, 67}, 1, 0), sample({3, 0}, 1, 0)};
+}
+
+std::vector<OpSample> soft_backward_samples() {
+  const auto sample = [](Sizes sizes, Sizes positions, std::int64_t axis, double smoothing) {
+    return OpSample{{sample_uniform(positions, 1), sample_uniform(sizes, 2),
+                     sample_uniform(sizes, 3, 0.1, 1), sample_uniform(positions, 4, 2, 3)},
+                    soft_attributes(axis, smoothing)};
+  };
+  return {sample({6, 11}, {6}, 1, 0), sample({2, 5, 3}, {2, 3}, 1, 0.2), sample({0, 5}, {0}, 1, 0)};
+}
+
+std::vector<OpErrorSample> soft_forward_errors() {
+  const ValueType x{DType::f32, {6, 11}};
+  return {
+      {{x, {DType::f32, {6}}},
+       soft_attributes(1, 0),
+       "targets f32[6] are probabilities, so they must have the shape of logits, [6, 11]; class "
+       "indices must be i32 or i64 [6]"},
+      {{x, {DType::f64, {6, 11}}}, soft_attributes(1, 0), "different dtypes, f32 and f64"},
+      {{x, x}, soft_attributes(-1, 0), "axis -1 is not an axis of logits, f32[6, 11]"},
+      {{x, x}, soft_attributes(1, -0.5), "label_smoothing must be in [0, 1], but is -0.5"},
+      {{{DType::i64, {6, 11}}, x}, soft_attributes(1, 0), "logits must be f32 or f64"}};
+}
+
+std::vector<OpErrorSample> soft_backward_errors() {
+  const ValueType x{DType::f32, {6, 11}}, p{DType::f32, {6}};
+  return {
+      {{x, x, x, p}, soft_attributes(1, 0), "g must have shape [6], but has [6, 11]"},
+      {{p, x, x, x}, soft_attributes(1, 0), "lse must have shape [6], but has [6, 11]"},
+      {{p, x, p, p}, soft_attributes(1, 0), "targets f32[6] are probabilities"},
+  };
+}
+
 }  // namespace
 
 void add_samples(CrossEntropyOps, OpSamples& all) {
   all.add("cross_entropy", forward_samples, forward_errors);
   all.add("cross_entropy_grad", backward_samples, backward_errors);
+  all.add("soft_cross_entropy", soft_forward_samples, soft_forward_errors);
+  all.add("soft_cross_entropy_grad", soft_backward_samples, soft_backward_errors);
 }
 
 }  // namespace weft

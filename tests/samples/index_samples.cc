@@ -1,4 +1,6 @@
 // Samples of the operations in ops/indexing/index.cc.
+#include <string>
+
 #include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
@@ -29,7 +31,7 @@ std::vector<OpErrorSample> take_errors() {
   };
 }
 
-std::vector<OpSample> index_add_samples() {
+std::vector<OpSample> index_combine_samples() {
   return {
       {{sample_uniform({5, 3}, 1), sample_indices({4}, 2, 5), sample_uniform({4, 3}, 3)}, along(0)},
       {{sample_uniform({2, 3, 2}, 4), sample_indices({2, 2}, 5, 3),
@@ -41,7 +43,7 @@ std::vector<OpSample> index_add_samples() {
   };
 }
 
-std::vector<OpErrorSample> index_add_errors() {
+std::vector<OpErrorSample> index_combine_errors() {
   const ValueType x{DType::f32, {5, 3}}, index{DType::i64, {4}};
   return {
       {{x, index, {DType::f32, {3, 3}}}, along(0), "src must have shape [4, 3], but has [3, 3]"},
@@ -72,7 +74,7 @@ std::vector<OpErrorSample> take_along_errors() {
   };
 }
 
-std::vector<OpSample> scatter_add_samples() {
+std::vector<OpSample> scatter_combine_samples() {
   return {
       {{sample_uniform({4, 3}, 1), sample_indices({9, 3}, 2, 4), sample_uniform({9, 3}, 3)},
        along(0)},
@@ -83,7 +85,7 @@ std::vector<OpSample> scatter_add_samples() {
   };
 }
 
-std::vector<OpErrorSample> scatter_add_errors() {
+std::vector<OpErrorSample> scatter_combine_errors() {
   const ValueType x{DType::f32, {4, 3}}, index{DType::i64, {9, 3}};
   return {
       {{x, index, {DType::f32, {8, 3}}}, along(0), "src must have shape [9, 3], but has [8, 3]"},
@@ -113,12 +115,16 @@ std::vector<OpErrorSample> one_hot_errors() {
 
 void add_samples(IndexOps, OpSamples& all) {
   all.add("take", take_samples, take_errors);
-  all.add("index_add", index_add_samples, index_add_errors);
   all.add("take_along_axis", take_along_samples, take_along_errors);
-  all.add("scatter_add", scatter_add_samples, scatter_add_errors);
+  for (const char* combine : {"add", "max", "min"}) {
+    all.add(std::string("index_") + combine, index_combine_samples, index_combine_errors);
+    all.add(std::string("scatter_") + combine, scatter_combine_samples, scatter_combine_errors);
+  }
   all.add("one_hot", one_hot_samples, one_hot_errors);
   add_dynamic_slice_samples(all);
+  add_tensor_scatter_samples(all);
   add_offset_samples(all);
+  add_range_samples(all);
 }
 
 }  // namespace weft

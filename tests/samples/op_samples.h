@@ -42,6 +42,7 @@ void add_samples(ShapeOps, OpSamples& all);
 void add_samples(IndexOps, OpSamples& all);
 void add_samples(SortOps, OpSamples& all);
 void add_samples(MatmulOps, OpSamples& all);
+void add_samples(GroupedMatmulOps, OpSamples& all);
 void add_samples(MatmulFusedOps, OpSamples& all);
 void add_samples(QuantizedOps, OpSamples& all);
 void add_samples(QuantizedMatmulOps, OpSamples& all);
@@ -65,6 +66,8 @@ void add_arg_reduce_samples(OpSamples& all);
 void add_block_sums_samples(OpSamples& all);
 void add_slice_samples(OpSamples& all);
 void add_dynamic_slice_samples(OpSamples& all);
+void add_tensor_scatter_samples(OpSamples& all);
 void add_offset_samples(OpSamples& all);
+void add_range_samples(OpSamples& all);
 
 }  // namespace weft

@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(sampling_blocks_gradients_and_embeddings_are_shared) {
   const MaskedTargets hidden{graph.input("picks", DType::i32, {"picks"}),
                              graph.input("labels", DType::i32, {"picks"})};
   const ReplacedTokens found =
-      detect_replaced_tokens(model, {.ids = tokens}, hidden, graph.key("sampling"), true);
+      detect_replaced_tokens(model, {.ids = tokens}, hidden, graph.key("sampling"), Mode::training);
   BOOST_TEST(model.generator.token_table().name() == "embeddings.tokens.weight");
   BOOST_TEST(graph.find_variable("generator.masked_lm.decoder.weight").name() ==
              "embeddings.tokens.weight");

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <unordered_map>
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/testing/first_change.h"
 #include "weft/testing/precision_spread.h"
-#include "weft/tests/support/cases/every_value.h"
 
 namespace weft::testing {
 namespace {
@@ -66,27 +64,6 @@ bool begins_with(const Shape& shape, const SymbolPtr& batch) {
 
 std::string describe_node(const Value& value) {
   return fmt::format("{}, {}", value.node().op().name, value.graph().where(value.node()));
-}
-
-/// Walks from value `at`, which is changed, to a changed operand until there is none, and returns
-/// the last value: a node with a changed result and unchanged operands. Constants and sizes, which
-/// have no operands, are not causes.
-std::size_t origin_of_change(const EveryValue& every, const std::vector<bool>& changed,
-                             std::size_t at) {
-  std::unordered_map<Value, std::size_t, ValueHash> index;
-  for (std::size_t i = 0; i < every.values.size(); ++i) index.emplace(every.values[i], i);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (const Value& operand : every.values[at].node().inputs()) {
-      if (!operand.defined() || operand.node().inputs().empty()) continue;
-      const auto it = index.find(operand);
-      if (it == index.end() || !changed[it->second]) continue;
-      at = it->second;
-      moved = true;
-      break;
-    }
-  }
-  return at;
 }
 
 class Rows {
@@ -156,46 +133,58 @@ class Rows {
   }
 
  private:
-  // Describes the node that mixes rows: the earliest node with changed results, but without changed
-  // operands, on the way to the first node whose rows change if they are computed without the other
-  // rows. Its result need not have rows: it may be a mean over the rows.
+  // Describes the node that mixes rows, on the way to the first node whose rows change if they are
+  // computed without the other rows. Its result need not have rows: it may be a mean over the rows.
   std::string first_mixing_node(std::int64_t begin, std::int64_t end) const {
-    if (program_.shards().count > 1) return "";  // per-shard values cannot be outputs
-    const EveryValue every(program_);
-    const NamedTensors whole = run_once(graph_, every.program, setup_, setup_.feeds);
-    const NamedTensors alone = run_once(graph_, every.program, setup_, feeds_of(begin, end));
-    std::vector<bool> changed;
-    std::size_t first = every.values.size();
-    for (std::size_t i = 0; i < every.values.size(); ++i) {
-      const Value& value = every.values[i];
-      const std::size_t o = every.output(i);
-      changed.push_back(is_changed(value, whole[o].second, alone[o].second, begin, end - begin));
-      if (changed[i] && first > i && begins_with(value.shape(), batch_)) first = i;
-    }
-    if (first == every.values.size()) return "";
-    return "\n  the first node that mixes rows is " +
-           every.place(origin_of_change(every, changed, first));
+    if (program_.shards().count > 1) return "";  // the interpreter has no shards
+    const std::string found =
+        first_changed_node(graph_, program_, program_.roots(), setup_, feeds_of(begin, end),
+                           [&](const ValueType&, const Tensor& whole, const Tensor& alone) {
+                             return change(whole, alone, begin, end - begin);
+                           });
+    return found.empty() ? "" : "\n  the first node that mixes rows is " + found;
   }
 
-  bool has_batch(const Dim& size) const {
-    const auto symbols = size.symbols();
-    return std::find(symbols.begin(), symbols.end(), batch_) != symbols.end();
+  // Compares a value of a run with all rows and of a run with rows [begin, begin + count). An axis
+  // has rows if its size is proportional to the number of rows.
+  Change change(const Tensor& whole, const Tensor& alone, std::int64_t begin,
+                std::int64_t count) const {
+    if (whole.rank() != alone.rank()) return Change::none;
+    std::vector<Tensor> candidates = {whole};
+    bool has_rows = false;
+    for (int axis = 0; axis < whole.rank(); ++axis) {
+      if (whole.size(axis) == alone.size(axis)) continue;
+      if (whole.size(axis) % rows_ != 0 || whole.size(axis) / rows_ * count != alone.size(axis))
+        return Change::none;  // not comparable
+      has_rows = true;
+      std::vector<Tensor> parts;
+      for (const Tensor& t : candidates) {
+        for (Tensor& rows : rows_of(t, axis, begin, count)) parts.push_back(std::move(rows));
+      }
+      candidates = std::move(parts);
+    }
+    const bool same = std::any_of(candidates.begin(), candidates.end(), [&](const Tensor& rows) {
+      return static_cast<bool>(expect_close(alone, rows, spread_.value(tolerance_)));
+    });
+    return same ? Change::none : has_rows ? Change::fault : Change::allowed;
   }
 
-  // Returns true if a value differs between a run with all rows and a run with rows [begin, begin +
-  // count). Rows are compared along the axis that is the batch, or along axis 0 if its size is a
-  // multiple of the batch. Values without such an axis are compared as a whole.
-  bool is_changed(const Value& value, const Tensor& whole, const Tensor& alone, std::int64_t begin,
-                  std::int64_t count) const {
-    for (int axis = 0; axis < value.rank(); ++axis) {
-      const std::int64_t per_row = whole.size(axis) / rows_;
-      const bool multiple = axis == 0 && has_batch(value.shape()[0]) &&
-                            whole.size(0) == per_row * rows_ && alone.size(0) == per_row * count;
-      if (!multiple && value.shape()[axis].as_symbol() != batch_) continue;
-      const Tensor rows = part(whole, axis, begin * per_row, (begin + count) * per_row);
-      return rows.sizes() == alone.sizes() && !expect_close(alone, rows, spread_.value(tolerance_));
+  // Returns the elements of rows [begin, begin + count) along an axis. If the axis merges the batch
+  // with others, [outer, batch, inner], returns one candidate for each possible size of `outer`.
+  std::vector<Tensor> rows_of(const Tensor& t, int axis, std::int64_t begin,
+                              std::int64_t count) const {
+    const std::int64_t per_row = t.size(axis) / rows_;
+    std::vector<Tensor> found;
+    for (std::int64_t outer = 1; outer <= per_row; ++outer) {
+      if (per_row % outer != 0) continue;
+      const std::int64_t inner = per_row / outer;
+      Sizes apart = t.sizes(), together = t.sizes();
+      apart[static_cast<std::size_t>(axis)] = outer;
+      apart.insert(apart.begin() + axis + 1, {rows_, inner});
+      together[static_cast<std::size_t>(axis)] = per_row * count;
+      found.push_back(part(t.reshape(apart), axis + 1, begin, begin + count).reshape(together));
     }
-    return whole.sizes() == alone.sizes() && !expect_close(alone, whole, spread_.value(tolerance_));
+    return found;
   }
 
   NamedTensors feeds_of(std::int64_t begin, std::int64_t end) const {
@@ -225,12 +214,13 @@ Value value_called(const Graph& graph, const Program& program, const std::string
   return graph.find_named(name);
 }
 
-/// Returns the axis of `value` whose size is `symbol`, or -1 if there is no such axis or more than
-/// one.
-int axis_of(const Value& value, const SymbolPtr& symbol) {
+/// Returns the axis of a value whose size is `symbol`, or a symbol of this name in a body, or -1 if
+/// there is no such axis or more than one.
+int axis_of(const ValueType& type, const SymbolPtr& symbol) {
   int found = -1;
-  for (int axis = 0; symbol != nullptr && axis < value.rank(); ++axis) {
-    if (value.shape()[axis].as_symbol() != symbol) continue;
+  for (int axis = 0; symbol != nullptr && axis < type.shape.rank(); ++axis) {
+    const SymbolPtr size = type.shape[axis].as_symbol();
+    if (size == nullptr || size->name != symbol->name) continue;
     if (found >= 0) return -1;
     found = axis;
   }
@@ -243,32 +233,23 @@ std::string first_leaking_node(Graph& graph, const Program& program, const RunSe
                                const NamedTensors& changed, const Value& output,
                                const SymbolPtr& time, std::int64_t t) {
   if (!output.defined() || program.shards().count > 1) return "";
-  const EveryValue every(program);
-  const NamedTensors whole = run_once(graph, every.program, setup, setup.feeds);
-  const NamedTensors other = run_once(graph, every.program, setup, changed);
-  const std::vector<Node*> before = reachable_nodes({output});
-  std::vector<bool> leaks;
-  std::size_t first = every.values.size();
-  for (std::size_t i = 0; i < every.values.size(); ++i) {
-    const Value& value = every.values[i];
-    const int axis = axis_of(value, time);
-    const Tensor &a = other[every.output(i)].second, &b = whole[every.output(i)].second;
-    leaks.push_back(axis < 0 ? !expect_same_bits(a, b)
-                             : !expect_same_bits(part(a, axis, 0, t + 1), part(b, axis, 0, t + 1)));
-    if (!leaks[i] || axis < 0 || first < i) continue;
-    if (std::find(before.begin(), before.end(), &value.node()) != before.end()) first = i;
-  }
-  if (first < every.values.size()) {
-    return "\n  the first node that depends on later positions is " +
-           every.place(origin_of_change(every, leaks, first));
-  }
+  const std::string found = first_changed_node(
+      graph, program, {output}, setup, changed,
+      [&](const ValueType& type, const Tensor& whole, const Tensor& other) {
+        const int axis = axis_of(type, time);
+        if (axis < 0) return expect_same_bits(other, whole) ? Change::none : Change::allowed;
+        return expect_same_bits(part(other, axis, 0, t + 1), part(whole, axis, 0, t + 1))
+                   ? Change::none
+                   : Change::fault;
+      });
+  if (!found.empty()) return "\n  the first node that depends on later positions is " + found;
   return "\n  it is computed by " + describe_node(output);
 }
 
 }  // namespace
 
-Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetup& setup,
-                             const std::vector<std::string>& except) {
+Outcome check_state_changes(Graph& graph, const Program& program, const RunSetup& setup,
+                            const std::vector<std::string>& except) {
   Session session(graph, {.seed = setup.seed, .threads = 1});
   set_variables(session, setup);
   session.initialise();
@@ -301,13 +282,12 @@ Outcome check_rows(Graph& graph, const Program& program, const RunSetup& setup,
   return Rows(graph, program, setup, batch, tolerance).run();
 }
 
-Outcome expect_causal(Graph& graph, const Program& program, const RunSetup& setup,
-                      const std::string& input, const std::string& output) {
+Outcome check_causal(Graph& graph, const Program& program, const RunSetup& setup,
+                     const std::string& input, const std::string& output) {
   const auto fed = std::find_if(setup.feeds.begin(), setup.feeds.end(),
                                 [&](const auto& f) { return f.first == input; });
   if (fed == setup.feeds.end() || fed->second.rank() < 2) {
-    return Outcome::fail(
-        fmt::format("expect_causal needs a feed '{}' with at least 2 axes", input));
+    return Outcome::fail(fmt::format("check_causal needs a feed '{}' with at least 2 axes", input));
   }
   const auto output_of = [&](const NamedTensors& feeds) {
     Session session(graph, {.seed = setup.seed, .threads = 1});
@@ -334,7 +314,7 @@ Outcome expect_causal(Graph& graph, const Program& program, const RunSetup& setu
   return Outcome::pass();
 }
 
-Outcome expect_finite(Graph& graph, const Program& program, const RunSetup& setup) {
+Outcome check_finite(Graph& graph, const Program& program, const RunSetup& setup) {
   for (const bool zeros : {true, false}) {
     NamedTensors feeds = setup.feeds;
     for (auto& [name, tensor] : feeds) {

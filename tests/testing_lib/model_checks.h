@@ -13,8 +13,8 @@ namespace testing {
 /// the graph. The failure message names each variable that did not change and the line that
 /// declares it. Examples are a parameter on which the loss does not depend, and running statistics
 /// that are never updated. Variables in `except` may stay unchanged.
-Outcome expect_state_changes(Graph& graph, const Program& program, const RunSetup& setup,
-                             const std::vector<std::string>& except = {});
+Outcome check_state_changes(Graph& graph, const Program& program, const RunSetup& setup,
+                            const std::vector<std::string>& except = {});
 
 /// Checks that the program treats the examples of a batch independently of each other. The symbol
 /// `batch` must be the size of axis 0 of the inputs. The program is run on the whole batch in
@@ -35,13 +35,13 @@ Outcome check_rows(Graph& graph, const Program& program, const RunSetup& setup,
 /// output must keep their bits. If the size of the axis is a symbol, the failure message names the
 /// first node that depends on later positions. Nodes with several axes of that size are skipped in
 /// this search.
-Outcome expect_causal(Graph& graph, const Program& program, const RunSetup& setup,
-                      const std::string& input, const std::string& output);
+Outcome check_causal(Graph& graph, const Program& program, const RunSetup& setup,
+                     const std::string& input, const std::string& output);
 
 /// Checks that a run produces no infinities and no NaNs, both with the given feeds and with all
 /// floating-point feeds set to 0. The failure message names the node that produced the first such
 /// value, and its source line.
-Outcome expect_finite(Graph& graph, const Program& program, const RunSetup& setup);
+Outcome check_finite(Graph& graph, const Program& program, const RunSetup& setup);
 
 }  // namespace testing
 }  // namespace weft

@@ -10,44 +10,13 @@
 #include "weft/core/error.h"
 #include "weft/graph/plan/control_plan.h"
 #include "weft/ops/make_kernel.h"
+#include "weft/testing/start_values.h"
 #include "weft/tests/reference/definition.h"
 #include "weft/tests/reference/interpreter.h"
 #include "weft/tests/reference/roundings.h"
 
 namespace weft::testing {
 namespace {
-
-// Tensors for inputs and variables, and the values of the program's symbols.
-struct Start {
-  Feed feed;
-  Bindings bindings;
-};
-
-Start start_of(Graph& graph, const Program& program, const RunSetup& setup) {
-  Session session(graph, {.seed = setup.seed, .threads = 1});
-  set_variables(session, setup);
-  session.initialise();
-  Start start;
-  const auto bind = [&](const Value& value, const Tensor& tensor) {
-    start.feed[value] = tensor;
-    for (int axis = 0; axis < value.rank(); ++axis) {
-      if (const SymbolPtr s = value.shape()[axis].as_symbol()) {
-        start.bindings.bind(s, tensor.size(axis));
-      }
-    }
-  };
-  for (const auto& [name, tensor] : setup.feeds) bind(graph.find_input(name), tensor);
-  for (const auto& [name, size] : setup.dims) {
-    start.bindings.bind(graph.dim(name).as_symbol(), size);
-  }
-  for (const Variable& v : program.variables()) {
-    const Value read = v.value();
-    bind(read, v.info().kind == VariableKind::cache
-                   ? Tensor::zeros(read.dtype(), read.shape().evaluate(start.bindings))
-                   : session.value(v.name()));
-  }
-  return start;
-}
 
 // Thrown for a node whose kernel disagrees with the definition of its op.
 struct NodeMismatch {
@@ -176,7 +145,7 @@ Outcome compare(const Tensor& actual, const Tensor& expected, Tolerance toleranc
 // Runs one program at one precision, node by node and in a Session.
 class Runs {
  public:
-  Runs(Graph& graph, const Program& program, const RunSetup& setup, const Start& start)
+  Runs(Graph& graph, const Program& program, const RunSetup& setup, const StartValues& start)
       : graph_(graph), program_(program), setup_(setup), start_(start), roots_(program.roots()) {}
 
   std::vector<Tensor> by_nodes(const NodeRule& rule) const {
@@ -241,15 +210,15 @@ class Runs {
   Graph& graph_;
   const Program& program_;
   const RunSetup& setup_;
-  const Start& start_;
+  const StartValues& start_;
   std::vector<Value> roots_;
 };
 
 }  // namespace
 
-Outcome expect_reference(Graph& graph, const Program& program, const RunSetup& setup,
-                         const Tolerance& tolerance) {
-  const Start start = start_of(graph, program, setup);
+Outcome check_reference(Graph& graph, const Program& program, const RunSetup& setup,
+                        const Tolerance& tolerance) {
+  const StartValues start = start_values(graph, program, setup);
   for (const Value& input : program.inputs()) {
     if (start.feed.contains(input)) continue;
     return Outcome::fail(fmt::format("no tensor is fed for {}", graph.where(input.node())));

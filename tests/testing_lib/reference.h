@@ -25,8 +25,8 @@ namespace testing {
 /// errors cannot hide mistakes.
 ///
 /// Takes thousands of times as long as a normal run, so use small sizes.
-Outcome expect_reference(Graph& graph, const Program& program, const RunSetup& setup = {},
-                         const Tolerance& tolerance = {.absolute = 1e-5, .relative = 1e-4});
+Outcome check_reference(Graph& graph, const Program& program, const RunSetup& setup = {},
+                        const Tolerance& tolerance = {.absolute = 1e-5, .relative = 1e-4});
 
 }  // namespace testing
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Tests of expect_reference. It accepts programs that round, draw random numbers and loop, and
+// Tests of check_reference. It accepts programs that round, draw random numbers and loop, and
 // reports faults in updates, in bodies and in custom operations.
 #include "weft/testing/reference.h"
 
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(training_programs_pass_at_every_precision) {
                                 std::optional(Precision::high), std::optional(Precision::medium)}) {
     Learner n;
     const Program train = n.train().precision(precision);
-    BOOST_TEST(expect_reference(n.g, train, n.setup));
+    BOOST_TEST(check_reference(n.g, train, n.setup));
   }
 }
 
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(nodes_may_override_the_precision) {
   const Variable w = g.variable("w", DType::f32, {24, 8}, {.initializer = Initializer::normal(1)});
   const Value y = matmul(x, w, {.precision = Precision::medium});
   const Program program = Program("p").output("y", gelu(y) + matmul(x, w));
-  BOOST_TEST(expect_reference(g, program, {.feeds = {{"x", normal_tensor({16, 24}, 1)}}}));
+  BOOST_TEST(check_reference(g, program, {.feeds = {{"x", normal_tensor({16, 24}, 1)}}}));
 }
 
 BOOST_AUTO_TEST_CASE(an_update_that_overwrites_its_input_too_early_is_detected) {
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(an_update_that_overwrites_its_input_too_early_is_detected) 
       Learner n(with_ops({smooth_step_record(wrong)}));
       const Value step = apply_op("smooth_step", {n.w1.value(), gradients(n.loss, {n.w1})[0]});
       const Program train = Program("train").output("loss", n.loss).update(n.w1, step);
-      return expect_reference(n.g, Program(train).precision(precision), n.setup);
+      return check_reference(n.g, Program(train).precision(precision), n.setup);
     };
     BOOST_TEST(outcome(false));
     check_message(outcome(true), {"variable 'w1' of a Session", "nodes that write in place:",
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(an_overwriting_step_in_a_loop_is_detected) {
           return ScanStep{{next}, {}};
         }).carries[0];
     const Program program = Program("p").output("w", last);
-    return expect_reference(
+    return check_reference(
         g, program, {.feeds = {{"w", normal_tensor({40}, 1)}, {"gs", normal_tensor({5, 40}, 2)}}});
   };
   BOOST_TEST(outcome(false));
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(custom_operations_are_compared_with_their_definitions) {
     const Value x = g.input("x", DType::f32, {"n"});
     const Program program = Program("p").output("y", exp(apply_op("twice", {x})));
     const Tensor at = Tensor::of<float>({4}, {1, -1, 0.5f, 3});
-    return expect_reference(g, program, {.feeds = {{"x", at}}});
+    return check_reference(g, program, {.feeds = {{"x", at}}});
   };
   BOOST_TEST(outcome(100));
   check_message(outcome(2), {"twice: output 0: element 3 of 4 is 3, but 6 by its definition",
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(bodies_are_compared_node_by_node) {
     Graph g(ops);
     const Value x = g.input("x", DType::f32, {2});
     const Program program = Program("p").output("y", build(g, x));
-    return expect_reference(g, program, {.feeds = {{"x", Tensor::of<float>({2}, {0.5f, 1})}}});
+    return check_reference(g, program, {.feeds = {{"x", Tensor::of<float>({2}, {0.5f, 1})}}});
   };
   const auto loop = [](std::int64_t steps) {
     return [steps](Graph& g, Value x) {
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(random_numbers_are_compared) {
                               .output("uniform", uniform(key, {g.dim("n"), Dim(8)}) * x)
                               .output("dropped", dropout(x, 0.4, key))
                               .output("attended", attended);
-  BOOST_TEST(expect_reference(g, program, {.feeds = {{"x", normal_tensor({6, 8}, 3)}}}));
+  BOOST_TEST(check_reference(g, program, {.feeds = {{"x", normal_tensor({6, 8}, 3)}}}));
 }
 
 BOOST_AUTO_TEST_CASE(integers_are_compared_exactly) {
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(integers_are_compared_exactly) {
   const Variable count = g.variable("count", DType::i64, {}, {.kind = VariableKind::buffer});
   const Value total = count + sum(ids);
   const Program program = Program("p").output("order", argsort(ids)).update(count, total);
-  BOOST_TEST(expect_reference(
+  BOOST_TEST(check_reference(
       g, program, {.feeds = {{"ids", Tensor::of<std::int64_t>({3}, {9'000'000, 7, 8})}}}));
 }
 

@@ -151,6 +151,15 @@ BOOST_AUTO_TEST_CASE(the_files_of_a_cross_encoder_are_honoured) {
   std::size_t cut = 0;
   check_scores(folder, expected, {.on_cut = [&](const CutText&) { ++cut; }});
   BOOST_TEST(cut == 9U);
+  folder.write("tokenizer_config.json",
+               R"({"tokenizer_class": "BertTokenizer", "model_max_length": 9,)"
+               R"( "truncation_side": "left"})");
+  expected.clear();
+  for (const std::string other : {"film was bad", "in new york", "bob", "of the town"}) {
+    const Encoding row = folder.ids(other == "bob" ? kQuery : "is mary ?", other);
+    expected.push_back(logits(folder, row, true)[0]);
+  }
+  check_scores(folder, expected);
 
   const auto fails = [&](const std::string& message) {
     check_error_message<ArgumentError>([&] { ranked(folder.path()); }, message);

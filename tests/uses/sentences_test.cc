@@ -453,6 +453,52 @@ BOOST_AUTO_TEST_CASE(texts_are_limited_and_lowercased_as_the_folder_demands) {
                 {pooled(hidden(lower, lower.ids("the film")), "mean")});
 }
 
+BOOST_AUTO_TEST_CASE(texts_are_truncated_on_the_side_that_the_tokenizer_specifies) {
+  const SentenceFolder folder({{"1_Pooling", "Pooling"}}, kMean);
+  folder.write("sentence_bert_config.json", R"({"max_seq_length": 5})");
+  const std::string text = "the film was very good";
+  const auto config = [&](const json& side) {
+    folder.write("tokenizer_config.json",
+                 json{{"tokenizer_class", "BertTokenizer"}, {"truncation_side", side}}.dump());
+  };
+  const auto check_kept = [&](const std::string& kept) {
+    check_vectors(folder, folder.path(), {text, "bad", text},
+                  {pooled(hidden(folder, folder.ids(kept)), "mean"),
+                   pooled(hidden(folder, folder.ids("bad")), "mean"),
+                   pooled(hidden(folder, folder.ids(kept)), "mean")});
+  };
+  config("left");
+  check_kept("was very good");
+  std::vector<CutText> cut;
+  embedded(folder.path(), {"bad", text},
+           {.on_cut = [&](const CutText& one) { cut.push_back(one); }});
+  BOOST_TEST_REQUIRE(cut.size() == 1U);
+  BOOST_TEST((cut[0].side == TextEnd::left));
+  BOOST_TEST(cut[0].kept == 5);
+  config("right");
+  check_kept("the film was");
+  config(nullptr);
+  check_kept("the film was");
+  config("middle");
+  check_error_message<FormatError>([&] { embedded(folder.path(), {text}); },
+                                   "tokenizer_config.json: truncation_side is \"middle\", but must "
+                                   "be \"left\" or \"right\"");
+
+  // Without truncation_side, the direction in tokenizer.json applies.
+  std::string written;
+  folder.tokenizer().visit([&]<class Kind>(const Kind& kind) {
+    if constexpr (std::is_same_v<Kind, SubwordTokenizer>) written = kind.to_hugging_face_json();
+  });
+  json file = json::parse(written);
+  file["truncation"] = {
+      {"direction", "Left"}, {"max_length", 128}, {"strategy", "LongestFirst"}, {"stride", 0}};
+  folder.write("tokenizer.json", file.dump());
+  config(nullptr);
+  check_kept("was very good");
+  config("right");
+  check_kept("the film was");
+}
+
 BOOST_AUTO_TEST_CASE(vectors_are_truncated_and_normalised_as_requested) {
   const auto front = [](const Vector& v) { return Vector(v.begin(), v.begin() + 5); };
   for (const bool on : {false, true}) {

@@ -104,6 +104,25 @@ BOOST_AUTO_TEST_CASE(truncated_words_are_outside_all_spans) {
     BOOST_TEST(found.words[w].tag == "O");
     BOOST_TEST(found.words[w].begin == 5 * w);
   }
+
+  // A folder can specify that the beginning of a text is cut off.
+  folder.write("tokenizer_config.json",
+               R"({"tokenizer_class": "BertTokenizer", "truncation_side": "left"})");
+  const auto left = load_any_model(folder.path()).model;
+  Session left_session(*left->graph, left->store);
+  std::string end;
+  for (int i = 0; i < 38; ++i) end += "anna ";
+  const std::vector<TaggedText> tagged =
+      tag_texts(left_session, *left, {text + end, end}, ignore_truncation());
+  BOOST_TEST_REQUIRE(tagged[0].words.size() == 98U);
+  for (std::size_t w = 0; w < 98; ++w) {
+    BOOST_TEST(tagged[0].words[w].begin == 5 * w);
+    if (w < 60) {
+      BOOST_TEST(tagged[0].words[w].tag == "O");
+    } else {
+      BOOST_TEST(tagged[0].words[w].tag == tagged[1].words[w - 60].tag);
+    }
+  }
 }
 
 }  // namespace

@@ -114,16 +114,19 @@ Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates*
   if (options.rotary > 0) {
     Value positions = inputs.position_ids;
     if (!positions.defined()) {
-      positions = iota(graph, {x.size(1)}, 0, DType::i64);
-      if (cache != nullptr) positions = positions + cache->position;
+      positions = cache != nullptr ? consecutive_positions(cache->position, x.size(1))
+                                   : iota(graph, {x.size(1)}, 0, DType::i64);
     }
     if (options.rotary_scaling.kind == RotaryScalingKind::none) {
       const RopeOptions rotary{.rotary_dim = options.rotary, .base = options.rotary_base};
       q = rope(q, positions, rotary);
       k = rope(k, positions, rotary);
     } else {
-      Value length = dim_value(graph, x.size(1), DType::i64);
-      if (cache != nullptr) length = length + cache->position;
+      Value length = cache != nullptr ? cache->text_length : Value();
+      if (!length.defined()) {
+        length = dim_value(graph, x.size(1), DType::i64);
+        if (cache != nullptr) length = length + cache->position;
+      }
       const auto turned = [&](Value heads) {
         return scaled_rotary(heads, positions, length, options.rotary, options.rotary_base,
                              options.rotary_scaling);
@@ -136,15 +139,14 @@ Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates*
       .causal = options.causal, .window = options.window, .scale = options.scale};
   Value y;
   if (cache != nullptr) {
-    const Value zero = graph.scalar(DType::i64, 0);
-    const Value start = stack({zero, zero, cache->position, zero}, 0);
-    k = dynamic_update_slice(cache->keys, k, start);
-    v = dynamic_update_slice(cache->values, v, start);
+    const Value q_start = broadcast_to(cache->position, {x.size(0)});
+    k = write_to_cache(cache->keys, k, q_start, cache->rows);
+    v = write_to_cache(cache->values, v, q_start, cache->rows);
     updates->add(cache->keys, k);
     updates->add(cache->values, v);
-    const Value q_start = broadcast_to(cache->position, {x.size(0)});
     attend.lengths = q_start + dim_value(graph, x.size(1), DType::i64);
     attend.q_start = q_start;
+    attend.kv_rows = cache->rows;
     if (inputs.cache_mask.defined())
       attend.mask = reshape(inputs.cache_mask, {x.size(0), 1, 1, k.size(2)});
     if (options.linear_bias) {

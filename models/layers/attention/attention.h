@@ -60,11 +60,18 @@ struct SelfAttentionOptions {
   std::string in_name = "c_attn", out_name = "c_proj";
 };
 
-/// Key/value cache for incremental decoding.
+/// Key/value cache for incremental decoding. Tokens are appended in place, and attention reads the
+/// cache in place.
 struct AttentionCache {
-  Variable keys = {}, values = {};  // of kind cache, [batch, kv_heads, capacity, head_size]
-  /// i64 scalar: number of tokens in the cache, the same in every row.
+  Variable keys = {}, values = {};  // of kind cache, [rows, kv_heads, capacity, head_size]
+  /// Number of tokens in the cache, i64: [batch], or a scalar if it is the same in every row.
   Value position = {};
+  /// Optional, i32 or i64 [batch]: the row of the cache for each row of the batch, without
+  /// duplicates. By default, row b uses row b, and the cache has as many rows as the batch.
+  Value rows = {};
+  /// Optional, i64 scalar or [batch]: the length of the text, which only dynamic rotary scaling
+  /// uses; by default position + the number of new tokens.
+  Value text_length = {};
 };
 
 /// Inputs of one application of SelfAttention, in addition to x.
@@ -82,7 +89,7 @@ struct AttentionInputs {
   /// have a visible key.
   Value mask = {};
   /// Positions for RoPE, i32 or i64 [batch, seq] or [seq]. By default 0, 1, ..., counted from the
-  /// number of tokens in the cache if there is one.
+  /// number of tokens in the cache (of each row) if there is one.
   Value position_ids = {};
   /// Enables incremental decoding: x contains new tokens, which attend to all earlier tokens. Their
   /// keys and values are appended to the cache.
@@ -100,7 +107,8 @@ struct SelfAttention {
   Linear out;
 
   /// Maps x [batch, seq, width] to [batch, seq, width]. With a cache, `updates` receives the new
-  /// values of the cache; exceeding the capacity throws DataError at run time.
+  /// values of the cache. At run time, exceeding the capacity throws DataError, as does a row that
+  /// does not exist or occurs twice; the cache is then unchanged.
   Value operator()(Value x, const AttentionInputs& inputs = {}, Updates* updates = nullptr,
                    SourceLocation loc = SourceLocation::current()) const;
 };

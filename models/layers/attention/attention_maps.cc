@@ -17,7 +17,7 @@ Value probabilities(Node& attention) {
   const Shape square{length, length};
   const Value unit = cast(equal(iota(graph, square, 0), iota(graph, square, 1)), k.dtype());
   inputs[kValues] = broadcast_to(unit, Shape{k.shape()[0], k.shape()[1], length, length});
-  if (inputs.size() > kRandomKey) inputs.resize(kRandomKey);
+  if (inputs.size() > kRandomKey) inputs[kRandomKey] = {};  // no dropout
   const Attributes& given = attention.attributes();
   return graph
       .apply("attention", std::move(inputs),

@@ -15,6 +15,15 @@ Value join_heads(Value x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
+Value consecutive_positions(Value position, const Dim& count) {
+  const Value steps = iota(position.graph(), {count}, 0, DType::i64);
+  return steps + (position.rank() == 0 ? position : unsqueeze(position, 1));
+}
+
+Value write_to_cache(Value cache, Value added, Value position, Value rows) {
+  return tensor_scatter(cache, added, position, {.axis = 2, .rows = rows});
+}
+
 Value position_differences(Graph& graph, const Dim& length) {
   return iota(graph, {length, length}, 0, DType::i64) -
          iota(graph, {length, length}, 1, DType::i64);

@@ -11,6 +11,15 @@ Value split_heads(Value x, std::int64_t heads);
 /// Merges the heads: [batch, heads, seq, size] -> [batch, seq, heads * size].
 Value join_heads(Value x);
 
+/// Returns the positions of `count` consecutive tokens that follow `position` earlier ones, i64:
+/// [count] if `position` is a scalar, and [batch, count] if it is [batch].
+Value consecutive_positions(Value position, const Dim& count);
+
+/// Returns the contents of a cache [rows, heads, capacity, size] after `added` [batch, heads, new,
+/// size] has been written, in each row of the batch from its `position` (i64 [batch]). Row b is
+/// written to row rows[b] of the cache (i32 or i64 [batch]), or to row b if `rows` is undefined.
+Value write_to_cache(Value cache, Value added, Value position, Value rows);
+
 /// Returns the differences i - j between query position i and key position j, i64 [length, length].
 Value position_differences(Graph& graph, const Dim& length);
 

@@ -39,19 +39,23 @@ Value MultiHeadAttention::decode(Value x, const KeyValueCache& cache, Value posi
     graph.fail(ArgumentError("relative keys do not support decoding with a cache"),
                "multi_head_attention", {x}, loc);
   }
+  if (parents.defined() && options.kv_rows.present()) {
+    graph.fail(ArgumentError("parents and kv_rows cannot be combined: kv_rows selects the row of "
+                             "the cache that each row continues"),
+               "multi_head_attention", {parents}, loc);
+  }
   const KeyValues added = key_values(x);
-  const Value zero = graph.scalar(DType::i64, 0);
-  const Value start = stack({zero, zero, position, zero}, 0);
+  const Value start = broadcast_to(position, {x.size(0)});
   const auto extend = [&](Variable before, Value more) {
-    const Value rows = parents.defined() ? take(before, parents, 0) : before.value();
-    const Value after = dynamic_update_slice(rows, more, start);
+    const Value contents = parents.defined() ? take(before, parents, 0) : before.value();
+    const Value after = write_to_cache(contents, more, start, options.kv_rows.value());
     updates->add(before, after);
     return after;
   };
   const KeyValues all{extend(cache.keys, added.keys), extend(cache.values, added.values)};
   options.causal = true;
-  options.q_start = broadcast_to(position, {x.size(0)});
-  options.lengths = broadcast_to(position + dim_value(graph, x.size(1), DType::i64), {x.size(0)});
+  options.q_start = start;
+  options.lengths = start + dim_value(graph, x.size(1), DType::i64);
   return attend(x, all, options, loc);
 }
 

@@ -76,7 +76,8 @@ Value scaled_rotary(Value x, Value positions, Value length, std::int64_t feature
       exponents.push_back(
           j == 0 ? 0.0 : -2.0 * static_cast<double>(j) / static_cast<double>(features - 2));
     const double rate = scaling.factor / static_cast<double>(scaling.context);
-    const Value stretch = maximum(cast(length, DType::f64) * rate - (scaling.factor - 1), 1.0);
+    Value stretch = maximum(cast(length, DType::f64) * rate - (scaling.factor - 1), 1.0);
+    if (stretch.rank() == 1) stretch = reshape(stretch, {stretch.size(0), 1, 1});  // [batch, 1, 1]
     frequencies = frequencies * exp(log(stretch) * graph.constant(Tensor::of({pairs}, exponents)));
   }
   // Use double precision, as in sinusoidal_positions().

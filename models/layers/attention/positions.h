@@ -46,7 +46,8 @@ std::vector<double> rotary_frequencies(std::int64_t features, double base,
 
 /// Rotates pairs (j, j + features/2) of the first `features` features of x [batch, heads, seq,
 /// size] by positions * frequencies (RoPE, Su et al. 2021). positions are i32 or i64, [batch, seq]
-/// or [seq]. `length`, an i64 scalar, is the length of the text, which only `dynamic` uses:
+/// or [seq]. `length`, an i64 scalar or [batch], is the length of the text, which only `dynamic`
+/// uses:
 ///   frequency_j = base^(-2j/n) s^(-2j/(n-2)), s = max(1, factor length / context - (factor - 1)).
 Value scaled_rotary(Value x, Value positions, Value length, std::int64_t features, double base,
                     const RotaryScaling& scaling, SourceLocation loc = SourceLocation::current());

@@ -50,7 +50,7 @@ GptBench make_gpt(std::string_view name, std::int64_t batch, std::int64_t seq) {
   made.bench.items = static_cast<double>(batch * seq);
   made.bench.item_name = "tokens";
   made.tokens = made.bench.graph->input("tokens", DType::i32, {"batch", "seq"});
-  made.model = std::make_unique<Gpt>(Scope(*made.bench.graph), made.config);
+  made.model = std::make_unique<Gpt>(Scope(*made.bench.graph).evaluation(), made.config);
   made.bench.feeds.emplace_back("tokens", bench_ids({batch, seq}, made.config.vocab, 1));
   return made;
 }

@@ -83,8 +83,9 @@ void TruncateOption::report(const PlaceOf& place, std::string_view part) const {
   std::vector<std::string> texts;
   for (const CutText& cut : cut_) {
     if (texts.size() == kMost) break;
-    texts.push_back(fmt::format("{}: {}{}{} of {} tokens", place(cut.text), part,
-                                part.empty() ? "" : " ", cut.kept, cut.tokens));
+    const std::string_view kept = cut.side == TextEnd::left ? "the last" : part;
+    texts.push_back(fmt::format("{}: {}{}{} of {} tokens", place(cut.text), kept,
+                                kept.empty() ? "" : " ", cut.kept, cut.tokens));
   }
   if (cut_.size() > kMost) texts.push_back(fmt::format("and {} more", cut_.size() - kMost));
   flush_stdout();

@@ -139,10 +139,11 @@ std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
   encoder->settings = settings;
   encoder->config = config;
   encoder->tokenizer = tokenizer;
-  if (reading) encoder->reading = TextReading{};  // single texts need no token types
+  if (reading)  // single texts need no token types
+    encoder->reading = TextReading{.truncation_side = reading->truncation_side};
   Graph& own = *encoder->graph;
   const EncoderInputs inputs = add_text_inputs(own);
-  const Value h = Encoder(Scope(own), config)(inputs).last_hidden_state;
+  const Value h = Encoder(Scope(own).evaluation(), config)(inputs).last_hidden_state;
   add_text_vectors(*encoder, h, inputs.attention_mask);
   encoder->store = store;
   if (const QuantizedWeights quantized = quantized_in(*graph, own); !quantized.empty()) {

@@ -50,15 +50,16 @@ Programs build_programs(Graph& graph, const VitConfig& config, std::int64_t clas
   const Linear head =
       make_linear(Scope(graph, "classifier"), DType::f32, config.width, classes,
                   {.initializer = Initializer::normal(config.initializer_range)}, loc);
-  const auto logits = [&](bool training) {
-    return head(vit.pool(vit(pixels, {}, training, loc).last_hidden_state));
+  const auto logits = [&](const Vit& net) {
+    return head(net.pool(net(pixels, {}, loc).last_hidden_state));
   };
 
   Program train("train");
-  train.output("loss",
-               cross_entropy(logits(true), labels, {.reduction = settings.loss_reduction()}), loc);
+  train.output(
+      "loss",
+      cross_entropy(logits(vit.training()), labels, {.reduction = settings.loss_reduction()}), loc);
   Programs programs = {{"train", train}};
-  add_inference(programs, logits(false), labels, settings.precision, loc);
+  add_inference(programs, logits(vit.evaluation()), labels, settings.precision, loc);
   return programs;
 }
 

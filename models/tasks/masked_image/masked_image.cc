@@ -20,18 +20,18 @@ Programs build_programs(Graph& graph, const VitConfig& config,
   const Value target = normalised(images, normalisation);
   const Vit vit(Scope(graph), config, true, loc);
   const PixelHead head = make_pixel_head(Scope(graph, "pixels"), config, config.patch_height);
-  const auto predicted = [&](bool training) {
-    const Value h = vit(target, mask, training, loc).last_hidden_state;
+  const auto predicted = [&](const Vit& net) {
+    const Value h = net(target, mask, loc).last_hidden_state;
     return head(slice(h, 1, {.begin = Dim(config.extra_tokens())}), config.rows(),
                 config.columns());
   };
 
   Program train("train"), evaluate("evaluate"), reconstruct("reconstruct");
-  train.output(
-      "loss",
-      masked_pixel_loss(config, target, predicted(true), mask, settings.loss_reduction(), loc),
-      loc);
-  const Value found = predicted(false), pixels = denormalised(found, normalisation);
+  train.output("loss",
+               masked_pixel_loss(config, target, predicted(vit.training()), mask,
+                                 settings.loss_reduction(), loc),
+               loc);
+  const Value found = predicted(vit.evaluation()), pixels = denormalised(found, normalisation);
   evaluate.precision(settings.precision)
       .output("loss", masked_pixel_loss(config, target, found, mask, Reduction::mean, loc), loc);
   const Value hidden = masked_pixels(config, mask, DType::boolean);

@@ -60,10 +60,12 @@ MaskedRow masked_row(const TextReader& reader, const MaskedText& masked, const s
     if (encoding.ids[i] == mask) result.mask_positions.push_back(static_cast<std::int32_t>(i));
   }
   if (result.mask_positions.size() != masked.places.size()) {
-    throw TextError(
-        number, fmt::format("the text has {} masks, but only {} of them are in the first {} "
-                            "tokens, the maximum that the model accepts: shorten the text",
-                            masked.places.size(), result.mask_positions.size(), reader.longest()));
+    throw TextError(number,
+                    fmt::format("the text has {} masks, but only {} of them are in the {} {} "
+                                "tokens, the maximum that the model accepts: shorten the text",
+                                masked.places.size(), result.mask_positions.size(),
+                                reader.truncation_side() == TextEnd::left ? "last" : "first",
+                                reader.longest()));
   }
   result.row = {std::move(encoding.ids), std::move(encoding.type_ids)};
   return result;

@@ -46,20 +46,20 @@ Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObje
   struct Logits {
     Value tokens, pair;
   };
-  const auto logits = [&](bool training) {
-    const Value h = encoder(inputs.encoder, training).last_hidden_state;
+  const auto logits = [&](const Encoder& net) {
+    const Value h = net(inputs.encoder).last_hidden_state;
     return Logits{head(take(flatten(h, 0, 1), inputs.hidden.picks)),
                   pairs ? (*pair_head)((*pooler)(h)) : Value()};
   };
   Program evaluate("evaluate"), train("train");
-  const Logits evaluated = logits(false);
+  const Logits evaluated = logits(encoder.evaluation());
   evaluate.output("loss", label_loss(evaluated.tokens, inputs.hidden.labels))
       .output("predicted", argmax(evaluated.tokens, -1));
   if (pairs) {
     evaluate.output("pair_loss", label_loss(evaluated.pair, pair_labels))
         .output("pair_predicted", argmax(evaluated.pair, -1));
   }
-  const Logits trained = logits(true);
+  const Logits trained = logits(encoder.training());
   Value loss = label_loss(trained.tokens, inputs.hidden.labels, reduction);
   if (pairs) loss = loss + label_loss(trained.pair, pair_labels, reduction);
   train.output("loss", loss);
@@ -72,22 +72,22 @@ Programs build_replaced(Graph& graph, const EncoderConfig& config,
   const Value& labels = inputs.hidden.labels;
   const ReplacedTokenModel model =
       make_replaced_token_model(Scope(graph), config, options.generator_share);
-  const auto found = [&](Value key, bool training) {
-    return detect_replaced_tokens(model, inputs.encoder, inputs.hidden, key, training);
+  const auto found = [&](Value key, Mode mode) {
+    return detect_replaced_tokens(model, inputs.encoder, inputs.hidden, key, mode);
   };
   const auto replaced_loss = [&](const ReplacedTokens& tokens, Reduction over) {
     return replaced_token_loss(tokens.logits, tokens.replaced, inputs.encoder.attention_mask, over);
   };
   Program evaluate("evaluate"), train("train");
   // Evaluation uses a separate key, so that it does not change the random numbers used in training.
-  const ReplacedTokens evaluated = found(graph.input("key", DType::i64, {2}), false);
+  const ReplacedTokens evaluated = found(graph.input("key", DType::i64, {2}), Mode::evaluation);
   evaluate.output("loss", label_loss(evaluated.generator_logits, labels))
       .output("predicted", argmax(evaluated.generator_logits, -1))
       .output("corrupted", evaluated.ids)
       .output("replaced", evaluated.replaced)
       .output("scores", evaluated.logits)
       .output("replaced_loss", replaced_loss(evaluated, Reduction::mean));
-  const ReplacedTokens trained = found(graph.key(kSamplingKey), true);
+  const ReplacedTokens trained = found(graph.key(kSamplingKey), Mode::training);
   train.output("loss", label_loss(trained.generator_logits, labels, reduction) +
                            options.replaced_weight * replaced_loss(trained, reduction));
   return {{"train", train}, {"evaluate", evaluate}};

@@ -60,11 +60,11 @@ ReplacedTokenModel make_replaced_token_model(const Scope& scope, const EncoderCo
 }
 
 ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const EncoderInputs& inputs,
-                                      const MaskedTargets& hidden, Value key, bool training,
+                                      const MaskedTargets& hidden, Value key, Mode mode,
                                       SourceLocation loc) {
   Graph::Frame frame(inputs.ids.graph(), "replaced_tokens", loc);
   ReplacedTokens result;
-  const Value guessed = model.generator(inputs, training).last_hidden_state;
+  const Value guessed = model.generator.in(mode)(inputs).last_hidden_state;
   result.generator_logits = model.generator_head(take(flatten(guessed, 0, 1), hidden.picks));
 
   const Value drawn = cast(sample_ids(result.generator_logits, key), DType::i32);
@@ -80,7 +80,7 @@ ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const Enc
 
   EncoderInputs corrupted = inputs;
   corrupted.ids = result.ids;
-  result.logits = model.head(model.encoder(corrupted, training).last_hidden_state);
+  result.logits = model.head(model.encoder.in(mode)(corrupted).last_hidden_state);
   return result;
 }
 

@@ -49,7 +49,7 @@ struct ReplacedTokens {
 /// Replaces the masked tokens by samples from the generator, and detects the replacements.
 /// inputs.ids i32 [batch, seq] contains the masks.
 ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const EncoderInputs& inputs,
-                                      const MaskedTargets& hidden, Value key, bool training,
+                                      const MaskedTargets& hidden, Value key, Mode mode,
                                       SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

@@ -64,16 +64,16 @@ LanguageModel build_instructed_model(const GptConfig& config, const Tokenizer& t
   const Value segments = graph.input("segments", DType::i32, {"batch", "seq"});
   const GptInputs packed{
       .ids = tokens, .position_ids = graph.find_input("positions"), .segments = segments};
-  const GptOutputs outputs = gpt(packed);
+  const GptOutputs outputs = gpt.evaluation()(packed);
   name_outputs(outputs);
   model.add_program("evaluate")
       .precision(precision)
       .output("loss", cross_entropy(outputs.logits, targets, {.class_axis = -1}));
   model.add_program("train").precision(precision).output(
-      "loss", cross_entropy(gpt(packed, true).logits, targets,
+      "loss", cross_entropy(gpt.training()(packed).logits, targets,
                             {.class_axis = -1, .reduction = settings.loss_reduction()}));
   model.add_program("score").precision(precision).output(
-      "losses", cross_entropy(gpt({.ids = tokens}).logits, targets,
+      "losses", cross_entropy(gpt.evaluation()({.ids = tokens}).logits, targets,
                               {.class_axis = -1, .reduction = Reduction::none}));
   return model;
 }

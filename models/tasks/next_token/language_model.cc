@@ -42,7 +42,7 @@ namespace {
 /// Builds the programs that all language models have, trainable or not.
 Programs gpt_programs(const Gpt& model, Value tokens, Value targets, Precision precision,
                       SourceLocation loc) {
-  const GptOutputs outputs = model({.ids = tokens}, false, loc);
+  const GptOutputs outputs = model.evaluation()({.ids = tokens}, loc);
   name_outputs(outputs);
   Program evaluate("evaluate"), score("score");
   evaluate.precision(precision).output(
@@ -66,7 +66,7 @@ Programs build_gpt_programs(Graph& graph, const GptConfig& config, const TrainSe
   Program train("train");
   train.precision(precision).output(
       "loss",
-      cross_entropy(model({.ids = tokens}, true, loc).logits, targets,
+      cross_entropy(model.training()({.ids = tokens}, loc).logits, targets,
                     {.class_axis = -1, .reduction = settings.loss_reduction()}),
       loc);
   programs.emplace("train", train);

@@ -43,19 +43,21 @@ struct BuiltPrograms {
     if (knows_start) shifted = net.shift_right(labels);
     Seq2SeqPrograms decoding = make_seq2seq_programs(net, loc);
     if (knows_start) {
-      programs.emplace("evaluate",
-                       Program("evaluate").precision(precision).output("loss", loss(false), loc));
+      programs.emplace(
+          "evaluate",
+          Program("evaluate").precision(precision).output("loss", loss(net.evaluation()), loc));
     }
     decoding.prompt.precision(precision);
     decoding.step.precision(precision);
     for (const Program& program : {decoding.prompt, decoding.step, decoding.reorder})
       programs.emplace(program.name(), program);
   }
-  Value loss(bool training, Reduction reduction = Reduction::mean) const {
-    const Value memory = net.encode(source, mask, training).last_hidden_state;
+  /// Returns the loss of `model`, which is `net` in one of the modes.
+  Value loss(const EncoderDecoder& model, Reduction reduction = Reduction::mean) const {
+    const Value memory = model.encode(source, mask).last_hidden_state;
     // Padding follows all labels, so the causal mask is sufficient for the decoder.
-    const Value h = net.decode(shifted, {}, memory, mask, training).last_hidden_state;
-    return net.loss(net.logits(h), labels, training, reduction);
+    const Value h = model.decode(shifted, {}, memory, mask).last_hidden_state;
+    return model.loss(model.logits(h), labels, reduction);
   }
   void add_score(Precision precision, SourceLocation loc) {
     programs.emplace("score", make_score_program(net, loc).precision(precision));
@@ -72,7 +74,7 @@ Programs build_programs(Graph& graph, const EncoderDecoderConfig& config,
   const EncoderDecoder net(Scope(graph), config, Stacks::both, loc);
   BuiltPrograms built(net, inputs, settings.precision, loc);
   Program train("train");
-  train.output("loss", built.loss(true, settings.loss_reduction()), loc);
+  train.output("loss", built.loss(net.training(), settings.loss_reduction()), loc);
   built.programs.emplace("train", train);
   built.add_score(settings.precision, loc);
   return built.programs;

@@ -74,14 +74,14 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
   const Value end = graph.input("end_positions", DType::i32, {"batch"});
   const Encoder encoder(Scope(graph), config);
   const Linear span = make_head(Scope(graph, "span"), config, 2);
-  const auto logits = [&](bool training) {
-    return split_span(span(encoder(inputs, training).last_hidden_state));
+  const auto logits = [&](const Encoder& net) {
+    return split_span(span(net(inputs).last_hidden_state));
   };
   // An answer cannot start or end at padding, so exclude padding from the softmax in the loss.
   const auto in_row = [&](const Value& scores) {
     return where(inputs.attention_mask < 1, kImpossibleLogit, scores);
   };
-  const SpanLogits found = logits(false), learned = logits(true);
+  const SpanLogits found = logits(encoder.evaluation()), learned = logits(encoder.training());
   model.add_program("answer")
       .precision(settings.precision)
       .output("start", found.start)

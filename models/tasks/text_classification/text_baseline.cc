@@ -1,20 +1,16 @@
 #include "weft/models/tasks/text_classification/text_baseline.h"
 
 #include <fmt/format.h>
-#include <lbfgs.h>
 
 #include <algorithm>
-#include <cmath>
-#include <exception>
 #include <limits>
 #include <map>
-#include <new>
-#include <utility>
 
-#include "weft/autodiff/gradients.h"
+#include "weft/autodiff/optimizers/lbfgs.h"
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/flat_parameters.h"
 #include "weft/models/data/rng.h"
 
 namespace weft {
@@ -38,78 +34,38 @@ std::vector<int> folds_of(std::span<const std::int32_t> labels, int folds, std::
   return fold;
 }
 
-// The minimisation ends if no gradient element has a larger absolute value.
-constexpr double kTolerance = 1e-7;
-
 }  // namespace
 
-/// The graph that computes the loss and the gradient, and its inputs.
+/// The graph that computes the loss, and its inputs.
 struct LogisticRegression::Loss {
   Loss(const SparseRows& rows, std::span<const std::int32_t> labels, std::int64_t features,
        std::int64_t classes, int threads)
-      : session(graph, {.threads = threads}), weight_count(features * classes) {
+      : session(graph, {.threads = threads}),
+        parameters({graph.variable("weights", DType::f64, {features, classes}),
+                    graph.variable("biases", DType::f64, {classes})}) {
     const Value row = graph.input("row", DType::i32, {"entries"});
     const Value feature = graph.input("feature", DType::i32, {"entries"});
     const Value value = graph.input("value", DType::f64, {"entries"});
     const Value truth = graph.input("labels", DType::i32, {"rows"});
-    const Value weights = graph.input("weights", DType::f64, {features, classes});
-    const Value biases = graph.input("biases", DType::f64, {classes});
     const Value l2 = graph.input("l2", DType::f64, {});
+    const Value weights = parameters[0], biases = parameters[1];
     // Sparse-dense matrix product: every entry adds a multiple of a weight row.
     const Value products = take(weights, feature) * unsqueeze(value, 1);
     const Value scores =
         index_add(zeros(graph, DType::f64, {truth.size(0), classes}), row, products);
-    const Value loss = cross_entropy(scores + biases, truth) + sum(weights * weights) * l2 * 0.5;
-    const std::vector<Value> slopes = gradients(loss, {weights, biases});
-    program.output("loss", loss).output("weights", slopes[0]).output("biases", slopes[1]);
+    loss = cross_entropy(scores + biases, truth) + sum(weights * weights) * l2 * 0.5;
     feeds = {{"row", column(rows.row)},
              {"feature", column(rows.feature)},
              {"value", column(rows.value).to(DType::f64)},
              {"labels", Tensor::of({rows.rows}, labels)},
-             {"weights", Tensor::empty(DType::f64, {features, classes})},
-             {"biases", Tensor::empty(DType::f64, {classes})},
              {"l2", Tensor::scalar(DType::f64, 0)}};
-  }
-
-  double operator()(const double* x, double* gradient) {
-    std::copy_n(x, weight_count, feeds[4].second.mutable_data<double>());
-    std::copy_n(x + weight_count, feeds[5].second.numel(), feeds[5].second.mutable_data<double>());
-    const Results results = session.run(program, feeds);
-    const auto weights = results["weights"].span<double>();
-    const auto biases = results["biases"].span<double>();
-    std::copy(weights.begin(), weights.end(), gradient);
-    std::copy(biases.begin(), biases.end(), gradient + weight_count);
-    return results["loss"].item<double>();
-  }
-
-  // Callbacks of liblbfgs, which may pad x and the gradient with zeros.
-  static double evaluate(void* loss, const double* x, double* gradient, int, double) {
-    Loss& self = *static_cast<Loss*>(loss);
-    try {
-      if (!self.error) return self(x, gradient);
-    } catch (...) {
-      self.error = std::current_exception();  // liblbfgs is written in C
-    }
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  static int converged(void* loss, const double*, const double* gradient, double, double, double,
-                       double, int, int, int) {
-    const Loss& self = *static_cast<Loss*>(loss);
-    return self.error || self.largest(gradient) <= kTolerance ? 1 : 0;
-  }
-  double largest(const double* gradient) const {
-    double result = 0;
-    for (std::int64_t i = 0; i < weight_count + feeds[5].second.numel(); ++i)
-      result = std::max(result, std::abs(gradient[i]));
-    return result;
   }
 
   Graph graph;
   Session session;
-  std::int64_t weight_count;
-  Program program{"logistic_regression"};
+  std::vector<Variable> parameters;
+  Value loss;
   NamedTensors feeds;
-  std::exception_ptr error;
 };
 
 LogisticRegression::LogisticRegression(const SparseRows& rows, std::span<const std::int32_t> labels,
@@ -133,25 +89,12 @@ LogisticRegression::~LogisticRegression() = default;
 
 void LogisticRegression::fit(double l2) {
   if (!(l2 >= 0)) throw ArgumentError(fmt::format("l2 must not be negative: {}", l2));
-  *loss_->feeds.back().second.mutable_data<double>() = l2;
-  const auto n = static_cast<int>(parameters_.size());
-  const std::unique_ptr<double, decltype(&lbfgs_free)> x(lbfgs_malloc(n), lbfgs_free);
-  if (x == nullptr) throw std::bad_alloc();
-  std::copy(parameters_.begin(), parameters_.end(), x.get());
-  lbfgs_parameter_t options;
-  lbfgs_parameter_init(&options);
-  options.m = 10;
-  options.epsilon = 0;  // Loss::converged is the criterion
-  options.max_iterations = 200;
-  // If the line search fails, the remaining error is due to rounding, and x is the best point.
-  const int status =
-      lbfgs(n, x.get(), nullptr, Loss::evaluate, Loss::converged, loss_.get(), &options);
-  if (loss_->error) std::rethrow_exception(std::exchange(loss_->error, nullptr));
-  if (status == LBFGSERR_OUTOFMEMORY) throw std::bad_alloc();
-  std::copy_n(x.get(), n, parameters_.begin());
-  std::vector<double> gradient(parameters_.size());
-  (*loss_)(parameters_.data(), gradient.data());
-  gradient_ = loss_->largest(gradient.data());
+  loss_->feeds.back().second = Tensor::scalar(DType::f64, l2);
+  const LbfgsResult result =
+      minimize(loss_->session, loss_->loss, loss_->parameters, loss_->feeds,
+               {.max_iterations = 200, .gradient_tolerance = 1e-7, .change_tolerance = 0});
+  parameters_ = flat_parameters(loss_->session, loss_->parameters).to_vector<double>();
+  gradient_ = result.gradient_norm;
 }
 
 std::vector<std::int32_t> LogisticRegression::predict(const SparseRows& rows) const {

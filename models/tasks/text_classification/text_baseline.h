@@ -14,7 +14,7 @@ namespace WEFT_API weft {
 
 /// Multinomial logistic regression. The loss is the mean cross-entropy plus l2 / 2 times the sum of
 /// squared weights, excluding biases. A graph computes the loss and the gradient in double
-/// precision, and L-BFGS (Nocedal 1980; liblbfgs) minimises the loss.
+/// precision, and L-BFGS (autodiff/optimizers/lbfgs.h) minimises the loss.
 class LogisticRegression {
  public:
   /// Labels must be in [0, classes). Throws ArgumentError if the numbers of labels and rows differ,

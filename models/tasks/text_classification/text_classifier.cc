@@ -233,19 +233,19 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
   if (head.summary == Summary::cls)
     pooler = make_pooler(Scope(graph, "pooler"), config, head.pooler);
   const Linear classifier = make_head(Scope(graph, "classifier"), config, std::ssize(classes));
-  const auto pooled = [&](bool training) {
-    const Value h = encoder(inputs, training).last_hidden_state;
+  const auto pooled = [&](Mode mode) {
+    const Value h = encoder.in(mode)(inputs).last_hidden_state;
     const Value text = pooler                          ? (*pooler)(h)
                        : head.summary == Summary::mean ? mean_of_tokens(h, inputs.attention_mask)
                                                        : max_of_tokens(h, inputs.attention_mask);
-    return dropout_if(training, text, config.hidden_dropout);
+    return dropout(Scope(graph).in(mode), text, config.hidden_dropout);
   };
   model.add_program("classify")
       .precision(settings.precision)
       .output("log_probabilities",
-              log_softmax(classifier(mean_of_members(pooled(false), head.members)), -1));
-  model.add_program("train").output(
-      "loss", members_loss(classifier, pooled(true), labels, head, settings.loss_reduction()));
+              log_softmax(classifier(mean_of_members(pooled(Mode::evaluation), head.members)), -1));
+  model.add_program("train").output("loss", members_loss(classifier, pooled(Mode::training), labels,
+                                                         head, settings.loss_reduction()));
   return model;
 }
 

@@ -32,7 +32,7 @@ bool reads_token_types(const SimilarityModel& model) {
 
 /// Returns a function that computes the score of two texts in one row, or of one text. Scores are
 /// scaled so that training scores range from 0 to 1.
-std::function<Value(bool training)> joint_score(SimilarityModel& model) {
+std::function<Value(Mode)> joint_score(SimilarityModel& model) {
   Graph& graph = *model.graph;
   const EncoderConfig& config = model.config;
   const EncoderInputs inputs = add_text_inputs(graph, reads_token_types(model));
@@ -40,16 +40,17 @@ std::function<Value(bool training)> joint_score(SimilarityModel& model) {
   std::optional<Pooler> pooler;
   if (model.head.pooling == Pooling::cls)
     pooler = make_pooler(Scope(graph, "pooler"), config, model.head.pooler);
-  const Linear last = make_head(Scope(graph, "score"), config, 1);
-  return [=](bool training) {
-    const Value h = encoder(inputs, training).last_hidden_state;
+  const Scope root(graph);
+  const Linear last = make_head(root / "score", config, 1);
+  return [=](Mode mode) {
+    const Value h = encoder.in(mode)(inputs).last_hidden_state;
     const Value pooled = pooler ? (*pooler)(h) : mean_of_tokens(h, inputs.attention_mask);
-    return select(last(dropout_if(training, pooled, config.hidden_dropout)), 1, Dim(0));
+    return select(last(dropout(root.in(mode), pooled, config.hidden_dropout)), 1, Dim(0));
   };
 }
 
 /// Returns a function that computes the cosine of two text vectors, which is 0 if a vector is zero.
-std::function<Value(bool training)> cosine_score(SimilarityModel& model) {
+std::function<Value(Mode)> cosine_score(SimilarityModel& model) {
   constexpr double kLeast = 1e-24;
   Graph& graph = *model.graph;
   const Value ids = graph.input("tokens", DType::i32, {"batch", 2, "seq"}),
@@ -60,8 +61,8 @@ std::function<Value(bool training)> cosine_score(SimilarityModel& model) {
   const Encoder encoder(Scope(graph), model.config);
   const Pooling pooling = model.head.pooling;
   const std::int64_t width = model.config.width;
-  return [=](bool training) {
-    const Value h = encoder(inputs, training).last_hidden_state;
+  return [=](Mode mode) {
+    const Value h = encoder.in(mode)(inputs).last_hidden_state;
     const Value vectors = reshape(
         pooling == Pooling::cls ? select(h, 1, Dim(0)) : mean_of_tokens(h, inputs.attention_mask),
         Shape{pairs, 2, width});
@@ -111,10 +112,11 @@ SimilarityModel build_similarity_model(const EncoderConfig& config, const Tokeni
       head.comparison == Comparison::cosine ? cosine_score(model) : joint_score(model);
   const Value targets = graph.input("targets", DType::f32, {"batch"});
   const double range = head.high - head.low;
-  const Value expected = (targets - head.low) / range, found = scaled(false);
+  const Value expected = (targets - head.low) / range, found = scaled(Mode::evaluation);
   const Value scores = found * range + head.low;
   add_inference(model, mse(found, expected), scores);
-  model.add_program("train").output("loss", mse(scaled(true), expected, settings.loss_reduction()));
+  model.add_program("train").output(
+      "loss", mse(scaled(Mode::training), expected, settings.loss_reduction()));
   return model;
 }
 

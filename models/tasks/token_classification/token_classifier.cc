@@ -131,14 +131,19 @@ void add_words(TextOfWords& result, std::string_view text, const Encoding& encod
   result.row.firsts.resize(kept);
 }
 
-/// Adds the words that were removed by truncation.
-void add_cut_words(TextOfWords& result, std::string_view text, const Tokenizer& tokenizer) {
+/// Adds the words that were removed by truncation at `side`.
+void add_cut_words(TextOfWords& result, std::string_view text, const Tokenizer& tokenizer,
+                   TextEnd side) {
   TextOfWords whole;
   add_words(whole, text, tokenizer.encode_text(text, {.add_special = false}));
-  for (std::size_t w = result.words.size(); w < whole.words.size(); ++w) {
-    result.words.push_back(whole.words[w]);
-    result.row.firsts.push_back(-1);
-  }
+  if (whole.words.size() <= result.words.size()) return;
+  const auto missing = static_cast<std::ptrdiff_t>(whole.words.size() - result.words.size());
+  const bool front = side == TextEnd::left;
+  auto& [words, row] = result;
+  words.insert(front ? words.begin() : words.end(),
+               front ? whole.words.begin() : whole.words.end() - missing,
+               front ? whole.words.begin() + missing : whole.words.end());
+  row.firsts.insert(front ? row.firsts.begin() : row.firsts.end(), missing, -1);
 }
 
 TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
@@ -161,7 +166,7 @@ TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
   } else {
     add_words(result, text, encoding);
     if (static_cast<std::int64_t>(encoding.size()) == model.config.max_tokens())
-      add_cut_words(result, text, model.tokenizer);
+      add_cut_words(result, text, model.tokenizer, model.reading->truncation_side);
   }
   std::vector<std::int64_t> firsts = std::move(result.row.firsts);
   result.row = row_of_text(std::move(encoding));
@@ -304,9 +309,10 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
   const Value labels = graph.input("labels", DType::i32, {"batch", "seq"});
   const Encoder encoder(Scope(graph), config);
   const Linear classifier = make_head(Scope(graph, "classifier"), config, std::ssize(tags));
-  const Value logits = classifier(encoder(inputs, false).last_hidden_state);
+  const Value logits = classifier(encoder.evaluation()(inputs).last_hidden_state);
   add_inference(model, logits, labels);
-  const Value h = dropout_if(true, encoder(inputs, true).last_hidden_state, config.hidden_dropout);
+  const Value h = dropout(Scope(graph).training(), encoder.training()(inputs).last_hidden_state,
+                          config.hidden_dropout);
   model.add_program("train").output("loss",
                                     label_loss(classifier(h), labels, settings.loss_reduction()));
   return model;

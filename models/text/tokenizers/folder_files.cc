@@ -90,6 +90,15 @@ void add_pieces(const SentencePieceTokenizer& tokenizer, const std::string& name
   made.files["vocab.json"] = ids.dump();
 }
 
+/// Copies the side at which the tokenizer of `origin` truncates texts.
+void copy_truncation_side(const FolderTexts& origin, OrderedJson& config) {
+  const auto text = origin.find(kConfig);
+  if (text == origin.end()) return;
+  const nlohmann::json source = parse_json_object(text->second, kConfig);
+  if (const auto found = source.find("truncation_side"); found != source.end())
+    config["truncation_side"] = *found;
+}
+
 }  // namespace
 
 TokenizerFiles tokenizer_files(const Tokenizer& tokenizer, const FolderTexts& origin,
@@ -129,6 +138,7 @@ TokenizerFiles tokenizer_files(const Tokenizer& tokenizer, const FolderTexts& or
     }
   });
   if (is_new) {
+    copy_truncation_side(origin, config);
     made.files[kConfig] = text_of(config);
     made.files[kSpecial] = text_of(special_names(tokenizer));
   }

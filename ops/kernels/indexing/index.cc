@@ -16,22 +16,35 @@ void with_indices(Indices index, Fn&& fn) {
   }
 }
 
-// Returns a + b; integers wrap around without undefined behaviour.
-template <class T>
-T sum_of(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return a + b;
+// Returns a combined with b. Integer sums wrap around without undefined behaviour.
+template <Combine kCombine, class T>
+T combined(T a, T b) {
+  if constexpr (kCombine == Combine::add) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return a + b;
+    } else {
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    }
   } else {
-    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    // If a is NaN, it is kept because all comparisons are false. Two selections, instead of one
+    // with a disjunction, compile to code without branches that depend on the elements.
+    const T extreme = kCombine == Combine::max ? (b > a ? b : a) : (b < a ? b : a);
+    return b != b ? b : extreme;
   }
 }
 
-// Calls fn(TypeTag<T>) for dtypes whose elements can be added.
+// Calls fn(combine as a constant, TypeTag<T>) if the dtype is f32, f64 or an integer dtype.
 template <class Fn>
-void with_number(DType dtype, Fn&& fn) {
+void with_number(Combine combine, DType dtype, Fn&& fn) {
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) fn(tag);
+    if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+      switch (combine) {
+        case Combine::add: return fn(std::integral_constant<Combine, Combine::add>(), tag);
+        case Combine::max: return fn(std::integral_constant<Combine, Combine::max>(), tag);
+        case Combine::min: return fn(std::integral_constant<Combine, Combine::min>(), tag);
+      }
+    }
   });
 }
 
@@ -74,17 +87,30 @@ void take_rows(const std::byte* x, Indices index, std::int64_t begin, std::int64
   });
 }
 
-void add_rows(DType dtype, const void* src, Indices index, std::int64_t count, std::int64_t width,
-              const RowRange& range, void* out) {
-  with_number(dtype, [&](auto tag) {
+void combine_rows(Combine combine, DType dtype, const void* src, Indices index, std::int64_t count,
+                  std::int64_t width, const RowRange& range, void* out) {
+  with_number(combine, dtype, [&](auto how, auto tag) {
     using T = typename decltype(tag)::type;
+    const T* rows = static_cast<const T*>(src);
+    T* to = static_cast<T*>(out);
     with_indices(index, [&](const auto* i) {
+      const auto owns = [&](std::int64_t row) { return row >= range.d_begin && row < range.d_end; };
+      if (width == 1 && range.c_begin < range.c_end) {
+        // A loop over the columns would take longer than the update.
+        for (std::int64_t j = 0; j < count; ++j) {
+          const std::int64_t row = i[j];
+          if (owns(row)) to[row] = combined<how()>(to[row], rows[j]);
+        }
+        return;
+      }
       for (std::int64_t j = 0; j < count; ++j) {
-        const auto row = static_cast<std::int64_t>(i[j]);
-        if (row < range.d_begin || row >= range.d_end) continue;
-        const T* from = static_cast<const T*>(src) + j * width;
-        T* to = static_cast<T*>(out) + row * width;
-        for (std::int64_t c = range.c_begin; c < range.c_end; ++c) to[c] = sum_of(to[c], from[c]);
+        const std::int64_t row = i[j];
+        if (!owns(row)) continue;
+        const T* from = rows + j * width;
+        T* at = to + row * width;
+        for (std::int64_t c = range.c_begin; c < range.c_end; ++c) {
+          at[c] = combined<how()>(at[c], from[c]);
+        }
       }
     });
   });
@@ -106,17 +132,17 @@ void take_along(std::size_t element_size, const void* x, Indices index, std::int
   });
 }
 
-void add_along(DType dtype, const void* src, Indices index, std::int64_t index_offset,
-               std::int64_t count, std::int64_t width, std::int64_t c_begin, std::int64_t c_end,
-               void* out) {
-  with_number(dtype, [&](auto tag) {
+void combine_along(Combine combine, DType dtype, const void* src, Indices index,
+                   std::int64_t index_offset, std::int64_t count, std::int64_t width,
+                   std::int64_t c_begin, std::int64_t c_end, void* out) {
+  with_number(combine, dtype, [&](auto how, auto tag) {
     using T = typename decltype(tag)::type;
     with_indices(index, [&](const auto* base) {
       const auto* i = base + index_offset;
       for (std::int64_t j = 0; j < count; ++j) {
         for (std::int64_t c = c_begin; c < c_end; ++c) {
           T& to = static_cast<T*>(out)[static_cast<std::int64_t>(i[j * width + c]) * width + c];
-          to = sum_of(to, static_cast<const T*>(src)[j * width + c]);
+          to = combined<how()>(to, static_cast<const T*>(src)[j * width + c]);
         }
       }
     });

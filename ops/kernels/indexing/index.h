@@ -18,15 +18,19 @@ struct Indices {
 void take_rows(const std::byte* x, Indices index, std::int64_t begin, std::int64_t end,
                std::size_t row_bytes, std::byte* out);
 
-/// The range of destination rows [d_begin, d_end) and columns [c_begin, c_end) for add_rows(). For
-/// j in [0, count), in this order, add_rows() computes out[index[j]][c] += src[j][c] for c in
-/// [c_begin, c_end) if index[j] is in [d_begin, d_end). Rows have `width` elements of f32, f64 or
-/// an integer dtype. Integers wrap around.
+/// How elements of src are combined with elements of out. Integer sums wrap around; the maximum and
+/// the minimum are NaN if either element is NaN.
+enum class Combine : std::uint8_t { add, max, min };
+
+/// The range of destination rows [d_begin, d_end) and columns [c_begin, c_end) for combine_rows().
+/// For j in [0, count), in this order, combine_rows() combines src[j][c] with out[index[j]][c] for
+/// c in [c_begin, c_end) if index[j] is in [d_begin, d_end). Rows have `width` elements of f32, f64
+/// or an integer dtype.
 struct RowRange {
   std::int64_t d_begin, d_end, c_begin, c_end;
 };
-void add_rows(DType dtype, const void* src, Indices index, std::int64_t count, std::int64_t width,
-              const RowRange& range, void* out);
+void combine_rows(Combine combine, DType dtype, const void* src, Indices index, std::int64_t count,
+                  std::int64_t width, const RowRange& range, void* out);
 
 /// Copies elements: out[j][c] = x[index[j][c]][c] for j in [0, count) and c in [c_begin, c_end).
 /// Rows have `width` elements.
@@ -34,10 +38,10 @@ void take_along(std::size_t element_size, const void* x, Indices index, std::int
                 std::int64_t count, std::int64_t width, std::int64_t c_begin, std::int64_t c_end,
                 void* out);
 
-/// Computes out[index[j][c]][c] += src[j][c] for j in [0, count), in this order, and for c in
+/// Combines src[j][c] with out[index[j][c]][c] for j in [0, count), in this order, and for c in
 /// [c_begin, c_end).
-void add_along(DType dtype, const void* src, Indices index, std::int64_t index_offset,
-               std::int64_t count, std::int64_t width, std::int64_t c_begin, std::int64_t c_end,
-               void* out);
+void combine_along(Combine combine, DType dtype, const void* src, Indices index,
+                   std::int64_t index_offset, std::int64_t count, std::int64_t width,
+                   std::int64_t c_begin, std::int64_t c_end, void* out);
 
 }  // namespace weft::kernels

@@ -63,6 +63,71 @@ void stats_columns(const LogitsStats<T>& a, int64_t stride, int64_t begin, int64
   }
 }
 
+/// Returns t * (max - x), or 0 if t is 0.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V target_distance(D d, V t, V max, V x) {
+  return hn::IfThenZeroElse(hn::Eq(t, hn::Zero(d)), hn::Mul(t, hn::Sub(max, x)));
+}
+
+template <class T>
+void target_stats_rows(const TargetStats<T>& a, int64_t rows) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* t = a.t + r * a.n;
+    a.total[r] = row_sum(t, a.n);
+    if (a.distance == nullptr) continue;
+    const T* x = a.x + r * a.n;
+    const auto max = hn::Set(d, a.max[r]);
+    double total = 0;
+    for (int64_t block = 0; block < a.n; block += kSumBlock) {
+      const int64_t end = HWY_MIN(a.n, block + kSumBlock);
+      auto sum = hn::Zero(d);
+      for (int64_t i = block; i < end; i += lanes) {
+        sum = hn::Add(sum, target_distance(d, load_any(d, t + i, end - i, T(0)), max,
+                                           load_any(d, x + i, end - i, T(0))));
+      }
+      total += static_cast<double>(sum_lanes(d, sum));
+    }
+    a.distance[r] = total;
+  }
+}
+
+/// Writes the first `left` lanes as doubles.
+template <class T>
+void store_doubles(hn::Vec<RowTag<T>> v, double* to, int64_t left) {
+  const RowTag<T> d;
+  HWY_ALIGN T lanes[16] = {};
+  hn::Store(v, d, lanes);
+  const int64_t count = HWY_MIN(static_cast<int64_t>(hn::Lanes(d)), left);
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<double>(lanes[i]);
+}
+
+template <class T>
+void target_stats_columns(const TargetStats<T>& a, int64_t stride, int64_t begin, int64_t end) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t c = begin; c < end; c += lanes) {
+    const int64_t left = end - c;
+    const auto max = a.distance == nullptr ? hn::Zero(d) : load_any(d, a.max + c, left, T(0));
+    auto total = hn::Zero(d), distance = hn::Zero(d);
+    for (int64_t block = 0; block < a.n; block += kClassBlock) {
+      auto sum = hn::Zero(d), part = hn::Zero(d);
+      for (int64_t i = block; i < HWY_MIN(a.n, block + kClassBlock); ++i) {
+        const auto t = load_any(d, a.t + i * stride + c, left, T(0));
+        sum = hn::Add(sum, t);
+        if (a.distance == nullptr) continue;
+        const auto x = load_any(d, a.x + i * stride + c, left, T(0));
+        part = hn::Add(part, target_distance(d, t, max, x));
+      }
+      total = hn::Add(total, sum);
+      distance = hn::Add(distance, part);
+    }
+    store_doubles<T>(total, a.total + c, left);
+    if (a.distance != nullptr) store_doubles<T>(distance, a.distance + c, left);
+  }
+}
+
 template <class T>
 void grad_rows(const LogitsGrad<T>& a, int64_t rows) {
   const RowTag<T> d;
@@ -147,6 +212,14 @@ void stats_columns_f32(const LogitsStats<float>& a, int64_t stride, int64_t begi
 void stats_columns_f64(const LogitsStats<double>& a, int64_t stride, int64_t begin, int64_t end) {
   stats_columns(a, stride, begin, end);
 }
+void target_rows_f32(const TargetStats<float>& a, int64_t rows) { target_stats_rows(a, rows); }
+void target_rows_f64(const TargetStats<double>& a, int64_t rows) { target_stats_rows(a, rows); }
+void target_columns_f32(const TargetStats<float>& a, int64_t stride, int64_t begin, int64_t end) {
+  target_stats_columns(a, stride, begin, end);
+}
+void target_columns_f64(const TargetStats<double>& a, int64_t stride, int64_t begin, int64_t end) {
+  target_stats_columns(a, stride, begin, end);
+}
 void grad_rows_f32(const LogitsGrad<float>& a, int64_t rows) { grad_rows(a, rows); }
 void grad_rows_f64(const LogitsGrad<double>& a, int64_t rows) { grad_rows(a, rows); }
 void grad_columns_f32(const LogitsGrad<float>& a, int64_t stride, int64_t begin, int64_t end) {
@@ -168,6 +241,10 @@ HWY_EXPORT(stats_rows_f32);
 HWY_EXPORT(stats_rows_f64);
 HWY_EXPORT(stats_columns_f32);
 HWY_EXPORT(stats_columns_f64);
+HWY_EXPORT(target_rows_f32);
+HWY_EXPORT(target_rows_f64);
+HWY_EXPORT(target_columns_f32);
+HWY_EXPORT(target_columns_f64);
 HWY_EXPORT(grad_rows_f32);
 HWY_EXPORT(grad_rows_f64);
 HWY_EXPORT(grad_columns_f32);
@@ -187,6 +264,20 @@ void logits_columns(const LogitsStats<float>& args, std::int64_t stride, std::in
 void logits_columns(const LogitsStats<double>& args, std::int64_t stride, std::int64_t begin,
                     std::int64_t end) {
   HWY_DYNAMIC_DISPATCH(stats_columns_f64)(args, stride, begin, end);
+}
+void target_rows(const TargetStats<float>& args, std::int64_t rows) {
+  HWY_DYNAMIC_DISPATCH(target_rows_f32)(args, rows);
+}
+void target_rows(const TargetStats<double>& args, std::int64_t rows) {
+  HWY_DYNAMIC_DISPATCH(target_rows_f64)(args, rows);
+}
+void target_columns(const TargetStats<float>& args, std::int64_t stride, std::int64_t begin,
+                    std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(target_columns_f32)(args, stride, begin, end);
+}
+void target_columns(const TargetStats<double>& args, std::int64_t stride, std::int64_t begin,
+                    std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(target_columns_f64)(args, stride, begin, end);
 }
 void logits_grad_rows(const LogitsGrad<float>& args, std::int64_t rows) {
   HWY_DYNAMIC_DISPATCH(grad_rows_f32)(args, rows);

@@ -37,6 +37,25 @@ double logits_loss(T max, double log_sum, T excess, T target, std::int64_t n, do
   return (1 - smoothing) * loss + smoothing * (log_sum - mean);
 }
 
+/// Computes the sum of the targets t at each position, and distance = the sum of t * (max - x) over
+/// the classes with t != 0, where max is the largest logit. The layouts are those of LogitsStats.
+/// If `distance` is null, only the sum is computed, and x and max may be null.
+template <class T>
+struct TargetStats {
+  const T* x = nullptr;
+  const T* t = nullptr;
+  const T* max = nullptr;
+  double* total = nullptr;
+  double* distance = nullptr;
+  std::int64_t n = 0;
+};
+void target_rows(const TargetStats<float>& args, std::int64_t rows);
+void target_rows(const TargetStats<double>& args, std::int64_t rows);
+void target_columns(const TargetStats<float>& args, std::int64_t stride, std::int64_t begin,
+                    std::int64_t end);
+void target_columns(const TargetStats<double>& args, std::int64_t stride, std::int64_t begin,
+                    std::int64_t end);
+
 /// Computes dx = g * (p - shift) with the probabilities p = exp(x - lse), with one g and one lse
 /// per position. The rounding of a large
 /// lse is corrected (see kLargeLse). If g is 0 at a position, dx is zero there.

@@ -56,6 +56,8 @@ struct AttentionArgs {
   IndexData col_index;
   std::int64_t col_count = 0;
   IndexData lengths, q_start;
+  /// The row of k and v for each row of q (forward only). If absent, it is row b.
+  IndexData kv_rows;
   bool causal = false;
   std::int64_t window = 0;
   T scale = 1;
@@ -108,7 +110,7 @@ struct AttentionArgs {
   }
   /// Returns the row index of a key for query head h in a [B, Hkv, Lk, ...] array.
   std::int64_t key_row(std::int64_t b, std::int64_t h, std::int64_t j) const {
-    return (b * Hkv + kv_head(h)) * Lk + j - first_key_row;
+    return ((kv_rows ? kv_rows[b] : b) * Hkv + kv_head(h)) * Lk + j - first_key_row;
   }
 };
 

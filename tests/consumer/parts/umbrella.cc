@@ -10,6 +10,7 @@ int main() {
   const Value loss = mean(square(matmul(x, weight) - 1.0));
   Program train("train");
   train.output("loss", loss).update(adamw(loss, g.parameters(), {.lr = 0.1}));
+  if (count_parameters(g) != 3 || count_parameters(Scope(g, "weight")) != 3) return 1;
   Session session(g, {.seed = 1});
   const Tensor points = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
   const float before = session.run(train, {{"x", points}})["loss"].item<float>();

@@ -20,8 +20,9 @@ namespace weft {
 /// - split_special_tokens must be false.
 ///
 /// A missing or null key keeps what tokenizer.json says. All other keys are accepted, because these
-/// classes do not read them, or because they apply to batches (model_max_length, padding_side,
-/// truncation_side) or to decoded text only (clean_up_tokenization_spaces). Throws FormatError for
+/// classes do not read them, or because they apply to batches (padding_side), to long texts
+/// (model_max_length, truncation_side: see models/inputs) or to decoded text only
+/// (clean_up_tokenization_spaces). Throws FormatError for
 /// settings that are not supported.
 SubwordParts with_class_settings(SubwordParts parts, const FolderSettings& folder);
 

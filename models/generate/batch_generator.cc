@@ -1,0 +1,131 @@
+#include "weft/models/generate/batch_generator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/core/error.h"
+#include "weft/models/generate/next_id.h"
+
+namespace weft {
+namespace {
+
+void check_supported(const GenerationOptions& options) {
+  check_options(options);
+  const auto reject = [](bool given, const char* what) {
+    if (given) throw ArgumentError(fmt::format("a BatchGenerator does not support {}", what));
+  };
+  reject(options.beams > 1, "beams: use a Generator for beam search");
+  reject(options.results > 1,
+         "several results: add one request for each sample, with first_row 0, 1, 2, ...");
+  reject(options.slide, "slide: use larger slots, or a Generator");
+  reject(options.reuse_caches, "reuse_caches: use DecodeSlots::copy to share a common beginning");
+  reject(!options.start.empty(),
+         "start, which is for encoder-decoders: a decoder begins with its "
+         "prompt");
+}
+
+}  // namespace
+
+std::int64_t BatchGenerator::add(TokenIds prompt, const GenerationOptions& options) {
+  check_supported(options);
+  check_ids(options, vocab_);
+  if (prompt.empty()) throw ArgumentError("the prompt is empty: at least one token is needed");
+  for (const std::int64_t id : prompt) {
+    if (id < 0 || id >= vocab_) {
+      throw ArgumentError(
+          fmt::format("id {} of the prompt is outside the vocabulary (size {})", id, vocab_));
+    }
+  }
+  const LengthRules lengths = checked_length_rules(options, std::ssize(prompt));
+  if (lengths.max > slots_.options().capacity) {
+    throw ArgumentError(fmt::format(
+        "a sequence of {} ids exceeds the capacity of a slot, {}: generate less, or increase "
+        "DecodeSlotsOptions::capacity",
+        lengths.max, slots_.options().capacity));
+  }
+  requests_.emplace(added_, Request{std::move(prompt), options, lengths});
+  return added_++;
+}
+
+std::optional<RequestToken> BatchGenerator::next() {
+  while (ready_.empty()) {
+    if (requests_.empty()) return std::nullopt;
+    advance();
+  }
+  const Outcome outcome = ready_.front();
+  ready_.pop_front();
+  if (outcome.error) std::rethrow_exception(outcome.error);
+  return outcome.token;
+}
+
+void BatchGenerator::advance() {
+  for (auto& [number, request] : requests_) {
+    if (slots_.free_slots() == 0) break;
+    if (request.slot < 0) request.slot = slots_.add();
+  }
+  std::vector<SlotToken> tokens;
+  std::vector<Requests::iterator> stepped;
+  auto waiting = requests_.end();
+  for (auto it = requests_.begin(); it != requests_.end(); ++it) {
+    const Request& request = it->second;
+    if (request.slot < 0) continue;
+    if (slots_.length(request.slot) >= request.lengths.start) {
+      tokens.push_back({request.slot, request.ids.back()});
+      stepped.push_back(it);
+    } else if (waiting == requests_.end()) {
+      waiting = it;
+    }
+  }
+  if (!tokens.empty()) {
+    const Tensor logits = slots_.step(tokens);
+    for (std::size_t i = 0; i < stepped.size(); ++i)
+      select(stepped[i], logits, static_cast<std::int64_t>(i));
+  }
+  if (waiting == requests_.end()) return;
+  const Request& request = waiting->second;
+  const std::int64_t done = slots_.length(request.slot);
+  const std::int64_t count = std::min(slots_.options().chunk, request.lengths.start - done);
+  const Tensor logits =
+      slots_.prefill(request.slot,
+                     std::span(request.ids)
+                         .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
+                     request.lengths.start);
+  if (done + count == request.lengths.start) select(waiting, logits, 0);
+}
+
+void BatchGenerator::select(Requests::iterator it, const Tensor& logits, std::int64_t row) {
+  Request& request = it->second;
+  Outcome& outcome = ready_.emplace_back(Outcome{{it->first}});
+  try {
+    const std::string name = fmt::format("request {}", it->first);
+    const auto vocab = static_cast<std::size_t>(logits.size(1));
+    read_logits(logits.span<float>().subspan(static_cast<std::size_t>(row) * vocab, vocab), name,
+                scores_);
+    outcome.token.id = next_id(request.options, request.lengths, request.ids, 0, name, scores_);
+    request.ids.push_back(outcome.token.id);
+    outcome.token.last = ends_sequence(request.options, request.lengths, request.ids);
+  } catch (const DataError&) {
+    outcome.error = std::current_exception();
+  }
+  if (outcome.token.last || outcome.error) end(it);
+}
+
+void BatchGenerator::end(Requests::iterator request) {
+  if (request->second.slot >= 0) slots_.drop(request->second.slot);
+  requests_.erase(request);
+}
+
+bool BatchGenerator::cancel(std::int64_t request) {
+  if (request < 0 || request >= added_)
+    throw ArgumentError(fmt::format("there is no request {}: {} were added", request, added_));
+  const bool returns_more = std::erase_if(ready_, [&](const Outcome& outcome) {
+                              return outcome.token.request == request;
+                            }) > 0;
+  const auto it = requests_.find(request);
+  if (it == requests_.end()) return returns_more;
+  end(it);
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,89 @@
+// Generation for many requests that join and leave a running batch.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "weft/models/generate/logits_rules.h"
+#include "weft/models/generate/options.h"
+#include "weft/models/generate/slots.h"
+
+namespace WEFT_API weft {
+
+/// A new id of a request.
+struct RequestToken {
+  std::int64_t request = 0, id = 0;
+  bool last = false;  // true if the request ends with this id
+};
+
+/// Generates ids for many requests with one model (continuous batching). Requests are added and
+/// cancelled at any time, each with its own prompt and options:
+///
+///   BatchGenerator batch(session, gpt.slots_program(tokens), gpt.config(), {.slots = 8});
+///   const std::int64_t request = batch.add(prompt, {.max_new = 20});
+///   while (const auto token = batch.next()) use(token->request, token->id, token->last);
+///
+/// Each run of the model yields an id for every running request. New requests wait for a free slot,
+/// in the order in which they were added; their prompts are processed in chunks, one between two
+/// steps of the others. The ids of a request depend only on its prompt and its options: they are
+/// the ids that a Generator returns for the prompt alone, unless scores are equal up to rounding.
+class BatchGenerator {
+ public:
+  /// Same arguments and errors as DecodeSlots.
+  BatchGenerator(Session& session, const Program& program, const GptConfig& config,
+                 const DecodeSlotsOptions& options = {})
+      : slots_(session, program, config, options), vocab_(config.vocab) {}
+
+  /// Adds a request and returns its number (0, 1, 2, ...). Nothing is computed before next().
+  /// Samples are those of row 0 of a Generator (see SamplingOptions::first_row). Throws
+  /// ArgumentError if the prompt is empty, an id is not in the vocabulary, the longest possible
+  /// sequence exceeds the capacity of a slot, or an option is invalid or not supported: beams and
+  /// results above 1, slide, reuse_caches, start, stop_texts.
+  std::int64_t add(TokenIds prompt, const GenerationOptions& options = {});
+
+  /// Returns the next id of any request, or nothing if no request is left. Runs the model if
+  /// necessary. Throws DataError if the logits of a request are not finite or its options exclude
+  /// every id; the message names the request, which has then ended, and the others continue with
+  /// the next call. If a run of the model throws, all requests are unchanged.
+  std::optional<RequestToken> next();
+
+  /// Ends a request, wherever it is; next() returns no more ids for it. Returns false if it had
+  /// already ended. Throws ArgumentError if there was never such a request.
+  bool cancel(std::int64_t request);
+
+  /// Return the number of requests that have a slot, and of those that wait for one.
+  std::int64_t running() const { return slots_.options().slots - slots_.free_slots(); }
+  std::int64_t waiting() const { return std::ssize(requests_) - running(); }
+
+ private:
+  struct Request {
+    TokenIds ids;  // the prompt and the new ids
+    GenerationOptions options;
+    LengthRules lengths;
+    std::int64_t slot = -1;  // none yet
+  };
+  using Requests = std::map<std::int64_t, Request>;
+  /// The outcome of a step for a request: an id or an error.
+  struct Outcome {
+    RequestToken token;
+    std::exception_ptr error = {};
+  };
+
+  void advance();
+  /// Selects the next id of a request from row `row` of the logits, and ends the request if it is
+  /// the last one.
+  void select(Requests::iterator request, const Tensor& logits, std::int64_t row);
+  void end(Requests::iterator request);
+
+  DecodeSlots slots_;
+  std::int64_t vocab_, added_ = 0;
+  Requests requests_;  // by number, which is also the order of waiting requests
+  std::deque<Outcome> ready_;
+  std::vector<double> scores_;
+};
+
+}  // namespace weft

@@ -1,0 +1,90 @@
+#include "weft/models/generate/next_id.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/models/generate/sampling.h"
+#include "weft/models/generate/stop_texts.h"
+
+namespace weft {
+namespace {
+
+/// Returns every id in the options.
+TokenIds referenced_ids(const GenerationOptions& options) {
+  TokenIds ids = options.suppressed;
+  for (const TokenIds* more :
+       {&options.bad_token_ids, &options.bad_first_token_ids, &options.stop_ids})
+    ids.insert(ids.end(), more->begin(), more->end());
+  for (const auto& sequence : options.bad_token_sequences) ids.push_back(sequence.back());
+  for (const auto& [place, id] : options.forced) ids.push_back(id);
+  for (const std::int64_t id : {options.eos_id, options.forced_eos_id, options.forced_bos_id})
+    ids.push_back(std::max<std::int64_t>(id, 0));
+  return ids;
+}
+
+}  // namespace
+
+void check_options(const GenerationOptions& options) {
+  options.check();
+  if (options.max_new < 0 && options.max_length == 0)
+    throw ArgumentError("max_length is 0: only a TextGenerator has a default length");
+  if (!options.stop_texts.empty())
+    throw ArgumentError("stop_texts require a tokenizer: use a TextGenerator, or stop_sequences");
+}
+
+LengthRules checked_length_rules(const GenerationOptions& options, std::int64_t start) {
+  const LengthRules lengths = length_rules(options, start);
+  if (lengths.max > start) return lengths;
+  throw ArgumentError(
+      fmt::format("the prompt has {} tokens and {} is {}: there is no room for new tokens", start,
+                  options.max_new >= 0 ? "max_new" : "max_length",
+                  options.max_new >= 0 ? options.max_new : options.max_length));
+}
+
+void check_ids(const GenerationOptions& options, std::int64_t vocab) {
+  for (const std::int64_t id : referenced_ids(options)) {
+    if (id < 0 || id >= vocab)
+      throw ArgumentError(fmt::format("id {} is outside the vocabulary (size {})", id, vocab));
+  }
+}
+
+void read_logits(std::span<const float> logits, std::string_view name,
+                 std::vector<double>& scores) {
+  scores.assign(logits.begin(), logits.end());
+  const bool numbers =
+      std::none_of(scores.begin(), scores.end(), [](double x) { return std::isnan(x); });
+  if (!numbers || !std::isfinite(*std::max_element(scores.begin(), scores.end())))
+    throw DataError(
+        fmt::format("the model's logits are not finite for {}: training may have diverged", name));
+}
+
+std::int64_t next_id(const GenerationOptions& options, const LengthRules& lengths,
+                     std::span<const std::int64_t> ids, std::int64_t row, std::string_view name,
+                     std::vector<double>& scores) {
+  const auto length = static_cast<std::int64_t>(ids.size());
+  apply_rules(options, lengths, ids, scores);
+  const auto best = std::max_element(scores.begin(), scores.end());
+  if (*best == kForbidden) {
+    throw DataError(
+        fmt::format("the options exclude every id in the vocabulary after {} ids in {}: no id can "
+                    "be generated",
+                    length, name));
+  }
+  if (!options.sampling) return best - scores.begin();
+  filter_scores(*options.sampling, scores);
+  return sample_id(scores, options.sampling->seed, options.sampling->first_row + row,
+                   length - lengths.start);
+}
+
+bool ends_sequence(const GenerationOptions& options, const LengthRules& lengths,
+                   std::span<const std::int64_t> ids) {
+  const auto length = static_cast<std::int64_t>(ids.size());
+  return options.is_end(ids.back()) || length >= lengths.max ||
+         ends_with_any(ids.subspan(static_cast<std::size_t>(lengths.start)),
+                       options.stop_sequences);
+}
+
+}  // namespace weft

@@ -1,0 +1,103 @@
+#include "weft/models/layers/experts/mixture_of_experts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/index.h"
+#include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/shape.h"
+#include "weft/models/layers/features.h"
+
+namespace weft {
+namespace {
+
+// The order in which choices are computed. Choice j of token t has the number j * tokens + t, so
+// that the order of the numbers is the order of precedence.
+struct Dispatch {
+  Value order;   // i64 [k * tokens]: numbers of choices, sorted by expert, dropped choices last
+  Value counts;  // i64 [experts]: the choices of each expert that are computed
+};
+
+// Returns the number of choices that an expert accepts, i64: at most all of them. Factors such as
+// 1.1 are not exact, so a relative excess of 1e-12 over an integer is not rounded up.
+Value capacity(const Routing& routing, double factor) {
+  const Dim choices = routing.experts.shape()[0] * routing.experts.shape()[1];
+  const Value all = dim_value(routing.experts.graph(), choices, DType::f64);
+  const double per_choice = factor / static_cast<double>(routing.counts.shape()[0].constant());
+  return cast(minimum(ceil(all * per_choice * (1 - 1e-12)), all), DType::i64);
+}
+
+Dispatch dispatch(const Routing& routing, const Value& choices, std::optional<double> factor) {
+  Dispatch result{argsort(choices), routing.counts};
+  if (!factor) return result;
+  const Value limit = capacity(routing, *factor);
+  const Value experts = take(choices, result.order);  // ascending
+  const Value first = cumsum(routing.counts, 0, {.exclusive = true});
+  const Value position = iota(choices.graph(), choices.shape(), 0) - take(first, experts);
+  const Value kept = where(position < limit, experts, routing.counts.shape()[0].constant());
+  result.order = take(result.order, argsort(kept));
+  result.counts = minimum(routing.counts, limit);
+  return result;
+}
+
+}  // namespace
+
+MixtureOfExpertsOutput MixtureOfExperts::operator()(Value x, SourceLocation loc) const {
+  Graph& graph = scope.graph();
+  Graph::Frame frame(graph, "mixture_of_experts", loc, scope.path());
+  const Value tokens = x.rank() == 1 ? unsqueeze(x, 0) : flatten(x, 0, -2);
+  const Dim count = tokens.shape()[0], k = router.options.experts_per_token;
+  const Routing routing = router(tokens);
+  const Value choices = flatten(transpose(routing.experts));
+  const Dispatch dispatched = dispatch(routing, choices, capacity_factor);
+  const Value token = take(flatten(iota(graph, {k, count}, 1)), dispatched.order);
+  const Value weight = take(flatten(transpose(routing.weights)), dispatched.order);
+
+  const Value rows = experts(take(tokens, token), dispatched.counts) * unsqueeze(weight, 1);
+  const Value y = index_add(zeros(graph, rows.dtype(), tokens.shape()), token, rows);
+  return {.y = reshape(y, x.shape()),
+          .balancing_loss = routing.balancing_loss(),
+          .z_loss = routing.z_loss(),
+          .expert_counts = routing.counts,
+          .dropped_choices = sum(routing.counts - dispatched.counts)};
+}
+
+MixtureOfExperts make_mixture_of_experts(const Scope& scope, DType dtype, std::int64_t width,
+                                         const MixtureOfExpertsOptions& options,
+                                         SourceLocation loc) {
+  Graph::Frame frame(scope.graph(), "mixture_of_experts", loc, scope.path());
+  const std::optional<double> factor = options.capacity_factor;
+  if (factor && !(*factor > 0 && std::isfinite(*factor))) {
+    scope.graph().fail(ArgumentError(fmt::format("capacity_factor must be positive and finite, but "
+                                                 "is {}; leave it out to drop no choices",
+                                                 *factor)),
+                       "mixture_of_experts", {}, loc);
+  }
+  Router router = make_router(scope / "router", dtype, width,
+                              {.experts = options.experts,
+                               .experts_per_token = options.experts_per_token,
+                               .scores = options.scores,
+                               .normalize_weights = options.normalize_weights},
+                              loc);
+  Experts experts = make_experts(scope / "experts", dtype, width,
+                                 {.experts = options.experts,
+                                  .inner = options.inner,
+                                  .activation = options.activation,
+                                  .gated = options.gated,
+                                  .bias = options.bias},
+                                 loc);
+  return {scope, std::move(router), std::move(experts), factor};
+}
+
+MixtureOfExpertsOutput mixture_of_experts(const Scope& scope, Value x,
+                                          const MixtureOfExpertsOptions& options,
+                                          SourceLocation loc) {
+  const std::int64_t width = last_axis_size(scope, x, "mixture_of_experts", loc);
+  return make_mixture_of_experts(scope, x.dtype(), width, options, loc)(x, loc);
+}
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+// Mixture-of-experts layers: every token is processed by the few experts that a router chooses.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "weft/models/layers/experts/experts.h"
+#include "weft/models/layers/experts/router.h"
+
+namespace WEFT_API weft {
+
+struct MixtureOfExpertsOptions {
+  std::int64_t experts = 8;
+  std::int64_t experts_per_token = 2;
+  RouterScores scores = RouterScores::softmax;
+  /// Divides the weights of a token by their sum.
+  bool normalize_weights = true;
+
+  std::int64_t inner = 0;  // of one expert; 0 means 4 * width
+  Activation activation = Activation::silu;
+  /// Experts compute down(activation(gate(x)) * up(x)) instead of down(activation(up(x))).
+  bool gated = true;
+  bool bias = false;  // of the experts
+
+  /// Limits the number of tokens per expert to ceil(capacity_factor * tokens * k / experts).
+  /// Choices beyond this capacity are dropped: they contribute 0, and the other weights of the
+  /// token are unchanged. The first choices of all tokens come before the second choices, and so
+  /// on; among equal choices, earlier tokens come first (Lepikhin et al. 2020, "GShard"). Without a
+  /// factor, no choice is dropped ("dropless", Gale et al. 2022, "MegaBlocks"), and the result for
+  /// a token does not depend on other tokens.
+  std::optional<double> capacity_factor = {};
+};
+
+/// The results of a layer. In a sharded program (Program::shards), the losses, the counts and the
+/// capacity refer to the tokens of one shard, so combine the losses with shard_mean().
+struct MixtureOfExpertsOutput {
+  Value y;                // the shape of x
+  Value balancing_loss;   // scalar: Routing::balancing_loss
+  Value z_loss;           // scalar: Routing::z_loss
+  Value expert_counts;    // i64 [experts]: choices per expert, before any are dropped
+  Value dropped_choices;  // i64 scalar: choices beyond the capacity
+};
+
+/// The parameters of a layer: those of Router in "<scope>.router" and of Experts in
+/// "<scope>.experts".
+struct MixtureOfExperts {
+  Scope scope;
+  Router router;
+  Experts experts;
+  std::optional<double> capacity_factor;
+
+  /// Maps x [..., width]; all axes but the last are tokens. y = sum over the k experts e of a token
+  /// of weight_e expert_e(x), in the order of the experts. Add y to x for a residual connection.
+  ///
+  /// Choices are sorted by expert, and all experts are computed by grouped matrix products: 2 k (2
+  /// or 3) width inner floating-point operations per token, and k rows of width and inner per token
+  /// of memory, whatever the number of experts and the balance.
+  MixtureOfExpertsOutput operator()(Value x, SourceLocation loc = SourceLocation::current()) const;
+};
+
+/// Declares the parameters. Throws ArgumentError unless 1 <= experts_per_token <= experts, sizes
+/// are positive and the capacity factor is positive and finite.
+MixtureOfExperts make_mixture_of_experts(const Scope& scope, DType dtype, std::int64_t width,
+                                         const MixtureOfExpertsOptions& options = {},
+                                         SourceLocation loc = SourceLocation::current());
+
+/// Declares a layer and applies it to x, floating [..., width]. To train the router, add the losses
+/// to the loss of the model:
+///   const auto moe = mixture_of_experts(net / "moe", h, {.experts = 16});
+///   h = h + moe.y;
+///   loss = loss + 0.01 * moe.balancing_loss + 0.001 * moe.z_loss;
+MixtureOfExpertsOutput mixture_of_experts(const Scope& scope, Value x,
+                                          const MixtureOfExpertsOptions& options = {},
+                                          SourceLocation loc = SourceLocation::current());
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+// Runs the code on docs/serving.md.
+#include <boost/test/unit_test.hpp>
+
+#include "weft/graph/run/session.h"
+#include "weft/models/families/gpt.h"
+#include "weft/models/generate/generator.h"
+
+namespace weft {
+
+BOOST_AUTO_TEST_SUITE(serving_page)
+
+BOOST_AUTO_TEST_CASE(requests_and_slots_run_as_on_the_page) {
+  GptConfig config = GptConfig::llama();
+  config.vocab = 23;
+  config.layers = 1;
+  config.heads = 2;
+  config.width = 16;
+  config.context = 64;
+
+  Graph g;
+  const Gpt gpt(Scope(g), config);
+  const Value tokens = g.input("tokens", DType::i64, {"rows", "new"});
+  const Program slots = gpt.slots_program(tokens);
+  Session session(g, {.seed = 1});
+
+  BatchGenerator batch(session, slots, config, {.slots = 4, .capacity = 64, .chunk = 16});
+  GenerationOptions sampled{.max_new = 8};
+  sampled.sampling = SamplingOptions{.temperature = 0.8, .top_p = 0.9, .seed = 7};
+  batch.add({3, 1, 4, 1, 5}, {.max_new = 10});
+  const std::int64_t second = batch.add({9, 2}, sampled);
+  while (const auto token = batch.next()) {
+    if (token->request == second && token->last) batch.add({6, 5}, {.max_new = 3});  // at any time
+  }
+  BOOST_TEST(batch.waiting() == 0);
+
+  DecodeSlots caches(session, slots, config, {.slots = 4, .capacity = 64});
+  const TokenIds system = {3, 1, 4, 1, 5, 9};
+  const std::int64_t first = caches.add();
+  Tensor logits = caches.prefill(first, system);                         // [1, vocab]
+  const std::int64_t other = caches.copy(first, 6);                      // a shared beginning
+  logits = caches.step(std::vector<SlotToken>{{first, 2}, {other, 7}});  // [2, vocab]
+  caches.truncate(other, 6);                                             // removes the last id
+  caches.drop(first);
+  BOOST_TEST((logits.sizes() == Sizes{2, 23}));
+  BOOST_TEST(caches.length(other) == 6);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace weft
