@@ -124,9 +124,14 @@ void Graph::resolve_operands(const OpRecord& op, std::vector<Value>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!given[i] || &inputs[i].graph() == this) continue;
     if (!can_capture(inputs[i])) {
-      throw GraphError(fmt::format("operand '{}' is a Value of another graph; {}",
-                                   op.inputs[std::min(i, op.inputs.size() - 1)].name,
-                                   describe_foreign(inputs[i])));
+      const bool is_complete = outer_ != nullptr && !open_;
+      throw GraphError(fmt::format(
+          "operand '{}' is a Value of another graph; {}",
+          op.inputs[std::min(i, op.inputs.size() - 1)].name,
+          is_complete ? fmt::format("the other operands belong to {}, which is complete: return "
+                                    "them from the body and use the results",
+                                    body_name_)
+                      : describe_foreign(inputs[i])));
     }
     inputs[i] = captured(inputs[i]);
   }

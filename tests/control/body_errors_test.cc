@@ -249,6 +249,8 @@ BOOST_AUTO_TEST_CASE(values_of_a_complete_body_cannot_be_used) {
     control.apply(g, x, [&](Graph&, Value in) { return inner = in * 2; });
     const auto use = [&] { return x + inner; };
     check_error<GraphError>(use, {"is a Value of another graph", "which is complete: return it"});
+    check_error<GraphError>([&] { return inner + x; },
+                            {"is a Value of another graph", "which is complete: return them"});
     check_error<GraphError>([&] { scan(g, {inner}, {}, {}, {}, {.length = 2}); },
                             {"scan 'scan': carry 0", "which is complete: return it"});
     check_error<GraphError>([&] { Program("p").output("x", x).output("y", inner); },
