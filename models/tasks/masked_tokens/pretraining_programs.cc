@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/masked_tokens/replaced_tokens.h"
 
 namespace weft {
