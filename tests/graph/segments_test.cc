@@ -241,8 +241,10 @@ BOOST_AUTO_TEST_CASE(errors_name_the_operand_and_the_line_of_the_call) {
   const Value scalar = g.input("scalar", DType::f32, {});
   for (const auto& [name, function] : kSegmentFunctions) {
     const std::string place = "segments_test.cc", full = "segment_" + name;
-    const auto error = [&](Value data, Value segment, const Dim& count, std::string text) {
-      BOOST_CHECK_EXCEPTION(function(data, segment, count), Error,
+    // clang 14 cannot capture structured bindings implicitly.
+    const auto error = [&, &reduce = function](Value data, Value segment, const Dim& count,
+                                               std::string text) {
+      BOOST_CHECK_EXCEPTION(reduce(data, segment, count), Error,
                             message_contains({full, std::move(text), place}));
     };
     error(x, others, 4, "segment_ids must be [n], one id for each row of data [n, 3], but are [m]");
