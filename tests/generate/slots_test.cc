@@ -192,9 +192,10 @@ BOOST_AUTO_TEST_CASE(quantised_weights_and_narrow_caches_give_the_results_of_a_s
                                                          {"dynamic_scaling", WeightFormat::int8},
                                                          {"alibi", WeightFormat::int8}}) {
     const std::vector<Variant> all = variants();
-    const GptConfig config = std::find_if(all.begin(), all.end(), [&](const Variant& v) {
-                               return v.name == variant;
-                             })->config;
+    const GptConfig config =
+        std::find_if(all.begin(), all.end(), [&, &name = variant](const Variant& v) {
+          return v.name == name;
+        })->config;
     ServingModel model(config);
     model.session.initialise();
     const QuantizedModel narrow = quantize({model.decode, model.slots}, *model.store,
