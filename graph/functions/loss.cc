@@ -10,12 +10,11 @@
 #include "weft/graph/functions/axes.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/reduced_loss.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/graph/functions/shards.h"
 
 namespace weft {
-namespace {
-
 Value reduced(const Value& loss, Reduction reduction, std::string_view function,
               SourceLocation loc) {
   switch (reduction) {
@@ -33,6 +32,8 @@ Value reduced(const Value& loss, Reduction reduction, std::string_view function,
   }
   return sum(loss) / dim_value(loss.graph(), loss.size(0), loss.dtype());
 }
+
+namespace {
 
 // Returns true if broadcasting against `other` repeats a value of this shape.
 bool is_repeated(const Shape& shape, const Shape& other) {

@@ -314,8 +314,8 @@ class Graph {
   /// graph, or this graph.
   Graph& building();
   const Graph& building() const;
-  /// Returns the graph that contains the loop or branch whose body this graph is, or null if this
-  /// is not a body that is being built and may capture values.
+  /// If this graph is a body that is being built and may capture values, returns the graph that
+  /// contains its loop or branch; otherwise null.
   Graph* enclosing() const { return captures_ != nullptr ? outer_ : nullptr; }
   /// Returns the description of the body that is being built in errors ("the body of scan 'scan'"),
   /// or "" if this graph is not a body that is being built.

@@ -40,9 +40,9 @@ struct CutText {
   TextEnd side = TextEnd::right;
 };
 /// Truncation callback. It is called for each text that is too long, in text order.
-/// Encoder-decoders keep the beginning of the text, and so do encoders, except those of folders
-/// whose truncation_side is "left"; decoders keep the end. If the callback is empty, a text that is
-/// too long causes a TextError.
+/// Encoders and encoder-decoders keep the beginning of the text, and decoders keep the end.
+/// Encoders with TextReading::truncation_side "left" also keep the end. If the callback is empty, a
+/// text that is too long causes a TextError.
 using OnCut = std::function<void(const CutText&)>;
 
 /// Returns a callback that does nothing, for training and the evaluations during training.

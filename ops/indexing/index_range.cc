@@ -50,8 +50,8 @@ void add_range_ops(OpSet& ops) {
   range.name = "require_range";
   range.doc =
       "Returns x if all elements are in [0, last] and none is `excluded` (a negative value "
-      "excludes "
-      "nothing). If there are lengths, elements x[i][j] with j >= lengths[i] are not checked. "
+      "excludes nothing). If there are lengths, elements x[i][j] with j >= lengths[i] are not "
+      "checked. "
       "Otherwise, a data error names the operand, `name`, the position and the value.";
   range.inputs = {{"x"}, {"lengths", Arity::optional}};
   range.attributes = {

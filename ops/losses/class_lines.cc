@@ -25,6 +25,14 @@ Shape require_logits(const InferContext& c, int x) {
   return Shape(std::move(positions));
 }
 
+std::vector<ValueType> infer_logits_grad(const InferContext& c, const Shape& positions) {
+  c.require_dtype(0, c.dtype(1), "g");
+  c.require_shape(0, positions, "g");
+  c.require_dtype(3, c.dtype(1), "lse");
+  c.require_shape(3, positions, "lse");
+  return {c.input(1)};
+}
+
 ClassLines::ClassLines(const Sizes& logits, std::int64_t axis) {
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);

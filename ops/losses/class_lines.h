@@ -14,6 +14,10 @@ namespace weft {
 /// the positions: that of the logits without the class axis.
 Shape require_logits(const InferContext& c, int x);
 
+/// Checks the operands g (0) and lse (3) of a gradient with respect to the logits (1), which must
+/// have the shape of the positions. Returns the types of its outputs.
+std::vector<ValueType> infer_logits_grad(const InferContext& c, const Shape& positions);
+
 /// A view of the logits as [outer, classes, inner] and of the positions as [outer, inner].
 struct ClassLines {
   std::int64_t outer = 1, classes = 1, inner = 1;

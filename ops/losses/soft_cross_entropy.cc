@@ -27,12 +27,7 @@ std::vector<ValueType> infer_soft_cross_entropy(const InferContext& c) {
 }
 
 std::vector<ValueType> infer_soft_cross_entropy_grad(const InferContext& c) {
-  const Shape positions = require_soft_operands(c, 1);
-  c.require_dtype(0, c.dtype(1), "g");
-  c.require_shape(0, positions, "g");
-  c.require_dtype(3, c.dtype(1), "lse");
-  c.require_shape(3, positions, "lse");
-  return {c.input(1)};
+  return infer_logits_grad(c, require_soft_operands(c, 1));
 }
 
 template <class T>
@@ -172,8 +167,7 @@ void add_soft_cross_entropy_ops(OpSet& ops) {
   forward.doc =
       "For each position, with classes along `axis` and e = label_smoothing: loss = (1 - e) * "
       "sum(targets * (lse - x)) + e * (lse - mean(x)), lse = ln(sum(exp(x))). Classes with target "
-      "0 "
-      "do not contribute to the first sum, even if x is -inf.";
+      "0 do not contribute to the first sum, even if x is -inf.";
   forward.inputs = {{"logits"}, {"targets"}};
   forward.attributes = specs;
   forward.outputs = {"loss", "lse"};

@@ -1,7 +1,7 @@
 // A denoising diffusion model (DDPM, Ho et al. 2020) for points on two circles. The network
 // predicts the noise that was added to a point. The training program draws the time steps and the
-// noise; the sampling program runs all denoising steps in the graph: one scan, whose body calls the
-// layers of the network and draws new noise in every step.
+// noise. The sampling program runs all denoising steps in the graph, in one scan. The body of the
+// scan calls the layers of the network and draws new noise in every step.
 #include <cmath>
 #include <cstdio>
 #include <random>

@@ -133,8 +133,9 @@ class Rows {
   }
 
  private:
-  // Describes the node that mixes rows, on the way to the first node whose rows change if they are
-  // computed without the other rows. Its result need not have rows: it may be a mean over the rows.
+  // Finds the first node with rows that change if they are computed without the other rows, and
+  // describes the node before it that mixes rows. The result of that node need not have rows: it
+  // may be a mean over the rows.
   std::string first_mixing_node(std::int64_t begin, std::int64_t end) const {
     if (program_.shards().count > 1) return "";  // the interpreter has no shards
     const std::string found =
@@ -214,7 +215,7 @@ Value value_called(const Graph& graph, const Program& program, const std::string
   return graph.find_named(name);
 }
 
-/// Returns the axis of a value whose size is `symbol`, or a symbol of this name in a body, or -1 if
+/// Returns the axis with the size `symbol`, or with a symbol of this name in a body. Returns -1 if
 /// there is no such axis or more than one.
 int axis_of(const ValueType& type, const SymbolPtr& symbol) {
   int found = -1;

@@ -10,10 +10,10 @@
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/reduce.h"
+#include "weft/graph/functions/reduced_loss.h"
 #include "weft/graph/functions/sequence/log_space.h"
 #include "weft/graph/functions/sequence/row_lengths.h"
 #include "weft/graph/functions/shape.h"
-#include "weft/graph/functions/shards.h"
 
 namespace weft {
 namespace {
@@ -127,15 +127,10 @@ Value ctc_loss(Arg logits, Arg targets, OptionalArg input_lengths, OptionalArg t
   const Value log_p = log_likelihood(x, t, steps, labels, options.blank);
   const double impossible = options.zero_infinity ? 0 : std::numeric_limits<double>::infinity();
   const Value loss = cast(where(is_log_zero(log_p), impossible, -log_p), x.dtype());
-  const auto per_label = [&] { return loss / cast(maximum(labels.lengths, 1), x.dtype()); };
-  switch (options.reduction) {
-    case Reduction::none: return loss;
-    case Reduction::sum: return sum(loss);
-    case Reduction::mean: return mean(per_label());
-    case Reduction::batch_mean: return mean(loss);
-    case Reduction::shard_mean: break;
-  }
-  return shard_mean(sum(per_label()), dim_value(graph, x.shape()[0]));
+  const bool per_label =
+      options.reduction == Reduction::mean || options.reduction == Reduction::shard_mean;
+  return reduced(per_label ? loss / cast(maximum(labels.lengths, 1), x.dtype()) : loss,
+                 options.reduction, "ctc_loss", loc);
 }
 
 CtcDecoded ctc_greedy_decode(Arg logits, OptionalArg input_lengths, std::int64_t blank) {

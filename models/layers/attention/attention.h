@@ -67,7 +67,7 @@ struct AttentionCache {
   /// Number of tokens in the cache, i64: [batch], or a scalar if it is the same in every row.
   Value position = {};
   /// Optional, i32 or i64 [batch]: the row of the cache for each row of the batch, without
-  /// duplicates. By default, row b uses row b, and the cache has as many rows as the batch.
+  /// duplicates. By default, row b uses row b, and the cache has `batch` rows.
   Value rows = {};
   /// Optional, i64 scalar or [batch]: the length of the text, which only dynamic rotary scaling
   /// uses; by default position + the number of new tokens.

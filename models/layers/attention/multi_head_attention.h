@@ -62,13 +62,14 @@ struct MultiHeadAttention {
   Value attend(Value x, const KeyValues& memory, AttentionOptions options = {},
                SourceLocation loc = SourceLocation::current()) const;
   /// Causal self-attention during decoding. x [batch, new, width] contains new tokens that follow
-  /// `position` earlier tokens (i64 scalar or [batch]), whose keys and values are in the cache;
-  /// `updates` receives the extended cache. Row r continues from row parents[r] of the cache (i32
-  /// or i64 [batch]), as in beam search; if undefined, every row continues from itself. With
-  /// options.kv_rows, row r instead appends to row kv_rows[r] of a cache with any number of rows
-  /// and attends to it in place; `parents` must then be undefined (ArgumentError). Exceeding the
-  /// capacity throws DataError at run time. Relative keys are not supported. An offset bias must
-  /// have an entry for every possible distance within the capacity (AttentionOptions).
+  /// `position` earlier tokens (i64 scalar or [batch]). The cache contains the keys and values of
+  /// the earlier tokens, and `updates` receives the extended cache. Row r continues from row
+  /// parents[r] of the cache (i32 or i64 [batch]), as in beam search; if undefined, every row
+  /// continues from itself. With options.kv_rows, row r instead appends to row kv_rows[r] of a
+  /// cache with any number of rows and attends to it in place; `parents` must then be undefined
+  /// (ArgumentError). Exceeding the capacity throws DataError at run time. Relative keys are not
+  /// supported. An offset bias must have an entry for every possible distance within the capacity
+  /// (AttentionOptions).
   Value decode(Value x, const KeyValueCache& cache, Value position, Value parents, Updates* updates,
                AttentionOptions options = {}, SourceLocation loc = SourceLocation::current()) const;
 };
