@@ -28,13 +28,14 @@ std::optional<EncoderConfig> encoder_config(const hf::Folder& folder) {
 TextEnd truncation_side(const hf::Folder& folder, const Tokenizer& tokenizer) {
   constexpr const char* kConfig = "tokenizer_config.json";
   if (const std::string text = folder.text(kConfig); !text.empty()) {
-    const nlohmann::json config = parse_json_object(text, kConfig);
+    const std::string place = fmt::format("{}/{}", folder.path, kConfig);
+    const nlohmann::json config = parse_json_object(text, place);
     const auto found = config.find("truncation_side");
     if (found != config.end() && !found->is_null()) {
       if (*found == "left") return TextEnd::left;
       if (*found == "right") return TextEnd::right;
       throw FormatError(fmt::format("{}: truncation_side is {}, but must be \"left\" or \"right\"",
-                                    kConfig, json_excerpt(*found)));
+                                    place, json_excerpt(*found)));
     }
   }
   const std::optional<Truncation> truncation = tokenizer.default_options().truncation;

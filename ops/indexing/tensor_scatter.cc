@@ -143,11 +143,9 @@ void add_tensor_scatter_ops(OpSet& ops) {
   scatter.name = "tensor_scatter";
   scatter.doc =
       "A copy of x [S,...,L,...] in which a block of update [B,...,n,...] replaces n entries of "
-      "the "
-      "axis in each row: out[rows[b],...,start[b] + i,...] = update[b,...,i,...]. start and rows "
-      "are "
-      "[B]; without rows, B = S and block b belongs to row b. Blocks that overlap are a data error "
-      "(ONNX: TensorScatter). Used to append to key and value caches.";
+      "the axis in each row: out[rows[b],...,start[b] + i,...] = update[b,...,i,...]. start and "
+      "rows are [B]; without rows, B = S and block b belongs to row b. Blocks that overlap are a "
+      "data error (ONNX: TensorScatter). Used to append to key and value caches.";
   scatter.inputs = {{"x"}, {"update"}, {"start"}, {"rows", Arity::optional}};
   scatter.attributes = {{"axis", std::int64_t{0}, true}};
   scatter.inplace = {{0, kTarget}};

@@ -240,11 +240,10 @@ void AttentionOps::add(OpSet& ops) {
       "multiplies probability n (flat index in [B,H,Lq,Lk]) by 1/(1-dropout) if word n of the "
       "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. A "
       "query without visible keys has out 0, lse -inf and gradient 0. With kv_rows [B], k and v "
-      "have "
-      "S rows, and row b of q attends to their row kv_rows[b]; col_bias is indexed by b. kv_rows "
-      "outside [0,S), lengths outside [0,Lk], "
-      "q_start < 0, causal with q_start + Lq > Lk, and indices out of range are data errors "
-      "(Vaswani et al. 2017; Dao et al. 2022 for the backward recomputation).";
+      "have S rows, and row b of q attends to their row kv_rows[b]; col_bias is indexed by b. "
+      "kv_rows outside [0,S), lengths outside [0,Lk], q_start < 0, causal with q_start + Lq > Lk, "
+      "and indices out of range are data errors (Vaswani et al. 2017; Dao et al. 2022 for the "
+      "backward recomputation).";
   forward.inputs = operands();
   forward.attributes = attention_op::attributes();
   forward.outputs = {"out", "lse"};
