@@ -69,7 +69,7 @@ void BatchGenerator::advance() {
   auto waiting = requests_.end();
   for (auto it = requests_.begin(); it != requests_.end(); ++it) {
     const Request& request = it->second;
-    if (request.slot < 0) continue;
+    if (request.slot < 0) break;  // Slots are given in order: all later requests wait, too.
     if (slots_.length(request.slot) >= request.lengths.start) {
       tokens.push_back({request.slot, request.ids.back()});
       stepped.push_back(it);
