@@ -16,18 +16,33 @@
 namespace weft {
 namespace {
 
+/// Returns the index of each of the `keys` keys in a ring buffer of keys or values.
+Value ring_index(const Value& buffer, const Dim& keys) {
+  const Value key = iota(buffer.graph(), Shape{keys}, 0);
+  const Value size = maximum(dim_value(buffer.graph(), buffer.shape()[2]), 1);
+  return key - key / size * size;
+}
+
 std::vector<Value> gradient_attention(const GradientContext& c) {
   using namespace attention_op;
+  const Dim& ring = c.attributes().dim("ring");
+  const bool circular = ring != Dim(0);
   const Value out = c.output(0), lse = c.output(1), rows = c.input(kKvRows);
   std::vector<Value> inputs = {c.has_cotangent(0) ? c.cotangent(0) : zeros_like(out), out, lse};
   for (std::size_t i = 0; i < kGradOperands; ++i) {
-    const bool by_row = rows.defined() && (i == kK || i == kV);
-    inputs.push_back(by_row ? take(c.input(i), rows, 0) : c.input(i));
+    inputs.push_back(c.input(i));
+    if (i != kK && i != kV) continue;
+    if (rows.defined()) inputs.back() = take(inputs.back(), rows, 0);
+    if (circular) inputs.back() = take(inputs.back(), ring_index(c.input(i), ring), 2);
   }
-  if (c.has_cotangent(1)) inputs.push_back(c.cotangent(1));
-  Node& node = c.graph().apply("attention_grad", std::move(inputs), c.attributes());
+  Attributes attributes = c.attributes();
+  attributes.set("ring", Dim(0));
+  inputs.push_back(c.has_cotangent(1) ? c.cotangent(1) : Value());
+  inputs.push_back(c.input(kSinks));
+  Node& node = c.graph().apply("attention_grad", std::move(inputs), std::move(attributes));
   // Operands to which the outputs of the gradient op correspond, in order.
-  constexpr std::size_t kDifferentiable[] = {kQ, kK, kV, kBias, kOffsetBias, kRowBias, kColBias};
+  constexpr std::size_t kDifferentiable[] = {kQ,          kK,       kV,       kBias,
+                                             kOffsetBias, kRowBias, kColBias, kSinks};
   std::vector<Value> result(kOperands);
   int output = 0;
   for (const std::size_t i : kDifferentiable) {
@@ -35,6 +50,10 @@ std::vector<Value> gradient_attention(const GradientContext& c) {
     ++output;
   }
   for (const std::size_t i : {kK, kV}) {
+    if (circular) {
+      const Value like = rows.defined() ? take(c.input(i), rows, 0) : c.input(i);
+      result[i] = index_add(zeros_like(like), ring_index(c.input(i), ring), result[i], 2);
+    }
     if (rows.defined()) result[i] = index_add(zeros_like(c.input(i)), rows, result[i], 0);
   }
   return result;
@@ -57,12 +76,15 @@ class Definition {
   Definition(const Node& node, const Values& in, std::size_t first, std::size_t count, Graph& graph)
       : graph_(graph), attributes_(node.attributes()) {
     using namespace attention_op;
-    const auto operand = [&](std::size_t i) {
-      return i < count && first + i < in.size() ? in[first + i] : Value();
-    };
+    const auto input = [&](std::size_t i) { return i < in.size() ? in[i] : Value(); };
+    const auto operand = [&](std::size_t i) { return i < count ? input(first + i) : Value(); };
+    sinks = count == kGradOperands ? input(kGradSinks) : operand(kSinks);
     const auto keys_or_values = [&](std::size_t i) {
       const Value rows = operand(kKvRows);
-      return per_query_head(rows.defined() ? take(operand(i), rows, 0) : operand(i));
+      const Dim& ring = attributes_.dim("ring");
+      Value x = rows.defined() ? take(operand(i), rows, 0) : operand(i);
+      if (ring != Dim(0)) x = take(x, ring_index(x, ring), 2);
+      return per_query_head(x);
     };
     q = operand(kQ);
     k = keys_or_values(kK);
@@ -87,8 +109,13 @@ class Definition {
   double scale() const { return attributes_.real("scale"); }
   Shape pairs() const { return {batch(), heads(), queries(), keys()}; }
 
+  /// Returns the derivative of the soft cap, or an undefined Value without it.
+  Value slope() const { return cap() > 0 ? 1 - square(tanh(scaled_products() / cap())) : Value(); }
+
+  /// Returns the scores [B, H, Lq, Lk], followed by the sinks if there are any: [B, H, Lq, Lk + 1].
   Value scores() const {
-    Value s = matmul(q, k, false, true) * scale();
+    Value s = scaled_products();
+    if (cap() > 0) s = tanh(s / cap()) * cap();
     if (bias.defined()) s = s + bias;
     if (offset_bias.defined()) {
       const Value picked = take(offset_bias, offset_index(), 1);
@@ -98,11 +125,22 @@ class Definition {
     if (col_bias.defined()) {
       s = s + transpose(take_along_axis(col_bias, full_col_index(), 3));
     }
-    return s;
+    return with_sinks(s, sinks.defined() ? reshape(sinks, Shape{heads(), 1, 1}) : Value());
   }
 
-  /// Returns the attention mask, bool [B, H, Lq, Lk], or an undefined Value if every query attends
-  /// to every key.
+  /// Returns x [B, H, Lq, Lk] with one more column if there are sinks.
+  Value with_sinks(const Value& x, const Value& column) const {
+    if (!sinks.defined()) return x;
+    return concat({x, broadcast_to(column, Shape{batch(), heads(), queries(), 1})}, 3);
+  }
+  /// Return the columns of x that belong to the keys, and the column of the sinks.
+  Value of_keys(const Value& x) const {
+    return sinks.defined() ? slice(x, 3, {.begin = Dim(0), .end = keys()}) : x;
+  }
+  Value of_sinks(const Value& x) const { return slice(x, 3, {.begin = keys(), .end = keys() + 1}); }
+
+  /// Returns the attention mask, bool [B, H, Lq, Lk (+ 1 with sinks)], or an undefined Value if
+  /// every query attends to every key.
   Value visible() const {
     Value seen = mask;
     const auto also = [&](const Value& condition) {
@@ -124,8 +162,17 @@ class Definition {
       also(ahead > start - dim_value(graph_, q_start.defined() ? window : reach));
       also(ahead - dim_value(graph_, reach) < start);
     }
+    if (attributes_.integer("chunk") > 0) {
+      // The position is `whole` + `more`, which are not added, because the sum may overflow.
+      const Value chunk = dim_value(graph_, attributes_.integer("chunk"));
+      const Value whole = maximum(start, 0), more = j - ahead + minimum(start, 0);
+      const Value rest = whole - whole / chunk * chunk, left = more - more / chunk * chunk;
+      also(more >= 0);
+      also(equal(j / chunk, whole / chunk + more / chunk + cast(left >= chunk - rest, DType::i64)));
+    }
     if (lengths.defined()) also(j < reshape(lengths, Shape{batch(), 1, 1, 1}));
-    return seen.defined() ? broadcast_to(seen, pairs()) : seen;
+    if (!seen.defined()) return seen;
+    return with_sinks(broadcast_to(seen, pairs()), equal(zeros(graph_, DType::i64, {}), 0));
   }
 
   /// Returns p = exp(scores - lse) where `seen` is true, else 0; lse is [B, H, Lq]. The
@@ -169,10 +216,13 @@ class Definition {
   }
 
   Value q, k, v, bias, mask, offset_bias, row_bias, row_index, col_bias, col_index, lengths,
-      q_start, key;
+      q_start, key, sinks;
   Dim kv_heads;
 
  private:
+  double cap() const { return attributes_.real("soft_cap"); }
+  Value scaled_products() const { return matmul(q, k, false, true) * scale(); }
+
   /// Repeats the key heads of x: [B, Hkv, L, D] -> [B, H, L, D].
   Value per_query_head(const Value& x) const {
     const Dim &kv = x.shape()[1], &length = x.shape()[2], &width = x.shape()[3];
@@ -205,24 +255,28 @@ Values decompose_attention(const Node& node, const Values& in, Graph& graph) {
   const Value s = d.scores(), seen = d.visible();
   const double infinity = std::numeric_limits<double>::infinity();
   const Value lse = logsumexp(seen.defined() ? where(seen, s, -infinity) : s, 3);
-  return {matmul(d.dropped(d.probabilities(s, seen, lse)), d.v, false, false), lse};
+  const Value p = d.of_keys(d.probabilities(s, seen, lse));
+  return {matmul(d.dropped(p), d.v, false, false), lse};
 }
 
 Values decompose_attention_grad(const Node& node, const Values& in, Graph& graph) {
   using namespace attention_op;
   const Definition d(node, in, kGradFirst, kGradOperands, graph);
   const Value g = in[0], out = in[1], lse = in[2];
-  const Value p = d.probabilities(d.scores(), d.visible(), lse);
+  const Value all = d.probabilities(d.scores(), d.visible(), lse), p = d.of_keys(all);
   Value delta = sum(g * out, 3, true);
   if (in.size() > kGradLse && in[kGradLse].defined()) delta = delta - unsqueeze(in[kGradLse], 3);
   const Value ds = p * (d.dropped(matmul(g, d.v, false, true)) - delta);
-  return {matmul(ds, d.k, false, false) * d.scale(),
-          d.per_key_head(matmul(ds, d.q, true, false)) * d.scale(),
-          d.per_key_head(matmul(d.dropped(p), g, true, false)),
-          d.bias.defined() ? sum_to(ds, d.bias.shape()) : Value(),
-          d.offset_bias.defined() ? d.offset_gradient(ds) : Value(),
-          d.row_bias.defined() ? d.row_gradient(ds) : Value(),
-          d.col_bias.defined() ? d.col_gradient(ds) : Value()};
+  const Value slope = d.slope(), dc = slope.defined() ? ds * slope : ds;
+  Values gradients = {matmul(dc, d.k, false, false) * d.scale(),
+                      d.per_key_head(matmul(dc, d.q, true, false)) * d.scale(),
+                      d.per_key_head(matmul(d.dropped(p), g, true, false)),
+                      d.bias.defined() ? sum_to(ds, d.bias.shape()) : Value(),
+                      d.offset_bias.defined() ? d.offset_gradient(ds) : Value(),
+                      d.row_bias.defined() ? d.row_gradient(ds) : Value(),
+                      d.col_bias.defined() ? d.col_gradient(ds) : Value()};
+  if (d.sinks.defined()) gradients.push_back(-sum(d.of_sinks(all) * delta, {0, 2, 3}));
+  return gradients;
 }
 
 }  // namespace

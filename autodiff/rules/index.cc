@@ -68,15 +68,22 @@ std::vector<Value> dynamic_update_slice_rule(const GradientContext& c) {
 std::vector<Value> tensor_scatter_rule(const GradientContext& c) {
   const Value g = c.cotangent(), update = c.input(1), start = c.input(2), rows = c.input(3);
   const int axis = axis_of(c);
+  const bool circular = c.attributes().flag("circular");
   Value block;
   if (c.needs(1)) {
     Shape column(std::vector<Dim>(static_cast<std::size_t>(update.rank()), Dim(1)));
     column[0] = update.size(0);
+    const auto within = [&](Value entry) {
+      if (!circular) return entry;
+      const Value size = maximum(dim_value(c.graph(), g.size(axis), entry.dtype()), 1);
+      return entry - entry / size * size;
+    };
     const Value place = iota(c.graph(), update.shape(), axis, start.dtype());
-    block = take_along_axis(rows.defined() ? take(g, rows, 0) : g, place + reshape(start, column),
-                            axis);
+    block = take_along_axis(rows.defined() ? take(g, rows, 0) : g,
+                            within(place + reshape(within(start), column)), axis);
   }
-  return {c.needs(0) ? tensor_scatter(g, zeros_like(update), start, {.axis = axis, .rows = rows})
+  return {c.needs(0) ? tensor_scatter(g, zeros_like(update), start,
+                                      {.axis = axis, .rows = rows, .circular = circular})
                      : Value(),
           block};
 }

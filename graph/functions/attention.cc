@@ -26,12 +26,15 @@ AttentionResult attention_with_lse(Arg q, Arg k, Arg v, const AttentionOptions& 
       {query, keys, values, options.bias.value(), options.mask.value(), options.offset_bias.value(),
        options.row_bias.value(), options.row_index.value(), options.col_bias.value(),
        options.col_index.value(), options.lengths.value(), options.q_start.value(),
-       drops ? options.key.value() : Value(), options.kv_rows.value()},
+       drops ? options.key.value() : Value(), options.kv_rows.value(), options.sinks.value()},
       {{"scale", scale},
        {"causal", options.causal},
        {"window", options.window},
        {"dropout", options.dropout},
-       {"stream", drops ? graph.next_stream() : std::int64_t{0}}},
+       {"stream", drops ? graph.next_stream() : std::int64_t{0}},
+       {"soft_cap", options.soft_cap},
+       {"chunk", options.chunk},
+       {"ring", options.ring.value_or(Dim(0))}},
       q.location());
   return {node.output(0), node.output(1)};
 }

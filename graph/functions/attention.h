@@ -34,6 +34,9 @@ struct AttentionOptions {
   std::int64_t window = 0;
   /// Factor of q k^T; 1 / sqrt(D) by default.
   std::optional<double> scale = {};
+  /// Replaces the scaled products x by soft_cap * tanh(x / soft_cap), before biases and masks
+  /// (Gemma 2); 0 means no cap.
+  double soft_cap = 0;
   /// Number of valid keys per batch row, [B] (i32 or i64): keys j >= lengths[b] are masked and not
   /// computed.
   OptionalArg lengths = {};
@@ -46,13 +49,24 @@ struct AttentionOptions {
   /// Probability of dropping an attention weight, and the random key for it.
   double dropout = 0;
   OptionalArg key = {};
+  /// Floating-point scores [H] of one more key per head, which all queries attend to and whose
+  /// value is 0. Attention to the other keys then sums to less than 1 (attention sinks of GPT-OSS).
+  OptionalArg sinks = {};
+  /// Chunked attention (Llama 4): query i attends only to keys j of its chunk, for which
+  /// floor(p(i) / chunk) = floor(j / chunk); 0 means no chunks.
+  std::int64_t chunk = 0;
+  /// The number of keys Lk, if k and v are ring buffers that contain only the newest keys: with
+  /// buffers of size R, key j is entry j mod R (see TensorScatterOptions::circular). Requires
+  /// `lengths`. If a query attends to a key j < lengths[b] - R, a run throws DataError.
+  std::optional<Dim> ring = {};
 };
 
 /// The results of attention_with_lse().
 struct AttentionResult {
   /// [B, H, Lq, Dv].
   Value out;
-  /// [B, H, Lq]: log of the sum of exp(score) over the keys that a query attends to; -inf if none.
+  /// [B, H, Lq]: log of the sum of exp(score) over the keys that a query attends to, including the
+  /// sinks; -inf if none.
   Value lse;
 };
 

@@ -106,7 +106,8 @@ Value tensor_scatter(Arg x, Arg update, Arg start, const TensorScatterOptions& o
   const Value s = start.value("tensor_scatter");
   const std::int64_t axis = resolve_axis(options.axis, v, "tensor_scatter", x.location());
   return v.graph()
-      .apply("tensor_scatter", {v, u, s, options.rows.value()}, {{"axis", axis}}, x.location())
+      .apply("tensor_scatter", {v, u, s, options.rows.value()},
+             {{"axis", axis}, {"circular", options.circular}}, x.location())
       .output(0);
 }
 

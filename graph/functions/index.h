@@ -50,6 +50,9 @@ struct TensorScatterOptions {
   /// The row (index along axis 0) of x for each block, [B] (i32 or i64). Without it, block b
   /// belongs to row b, and x has B rows.
   OptionalArg rows = {};
+  /// Entries are counted modulo the size of the axis: blocks continue at its beginning, and
+  /// start[b] may be any number that is not negative (ring buffers).
+  bool circular = false;
 };
 /// Returns a copy of x [S, ..., L, ...] in which block b of `update` [B, ..., n, ...] replaces n
 /// entries of `axis` in one row, beginning at start[b]; start is [B] (ONNX: TensorScatter; JAX:

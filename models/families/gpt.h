@@ -1,5 +1,5 @@
 // Decoders of the GPT family: GPT-1 (Radford et al. 2018), GPT-2 (2019), GPT-NeoX (Black et al.
-// 2022), LLaMA (Touvron et al. 2023), Mistral (Jiang et al. 2023), Qwen3. One class builds them;
+// 2022), LLaMA (Touvron et al. 2023), and the decoders that followed. One class builds them;
 // GptConfig selects the differences. With GPT-2's config:
 //
 //   h = wte[ids] + wpe[positions]
@@ -9,21 +9,32 @@
 // Parameters have the names of Hugging Face's GPT2LMHeadModel:
 //   transformer.wte.weight [vocab, width]
 //   transformer.wpe.weight [context, width]                (learned positions)
-//   transformer.h.<i>.{ln_1,ln_2}.{weight,bias}
+//   transformer.wte_norm.{weight,bias}                     (with embedding_norm)
+//   transformer.{project_in,project_out}.weight            (with embedding_width)
+//   transformer.h.<i>.{ln_1,ln_2}.{weight,bias}            (no ln_2 with parallel_one_norm)
+//   transformer.h.<i>.{ln_1_post,ln_2_post}.{weight,bias}  (with sandwich)
 //   transformer.h.<i>.attn.{c_attn,c_proj}.{weight,bias}   (or attn.{query,key,value} for c_attn)
-//   transformer.h.<i>.mlp.{c_fc,c_proj}.{weight,bias}      (and mlp.gate if gated)
-//   transformer.ln_f.{weight,bias}                         (absent with post-norm)
-// lm_head.weight is an alias of transformer.wte.weight if the head is tied, otherwise a parameter
-// [vocab, width]. A GPT without a head has neither. With qk_norm: attn.{query_norm,key_norm}.
+//   transformer.h.<i>.attn.{query_norm,key_norm}.weight    (with qk_norm)
+//   transformer.h.<i>.attn.sinks [heads]                   (with sinks)
+//   transformer.h.<i>.mlp.{c_fc,c_proj}.{weight,bias}      (and mlp.gate if gated, or mlp.gate_up
+//                                                           for mlp.{gate,c_fc} with fused_gate)
+//   transformer.ln_f.{weight,bias}                         (absent with post_norm)
+// Latent attention has the parameters of LatentProjection instead of c_attn, and layers with
+// experts have those of MixtureOfExperts below mlp. lm_head.weight is an alias of
+// transformer.wte.weight if the head is tied, otherwise a parameter [vocab, width]. A GPT without a
+// head has neither; lm_head.bias [vocab] exists with head_bias.
 #pragma once
 
 #include <optional>
+#include <variant>
 #include <vector>
 
+#include "weft/graph/functions/loss.h"
 #include "weft/graph/ir/program.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/layers/attention/attention.h"
 #include "weft/models/layers/embedding.h"
+#include "weft/models/layers/experts/mixture_of_experts.h"
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/norm.h"
 
@@ -53,10 +64,12 @@ enum class GptHead : std::uint8_t { language_model, none };
 
 /// Outputs of a GPT.
 struct GptOutputs {
-  Value logits;             // [batch, seq, vocab]; undefined without a head
-  Value last_hidden_state;  // [batch, seq, width], after the final norm
+  Value logits;  // [batch, seq, vocab]; undefined without a head
+  /// [batch, seq, embeddings()], after the final norm and project_out.
+  Value last_hidden_state;
   /// layers + 1 values [batch, seq, width]: the input of every block, then last_hidden_state.
   std::vector<Value> hidden;
+  std::vector<Routing> routings;  // of the layers with experts
 };
 
 /// Inputs of an incremental decoding step.
@@ -78,10 +91,15 @@ struct GptDecodeInputs {
   /// them and are padding: they are computed but change no result, because the next tokens of the
   /// row replace their cache entries. `position` + new must not exceed the capacity, even so.
   Value counts = {};
-  /// Optional, i64 scalar or [batch]: the length of the whole text, which only dynamic rotary
-  /// scaling uses. By default `position` + new (or `counts`). A prompt that is processed in several
-  /// steps needs its full length here for the same result as in one step.
+  /// Optional, i64 scalar or [batch]: the length of the whole text, which only dynamic and
+  /// longrope rotary scaling use. By default `position` + new (or `counts`), or the last
+  /// of `position_ids` + 1. A prompt that is processed in several steps needs its full length here
+  /// for the same result as in one step.
   Value text_length = {};
+  /// The largest number of new tokens per run. If it is not 0, the caches of layers with a window
+  /// are ring buffers that keep only the last window - 1 + piece tokens. By default, all layers
+  /// keep all tokens.
+  Dim piece = {};
 };
 
 /// Outputs of an incremental decoding step.
@@ -137,37 +155,48 @@ class Gpt {
   /// Returns decode() as a program for a Generator. Inputs: `tokens`; "position" as above;
   /// "positions", i64 [batch, new], the positions of the new tokens in their texts; "visible", bool
   /// [batch, capacity], false for cache entries that are padding. Output: "logits". The symbol
-  /// "capacity" is the size of the caches. May be called once per graph.
+  /// "capacity" is the size of the caches. In models with windows, the symbol "piece" is `piece` of
+  /// GptDecodeInputs. May be called once per graph.
   Program decode_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
   /// Returns decode() as a program for DecodeSlots and BatchGenerator (models/generate/slots.h), in
   /// which requests of different lengths join and leave a batch. Inputs: `tokens` i32 or i64 [rows,
   /// new]; "slots", "slot_positions", "slot_counts" and "slot_lengths", i64 [rows], which are
   /// `cache_rows`, `position`, `counts` and `text_length` of GptDecodeInputs. Output: "logits". The
-  /// symbols "slots" and "capacity" are the sizes of the caches. May be called once per graph,
-  /// independently of decode_program().
+  /// symbols "slots" and "capacity" are the sizes of the caches; "piece" as for decode_program().
+  /// May be called once per graph, independently of decode_program().
   Program slots_program(Value tokens, SourceLocation loc = SourceLocation::current()) const;
 
  private:
   struct Block {
     Norm ln_1;
     SelfAttention attn;
-    Norm ln_2;
-    FeedForward mlp;
+    std::optional<Norm> ln_1_post, ln_2;
+    std::variant<FeedForward, MixtureOfExperts> mlp;
+    std::optional<Norm> ln_2_post;
   };
+  Norm make_norm(const Scope& scope) const;
   Block make_block(const Scope& scope, std::int64_t index) const;
-  Norm make_norm(const Scope& scope, std::int64_t width) const;
-  Value embed(Value ids, Value positions) const;
-  Value apply(const Block& block, Value h, const AttentionInputs& attention,
-              Updates* updates) const;
+  SelfAttention make_attention(const Scope& scope, std::int64_t index) const;
+  std::variant<FeedForward, MixtureOfExperts> make_mlp(const Scope& scope,
+                                                       std::int64_t index) const;
+  Value embed(Value ids, Value token_type_ids, Value positions) const;
+  /// Applies a block. `updates` receives those of the cache, `routings` that of the experts.
+  Value apply(const Block& block, Value h, const AttentionInputs& attention, Updates* updates,
+              std::vector<Routing>& routings) const;
+  Dim piece() const;            // the symbol of decode programs; 0 without windows
+  Value finish(Value h) const;  // final norm and project_out
   Value logits(Value h) const;
 
   Scope scope_;
   GptConfig config_;
   Embedding wte_;
   std::optional<Embedding> wpe_;
+  std::optional<Linear> project_in_, project_out_;
+  std::optional<Norm> wte_norm_;
   std::vector<Block> blocks_;
   std::optional<Norm> ln_f_;
   Variable head_;  // wte_.weight if tied
+  Variable head_bias_;
 };
 
 /// Names the outputs "hidden.0" ... "hidden.<layers>", "last_hidden_state" and "logits" (with a
@@ -178,5 +207,14 @@ void name_outputs(const GptOutputs& outputs);
 /// Hugging Face's language models. logits are [batch, seq, vocab], labels i32 or i64 [batch, seq].
 /// Labels of -100 are ignored.
 Value next_token_loss(Value logits, Value labels, SourceLocation loc = SourceLocation::current());
+
+/// Returns `loss` plus the losses of the experts' routers with the weights in the config:
+/// balancing_weight * joint_balancing_loss() + router_z_weight * mean of the layers' z-losses. With
+/// a `mask` [batch, seq], the balancing loss ignores tokens whose mask is 0. Returns `loss` itself
+/// if both weights are 0. `reduction` is that of the loss: with shard_mean, the added losses are
+/// averaged over the shards.
+Value with_router_losses(Value loss, const GptConfig& config, const GptOutputs& outputs,
+                         Value mask = {}, Reduction reduction = Reduction::mean,
+                         SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

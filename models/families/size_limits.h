@@ -12,6 +12,7 @@ namespace size_limits {
 
 inline constexpr std::int64_t kLayers = 4096;
 inline constexpr std::int64_t kHeads = 1 << 16;
+inline constexpr std::int64_t kExperts = 1 << 16;
 inline constexpr std::int64_t kWidth = 1 << 20;      // hidden states and heads
 inline constexpr std::int64_t kInner = 1 << 24;      // feed-forward blocks
 inline constexpr std::int64_t kVocab = 1 << 28;      // token ids

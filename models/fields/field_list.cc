@@ -83,6 +83,7 @@ void FieldListBase::set(void* object, std::string_view name, std::string_view te
                       [&](std::uint64_t* value) { *value = parse_unsigned(name, text); },
                       [&](double* value) { *value = parse_real(name, text); },
                       [&](std::string* value) { *value = text; },
+                      [&](std::vector<double>* value) { *value = parse_reals(name, text); },
                       [&](const ChoiceRef& choice) { choice.parse(text, choice.value); }},
              field(name).access(object));
 }

@@ -24,20 +24,21 @@ struct ChoiceRef {
   void (*parse)(std::string_view name, void* value);
 };
 /// Reference to a field of an object.
-using FieldRef =
-    std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*, ChoiceRef>;
+using FieldRef = std::variant<bool*, std::int64_t*, std::uint64_t*, double*, std::string*,
+                              std::vector<double>*, ChoiceRef>;
 
 /// A field: its name, which is also its key in JSON, and its help text.
 struct Field {
   std::string name, help;
-  bool added = false;  // absent from files written by early versions
+  std::string section = {};  // heading in help texts; "" = none
+  bool added = false;        // absent from files written by early versions
   /// The type of the field, as a reference without an object; for an enum, with its values' names.
   FieldRef type;
   /// Returns a reference to the field of an object.
   std::function<FieldRef(void*)> access;
 };
 
-/// The text forms of field values, by field name.
+/// The text forms of field values, by field name. Numbers of a list are separated by commas.
 using FieldTexts = std::map<std::string, std::string, std::less<>>;
 
 /// The part of FieldList that does not depend on the type of the object.
@@ -51,10 +52,15 @@ class FieldListBase {
   FieldListBase(std::string what, std::string family)
       : what_(std::move(what)), family_(std::move(family)) {}
 
-  void append(Field field) { fields_.push_back(std::move(field)); }
+  void append(Field field) {
+    field.section = section_;
+    fields_.push_back(std::move(field));
+  }
   std::string write(void* object) const;
   void read(void* object, std::string_view json) const;
   void set(void* object, std::string_view name, std::string_view text) const;
+
+  std::string section_ = {};  // of the next field
 
  private:
   std::string what_, family_;
@@ -74,17 +80,22 @@ class FieldList : public FieldListBase {
   explicit FieldList(std::string what, std::string family = {})
       : FieldListBase(std::move(what), std::move(family)) {}
 
+  /// Sets the section of the fields that are added after this call.
+  FieldList& section(const char* name) {
+    section_ = name;
+    return *this;
+  }
   /// Adds a field.
   template <class T>
   FieldList& add(const char* name, T Object::*member, const char* help) {
-    append({name, help, false, ref<T>(nullptr), accessor(member)});
+    append({name, help, {}, false, ref<T>(nullptr), accessor(member)});
     return *this;
   }
   /// Adds a field that files written by early versions do not contain. If it is missing, it keeps
   /// its default.
   template <class T>
   FieldList& added(const char* name, T Object::*member, const char* help) {
-    append({name, help, true, ref<T>(nullptr), accessor(member)});
+    append({name, help, {}, true, ref<T>(nullptr), accessor(member)});
     return *this;
   }
 

@@ -100,6 +100,18 @@ double parse_real(std::string_view what, std::string_view text, const RealRange&
   return value;
 }
 
+std::vector<double> parse_reals(std::string_view what, std::string_view text) {
+  std::vector<double> values;
+  while (!text.empty()) {
+    const std::size_t end = text.find(',');
+    values.push_back(parse_real(what, text.substr(0, end)));
+    if (end == text.npos) break;
+    text.remove_prefix(end + 1);
+    if (text.empty()) parse_real(what, text);  // rejects a comma at the end
+  }
+  return values;
+}
+
 namespace {
 
 /// Splits a text such as "1.5 GB" into its number, which is parsed, and its unit. Returns false if

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/core/export.h"
 
@@ -41,6 +42,10 @@ std::uint64_t parse_unsigned(std::string_view what, std::string_view text,
 /// Parses a number such as "0.1", "1e-3" or "5". Throws ArgumentError as described above, also for
 /// NaN, infinity and numbers too large for a double.
 double parse_real(std::string_view what, std::string_view text, const RealRange& range = {});
+
+/// Parses numbers separated by commas, such as "1,2.5". The text "" is an empty list. Throws
+/// ArgumentError as described above.
+std::vector<double> parse_reals(std::string_view what, std::string_view text);
 
 /// Parses a number of bytes: "1000", "500MiB", "2GiB", "1.5 GB". KB, MB, ... are powers of 1024,
 /// like KiB, MiB, ... The maximum is 2^62. Throws ArgumentError as described above.

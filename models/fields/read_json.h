@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "weft/core/error.h"
 #include "weft/models/fields/choice.h"
@@ -17,8 +18,9 @@
 
 namespace weft {
 
-/// Reads a number, a bool, a string or a choice into `field`. `key` is its name in messages. Throws
-/// FormatError if the value has another type or is outside the range of the field.
+/// Reads a number, a list of numbers, a bool, a string or a choice into `field`. `key` is its name
+/// in messages. Throws FormatError if the value has another type or is outside the range of the
+/// field.
 template <class T>
 void read_json(const nlohmann::json& value, std::string_view key, T& field) {
   const auto require = [&](bool fits, std::string_view wanted) {
@@ -43,6 +45,10 @@ void read_json(const nlohmann::json& value, std::string_view key, T& field) {
   } else if constexpr (std::is_same_v<T, std::string>) {
     require(value.is_string(), "a string");
     field = value.get<std::string>();
+  } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+    require(value.is_array(), "a list of numbers");
+    for (const nlohmann::json& number : value) require(number.is_number(), "a list of numbers");
+    field = value.get<T>();
   } else {
     static_assert(Choice<T>);
     require(value.is_string(), "a string");

@@ -29,12 +29,12 @@ void check_supported(const GenerationOptions& options) {
 
 std::int64_t BatchGenerator::add(TokenIds prompt, const GenerationOptions& options) {
   check_supported(options);
-  check_ids(options, vocab_);
+  check_ids(options, config_.vocab);
   if (prompt.empty()) throw ArgumentError("the prompt is empty: at least one token is needed");
   for (const std::int64_t id : prompt) {
-    if (id < 0 || id >= vocab_) {
-      throw ArgumentError(
-          fmt::format("id {} of the prompt is outside the vocabulary (size {})", id, vocab_));
+    if (id < 0 || id >= config_.vocab) {
+      throw ArgumentError(fmt::format("id {} of the prompt is outside the vocabulary (size {})", id,
+                                      config_.vocab));
     }
   }
   const LengthRules lengths = checked_length_rules(options, std::ssize(prompt));
@@ -44,7 +44,7 @@ std::int64_t BatchGenerator::add(TokenIds prompt, const GenerationOptions& optio
         "DecodeSlotsOptions::capacity",
         lengths.max, slots_.options().capacity));
   }
-  requests_.emplace(added_, Request{std::move(prompt), options, lengths});
+  requests_.emplace(added_, Request{std::move(prompt), options, lengths, lengths.start});
   return added_++;
 }
 
@@ -68,9 +68,15 @@ void BatchGenerator::advance() {
   std::vector<Requests::iterator> stepped;
   auto waiting = requests_.end();
   for (auto it = requests_.begin(); it != requests_.end(); ++it) {
-    const Request& request = it->second;
+    Request& request = it->second;
     if (request.slot < 0) break;  // Slots are given in order: all later requests wait, too.
-    if (slots_.length(request.slot) >= request.lengths.start) {
+    const std::int64_t length = slots_.length(request.slot);
+    if (length >= request.prompt && changes_rotation(config_, length, length + 1)) {
+      slots_.drop(request.slot);  // The text is processed again, like a new prompt.
+      request.slot = slots_.add();
+      request.prompt = std::ssize(request.ids);
+    }
+    if (slots_.length(request.slot) >= request.prompt) {
       tokens.push_back({request.slot, request.ids.back()});
       stepped.push_back(it);
     } else if (waiting == requests_.end()) {
@@ -85,13 +91,13 @@ void BatchGenerator::advance() {
   if (waiting == requests_.end()) return;
   const Request& request = waiting->second;
   const std::int64_t done = slots_.length(request.slot);
-  const std::int64_t count = std::min(slots_.options().chunk, request.lengths.start - done);
+  const std::int64_t count = std::min(slots_.options().chunk, request.prompt - done);
   const Tensor logits =
       slots_.prefill(request.slot,
                      std::span(request.ids)
                          .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
-                     request.lengths.start);
-  if (done + count == request.lengths.start) select(waiting, logits, 0);
+                     request.prompt);
+  if (done + count == request.prompt) select(waiting, logits, 0);
 }
 
 void BatchGenerator::select(Requests::iterator it, const Tensor& logits, std::int64_t row) {

@@ -36,7 +36,7 @@ class BatchGenerator {
   /// Same arguments and errors as DecodeSlots.
   BatchGenerator(Session& session, const Program& program, const GptConfig& config,
                  const DecodeSlotsOptions& options = {})
-      : slots_(session, program, config, options), vocab_(config.vocab) {}
+      : slots_(session, program, config, options), config_(config) {}
 
   /// Adds a request and returns its number (0, 1, 2, ...). Nothing is computed before next().
   /// Samples are those of row 0 of a Generator (see SamplingOptions::first_row). Throws
@@ -64,6 +64,7 @@ class BatchGenerator {
     TokenIds ids;  // the prompt and the new ids
     GenerationOptions options;
     LengthRules lengths;
+    std::int64_t prompt;     // number of ids that are processed in chunks, not one by one
     std::int64_t slot = -1;  // none yet
   };
   using Requests = std::map<std::int64_t, Request>;
@@ -80,7 +81,8 @@ class BatchGenerator {
   void end(Requests::iterator request);
 
   DecodeSlots slots_;
-  std::int64_t vocab_, added_ = 0;
+  GptConfig config_;
+  std::int64_t added_ = 0;
   Requests requests_;  // by number, which is also the order of waiting requests
   std::deque<Outcome> ready_;
   std::vector<double> scores_;

@@ -9,11 +9,25 @@
 #include "weft/core/error.h"
 #include "weft/models/generate/cache_rows.h"
 #include "weft/models/generate/logits_rules.h"
+#include "weft/models/generate/window_caches.h"
 
 namespace weft {
 namespace {
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+
+/// Returns true if the rotation of all keys depends on the length of the text.
+bool rotates_by_length(const GptConfig& config) {
+  return config.rotary_scaling == RotaryScalingKind::dynamic ||
+         config.rotary_scaling == RotaryScalingKind::longrope;
+}
+
+/// Returns columns [begin, begin + count) of ids.
+Tensor columns_of(const Tensor& ids, std::int64_t begin, std::int64_t count) {
+  std::vector<TokenIds> rows = ids_rows(ids);
+  for (TokenIds& row : rows) row = TokenIds(row.begin() + begin, row.begin() + begin + count);
+  return ids_tensor(rows);
+}
 
 }  // namespace
 
@@ -28,8 +42,10 @@ struct Generator::Batch {
   std::vector<TokenIds> texts;  // without padding
   std::int64_t limit;           // maximum number of ids per text in the caches
   bool reusable;                // the caches may be reused for the next prompt
+  WindowCaches caches;
   std::int64_t capacity = 0;
   std::int64_t filled = 0;                 // filled columns of the caches, the same for every row
+  std::int64_t written = 0;                // columns that were ever filled
   std::vector<std::int64_t> padding = {};  // padding columns at the front of each row
   Tensor visible = {};                     // bool [rows, capacity]
 
@@ -50,6 +66,16 @@ Generator::Generator(Session& session, const Program& decode, const GptConfig& c
 Generator::~Generator() = default;
 
 Tensor Generator::decode(const Tensor& tokens) {
+  Tensor logits;
+  for (std::int64_t done = 0, added = tokens.size(1); done < added;) {
+    const std::int64_t count = batch_->caches.next_piece(batch_->filled, added - done);
+    logits = run(count == added ? tokens : columns_of(tokens, done, count));
+    done += count;
+  }
+  return logits;
+}
+
+Tensor Generator::run(const Tensor& tokens) {
   Batch& batch = *batch_;
   const std::int64_t rows = tokens.size(0), added = tokens.size(1);
   NamedTensors feeds = {{"tokens", tokens.to(id_type_)},
@@ -70,8 +96,9 @@ Tensor Generator::decode(const Tensor& tokens) {
       feeds.emplace_back("positions", positions);
     feeds.emplace_back("visible", batch.visible);
   }
-  Tensor logits = session_.run(decode_, feeds, {.dims = {{"capacity", batch.capacity}}})["logits"];
+  Tensor logits = session_.run(decode_, feeds, {.dims = batch.caches.sizes()})["logits"];
   batch.filled += added;
+  batch.written = std::max(batch.written, batch.filled);
   return logits;
 }
 
@@ -81,7 +108,7 @@ Tensor Generator::step(const Tensor& tokens, std::int64_t position, const Tensor
     // All rows of a prompt have the same padding, so only texts and caches are reordered.
     if (reorders_rows(parents)) {
       if (!reorder_) reorder_ = make_reorder_program(decode_);
-      session_.run(*reorder_, {{"cache_rows", parents}}, {.dims = {{"capacity", batch.capacity}}});
+      session_.run(*reorder_, {{"cache_rows", parents}}, {.dims = batch.caches.sizes()});
       const std::vector<TokenIds> before = batch.texts;
       for (std::size_t r = 0; r < before.size(); ++r)
         batch.texts[r] = before[static_cast<std::size_t>(parents.data<std::int64_t>()[r])];
@@ -91,10 +118,15 @@ Tensor Generator::step(const Tensor& tokens, std::int64_t position, const Tensor
       text.insert(text.end(), added, added + tokens.size(1));
       added += tokens.size(1);
     }
-    if (batch.filled + tokens.size(1) <= batch.capacity) return decode(tokens);
-    // The caches are full, so the texts are recomputed. If a text exceeds the limit, only the later
-    // half of the window is kept.
-    batch.filled = 0;
+    const std::int64_t columns = batch.filled + tokens.size(1);
+    const bool outdated =
+        std::any_of(batch.padding.begin(), batch.padding.end(), [&](std::int64_t padding) {
+          return changes_rotation(config_, batch.filled - padding, columns - padding);
+        });
+    if (columns <= batch.capacity && !outdated) return decode(tokens);
+    // The caches are full or outdated, so the texts are recomputed. If a text exceeds the limit,
+    // only the later half of the window is kept.
+    batch.filled = batch.written = 0;
     for (TokenIds& text : batch.texts) {
       if (std::ssize(text) > batch.limit)
         text.erase(text.begin(), text.end() - std::max<std::int64_t>(1, batch.limit / 2));
@@ -122,8 +154,7 @@ Tensor Generator::step(const Tensor& tokens, std::int64_t position, const Tensor
 }
 
 std::int64_t Generator::common_prefix_length(const TokenIds& text, const TokenIds& cached) const {
-  // With dynamic scaling, the rotation of all keys depends on the length of the text.
-  if (config_.rotary_scaling == RotaryScalingKind::dynamic &&
+  if (rotates_by_length(config_) &&
       std::max(std::ssize(text), std::ssize(cached)) > config_.rotary_context)
     return 0;
   const auto differs = std::mismatch(text.begin(), text.end(), cached.begin(), cached.end()).first;
@@ -143,8 +174,10 @@ Generation Generator::start(const SearchStarts& starts, std::vector<TokenIds> te
         "beams and results must be 1");
   }
   const bool learned = config_.positions == GptPositions::learned;
-  auto batch = std::make_unique<Batch>(
-      Batch{{}, options.slide ? trained_context(config_) : kUnlimited, options.reuse_caches});
+  auto batch = std::make_unique<Batch>(Batch{{},
+                                             options.slide ? trained_context(config_) : kUnlimited,
+                                             options.reuse_caches,
+                                             WindowCaches(session_.graph(), config_)});
   for (std::size_t p = 0; p < texts.size(); ++p) {
     const auto columns = static_cast<std::int64_t>(starts.ids[p].size());
     const std::int64_t padding = starts.padding.empty() ? 0 : starts.padding[p];
@@ -163,21 +196,32 @@ Generation Generator::start(const SearchStarts& starts, std::vector<TokenIds> te
   batch->padding.resize(batch->texts.size());
   Generation generation(*this, starts, options);
   TokenIds cached;
-  std::int64_t capacity = 0;
+  std::int64_t capacity = 0, written = 0;
   if (batch_ && batch_->reusable) {
     capacity = batch_->capacity;
+    written = batch_->written;
     cached = std::move(batch_->texts.front());
     cached.resize(static_cast<std::size_t>(std::min(batch_->filled, std::ssize(cached))));
   }
+  // A program that rotates by the length of the text processes each prompt as a whole.
+  const auto resize = [&] {
+    batch->caches.resize(batch->capacity, rotates_by_length(config_) ? batch->capacity : kPiece);
+  };
   if (options.reuse_caches && batch->capacity <= capacity) {
     batch->capacity = capacity;
-    batch->filled = common_prefix_length(batch->texts.front(), cached);
+    resize();
+    const std::int64_t same = common_prefix_length(batch->texts.front(), cached);
+    if (batch->caches.keeps(same, written)) {
+      batch->filled = same;
+      batch->written = written;
+    }
   } else {
     // Double the capacity when a text outgrows its caches, so that reallocation is rare.
     constexpr std::int64_t kLeast = 256;
     if (options.reuse_caches)
       batch->capacity = std::min(std::max({batch->capacity, 2 * capacity, kLeast}),
                                  learned ? std::min(batch->limit, config_.context) : batch->limit);
+    resize();
     session_.reset_caches();
   }
   reused_ = batch->filled;

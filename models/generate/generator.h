@@ -19,8 +19,13 @@ std::int64_t trained_context(const GptConfig& config);
 
 /// Generates with a program made by Gpt::decode_program; each new id takes one step. Prompts of
 /// different lengths are batched with left padding, which is masked and not counted in positions.
+///
+/// In models with windows, the layers with a window keep only that window and kPiece more tokens,
+/// and longer prompts are processed in pieces of kPiece tokens.
 class Generator final : private StepModel {
  public:
+  static constexpr std::int64_t kPiece = 512;
+
   /// Session and program must outlive the Generator; the session may be used for training between
   /// generations. Programs from old files, which lack the input "visible", do not support padding;
   /// all prompts in a batch must then have the same length.
@@ -40,7 +45,9 @@ class Generator final : private StepModel {
   /// padding, and the rules apply to padding ids as well.
   Generation generate(const Tensor& prompts, const Tensor& mask, const GenerationOptions& options);
 
-  /// Returns the number of ids in the last prompt that were not recomputed (see `reuse_caches`).
+  /// Returns the number of ids in the last prompt that were not recomputed (see `reuse_caches`). If
+  /// the prompt differs from the texts in the caches more than kPiece ids before their end, models
+  /// with windows recompute all ids.
   std::int64_t reused() const { return reused_; }
 
  private:
@@ -50,6 +57,7 @@ class Generator final : private StepModel {
   std::int64_t common_prefix_length(const TokenIds& text, const TokenIds& cached) const;
   Tensor step(const Tensor& tokens, std::int64_t position, const Tensor& parents) override;
   Tensor decode(const Tensor& tokens);
+  Tensor run(const Tensor& tokens);
 
   Session& session_;
   Program decode_;

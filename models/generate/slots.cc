@@ -29,6 +29,7 @@ void DecodeSlotsOptions::check(const GptConfig& config) const {
           fmt::format("from 1 to {}", GenerationOptions::kMaxRows));
   require(capacity >= 0, "capacity", capacity, "positive, or 0 for the context of the model");
   require(chunk >= 1, "chunk", chunk, "positive");
+  require(rewind >= 0, "rewind", rewind, "0 or positive");
   if (config.positions == GptPositions::learned)
     require(capacity <= config.context, "capacity", capacity,
             fmt::format("at most {}, the number of positions of the model", config.context));
@@ -36,9 +37,16 @@ void DecodeSlotsOptions::check(const GptConfig& config) const {
 
 DecodeSlots::DecodeSlots(Session& session, const Program& program, const GptConfig& config,
                          const DecodeSlotsOptions& options)
-    : session_(session), program_(program), copy_("copy_cache_rows"), options_(options) {
+    : session_(session),
+      program_(program),
+      copy_("copy_cache_rows"),
+      options_(options),
+      caches_(session.graph(), config),
+      vocab_(config.vocab) {
   options.check(config);
   if (options_.capacity == 0) options_.capacity = config.context;
+  caches_.resize(options_.capacity, std::min(options_.chunk, options_.capacity) +
+                                        std::min(options_.rewind, options_.capacity));
   const Value tokens = session.graph().find_input("tokens");
   const std::vector<Value> inputs = program.inputs();
   for (const char* name : {"tokens", "slots", "slot_positions", "slot_counts"}) {
@@ -52,6 +60,7 @@ DecodeSlots::DecodeSlots(Session& session, const Program& program, const GptConf
   }
   id_type_ = tokens.dtype();
   lengths_.assign(static_cast<std::size_t>(options_.slots), kFree);
+  written_.assign(lengths_.size(), 0);
   copy_ = make_copy_program(program);
   session.reset_caches();
 }
@@ -86,7 +95,7 @@ void DecodeSlots::check_room(std::int64_t slot, std::int64_t added) const {
 
 std::int64_t DecodeSlots::add() {
   const std::int64_t slot = first_free();
-  lengths_[static_cast<std::size_t>(slot)] = 0;
+  lengths_[static_cast<std::size_t>(slot)] = written_[static_cast<std::size_t>(slot)] = 0;
   ++used_;
   return slot;
 }
@@ -96,27 +105,41 @@ void DecodeSlots::drop(std::int64_t slot) {
   --used_;
 }
 
-void DecodeSlots::truncate(std::int64_t slot, std::int64_t length) {
-  std::int64_t& own = lengths_[in_use(slot)];
+void DecodeSlots::check_kept(std::int64_t slot, std::int64_t length, const char* verb) const {
+  const std::int64_t own = this->length(slot);
   if (length < 0 || length > own) {
     throw ArgumentError(
-        fmt::format("slot {} has {} tokens: its first {} cannot be kept", slot, own, length));
+        fmt::format("slot {} has {} tokens: its first {} cannot be {}", slot, own, length, verb));
   }
-  own = length;
+  if (caches_.keeps(length, written_[in_use(slot)])) return;
+  throw ArgumentError(
+      fmt::format("slot {} has {} tokens: its first {} cannot be {}, because layers with a window "
+                  "keep only the "
+                  "newest tokens; set DecodeSlotsOptions::rewind to at least {}",
+                  slot, own, length, verb, own - length));
+}
+
+void DecodeSlots::truncate(std::int64_t slot, std::int64_t length) {
+  check_kept(slot, length, "kept");
+  lengths_[in_use(slot)] = length;
+}
+
+DimValues DecodeSlots::sizes() const {
+  DimValues sizes = caches_.sizes();
+  sizes.emplace_back("slots", options_.slots);
+  return sizes;
 }
 
 void DecodeSlots::copy_row(std::int64_t from, std::int64_t to) {
+  written_[static_cast<std::size_t>(to)] = written_[static_cast<std::size_t>(from)];
   session_.run(copy_, {{"copy_from", per_row({from})}, {"copy_to", per_row({to})}},
                {.dims = sizes()});
 }
 
 std::int64_t DecodeSlots::copy(std::int64_t slot, std::int64_t length) {
-  const std::int64_t own = this->length(slot);
-  if (length < 0 || length > own) {
-    throw ArgumentError(
-        fmt::format("slot {} has {} tokens: its first {} cannot be copied", slot, own, length));
-  }
+  check_kept(slot, length, "copied");
   const std::int64_t to = first_free();
+  written_[static_cast<std::size_t>(to)] = 0;
   if (length > 0) copy_row(slot, to);
   lengths_[static_cast<std::size_t>(to)] = length;
   ++used_;
@@ -131,6 +154,7 @@ void DecodeSlots::move(std::int64_t slot, std::int64_t to) {
                     "move to another one of the slots 0 to {}",
                     slot, to, options_.slots - 1));
   }
+  written_[static_cast<std::size_t>(to)] = 0;
   if (length > 0) copy_row(slot, to);
   lengths_[static_cast<std::size_t>(slot)] = kFree;
   lengths_[static_cast<std::size_t>(to)] = length;
@@ -145,7 +169,12 @@ Tensor DecodeSlots::run(const Tensor& tokens, const TokenIds& slots, const Token
   // Transformed programs, such as those of quantize(), lack inputs that the model does not use.
   if (session_.graph().find_input("slot_lengths").defined())
     feeds.emplace_back("slot_lengths", per_row(text_lengths));
-  return session_.run(program_, feeds, {.dims = sizes()})["logits"];
+  Tensor logits = session_.run(program_, feeds, {.dims = sizes()})["logits"];
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    std::int64_t& written = written_[static_cast<std::size_t>(slots[i])];
+    written = std::max(written, positions[i] + tokens.size(1));
+  }
+  return logits;
 }
 
 Tensor DecodeSlots::prefill(std::int64_t slot, std::span<const std::int64_t> ids,
@@ -153,6 +182,11 @@ Tensor DecodeSlots::prefill(std::int64_t slot, std::span<const std::int64_t> ids
   const std::int64_t start = length(slot), added = std::ssize(ids);
   if (added == 0) throw ArgumentError(fmt::format("slot {}: there are no ids to process", slot));
   check_room(slot, added);
+  // Checked before the first chunk, which may overwrite tokens of ring buffers.
+  for (const std::int64_t id : ids) {
+    if (id < 0 || id >= vocab_)
+      throw DataError(fmt::format("id {} is outside the vocabulary (size {})", id, vocab_));
+  }
   Tensor logits;
   for (std::int64_t done = 0; done < added;) {
     const std::int64_t count = std::min(added - done, options_.chunk), position = start + done;
@@ -163,8 +197,14 @@ Tensor DecodeSlots::prefill(std::int64_t slot, std::span<const std::int64_t> ids
     row.resize(
         static_cast<std::size_t>(std::min({columns, options_.chunk, options_.capacity - position})),
         row[0]);
-    logits =
-        run(ids_tensor({row}), {slot}, {position}, count, {text_length.value_or(start + added)});
+    try {
+      logits =
+          run(ids_tensor({row}), {slot}, {position}, count, {text_length.value_or(start + added)});
+    } catch (...) {
+      if (!caches_.keeps(start, written_[static_cast<std::size_t>(slot)]))
+        lengths_[static_cast<std::size_t>(slot)] = position;
+      throw;
+    }
     done += count;
   }
   // Set at the end, so that an error in a later chunk leaves the slot unchanged: the tokens

@@ -9,6 +9,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/generate/options.h"
+#include "weft/models/generate/window_caches.h"
 
 namespace WEFT_API weft {
 
@@ -18,6 +19,9 @@ struct DecodeSlotsOptions {
   /// Maximum number of tokens of a prompt that one run of the model processes. Larger chunks are
   /// faster; smaller ones let other texts continue earlier and need less memory.
   std::int64_t chunk = 64;
+  /// Number of tokens at the end of a text that copy() and truncate() can leave out in models with
+  /// windows. Layers with a window keep only the last window - 1 + chunk + rewind tokens.
+  std::int64_t rewind = 0;
 
   /// Throws an ArgumentError that names the option, its value and the allowed values.
   void check(const GptConfig& config) const;
@@ -31,7 +35,8 @@ struct SlotToken {
 /// The caches of a decoder with a row (slot) for each text. Texts of different lengths join and
 /// leave at any time, and a step runs any of them together (continuous batching, Yu et al. 2022).
 /// Free slots cost no time. Keys and values are appended and read in place; the caches take 2 *
-/// layers * slots * kv_heads * capacity * head_size numbers.
+/// layers * slots * kv_heads * capacity * head_size numbers, or less in layers with a window
+/// (DecodeSlotsOptions::rewind).
 ///
 ///   DecodeSlots slots(session, gpt.slots_program(tokens), gpt.config());
 ///   const std::int64_t slot = slots.add();
@@ -39,7 +44,9 @@ struct SlotToken {
 ///   logits = slots.step(std::vector<SlotToken>{{slot, id}, {other, other_id}});
 ///
 /// The logits of a text are the same as if it ran alone, up to rounding (docs/serving.md). If a
-/// function throws, all slots are unchanged. A slot that is not in use, or does not exist, causes
+/// function throws, all slots are unchanged. (If a run of the model fails for lack of memory in a
+/// later chunk of a prompt, and layers with a window have lost the tokens before the prompt, the
+/// slot keeps the earlier chunks.) A slot that is not in use, or does not exist, causes
 /// an ArgumentError. BatchGenerator (batch_generator.h) adds sampling, rules and a queue.
 class DecodeSlots {
  public:
@@ -65,18 +72,20 @@ class DecodeSlots {
   /// texts with a common beginning compute it once. Costs a copy of one row of the caches. With
   /// dynamic rotary scaling, the copied keys keep the rotation for the original text, which differs
   /// from that for the new text once either exceeds the trained context. Throws ArgumentError if
-  /// all slots are in use or if the slot has fewer tokens.
+  /// all slots are in use, if the slot has fewer tokens, or if a layer with a window no longer
+  /// keeps the tokens before `length` (DecodeSlotsOptions::rewind).
   std::int64_t copy(std::int64_t slot, std::int64_t length);
   /// Moves a text to the free slot `to`. Costs a copy of one row of the caches.
   void move(std::int64_t slot, std::int64_t to);
-  /// Removes all tokens after the first `length` tokens of a slot.
+  /// Removes all tokens after the first `length` tokens of a slot. Throws ArgumentError like
+  /// copy().
   void truncate(std::int64_t slot, std::int64_t length);
 
   /// Appends `ids`, at least one, to a text and returns the logits f32 [1, vocab] of the next
   /// token. Runs the model once for every `chunk` tokens. `text_length` is the length of the whole
-  /// prompt if this call processes only a part of it; only dynamic rotary scaling uses it. Throws
-  /// ArgumentError if the text exceeds the capacity, and DataError if an id is not in the
-  /// vocabulary.
+  /// prompt if this call processes only a part of it; only dynamic and longrope rotary scaling use
+  /// it. Throws ArgumentError if the text exceeds the capacity, and DataError if an id is not in
+  /// the vocabulary.
   Tensor prefill(std::int64_t slot, std::span<const std::int64_t> ids,
                  std::optional<std::int64_t> text_length = std::nullopt);
   /// Appends one token to each of several texts, in one run of the model, and returns the logits of
@@ -88,8 +97,10 @@ class DecodeSlots {
   std::size_t in_use(std::int64_t slot) const;  // its index; throws unless the slot is in use
   std::int64_t first_free() const;
   void check_room(std::int64_t slot, std::int64_t added) const;
+  /// Throws unless the slot can continue after its first `length` tokens; `verb` is for the error.
+  void check_kept(std::int64_t slot, std::int64_t length, const char* verb) const;
   void copy_row(std::int64_t from, std::int64_t to);
-  DimValues sizes() const { return {{"slots", options_.slots}, {"capacity", options_.capacity}}; }
+  DimValues sizes() const;
   /// Runs the model on new tokens [rows, new] of `slots`, of which the first `count` per row are
   /// not padding. They follow `positions` earlier ones.
   Tensor run(const Tensor& tokens, const TokenIds& slots, const TokenIds& positions,
@@ -100,7 +111,10 @@ class DecodeSlots {
   Program copy_;
   DType id_type_;
   DecodeSlotsOptions options_;
+  WindowCaches caches_;
+  std::int64_t vocab_;
   std::vector<std::int64_t> lengths_;  // by slot; -1 if free
+  std::vector<std::int64_t> written_;  // by slot: entries of the caches that were ever written
   std::int64_t used_ = 0;
 };
 

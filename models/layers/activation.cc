@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kNames[] = {"gelu_tanh", "gelu_erf",   "relu",    "silu",
                                        "tanh",      "quick_gelu", "gelu_10", "relu6",
-                                       "mish",      "sigmoid",    "linear"};
+                                       "mish",      "sigmoid",    "linear",  "relu2"};
 
 /// Hugging Face's names for some activations.
 constexpr std::pair<std::string_view, Activation> kOtherNames[] = {
@@ -43,6 +43,7 @@ Value activate(Activation activation, Value x, SourceLocation loc) {
     case Activation::mish: return mish({x, loc});
     case Activation::sigmoid: return sigmoid({x, loc});
     case Activation::linear: return x;
+    case Activation::relu2: return square({relu({x, loc}), loc});
     case Activation::tanh: break;
   }
   return tanh({x, loc});

@@ -23,6 +23,7 @@ enum class Activation : std::uint8_t {
   mish,
   sigmoid,
   linear,  // x
+  relu2,   // relu(x)^2 (So et al. 2021, "Primer")
 };
 
 /// The names equal the enumerators.

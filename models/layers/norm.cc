@@ -1,22 +1,44 @@
 #include "weft/models/layers/norm.h"
 
+#include <fmt/format.h>
+
+#include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/norm.h"
+#include "weft/graph/functions/shape.h"
 #include "weft/models/layers/features.h"
 
 namespace weft {
 
 Value Norm::operator()(Value x, SourceLocation loc) const {
   Graph::Frame frame(scope.graph(), rms ? "rms_norm" : "layer_norm", loc, scope.path());
-  return rms ? rms_norm(x, weight, eps) : layer_norm(x, weight, bias, {.eps = eps});
+  const auto normalise = [&](const Value& gain, const Value& shift) {
+    return rms ? rms_norm(x, gain, eps) : layer_norm(x, gain, shift, {.eps = eps});
+  };
+  Value gain = weight;
+  if (offset) gain = gain + 1;
+  if (!weight.defined() || weight.shape().rank() == 1) return normalise(gain, bias);
+  const Value y = normalise({}, {}) * unsqueeze(gain, 1);
+  return bias.defined() ? y + unsqueeze(bias, 1) : y;
 }
 
 Norm make_norm(const Scope& scope, DType dtype, std::int64_t width, const NormLayerOptions& options,
                SourceLocation loc) {
-  Graph::Frame frame(scope.graph(), options.rms ? "rms_norm" : "layer_norm", loc, scope.path());
-  Norm layer{scope, {}, {}, options.eps, options.rms};
-  layer.weight = scope.variable("weight", dtype, {width}, {.initializer = Initializer::ones()});
+  const char* name = options.rms ? "rms_norm" : "layer_norm";
+  Graph::Frame frame(scope.graph(), name, loc, scope.path());
+  const auto reject = [&](const std::string& what) {
+    scope.graph().fail(ArgumentError(what), name, {}, loc);
+  };
+  if (options.heads < 0)
+    reject(fmt::format("the number of heads must not be negative, but is {}", options.heads));
+  if (options.offset && !options.weights) reject("a norm without weights has no offset");
+  Norm layer{scope, {}, {}, options.eps, options.rms, options.offset};
+  if (!options.weights) return layer;
+  const ValueType type{dtype, options.heads == 0 ? Shape{width} : Shape{options.heads, width}};
+  layer.weight = scope.variable(
+      "weight", type, {.initializer = options.offset ? Initializer::zeros() : Initializer::ones()});
   if (options.bias && !options.rms)
-    layer.bias = scope.variable("bias", dtype, {width}, {.initializer = Initializer::zeros()});
+    layer.bias = scope.variable("bias", type, {.initializer = Initializer::zeros()});
   return layer;
 }
 

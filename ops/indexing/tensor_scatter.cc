@@ -46,6 +46,7 @@ std::vector<ValueType> infer_tensor_scatter(const InferContext& c) {
 /// The sizes of x [rows, outer, length, inner] and of update [blocks, outer, added, inner].
 struct Blocks {
   std::int64_t rows, outer, length, inner, blocks, added;
+  bool circular;
 };
 
 /// Reads the start and the row of each block.
@@ -62,7 +63,9 @@ struct Places {
 void check_places(const Places& places, const Blocks& sizes, std::int64_t axis) {
   for (std::int64_t b = 0; b < sizes.blocks; ++b) {
     const std::int64_t start = places.start_of(b), row = places.row_of(b);
-    if (start < 0 || start > sizes.length - sizes.added) {
+    if (sizes.circular && start < 0)
+      throw DataError(fmt::format("start[{}] is {}: it must not be negative", b, start));
+    if (!sizes.circular && (start < 0 || start > sizes.length - sizes.added)) {
       throw DataError(
           fmt::format("start[{}] is {}: a block of {} in axis {} of size {} can begin at 0 to {}",
                       b, start, sizes.added, axis, sizes.length, sizes.length - sizes.added));
@@ -76,19 +79,31 @@ void check_places(const Places& places, const Blocks& sizes, std::int64_t axis) 
   // Blocks in the same row must not overlap, because the result would depend on their order.
   std::vector<std::int64_t> order(static_cast<std::size_t>(sizes.blocks));
   std::iota(order.begin(), order.end(), 0);
+  const auto first_entry = [&](std::int64_t b) {
+    return sizes.circular ? places.start_of(b) % sizes.length : places.start_of(b);
+  };
   const auto place = [&](std::int64_t b) {
-    return std::tuple(places.row_of(b), places.start_of(b), b);
+    return std::tuple(places.row_of(b), first_entry(b), b);
   };
   std::sort(order.begin(), order.end(),
             [&](std::int64_t a, std::int64_t b) { return place(a) < place(b); });
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    const std::int64_t a = order[i - 1], b = order[i];
-    if (places.row_of(a) != places.row_of(b)) continue;
-    if (places.start_of(b) - places.start_of(a) >= sizes.added) continue;
+  const auto check = [&](std::int64_t a, std::int64_t b, std::int64_t distance) {
+    if (distance >= sizes.added) return;
     throw DataError(fmt::format(
         "rows[{}] and rows[{}] are both {}, and their blocks of {}, which begin at {} and {}, "
         "overlap",
         a, b, places.row_of(a), sizes.added, places.start_of(a), places.start_of(b)));
+  };
+  std::int64_t first = order.empty() ? 0 : order.front();  // of the blocks in a row
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const std::int64_t a = order[i - 1], b = order[i];
+    if (places.row_of(a) != places.row_of(b)) {
+      first = b;
+      continue;
+    }
+    check(a, b, first_entry(b) - first_entry(a));
+    // The last block of a row may continue at its beginning.
+    if (sizes.circular) check(first, b, first_entry(first) + sizes.length - first_entry(b));
   }
 }
 
@@ -99,7 +114,8 @@ Kernel tensor_scatter_kernel(const KernelRequest& r) {
   const std::int64_t rows = x.sizes[0], blocks = update.sizes[0];
   std::int64_t outer = 1;
   for (std::size_t i = 1; i < static_cast<std::size_t>(axis); ++i) outer *= x.sizes[i];
-  const Blocks sizes{rows, outer, to.length, to.inner, blocks, from.length};
+  const Blocks sizes{
+      rows, outer, to.length, to.inner, blocks, from.length, r.attributes.flag("circular")};
   if (sizes.added > sizes.length) {
     throw ShapeError(fmt::format("update {} does not fit into x {}: axis {}",
                                  Shape(update.sizes).str(), Shape(x.sizes).str(), axis));
@@ -124,9 +140,13 @@ Kernel tensor_scatter_kernel(const KernelRequest& r) {
     };
     for (std::int64_t unit = begin; block > 0 && unit < end; ++unit) {
       const std::int64_t b = unit / sizes.outer, o = unit % sizes.outer;
-      const std::int64_t line = (at.row_of(b) * sizes.outer + o) * sizes.length + at.start_of(b);
-      std::memcpy(run.out<std::byte>(0) + bytes(line * sizes.inner),
-                  run.in<std::byte>(kUpdate) + bytes(unit * block), bytes(block));
+      const std::int64_t line = (at.row_of(b) * sizes.outer + o) * sizes.length;
+      const std::int64_t start = at.start_of(b) % sizes.length;
+      const std::int64_t before_end = std::min(sizes.added, sizes.length - start) * sizes.inner;
+      std::byte* to = run.out<std::byte>(0) + bytes(line * sizes.inner);
+      const std::byte* from = run.in<std::byte>(kUpdate) + bytes(unit * block);
+      std::memcpy(to + bytes(start * sizes.inner), from, bytes(before_end));
+      std::memcpy(to, from + bytes(before_end), bytes(block - before_end));
     }
   };
   Kernel kernel;
@@ -144,10 +164,11 @@ void add_tensor_scatter_ops(OpSet& ops) {
   scatter.doc =
       "A copy of x [S,...,L,...] in which a block of update [B,...,n,...] replaces n entries of "
       "the axis in each row: out[rows[b],...,start[b] + i,...] = update[b,...,i,...]. start and "
-      "rows are [B]; without rows, B = S and block b belongs to row b. Blocks that overlap are a "
-      "data error (ONNX: TensorScatter). Used to append to key and value caches.";
+      "rows are [B]; without rows, B = S and block b belongs to row b. If circular, entries are "
+      "counted modulo L, so that blocks continue at the beginning of the axis. Blocks that "
+      "overlap are a data error (ONNX: TensorScatter). Used to append to key and value caches.";
   scatter.inputs = {{"x"}, {"update"}, {"start"}, {"rows", Arity::optional}};
-  scatter.attributes = {{"axis", std::int64_t{0}, true}};
+  scatter.attributes = {{"axis", std::int64_t{0}, true}, {"circular", false}};
   scatter.inplace = {{0, kTarget}};
   scatter.infer = infer_tensor_scatter;
   scatter.kernel = tensor_scatter_kernel;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/core/option.h"
 #include "weft/ops/builtin.h"
@@ -22,15 +23,21 @@ class Checker {
   void check() {
     check_attributes();
     check_queries_and_keys();
+    check_ring();
     check_scores(kBias, "bias");
     if (has(kMask)) c_.require_dtype(base_ + kMask, DType::boolean, "mask");
     check_scores(kMask, "mask");
     check_offset_bias();
     check_indexed(kRowBias, kRowIndex, size(kQ, 2), "row_bias", "row_index", "query");
-    check_indexed(kColBias, kColIndex, size(kK, 2), "col_bias", "col_index", "key");
+    check_indexed(kColBias, kColIndex, keys(), "col_bias", "col_index", "key");
     check_per_batch(kLengths, "lengths");
     check_per_batch(kQStart, "q_start");
     check_per_batch(kKvRows, "kv_rows");
+    const int sinks = count_ == kGradOperands ? kGradSinks : base_ + kSinks;
+    if (c_.has(sinks)) {
+      c_.require_dtype(sinks, type(kQ).dtype, "sinks");
+      c_.require_shape(sinks, Shape{size(kQ, 1)}, "sinks");
+    }
     if (has(kKey)) {
       c_.require_dtype(base_ + kKey, DType::i64, "key");
       c_.require_shape(base_ + kKey, Shape{2}, "key");
@@ -52,9 +59,15 @@ class Checker {
     }
     const std::string error = option_error("scale", a.real("scale"), Allowed::finite);
     if (!error.empty()) throw ArgumentError(error);
-    if (a.integer("window") < 0) {
-      throw ArgumentError(fmt::format("window must be positive, or 0 for no window, but is {}",
-                                      a.integer("window")));
+    const double cap = a.real("soft_cap");
+    if (!(cap >= 0 && std::isfinite(cap))) {
+      throw ArgumentError(
+          fmt::format("soft_cap must be positive and finite, or 0 for no cap, but is {}", cap));
+    }
+    for (const char* name : {"window", "chunk"}) {
+      if (a.integer(name) >= 0) continue;
+      throw ArgumentError(
+          fmt::format("{0} must be positive, or 0 for no {0}, but is {1}", name, a.integer(name)));
     }
     if (dropout > 0 && !has(kKey)) {
       throw ArgumentError(
@@ -84,12 +97,30 @@ class Checker {
     }
   }
 
+  /// Returns the number of keys, which is larger than the size of k and v if they are ring buffers.
+  const Dim& keys() const {
+    const Dim& ring = c_.attributes().dim("ring");
+    return ring == Dim(0) ? size(kK, 2) : ring;
+  }
+
+  void check_ring() const {
+    const Dim& ring = c_.attributes().dim("ring");
+    if (ring == Dim(0)) return;
+    if (ring.is_constant() && ring.constant() < 0) {
+      throw ArgumentError(fmt::format(
+          "ring must be the number of keys, or 0 without ring buffers, but is {}", ring.str()));
+    }
+    if (!has(kLengths)) {
+      throw ArgumentError("ring buffers of keys require the operand 'lengths'");
+    }
+  }
+
   /// Checks bias or mask, in which every axis must have the full size or size 1.
   void check_scores(int operand, std::string_view name) const {
     if (!has(operand)) return;
     c_.require_rank(base_ + operand, 4, name);
     if (operand == kBias) c_.require_dtype(base_ + operand, type(kQ).dtype, name);
-    const Shape full{size(kQ, 0), size(kQ, 1), size(kQ, 2), size(kK, 2)};
+    const Shape full{size(kQ, 0), size(kQ, 1), size(kQ, 2), keys()};
     for (int axis = 0; axis < 4; ++axis) {
       const Dim& given = size(operand, axis);
       if (!(given == Dim(1)) && !c_.equal(given, full[axis])) {
@@ -106,7 +137,7 @@ class Checker {
     c_.require_rank(base_ + kOffsetBias, 2, "offset_bias");
     c_.require_equal(size(kOffsetBias, 0), size(kQ, 1), "heads of offset_bias (axis 0) and q");
     if (!has(kQStart)) {
-      c_.require_equal(size(kOffsetBias, 1), size(kQ, 2) + size(kK, 2) - 1,
+      c_.require_equal(size(kOffsetBias, 1), size(kQ, 2) + keys() - 1,
                        "offset_bias without q_start must have queries + keys - 1 entries per head");
     }
   }
@@ -127,7 +158,7 @@ class Checker {
                       bias_name, row, expected.str(), type(bias).shape.str()));
     }
     c_.require_index(base_ + index, index_name);
-    c_.require_shape(base_ + index, Shape{size(kQ, 2), size(kK, 2)}, index_name);
+    c_.require_shape(base_ + index, Shape{size(kQ, 2), keys()}, index_name);
   }
 
   void check_per_batch(int operand, std::string_view name) const {
@@ -152,6 +183,8 @@ double attention_flops(const KernelRequest& request, std::size_t base, double pr
   if (window > 0)
     pairs = std::min(pairs,
                      queries * (static_cast<double>(window) * (causal ? 1 : 2) - (causal ? 0 : 1)));
+  const auto chunk = static_cast<double>(request.attributes.integer("chunk"));
+  if (chunk > 0) pairs = std::min(pairs, queries * (causal ? (chunk + 1) / 2 : chunk));
   return products * pairs * static_cast<double>(q[3] + v[3]);
 }
 
@@ -177,15 +210,15 @@ std::vector<InputSpec> operands() {
           optional("lengths"),
           optional("q_start"),
           optional("key"),
-          optional("kv_rows")};
+          optional("kv_rows"),
+          optional("sinks")};
 }
 
 std::vector<AttributeSpec> attributes() {
-  return {{"scale", 1.0, true},
-          {"causal", false},
-          {"window", std::int64_t{0}},
-          {"dropout", 0.0},
-          {"stream", std::int64_t{0}}};
+  return {{"scale", 1.0, true},        {"causal", false},
+          {"window", std::int64_t{0}}, {"dropout", 0.0},
+          {"stream", std::int64_t{0}}, {"soft_cap", 0.0},
+          {"chunk", std::int64_t{0}},  {"ring", Dim(0)}};
 }
 
 std::vector<ValueType> forward_types(Checker checker) {
@@ -219,6 +252,8 @@ std::vector<ValueType> infer_grad(const InferContext& c) {
   for (const int operand : {kQ, kK, kV, kBias, kOffsetBias, kRowBias, kColBias}) {
     types.push_back({dtype, checker.has(operand) ? checker.type(operand).shape : Shape{0}});
   }
+  // Files that were written before `sinks` existed declare seven outputs.
+  if (c.has(kGradSinks)) types.push_back(c.input(kGradSinks));
   return types;
 }
 
@@ -230,20 +265,28 @@ void AttentionOps::add(OpSet& ops) {
   forward.name = "attention";
   forward.doc =
       "softmax(s) v per head, O(Lq + Lk) memory. q [B,H,Lq,D], k [B,Hkv,Lk,D], v [B,Hkv,Lk,Dv]; "
-      "query head h uses key head h / (H/Hkv). s[i,j] = scale * q_i.k_j + bias[i,j] + "
-      "offset_bias[h,o] + row_bias[i,row_index[i,j]] + col_bias[j,col_index[i,j]]. bias and "
+      "query head h uses key head h / (H/Hkv). s[i,j] = cap(scale * q_i.k_j) + bias[i,j] + "
+      "offset_bias[h,o] + row_bias[i,row_index[i,j]] + col_bias[j,col_index[i,j]], where cap(x) = "
+      "soft_cap * tanh(x / soft_cap), or x if soft_cap is 0. bias and "
       "mask are [B|1,H|1,Lq|1,Lk|1]; offset_bias is [H,T]: with q_start o = j - (i + "
       "q_start[b]) + T - Lk, without it T = Lq + Lk - 1 and o = j - i + Lq - 1; row_bias "
       "[B,H,Lq,R], col_bias [B,H,Lk,R], indices [Lq,Lk]. The position of query i is p(i) = i + "
       "q_start[b], or i + Lk - Lq without q_start. Key j is visible to query i if mask is true, j "
-      "< lengths[b], j <= p(i) if causal, and |p(i) - j| < window if window > 0. Dropout "
+      "< lengths[b], j <= p(i) if causal, |p(i) - j| < window if window > 0, and floor(p(i) / "
+      "chunk) "
+      "= floor(j / chunk) if chunk > 0. Dropout "
       "multiplies probability n (flat index in [B,H,Lq,Lk]) by 1/(1-dropout) if word n of the "
-      "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. A "
-      "query without visible keys has out 0, lse -inf and gradient 0. With kv_rows [B], k and v "
-      "have S rows, and row b of q attends to their row kv_rows[b]; col_bias is indexed by b. "
+      "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. "
+      "sinks [H] are the scores of one more visible key per head, whose value is 0 and whose "
+      "probability is not dropped. A query without visible keys and sinks has out 0, lse -inf and "
+      "gradient 0. With kv_rows [B], k and v "
+      "have S rows, and row b of q attends to their row kv_rows[b]; col_bias is indexed by b. If "
+      "ring "
+      "> 0, k and v are ring buffers [..,R,..]: Lk = ring, and key j is entry j mod R; a visible "
+      "key j < lengths[b] - R is a data error. "
       "kv_rows outside [0,S), lengths outside [0,Lk], q_start < 0, causal with q_start + Lq > Lk, "
       "and indices out of range are data errors (Vaswani et al. 2017; Dao et al. 2022 for the "
-      "backward recomputation).";
+      "backward recomputation; Gemma Team 2024 for soft_cap; Xiao et al. 2024 for sinks).";
   forward.inputs = operands();
   forward.attributes = attention_op::attributes();
   forward.outputs = {"out", "lse"};
@@ -271,9 +314,11 @@ void AttentionOps::add(OpSet& ops) {
   backward.doc =
       "Gradients of attention, computed from its outputs by recomputing the scores block by block: "
       "p = "
-      "exp(s - lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dq = scale * ds k, dk = "
-      "scale * ds^T q, dv = dropout(p)^T g; the gradient of a bias element is the sum of ds over "
-      "the scores that use it. If |lse| > 32, p is divided by its sum, because the rounding of a "
+      "exp(s - lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dc = scale * cap'(scale * "
+      "q.k) * ds, dq = dc k, dk = dc^T q, dv = dropout(p)^T g; the gradient of a bias element is "
+      "the sum of ds over "
+      "the scores that use it, and dsinks, which exists only with sinks, is the sum of ds of the "
+      "sinks. If |lse| > 32, p is divided by its sum, because the rounding of a "
       "large lse would be an error of all probabilities. g_lse is the cotangent of lse. The "
       "gradient of an absent operand "
       "has shape [0].";
@@ -281,8 +326,10 @@ void AttentionOps::add(OpSet& ops) {
   const std::vector<InputSpec> all = operands();
   backward.inputs.insert(backward.inputs.end(), all.begin(), all.begin() + kGradOperands);
   backward.inputs.push_back({"g_lse", Arity::optional});
+  backward.inputs.push_back({"sinks", Arity::optional});
   backward.attributes = attention_op::attributes();
-  backward.outputs = {"dq", "dk", "dv", "dbias", "doffset_bias", "drow_bias", "dcol_bias"};
+  backward.outputs = {"dq",           "dk",        "dv",        "dbias",
+                      "doffset_bias", "drow_bias", "dcol_bias", "dsinks"};
   backward.traits = Trait::random;
   backward.infer = attention_op::infer_grad;
   backward.kernel = attention_op::grad_kernel;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <type_traits>
 
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
@@ -18,7 +19,8 @@ template <class T>
 class Problem {
  public:
   /// `count` operands of attention begin at operand `base`.
-  Problem(const KernelRequest& request, std::size_t base, int count) : base_(base) {
+  Problem(const KernelRequest& request, std::size_t base, int count)
+      : base_(base), sinks_(count == kGradOperands ? kGradSinks : base + kSinks) {
     const auto sizes = [&](int operand) -> const Sizes& {
       return request.inputs[base + static_cast<std::size_t>(operand)].sizes;
     };
@@ -34,7 +36,9 @@ class Problem {
     args_.D = sizes(kQ)[3];
     key_batch_ = sizes(kK)[0];
     args_.Hkv = sizes(kK)[1];
-    args_.Lk = sizes(kK)[2];
+    args_.ring = sizes(kK)[2];
+    const Dim& keys = request.attributes.dim("ring");
+    args_.Lk = keys == Dim(0) ? args_.ring : keys.constant();
     args_.Dv = sizes(kV)[3];
     if (present_[kBias]) args_.bias_strides = strides(sizes(kBias));
     if (present_[kMask]) args_.mask_strides = strides(sizes(kMask));
@@ -44,15 +48,18 @@ class Problem {
     const Attributes& a = request.attributes;
     args_.causal = a.flag("causal");
     args_.window = a.integer("window");
+    args_.chunk = a.integer("chunk");
+    args_.soft_cap = static_cast<T>(a.real("soft_cap"));
+    has_sinks_ = request.has_input(sinks_);
     args_.scale = static_cast<T>(a.real("scale"));
     const double rate = a.real("dropout");
     args_.drop_below = static_cast<std::uint64_t>(std::ceil(rate * 0x1p32));
     args_.keep_scale = static_cast<T>(1 / (1 - rate));
     args_.random.stream = static_cast<std::uint32_t>(a.integer("stream"));
     if constexpr (std::is_same_v<T, float>) {
-      args_.engine =
-          kernels::choose_tile_engine(request.precision, std::min(args_.Lq, kQueryBlock),
-                                      std::min(args_.Lk, kKeyBlock), std::min(args_.D, args_.Dv));
+      args_.engine = kernels::choose_tile_engine(request.precision, std::min(args_.Lq, kQueryBlock),
+                                                 std::min(args_.most_keys(), kKeyBlock),
+                                                 std::min(args_.D, args_.Dv));
     }
   }
 
@@ -82,6 +89,7 @@ class Problem {
     a.lengths = indices(run, kLengths);
     a.q_start = indices(run, kQStart);
     a.kv_rows = indices(run, kKvRows);
+    if (has_sinks_) a.sinks = static_cast<const T*>(run.inputs[sinks_]);
     if (a.drop_below > 0) {
       const auto* key = static_cast<const std::int64_t*>(pointer(kKey));
       a.random.seed = static_cast<std::uint64_t>(key[0]);
@@ -104,6 +112,7 @@ class Problem {
         if (self.present_[kLengths]) check_length(self.indices(run, kLengths)[b], a.Lk, b);
         if (self.present_[kQStart]) self.check_start(self.indices(run, kQStart)[b], b);
         if (self.present_[kKvRows]) self.check_row(self.indices(run, kKvRows)[b], b);
+        if (a.ring < a.Lk) check_ring(self.bind(run), b);
       }
       if (self.present_[kRowIndex]) {
         check_index(a, self.indices(run, kRowIndex), a.row_count, "row_index", "row_bias");
@@ -139,6 +148,16 @@ class Problem {
                     key_batch_, key_batch_));
   }
 
+  static void check_ring(const AttentionArgs<T>& a, std::int64_t b) {
+    if (a.Lq == 0) return;
+    const auto keys = a.visible(b, 0, a.Lq);
+    if (keys.begin >= keys.end || a.length(b) - keys.begin <= a.ring) return;
+    throw DataError(fmt::format(
+        "row {} attends to keys {} to {} of {}, but k and v are ring buffers of {} keys: "
+        "pass fewer queries at a time, or larger buffers",
+        b, keys.begin, keys.end - 1, a.length(b), a.ring));
+  }
+
   void check_start(std::int64_t start, std::int64_t b) const {
     const AttentionArgs<T>& a = args_;
     if (start < 0) {
@@ -172,7 +191,8 @@ class Problem {
 
   AttentionArgs<T> args_;
   std::int64_t key_batch_ = 0;  // axis 0 of k and v
-  std::size_t base_;
+  std::size_t base_, sinks_;    // the first operand of attention, and `sinks`
+  bool has_sinks_ = false;
   bool present_[kOperands] = {};
   bool wide_[kOperands] = {};
 };
@@ -185,7 +205,7 @@ std::int64_t blocks(std::int64_t length, std::int64_t block) {
 /// products over all pairs of query and key.
 template <class T>
 double pairs_ns(const AttentionArgs<T>& a, double products) {
-  const double pairs = static_cast<double>(a.B * a.H * a.Lq) * static_cast<double>(a.Lk);
+  const double pairs = static_cast<double>(a.B * a.H * a.Lq) * static_cast<double>(a.most_keys());
   return pairs * (2 + products * static_cast<double>(a.D + a.Dv) / 40);
 }
 
@@ -194,7 +214,7 @@ double pairs_ns(const AttentionArgs<T>& a, double products) {
 template <class T>
 double key_bytes_ns(const AttentionArgs<T>& a) {
   const double size = a.narrow ? sizeof(BFloat16) : sizeof(T);
-  return static_cast<double>(a.B * a.Hkv * a.Lk * (a.D + a.Dv)) * size / 10;
+  return static_cast<double>(a.B * a.Hkv * a.most_keys() * (a.D + a.Dv)) * size / 10;
 }
 
 template <class T>
@@ -202,14 +222,14 @@ Kernel make_forward(const KernelRequest& request) {
   const Problem<T> problem(request, 0, kOperands);
   const AttentionArgs<T>& a = problem.sizes();
   const bool want_out = request.has_output(0), want_lse = request.has_output(1);
-  const std::int64_t query_blocks = blocks(a.Lq, kQueryBlock);
+  const std::int64_t query_blocks = blocks(a.Lq, kQueryBlock), heads = heads_per_call(a);
   Kernel kernel;
   kernel.check = problem.check();
   kernel.slot_scratch = attention_scratch_bytes(a);
   // In the rare case that lse is requested without out, out is computed in scratch memory.
   if (!want_out)
     kernel.shared_scratch = sizeof(T) * static_cast<std::size_t>(a.B * a.H * a.Lq * a.Dv);
-  const std::int64_t units = a.B * a.H * query_blocks;
+  const std::int64_t units = a.B * a.H / heads * query_blocks;
   Phase phase;
   phase.chunks = chunk_count(units, 1);
   phase.cost_ns = std::max(pairs_ns(a, 1), key_bytes_ns(a));
@@ -218,9 +238,11 @@ Kernel make_forward(const KernelRequest& request) {
     T* out = want_out ? run.out<T>(0) : reinterpret_cast<T*>(run.shared_scratch);
     const auto [begin, end] = chunk_range(units, chunks, chunk);
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      const std::int64_t head = unit / query_blocks, i0 = unit % query_blocks * kQueryBlock;
-      attention_forward(args, head / args.H, head % args.H, i0, std::min(args.Lq, i0 + kQueryBlock),
-                        out, want_lse ? run.out<T>(1) : nullptr, run.slot_scratch);
+      const std::int64_t head = unit / query_blocks * heads;
+      const std::int64_t i0 = unit % query_blocks * kQueryBlock;
+      attention_forward(args, head / args.H, head % args.H, heads, i0,
+                        std::min(args.Lq, i0 + kQueryBlock), out,
+                        want_lse ? run.out<T>(1) : nullptr, run.slot_scratch);
     }
   };
   kernel.phases.push_back(std::move(phase));
@@ -241,6 +263,7 @@ class GradKernel {
                                                             static_cast<std::size_t>(operands[i]));
     }
     if (want_[3]) bias_sizes_ = request.outputs[3].sizes;
+    want_sinks_ = request.has_input(kGradSinks) && request.has_output(7);
   }
 
   Kernel make() const {
@@ -258,6 +281,7 @@ class GradKernel {
       kernel.phases.push_back(offset_phase());
       kernel.phases.push_back(offset_sum_phase());
     }
+    if (want_sinks_) kernel.phases.push_back(sinks_phase());
     return kernel;
   }
 
@@ -453,8 +477,29 @@ class GradKernel {
                       });
   }
 
+  /// Sums the gradients of the scores of the sinks: their values are 0, so dropout(g v^T) is 0.
+  Phase sinks_phase() const {
+    return unit_phase(problem_.sizes().H, static_cast<double>(row_count()) * 5,
+                      [](const GradKernel&, const AttentionArgs<T>& args,
+                         const AttentionGrads<T>& grads, const KernelRun& run, std::int64_t h) {
+                        double sum = 0;
+                        for (std::int64_t b = 0; b < args.B; ++b) {
+                          for (std::int64_t i = 0; i < args.Lq; ++i) {
+                            const std::int64_t row = args.query_row(b, h, i);
+                            const auto lse = static_cast<double>(grads.lse[row]);
+                            if (lse == -std::numeric_limits<double>::infinity()) continue;
+                            const double p = std::exp(static_cast<double>(args.sinks[h]) - lse);
+                            sum -= p * static_cast<double>(grads.norm[row]) *
+                                   static_cast<double>(grads.delta[row]);
+                          }
+                        }
+                        run.out<T>(7)[h] = static_cast<T>(sum);
+                      });
+  }
+
   Problem<T> problem_;
   bool want_[7] = {};
+  bool want_sinks_ = false;
   bool has_g_lse_;
   Sizes bias_sizes_;
 };

@@ -23,12 +23,15 @@ enum Operand : int {
   kQStart,
   kKey,
   kKvRows,
+  kSinks,
   kOperands,
 };
 /// attention_grad has no kv_rows: the gradient rule looks the rows up before it applies the op.
+/// Its operand `sinks` follows g_lse.
 inline constexpr int kGradOperands = kKvRows;
 inline constexpr int kGradFirst = 3;                         // g, out, lse
 inline constexpr int kGradLse = kGradFirst + kGradOperands;  // g_lse
+inline constexpr int kGradSinks = kGradLse + 1;
 
 std::vector<ValueType> infer(const InferContext& c);
 /// The shape rule of attention_narrow, with bf16 keys and values.

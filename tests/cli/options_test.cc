@@ -56,6 +56,7 @@ std::vector<std::string> bad_values(const WalkedOption& option) {
   };
   if (option.is(kIntegerType)) add(kInvalidIntegers);
   if (option.is(kNumberType)) add(kInvalidNumbers);
+  if (option.type.ends_with(",...")) std::erase(values, "1,5");  // a list of numbers
   if (option.is(kIntegerType) || option.is(kNumberType)) add(out_of_range_values(option.type));
   if (option.is(kBytesType)) add(kInvalidBytes);
   if (option.is(kIdsType)) add(kInvalidIds);

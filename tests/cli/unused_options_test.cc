@@ -178,7 +178,14 @@ BOOST_AUTO_TEST_CASE(settings_without_effect_on_a_training_run_are_rejected) {
            {"--rotary-share 0.5", "--rotary-share has no effect without --positions rotary"},
            {"--positions rotary --rotary-factor 2", "without --rotary-scaling"},
            {"--positions rotary --rotary-scaling linear --rotary-low-factor 2", "scaling llama3"},
-           {"--positions rotary --rotary-context 8", "scaling dynamic or llama3"},
+           {"--positions rotary --rotary-context 8", "scaling dynamic, llama3, yarn or longrope"},
+           {"--positions rotary --rotary-beta-fast 8", "without --rotary-scaling yarn"},
+           {"--linear-bias-max 4", "without --positions linear_bias"},
+           {"--bias --qkv-bias", "--qkv-bias has no effect without --no-bias"},
+           {"--no-qk-norm-bias", "--qk-norm-bias has no effect without --qk-norm"},
+           {"--residual post_norm --no-final-norm", "without a --residual other than post_norm"},
+           {"--query-growth-context 8", "without --query-growth"},
+           {"--experts-per-token 1", "--experts-per-token has no effect without --experts"},
            {"--bias --mlp-bias", "--mlp-bias has no effect without --no-bias"}})
     weft.check_rejected(train + options, message);
   const std::string encoder = weft.base("train encoder") + " --out m.weft ";

@@ -45,6 +45,25 @@ std::vector<Asked> requests() {
   return all;
 }
 
+BOOST_AUTO_TEST_CASE(texts_that_outgrow_the_first_factors_of_longrope_are_processed_again) {
+  for (Variant variant : variants()) {
+    GptConfig& config = variant.config;
+    if (config.rotary_scaling != RotaryScalingKind::longrope) continue;
+    config.rotary_context = 7;
+    ServingModel model(config);
+    BatchGenerator batch(model.session, model.slots, config,
+                         {.slots = 2, .capacity = 24, .chunk = 3});
+    const std::vector<TokenIds> prompts = {
+        {3, 1, 4, 1, 5}, {9}, {2, 6, 5, 3, 5, 8, 9}, {7, 9, 3, 2, 3, 8, 4, 6, 2, 6}};
+    std::vector<TokenIds> texts = prompts;
+    for (const TokenIds& prompt : prompts) batch.add(prompt, {.max_new = 12});
+    while (const auto token = batch.next())
+      texts[static_cast<std::size_t>(token->request)].push_back(token->id);
+    for (std::size_t i = 0; i < prompts.size(); ++i)
+      BOOST_TEST((texts[i] == model.generate(prompts[i], {.max_new = 12})));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(requests_that_join_and_leave_have_the_texts_that_they_have_alone) {
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {

@@ -9,6 +9,7 @@
 #include "weft/models/families/gpt.h"
 #include "weft/models/generate/generator.h"
 #include "weft/models/generate/seq2seq.h"
+#include "weft/models/generate/window_caches.h"
 #include "weft/tests/models/encoder_decoder_kinds.h"
 #include "weft/tests/models/gpt_variants.h"
 #include "weft/tests/support/messages.h"
@@ -67,6 +68,8 @@ BOOST_AUTO_TEST_CASE(cached_decoding_of_padded_rows_matches_unpadded_recomputati
       Tensor visible = Tensor::full(DType::boolean, {2, kColumns}, 1);
       std::fill_n(visible.mutable_data<bool>() + kColumns, 4, false);
       std::int64_t done = 0;
+      WindowCaches caches(model.graph, variant.config);
+      caches.resize(kColumns, 6);
       for (const std::int64_t count : {6, 1, 1, 2, 1}) {
         Sequences columns(2);
         std::vector<std::int64_t> positions;
@@ -83,7 +86,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_of_padded_rows_matches_unpadded_recomputati
                                {"position", Tensor::of<std::int64_t>({}, {done})},
                                {"positions", Tensor::of<std::int64_t>({2, count}, positions)},
                                {"visible", visible}},
-                              {.dims = {{"capacity", kColumns}}})["logits"];
+                              {.dims = caches.sizes()})["logits"];
         done += count;
         for (std::size_t r = 0; r < 2; ++r) {
           const std::vector<float> expected =

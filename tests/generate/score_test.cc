@@ -9,6 +9,7 @@
 #include "weft/models/generate/generator.h"
 #include "weft/models/generate/score.h"
 #include "weft/models/generate/seq2seq.h"
+#include "weft/models/generate/window_caches.h"
 #include "weft/tests/models/encoder_decoder_kinds.h"
 #include "weft/tests/models/gpt_variants.h"
 #include "weft/tests/support/messages.h"
@@ -58,6 +59,8 @@ BOOST_AUTO_TEST_CASE(decoder_scores_match_cached_decoding) {
       const auto scores = score(session, program, variant.config, kPrompts, kContinuations);
       for (std::size_t p = 0; p < kPrompts.size(); ++p) {
         session.reset_caches();
+        WindowCaches caches(graph, variant.config);
+        caches.resize(16, 16);
         std::vector<double> expected;
         TokenIds added = kPrompts[p];
         std::int64_t position = 0;
@@ -70,7 +73,7 @@ BOOST_AUTO_TEST_CASE(decoder_scores_match_cached_decoding) {
                                              {"position", Tensor::of<std::int64_t>({}, {position})},
                                              {"positions", Tensor::of({1, count}, positions)},
                                              {"visible", Tensor::full(DType::boolean, {1, 16}, 1)}},
-                                            {.dims = {{"capacity", 16}}})["logits"];
+                                            {.dims = caches.sizes()})["logits"];
           expected.push_back(log_probability(logits, id));
           position += count;
           added = {id};

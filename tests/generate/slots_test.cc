@@ -92,15 +92,19 @@ class Schedule {
     texts_[to] = texts_[from];
     texts_.erase(from);
   }
+  /// Returns a random length of the beginning of a text that its slot still keeps.
+  std::int64_t kept_length(std::int64_t slot) {
+    const std::int64_t length = std::ssize(texts_[slot]);
+    const bool all = model_.gpt.config().window == 0;
+    return length - below((all ? length : std::min(length, slots_.options().rewind)) + 1);
+  }
   void share() {
-    const std::int64_t from = any_slot();
-    const std::int64_t length = below(std::ssize(texts_[from]) + 1);
+    const std::int64_t from = any_slot(), length = kept_length(from);
     const std::int64_t to = slots_.copy(from, length);
     texts_[to] = TokenIds(texts_[from].begin(), texts_[from].begin() + length);
   }
   void shorten() {
-    const std::int64_t slot = any_slot();
-    const std::int64_t length = below(std::ssize(texts_[slot]) + 1);
+    const std::int64_t slot = any_slot(), length = kept_length(slot);
     slots_.truncate(slot, length);
     texts_[slot].resize(static_cast<std::size_t>(length));
   }
@@ -130,8 +134,10 @@ BOOST_AUTO_TEST_CASE(random_joins_steps_moves_and_copies_match_whole_forward_pas
   for (const Variant& variant : variants()) {
     BOOST_TEST_CONTEXT(variant.name) {
       ServingModel model(variant.config);
-      // With dynamic scaling, the keys of a text beyond the context keep their earlier rotation.
-      Schedule schedule(model, {.slots = 4, .capacity = 16, .chunk = 4}, ++seed);
+      // The keys of a text that exceeds rotary_context keep their earlier rotation.
+      const bool longrope = variant.config.rotary_scaling == RotaryScalingKind::longrope;
+      const std::int64_t capacity = longrope ? variant.config.rotary_context : 16;
+      Schedule schedule(model, {.slots = 4, .capacity = capacity, .chunk = 4, .rewind = 3}, ++seed);
       schedule.run(60);
       BOOST_TEST(schedule.worst() < kTolerance);
     }
@@ -141,14 +147,85 @@ BOOST_AUTO_TEST_CASE(random_joins_steps_moves_and_copies_match_whole_forward_pas
 BOOST_AUTO_TEST_CASE(models_without_learned_positions_exceed_their_context) {
   for (const Variant& variant : variants()) {
     if (variant.config.positions == GptPositions::learned) continue;
-    if (variant.config.rotary_scaling == RotaryScalingKind::dynamic) continue;
+    // The keys of slots keep their rotation when the text exceeds the context.
+    if (variant.config.rotary_scaling == RotaryScalingKind::dynamic ||
+        variant.config.rotary_scaling == RotaryScalingKind::longrope)
+      continue;
     BOOST_TEST_CONTEXT(variant.name) {
       ServingModel model(variant.config);
-      Schedule schedule(model, {.slots = 3, .capacity = 45, .chunk = 7}, 3);
+      Schedule schedule(model, {.slots = 3, .capacity = 45, .chunk = 7, .rewind = 5}, 3);
       schedule.run(25);
       BOOST_TEST(schedule.worst() < kTolerance);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(layers_with_a_window_keep_only_their_window) {
+  GptConfig config = variants()[1].config;  // LLaMA
+  config.context = 200;
+  config.kv_heads = 2;
+  config.window_layers = "10";
+  for (const bool chunks : {false, true}) {
+    config.window_chunks = chunks;
+    for (const std::int64_t window : {1, 4, 9, 150}) {
+      config.window = window;
+      for (const std::int64_t chunk : {1, 5, 16}) {
+        for (const std::int64_t rewind : {0, 2}) {
+          BOOST_TEST_CONTEXT("window " << window << " chunk " << chunk << " rewind " << rewind) {
+            ServingModel model(config);
+            Schedule schedule(model, {.slots = 3, .capacity = 60, .chunk = chunk, .rewind = rewind},
+                              7);
+            schedule.run(40);
+            BOOST_TEST(schedule.worst() < kTolerance);
+            const Sizes ring = model.session.value("slots.h.0.keys").sizes();
+            BOOST_TEST(
+                (ring == Sizes{3, 2, std::min<std::int64_t>(60, window - 1 + chunk + rewind), 6}));
+            const Sizes all = model.session.value("slots.h.1.values").sizes();
+            BOOST_TEST((all == Sizes{3, 2, 60, 6}));
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tokens_that_left_the_window_cannot_be_restored) {
+  GptConfig config = variants()[1].config;
+  config.context = 40;
+  config.window = 4;
+  ServingModel model(config);
+  DecodeSlots slots(model.session, model.slots, config, {.slots = 2, .chunk = 2, .rewind = 1});
+  const std::int64_t slot = slots.add();
+  const TokenIds text = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
+  slots.prefill(slot, text);
+  const auto message = [](const auto& function) -> std::string {
+    try {
+      function();
+    } catch (const ArgumentError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const std::string reason =
+      ", because layers with a window keep only the newest tokens; set "
+      "DecodeSlotsOptions::rewind to at least 5";
+  BOOST_TEST(message([&] { slots.truncate(slot, 5); }) ==
+             "slot 0 has 10 tokens: its first 5 cannot be kept" + reason);
+  BOOST_TEST(message([&] { slots.copy(slot, 5); }) ==
+             "slot 0 has 10 tokens: its first 5 cannot be copied" + reason);
+  slots.truncate(slot, 9);
+  const Tensor logits = slots.step(std::vector<SlotToken>{{slot, 8}});
+  TokenIds changed = text;
+  changed.back() = 8;
+  BOOST_TEST(relative_difference(logits, 0, model.next(changed)) < kTolerance);
+  // An invalid id in a later chunk leaves the slot unchanged.
+  BOOST_CHECK_EXCEPTION(slots.prefill(slot, TokenIds{1, 2, 3, 4, 5, 6, 7, 23}), DataError,
+                        says("id 23 is outside the vocabulary (size 23)"));
+  changed.push_back(7);
+  BOOST_TEST(relative_difference(slots.step(std::vector<SlotToken>{{slot, 7}}), 0,
+                                 model.next(changed)) < kTolerance);
+  BOOST_CHECK_EXCEPTION(DecodeSlots(model.session, model.slots, config, {.rewind = -1}),
+                        ArgumentError, says("rewind is -1: it must be 0 or positive"));
 }
 
 BOOST_AUTO_TEST_CASE(chunks_of_a_long_prompt_are_rotated_for_the_whole_text) {

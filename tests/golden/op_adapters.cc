@@ -170,6 +170,17 @@ OpOutputs attention_case(const OpCase& c) {
   return out(attention(c["q"], c["k"], c["v"], options));
 }
 
+OpOutputs causal_attention_case(const OpCase& c) {
+  return out(attention(c["q"], c["k"], c["v"],
+                       {.bias = optional(c, "bias"),
+                        .causal = true,
+                        .window = c.attrs.at("window").get<std::int64_t>(),
+                        .scale = c.attrs.at("scale").get<double>(),
+                        .soft_cap = c.attrs.at("soft_cap").get<double>(),
+                        .sinks = optional(c, "sinks"),
+                        .chunk = c.attrs.at("chunk").get<std::int64_t>()}));
+}
+
 Shape shape_of(const json& j) { return Shape(j.get<Sizes64>()); }
 
 VarOptions var_options(const OpCase& c) {
@@ -307,6 +318,7 @@ const std::map<std::string, OpAdapter>& op_adapters() {
       {"rope", rope_case},
       {"rsqrt", unary<rsqrt>},
       {"scaled_dot_product_attention", attention_case},
+      {"causal_attention", causal_attention_case},
       {"scatter_add",
        [](const OpCase& c) { return out(scatter_add(c["x"], c["index"], c["src"], axis_of(c))); }},
       {"sigmoid", unary<sigmoid>},

@@ -66,6 +66,26 @@ BOOST_AUTO_TEST_CASE(probabilities_are_the_softmax_of_scaled_biased_and_masked_s
   }
 }
 
+BOOST_AUTO_TEST_CASE(maps_with_soft_caps_sinks_and_chunks_times_the_values_are_the_outputs) {
+  Graph g;
+  const Value q = g.input("q", DType::f32, {1, 2, "seq", 3});
+  const Value k = g.input("k", DType::f32, {1, 2, "seq", 3});
+  const Value sinks = g.input("sinks", DType::f32, {2});
+  const auto check = [&](const AttentionOptions& options) {
+    const Value y = attention(q, k, k, options);
+    Program program("p");
+    program.output("y", y).output("map_y", matmul(attention_maps(y).at(0).probabilities, k));
+    Session session(g, {.seed = 1});
+    const Results results = session.run(program, {{"q", waves({1, 2, 7, 3}, 1.3)},
+                                                  {"k", waves({1, 2, 7, 3}, 0.9)},
+                                                  {"sinks", waves({2}, 2.0)}});
+    for (std::int64_t i = 0; i < 7 * 6; ++i)
+      BOOST_TEST(std::abs(results["y"].at(i) - results["map_y"].at(i)) < 1e-6);
+  };
+  check({.causal = true, .soft_cap = 0.5, .sinks = sinks});
+  check({.causal = true, .sinks = sinks, .chunk = 3});
+}
+
 BOOST_AUTO_TEST_CASE(every_layer_has_an_attention_map_with_its_scope_name) {
   Graph g;
   const Scope net(g, "net");

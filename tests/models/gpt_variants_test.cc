@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "gpt_variants.h"
+#include "weft/autodiff/check_gradients.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/gpt.h"
+#include "weft/models/generate/generator.h"
 #include "weft/models/layers/attention/positions.h"
 
 namespace weft {
@@ -124,6 +126,133 @@ BOOST_AUTO_TEST_CASE(cached_decoding_matches_recomputation_for_every_variant) {
   }
 }
 
+Tensor numbers(const Sizes& sizes, const std::vector<std::int64_t>& values) {
+  return Tensor::of<std::int64_t>(sizes, values);
+}
+
+/// Compares the logits of `count` tokens, from token `at` of row `row` of `got` [rows, seq, vocab],
+/// with those of a single text.
+void check_logits(const Tensor& got, std::int64_t row, std::int64_t at, const Tensor& text,
+                  std::int64_t count) {
+  const std::int64_t vocab = got.size(2);
+  BOOST_TEST(difference(got.data<float>() + (row * got.size(1) + at) * vocab, text.data<float>(),
+                        count * vocab) < 1e-5 * largest(text));
+}
+
+BOOST_AUTO_TEST_CASE(left_padding_and_packed_texts_do_not_change_the_logits_of_any_variant) {
+  for (const Variant& variant : variants()) {
+    BOOST_TEST_CONTEXT(variant.name) {
+      Graph g;
+      const Gpt model(Scope(g), variant.config);
+      const Value ids = g.input("ids", DType::i32, {"batch", "seq"});
+      const Value mask = g.input("mask", DType::i64, {"batch", "seq"});
+      const Value segments = g.input("segments", DType::i64, {"batch", "seq"});
+      const Value positions = g.input("positions", DType::i64, {"batch", "seq"});
+      const Value visible = g.input("visible", DType::boolean, {"batch", "capacity"});
+      const Value position = g.input("position", DType::i64, {});
+      const Program plain = Program("plain").output("logits", model({.ids = ids}).logits);
+      const Program padded = Program("padded").output(
+          "logits", model({.ids = ids, .attention_mask = mask, .position_ids = positions}).logits);
+      const Program packed = Program("packed").output(
+          "logits", model({.ids = ids, .position_ids = positions, .segments = segments}).logits);
+      const GptDecoding decoding = model.decode(
+          {.tokens = ids, .position = position, .position_ids = positions, .mask = visible},
+          g.dim("capacity"));
+      const Program decode =
+          Program("decode").output("logits", decoding.logits).update(decoding.updates);
+      Session session(g, {.seed = 2, .threads = 2});
+      // Two texts of 4 and 9 tokens.
+      const Tensor row = random_ids(1, 13, variant.config.vocab, 6);
+      const auto part = [&](std::int64_t begin, std::int64_t count) {
+        Tensor text = Tensor::empty(DType::i32, {1, count});
+        std::copy_n(row.data<std::int32_t>() + begin, count, text.mutable_data<std::int32_t>());
+        return text;
+      };
+      const Tensor first = session.run(plain, {{"ids", part(0, 4)}})["logits"];
+      const Tensor second = session.run(plain, {{"ids", part(4, 9)}})["logits"];
+      const std::vector<std::int64_t> places = {0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+      const Tensor both = session.run(
+          packed,
+          {{"ids", row},
+           {"positions", numbers({1, 13}, places)},
+           {"segments", numbers({1, 13}, {1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2})}})["logits"];
+      check_logits(both, 0, 0, first, 4);
+      check_logits(both, 0, 4, second, 9);
+      // The second text, with 4 tokens of padding.
+      const std::vector<std::int64_t> valid = {0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+      const Tensor left = session.run(padded, {{"ids", row},
+                                               {"mask", numbers({1, 13}, valid)},
+                                               {"positions", numbers({1, 13}, places)}})["logits"];
+      check_logits(left, 0, 4, second, 9);
+      Tensor seen = Tensor::empty(DType::boolean, {1, 13});
+      for (std::int64_t i = 0; i < 13; ++i) seen.mutable_data<bool>()[i] = i >= 4;
+      std::int64_t done = 0;
+      for (const std::int64_t count : {6, 1, 2, 4}) {
+        const std::vector<std::int64_t> at(places.begin() + done, places.begin() + done + count);
+        const Tensor logits = session.run(decode, {{"ids", part(done, count)},
+                                                   {"position", numbers({}, {done})},
+                                                   {"positions", numbers({1, count}, at)},
+                                                   {"visible", seen}})["logits"];
+        done += count;
+        const std::int64_t vocab = variant.config.vocab;
+        BOOST_TEST(difference(logits.data<float>(), second.data<float>() + (done - 5) * vocab,
+                              vocab) < 1e-5 * largest(second));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(generation_of_every_variant_matches_greedy_recomputation) {
+  for (const Variant& variant : variants()) {
+    BOOST_TEST_CONTEXT(variant.name) {
+      GptConfig config = variant.config;
+      // The text outgrows the first context of longrope.
+      if (config.rotary_scaling == RotaryScalingKind::longrope) config.rotary_context = 12;
+      Graph g;
+      const Gpt model(Scope(g), config);
+      const Value tokens = g.input("tokens", DType::i64, {"batch", "seq"});
+      const Program full = Program("full").output("logits", model({.ids = tokens}).logits);
+      const Program decode = model.decode_program(tokens);
+      Session session(g, {.seed = 4, .threads = 1});
+      Generator generator(session, decode, config);
+      TokenIds expected = {5, 1, 7, 2, 11, 3};
+      const TokenIds prompt = expected;
+      // Longer than the windows and the chunks.
+      while (expected.size() < 16) {
+        const auto n = static_cast<std::int64_t>(expected.size());
+        const Tensor logits =
+            session.run(full, {{"tokens", Tensor::of<std::int64_t>({1, n}, expected)}})["logits"];
+        const auto last = logits.span<float>().subspan((n - 1) * config.vocab);
+        expected.push_back(std::max_element(last.begin(), last.end()) - last.begin());
+      }
+      const TokenIds text = generator.generate({prompt}, {.max_new = 10}).run().sequences.front();
+      BOOST_TEST(text == expected, boost::test_tools::per_element());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gradients_of_every_variant_are_correct) {
+  for (const Variant& variant : variants()) {
+    BOOST_TEST_CONTEXT(variant.name) {
+      Graph g;
+      const Gpt model(Scope(g), variant.config);
+      const Value ids = g.input("ids", DType::i32, {2, 6});
+      const Value mask = g.input("mask", DType::i64, {2, 6});
+      const GptOutputs outputs = model({.ids = ids, .attention_mask = mask});
+      const Value loss =
+          with_router_losses(next_token_loss(outputs.logits, ids), variant.config, outputs, mask);
+      std::vector<Value> wrt;
+      for (const Variable& v : g.parameters()) wrt.push_back(v);
+      BOOST_TEST(check_gradients(
+          loss, wrt,
+          {.feeds = {{"ids", random_ids(2, 6, variant.config.vocab, 4)},
+                     {"mask", numbers({2, 6}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0})}},
+           .seed = 3,
+           .directions = 2}));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(models_without_learned_positions_accept_texts_beyond_the_context) {
   for (const Variant& variant : variants()) {
     if (variant.config.positions == GptPositions::learned) continue;
@@ -201,8 +330,9 @@ BOOST_AUTO_TEST_CASE(invalid_configs_are_rejected) {
     });
   };
   rejects([](GptConfig& c) { c.kv_heads = 3; }, "kv_heads 3 must divide heads 4");
-  rejects([](GptConfig& c) { c.kv_heads = 2, c.projection = QkvProjection::fused; },
-          "projection must be separate");
+  rejects([](GptConfig& c) { c.kv_heads = 2, c.projection = QkvProjection::fused_by_quarter; },
+          "projection fused_by_quarter needs kv_heads = heads, a multiple of 4, not heads "
+          "4 and kv_heads 2");
   rejects([](GptConfig& c) { c.rotary_share = 0.2; }, "the number must be even");
   rejects([](GptConfig& c) { c.rotary_share = 2; }, "rotary_share must be in (0, 1], not 2");
   rejects([](GptConfig& c) { c.window = -1; }, "window must not be negative");

@@ -35,6 +35,19 @@ double frequency(std::int64_t pair, const RotaryScaling& scaling) {
           kBase * std::pow(scaling.factor * length / context - (scaling.factor - 1), n / (n - 2));
       return 1 / std::pow(base, 2 * j / n);
     }
+    case RotaryScalingKind::yarn: {
+      const auto pair_of = [&](double turns) {
+        return n * std::log(context / (2 * std::numbers::pi * turns)) / (2 * std::log(kBase));
+      };
+      double low = pair_of(scaling.beta_fast), high = pair_of(scaling.beta_slow);
+      if (scaling.truncate) low = std::floor(low), high = std::ceil(high);
+      low = std::max(low, 0.0), high = std::min(high, n - 1);
+      const double ramp = std::clamp((j - low) / (high - low), 0.0, 1.0);
+      return plain / scaling.factor * ramp + plain * (1 - ramp);
+    }
+    case RotaryScalingKind::longrope:
+      return plain / (kSeq > scaling.context ? scaling.long_factors
+                                             : scaling.short_factors)[static_cast<std::size_t>(j)];
     case RotaryScalingKind::llama3: break;
   }
   const double wavelength = 2 * std::numbers::pi / plain;
@@ -45,6 +58,17 @@ double frequency(std::int64_t pair, const RotaryScaling& scaling) {
   return (1 - smooth) * plain / scaling.factor + smooth * plain;
 }
 
+/// Returns the factor of cosines and sines according to the published formulas.
+double attention_factor(const RotaryScaling& scaling) {
+  const auto m = [&](double weight) { return 0.1 * weight * std::log(scaling.factor) + 1; };
+  if (scaling.attention_factor > 0) return scaling.attention_factor;
+  if (scaling.kind == RotaryScalingKind::yarn)
+    return scaling.mscale_all > 0 ? m(scaling.mscale) / m(scaling.mscale_all) : m(1);
+  if (scaling.kind == RotaryScalingKind::longrope)
+    return std::sqrt(1 + std::log(scaling.factor) / std::log(static_cast<double>(scaling.context)));
+  return 1;
+}
+
 BOOST_AUTO_TEST_CASE(scaled_rotary_positions_match_the_formulas) {
   const std::vector<RotaryScaling> scalings = {
       {},
@@ -52,17 +76,39 @@ BOOST_AUTO_TEST_CASE(scaled_rotary_positions_match_the_formulas) {
       // This scaling leaves the frequencies unchanged, because the context is not exceeded.
       {.kind = RotaryScalingKind::dynamic, .factor = 2, .context = kSeq},
       {.kind = RotaryScalingKind::dynamic, .factor = 2.5, .context = kSeq - 9},
-      {.kind = RotaryScalingKind::llama3, .factor = 8, .context = 100}};
+      {.kind = RotaryScalingKind::llama3, .factor = 8, .context = 100},
+      {.kind = RotaryScalingKind::yarn, .factor = 4, .context = 300},
+      {.kind = RotaryScalingKind::yarn,
+       .factor = 4,
+       .context = 100,
+       .beta_fast = 5,
+       .beta_slow = 0.5,
+       .truncate = false,
+       .mscale = 0.7,
+       .mscale_all = 1.2},
+      {.kind = RotaryScalingKind::yarn, .factor = 2, .context = 30, .attention_factor = 0.8},
+      {.kind = RotaryScalingKind::longrope,
+       .factor = 3,
+       .context = kSeq,
+       .short_factors = {1, 1.1, 1.5, 2},
+       .long_factors = {2, 3, 4, 5}},
+      {.kind = RotaryScalingKind::longrope,
+       .factor = 3,
+       .context = kSeq - 1,
+       .short_factors = {1, 1.1, 1.5, 2},
+       .long_factors = {2, 3, 4, 5}}};
   for (const RotaryScaling& scaling : scalings) {
-    for (const bool per_row : {false, true}) {
-      BOOST_TEST_CONTEXT(std::string(choice_name(scaling.kind)) << " per_row=" << per_row) {
+    for (const int form : {0, 1, 2, 3}) {
+      const bool per_row = form % 2 == 1, adjacent = form >= 2;
+      BOOST_TEST_CONTEXT(std::string(choice_name(scaling.kind))
+                         << " per_row=" << per_row << " adjacent=" << adjacent) {
         Graph g;
         const Value x = g.input("x", DType::f64, {"batch", kHeads, "seq", kSize});
         const Value positions = per_row ? g.input("p", DType::i64, {"batch", "seq"})
                                         : g.input("p", DType::i64, {"seq"});
         const Value length = dim_value(g, x.size(2), DType::i64);
         const Program program = Program("p").output(
-            "y", scaled_rotary(x, positions, length, kFeatures, kBase, scaling));
+            "y", scaled_rotary(x, positions, length, kFeatures, kBase, scaling, adjacent));
         Tensor in = Tensor::empty(DType::f64, {kBatch, kHeads, kSeq, kSize});
         for (std::int64_t i = 0; i < in.numel(); ++i)
           in.mutable_data<double>()[i] = std::sin(static_cast<double>(i + 1));
@@ -78,12 +124,14 @@ BOOST_AUTO_TEST_CASE(scaled_rotary_positions_match_the_formulas) {
           for (std::int64_t j = 0; j < kSize; ++j) {
             double expected = in.at(row * kSize + j);
             if (j < kFeatures) {
-              const std::int64_t pair = j % (kFeatures / 2);
+              const std::int64_t pair = adjacent ? j / 2 : j % (kFeatures / 2);
+              const std::int64_t first = adjacent ? 2 * pair : pair;
+              const std::int64_t second = adjacent ? first + 1 : pair + kFeatures / 2;
               const double angle = position * frequency(pair, scaling);
-              const double a = in.at(row * kSize + pair);
-              const double b = in.at(row * kSize + pair + kFeatures / 2);
-              expected = j == pair ? a * std::cos(angle) - b * std::sin(angle)
-                                   : b * std::cos(angle) + a * std::sin(angle);
+              const double a = in.at(row * kSize + first), b = in.at(row * kSize + second);
+              expected = (j == first ? a * std::cos(angle) - b * std::sin(angle)
+                                     : b * std::cos(angle) + a * std::sin(angle)) *
+                         attention_factor(scaling);
             }
             worst = std::max(worst, std::abs(y.at(row * kSize + j) - expected));
           }
@@ -105,6 +153,33 @@ BOOST_AUTO_TEST_CASE(a_single_feature_pair_has_frequency_one_for_any_base) {
   const Tensor y = session.run(program, {{"x", Tensor::full(DType::f64, {1, 1, 3, 2}, 1)},
                                          {"p", Tensor::of<std::int64_t>({3}, {0, 1, 2})}})["y"];
   BOOST_TEST(std::abs(y.at(4) - (std::cos(2.0) - std::sin(2.0))) < 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(texts_of_one_batch_use_the_factors_of_their_own_lengths) {
+  Graph g;
+  const RotaryScaling scaling{.kind = RotaryScalingKind::longrope,
+                              .factor = 2,
+                              .context = 5,
+                              .short_factors = {1, 2},
+                              .long_factors = {3, 4}};
+  const Value x = g.input("x", DType::f64, {2, 1, 1, 4});
+  const Value length = g.input("length", DType::i64, {2});
+  const Program program = Program("p").output(
+      "y", scaled_rotary(x, g.input("p", DType::i64, {2, 1}), length, 4, kBase, scaling));
+  Session session(g, {.threads = 1});
+  const Tensor y = session.run(program, {{"x", Tensor::full(DType::f64, {2, 1, 1, 4}, 1)},
+                                         {"p", Tensor::of<std::int64_t>({2, 1}, {4, 4})},
+                                         {"length", Tensor::of<std::int64_t>({2}, {5, 6})}})["y"];
+  const double factor = std::sqrt(1 + std::log(2.0) / std::log(5.0));
+  for (const std::int64_t row : {0, 1}) {
+    const double angle = 4.0 / (row == 0 ? 1 : 3);
+    BOOST_TEST(std::abs(y.at(4 * row) - factor * (std::cos(angle) - std::sin(angle))) < 1e-12);
+  }
+  BOOST_CHECK_EXCEPTION(rotary_frequencies(6, kBase, scaling), ArgumentError, [](const Error& e) {
+    return std::string(e.what()).find(
+               "longrope needs a short and a long factor for each of 3 "
+               "pairs of features, not 2 and 2") != std::string::npos;
+  });
 }
 
 BOOST_AUTO_TEST_CASE(old_and_new_rotary_config_keys_are_supported) {
@@ -163,7 +238,7 @@ BOOST_AUTO_TEST_CASE(invalid_scalings_are_rejected) {
   config = GptConfig::llama();
   config.head_dim = -1;
   rejects("head_dim must be 0 (width / heads) or more, not -1");
-  BOOST_CHECK_EXCEPTION(parse_choice<RotaryScalingKind>("yarn"), ArgumentError, [](const Error& e) {
+  BOOST_CHECK_EXCEPTION(parse_choice<RotaryScalingKind>("ntk"), ArgumentError, [](const Error& e) {
     return std::string(e.what()).find("expected one of none, linear, dynamic, llama3") !=
            std::string::npos;
   });

@@ -1,5 +1,6 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstring>
 
 #include "weft/ops/op.h"
 #include "weft/testing/simd_targets.h"
@@ -144,6 +145,157 @@ BOOST_AUTO_TEST_CASE(rows_of_keys_are_read_without_a_copy_and_must_exist) {
   BOOST_TEST(data_error(in) == "kv_rows[0] is -1, but k and v have 2 rows: it must be in [0, 2)");
 }
 
+BOOST_AUTO_TEST_CASE(soft_caps_sinks_and_chunks_match_the_reference_over_several_blocks) {
+  testing::for_each_simd_target([](const char*) {
+    std::vector<Tensor> in = operands(2, 4, 2, 131, 261, 24, 16);  // Dk != Dv, as in DeepSeek
+    in.resize(15);
+    const Attributes capped{{"scale", 2.0}, {"causal", true}, {"soft_cap", 3.0}};
+    check_attention(in, capped, 1e-5);
+    in[14] = sample_uniform({4}, 9);
+    check_attention(in, capped, 1e-5);
+    for (const std::int64_t chunk : {1, 40, 130, 1000}) {
+      check_attention(in, {{"scale", 0.3}, {"causal", true}, {"chunk", chunk}}, 1e-5);
+      check_attention(in, {{"scale", 0.3}, {"chunk", chunk}, {"window", std::int64_t{25}}}, 1e-5);
+    }
+    in[3] = sample_uniform({1, 4, 1, 261}, 4);
+    in[5] = sample_uniform({4, 391}, 5);
+    check_attention(in, capped, 1e-5);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_sink_takes_part_of_the_attention_and_all_of_it_without_keys) {
+  std::vector<Tensor> in = operands(1, 2, 1, 2, 2, 3, 4);
+  in.resize(15);
+  in[0] = Tensor::zeros(DType::f32, {1, 2, 2, 3});
+  in[2] = Tensor::full(DType::f32, {1, 1, 2, 4}, 6);
+  in[14] = Tensor::of<float>({2}, {0, -INFINITY});
+  const auto out = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}});
+  BOOST_TEST(std::abs(out[0].at(0) - 4) < 1e-6);  // two keys and the sink have equal scores
+  BOOST_TEST(std::abs(out[0].at(8) - 6) < 1e-6);  // exp(-inf) = 0
+  BOOST_TEST(std::abs(out[1].at(0) - std::log(3.0)) < 1e-6);
+  in[10] = ints({0});
+  check_attention(in, {{"scale", 1.0}}, 1e-6);
+  const auto masked = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}});
+  for (int i = 0; i < 16; ++i) BOOST_TEST(masked[0].at(i) == 0);
+  BOOST_TEST(masked[1].at(0) == 0);
+  BOOST_TEST(masked[1].at(2) == -INFINITY);
+}
+
+BOOST_AUTO_TEST_CASE(large_scores_with_a_sink_have_accurate_gradients) {
+  for (const double sink : {-2000.0, 1500.0, 3000.0}) {
+    std::vector<Tensor> in = operands(1, 2, 2, 3, 5, 4, 4);
+    in.resize(15);
+    // All scores are exact, so that only lse is rounded.
+    for (int i : {0, 1}) in[i] = sample_indices(in[i].sizes(), 7, 5).to(DType::f32);
+    in[3] = Tensor::full(DType::f32, {1, 1, 1, 1}, 1500);
+    in[14] = Tensor::full(DType::f32, {2}, sink);
+    check_attention(in, {{"scale", 0.25}}, 1e-5);
+  }
+}
+
+/// Returns a ring buffer of `size` entries with the newest of the first `length` keys of each row.
+Tensor ring_of(const Tensor& keys, std::int64_t size, const Tensor& lengths) {
+  const std::int64_t heads = keys.size(1), width = keys.size(3);
+  Tensor ring = Tensor::full(keys.dtype(), {keys.size(0), heads, size, width}, NAN);
+  const auto bytes = static_cast<std::size_t>(width) * dtype_size(keys.dtype());
+  for (std::int64_t r = 0; r < keys.size(0) * heads; ++r) {
+    for (std::int64_t j = 0; j < lengths.data<std::int64_t>()[r / heads]; ++j) {
+      std::memcpy(static_cast<std::byte*>(ring.mutable_raw()) +
+                      static_cast<std::size_t>(r * size + j % size) * bytes,
+                  static_cast<const std::byte*>(keys.raw()) +
+                      static_cast<std::size_t>(r * keys.size(2) + j) * bytes,
+                  bytes);
+    }
+  }
+  return ring;
+}
+
+BOOST_AUTO_TEST_CASE(ring_buffers_of_the_newest_keys_give_the_results_of_all_keys) {
+  const auto& ops = *builtin_ops();
+  testing::for_each_simd_target([&](const char*) {
+    for (const std::int64_t queries : {1, 2, 5, 70}) {
+      for (const std::int64_t window : {1, 7, 64}) {
+        for (const bool chunks : {false, true}) {
+          std::vector<Tensor> in = operands(3, 4, 2, queries, 300, 24, 19);
+          in.resize(15);
+          in[4] = sample_indices({3, 1, 1, 300}, 5, 4).to(DType::boolean);
+          in[10] = ints({300, queries, 111 + queries});
+          in[11] = ints({300 - queries, 0, 111});
+          in[14] = sample_uniform({4}, 8);
+          const Attributes full{
+              {"scale", 0.3}, {"causal", true}, {chunks ? "chunk" : "window", window}};
+          Attributes attributes = full;
+          attributes.set("ring", Dim(300));
+          for (const DType dtype : {DType::f32, DType::bf16}) {
+            const char* op = dtype == DType::bf16 ? "attention_narrow" : "attention";
+            for (const std::size_t i : {1, 2}) in[i] = in[i].to(dtype);
+            const auto expected = evaluate_op(ops.at(op), in, full);
+            std::vector<Tensor> ring = in;
+            for (const std::size_t i : {1, 2})
+              ring[i] = ring_of(in[i], window + queries - 1, in[10]);
+            const auto actual = evaluate_op(ops.at(op), ring, attributes);
+            BOOST_TEST_CONTEXT(op << " queries " << queries << " window " << window) {
+              for (const std::size_t o : {0, 1}) {
+                std::vector<double> values;
+                for (std::int64_t n = 0; n < expected[o].numel(); ++n)
+                  values.push_back(expected[o].at(n));
+                testing::check_close(actual[o], values, 2e-6, "ring");
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(queries_whose_keys_a_ring_buffer_no_longer_contains_are_data_errors) {
+  std::vector<Tensor> in = operands(1, 2, 2, 2, 4, 3, 3);
+  in[10] = ints({9});
+  in[11] = ints({7});
+  const auto message = [&](std::int64_t window) -> std::string {
+    try {
+      evaluate_op(builtin_ops()->at("attention"), in,
+                  {{"scale", 1.0}, {"causal", true}, {"window", window}, {"ring", Dim(10)}});
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  BOOST_TEST(message(3) == "no error");
+  BOOST_TEST(
+      message(4) ==
+      "row 0 attends to keys 4 to 8 of 9, but k and v are ring buffers of 4 keys: pass fewer "
+      "queries at a time, or larger buffers");
+  in[10] = ints({2});
+  in[11] = ints({0});
+  BOOST_TEST(message(0) == "no error");  // the buffer still contains all keys
+}
+
+BOOST_AUTO_TEST_CASE(heads_that_share_keys_give_the_bits_of_separate_heads) {
+  testing::for_each_simd_target([](const char*) {
+    for (const std::int64_t keys : {1, 3, 65, 200}) {
+      // 8 rows with groups of 3 heads: the kernel processes the heads of a group together.
+      std::vector<Tensor> in = operands(8, 6, 2, 1, keys, 20, 33);
+      in[3] = sample_uniform({1, 6, 1, keys}, 4);
+      check_attention(in, {{"scale", 0.3}}, 1e-5);
+      const auto together = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 0.3}});
+      std::vector<Tensor> apart = in;
+      for (const std::size_t i : {1, 2}) {
+        const Sizes sizes = in[i].sizes();
+        std::vector<float> copies;
+        for (std::int64_t head = 0; head < 8 * 6; ++head) {
+          const float* from = in[i].data<float>() + head / 3 * sizes[2] * sizes[3];
+          copies.insert(copies.end(), from, from + sizes[2] * sizes[3]);
+        }
+        apart[i] = Tensor::of({8, 6, sizes[2], sizes[3]}, copies);
+      }
+      const auto separate = evaluate_op(builtin_ops()->at("attention"), apart, {{"scale", 0.3}});
+      for (const std::size_t o : {0, 1}) BOOST_TEST(bitwise_equal(together[o], separate[o]));
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(keys_beyond_lengths_are_ignored) {
   std::vector<Tensor> in = operands(1, 1, 1, 3, 5, 4, 4);
   in[10] = ints({3});
@@ -185,6 +337,7 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_data) {
 BOOST_AUTO_TEST_CASE(errors_name_invalid_optional_operands) {
   const auto message = [](std::size_t i, Tensor t) -> std::string {
     std::vector<Tensor> in = operands(2, 4, 2, 3, 5, 6, 7);
+    in.resize(15);
     in[i] = std::move(t);
     try {
       evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}});
@@ -209,6 +362,9 @@ BOOST_AUTO_TEST_CASE(errors_name_invalid_optional_operands) {
   BOOST_CHECK_EQUAL(message(11, sample_uniform({2}, 1)),
                     "q_start must be i32 or i64, but is f32; convert it with cast()");
   BOOST_CHECK_EQUAL(message(12, ints({1, 2, 3})), "key must have shape [2], but has [3]");
+  BOOST_CHECK_EQUAL(message(14, sample_uniform({2}, 1)), "sinks must have shape [4], but has [2]");
+  BOOST_CHECK_EQUAL(message(14, sample_uniform({4}, 1).to(DType::f64)),
+                    "sinks must be f32, but is f64; convert it with cast()");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

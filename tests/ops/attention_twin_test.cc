@@ -64,7 +64,7 @@ AttentionUse random_use(Choices& c, bool large) {
   const std::int64_t d = c.one_of({0, 1, 2, 3, 5, 8, 16, 19}),
                      dv = c.one_of({0, 1, 2, 4, 7, 16, 21});
   AttentionUse use;
-  use.in.resize(14);
+  use.in.resize(15);
   use.in[0] = c.uniform({b, h, lq, d});
   use.in[1] = c.uniform({b, hkv, lk, d});
   use.in[2] = c.uniform({b, hkv, lk, dv});
@@ -102,6 +102,11 @@ AttentionUse random_use(Choices& c, bool large) {
     use.attributes.set("window",
                        c.one_of({1, 2, 3, 4, 9, lk + 1, lk + lq + 1, kLargest - 1, kLargest}));
   }
+  if (c.chance(0.2)) {
+    use.attributes.set("chunk", c.one_of({1, 2, 5, lk + 1, kLargest - 1, kLargest}));
+  }
+  if (c.chance(0.25)) use.attributes.set("soft_cap", c.one_of(std::vector<double>{0.2, 1, 30}));
+  if (c.chance(0.25)) use.in[14] = c.uniform({h});
   if (c.chance(0.1)) {
     use.in[12] = Tensor::of<std::int64_t>({2}, {7, c.within(0, 1000)});
     use.attributes.set("dropout", 0.25);
@@ -160,13 +165,15 @@ void check_definition(std::vector<Tensor> in, const Attributes& attributes) {
     check_close(out[1], r.lse, 1e-12, "lse");
     return;
   }
-  in.resize(13);
+  in.resize(15);
   const Tensor g = sample_uniform(out[0].sizes(), 21).to(DType::f64);
   const auto r = reference_attention(in, attributes, g);
   check_close(out[0], r.out, 1e-12, "out");
   check_close(out[1], r.lse, 1e-12, "lse");
   std::vector<Tensor> grad_in = {g, out[0], out[1]};
-  grad_in.insert(grad_in.end(), in.begin(), in.end());
+  grad_in.insert(grad_in.end(), in.begin(), in.begin() + 13);
+  grad_in.resize(17);
+  grad_in.push_back(in[14]);
   const auto grads = defined_outputs("attention_grad", grad_in, attributes);
   check_close(grads[0], r.dq, 1e-12, "dq");
   check_close(grads[1], r.dk, 1e-12, "dk");
@@ -175,6 +182,7 @@ void check_definition(std::vector<Tensor> in, const Attributes& attributes) {
   check_close(grads[4], r.doffset_bias, 1e-12, "doffset_bias");
   check_close(grads[5], r.drow_bias, 1e-12, "drow_bias");
   check_close(grads[6], r.dcol_bias, 1e-12, "dcol_bias");
+  if (in[14].defined()) check_close(grads[7], r.dsinks, 1e-12, "dsinks");
 }
 
 AttentionUse plain(std::int64_t lq, std::int64_t lk) {
@@ -237,6 +245,23 @@ BOOST_AUTO_TEST_CASE(queries_beyond_all_keys_attend_to_keys_in_their_window) {
   AttentionUse use = plain(118, 3);
   use.attributes.set("window", std::int64_t{4});
   check_use(use);
+}
+
+BOOST_AUTO_TEST_CASE(chunks_at_extreme_positions_match_the_scalar_model) {
+  for (const std::int64_t lq : {1, 3, 70}) {
+    for (const std::int64_t start :
+         {std::int64_t{0}, std::int64_t{5}, std::int64_t{50}, kLargest - 5, kLargest}) {
+      for (const std::int64_t chunk : {std::int64_t{1}, std::int64_t{4}, kLargest - 4, kLargest}) {
+        AttentionUse use = plain(lq, 7);
+        use.in[11] = Tensor::of<std::int64_t>({1}, {start});
+        use.attributes.set("chunk", chunk);
+        BOOST_TEST_CONTEXT("start " << start << " chunk " << chunk) {
+          check_use(use);
+          check_definition(use.in, use.attributes);
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(start_positions_near_the_largest_integer_do_not_overflow) {

@@ -143,6 +143,28 @@ BOOST_AUTO_TEST_CASE(each_row_is_written_at_its_own_position) {
   BOOST_TEST(elements_of(out) == (Doubles{1, -1, 3, 4, 5, 6, 7, -2}));
 }
 
+BOOST_AUTO_TEST_CASE(circular_writes_continue_at_the_beginning_of_the_axis) {
+  const Tensor x = Tensor::of<float>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor update = Tensor::of<float>({2, 3}, {-1, -2, -3, -4, -5, -6});
+  const Attributes circular{{"axis", std::int64_t{1}}, {"circular", true}};
+  const Tensor out = run("tensor_scatter", {x, update, ids({3, 10})}, circular);
+  BOOST_TEST(elements_of(out) == (Doubles{-2, -3, 3, -1, -6, 6, -4, -5}));
+  const auto write = [&](const Tensor& start, const Tensor& rows) {
+    return run("tensor_scatter", {x, update, start, rows}, circular);
+  };
+  BOOST_CHECK_EXCEPTION(write(ids({0, -1}), ids({0, 1})), DataError,
+                        says("start[1] is -1: it must not be negative"));
+  const Tensor small = Tensor::zeros(DType::f32, {2, 8});
+  const auto two = [&](std::int64_t a, std::int64_t b) {
+    return run("tensor_scatter", {small, update, ids({a, b}), ids({1, 1})}, circular);
+  };
+  BOOST_CHECK_NO_THROW(two(6, 1));
+  BOOST_CHECK_EXCEPTION(two(7, 1), DataError,
+                        says("rows[1] and rows[0] are both 1, and their blocks of 3, which begin "
+                             "at 1 and 7, overlap"));
+  BOOST_CHECK_THROW(two(16, 10), DataError);
+}
+
 BOOST_AUTO_TEST_CASE(index_add_may_overwrite_its_operand) {
   const Tensor x = sample_uniform({6, 3}, 1), index = ids({4, 4}), src = sample_uniform({2, 3}, 2);
   const Tensor wanted = run("index_add", {x, index, src}, {});

@@ -148,6 +148,9 @@ BOOST_AUTO_TEST_CASE(random_writes_to_rows_match_the_scalar_model) {
     std::vector<Tensor> in = {numbers(c, x, dtype), numbers(c, update, dtype), start};
     if (blocks < x[0] || c.chance(0.5)) in.push_back(Tensor::of<std::int64_t>({blocks}, rows));
     check_twin("tensor_scatter", in, along(axis));
+    in[2] = c.chance(0.2) ? Tensor::full(DType::i64, {blocks}, 0x7ffffffffffffc00)
+                          : c.indices({blocks}, 3 * length + 1);
+    check_twin("tensor_scatter", in, {{"axis", axis}, {"circular", true}});
   });
 }
 

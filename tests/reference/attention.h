@@ -19,7 +19,7 @@ inline std::int64_t integer_at(const Tensor& t, std::int64_t i) {
 struct ReferenceAttention {
   std::vector<double> out, lse;
   // Gradients for the cotangents g (of out) and g_lse (of lse). Empty if g is undefined.
-  std::vector<double> dq, dk, dv, dbias, doffset_bias, drow_bias, dcol_bias;
+  std::vector<double> dq, dk, dv, dbias, doffset_bias, drow_bias, dcol_bias, dsinks;
 };
 
 /// `in` contains the operands of the op. With kv_rows, the gradients are not supported. `g`
@@ -32,7 +32,9 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
   const Tensor &q = in[0], &k = in[1], &v = in[2];
   const auto given = [&](std::size_t i) { return i < in.size() && in[i].defined(); };
   const std::int64_t B = q.size(0), H = q.size(1), Lq = q.size(2), D = q.size(3), Hkv = k.size(1),
-                     Lk = k.size(2), Dv = v.size(3);
+                     R = k.size(2), Dv = v.size(3);
+  const bool circular = attributes.find("ring") && attributes.dim("ring") != Dim(0);
+  const std::int64_t Lk = circular ? attributes.dim("ring").constant() : R;
   const auto count = [&](std::size_t i) {
     return static_cast<std::size_t>(given(i) ? in[i].numel() : 0);
   };
@@ -46,10 +48,13 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
   r.doffset_bias.assign(count(5), 0);
   r.drow_bias.assign(count(6), 0);
   r.dcol_bias.assign(count(8), 0);
+  r.dsinks.assign(count(14), 0);
   const auto flag = [&](const char* n) {
     return attributes.find(n) != nullptr && attributes.flag(n);
   };
   const std::int64_t window = attributes.find("window") ? attributes.integer("window") : 0;
+  const std::int64_t chunk = attributes.find("chunk") ? attributes.integer("chunk") : 0;
+  const double cap = attributes.find("soft_cap") ? attributes.real("soft_cap") : 0;
   const double rate = attributes.find("dropout") ? attributes.real("dropout") : 0;
   const double scale = attributes.real("scale");
   RandomStream random;
@@ -82,6 +87,9 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
           const auto distance = p - static_cast<long double>(j);
           if (flag("causal") && distance < 0) return false;
           if (window > 0 && std::fabs(distance) >= static_cast<long double>(window)) return false;
+          const auto size = static_cast<long double>(chunk);
+          if (chunk > 0 && std::floor(p / size) != static_cast<long double>(j / chunk))
+            return false;
           return !given(10) || j < integer_at(in[10], b);
         };
         const auto offset_index = [&](std::int64_t j) {
@@ -96,14 +104,20 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
                  static_cast<std::int64_t>(in[9].at(i * Lk + j));
         };
         std::vector<double> s(static_cast<std::size_t>(Lk), -INFINITY), keep(s.size(), 1);
-        double max = -INFINITY, sum = 0;
+        std::vector<double> slope(s.size(), 1);
+        const double sink = given(14) ? in[14].at(h) : -INFINITY;
+        double max = sink, sum = 0;
         for (std::int64_t j = 0; j < Lk; ++j) {
           if (!sees(j)) continue;
           if (given(4) && in[4].at(broadcast(in[4], b, h, i, j)) == 0) continue;
           double score = 0;
           for (std::int64_t d = 0; d < D; ++d)
-            score += q.at(row * D + d) * k.at((kv * Lk + j) * D + d);
+            score += q.at(row * D + d) * k.at((kv * R + j % R) * D + d);
           score *= scale;
+          if (cap > 0) {
+            slope[static_cast<std::size_t>(j)] = 1 - std::pow(std::tanh(score / cap), 2);
+            score = cap * std::tanh(score / cap);
+          }
           if (given(3)) score += in[3].at(broadcast(in[3], b, h, i, j));
           if (given(5)) score += in[5].at(offset_index(j));
           if (given(6)) score += in[6].at(row_index(j));
@@ -113,6 +127,7 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
         }
         if (max == -INFINITY) continue;
         for (const double x : s) sum += std::exp(x - max);
+        sum += std::exp(sink - max);
         r.lse[static_cast<std::size_t>(row)] = max + std::log(sum);
         double delta = g_lse.defined() ? -g_lse.at(row) : 0;
         for (std::int64_t j = 0; j < Lk; ++j) {
@@ -124,7 +139,7 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
           }
           for (std::int64_t d = 0; d < Dv; ++d) {
             r.out[static_cast<std::size_t>(row * Dv + d)] +=
-                keep[u] * s[u] * v.at((kv * Lk + j) * Dv + d);
+                keep[u] * s[u] * v.at((kv * R + j % R) * Dv + d);
           }
         }
         if (!g.defined()) continue;
@@ -137,19 +152,23 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
           const auto u = static_cast<std::size_t>(j);
           double dp = 0;
           for (std::int64_t d = 0; d < Dv; ++d) {
-            dp += keep[u] * g.at(row * Dv + d) * v.at((kv * Lk + j) * Dv + d);
-            r.dv[static_cast<std::size_t>((kv * Lk + j) * Dv + d)] +=
+            dp += keep[u] * g.at(row * Dv + d) * v.at((kv * R + j % R) * Dv + d);
+            r.dv[static_cast<std::size_t>((kv * R + j % R) * Dv + d)] +=
                 keep[u] * s[u] * g.at(row * Dv + d);
           }
-          const double ds = s[u] * (dp - delta);
+          const double ds = s[u] * (dp - delta), dx = scale * slope[u] * ds;
           for (std::int64_t d = 0; d < D; ++d) {
-            r.dq[static_cast<std::size_t>(row * D + d)] += scale * ds * k.at((kv * Lk + j) * D + d);
-            r.dk[static_cast<std::size_t>((kv * Lk + j) * D + d)] += scale * ds * q.at(row * D + d);
+            r.dq[static_cast<std::size_t>(row * D + d)] += dx * k.at((kv * R + j % R) * D + d);
+            r.dk[static_cast<std::size_t>((kv * R + j % R) * D + d)] += dx * q.at(row * D + d);
           }
           if (given(3)) r.dbias[static_cast<std::size_t>(broadcast(in[3], b, h, i, j))] += ds;
           if (given(5)) r.doffset_bias[static_cast<std::size_t>(offset_index(j))] += ds;
           if (given(6)) r.drow_bias[static_cast<std::size_t>(row_index(j))] += ds;
           if (given(8)) r.dcol_bias[static_cast<std::size_t>(col_index(j))] += ds;
+        }
+        if (given(14)) {
+          const double shift = lse.defined() ? lse.at(row) : max + std::log(sum);
+          r.dsinks[static_cast<std::size_t>(h)] -= std::exp(sink - shift) * delta;
         }
       }
     }

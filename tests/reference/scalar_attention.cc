@@ -19,7 +19,9 @@ Real largest_of(const Tensor& t) {
 
 void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
   const auto given = [&](std::size_t i) { return i < in.size() && in[i].defined(); };
-  const std::int64_t batch = in[0].size(0), queries = in[0].size(2), keys = in[1].size(2);
+  const std::int64_t batch = in[0].size(0), queries = in[0].size(2), size = in[1].size(2);
+  const Dim ring = attributes.dim("ring");
+  const std::int64_t keys = ring == Dim(0) ? size : ring.constant();
   const auto require = [](bool legal, const char* what) {
     if (!legal) throw DataError(std::string("scalar model: ") + what);
   };
@@ -85,9 +87,11 @@ void forward(const ScalarCall& call, std::vector<NumberTensor>& out) {
 }
 
 void backward(const ScalarCall& call, std::vector<NumberTensor>& out) {
-  const std::vector<Tensor> in(
+  std::vector<Tensor> in(
       call.in.begin() + 3,
       call.in.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(16, call.in.size())));
+  in.resize(15);
+  if (call.has(17)) in[14] = call.in[17];
   check_data(in, call.attributes);
   const Tensor g_lse = call.has(16) ? call.in[16] : Tensor();
   const ReferenceAttention r =
@@ -119,6 +123,7 @@ void backward(const ScalarCall& call, std::vector<NumberTensor>& out) {
   fill(out[4], r.doffset_bias, error * rows);
   fill(out[5], r.drow_bias, error);
   fill(out[6], r.dcol_bias, error * queries);
+  if (call.has(17)) fill(out[7], r.dsinks, error * rows);
 }
 
 }  // namespace

@@ -305,13 +305,14 @@ void tensor_scatter(const ScalarCall& call, std::vector<NumberTensor>& out) {
   for (std::int64_t b = 0; b < update.size(0); ++b) {
     const std::int64_t start = element(call.in[2], b).integer, row = row_of(b);
     const std::int64_t room = x.sizes()[axis] - update.sizes()[axis];
-    if (start < 0 || start > room || row < 0 || row >= x.size(0))
+    if (start < 0 || (start > room && !call.attributes.flag("circular")) || row < 0 ||
+        row >= x.size(0))
       throw DataError("scalar model: a block is out of range");
   }
   std::map<std::int64_t, std::int64_t> written;  // element of x -> element of update
   for (std::int64_t flat = 0; flat < update.numel(); ++flat) {
     Sizes at = index_of(flat, update.sizes());
-    at[axis] += element(call.in[2], at[0]).integer;
+    at[axis] = (at[axis] + element(call.in[2], at[0]).integer % x.sizes()[axis]) % x.sizes()[axis];
     at[0] = row_of(at[0]);
     if (!written.emplace(flat_of(at, x.sizes()), flat).second)
       throw DataError("scalar model: two blocks overlap");

@@ -1,4 +1,6 @@
 // Samples of the operations in ops/sequence/attention.cc.
+#include <limits>
+
 #include "weft/ops/sequence/attention_op.h"
 #include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
@@ -88,6 +90,36 @@ std::vector<OpSample> samples() {
     s.inputs[kQStart] = Tensor::of<std::int64_t>({3}, {4, 2, 0});
     s.inputs[kKvRows] = Tensor::of<std::int32_t>({3}, {4, 1, 4});
   }
+  {
+    OpSample& s = add(basic({.h = 4, .hkv = 2, .lq = 4, .lk = 6},
+                            {{"causal", true}, {"soft_cap", 0.5}, {"window", std::int64_t{4}}}));
+    s.inputs[kBias] = sample_uniform({2, 4, 4, 6}, 4);
+  }
+  add(basic({.lq = 5, .lk = 8}, {{"causal", true}, {"chunk", std::int64_t{3}}}));
+  {
+    OpSample& s = add(basic({.h = 4, .hkv = 2, .lq = 3}, {{"causal", true}}));
+    s.inputs[kSinks] = sample_uniform({4}, 10);
+  }
+  {
+    OpSample& s = add(basic({.lk = 6}, {{"soft_cap", 1.5}, {"chunk", std::int64_t{4}}}));
+    s.inputs[kQStart] = Tensor::of<std::int64_t>({2}, {0, 1});
+    s.inputs[kLengths] = Tensor::of<std::int64_t>({2}, {6, 5});
+    s.inputs[kSinks] = sample_uniform({2}, 10);
+  }
+  {
+    OpSample& s = add(basic({}, {{"dropout", 0.3}, {"stream", std::int64_t{5}}}));
+    s.inputs[kKey] = Tensor::of<std::int64_t>({2}, {42, 3});
+    s.inputs[kSinks] = sample_uniform({2}, 10);
+    s.inputs[kOffsetBias] = sample_uniform({2, 9}, 5);
+  }
+  {
+    // Ring buffers of 4 keys, one of which continues at its beginning.
+    OpSample& s = add(basic({.h = 4, .lq = 2, .lk = 4},
+                            {{"causal", true}, {"window", std::int64_t{3}}, {"ring", Dim(9)}}));
+    s.inputs[kMask] = alternating_mask({2, 1, 1, 9});
+    s.inputs[kLengths] = Tensor::of<std::int64_t>({2}, {9, 2});
+    s.inputs[kQStart] = Tensor::of<std::int64_t>({2}, {7, 0});
+  }
   add(basic({.lq = 0}));
   add(basic({.b = 0}));
   return all;
@@ -111,14 +143,17 @@ std::vector<OpSample> grad_samples() {
   std::vector<OpSample> all;
   const OpRecord& forward = builtin_ops_if_linked()->at("attention");
   for (OpSample& sample : samples()) {
-    if (sample.inputs[kKvRows].defined()) continue;
-    sample.inputs.resize(kGradOperands);
+    if (sample.inputs[kKvRows].defined() || sample.attributes.find("ring") != nullptr) continue;
     const std::vector<Tensor> outputs = evaluate_op(forward, sample.inputs, sample.attributes);
+    const Tensor sinks = sample.inputs[kSinks];
+    sample.inputs.resize(kGradOperands);
     OpSample grad;
     grad.inputs = {sample_uniform(outputs[0].sizes(), 11), outputs[0], outputs[1]};
     grad.inputs.insert(grad.inputs.end(), sample.inputs.begin(), sample.inputs.end());
     grad.attributes = std::move(sample.attributes);
-    if (all.size() % 2 == 1) grad.inputs.push_back(sample_uniform(outputs[1].sizes(), 12));
+    grad.inputs.resize(kGradSinks + 1);
+    if (all.size() % 2 == 1) grad.inputs[kGradLse] = sample_uniform(outputs[1].sizes(), 12);
+    grad.inputs[kGradSinks] = sinks;
     all.push_back(std::move(grad));
   }
   return all;
@@ -158,6 +193,15 @@ std::vector<OpErrorSample> error_samples() {
       wrong(kQ, q, "dropout 0.5 requires the operand 'key'", {{"dropout", 0.5}}),
       wrong(kQ, q, "window must be positive, or 0 for no window, but is -1",
             {{"window", std::int64_t{-1}}}),
+      wrong(kQ, q, "chunk must be positive, or 0 for no chunk, but is -2",
+            {{"chunk", std::int64_t{-2}}}),
+      wrong(kQ, q, "ring must be the number of keys, or 0 without ring buffers, but is -3",
+            {{"ring", Dim(-3)}}),
+      wrong(kQ, q, "ring buffers of keys require the operand 'lengths'", {{"ring", Dim(9)}}),
+      wrong(kQ, q, "soft_cap must be positive and finite, or 0 for no cap, but is -1",
+            {{"soft_cap", -1.0}}),
+      wrong(kQ, q, "soft_cap must be positive and finite, or 0 for no cap, but is inf",
+            {{"soft_cap", std::numeric_limits<double>::infinity()}}),
   };
 }
 

@@ -25,6 +25,10 @@ std::vector<OpSample> tensor_scatter_samples() {
        at_axis(1)},
       {{sample_uniform({2, 3, 4}, 7), sample_uniform({2, 3, 4}, 8), integers({0, 0})}, at_axis(1)},
       {{sample_uniform({2, 3}, 9), sample_uniform({2, 0}, 10), integers({3, 1})}, at_axis(1)},
+      // Ring buffers: blocks continue at the beginning of the axis.
+      {{sample_uniform({3, 2, 4, 3}, 13), sample_uniform({2, 2, 3, 3}, 14), integers({2, 9}),
+        integers({2, 0})},
+       {{"axis", std::int64_t{2}}, {"circular", true}}},
       {{sample_uniform({2, 3}, 11), sample_uniform({0, 1}, 12), integers({}), integers({})},
        at_axis(1)},
   };

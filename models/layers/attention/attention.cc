@@ -14,25 +14,55 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kProjections[] = {"fused", "fused_by_head", "separate"};
+constexpr std::string_view kProjections[] = {"fused", "fused_by_head", "separate",
+                                             "fused_by_quarter"};
+
+/// Returns the ALiBi slopes, `dtype` [heads, 1].
+Value slope_column(Graph& graph, const SelfAttentionOptions& options, DType dtype) {
+  std::vector<float> slopes;
+  for (const double slope : linear_bias_slopes(options.heads, options.linear_bias_max))
+    slopes.push_back(static_cast<float>(slope * options.linear_bias_scale));
+  return cast(graph.constant(Tensor::of({options.heads, 1}, slopes)), dtype);
+}
 
 /// Returns the ALiBi biases slope * (offset - zero) for offsets 0, ..., count - 1, as `dtype`
 /// [heads, count].
-Value linear_bias_table(Graph& graph, std::int64_t heads, const Dim& count, const Dim& zero,
-                        DType dtype) {
-  std::vector<float> slopes;
-  for (const double slope : linear_bias_slopes(heads)) slopes.push_back(static_cast<float>(slope));
-  const Value column = cast(graph.constant(Tensor::of({heads, 1}, slopes)), dtype);
+Value linear_bias_table(Graph& graph, const SelfAttentionOptions& options, const Dim& count,
+                        const Dim& zero, DType dtype) {
   const Value offset = iota(graph, {count}, 0, DType::i64) - dim_value(graph, zero, DType::i64);
-  return column * cast(offset, dtype);
+  return slope_column(graph, options, dtype) * cast(offset, dtype);
+}
+
+/// Returns bool [batch, 1, queries, keys], or without the batch axis: true if a query and a key are
+/// in the same chunk. `positions` are those of the keys, [batch, keys] or [keys]; `first` is the
+/// index of the first query among the keys of each row, i64 [batch], if only the last keys are
+/// queries.
+Value in_same_chunk(Value positions, std::int64_t chunk, const Value& first = {},
+                    const Dim& queries = {}) {
+  const Value keys = positions / chunk;
+  Value of_query = keys;
+  if (first.defined()) of_query = take_along_axis(keys, consecutive_positions(first, queries), 1);
+  const Value same = equal(unsqueeze(of_query, keys.rank()), unsqueeze(keys, keys.rank() - 1));
+  return keys.rank() == 2 ? unsqueeze(same, 1) : same;
+}
+
+/// Returns the softmax of scores [batch, heads, queries, keys] over the keys and, if there are
+/// sinks, one more key with these scores [heads], whose probability is left out.
+Value probabilities_with_sinks(Value scores, Value sinks) {
+  const Dim& keys = scores.size(3);
+  const Shape column{scores.size(0), scores.size(1), scores.size(2), 1};
+  const Value sink =
+      broadcast_to(reshape(cast(sinks, scores.dtype()), {1, scores.size(1), 1, 1}), column);
+  return slice(softmax(concat({scores, sink}, 3), -1), 3, {.begin = Dim(0), .end = keys});
 }
 
 /// Computes softmax(scale * q k^T + mask) v with primitive ops. The scores of keys excluded by
 /// causality are set to the dtype's lowest number before the mask is added. If all other keys of a
 /// row are masked, the row therefore attends evenly to masked and excluded keys and propagates
 /// gradients, exactly as in Hugging Face's GPT-2.
-Value masked_attention(Value q, Value k, Value v, const SelfAttentionOptions& options,
+Value masked_attention(const SelfAttention& layer, Value q, Value k, Value v,
                        const AttentionInputs& inputs) {
+  const SelfAttentionOptions& options = layer.options;
   Graph& graph = q.graph();
   const std::int64_t groups = options.heads / options.kv_heads;
   if (groups > 1) {
@@ -40,13 +70,11 @@ Value masked_attention(Value q, Value k, Value v, const SelfAttentionOptions& op
     v = repeat_interleave(v, groups, 1);
   }
   Value scores = matmul(q, k, {.transpose_b = true}) * options.scale;
+  if (options.soft_cap > 0) scores = tanh(scores / options.soft_cap) * options.soft_cap;
   const Value distance = position_differences(graph, q.size(2));
   if (options.linear_bias) {
-    std::vector<float> slopes;
-    for (const double slope : linear_bias_slopes(options.heads))
-      slopes.push_back(static_cast<float>(-slope));
-    const Value column = graph.constant(Tensor::of({options.heads, 1, 1}, slopes));
-    scores = scores + cast(column, q.dtype()) * cast(distance, q.dtype());
+    const Value slopes = unsqueeze(slope_column(graph, options, q.dtype()), 2);
+    scores = scores + -slopes * cast(distance, q.dtype());
   }
   const double lowest = q.dtype() == DType::f64 ? std::numeric_limits<double>::lowest()
                                                 : std::numeric_limits<float>::lowest();
@@ -56,44 +84,59 @@ Value masked_attention(Value q, Value k, Value v, const SelfAttentionOptions& op
                                   : where(allowed, scores, forbidden);
   };
   if (options.causal) forbid(distance >= 0);
-  if (options.window > 0) forbid(abs(distance) < options.window);
-  Value p = softmax(scores + inputs.additive_mask, -1);
+  if (options.window_chunks) {
+    const Value positions = inputs.chunk_positions.defined()
+                                ? inputs.chunk_positions
+                                : iota(graph, {q.size(2)}, 0, DType::i64);
+    forbid(in_same_chunk(positions, options.window));
+  } else if (options.window > 0) {
+    forbid(abs(distance) < options.window);
+  }
+  scores = scores + inputs.additive_mask;
+  Value p =
+      layer.sinks.defined() ? probabilities_with_sinks(scores, layer.sinks) : softmax(scores, -1);
   if (inputs.dropout > 0) p = dropout(p, inputs.dropout, inputs.dropout_key);
   return matmul(p, v);
 }
 
-/// Queries, keys and values split into heads.
-struct Heads {
-  Value q, k, v;
-};
-
-Heads project(const SelfAttention& layer, Value x) {
+QueriesKeysValues project(const SelfAttention& layer, Value x) {
   const SelfAttentionOptions& options = layer.options;
+  const std::int64_t size = options.head_size, heads = options.heads, kv_heads = options.kv_heads;
   switch (options.projection) {
     case QkvProjection::fused: {
-      const std::vector<Value> qkv = split_equal(layer.in(x), 3, -1);
-      return {split_heads(qkv[0], options.heads), split_heads(qkv[1], options.heads),
-              split_heads(qkv[2], options.heads)};
+      const std::vector<Value> qkv =
+          split(layer.in(x), {heads * size, kv_heads * size, kv_heads * size}, -1);
+      return {split_heads(qkv[0], heads), split_heads(qkv[1], kv_heads),
+              split_heads(qkv[2], kv_heads)};
     }
     case QkvProjection::fused_by_head: {
-      const std::vector<Value> qkv = split_equal(split_heads(layer.in(x), options.heads), 3, -1);
-      return {qkv[0], qkv[1], qkv[2]};
+      const std::int64_t group = heads / kv_heads;
+      const std::vector<Value> qkv =
+          split(split_heads(layer.in(x), kv_heads), {group * size, size, size}, -1);
+      return {group == 1 ? qkv[0] : split_heads(join_heads(qkv[0]), heads), qkv[1], qkv[2]};
+    }
+    case QkvProjection::fused_by_quarter: {
+      const std::vector<Value> qvk = split_equal(split_heads(layer.in(x), 4), 3, -1);
+      const auto heads_of = [&](const Value& quarters) {
+        return split_heads(join_heads(quarters), heads);
+      };
+      return {heads_of(qvk[0]), heads_of(qvk[2]), heads_of(qvk[1])};
     }
     case QkvProjection::separate: break;
   }
-  return {split_heads(layer.query(x), options.heads), split_heads(layer.key(x), options.kv_heads),
-          split_heads(layer.value(x), options.kv_heads)};
+  return {split_heads(layer.query(x), heads), split_heads(layer.key(x), kv_heads),
+          split_heads(layer.value(x), kv_heads)};
 }
 
 }  // namespace
 
 ChoiceNames choice_names(QkvProjection) { return {"projection", kProjections}; }
 
-std::vector<double> linear_bias_slopes(std::int64_t heads) {
+std::vector<double> linear_bias_slopes(std::int64_t heads, double max) {
   const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
   std::vector<double> slopes;
-  const auto slope = [](double i, std::int64_t n) {
-    return std::exp2(-8.0 * i / static_cast<double>(n));
+  const auto slope = [&](double i, std::int64_t n) {
+    return std::exp2(-max * i / static_cast<double>(n));
   };
   for (std::int64_t i = 1; i <= below; ++i) slopes.push_back(slope(static_cast<double>(i), below));
   for (std::int64_t i = 0; i < heads - below; ++i)
@@ -101,73 +144,134 @@ std::vector<double> linear_bias_slopes(std::int64_t heads) {
   return slopes;
 }
 
+namespace {
+
+/// Positions of the tokens in an application of a layer.
+struct Placement {
+  Value positions;    // i32 or i64 [batch, seq] or [seq]
+  Value text_length;  // i64 scalar or [batch]; only defined for scaled rotary positions
+};
+
+Placement placement(const SelfAttention& layer, Value x, const AttentionInputs& inputs) {
+  Graph& graph = layer.scope.graph();
+  const AttentionCache* cache = inputs.cache;
+  Placement place{inputs.position_ids, {}};
+  if (!place.positions.defined()) {
+    place.positions = cache != nullptr ? consecutive_positions(cache->position, x.size(1))
+                                       : iota(graph, {x.size(1)}, 0, DType::i64);
+  }
+  if (layer.options.rotary_scaling.kind == RotaryScalingKind::none) return place;
+  if (cache != nullptr) place.text_length = cache->text_length;
+  if (!place.text_length.defined()) {
+    place.text_length = dim_value(graph, x.size(1), DType::i64);
+    if (cache != nullptr) place.text_length = place.text_length + cache->position;
+  }
+  return place;
+}
+
+/// Returns the factor of the queries at these positions, `dtype` [batch, 1, seq, 1] or [seq, 1].
+Value growth_factor(Value positions, const QueryGrowth& growth, DType dtype) {
+  const Value passed =
+      floor(cast(positions + growth.offset, DType::f64) / static_cast<double>(growth.context));
+  const Value factor = unsqueeze(log1p(passed) * growth.rate + 1, positions.rank());
+  return cast(positions.rank() == 2 ? unsqueeze(factor, 1) : factor, dtype);
+}
+
+/// Returns the queries, keys and values of x with norms and positions.
+QueriesKeysValues prepare(const SelfAttention& layer, Value x, const AttentionInputs& inputs) {
+  const SelfAttentionOptions& options = layer.options;
+  Placement place;
+  if (options.rotary > 0 || options.query_growth.rate != 0) place = placement(layer, x, inputs);
+  const auto rotate = [&](Value heads) {
+    return options.rotary == 0 ? heads
+                               : scaled_rotary(heads, place.positions, place.text_length,
+                                               options.rotary, options.rotary_base,
+                                               options.rotary_scaling, options.rotary_adjacent);
+  };
+  const auto normalised = [&](const std::optional<Norm>& norm, Value heads) {
+    if (!norm) return heads;
+    if (!options.norm_all_heads) return (*norm)(heads);
+    return split_heads((*norm)(join_heads(heads)), heads.size(1).constant());
+  };
+  const auto clip = [&](Value heads) {
+    return options.clip > 0 ? clamp(heads, -options.clip, options.clip) : heads;
+  };
+  QueriesKeysValues heads = layer.latent ? (*layer.latent)(x, rotate) : project(layer, x);
+  auto& [q, k, v] = heads;
+  if (!options.norm_after_rotary) {
+    q = normalised(options.query_norm, q);
+    k = normalised(options.key_norm, k);
+  }
+  q = clip(q);
+  k = clip(k);
+  v = clip(v);
+  if (!layer.latent) {
+    q = rotate(q);
+    k = rotate(k);
+  }
+  if (options.norm_after_rotary) {
+    q = normalised(options.query_norm, q);
+    k = normalised(options.key_norm, k);
+  }
+  if (options.query_growth.rate != 0)
+    q = q * growth_factor(place.positions, options.query_growth, q.dtype());
+  return heads;
+}
+
+}  // namespace
+
 Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates* updates,
                                 SourceLocation loc) const {
   Graph& graph = scope.graph();
   Graph::Frame frame(graph, "self_attention", loc, scope.path());
   if (x.rank() != 3)
     graph.fail(ShapeError("x must be [batch, seq, width]"), "self_attention", {x}, loc);
-  auto [q, k, v] = project(*this, x);
-  if (options.query_norm) q = (*options.query_norm)(q);
-  if (options.key_norm) k = (*options.key_norm)(k);
-  const AttentionCache* cache = inputs.cache;
-  if (options.rotary > 0) {
-    Value positions = inputs.position_ids;
-    if (!positions.defined()) {
-      positions = cache != nullptr ? consecutive_positions(cache->position, x.size(1))
-                                   : iota(graph, {x.size(1)}, 0, DType::i64);
-    }
-    if (options.rotary_scaling.kind == RotaryScalingKind::none) {
-      const RopeOptions rotary{.rotary_dim = options.rotary, .base = options.rotary_base};
-      q = rope(q, positions, rotary);
-      k = rope(k, positions, rotary);
-    } else {
-      Value length = cache != nullptr ? cache->text_length : Value();
-      if (!length.defined()) {
-        length = dim_value(graph, x.size(1), DType::i64);
-        if (cache != nullptr) length = length + cache->position;
-      }
-      const auto turned = [&](Value heads) {
-        return scaled_rotary(heads, positions, length, options.rotary, options.rotary_base,
-                             options.rotary_scaling);
-      };
-      q = turned(q);
-      k = turned(k);
-    }
-  }
-  AttentionOptions attend{
-      .causal = options.causal, .window = options.window, .scale = options.scale};
-  Value y;
-  if (cache != nullptr) {
+  auto [q, k, v] = prepare(*this, x, inputs);
+  if (inputs.cache == nullptr && inputs.additive_mask.defined())
+    return out(join_heads(masked_attention(*this, q, k, v, inputs)));
+  AttentionOptions attend{.causal = options.causal, .scale = options.scale};
+  attend.soft_cap = options.soft_cap;
+  if (sinks.defined()) attend.sinks = sinks;
+  const bool counted_chunks = options.window_chunks && inputs.chunk_positions.defined();
+  // A chunk is part of the window of the same size, which bounds the keys that are computed.
+  attend.window = options.window;
+  if (options.window_chunks && !counted_chunks) attend.chunk = options.window;
+  if (const AttentionCache* cache = inputs.cache; cache != nullptr) {
     const Value q_start = broadcast_to(cache->position, {x.size(0)});
-    k = write_to_cache(cache->keys, k, q_start, cache->rows);
-    v = write_to_cache(cache->values, v, q_start, cache->rows);
+    const bool circular = cache->ring != Dim();
+    const Dim capacity = circular ? cache->ring : cache->keys.shape()[2];
+    if (circular) attend.ring = capacity;
+    k = write_to_cache(cache->keys, k, q_start, cache->rows, circular);
+    v = write_to_cache(cache->values, v, q_start, cache->rows, circular);
     updates->add(cache->keys, k);
     updates->add(cache->values, v);
     attend.lengths = q_start + dim_value(graph, x.size(1), DType::i64);
     attend.q_start = q_start;
     attend.kv_rows = cache->rows;
-    if (inputs.cache_mask.defined())
-      attend.mask = reshape(inputs.cache_mask, {x.size(0), 1, 1, k.size(2)});
-    if (options.linear_bias) {
-      const Dim capacity = k.size(2);
-      attend.offset_bias =
-          linear_bias_table(graph, options.heads, capacity * 2, capacity, x.dtype());
+    Value mask;
+    if (inputs.cache_mask.defined()) mask = reshape(inputs.cache_mask, {x.size(0), 1, 1, capacity});
+    if (counted_chunks) {
+      const Value same = in_same_chunk(inputs.chunk_positions, options.window, q_start, x.size(1));
+      mask = mask.defined() ? logical_and(mask, same) : same;
     }
-    y = attention(q, k, v, attend);
-  } else if (inputs.additive_mask.defined()) {
-    y = masked_attention(q, k, v, options, inputs);
+    if (mask.defined()) attend.mask = mask;
+    if (options.linear_bias)
+      attend.offset_bias = linear_bias_table(graph, options, capacity * 2, capacity, x.dtype());
   } else {
-    if (inputs.mask.defined()) attend.mask = inputs.mask;
+    Value mask = inputs.mask;
+    if (counted_chunks) {
+      const Value same = in_same_chunk(inputs.chunk_positions, options.window);
+      mask = mask.defined() ? logical_and(mask, same) : same;
+    }
+    if (mask.defined()) attend.mask = mask;
     attend.dropout = inputs.dropout;
     attend.key = inputs.dropout_key;
     if (options.linear_bias) {
       attend.offset_bias =
-          linear_bias_table(graph, options.heads, x.size(1) * 2 - 1, x.size(1) - 1, x.dtype());
+          linear_bias_table(graph, options, x.size(1) * 2 - 1, x.size(1) - 1, x.dtype());
     }
-    y = attention(q, k, v, attend);
   }
-  return out(join_heads(y));
+  return out(join_heads(attention(q, k, v, attend)));
 }
 
 SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t width,
@@ -184,23 +288,42 @@ SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t 
     reject(
         fmt::format("heads {} is not a multiple of kv_heads {}", options.heads, options.kv_heads));
   const bool separate = options.projection == QkvProjection::separate;
-  if (!separate && options.kv_heads != options.heads)
-    reject(fmt::format("kv_heads {} differs from heads {}: the projection must be separate",
-                       options.kv_heads, options.heads));
+  if (options.latent && (options.kv_heads != options.heads || options.query_norm ||
+                         options.key_norm || options.clip != 0)) {
+    reject("latent attention needs kv_heads equal to heads, no clip and no norms besides its own");
+  }
+  if (!options.latent && options.projection == QkvProjection::fused_by_quarter &&
+      (options.heads % 4 != 0 || options.kv_heads != options.heads)) {
+    reject(
+        fmt::format("projection fused_by_quarter needs kv_heads = heads, a multiple of 4, not "
+                    "heads {} and kv_heads {}",
+                    options.heads, options.kv_heads));
+  }
+  if (options.window_chunks && options.window < 1)
+    reject("window_chunks needs the size of a chunk in `window`");
   if (options.head_size == 0) options.head_size = width / options.heads;
   const std::int64_t size = options.head_size, inner = options.heads * size;
   if (options.scale == 0) options.scale = 1 / std::sqrt(static_cast<double>(size));
   const Linear none{scope, {}, {}, options.in.weight_layout};
-  SelfAttention layer{scope, options, none, none, none, none, none};
-  if (separate) {
+  SelfAttention layer{scope, options, none, none, none, none, {}, none};
+  std::int64_t values = inner;
+  if (options.latent) {
+    layer.latent = make_latent_projection(scope, dtype, width, options.heads, size, options.rotary,
+                                          *options.latent, options.in, loc);
+    values = options.heads * layer.latent->options.value_size;
+  } else if (separate) {
     const std::int64_t kv = options.kv_heads * size;
     layer.query = make_linear(scope / "query", dtype, width, inner, options.in);
     layer.key = make_linear(scope / "key", dtype, width, kv, options.in);
     layer.value = make_linear(scope / "value", dtype, width, kv, options.in);
   } else {
-    layer.in = make_linear(scope / options.in_name, dtype, width, 3 * inner, options.in);
+    layer.in = make_linear(scope / options.in_name, dtype, width,
+                           inner + 2 * options.kv_heads * size, options.in);
   }
-  layer.out = make_linear(scope / options.out_name, dtype, inner, width, options.out);
+  layer.out = make_linear(scope / options.out_name, dtype, values, width, options.out);
+  if (options.sinks)
+    layer.sinks =
+        scope.variable("sinks", dtype, {options.heads}, {.initializer = Initializer::zeros()});
   return layer;
 }
 

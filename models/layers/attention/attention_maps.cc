@@ -18,15 +18,10 @@ Value probabilities(Node& attention) {
   const Value unit = cast(equal(iota(graph, square, 0), iota(graph, square, 1)), k.dtype());
   inputs[kValues] = broadcast_to(unit, Shape{k.shape()[0], k.shape()[1], length, length});
   if (inputs.size() > kRandomKey) inputs[kRandomKey] = {};  // no dropout
-  const Attributes& given = attention.attributes();
-  return graph
-      .apply("attention", std::move(inputs),
-             {{"scale", given.real("scale")},
-              {"causal", given.flag("causal")},
-              {"window", given.integer("window")},
-              {"dropout", 0.0},
-              {"stream", std::int64_t{0}}})
-      .output(0);
+  Attributes attributes = attention.attributes();
+  attributes.set("dropout", 0.0);
+  attributes.set("stream", std::int64_t{0});
+  return graph.apply("attention", std::move(inputs), std::move(attributes)).output(0);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ struct AttentionMap {
   /// Scope of the layer: "layers.0.attention", "decoder.layers.1.cross_attention".
   std::string scope;
   /// [batch, heads, queries, keys], before dropout. Rows of queries without a visible key are 0.
+  /// With sinks, rows sum to less than 1. Keys in ring buffers have the order of the buffer.
   Value probabilities;
 };
 

@@ -20,8 +20,8 @@ Value consecutive_positions(Value position, const Dim& count) {
   return steps + (position.rank() == 0 ? position : unsqueeze(position, 1));
 }
 
-Value write_to_cache(Value cache, Value added, Value position, Value rows) {
-  return tensor_scatter(cache, added, position, {.axis = 2, .rows = rows});
+Value write_to_cache(Value cache, Value added, Value position, Value rows, bool circular) {
+  return tensor_scatter(cache, added, position, {.axis = 2, .rows = rows, .circular = circular});
 }
 
 Value position_differences(Graph& graph, const Dim& length) {

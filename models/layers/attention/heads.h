@@ -17,8 +17,9 @@ Value consecutive_positions(Value position, const Dim& count);
 
 /// Returns the contents of a cache [rows, heads, capacity, size] after `added` [batch, heads, new,
 /// size] has been written, in each row of the batch from its `position` (i64 [batch]). Row b is
-/// written to row rows[b] of the cache (i32 or i64 [batch]), or to row b if `rows` is undefined.
-Value write_to_cache(Value cache, Value added, Value position, Value rows);
+/// written to row rows[b] of the cache (i32 or i64 [batch]), or to row b if `rows` is undefined. In
+/// a circular cache, the token at position p is entry p mod capacity.
+Value write_to_cache(Value cache, Value added, Value position, Value rows, bool circular = false);
 
 /// Returns the differences i - j between query position i and key position j, i64 [length, length].
 Value position_differences(Graph& graph, const Dim& length);

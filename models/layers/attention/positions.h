@@ -24,32 +24,61 @@ enum class RotaryScalingKind : std::uint8_t {
   linear,   // divides all frequencies by factor (Chen et al. 2023)
   dynamic,  // increases the base once the text exceeds context (NTK-aware)
   llama3,   // divides the frequencies of long waves by factor, keeps the others (LLaMA 3.1)
+  /// Like llama3 with another interpolation, and multiplies cosines and sines by a factor (Peng et
+  /// al. 2023, "YaRN").
+  yarn,
+  /// Divides the frequency of each pair by its own factor. There are two lists of factors: for
+  /// texts up to context, and for longer texts (Ding et al. 2024, "LongRoPE").
+  longrope,
 };
-/// The names are "none", "linear", "dynamic" and "llama3".
+/// The names equal the enumerators.
 ChoiceNames choice_names(RotaryScalingKind);
 
 struct RotaryScaling {
   RotaryScalingKind kind = RotaryScalingKind::none;
-  double factor = 1;  // at least 1
+  double factor = 1;  // at least 1; longrope: the longest text / context
   /// llama3: wavelengths above context / low_factor tokens are long, and wavelengths below context
   /// / high_factor are short. In between, the two frequencies are interpolated.
   double low_factor = 1, high_factor = 4;
-  std::int64_t context = 0;  // dynamic, llama3: context length of the original training, in tokens
+  /// dynamic, llama3, yarn, longrope: context length of the original training, in tokens.
+  std::int64_t context = 0;
+  /// yarn, longrope: factor of the cosines and sines. 0 means the formula of the paper: for yarn
+  /// m(1) with m(w) = 0.1 w ln(factor) + 1, or m(mscale) / m(mscale_all) if both are given; for
+  /// longrope sqrt(1 + ln(factor) / ln(context)).
+  double attention_factor = 0;
+  /// yarn: pairs that rotate more than beta_fast times over the context keep their frequency, and
+  /// pairs that rotate less than beta_slow times have it divided by factor. In between, the two are
+  /// interpolated linearly by the index of the pair. With `truncate`, the ends of this interval of
+  /// indices are rounded outwards to integers.
+  double beta_fast = 32, beta_slow = 1;
+  bool truncate = true;
+  double mscale = 0, mscale_all = 0;
+  /// longrope: divisors of the frequencies of the pairs, for texts up to context and longer ones.
+  std::vector<double> short_factors = {}, long_factors = {};
 
   friend bool operator==(const RotaryScaling&, const RotaryScaling&) = default;
 };
 
-/// Returns the frequencies of the features / 2 pairs, in radians per token. With `dynamic`, returns
-/// the frequencies for texts that fit in the context.
+/// Returns the frequencies of the features / 2 pairs, in radians per token. With `dynamic` and
+/// `longrope`, returns the frequencies for texts that fit in the context. Throws ArgumentError if a
+/// list of factors does not have one factor per pair.
 std::vector<double> rotary_frequencies(std::int64_t features, double base,
                                        const RotaryScaling& scaling);
 
+/// Returns the factor of cosines and sines that the scaling determines.
+double rotary_attention_factor(const RotaryScaling& scaling);
+
+/// Returns the factor by which a latent attention with yarn multiplies its scores: m(mscale_all)^2,
+/// or 1 without mscale_all (DeepSeek-V3).
+double yarn_score_factor(const RotaryScaling& scaling);
+
 /// Rotates pairs (j, j + features/2) of the first `features` features of x [batch, heads, seq,
-/// size] by positions * frequencies (RoPE, Su et al. 2021). positions are i32 or i64, [batch, seq]
-/// or [seq]. `length`, an i64 scalar or [batch], is the length of the text, which only `dynamic`
-/// uses:
+/// size] by positions * frequencies (RoPE, Su et al. 2021), or pairs (2j, 2j + 1) if `adjacent`.
+/// positions are i32 or i64, [batch, seq] or [seq]. `length`, an i64 scalar or [batch], is the
+/// length of the text, which only `dynamic` and `longrope` use. With `dynamic`
 ///   frequency_j = base^(-2j/n) s^(-2j/(n-2)), s = max(1, factor length / context - (factor - 1)).
 Value scaled_rotary(Value x, Value positions, Value length, std::int64_t features, double base,
-                    const RotaryScaling& scaling, SourceLocation loc = SourceLocation::current());
+                    const RotaryScaling& scaling, bool adjacent = false,
+                    SourceLocation loc = SourceLocation::current());
 
 }  // namespace weft

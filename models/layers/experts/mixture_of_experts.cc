@@ -57,13 +57,21 @@ MixtureOfExpertsOutput MixtureOfExperts::operator()(Value x, SourceLocation loc)
   const Value token = take(flatten(iota(graph, {k, count}, 1)), dispatched.order);
   const Value weight = take(flatten(transpose(routing.weights)), dispatched.order);
 
-  const Value rows = experts(take(tokens, token), dispatched.counts) * unsqueeze(weight, 1);
-  const Value y = index_add(zeros(graph, rows.dtype(), tokens.shape()), token, rows);
+  Value rows = take(tokens, token);
+  if (weights_on_input) rows = rows * unsqueeze(weight, 1);
+  rows = experts(rows, dispatched.counts);
+  if (!weights_on_input) rows = rows * unsqueeze(weight, 1);
+  Value y = index_add(zeros(graph, rows.dtype(), tokens.shape()), token, rows);
+  if (shared) {
+    const Value all = (*shared)(tokens);
+    y = y + (shared_gate ? sigmoid((*shared_gate)(tokens)) * all : all);
+  }
   return {.y = reshape(y, x.shape()),
           .balancing_loss = routing.balancing_loss(),
           .z_loss = routing.z_loss(),
           .expert_counts = routing.counts,
-          .dropped_choices = sum(routing.counts - dispatched.counts)};
+          .dropped_choices = sum(routing.counts - dispatched.counts),
+          .routing = routing};
 }
 
 MixtureOfExperts make_mixture_of_experts(const Scope& scope, DType dtype, std::int64_t width,
@@ -77,20 +85,52 @@ MixtureOfExperts make_mixture_of_experts(const Scope& scope, DType dtype, std::i
                                                  *factor)),
                        "mixture_of_experts", {}, loc);
   }
+  if (options.shared_gate && options.shared_inner == 0) {
+    scope.graph().fail(ArgumentError("shared_gate multiplies the shared block; set shared_inner"),
+                       "mixture_of_experts", {}, loc);
+  }
   Router router = make_router(scope / "router", dtype, width,
                               {.experts = options.experts,
                                .experts_per_token = options.experts_per_token,
                                .scores = options.scores,
-                               .normalize_weights = options.normalize_weights},
+                               .normalize_weights = options.normalize_weights,
+                               .scale = options.scale,
+                               .bias = options.router_bias,
+                               .groups = options.groups,
+                               .groups_per_token = options.groups_per_token,
+                               .group_score = options.group_score,
+                               .correction = options.correction,
+                               .correction_speed = options.correction_speed,
+                               .initializer = options.initializer},
                               loc);
   Experts experts = make_experts(scope / "experts", dtype, width,
                                  {.experts = options.experts,
                                   .inner = options.inner,
                                   .activation = options.activation,
                                   .gated = options.gated,
-                                  .bias = options.bias},
+                                  .bias = options.bias,
+                                  .limit = options.limit,
+                                  .weight_layout = options.weight_layout,
+                                  .initializer = options.initializer,
+                                  .down_initializer = options.down_initializer},
                                  loc);
-  return {scope, std::move(router), std::move(experts), factor};
+  MixtureOfExperts layer{scope, std::move(router), std::move(experts), factor,
+                         options.weights_on_input};
+  if (options.shared_inner != 0) {
+    layer.shared =
+        make_feed_forward(scope / "shared", dtype, width,
+                          {.inner = options.shared_inner,
+                           .activation = options.activation,
+                           .up = {.bias = false, .initializer = options.initializer},
+                           .down = {.bias = false, .initializer = options.down_initializer},
+                           .gated = options.gated},
+                          loc);
+  }
+  if (options.shared_gate) {
+    layer.shared_gate = make_linear(scope / "shared_gate", dtype, width, 1,
+                                    {.bias = false, .initializer = options.initializer}, loc);
+  }
+  return layer;
 }
 
 MixtureOfExpertsOutput mixture_of_experts(const Scope& scope, Value x,

@@ -6,6 +6,7 @@
 
 #include "weft/models/layers/experts/experts.h"
 #include "weft/models/layers/experts/router.h"
+#include "weft/models/layers/feed_forward.h"
 
 namespace WEFT_API weft {
 
@@ -15,12 +16,34 @@ struct MixtureOfExpertsOptions {
   RouterScores scores = RouterScores::softmax;
   /// Divides the weights of a token by their sum.
   bool normalize_weights = true;
+  double scale = 1;  // factor of the weights
+  /// The weights multiply the inputs of the experts instead of their outputs (Llama 4).
+  bool weights_on_input = false;
+  // See RouterOptions.
+  bool router_bias = false;
+  std::int64_t groups = 1, groups_per_token = 1;
+  RouterGroupScore group_score = RouterGroupScore::best;
+  bool correction = false;
+  double correction_speed = 0;
 
   std::int64_t inner = 0;  // of one expert; 0 means 4 * width
   Activation activation = Activation::silu;
   /// Experts compute down(activation(gate(x)) * up(x)) instead of down(activation(up(x))).
   bool gated = true;
   bool bias = false;  // of the experts
+  double limit = 0;   // see ExpertsOptions
+  LinearLayout weight_layout = LinearLayout::in_out;
+
+  /// Inner size of a feed-forward block that processes all tokens and is added to the output (Dai
+  /// et al. 2024, "DeepSeekMoE"); 0 means none. It has the activation of the experts, is gated if
+  /// they are, and has no biases.
+  std::int64_t shared_inner = 0;
+  bool shared_gate =
+      false;  // multiplies it by sigmoid(x w), with one weight per feature (Qwen2-MoE)
+
+  /// Initializers of the router and of all matrices, except the ones that compute the output. By
+  /// default uniform in +-1/sqrt(inputs).
+  std::optional<Initializer> initializer = {}, down_initializer = {};
 
   /// Limits the number of tokens per expert to ceil(capacity_factor * tokens * k / experts).
   /// Choices beyond this capacity are dropped: they contribute 0, and the other weights of the
@@ -39,18 +62,26 @@ struct MixtureOfExpertsOutput {
   Value z_loss;           // scalar: Routing::z_loss
   Value expert_counts;    // i64 [experts]: choices per expert, before any are dropped
   Value dropped_choices;  // i64 scalar: choices beyond the capacity
+  Routing routing;        // of the tokens of x in order, for joint_balancing_loss()
 };
 
-/// The parameters of a layer: those of Router in "<scope>.router" and of Experts in
-/// "<scope>.experts".
+/// The parameters of a layer: those of Router in "<scope>.router", of Experts in "<scope>.experts",
+/// of the shared FeedForward in "<scope>.shared" ("gate.weight", "c_fc.weight", "c_proj.weight"),
+/// and
+/// "<scope>.shared_gate.weight" [1, width].
 struct MixtureOfExperts {
   Scope scope;
   Router router;
   Experts experts;
   std::optional<double> capacity_factor;
+  bool weights_on_input = false;
+  std::optional<FeedForward> shared = {};
+  std::optional<Linear> shared_gate = {};
 
   /// Maps x [..., width]; all axes but the last are tokens. y = sum over the k experts e of a token
-  /// of weight_e expert_e(x), in the order of the experts. Add y to x for a residual connection.
+  /// of weight_e expert_e(x), in the order of the experts, plus shared(x) if there is a shared
+  /// block. With weights_on_input, expert_e(weight_e x) instead. Add y to x for a residual
+  /// connection.
   ///
   /// Choices are sorted by expert, and all experts are computed by grouped matrix products: 2 k (2
   /// or 3) width inner floating-point operations per token, and k rows of width and inner per token
@@ -59,7 +90,8 @@ struct MixtureOfExperts {
 };
 
 /// Declares the parameters. Throws ArgumentError unless 1 <= experts_per_token <= experts, sizes
-/// are positive and the capacity factor is positive and finite.
+/// are positive, the capacity factor is positive and finite, and a shared gate has a shared block.
+/// Other errors are those of make_router and make_experts.
 MixtureOfExperts make_mixture_of_experts(const Scope& scope, DType dtype, std::int64_t width,
                                          const MixtureOfExpertsOptions& options = {},
                                          SourceLocation loc = SourceLocation::current());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "weft/models/generate/generator.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/usage_error.h"
 
@@ -86,9 +87,15 @@ double cache_bytes(const Graph& graph, const CacheSizes& sizes) {
     if (variable.info().kind != VariableKind::cache) continue;
     auto size = static_cast<double>(dtype_size(variable.info().type.dtype));
     for (const Dim& dim : variable.shape().dims()) {
-      const bool grows = dim.str() == "capacity";
+      Bindings bindings;
+      for (const SymbolPtr& symbol : dim.symbols()) {
+        if (symbol->name == "capacity")
+          bindings.bind(symbol, static_cast<std::int64_t>(sizes.capacity));
+        if (symbol->name == "piece") bindings.bind(symbol, Generator::kPiece);
+      }
+      const bool grows = !bindings.entries().empty();
       size *= dim.is_constant()       ? static_cast<double>(dim.constant())
-              : grows                 ? sizes.capacity
+              : grows                 ? static_cast<double>(dim.evaluate(bindings))
               : dim.str() == "source" ? sizes.source
                                       : sizes.rows;
       if (grows && sizes.moved) size *= 2;

@@ -32,7 +32,7 @@ double estimated_parameters(const VitConfig& config);
 void check_trainable_size(double parameters);
 
 /// Sizes of the key/value caches during decoding: rows, ids per row, and, for an encoder-decoder,
-/// ids of the source text.
+/// ids of the source text. Layers with a window keep Generator::kPiece more ids than the window.
 struct CacheSizes {
   double rows = 0, capacity = 0, source = 0;
   bool moved = false;  // beam search reorders rows, which needs two copies of growing caches

@@ -25,6 +25,9 @@ FieldType type_of(const FieldRef& type) {
             [](const std::string& o, const std::string& v) { parse_unsigned(o, v); }};
   if (std::holds_alternative<double*>(type))
     return {kNumberType, [](const std::string& o, const std::string& v) { parse_real(o, v); }};
+  if (std::holds_alternative<std::vector<double>*>(type))
+    return {std::string(kNumberType) + ",...",
+            [](const std::string& o, const std::string& v) { parse_reals(o, v); }};
   return {kTextType, [](const std::string&, const std::string&) {}};
 }
 
@@ -69,7 +72,7 @@ void add_field_options(OptionList& options, const std::string& group, const Fiel
                              keep(text);
                            });
     }
-    option->group(group);
+    option->group(field.section.empty() ? group : group + ": " + field.section);
   }
 }
 

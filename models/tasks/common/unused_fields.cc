@@ -36,17 +36,33 @@ void check(const FieldTexts& given, std::initializer_list<Condition> conditions)
 
 void refuse_unused_fields(const GptConfig& c, const FieldTexts& given) {
   using Scaling = RotaryScalingKind;
+  const Scaling scaling = c.rotary_scaling;
   check(
       given,
       {{{"rotary_base", "rotary_share"}, c.positions == GptPositions::rotary, "--positions rotary"},
-       {{"rotary_factor"}, c.rotary_scaling != Scaling::none, "--rotary-scaling"},
+       {{"linear_bias_max", "linear_bias_scale"},
+        c.positions == GptPositions::linear_bias,
+        "--positions linear_bias"},
+       {{"rotary_factor"}, scaling != Scaling::none, "--rotary-scaling"},
        {{"rotary_low_factor", "rotary_high_factor"},
-        c.rotary_scaling == Scaling::llama3,
+        scaling == Scaling::llama3,
         "--rotary-scaling llama3"},
        {{"rotary_context"},
-        c.rotary_scaling == Scaling::llama3 || c.rotary_scaling == Scaling::dynamic,
-        "--rotary-scaling dynamic or llama3"},
-       {{"attention_bias", "mlp_bias"}, !c.bias, "--no-bias"}});
+        scaling != Scaling::none && scaling != Scaling::linear,
+        "--rotary-scaling dynamic, llama3, yarn or longrope"},
+       {{"rotary_beta_fast", "rotary_beta_slow", "rotary_truncate"},
+        scaling == Scaling::yarn,
+        "--rotary-scaling yarn"},
+       {{"attention_bias", "qkv_bias", "attention_out_bias", "mlp_bias", "norm_bias"},
+        !c.bias,
+        "--no-bias"},
+       {{"qk_norm_bias"}, c.qk_norm && c.norm == GptNorm::layer_norm, "--qk-norm"},
+       {{"final_norm"}, c.residual != GptResidual::post_norm, "a --residual other than post_norm"},
+       {{"query_growth_context", "query_growth_offset"}, c.query_growth > 0, "--query-growth"},
+       {{"experts_per_token", "normalize_experts", "expert_scale", "router_groups_per_token",
+         "router_group_score", "experts_transposed", "correction_speed"},
+        c.experts > 0,
+        "--experts"}});
 }
 
 void refuse_unused_fields(const EncoderConfig& c, const FieldTexts& given) {

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "weft/core/error.h"
+#include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/loss.h"
+#include "weft/graph/functions/math.h"
 #include "weft/models/data/batching/shuffle.h"
 #include "weft/models/families/gpt.h"
 #include "weft/models/tasks/next_token/language_writer.h"
@@ -69,9 +71,13 @@ LanguageModel build_instructed_model(const GptConfig& config, const Tokenizer& t
   model.add_program("evaluate")
       .precision(precision)
       .output("loss", cross_entropy(outputs.logits, targets, {.class_axis = -1}));
+  const Value is_token = cast(not_equal(segments, 0), DType::i64);  // segment 0 is padding
+  const GptOutputs trained = gpt.training()(packed);
+  const Reduction reduction = settings.loss_reduction();
+  const Value loss =
+      cross_entropy(trained.logits, targets, {.class_axis = -1, .reduction = reduction});
   model.add_program("train").precision(precision).output(
-      "loss", cross_entropy(gpt.training()(packed).logits, targets,
-                            {.class_axis = -1, .reduction = settings.loss_reduction()}));
+      "loss", with_router_losses(loss, config, trained, is_token, reduction));
   model.add_program("score").precision(precision).output(
       "losses", cross_entropy(gpt.evaluation()({.ids = tokens}).logits, targets,
                               {.class_axis = -1, .reduction = Reduction::none}));

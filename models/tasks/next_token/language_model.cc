@@ -63,12 +63,13 @@ Programs build_gpt_programs(Graph& graph, const GptConfig& config, const TrainSe
   const Gpt model(Scope(graph), config, GptHead::language_model, loc);
   const Precision precision = settings.precision;
   Programs programs = gpt_programs(model, tokens, targets, precision, loc);
+  const GptOutputs trained = model.training()({.ids = tokens}, loc);
+  const Reduction reduction = settings.loss_reduction();
+  const Value loss =
+      cross_entropy(trained.logits, targets, {.class_axis = -1, .reduction = reduction});
   Program train("train");
   train.precision(precision).output(
-      "loss",
-      cross_entropy(model.training()({.ids = tokens}, loc).logits, targets,
-                    {.class_axis = -1, .reduction = settings.loss_reduction()}),
-      loc);
+      "loss", with_router_losses(loss, config, trained, {}, reduction, loc), loc);
   programs.emplace("train", train);
   programs.emplace("decode", model.decode_program(tokens, loc).precision(precision));
   return programs;

@@ -8,6 +8,7 @@
 #endif
 
 #include "weft/ops/kernels/gemm/serial.h"
+#include "weft/ops/kernels/math-inl.h"
 #include "weft/ops/kernels/reductions/softmax_rows-inl.h"
 #include "weft/ops/kernels/sequence/attention.h"
 #include "weft/ops/kernels/sequence/attention_row-inl.h"
@@ -16,70 +17,102 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-/// Sets s[r * stride + c] to the score of query i0 + r and key j0 + c, or to -inf if the key is not
-/// visible. Narrow keys are only supported for a single query.
+/// Replaces x[i] by cap * tanh(x[i] / cap), and sets slope[i] to the derivative unless it is null.
 template <class T>
-HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
-                                 int64_t rows, int64_t j0, int64_t cols, T* s, int64_t stride,
-                                 std::byte* gemm_scratch) {
-  const T* q = a.q + a.query_row(b, h, i0) * a.D;
-  const int64_t key = a.key_row(b, h, j0);
-  if (a.narrow) {
-    single_query_scores(q, a.narrow_k + key * a.D, cols, a.D, a.narrow_v + key * a.Dv, a.Dv, s);
-  } else if (rows == 1 && a.engine == nullptr) {
-    single_query_scores(q, a.k + key * a.D, cols, a.D, a.v + key * a.Dv, a.Dv, s);
-  } else {
-    kernels::gemm({.m = rows,
-                   .n = cols,
-                   .k = a.D,
-                   .a = {q, a.D, 1},
-                   .b = {a.k + key * a.D, 1, a.D},
-                   .c = s,
-                   .c_stride = stride,
-                   .accumulate = false,
-                   .engine = a.engine},
-                  gemm_scratch);
+HWY_INLINE void row_soft_cap(T* x, int64_t n, T cap, T* slope) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto bound = hn::Set(d, cap), one = hn::Set(d, T(1));
+  for (int64_t i = 0; i < n; i += lanes) {
+    const auto t = Tanh()(d, hn::Div(load_any(d, x + i, n - i, T(0)), bound));
+    store_any(hn::Mul(bound, t), d, x + i, n - i);
+    if (slope == nullptr) continue;
+    store_any(hn::Mul(hn::Sub(one, t), hn::Add(one, t)), d, slope + i, n - i);
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    const int64_t i = i0 + r;
-    T* row = s + r * stride;
-    row_scale(row, cols, a.scale, row);
-    if (a.bias != nullptr) {
-      const ScoreStrides& t = a.bias_strides;
-      const T* bias = a.bias + b * t.b + h * t.h + i * t.i + j0 * t.j;
-      if (t.j == 1) {
-        for (int64_t c = 0; c < cols; ++c) row[c] += bias[c];
-      } else {
-        for (int64_t c = 0; c < cols; ++c) row[c] += bias[0];
-      }
+}
+
+/// Turns the products of query i and the keys [j0, j0 + cols) into scores, in place: see
+/// attention_scores().
+template <class T>
+HWY_INLINE void attention_row(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i,
+                              int64_t j0, int64_t cols, T* row, T* slope) {
+  row_scale(row, cols, a.scale, row);
+  if (a.soft_cap > 0) {
+    row_soft_cap(row, cols, a.soft_cap, slope);
+  }
+  if (a.bias != nullptr) {
+    const ScoreStrides& t = a.bias_strides;
+    const T* bias = a.bias + b * t.b + h * t.h + i * t.i + j0 * t.j;
+    if (t.j == 1) {
+      for (int64_t c = 0; c < cols; ++c) row[c] += bias[c];
+    } else {
+      for (int64_t c = 0; c < cols; ++c) row[c] += bias[0];
     }
-    if (a.offset_bias != nullptr) {
-      const int64_t origin = a.offset_origin(b, i) + j0;
-      const T* table = a.offset_bias + h * a.offset_count + origin;
-      for (int64_t c = 0; c < cols; ++c) row[c] += table[c];
+  }
+  if (a.offset_bias != nullptr) {
+    const int64_t origin = a.offset_origin(b, i) + j0;
+    const T* table = a.offset_bias + h * a.offset_count + origin;
+    for (int64_t c = 0; c < cols; ++c) row[c] += table[c];
+  }
+  if (a.row_bias != nullptr) {
+    const T* table = a.row_bias + a.query_row(b, h, i) * a.row_count;
+    for (int64_t c = 0; c < cols; ++c) row[c] += table[a.row_index[i * a.Lk + j0 + c]];
+  }
+  if (a.col_bias != nullptr) {
+    const T* table = a.col_bias + ((b * a.H + h) * a.Lk + j0) * a.col_count;
+    for (int64_t c = 0; c < cols; ++c) {
+      row[c] += table[c * a.col_count + a.col_index[i * a.Lk + j0 + c]];
     }
-    if (a.row_bias != nullptr) {
-      const T* table = a.row_bias + a.query_row(b, h, i) * a.row_count;
-      for (int64_t c = 0; c < cols; ++c) row[c] += table[a.row_index[i * a.Lk + j0 + c]];
+  }
+  if (a.mask != nullptr) {
+    const ScoreStrides& t = a.mask_strides;
+    const bool* mask = a.mask + b * t.b + h * t.h + i * t.i + j0 * t.j;
+    for (int64_t c = 0; c < cols; ++c) {
+      if (!mask[c * t.j]) row[c] = negative_infinity<T>();
     }
-    if (a.col_bias != nullptr) {
-      const T* table = a.col_bias + ((b * a.H + h) * a.Lk + j0) * a.col_count;
-      for (int64_t c = 0; c < cols; ++c) {
-        row[c] += table[c * a.col_count + a.col_index[i * a.Lk + j0 + c]];
-      }
+  }
+  const auto range = a.visible(b, i);
+  for (int64_t c = 0; c < HWY_MIN(cols, range.begin - j0); ++c) row[c] = negative_infinity<T>();
+  for (int64_t c = HWY_MAX(int64_t{0}, range.end - j0); c < cols; ++c) {
+    row[c] = negative_infinity<T>();
+  }
+}
+
+/// Sets s[r * stride + c] to the score of query i0 + r and key j0 + c, or to -inf if the key is not
+/// visible. Narrow keys are only supported for a single query. With a soft cap, sets `slope`, which
+/// has the same layout, to its derivatives unless it is null. With a single query, computes the
+/// scores of the `heads` heads from h, which share a key head, with s[x * stride + c] for head h +
+/// x.
+template <class T>
+HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t heads,
+                                 int64_t i0, int64_t rows, int64_t j0, int64_t cols, T* s,
+                                 int64_t stride, std::byte* gemm_scratch, T* slope = nullptr) {
+  const T* q = a.q + a.query_row(b, h, i0) * a.D;
+  for (int64_t c = 0, part = 0; c < cols; c += part) {
+    part = a.contiguous(j0 + c, cols - c);
+    const int64_t key = a.key_row(b, h, j0 + c);
+    if (a.narrow) {
+      single_query_scores(q, heads, a.narrow_k + key * a.D, part, a.D, a.narrow_v + key * a.Dv,
+                          a.Dv, s + c, stride);
+    } else if (rows == 1 && a.engine == nullptr) {
+      single_query_scores(q, heads, a.k + key * a.D, part, a.D, a.v + key * a.Dv, a.Dv, s + c,
+                          stride);
+    } else {
+      kernels::gemm({.m = rows,
+                     .n = part,
+                     .k = a.D,
+                     .a = {q, a.D, 1},
+                     .b = {a.k + key * a.D, 1, a.D},
+                     .c = s + c,
+                     .c_stride = stride,
+                     .accumulate = false,
+                     .engine = a.engine},
+                    gemm_scratch);
     }
-    if (a.mask != nullptr) {
-      const ScoreStrides& t = a.mask_strides;
-      const bool* mask = a.mask + b * t.b + h * t.h + i * t.i + j0 * t.j;
-      for (int64_t c = 0; c < cols; ++c) {
-        if (!mask[c * t.j]) row[c] = negative_infinity<T>();
-      }
-    }
-    const auto range = a.visible(b, i);
-    for (int64_t c = 0; c < HWY_MIN(cols, range.begin - j0); ++c) row[c] = negative_infinity<T>();
-    for (int64_t c = HWY_MAX(int64_t{0}, range.end - j0); c < cols; ++c) {
-      row[c] = negative_infinity<T>();
-    }
+  }
+  for (int64_t n = 0; n < heads * rows; ++n) {
+    attention_row(a, b, h + n / rows, i0 + n % rows, j0, cols, s + n * stride,
+                  slope != nullptr ? slope + n * stride : nullptr);
   }
 }
 

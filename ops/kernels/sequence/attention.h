@@ -2,6 +2,7 @@
 // of one head. For the formulas and operands, see the op record (ops/sequence/attention.cc).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -36,6 +37,9 @@ inline constexpr std::int64_t kKeyBlock = 128;
 template <class T>
 struct AttentionArgs {
   std::int64_t B = 0, H = 0, Hkv = 0, Lq = 0, Lk = 0, D = 0, Dv = 0;
+  /// Entries of k and v per head. If they are fewer than Lk, key j is entry j % ring (forward
+  /// only).
+  std::int64_t ring = 0;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
   /// If `narrow` is set (forward only), keys and values are bfloat16, and the following pointers
   /// are used instead of k and v.
@@ -58,9 +62,12 @@ struct AttentionArgs {
   IndexData lengths, q_start;
   /// The row of k and v for each row of q (forward only). If absent, it is row b.
   IndexData kv_rows;
+  /// [H], scores of one more key per head, whose value is 0.
+  const T* sinks = nullptr;
   bool causal = false;
-  std::int64_t window = 0;
+  std::int64_t window = 0, chunk = 0;
   T scale = 1;
+  T soft_cap = 0;  // 0 means none
   /// Dropout keeps an element if its random word is at least this value. 0 means no dropout.
   std::uint64_t drop_below = 0;
   T keep_scale = 1;
@@ -71,6 +78,12 @@ struct AttentionArgs {
   const kernels::GemmEngine* engine = nullptr;
 
   std::int64_t kv_head(std::int64_t h) const { return h / (H / Hkv); }
+  /// Returns the largest number of keys that a query can attend to.
+  std::int64_t most_keys() const { return std::min(Lk, ring); }
+  /// Returns how many of the `count` keys from key j are contiguous in memory.
+  std::int64_t contiguous(std::int64_t j, std::int64_t count) const {
+    return std::min(count, ring - j % ring);
+  }
   std::int64_t length(std::int64_t b) const { return lengths ? lengths[b] : Lk; }
   /// Returns the position of query 0 among the keys. With q_start, the position may be any
   /// non-negative integer.
@@ -98,6 +111,16 @@ struct AttentionArgs {
     if (window > 0 && start > reach - i) {
       begin = start - reach < end - i ? start - reach + i : end;
     }
+    if (chunk > 0) {
+      if (start < -i) return {0, 0};  // before the first key
+      const auto position = static_cast<std::uint64_t>(start) + static_cast<std::uint64_t>(i);
+      const auto size = static_cast<std::uint64_t>(chunk), first = position / size * size;
+      if (first >= static_cast<std::uint64_t>(end)) return {end, end};
+      begin = std::max(begin, static_cast<std::int64_t>(first));
+      if (chunk < end - static_cast<std::int64_t>(first)) {
+        end = static_cast<std::int64_t>(first) + chunk;
+      }
+    }
     return {begin, end};
   }
   /// Returns the range of the keys that are visible to any query in [i0, i1).
@@ -108,9 +131,9 @@ struct AttentionArgs {
   std::int64_t query_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
     return (b * H + h) * Lq + i;
   }
-  /// Returns the row index of a key for query head h in a [B, Hkv, Lk, ...] array.
+  /// Returns the row index of a key for query head h in a [B, Hkv, ring, ...] array.
   std::int64_t key_row(std::int64_t b, std::int64_t h, std::int64_t j) const {
-    return ((kv_rows ? kv_rows[b] : b) * Hkv + kv_head(h)) * Lk + j - first_key_row;
+    return ((kv_rows ? kv_rows[b] : b) * Hkv + kv_head(h)) * ring + j % ring - first_key_row;
   }
 };
 
@@ -132,14 +155,20 @@ std::size_t attention_scratch_bytes(const AttentionArgs<T>& args);
 template <class T>
 std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args);
 
-/// Computes out and lse (which may be null) for at most kQueryBlock queries [i0, i1). The scores of
-/// the block, kQueryBlock x Lk, are stored in scratch.
+/// Returns the number of query heads that one call of attention_forward() should process. It is 1
+/// unless there is a single query: heads that share a key head then read each key and value once.
+template <class T>
+std::int64_t heads_per_call(const AttentionArgs<T>& args);
+
+/// Computes out and lse (which may be null) for at most kQueryBlock queries [i0, i1) of head h, or
+/// for one query of the `heads` heads from h, which share a key head. The scores of the block,
+/// kQueryBlock x most_keys(), are stored in scratch.
 void attention_forward(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
-                       std::int64_t i0, std::int64_t i1, float* out, float* lse,
+                       std::int64_t heads, std::int64_t i0, std::int64_t i1, float* out, float* lse,
                        std::byte* scratch);
 void attention_forward(const AttentionArgs<double>& args, std::int64_t b, std::int64_t h,
-                       std::int64_t i0, std::int64_t i1, double* out, double* lse,
-                       std::byte* scratch);
+                       std::int64_t heads, std::int64_t i0, std::int64_t i1, double* out,
+                       double* lse, std::byte* scratch);
 
 /// Computes grads.delta for rows [begin, end) of the B * H * Lq rows.
 void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,

@@ -12,18 +12,20 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// The probabilities (after dropout) and the gradients of the scores of one tile, with row stride
-/// kKeyBlock.
+/// The probabilities (after dropout), the gradients of the scores and the derivatives of the soft
+/// cap (null without it) of one tile, with row stride kKeyBlock.
 template <class T>
 struct Tile {
-  T *p, *ds, *factor;
+  T *p, *ds, *factor, *slope;
   std::byte* gemm_scratch;
 
-  explicit Tile(std::byte* scratch)
+  Tile(const AttentionArgs<T>& a, std::byte* scratch)
       : p(reinterpret_cast<T*>(scratch)),
         ds(p + kQueryBlock * kKeyBlock),
         factor(ds + kQueryBlock * kKeyBlock),
-        gemm_scratch(reinterpret_cast<std::byte*>(factor + kKeyBlock)) {}
+        slope(a.soft_cap > 0 ? factor + kKeyBlock : nullptr),
+        gemm_scratch(reinterpret_cast<std::byte*>(
+            factor + kKeyBlock + (a.soft_cap > 0 ? kQueryBlock * kKeyBlock : 0))) {}
 };
 
 /// Recomputes a tile from lse: p = norm * exp(s - lse), ds = p * (dropout(g v^T) - delta), p =
@@ -31,7 +33,8 @@ struct Tile {
 template <class T>
 void compute_tile(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
                   int64_t i0, int64_t rows, int64_t j0, int64_t cols, const Tile<T>& tile) {
-  attention_scores(a, b, h, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch);
+  attention_scores(a, b, h, 1, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch,
+                   tile.slope);
   kernels::gemm({.m = rows,
                  .n = cols,
                  .k = a.Dv,
@@ -68,6 +71,18 @@ void compute_tile(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int
   }
 }
 
+/// Replaces the gradients of the scores by those of the scaled products, before the soft cap.
+template <class T>
+void differentiate_soft_cap(const AttentionArgs<T>& a, int64_t rows, int64_t cols,
+                            const Tile<T>& tile) {
+  for (int64_t r = 0; a.soft_cap > 0 && r < rows; ++r) {
+    T* ds = tile.ds + r * kKeyBlock;
+    const T* slope = tile.slope + r * kKeyBlock;
+    for (int64_t c = 0; c < cols; ++c) ds[c] = ds[c] == 0 ? T(0) : ds[c] * slope[c];
+    if (a.engine != nullptr) row_drop_tiny(ds, cols);
+  }
+}
+
 template <class T>
 void clear(T* p, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = 0;
@@ -97,11 +112,11 @@ void norms(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b,
     grads.norm[first + r] = 0;
   }
   if (!any) return;
-  const Tile<T> tile(scratch);
+  const Tile<T> tile(a, scratch);
   const auto keys = a.visible(b, i0, i0 + rows);
   for (int64_t j0 = keys.begin; j0 < keys.end; j0 += kKeyBlock) {
     const int64_t cols = HWY_MIN(kKeyBlock, keys.end - j0);
-    attention_scores(a, b, h, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch);
+    attention_scores(a, b, h, 1, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch);
     for (int64_t r = 0; r < rows; ++r) {
       if (grads.norm[first + r] != 0) continue;
       sums[r] += row_sum_exp<T>(tile.p + r * kKeyBlock, cols, grads.lse[first + r], nullptr);
@@ -109,6 +124,8 @@ void norms(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b,
   }
   for (int64_t r = 0; r < rows; ++r) {
     if (grads.norm[first + r] != 0) continue;
+    if (a.sinks != nullptr)
+      sums[r] += ::exp(static_cast<double>(a.sinks[h] - grads.lse[first + r]));
     grads.norm[first + r] = lse_correction(sums[r], grads.lse[first + r]);
   }
 }
@@ -116,7 +133,7 @@ void norms(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b,
 template <class T>
 void queries(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
              int64_t i0, std::byte* scratch) {
-  const Tile<T> tile(scratch);
+  const Tile<T> tile(a, scratch);
   const int64_t rows = HWY_MIN(kQueryBlock, a.Lq - i0);
   const auto keys = a.visible(b, i0, i0 + rows);
   T* dq = grads.dq != nullptr ? grads.dq + a.query_row(b, h, i0) * a.D : nullptr;
@@ -133,6 +150,7 @@ void queries(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t 
       }
     }
     if (dq == nullptr) continue;
+    differentiate_soft_cap(a, rows, cols, tile);
     kernels::gemm({.m = rows,
                    .n = a.D,
                    .k = cols,
@@ -150,7 +168,7 @@ void queries(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t 
 template <class T>
 void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t kv_head,
           int64_t j0, std::byte* scratch) {
-  const Tile<T> tile(scratch);
+  const Tile<T> tile(a, scratch);
   const int64_t cols = HWY_MIN(kKeyBlock, a.Lk - j0), group = a.H / a.Hkv;
   const int64_t first = (b * a.Hkv + kv_head) * a.Lk + j0;
   T* dk = grads.dk != nullptr ? grads.dk + first * a.D : nullptr;
@@ -186,6 +204,7 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
                       tile.gemm_scratch);
       }
       if (dk != nullptr) {
+        differentiate_soft_cap(a, rows, cols, tile);
         kernels::gemm({.m = cols,
                        .n = a.D,
                        .k = rows,
@@ -208,7 +227,7 @@ void scores(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b
             std::byte* scratch) {
   const auto visible = a.visible(b, i0, i1);
   if (visible.end <= j0 || visible.begin >= j1) return;
-  const Tile<T> tile(scratch);
+  const Tile<T> tile(a, scratch);
   compute_tile(a, grads, b, h, i0, i1 - i0, j0, j1 - j0, tile);
   for (int64_t i = i0; i < i1; ++i) {
     const T* ds = tile.ds + (i - i0) * kKeyBlock;

@@ -14,9 +14,19 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
+/// The number of keys per block that several heads process in turn. A multiple of the 4 keys that
+/// single_query_scores() processes together.
+constexpr int64_t kSharedKeys = 64;
+
+/// Returns the number of rows of scores that a call computes at most.
+template <class T>
+int64_t score_rows(const AttentionArgs<T>& a) {
+  return a.Lq == 1 ? heads_per_call(a) : HWY_MIN(a.Lq, kQueryBlock);
+}
+
 template <class T>
 size_t score_bytes(const AttentionArgs<T>& a) {
-  return (static_cast<size_t>((kQueryBlock + 1) * a.Lk) * sizeof(T) + 63) / 64 * 64;
+  return (static_cast<size_t>((score_rows(a) + 1) * a.most_keys()) * sizeof(T) + 63) / 64 * 64;
 }
 
 template <class T>
@@ -28,94 +38,137 @@ void widen(const BFloat16* from, int64_t count, T* to) {
   for (; x < count; ++x) to[x] = static_cast<T>(widened(from[x]));
 }
 
-/// Converts the narrow keys and values that are visible to queries [i0, i1) to T, stores them in
-/// `wide`, and returns operands that refer to them.
+void widen(const float* from, int64_t count, float* to) { std::copy_n(from, count, to); }
+void widen(const double* from, int64_t count, double* to) { std::copy_n(from, count, to); }
+
+/// Copies the keys and values that are visible to queries [i0, i1) to `wide`, and returns operands
+/// that refer to the copies.
 template <class T>
-AttentionArgs<T> widened_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
-                              int64_t i1, T* wide) {
-  const auto keys = a.visible(b, i0, i1);
-  const int64_t count = keys.end - keys.begin, first = a.key_row(b, h, keys.begin);
+AttentionArgs<T> gathered_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
+                               int64_t i1, T* wide) {
   AttentionArgs<T> result = a;
   result.narrow = false;
   result.narrow_k = result.narrow_v = nullptr;
-  result.first_key_row = first;
   result.k = wide;
-  result.v = wide + a.Lk * a.D;
-  if (count == 0) return result;
-  widen(a.narrow_k + first * a.D, count * a.D, wide);
-  widen(a.narrow_v + first * a.Dv, count * a.Dv, wide + a.Lk * a.D);
+  result.v = wide + a.most_keys() * a.D;
+  result.ring = a.Lk;
+  const auto keys = a.visible(b, i0, i1);
+  for (int64_t j = keys.begin, part = 0; j < keys.end; j += part) {
+    part = a.contiguous(j, keys.end - j);
+    const int64_t from = a.key_row(b, h, j);
+    T* k = wide + (j - keys.begin) * a.D;
+    T* v = wide + a.most_keys() * a.D + (j - keys.begin) * a.Dv;
+    a.narrow ? widen(a.narrow_k + from * a.D, part * a.D, k)
+             : widen(a.k + from * a.D, part * a.D, k);
+    a.narrow ? widen(a.narrow_v + from * a.Dv, part * a.Dv, v)
+             : widen(a.v + from * a.Dv, part * a.Dv, v);
+  }
+  if (keys.begin < keys.end) result.first_key_row = result.key_row(b, h, keys.begin);
   return result;
+}
+
+/// Normalises the scores of `count` keys from key `first`, and computes lse and dropout.
+template <class T>
+void normalise(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i, int64_t first,
+               int64_t count, T* row, T* factor, T* lse) {
+  T max = row_max(row, count);
+  if (a.sinks != nullptr) max = HWY_MAX(max, a.sinks[h]);
+  const bool empty = max == negative_infinity<T>();
+  const T shift = empty ? T(0) : max;
+  double sum = row_sum_exp(row, count, shift, row);
+  if (a.sinks != nullptr) sum += ::exp(static_cast<double>(a.sinks[h] - shift));
+  const bool masked = empty && sum == 0;  // rows with NaN scores are not masked
+  if (lse != nullptr) {
+    lse[a.query_row(b, h, i)] =
+        masked ? max : static_cast<T>(static_cast<double>(max) + ::log(sum));
+  }
+  if (!masked) row_scale(row, count, static_cast<T>(1 / sum), row);
+  if (a.drop_below > 0) {
+    attention_dropout(a, b, h, i, first, count, factor);
+    row_multiply(row, factor, count);
+  }
+  if (a.engine != nullptr) row_drop_tiny(row, count);
+}
+
+/// Computes the product of the probabilities p of `count` keys from key `first` and their values,
+/// or adds it to `target`, for `heads` heads from h.
+template <class T>
+void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t heads, int64_t rows,
+                     int64_t first, int64_t count, const T* p, int64_t stride, bool accumulate,
+                     T* target, std::byte* gemm_scratch) {
+  for (int64_t c = 0, part = 0; c < count; c += part) {
+    part = a.contiguous(first + c, count - c);
+    const int64_t value = a.key_row(b, h, first + c) * a.Dv;
+    const bool add = accumulate || c > 0;
+    if (a.narrow) {
+      single_query_values(p + c, stride, heads, a.narrow_v + value, part, a.Dv, target, add);
+    } else if (rows == 1 && a.engine == nullptr) {
+      single_query_values(p + c, stride, heads, a.v + value, part, a.Dv, target, add);
+    } else {
+      kernels::gemm({.m = rows,
+                     .n = a.Dv,
+                     .k = part,
+                     .a = {p + c, stride, 1},
+                     .b = {a.v + value, a.Dv, 1},
+                     .c = target,
+                     .c_stride = a.Dv,
+                     .accumulate = add,
+                     .engine = a.engine},
+                    gemm_scratch);
+    }
+  }
 }
 
 /// Computes whole rows of scores at a time, so that each row is normalised exactly once and the
 /// product with the values is a single GEMM.
 template <class T>
-void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t i0, int64_t i1, T* out,
-             T* lse, std::byte* scratch) {
-  const int64_t rows = i1 - i0, stride = args.Lk;
+void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t heads, int64_t i0,
+             int64_t i1, T* out, T* lse, std::byte* scratch) {
+  const int64_t rows = i1 - i0, stride = args.most_keys();
   T* s = reinterpret_cast<T*>(scratch);
-  T* factor = s + kQueryBlock * stride;
+  T* factor = s + score_rows(args) * stride;
   std::byte* gemm_scratch = scratch + score_bytes(args);
   const bool single = rows == 1 && args.engine == nullptr;
-  AttentionArgs<T> widened_args;
-  if (args.narrow && !single) {
-    widened_args = widened_keys(args, b, h, i0, i1, reinterpret_cast<T*>(gemm_scratch));
-    gemm_scratch += (static_cast<size_t>(args.Lk * (args.D + args.Dv)) * sizeof(T) + 63) / 64 * 64;
-  }
-  const AttentionArgs<T>& a = args.narrow && !single ? widened_args : args;
-  const auto keys = a.visible(b, i0, i1);
+  const auto keys = args.visible(b, i0, i1);
   const int64_t count = keys.end - keys.begin;
+  const bool gathers =
+      !single && count > 0 && (args.narrow || args.contiguous(keys.begin, count) < count);
+  AttentionArgs<T> gathered;
+  if (gathers) gathered = gathered_keys(args, b, h, i0, i1, reinterpret_cast<T*>(gemm_scratch));
+  if (!single && (args.narrow || args.ring < args.Lk))
+    gemm_scratch += (static_cast<size_t>(stride * (args.D + args.Dv)) * sizeof(T) + 63) / 64 * 64;
+  const AttentionArgs<T>& a = gathers ? gathered : args;
   T* target = out + a.query_row(b, h, i0) * a.Dv;
   if (count == 0) {
-    for (int64_t x = 0; x < rows * a.Dv; ++x) target[x] = 0;
-    for (int64_t r = 0; lse != nullptr && r < rows; ++r) {
-      lse[a.query_row(b, h, i0 + r)] = negative_infinity<T>();
+    for (int64_t x = 0; x < heads * rows * a.Dv; ++x) target[x] = 0;
+    for (int64_t n = 0; lse != nullptr && n < heads * rows; ++n) {
+      lse[a.query_row(b, h, i0) + n] =
+          a.sinks != nullptr ? a.sinks[h + n / rows] : negative_infinity<T>();
     }
     return;
   }
-  attention_scores(a, b, h, i0, rows, keys.begin, count, s, stride, gemm_scratch);
-  for (int64_t r = 0; r < rows; ++r) {
-    T* row = s + r * stride;
-    const T max = row_max(row, count);
-    const bool empty = max == negative_infinity<T>();
-    const double sum = row_sum_exp(row, count, empty ? T(0) : max, row);
-    const bool masked = empty && sum == 0;  // rows with NaN scores are not masked
-    if (lse != nullptr) {
-      lse[a.query_row(b, h, i0 + r)] =
-          masked ? max : static_cast<T>(static_cast<double>(max) + ::log(sum));
-    }
-    if (!masked) row_scale(row, count, static_cast<T>(1 / sum), row);
-    if (a.drop_below > 0) {
-      attention_dropout(a, b, h, i0 + r, keys.begin, count, factor);
-      row_multiply(row, factor, count);
-    }
-    if (a.engine != nullptr) row_drop_tiny(row, count);
+  // Several heads process blocks of keys and values that stay in the L1 cache.
+  const int64_t block = heads > 1 ? kSharedKeys : count;
+  for (int64_t c = 0; c < count; c += block) {
+    attention_scores(a, b, h, heads, i0, rows, keys.begin + c, HWY_MIN(block, count - c), s + c,
+                     stride, gemm_scratch);
   }
-  const int64_t first = a.key_row(b, h, keys.begin) * a.Dv;
-  if (single) {
-    a.narrow ? single_query_values(s, a.narrow_v + first, count, a.Dv, target)
-             : single_query_values(s, a.v + first, count, a.Dv, target);
-    return;
+  for (int64_t n = 0; n < heads * rows; ++n) {
+    normalise(a, b, h + n / rows, i0 + n % rows, keys.begin, count, s + n * stride, factor, lse);
   }
-  kernels::gemm({.m = rows,
-                 .n = a.Dv,
-                 .k = count,
-                 .a = {s, stride, 1},
-                 .b = {a.v + first, a.Dv, 1},
-                 .c = target,
-                 .c_stride = a.Dv,
-                 .accumulate = false,
-                 .engine = a.engine},
-                gemm_scratch);
+  for (int64_t c = 0; c < count; c += block) {
+    multiply_values(a, b, h, heads, rows, keys.begin + c, HWY_MIN(block, count - c), s + c, stride,
+                    c > 0, target, gemm_scratch);
+  }
 }
 
-void forward_f32(const AttentionArgs<float>& a, int64_t b, int64_t h, int64_t i0, int64_t i1,
-                 float* out, float* lse, std::byte* scratch) {
-  forward(a, b, h, i0, i1, out, lse, scratch);
+void forward_f32(const AttentionArgs<float>& a, int64_t b, int64_t h, int64_t heads, int64_t i0,
+                 int64_t i1, float* out, float* lse, std::byte* scratch) {
+  forward(a, b, h, heads, i0, i1, out, lse, scratch);
 }
-void forward_f64(const AttentionArgs<double>& a, int64_t b, int64_t h, int64_t i0, int64_t i1,
-                 double* out, double* lse, std::byte* scratch) {
-  forward(a, b, h, i0, i1, out, lse, scratch);
+void forward_f64(const AttentionArgs<double>& a, int64_t b, int64_t h, int64_t heads, int64_t i0,
+                 int64_t i1, double* out, double* lse, std::byte* scratch) {
+  forward(a, b, h, heads, i0, i1, out, lse, scratch);
 }
 
 }  // namespace
@@ -131,22 +184,40 @@ HWY_EXPORT(forward_f64);
 }  // namespace
 
 template <class T>
+std::int64_t heads_per_call(const AttentionArgs<T>& args) {
+  if (args.Lq != 1 || args.engine != nullptr || args.Hkv == 0) return 1;
+  // At least this many calls, so that they can run in parallel.
+  const std::int64_t wanted = std::min<std::int64_t>(8, args.B * args.H);
+  const std::int64_t group = args.H / args.Hkv;
+  std::int64_t heads = std::min(group, kQueryBlock);
+  while (heads > 1 && (group % heads != 0 || args.B * args.H / heads < wanted)) --heads;
+  return std::max<std::int64_t>(1, heads);
+}
+template std::int64_t heads_per_call(const AttentionArgs<float>& args);
+template std::int64_t heads_per_call(const AttentionArgs<double>& args);
+
+template <class T>
 std::size_t attention_scratch_bytes(const AttentionArgs<T>& args) {
   const auto rounded = [](std::int64_t elements) {
     return (static_cast<std::size_t>(elements) * sizeof(T) + 63) / 64 * 64;
   };
-  const std::size_t wide = args.narrow ? rounded(args.Lk * (args.D + args.Dv)) : 0;
-  return rounded((kQueryBlock + 1) * args.Lk) + wide +
-         std::max(
-             kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Lk, args.D, args.engine),
-             kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Dv, args.Lk, args.engine));
+  const std::int64_t keys = args.most_keys();
+  const bool single = args.Lq == 1 && args.engine == nullptr;
+  if (single) return rounded((heads_per_call(args) + 1) * keys);
+  const std::int64_t rows = std::min(args.Lq, kQueryBlock);
+  const bool gathers = args.narrow || args.ring < args.Lk;
+  const std::size_t wide = gathers ? rounded(keys * (args.D + args.Dv)) : 0;
+  return rounded((rows + 1) * keys) + wide +
+         std::max(kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, keys, args.D, args.engine),
+                  kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Dv, keys, args.engine));
 }
 template std::size_t attention_scratch_bytes(const AttentionArgs<float>& args);
 template std::size_t attention_scratch_bytes(const AttentionArgs<double>& args);
 
 template <class T>
 std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args) {
-  const std::size_t tiles = static_cast<std::size_t>((2 * kQueryBlock + 1) * kKeyBlock) * sizeof(T);
+  const std::int64_t rows = (args.soft_cap > 0 ? 3 : 2) * kQueryBlock + 1;
+  const std::size_t tiles = static_cast<std::size_t>(rows * kKeyBlock) * sizeof(T);
   std::size_t products = 0;
   for (const std::int64_t width : {args.D, args.Dv}) {
     products = std::max(
@@ -161,14 +232,14 @@ template std::size_t attention_grad_scratch_bytes(const AttentionArgs<float>& ar
 template std::size_t attention_grad_scratch_bytes(const AttentionArgs<double>& args);
 
 void attention_forward(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
-                       std::int64_t i0, std::int64_t i1, float* out, float* lse,
+                       std::int64_t heads, std::int64_t i0, std::int64_t i1, float* out, float* lse,
                        std::byte* scratch) {
-  HWY_DYNAMIC_DISPATCH(forward_f32)(args, b, h, i0, i1, out, lse, scratch);
+  HWY_DYNAMIC_DISPATCH(forward_f32)(args, b, h, heads, i0, i1, out, lse, scratch);
 }
 void attention_forward(const AttentionArgs<double>& args, std::int64_t b, std::int64_t h,
-                       std::int64_t i0, std::int64_t i1, double* out, double* lse,
-                       std::byte* scratch) {
-  HWY_DYNAMIC_DISPATCH(forward_f64)(args, b, h, i0, i1, out, lse, scratch);
+                       std::int64_t heads, std::int64_t i0, std::int64_t i1, double* out,
+                       double* lse, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(forward_f64)(args, b, h, heads, i0, i1, out, lse, scratch);
 }
 
 }  // namespace weft

@@ -83,65 +83,160 @@ HWY_INLINE void fetch(const T* data, int64_t count) {
   for (int64_t x = 0; x < count; x += kLine) __builtin_prefetch(data + x, 0, 2);
 }
 
-/// Sets scores[j] to the dot product of q and key j for all `count` keys, which have `size`
-/// contiguous elements each. Also prefetches the rows of `values` (`width` elements each), which
-/// are needed next, because reading two streams from memory concurrently is faster than reading one
-/// after the other.
-template <class T, class S>
-HWY_INLINE void single_query_scores(const T* q, const S* keys, int64_t count, int64_t size,
-                                    const S* values, int64_t width, T* scores) {
+/// The number of heads for which a key or value in registers is used at once.
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+inline constexpr int kSharedHeads = 4;
+#else
+inline constexpr int kSharedHeads = 2;
+#endif
+
+/// Sets scores[n * stride + j] to the dot product of query n of kHeads consecutive queries and key
+/// j for all `count` keys, which have `size` contiguous elements each. Also prefetches the rows of
+/// `values` (`width` elements each, or 0 for no prefetching), which are needed next, because
+/// reading two streams from memory concurrently is faster than reading one after the other.
+template <int kHeads, class T, class S>
+HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t size, const S* values,
+                            int64_t width, T* scores, int64_t stride) {
+  const Full<T> d;
   int64_t j = 0;
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == sizeof(float)) {
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     for (; j + 4 <= count; j += 4) {
       const S* k = keys + j * size;
       fetch(values + j * width, 4 * width);
-      store_sums(key_product(q, k, size), key_product(q, k + size, size),
-                 key_product(q, k + 2 * size, size), key_product(q, k + 3 * size, size),
-                 scores + j);
+      hn::Vec<Full<T>> sum[kHeads][4];
+#pragma GCC unroll 16
+      for (int n = 0; n < 4 * kHeads; ++n) sum[n / 4][n % 4] = hn::Zero(d);
+      int64_t x = 0;
+      for (; x + lanes <= size; x += lanes) {
+        const auto k0 = load_widened(d, k + x), k1 = load_widened(d, k + size + x);
+        const auto k2 = load_widened(d, k + 2 * size + x), k3 = load_widened(d, k + 3 * size + x);
+#pragma GCC unroll 4
+        for (int n = 0; n < kHeads; ++n) {
+          const auto v = hn::LoadU(d, q + n * size + x);
+          sum[n][0] = hn::MulAdd(v, k0, sum[n][0]);
+          sum[n][1] = hn::MulAdd(v, k1, sum[n][1]);
+          sum[n][2] = hn::MulAdd(v, k2, sum[n][2]);
+          sum[n][3] = hn::MulAdd(v, k3, sum[n][3]);
+        }
+      }
+      const size_t rest = static_cast<size_t>(size - x);
+      for (int n = 0; rest > 0 && n < kHeads; ++n) {
+        const auto v = load_part(d, q + n * size + x, rest);
+        for (int key = 0; key < 4; ++key) {
+          const auto part = load_widened_part(d, k + key * size + x, rest);
+          sum[n][key] = hn::MulAdd(v, part, sum[n][key]);
+        }
+      }
+      for (int n = 0; n < kHeads; ++n)
+        store_sums(sum[n][0], sum[n][1], sum[n][2], sum[n][3], scores + n * stride + j);
     }
   }
 #endif
-  for (; j < count; ++j) scores[j] = sum_lanes(Full<T>(), key_product(q, keys + j * size, size));
+  for (; j < count; ++j) {
+    for (int n = 0; n < kHeads; ++n)
+      scores[n * stride + j] = sum_lanes(d, key_product(q + n * size, keys + j * size, size));
+  }
 }
 
-/// Computes out[x] = sum over j of p[j] * values[j][x], in order of j, for kVectors vectors of
-/// columns.
-template <int kVectors, class T, class S>
-HWY_INLINE void value_columns(const T* p, const S* values, int64_t count, int64_t size, T* out) {
+/// Calls head_scores() for `heads` consecutive queries, for several of them at once if possible.
+template <class T, class S>
+HWY_INLINE void single_query_scores(const T* q, int64_t heads, const S* keys, int64_t count,
+                                    int64_t size, const S* values, int64_t width, T* scores,
+                                    int64_t stride) {
+  for (int64_t x = 0; x < heads;) {
+    const T* own = q + x * size;
+    T* to = scores + x * stride;
+    const int64_t fetched = x == 0 ? width : 0;
+    if (x + kSharedHeads <= heads) {
+      head_scores<kSharedHeads>(own, keys, count, size, values, fetched, to, stride);
+      x += kSharedHeads;
+    } else if (x + 2 <= heads) {
+      head_scores<2>(own, keys, count, size, values, fetched, to, stride);
+      x += 2;
+    } else {
+      head_scores<1>(own, keys, count, size, values, fetched, to, stride);
+      x += 1;
+    }
+  }
+}
+
+/// Computes out[n][x] = sum over j of p[n * stride + j] * values[j][x], in order of j, for kHeads
+/// consecutive rows n of `size` elements and kVectors vectors of columns. If `accumulate` is true,
+/// adds to out.
+template <int kHeads, int kVectors, class T, class S>
+HWY_INLINE void value_columns(const T* p, int64_t stride, const S* values, int64_t count,
+                              int64_t size, T* out, bool accumulate) {
   const Full<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  hn::Vec<Full<T>> sum[kVectors];
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Zero(d);
-  for (int64_t j = 0; j < count; ++j) {
-    const auto weight = hn::Set(d, p[j]);
+  hn::Vec<Full<T>> sum[kHeads][kVectors];
+#pragma GCC unroll 4
+  for (int n = 0; n < kHeads; ++n) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v)
-      sum[v] = hn::MulAdd(weight, load_widened(d, values + j * size + v * lanes), sum[v]);
+      sum[n][v] = accumulate ? hn::LoadU(d, out + n * size + v * lanes) : hn::Zero(d);
   }
+  for (int64_t j = 0; j < count; ++j) {
 #pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, out + v * lanes);
+    for (int v = 0; v < kVectors; ++v) {
+      const auto value = load_widened(d, values + j * size + v * lanes);
+#pragma GCC unroll 4
+      for (int n = 0; n < kHeads; ++n)
+        sum[n][v] = hn::MulAdd(hn::Set(d, p[n * stride + j]), value, sum[n][v]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int n = 0; n < kHeads; ++n) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[n][v], d, out + n * size + v * lanes);
+  }
 }
 
-/// Computes out[x] = sum over j of p[j] * values[j][x], in order of j, for x in [0, size).
-template <class T, class S>
-HWY_INLINE void single_query_values(const T* p, const S* values, int64_t count, int64_t size,
-                                    T* out) {
+/// Calls value_columns() for all columns.
+template <int kHeads, class T, class S>
+HWY_INLINE void head_values(const T* p, int64_t stride, const S* values, int64_t count,
+                            int64_t size, T* out, bool accumulate) {
   const Full<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int kWide = kHeads == 1 ? 8 : 4;
   int64_t x = 0;
-  for (; x + 8 * lanes <= size; x += 8 * lanes)
-    value_columns<8>(p, values + x, count, size, out + x);
+  for (; x + kWide * lanes <= size; x += kWide * lanes)
+    value_columns<kHeads, kWide>(p, stride, values + x, count, size, out + x, accumulate);
   for (; x + 4 * lanes <= size; x += 4 * lanes)
-    value_columns<4>(p, values + x, count, size, out + x);
-  for (; x + lanes <= size; x += lanes) value_columns<1>(p, values + x, count, size, out + x);
+    value_columns<kHeads, 4>(p, stride, values + x, count, size, out + x, accumulate);
+  for (; x + lanes <= size; x += lanes)
+    value_columns<kHeads, 1>(p, stride, values + x, count, size, out + x, accumulate);
   if (x == size) return;
   const size_t rest = static_cast<size_t>(size - x);
-  auto sum = hn::Zero(d);
-  for (int64_t j = 0; j < count; ++j)
-    sum = hn::MulAdd(hn::Set(d, p[j]), load_widened_part(d, values + j * size + x, rest), sum);
-  store_part(sum, d, out + x, rest);
+  for (int n = 0; n < kHeads; ++n) {
+    T* to = out + n * size + x;
+    auto sum = accumulate ? load_part(d, to, rest) : hn::Zero(d);
+    for (int64_t j = 0; j < count; ++j) {
+      const auto value = load_widened_part(d, values + j * size + x, rest);
+      sum = hn::MulAdd(hn::Set(d, p[n * stride + j]), value, sum);
+    }
+    store_part(sum, d, to, rest);
+  }
+}
+
+/// Calls head_values() for `heads` consecutive rows, for several of them at once if possible.
+template <class T, class S>
+HWY_INLINE void single_query_values(const T* p, int64_t stride, int64_t heads, const S* values,
+                                    int64_t count, int64_t size, T* out, bool accumulate) {
+  for (int64_t x = 0; x < heads;) {
+    const T* own = p + x * stride;
+    if (x + kSharedHeads <= heads) {
+      head_values<kSharedHeads>(own, stride, values, count, size, out + x * size, accumulate);
+      x += kSharedHeads;
+    } else if (x + 2 <= heads) {
+      head_values<2>(own, stride, values, count, size, out + x * size, accumulate);
+      x += 2;
+    } else {
+      head_values<1>(own, stride, values, count, size, out + x * size, accumulate);
+      x += 1;
+    }
+  }
 }
 
 }  // namespace HWY_NAMESPACE
