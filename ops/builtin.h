@@ -89,6 +89,10 @@ struct QuantizedOps {
 struct QuantizedMatmulOps {
   static void add(OpSet& ops);
 };
+/// Grouped matrix products with quantized weights.
+struct QuantizedGroupedOps {
+  static void add(OpSet& ops);
+};
 /// Convolutions.
 struct ConvOps {
   static void add(OpSet& ops);
@@ -179,9 +183,10 @@ struct FamilyList {
 using BuiltinFamilies =
     FamilyList<LeafOps, ControlOps, UnaryOps, BinaryOps, CastOps, FusedOps, ReduceOps,
                RecurrenceOps, ShapeOps, IndexOps, SortOps, MatmulOps, GroupedMatmulOps,
-               MatmulFusedOps, QuantizedOps, QuantizedMatmulOps, ConvOps, PoolOps, RandomOps,
-               SoftmaxOps, NormOps, CrossEntropyOps, LinearCrossEntropyOps, AttentionOps, RopeOps,
-               CholeskyOps, TriangularSolveOps, QrOps, SvdOps, CollectiveOps>;
+               MatmulFusedOps, QuantizedOps, QuantizedMatmulOps, QuantizedGroupedOps, ConvOps,
+               PoolOps, RandomOps, SoftmaxOps, NormOps, CrossEntropyOps, LinearCrossEntropyOps,
+               AttentionOps, RopeOps, CholeskyOps, TriangularSolveOps, QrOps, SvdOps,
+               CollectiveOps>;
 
 /// Returns an op set that consists of only these families and LeafOps:
 ///   Graph g(op_set<MatmulOps, SoftmaxOps>());

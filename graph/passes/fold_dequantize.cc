@@ -1,10 +1,12 @@
 // Makes ops read quantised or narrow weights, keys and values directly, instead of a float copy:
 //   matmul(x, dequantize(q, scale))       -> quantized_matmul(x, q, scale)
+//   grouped_matmul(x, dequantize(q, scale), sizes)
+//                                         -> quantized_grouped_matmul(x, q, scale, sizes)
 //   take(dequantize(q, scale), index)     -> quantized_take(q, scale, index)
 //   take(cast(w), index)                  -> cast(take(w, index)), if the cast widens
 //   attention(q, cast(k), cast(v), ...)   -> attention_narrow(q, k, v, ...), for bf16 k and v
-// The first rewrite sums in a different order than matmul, so the last bits may differ. The others
-// are bit-exact.
+// The first two rewrites sum in a different order than matmul, so the last bits may differ. The
+// others are bit-exact.
 #include <algorithm>
 
 #include "weft/graph/passes/match.h"
@@ -13,17 +15,23 @@
 namespace weft {
 namespace {
 
+// Rewrites matmul and grouped_matmul.
 Value multiply_quantized(const Node& node, const std::vector<Value>& inputs, Graph& target) {
   const Value x = inputs[0], w = inputs[1];
   if (!is(w, "dequantize") || x.dtype() != w.dtype()) return {};
   const Attributes& matrix = w.node().attributes();
-  if (node.attributes().flag("transpose_a")) return {};
+  const bool grouped = is(node, "grouped_matmul");
+  if (grouped != (w.rank() == 3)) return {};
+  if (!grouped && node.attributes().flag("transpose_a")) return {};
   // The gradient with respect to x multiplies by the matrix in the opposite orientation to the
   // forward product.
-  const bool transpose = node.attributes().flag("transpose_b") != matrix.flag("transposed");
+  const bool transpose =
+      node.attributes().flag(grouped ? "transpose_w" : "transpose_b") != matrix.flag("transposed");
+  std::vector<Value> operands = {x, w.node().input(0), w.node().input(1)};
+  if (grouped) operands.push_back(inputs[2]);
   return target
       .apply(
-          "quantized_matmul", {x, w.node().input(0), w.node().input(1)},
+          grouped ? "quantized_grouped_matmul" : "quantized_matmul", std::move(operands),
           {{"outputs", matrix.integer(transpose ? "inputs" : "outputs")}, {"transpose", transpose}},
           {})
       .output(0);
@@ -65,10 +73,12 @@ std::vector<Value> attend_narrow(const Node& node, const std::vector<Value>& inp
 
 Value rewrite(const Node& node, const std::vector<Value>& inputs, Graph& target) {
   if (node.instance() != 0) return {};
-  if (is(node, "matmul")) return multiply_quantized(node, inputs, target);
+  if (is(node, "matmul") || is(node, "grouped_matmul"))
+    return multiply_quantized(node, inputs, target);
   if (is(node, "take")) {
     const bool rows = node.attributes().integer("axis") == 0;
-    if (rows && is(inputs[0], "dequantize")) return take_quantized(inputs[0], inputs[1], target);
+    if (rows && is(inputs[0], "dequantize") && inputs[0].rank() == 2)
+      return take_quantized(inputs[0], inputs[1], target);
     if (is(inputs[0], "cast")) return take_narrow(node, inputs[0], inputs[1], target);
   }
   return {};

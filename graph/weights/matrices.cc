@@ -19,6 +19,10 @@ namespace {
 // Returns true if this node reads the matrix as [outputs, inputs], false if it reads the matrix as
 // [inputs, outputs], and nullopt if it uses the matrix in any other way.
 std::optional<bool> use_as_weight(const Node& node, std::size_t operand, bool embeddings) {
+  if (node.input(static_cast<int>(operand)).rank() == 3) {
+    if (is(node, "grouped_matmul") && operand == 1) return node.attributes().flag("transpose_w");
+    return std::nullopt;
+  }
   if (is(node, "matmul") && operand == 1) return node.attributes().flag("transpose_b");
   if (embeddings && is(node, "take") && operand == 0 && node.attributes().integer("axis") == 0) {
     return true;
@@ -26,11 +30,16 @@ std::optional<bool> use_as_weight(const Node& node, std::size_t operand, bool em
   return std::nullopt;
 }
 
+bool is_weight(const VariableInfo& info, int axes) {
+  return info.kind == VariableKind::parameter && info.type.dtype == DType::f32 &&
+         info.type.shape.rank() == axes && info.type.shape.is_constant();
+}
+
 }  // namespace
 
-bool is_weight_matrix(const VariableInfo& info) {
-  return info.kind == VariableKind::parameter && info.type.dtype == DType::f32 &&
-         info.type.shape.rank() == 2 && info.type.shape.is_constant();
+bool is_weight_matrix(const VariableInfo& info) { return is_weight(info, 2); }
+bool is_weight_stack(const VariableInfo& info) {
+  return is_weight(info, 3) && info.type.shape[0].constant() > 0;
 }
 
 bool matches(const std::string& pattern, const std::string& name) {
@@ -61,7 +70,7 @@ std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Progra
         const std::optional<bool> seen = use_as_weight(*use.node, use.operand, options.embeddings);
         if (!seen || (out_in && out_in != seen)) return;
         out_in = seen;
-        (is(*use.node, "matmul") ? matrix.multiplied : matrix.looked_up) = true;
+        (is(*use.node, "take") ? matrix.looked_up : matrix.multiplied) = true;
       }
     }
     if (!out_in) return;
@@ -73,9 +82,12 @@ std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Progra
     for (const QuantizedRead& read : quantized_reads(graph)) quantized[read.stored.name()] = read;
   }
   for (const Variable& variable : graph.variables()) {
-    if (is_weight_matrix(variable.info())) add(variable.name(), variable);
+    const VariableInfo& info = variable.info();
+    if (is_weight_matrix(info) || (options.stacks && is_weight_stack(info)))
+      add(variable.name(), variable);
     const auto read = quantized.find(variable.name());
-    if (read != quantized.end()) add(read->second.name, read->second.value);
+    if (read != quantized.end() && (options.stacks || read->second.weight.stack == 0))
+      add(read->second.name, read->second.value);
   }
   return result;
 }

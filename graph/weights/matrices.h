@@ -11,16 +11,20 @@
 
 namespace WEFT_API weft {
 
-/// A parameter that the programs use only as a weight matrix.
+/// A parameter that the programs use only as a weight matrix, or as a stack of matrices, one for
+/// each group of rows.
 struct WeightMatrix {
   std::string name;
-  Value value;              // the f32 matrix: the parameter itself or its widened value
+  Value value;  // the f32 matrix or stack [matrices, rows, columns]: the parameter itself or its
+                // widened value
   bool out_in = false;      // layout: true for [outputs, inputs], false for [inputs, outputs]
   bool multiplied = false;  // the second operand of a product
   bool looked_up = false;   // its rows are also looked up (WeightMatrixOptions::embeddings)
 
-  std::int64_t rows() const { return value.shape()[0].constant(); }
-  std::int64_t columns() const { return value.shape()[1].constant(); }
+  /// The number of matrices in a stack, or 0 for a single matrix.
+  std::int64_t stack() const { return value.rank() == 3 ? value.shape()[0].constant() : 0; }
+  std::int64_t rows() const { return value.shape()[value.rank() - 2].constant(); }
+  std::int64_t columns() const { return value.shape()[value.rank() - 1].constant(); }
   std::int64_t inputs() const { return out_in ? columns() : rows(); }
   std::int64_t outputs() const { return out_in ? rows() : columns(); }
 };
@@ -30,14 +34,18 @@ struct WeightMatrix {
 struct WeightMatrixOptions {
   bool embeddings = false;  // matrices whose rows are also looked up
   bool quantized = false;   // quantised matrices (quantized_weights.h)
+  bool stacks = false;      // stacks of matrices that only grouped_matmul reads
 };
 
 /// Returns true for an f32 parameter with two axes of constant size.
 bool is_weight_matrix(const VariableInfo& info);
+/// As above, for three axes, the first of which is not empty.
+bool is_weight_stack(const VariableInfo& info);
 
 /// Returns the matrices that the programs, all over `graph`, use only as the second operand of
-/// matmul or, depending on the options, also for lookups of rows. All uses of a matrix must agree
-/// on which axis holds the inputs. The result is in declaration order.
+/// matmul or, depending on the options, also for lookups of rows, and the stacks that they use only
+/// as the second operand of grouped_matmul. All uses of a matrix must agree on which axis holds the
+/// inputs. The result is in declaration order.
 std::vector<WeightMatrix> weight_matrices(Graph& graph, const std::vector<Program>& programs,
                                           const WeightMatrixOptions& options = {});
 

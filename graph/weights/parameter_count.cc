@@ -1,9 +1,12 @@
 #include "weft/graph/weights/parameter_count.h"
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "weft/graph/passes/match.h"
 #include "weft/graph/weights/quantized_weights.h"
 
 namespace weft {
@@ -16,7 +19,7 @@ std::int64_t count(const Graph& graph, const Counts& counts) {
   std::int64_t total = 0;
   std::set<std::string> quantized;
   for (const auto& [name, weight] : quantized_weights(graph)) {
-    if (counts(name)) total += weight.inputs * weight.outputs;
+    if (counts(name)) total += num_elements(weight.shape().evaluate({}));
     for (std::string& kept : stored_names(name, weight.format)) quantized.insert(std::move(kept));
   }
   for (const Variable& v : graph.variables()) {
@@ -24,6 +27,15 @@ std::int64_t count(const Graph& graph, const Counts& counts) {
     if (counts(v.name())) total += num_elements(v.info().type.shape.evaluate({}));
   }
   return total;
+}
+
+/// Returns the variable of which `value` is a copy in another type or shape, or an undefined value.
+Value stored_variable(Value value) {
+  const auto copies = [](const Value& v) {
+    return is(v, "cast") || is(v, "permute") || is(v, "reshape") || is(v, "dequantize");
+  };
+  while (copies(value)) value = value.node().input(0);
+  return is(value, "variable") ? value : Value();
 }
 
 }  // namespace
@@ -37,6 +49,23 @@ std::int64_t count_parameters(const Scope& scope) {
   return count(scope.graph(), [&](const std::string& name) {
     return path.empty() || name == path || name.starts_with(path + ".");
   });
+}
+
+std::int64_t count_active_parameters(const Program& program, const Dim& tokens) {
+  if (program.graph() == nullptr) return 0;
+  std::int64_t total = count_parameters(*program.graph());
+  std::set<std::string> counted;
+  for (const Node* node : program.nodes()) {
+    if (!is(*node, "grouped_matmul")) continue;
+    const Value stack = node->input(1), variable = stored_variable(stack);
+    const std::optional<Dim> rows = Dim::try_exact_div(node->input(0).shape()[0], tokens);
+    if (!variable.defined() || !rows || !rows->is_constant()) continue;
+    const std::int64_t matrices = stack.shape()[0].constant();
+    const std::int64_t idle = std::max<std::int64_t>(0, matrices - rows->constant());
+    if (matrices == 0 || !counted.insert(Variable(variable).name()).second) continue;
+    total -= idle * (num_elements(stack.shape().evaluate({})) / matrices);
+  }
+  return total;
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
+#include "weft/graph/passes/match.h"
 #include "weft/graph/weights/matrices.h"
 #include "weft/ops/op.h"
 #include "weft/ops/quantized/quantized.h"
@@ -14,10 +15,21 @@
 namespace weft {
 namespace {
 
+/// Returns true for a parameter that is a weight matrix, or a stack that the program multiplies by.
+bool is_weight(const Variable& variable, const Consumers& consumers) {
+  if (is_weight_matrix(variable.info())) return true;
+  if (!is_weight_stack(variable.info())) return false;
+  const auto& uses = consumers.uses(variable);
+  return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+    return is(*use.node, "grouped_matmul") && use.operand == 1;
+  });
+}
+
 void check_not_trained(const std::vector<Program>& programs, const QuantizeOptions& options) {
   for (const Program& program : programs) {
+    const Consumers consumers(program);
     for (const auto& [variable, value] : program.given_updates()) {
-      if (!is_weight_matrix(variable.info())) continue;
+      if (!is_weight(variable, consumers)) continue;
       for (const std::string& pattern : options.patterns) {
         if (!matches(pattern, variable.name())) continue;
         throw ArgumentError(fmt::format(
@@ -29,16 +41,21 @@ void check_not_trained(const std::vector<Program>& programs, const QuantizeOptio
   }
 }
 
+/// Swaps the last two axes of a matrix or a stack of matrices.
 Tensor transposed(const Tensor& matrix) {
-  const std::int64_t rows = matrix.size(0), columns = matrix.size(1);
-  Tensor result = Tensor::empty(DType::f32, {columns, rows});
+  const std::int64_t rows = matrix.size(-2), columns = matrix.size(-1);
+  Sizes sizes = matrix.sizes();
+  std::swap(sizes[sizes.size() - 2], sizes.back());
+  Tensor result = Tensor::empty(DType::f32, sizes);
   const float* from = matrix.data<float>();
   float* to = result.mutable_data<float>();
   constexpr std::int64_t kBlock = 16;  // the cache lines of both matrices stay in cache
-  for (std::int64_t j0 = 0; j0 < columns; j0 += kBlock) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = j0; j < std::min(j0 + kBlock, columns); ++j)
-        to[j * rows + i] = from[i * columns + j];
+  for (std::int64_t at = 0; at < matrix.numel(); at += rows * columns) {
+    for (std::int64_t j0 = 0; j0 < columns; j0 += kBlock) {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t j = j0; j < std::min(j0 + kBlock, columns); ++j)
+          to[at + j * rows + i] = from[at + i * columns + j];
+      }
     }
   }
   return result;
@@ -47,6 +64,37 @@ Tensor transposed(const Tensor& matrix) {
 struct Tensors {
   Tensor value, scale;  // scale is undefined for bf16
 };
+
+/// Quantises each matrix of a stack [matrices, rows, columns].
+Tensors quantized_stack(const Tensor& stack, QuantizedFormat format, bool out_in) {
+  const std::int64_t inputs = stack.size(out_in ? 2 : 1), outputs = stack.size(out_in ? 1 : 2);
+  const auto stacked = [&](Sizes sizes) {
+    sizes.insert(sizes.begin(), stack.size(0));
+    return sizes;
+  };
+  Tensors result{
+      Tensor::empty(quantized_dtype(format), stacked(quantized_sizes(format, inputs, outputs))),
+      Tensor::empty(quantized_scale_dtype(format),
+                    stacked(quantized_scale_sizes(format, inputs, outputs)))};
+  Tensor matrix = Tensor::empty(DType::f32, {stack.size(1), stack.size(2)});
+  for (std::int64_t i = 0; i < stack.size(0); ++i) {
+    const auto at = [i](auto* stacked, const Tensor& one) {
+      return stacked + static_cast<std::size_t>(i) * one.bytes();
+    };
+    std::memcpy(matrix.mutable_raw(), at(static_cast<const std::byte*>(stack.raw()), matrix),
+                matrix.bytes());
+    try {
+      const QuantizedMatrix one = quantize_matrix(matrix, format, out_in);
+      std::memcpy(at(static_cast<std::byte*>(result.value.mutable_raw()), one.q), one.q.raw(),
+                  one.q.bytes());
+      std::memcpy(at(static_cast<std::byte*>(result.scale.mutable_raw()), one.scale),
+                  one.scale.raw(), one.scale.bytes());
+    } catch (const Error& e) {
+      e.rethrow_as(fmt::format("matrix {}: {}", i, e.what()));
+    }
+  }
+  return result;
+}
 
 std::vector<Tensors> convert(const std::vector<WeightMatrix>& chosen, const VariableStore& store,
                              WeightFormat format) {
@@ -57,12 +105,14 @@ std::vector<Tensors> convert(const std::vector<WeightMatrix>& chosen, const Vari
     const std::string& name = chosen[i].name;
     const Tensor weights = store.tensor(name);
     try {
+      const auto quantized =
+          format == WeightFormat::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4;
       if (format == WeightFormat::bf16) {
         result[i].value = (chosen[i].out_in ? weights : transposed(weights)).to(DType::bf16);
+      } else if (weights.rank() == 3) {
+        result[i] = quantized_stack(weights, quantized, chosen[i].out_in);
       } else {
-        const QuantizedMatrix matrix = quantize_matrix(
-            weights, format == WeightFormat::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4,
-            chosen[i].out_in);
+        const QuantizedMatrix matrix = quantize_matrix(weights, quantized, chosen[i].out_in);
         result[i] = {matrix.q, matrix.scale};
       }
     } catch (const Error& e) {
@@ -122,14 +172,14 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
   store.check_whole("quantised");
   check_not_trained(programs, options);
   const std::vector<WeightMatrix> chosen =
-      select_matrices(weight_matrices(source, programs, {.embeddings = true}), options.patterns,
-                      "matrix that can be converted");
+      select_matrices(weight_matrices(source, programs, {.embeddings = true, .stacks = true}),
+                      options.patterns, "matrix that can be converted");
   std::vector<Tensors> tensors = convert(chosen, store, options.weights);
   gather(tensors);
 
   QuantizedWeights weights;
   for (const WeightMatrix& m : chosen)
-    weights[m.name] = {options.weights, m.inputs(), m.outputs(), m.out_in};
+    weights[m.name] = {options.weights, m.inputs(), m.outputs(), m.out_in, m.stack()};
   RewrittenPrograms rewritten = with_quantized(programs, weights, options.narrow_caches);
   QuantizedModel result{rewritten.graph,
                         std::move(rewritten.programs),

@@ -41,8 +41,9 @@ struct QuantizedModel {
 /// Copies `programs` (all over one graph, before passes) into a new graph and their variables into
 /// a new store, and converts weight matrices to another format. Weight matrices are f32 parameters
 /// with two axes that the programs use only as the second operand of matmul or for lookups of rows
-/// (embeddings); all uses must agree on which axis holds the inputs. All other variables, including
-/// norms and biases, are unchanged and share memory with the originals.
+/// (embeddings), and f32 parameters with three axes that they use only as the second operand of
+/// grouped_matmul (experts); all uses must agree on which axis holds the inputs. All other
+/// variables, including norms and biases, are unchanged and share memory with the originals.
 ///
 /// quantized_weights.h describes the variables and expressions that replace a matrix.
 ///

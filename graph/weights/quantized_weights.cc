@@ -40,7 +40,8 @@ std::optional<QuantizedRead> read_of_dequantize(Node& node) {
   return QuantizedRead{
       info->name.substr(0, info->name.size() - kQ.size()),
       {int8 ? WeightFormat::int8 : WeightFormat::int4, node.attributes().integer("inputs"),
-       node.attributes().integer("outputs"), node.attributes().flag("transposed")},
+       node.attributes().integer("outputs"), node.attributes().flag("transposed"),
+       node.output(0).rank() == 3 ? node.output(0).shape()[0].constant() : 0},
       node.output(0),
       Variable(q),
       Variable(node.input(1))};
@@ -50,12 +51,14 @@ std::optional<QuantizedRead> read_of_dequantize(Node& node) {
 std::optional<QuantizedRead> read_of_cast(Node& node) {
   const Value stored = node.input(0);
   const VariableInfo* info = parameter(stored, DType::bf16);
-  if (info == nullptr || info->type.shape.rank() != 2 || !info->type.shape.is_constant() ||
-      node.type(0).dtype != DType::f32)
+  if (info == nullptr || !info->type.shape.is_constant() || node.type(0).dtype != DType::f32)
     return std::nullopt;
+  const int rank = info->type.shape.rank();
+  if (rank != 2 && rank != 3) return std::nullopt;
+  const auto size = [&](int axis) { return info->type.shape[axis].constant(); };
   return QuantizedRead{
       info->name,
-      {WeightFormat::bf16, info->type.shape[1].constant(), info->type.shape[0].constant(), true},
+      {WeightFormat::bf16, size(rank - 1), size(rank - 2), true, rank == 3 ? size(0) : 0},
       node.output(0),
       Variable(stored),
       Variable()};
@@ -77,23 +80,32 @@ Variable declare(Graph& graph, const VariableInfo& info, std::string_view suffix
   return v;
 }
 
+/// Returns the shape of a stack of `stack` tensors, or of one tensor if `stack` is 0.
+Shape stacked(Sizes sizes, std::int64_t stack) {
+  if (stack > 0) sizes.insert(sizes.begin(), stack);
+  return Shape(sizes);
+}
+
 /// Declares the variables of a quantised matrix. Returns the value that programs read instead of
 /// the f32 parameter.
 Value declare_quantized(Graph& graph, const VariableInfo& info, const QuantizedWeight& w) {
   if (w.format == WeightFormat::bf16) {
-    const Variable v = declare(graph, info, "", {DType::bf16, Shape{w.outputs, w.inputs}});
+    const Variable v =
+        declare(graph, info, "", {DType::bf16, stacked({w.outputs, w.inputs}, w.stack)});
     const Value wide = graph.apply("cast", {v}, {{"dtype", DType::f32}}, {}).output(0);
     if (w.out_in) return wide;
-    const std::vector<std::int64_t> swapped = {1, 0};
+    const std::vector<std::int64_t> swapped =
+        w.stack > 0 ? std::vector<std::int64_t>{0, 2, 1} : std::vector<std::int64_t>{1, 0};
     return graph.apply("permute", {wide}, {{"order", swapped}}, {}).output(0);
   }
   const QuantizedFormat format = format_of(w.format);
-  const Variable q =
-      declare(graph, info, kQ,
-              {quantized_dtype(format), Shape(quantized_sizes(format, w.inputs, w.outputs))});
-  const Variable scale = declare(
-      graph, info, kScale,
-      {quantized_scale_dtype(format), Shape(quantized_scale_sizes(format, w.inputs, w.outputs))});
+  const Variable q = declare(
+      graph, info, kQ,
+      {quantized_dtype(format), stacked(quantized_sizes(format, w.inputs, w.outputs), w.stack)});
+  const Variable scale =
+      declare(graph, info, kScale,
+              {quantized_scale_dtype(format),
+               stacked(quantized_scale_sizes(format, w.inputs, w.outputs), w.stack)});
   return graph
       .apply("dequantize", {q, scale},
              {{"inputs", w.inputs}, {"outputs", w.outputs}, {"transposed", w.out_in}}, {})
@@ -119,6 +131,10 @@ RewrittenPrograms finish(const std::vector<Program>& programs, Cloner& cloner,
 }
 
 }  // namespace
+
+Shape QuantizedWeight::shape() const {
+  return stacked(out_in ? Sizes{outputs, inputs} : Sizes{inputs, outputs}, stack);
+}
 
 std::string_view weight_format_name(WeightFormat format) {
   switch (format) {
@@ -178,7 +194,8 @@ RewrittenPrograms with_quantized(const std::vector<Program>& programs,
       throw ArgumentError(fmt::format("the programs have no parameter {} to replace", name));
     }
     const VariableInfo& info = source.find_variable(name).info();
-    if (is_weight_matrix(info) && info.type.shape == weight.shape()) continue;
+    if ((is_weight_matrix(info) || is_weight_stack(info)) && info.type.shape == weight.shape())
+      continue;
     throw ArgumentError(fmt::format("{} is {}: {}{} cannot replace it", name, info.type.str(),
                                     weight_format_name(weight.format), weight.shape().str()));
   }

@@ -5,6 +5,9 @@
 //                as fast in this layout); programs read cast(W), with axes swapped back if needed
 //   int8, int4   the frozen parameters W.q and W.scale; programs read dequantize(W.q, W.scale)
 //
+// A stack of matrices, which grouped_matmul reads (the experts of a mixture of experts), is
+// represented in the same way, with an additional first axis.
+//
 // Aliases of W are replaced in the same way. Passes ensure that the whole f32 matrix is never
 // computed, neither in products nor in their gradients.
 #pragma once
@@ -34,10 +37,11 @@ WeightFormat parse_weight_format(std::string_view name);
 struct QuantizedWeight {
   WeightFormat format = WeightFormat::int8;
   std::int64_t inputs = 0, outputs = 0;
-  bool out_in = false;  // true if programs read it as [outputs, inputs]
+  bool out_in = false;     // true if programs read it as [outputs, inputs]
+  std::int64_t stack = 0;  // number of matrices in a stack, 0 for a single matrix
 
-  /// Shape of the matrix as programs read it.
-  Shape shape() const { return out_in ? Shape{outputs, inputs} : Shape{inputs, outputs}; }
+  /// Shape of the matrix as programs read it, or of the stack.
+  Shape shape() const;
 };
 /// Quantised matrices by name.
 using QuantizedWeights = std::map<std::string, QuantizedWeight, std::less<>>;

@@ -2,21 +2,19 @@
 #include <fmt/format.h>
 
 #include "weft/ops/builtin.h"
+#include "weft/ops/gemm/group_sizes.h"
 #include "weft/ops/gemm/grouped.h"
 #include "weft/ops/gemm/operands.h"
-#include "weft/ops/indexing/index_kernel.h"
 
 namespace weft {
 namespace {
 
-constexpr std::size_t kSizesInput = 2;
+constexpr int kSizesInput = 2;
 
 /// Checks the precision and the sizes, and returns the number of groups.
 Dim checked_groups(const InferContext& c) {
   if (const std::string& own = c.attributes().text("precision"); !own.empty()) parse_precision(own);
-  c.require_index(kSizesInput, "sizes");
-  c.require_rank(kSizesInput, 1, "sizes");
-  return c.shape(kSizesInput)[0];
+  return group_count(c, kSizesInput);
 }
 
 std::vector<ValueType> infer_grouped_matmul(const InferContext& c) {
@@ -41,27 +39,6 @@ std::vector<ValueType> infer_grouped_outer(const InferContext& c) {
   return {{dtype, {checked_groups(c), a[1], b[1]}}};
 }
 
-/// Returns a Kernel::check that throws DataError unless the sizes describe groups of `rows` rows.
-std::function<void(const KernelRun&)> group_check(const OperandSpec& sizes, std::int64_t rows) {
-  return [dtype = sizes.dtype, groups = sizes.numel(), rows](const KernelRun& run) {
-    std::int64_t left = rows;
-    for (std::int64_t group = 0; group < groups; ++group) {
-      const std::int64_t size = read_index(run.inputs[kSizesInput], dtype, group);
-      if (size < 0) {
-        throw DataError(
-            fmt::format("the size of group {} is {}, but must not be negative", group, size));
-      }
-      if (size > left) {
-        throw DataError(
-            fmt::format("the groups have more rows than there are: group {} has size {}, but only "
-                        "{} of {} rows are left; reduce the sizes",
-                        group, size, left, rows));
-      }
-      left -= size;
-    }
-  };
-}
-
 GroupSizes group_sizes(const KernelRequest& request) {
   return {.input = kSizesInput, .dtype = request.inputs[kSizesInput].dtype};
 }
@@ -83,7 +60,7 @@ Kernel grouped_matmul_kernel(const KernelRequest& request) {
   batch.precision = request.precision;
   if (w.constant) batch.constant_b = 1;
   Kernel kernel;
-  kernel.check = group_check(request.inputs[kSizesInput], batch.m);
+  kernel.check = group_check(request, kSizesInput, batch.m);
   add_grouped_gemm(kernel, std::move(batch), group_sizes(request), grouped_pointers);
   return kernel;
 }
@@ -98,7 +75,7 @@ Kernel grouped_outer_kernel(const KernelRequest& request) {
   batch.c = {out.dtype, batch.n, 1, BatchOffsets(out.sizes, {batch.count})};
   batch.precision = request.precision;
   Kernel kernel;
-  kernel.check = group_check(request.inputs[kSizesInput], batch.k);
+  kernel.check = group_check(request, kSizesInput, batch.k);
   add_grouped_outer(kernel, std::move(batch), group_sizes(request), grouped_pointers);
   return kernel;
 }
@@ -113,8 +90,7 @@ Cost grouped_matmul_cost(const KernelRequest& request) {
   const OperandSpec &x = request.inputs[0], &w = request.inputs[1], &out = request.outputs[0];
   const double groups = static_cast<double>(w.sizes[0]), rows = static_cast<double>(x.sizes[0]);
   return {.flops = 2.0 * static_cast<double>(out.numel()) * static_cast<double>(x.sizes[1]),
-          .bytes = bytes_of(x) + bytes_of(out) +
-                   (rows < groups ? bytes_of(w) * (rows / groups) : bytes_of(w))};
+          .bytes = bytes_of(x) + bytes_of(out) + bytes_of(w) * read_share(rows, groups)};
 }
 
 Cost grouped_outer_cost(const KernelRequest& request) {

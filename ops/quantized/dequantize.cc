@@ -35,8 +35,12 @@ std::vector<ValueType> infer_dequantize(const InferContext& c) {
   const Attributes& a = c.attributes();
   const std::int64_t inputs = a.integer("inputs"), outputs = a.integer("outputs");
   const DType dtype = checked_result(c);
-  check_quantized(c, 0, 1, inputs, outputs, dtype);
-  return {{dtype, a.flag("transposed") ? Shape{outputs, inputs} : Shape{inputs, outputs}}};
+  const std::optional<std::int64_t> stack = quantized_stack(c, 0);
+  check_quantized(c, 0, 1, inputs, outputs, dtype, stack);
+  std::vector<Dim> sizes =
+      a.flag("transposed") ? std::vector<Dim>{outputs, inputs} : std::vector<Dim>{inputs, outputs};
+  if (stack) sizes.insert(sizes.begin(), *stack);
+  return {{dtype, Shape(std::move(sizes))}};
 }
 
 Kernel dequantize_kernel(const KernelRequest& r) {
@@ -45,31 +49,34 @@ Kernel dequantize_kernel(const KernelRequest& r) {
   const bool transposed = r.attributes.flag("transposed");
   const bool wide = r.outputs[0].dtype == DType::f64;
   Phase phase;
-  phase.chunks =
+  const std::int64_t chunks =
       chunk_count(w.panels(), std::max<std::int64_t>(1, 65536 / (w.inputs * kPanel + 1)));
-  phase.cost_ns = 0.3 * static_cast<double>(w.inputs) * static_cast<double>(w.outputs);
-  phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
-    const auto [begin, end] = chunk_range(w.panels(), chunks, chunk);
+  phase.chunks = w.stack * chunks;
+  phase.cost_ns = 0.3 * static_cast<double>(r.outputs[0].numel());
+  phase.body = [=](const KernelRun& run, std::int64_t chunk) {
+    const std::int64_t matrix = chunk / chunks, offset = matrix * w.inputs * w.outputs;
+    const kernels::QuantizedWeights weights = w.at(run, matrix);
+    const auto [begin, end] = chunk_range(w.panels(), chunks, chunk % chunks);
     const std::int64_t last = std::min(end * kPanel, w.outputs);
     for (std::int64_t j = begin * kPanel; j < last; ++j) {
       if (wide) {
-        double* out = run.out<double>(0) + (transposed ? j * w.inputs : j);
+        double* out = run.out<double>(0) + offset + (transposed ? j * w.inputs : j);
         for (std::int64_t i = 0; i < w.inputs; ++i)
-          out[transposed ? i : i * w.outputs] = w.weight(run, i, j);
+          out[transposed ? i : i * w.outputs] = w.weight(run, i, j, matrix);
       } else if (transposed) {
-        kernels::dequantize_channel(w.at(run), j, run.out<float>(0) + j * w.inputs);
+        kernels::dequantize_channel(weights, j, run.out<float>(0) + offset + j * w.inputs);
       }
     }
     if (wide || transposed || begin == end) return;
     const std::int64_t whole = w.outputs / kPanel;
-    float* const out = run.out<float>(0);
-    kernels::dequantize_block(w.at(run), 0, w.inputs, begin, std::min(end, whole),
+    float* const out = run.out<float>(0) + offset;
+    kernels::dequantize_block(weights, 0, w.inputs, begin, std::min(end, whole),
                               out + begin * kPanel, w.outputs);
     if (end <= whole) return;
     float panel[kGroup * kPanel];
     for (std::int64_t i = 0; i < w.inputs; i += kGroup) {
       const std::int64_t stop = std::min(i + kGroup, w.inputs);
-      kernels::dequantize_block(w.at(run), i, stop, whole, whole + 1, panel, kPanel);
+      kernels::dequantize_block(weights, i, stop, whole, whole + 1, panel, kPanel);
       for (std::int64_t row = i; row < stop; ++row) {
         std::copy_n(panel + (row - i) * kPanel, w.outputs - whole * kPanel,
                     out + row * w.outputs + whole * kPanel);
@@ -125,8 +132,10 @@ void QuantizedOps::add(OpSet& ops) {
   {
     OpRecord r;
     r.name = "dequantize";
-    r.doc = std::string(kQuantizedLayout) +
-            "Returns the matrix as floats, with shape [outputs, inputs] if transposed.";
+    r.doc =
+        std::string(kQuantizedLayout) +
+        "Returns the matrix as floats, with shape [outputs, inputs] if transposed. With a first "
+        "axis of matrices in q and scale, returns all matrices.";
     r.inputs = {{"q"}, {"scale"}};
     r.attributes = {{"inputs", std::int64_t{0}, /*required=*/true},
                     {"outputs", std::int64_t{0}, /*required=*/true},

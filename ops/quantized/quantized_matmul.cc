@@ -11,23 +11,14 @@
 #include "weft/core/rounding.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/fusion/epilogue.h"
-#include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/operands.h"
-#include "weft/ops/quantized/quantized_operands.h"
+#include "weft/ops/quantized/quantized_blocks.h"
 
 namespace weft {
 namespace {
 
-// With at most this many rows, a product reads the quantised weights directly and converts each
-// weight once per four rows. With more rows, blocks of weights are converted once and then
-// multiplied as float matrices.
-constexpr std::int64_t kFewRows = 16;
 // The number of bytes of weights per chunk, which is enough for a few microseconds of memory reads.
 constexpr std::int64_t kChunkBytes = std::int64_t{1} << 16;
-// The block of weights that is converted to float at a time; it stays in the L2 cache.
-constexpr std::int64_t kBlockInputs = 512, kBlockPanels = 8;
-constexpr std::int64_t kBlockWidth = kBlockPanels * kQuantizedPanel;
-constexpr std::size_t kBlockBytes = kBlockInputs * kBlockWidth * sizeof(float);
 constexpr double kBytesPerNs = 12;  // weights read and used by one core
 
 ValueType infer_product_type(const InferContext& c) {
@@ -108,12 +99,10 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
   kernel.phases.push_back(std::move(product));
 }
 
-// Reserves slot scratch for a block of converted weights and, at kBlockBytes after the start of
-// this block, for the product with the block. Returns the offset of the block.
+// Reserves slot scratch for a block of converted weights. Returns its offset.
 std::size_t reserve_block(Kernel& kernel, std::int64_t rows) {
   const std::size_t begin = aligned_size(kernel.slot_scratch);
-  kernel.slot_scratch = begin + kBlockBytes +
-                        kernels::gemm_scratch_bytes(sizeof(float), rows, kBlockWidth, kBlockInputs);
+  kernel.slot_scratch = begin + block_scratch_bytes(rows);
   return begin;
 }
 
@@ -130,24 +119,10 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
     const QuantizedOperands& w = p->w;
     const std::int64_t begin = chunk * kBlockPanels;
     const std::int64_t end = std::min(begin + kBlockPanels, w.panels());
-    std::byte* const scratch = run.slot_scratch + begin_slot;
-    auto* const block = reinterpret_cast<float*>(scratch);
     auto* const out = p->out<float>(run);
-    kernels::GemmProblem<float> gemm;
-    gemm.m = p->rows;
-    gemm.n = std::min(end * kQuantizedPanel, w.outputs) - begin * kQuantizedPanel;
-    gemm.c = out + begin * kQuantizedPanel;
-    gemm.c_stride = w.outputs;
-    for (std::int64_t first = 0; first < w.inputs; first += kBlockInputs) {
-      const std::int64_t last = std::min(first + kBlockInputs, w.inputs);
-      kernels::dequantize_block(w.at(run), first, last, begin, end, block, kBlockWidth);
-      gemm.k = last - first;
-      gemm.a = {run.in<float>(0) + first, w.inputs, 1};
-      gemm.b = {block, kBlockWidth, 1};
-      gemm.accumulate = first > 0;
-      kernels::gemm(gemm, scratch + kBlockBytes);
-    }
-    p->run_epilogue(run, out, begin * kQuantizedPanel, begin * kQuantizedPanel + gemm.n);
+    multiply_panels(w.at(run), run.in<float>(0), p->rows, begin, end, out,
+                    run.slot_scratch + begin_slot);
+    p->run_epilogue(run, out, begin * kQuantizedPanel, std::min(end * kQuantizedPanel, w.outputs));
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -155,7 +130,6 @@ void add_many_rows(Kernel& kernel, const ProductRef& p) {
 // As above, but for the transpose. Each chunk computes the columns of one block of inputs and sums
 // over blocks of panels.
 void add_transposed(Kernel& kernel, const ProductRef& p) {
-  static_assert(kBlockWidth % kQuantizedGroup == 0 && kBlockInputs % kQuantizedPanel == 0);
   const QuantizedOperands& w = p->w;
   const std::size_t begin_slot = reserve_block(kernel, p->rows);
   Phase phase;
@@ -165,24 +139,9 @@ void add_transposed(Kernel& kernel, const ProductRef& p) {
   phase.body = [p, begin_slot](const KernelRun& run, std::int64_t chunk) {
     const QuantizedOperands& w = p->w;
     const std::int64_t first = chunk * kBlockWidth, last = std::min(first + kBlockWidth, w.inputs);
-    std::byte* const scratch = run.slot_scratch + begin_slot;
-    auto* const block = reinterpret_cast<float*>(scratch);
     auto* const out = p->out<float>(run);
-    kernels::GemmProblem<float> gemm;
-    gemm.m = p->rows;
-    gemm.n = last - first;
-    gemm.c = out + first;
-    gemm.c_stride = w.inputs;
-    for (std::int64_t j = 0; j < w.outputs; j += kBlockInputs) {
-      const std::int64_t end = std::min(j + kBlockInputs, w.outputs);
-      kernels::dequantize_block(w.at(run), first, last, j / kQuantizedPanel,
-                                divide_up(end, kQuantizedPanel), block, kBlockInputs);
-      gemm.k = end - j;
-      gemm.a = {run.in<float>(0) + j, w.outputs, 1};
-      gemm.b = {block, 1, kBlockInputs};
-      gemm.accumulate = j > 0;
-      kernels::gemm(gemm, scratch + kBlockBytes);
-    }
+    multiply_transposed(w.at(run), run.in<float>(0), p->rows, first, last, out,
+                        run.slot_scratch + begin_slot);
     p->run_epilogue(run, out, first, last);
   };
   kernel.phases.push_back(std::move(phase));
@@ -235,7 +194,7 @@ void add_product(Kernel& kernel, const KernelRequest& r, QuantizedProduct produc
   if (r.inputs[0].dtype == DType::f64) return add_double(kernel, p);
   if (elements == 0 || depth == 0) return add_zeros(kernel, p);
   if (p->transpose) return add_transposed(kernel, p);
-  p->rows <= kFewRows ? add_few_rows(kernel, p) : add_many_rows(kernel, p);
+  p->rows <= kFewQuantizedRows ? add_few_rows(kernel, p) : add_many_rows(kernel, p);
 }
 
 double product_flops(const KernelRequest& r) {

@@ -8,7 +8,11 @@
 namespace weft {
 namespace {
 
-void check_sizes(const InferContext& c, int input, const Sizes& wanted, std::string_view what) {
+constexpr std::size_t kMatrixAxes = 4;  // of q
+
+void check_sizes(const InferContext& c, int input, Sizes wanted,
+                 const std::optional<std::int64_t>& stack, std::string_view what) {
+  if (stack) wanted.insert(wanted.begin(), *stack);
   if (c.shape(input) == Shape(wanted)) return;
   throw ShapeError(fmt::format("{} must be {} (panels of 16 outputs), but is {}", what,
                                to_string(wanted), c.input(input).str()));
@@ -17,7 +21,7 @@ void check_sizes(const InferContext& c, int input, const Sizes& wanted, std::str
 }  // namespace
 
 void check_quantized(const InferContext& c, int q, int scale, std::int64_t inputs,
-                     std::int64_t outputs, DType result) {
+                     std::int64_t outputs, DType result, std::optional<std::int64_t> stack) {
   constexpr std::int64_t kMax = std::int64_t{1} << 47;  // the size of the address space
   if (inputs < 0 || outputs < 0 || inputs > kMax || outputs > kMax) {
     throw ShapeError(
@@ -38,14 +42,22 @@ void check_quantized(const InferContext& c, int q, int scale, std::int64_t input
     throw DTypeError(fmt::format("the scale of {} must be {}, but is {}", name, dtype_name(wanted),
                                  dtype_name(c.dtype(scale))));
   }
-  check_sizes(c, q, quantized_sizes(format, inputs, outputs),
+  check_sizes(c, q, quantized_sizes(format, inputs, outputs), stack,
               fmt::format("q of an {} matrix [{}, {}]", name, inputs, outputs));
-  check_sizes(c, scale, quantized_scale_sizes(format, inputs, outputs),
+  check_sizes(c, scale, quantized_scale_sizes(format, inputs, outputs), stack,
               fmt::format("the scale of an {} matrix [{}, {}]", name, inputs, outputs));
 }
 
-double QuantizedOperands::weight(const KernelRun& run, std::int64_t i, std::int64_t j) const {
-  const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;
+std::optional<std::int64_t> quantized_stack(const InferContext& c, int q) {
+  const Shape& shape = c.shape(q);
+  if (shape.rank() != static_cast<int>(kMatrixAxes) + 1 || !shape.is_constant()) return {};
+  return shape[0].constant();
+}
+
+double QuantizedOperands::weight(const KernelRun& run, std::int64_t i, std::int64_t j,
+                                 std::int64_t matrix) const {
+  // The panels of all matrices follow one another.
+  const std::int64_t panel = matrix * panels() + j / kQuantizedPanel, lane = j % kQuantizedPanel;
   if (int4) {
     const auto* bytes = run.in<std::uint8_t>(static_cast<std::size_t>(q));
     const std::uint8_t byte =
@@ -67,12 +79,16 @@ double QuantizedOperands::weight(const KernelRun& run, std::int64_t i, std::int6
 
 QuantizedOperands quantized_operands(const KernelRequest& r, int q, std::int64_t inputs,
                                      std::int64_t outputs) {
-  return {q,
-          q + 1,
-          r.inputs[static_cast<std::size_t>(q)].dtype == DType::u8,
-          r.inputs[static_cast<std::size_t>(q) + 1].dtype,
-          inputs,
-          outputs};
+  const OperandSpec &codes = r.inputs[static_cast<std::size_t>(q)],
+                    &scales = r.inputs[static_cast<std::size_t>(q) + 1];
+  QuantizedOperands w{q, q + 1, codes.dtype == DType::u8, scales.dtype, inputs, outputs};
+  if (codes.sizes.size() > kMatrixAxes) w.stack = codes.sizes[0];
+  const auto bytes = [&](const OperandSpec& spec) {
+    return w.stack == 0 ? 0
+                        : static_cast<std::size_t>(spec.numel() / w.stack) * dtype_size(spec.dtype);
+  };
+  w.q_bytes = bytes(codes), w.scale_bytes = bytes(scales);
+  return w;
 }
 
 }  // namespace weft

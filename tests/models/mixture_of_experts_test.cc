@@ -1,5 +1,6 @@
 #include "weft/models/layers/experts/mixture_of_experts.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -12,8 +13,11 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/parameter_count.h"
+#include "weft/graph/weights/quantize.h"
 #include "weft/testing/model_checks.h"
 #include "weft/tests/samples/sample_data.h"
+#include "weft/tests/support/messages.h"
 #include "weft/tests/support/numbers.h"
 
 namespace weft::testing {
@@ -58,6 +62,33 @@ std::unique_ptr<Built> build_layer(const MixtureOfExpertsOptions& options, DType
     built->program.output(i == 0 ? "dx" : "d " + g.parameters()[i - 1].name(), gradient[i]);
   }
   return built;
+}
+
+/// The options of a case in cases.json (see make.py). A case lacks the keys of options that it does
+/// not set.
+MixtureOfExpertsOptions options_of(const json& c) {
+  const double capacity = c["capacity"];
+  return {.experts = c.value("experts", 3),
+          .experts_per_token = c["k"],
+          .scores = c["scores"] == "softmax" ? RouterScores::softmax : RouterScores::sigmoid,
+          .normalize_weights = c["normalize"],
+          .scale = c.value("scale", 1.0),
+          .weights_on_input = c.value("weights_on_input", false),
+          .router_bias = c.value("router_bias", false),
+          .groups = c.value("groups", 1),
+          .groups_per_token = c.value("groups_per_token", 1),
+          .group_score =
+              c.value("best_two", false) ? RouterGroupScore::best_two : RouterGroupScore::best,
+          .correction = c.contains("correction"),
+          .inner = 5,
+          .activation = parse_choice<Activation>(c["activation"].get<std::string>()),
+          .gated = c["gated"],
+          .bias = c["bias"],
+          .limit = c.value("limit", 0.0),
+          .weight_layout = c.value("out_in", false) ? LinearLayout::out_in : LinearLayout::in_out,
+          .shared_inner = c.value("shared", 0),
+          .shared_gate = c.value("shared_gate", false),
+          .capacity_factor = capacity > 0 ? std::optional(capacity) : std::nullopt};
 }
 
 /// Sets the router so that the logits are 10 x: with the identity as weight, token t chooses the
@@ -107,26 +138,21 @@ BOOST_AUTO_TEST_SUITE(mixture_of_experts_layer)
 BOOST_AUTO_TEST_CASE(values_and_gradients_equal_those_of_pytorch) {
   std::ifstream file(std::string(WEFT_FIXTURES) + "/mixture_of_experts/cases.json");
   const json cases = json::parse(file);
-  BOOST_TEST(cases.size() == 5);
-  for (const json& c : cases) {
-    BOOST_TEST_CONTEXT(c["scores"] << ", capacity " << c["capacity"] << ", k " << c["k"]) {
-      const double capacity = c["capacity"];
-      const auto built = build_layer(
-          {.experts = 3,
-           .experts_per_token = c["k"],
-           .scores = c["scores"] == "softmax" ? RouterScores::softmax : RouterScores::sigmoid,
-           .normalize_weights = c["normalize"],
-           .inner = 5,
-           .activation = parse_choice<Activation>(c["activation"].get<std::string>()),
-           .gated = c["gated"],
-           .bias = c["bias"],
-           .capacity_factor = capacity > 0 ? std::optional(capacity) : std::nullopt},
-          DType::f64);
+  BOOST_TEST(cases.size() == 11);
+  for (std::size_t number = 0; number < cases.size(); ++number) {
+    const json& c = cases[number];
+    BOOST_TEST_CONTEXT("case " << number) {
+      const auto built = build_layer(options_of(c), DType::f64);
       Session session(built->g, {.threads = 1});
       session.initialise();
       const auto variable = [](const std::string& name) {
-        return name == "router" ? std::string("moe.router.weight") : "moe.experts." + name;
+        if (name == "router") return std::string("moe.router.weight");
+        return (name.find('.') != std::string::npos ? "moe." : "moe.experts.") + name;
       };
+      if (c.contains("correction")) {
+        const auto experts = static_cast<std::int64_t>(c["correction"].size());
+        session.set_value("moe.router.correction", doubles(c["correction"], {experts}));
+      }
       BOOST_TEST(c["parameters"].size() == built->g.parameters().size());
       for (const auto& [name, values] : c["parameters"].items()) {
         session.set_value(variable(name), doubles(values, session.value(variable(name)).sizes()));
@@ -149,6 +175,161 @@ BOOST_AUTO_TEST_CASE(values_and_gradients_equal_those_of_pytorch) {
         close("d " + variable(name), values);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_joint_balancing_loss_equals_the_one_of_pytorch) {
+  std::ifstream file(std::string(WEFT_FIXTURES) + "/mixture_of_experts/joint.json");
+  for (const json& c : json::parse(file)) {
+    BOOST_TEST_CONTEXT("k " << c["k"]) {
+      const auto tokens = static_cast<std::int64_t>(c["mask"].size());
+      const Tensor mask = doubles(c["mask"], {tokens});
+      Graph g;
+      const Value weights = g.input("mask", DType::f64, {tokens});
+      std::vector<Value> x;
+      std::vector<Routing> layers;
+      NamedTensors feeds = {{"mask", mask}};
+      for (const char* name : {"a", "b"}) {
+        x.push_back(g.input(name, DType::f64, {tokens, 4}));
+        layers.push_back(make_router(Scope(g, name), DType::f64, 4,
+                                     {.experts = 4, .experts_per_token = c["k"]})(x.back()));
+        feeds.emplace_back(name, doubles(c["logits"][layers.size() - 1], {tokens, 4}));
+      }
+      const Value loss = joint_balancing_loss(layers, weights);
+      const std::vector<Value> d = gradients(loss, x);
+      const auto unmasked = [&](std::vector<Routing> r) {
+        return joint_balancing_loss(r) / c["k"].get<double>();
+      };
+      Program p("p");
+      p.output("loss", loss).output("da", d[0]).output("db", d[1]);
+      p.output("masked", joint_balancing_loss(layers, weights * 0.0));
+      p.output("one", unmasked({layers[0]})).output("own", layers[0].balancing_loss());
+      p.output("twice", unmasked({layers[0], layers[0]}));
+      Session session(g, {.threads = 1});
+      session.initialise();
+      Tensor identity = Tensor::zeros(DType::f64, {4, 4});
+      for (std::int64_t i = 0; i < 4; ++i) identity.mutable_data<double>()[5 * i] = 1;
+      for (const char* name : {"a.weight", "b.weight"}) session.set_value(name, identity);
+      const Results r = session.run(p, feeds);
+      BOOST_CHECK_SMALL(r["loss"].item<double>() - c["loss"].get<double>(), 1e-12);
+      for (const int i : {0, 1}) {
+        BOOST_CHECK_SMALL(
+            max_difference(r[i == 0 ? "da" : "db"], doubles(c["gradients"][i], {tokens, 4})),
+            1e-12);
+      }
+      BOOST_TEST(r["masked"].item<double>() == 0);
+      BOOST_CHECK_SMALL(r["one"].item<double>() - r["own"].item<double>(), 1e-13);
+      BOOST_CHECK_SMALL(r["twice"].item<double>() - r["own"].item<double>(), 1e-13);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(training_moves_the_correction_towards_equal_loads) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 4});
+  const Scope net(g, "net");
+  const RouterOptions options{.experts = 4,
+                              .experts_per_token = 1,
+                              .scores = RouterScores::sigmoid,
+                              .correction = true,
+                              .correction_speed = 0.25};
+  const Routing training = make_router(net.training(), DType::f32, 4, options)(x);
+  const Routing evaluation = make_router(net.evaluation(), DType::f32, 4, options)(x);
+  const Program train =
+      Program("train").output("counts", training.counts).output("weights", training.weights);
+  const Program test =
+      Program("test").output("counts", evaluation.counts).output("weights", evaluation.weights);
+  Session session(g, {.seed = 1, .threads = 1});
+  session.initialise();
+  BOOST_TEST(g.parameters().size() == 1U);  // the correction is a buffer
+  Tensor identity = Tensor::zeros(DType::f32, {4, 4});
+  for (std::int64_t i = 0; i < 4; ++i) identity.mutable_data<float>()[5 * i] = 1;
+  session.set_value("net.weight", identity);
+  // Two tokens choose expert 0, one each expert 1 and 2: the mean is 1.
+  const NamedTensors feeds = {{"x", Tensor::of<float>({4, 4}, {2, 0, 0, 0, 2, 0, 0, 0,  //
+                                                               0, 2, 0, 0, 0, 0, 2, 0})}};
+  const auto correction = [&] { return session.value("net.correction").to_vector<float>(); };
+  session.run(test, feeds);
+  BOOST_TEST(correction() == (std::vector<float>{0, 0, 0, 0}), boost::test_tools::per_element());
+  const Results first = session.run(train, feeds);
+  BOOST_TEST(correction() == (std::vector<float>{-0.25, 0, 0, 0.25}),
+             boost::test_tools::per_element());
+  // sigmoid(2) - 0.25 < sigmoid(0) + 0.25: expert 3 is chosen instead, with its own score as
+  // weight.
+  const Results second = session.run(test, feeds);
+  BOOST_TEST(second["counts"].to_vector<std::int64_t>() == (Ints{0, 1, 1, 2}),
+             boost::test_tools::per_element());
+  BOOST_TEST(first["weights"].at(0) == 1);
+  BOOST_TEST(second["weights"].at(0) == 1);
+  for (int step = 0; step < 20; ++step) session.run(train, feeds);
+  const auto counts = session.run(test, feeds)["counts"].to_vector<std::int64_t>();
+  BOOST_TEST(*std::max_element(counts.begin(), counts.end()) <= 2);
+}
+
+BOOST_AUTO_TEST_CASE(only_the_chosen_experts_count_as_active) {
+  for (const bool symbolic : {true, false}) {
+    Graph g;
+    const Dim batch = symbolic ? Dim(g.input("ids", DType::i32, {"batch"}).shape()[0]) : Dim(5);
+    const Value x = g.input("x", DType::f32, {batch, 3, 4});
+    const auto out = mixture_of_experts(Scope(g, "moe"), x,
+                                        {.experts = 8,
+                                         .experts_per_token = 2,
+                                         .inner = 5,
+                                         .bias = true,
+                                         .weight_layout = LinearLayout::out_in,
+                                         .shared_inner = 7});
+    Program train("train");
+    train.output("y", out.y).update(sgd(sum(square(out.y)), g.parameters(), {.lr = 0.1}));
+    const std::int64_t matrices = 3 * 4 * 5, biases = 5 + 5 + 4, shared = 3 * 4 * 7, router = 8 * 4;
+    BOOST_TEST(count_parameters(g) == router + shared + 8 * (matrices + biases));
+    const std::int64_t active = router + shared + 2 * (matrices + biases);
+    BOOST_TEST(count_active_parameters(train, batch * 3) == active);
+    const Program predict = Program("predict").output("y", out.y);
+    BOOST_TEST(count_active_parameters(predict, batch * 3) == active);
+    Session session(g, {.threads = 1});
+    session.initialise();
+    for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int4}) {
+      const QuantizedModel model = quantize({predict}, *session.store(), {.weights = format});
+      BOOST_TEST(count_active_parameters(model.programs[0], batch * 3) == active);
+    }
+  }
+  BOOST_TEST(count_active_parameters(Program("empty"), 1) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(invalid_router_and_expert_options_are_rejected) {
+  const auto rejects = [](const MixtureOfExpertsOptions& options, const std::string& message) {
+    Graph g;
+    BOOST_CHECK_EXCEPTION(
+        mixture_of_experts(Scope(g, "moe"), g.input("x", DType::f32, {2, 4}), options),
+        ArgumentError, message_contains({message, "mixture_of_experts_test.cc"}));
+  };
+  rejects({.experts = 8, .groups = 3},
+          "the number of groups must divide the number of experts (8), but is 3");
+  rejects({.experts = 8, .groups = 0}, "but is 0");
+  rejects({.experts = 8, .groups = 4, .groups_per_token = 5},
+          "groups_per_token must be between 1 and the number of groups (4), but is 5");
+  rejects({.experts = 8, .experts_per_token = 3, .groups = 4},
+          "experts_per_token is 3, but 1 of 4 groups contain only 2 experts; increase "
+          "groups_per_token");
+  rejects(
+      {.experts = 8, .groups = 8, .groups_per_token = 2, .group_score = RouterGroupScore::best_two},
+      "groups of one expert have no two best scores; set group_score to best");
+  rejects({.scale = std::nan("")}, "scale and correction_speed must be finite, but are nan and 0");
+  rejects({.correction_speed = 0.001},
+          "correction_speed moves the correction of the scores; set correction");
+  rejects({.limit = -1}, "limit must be positive and finite, or 0, and needs gated experts");
+  rejects({.gated = false, .limit = 7}, "needs gated experts, but is 7");
+  rejects({.shared_gate = true}, "shared_gate multiplies the shared block; set shared_inner");
+  BOOST_CHECK_EXCEPTION(joint_balancing_loss({}), ArgumentError,
+                        message_contains({"needs the routing of at least one layer"}));
+  Graph g;
+  const Value x = g.input("x", DType::f32, {2, 4});
+  const auto route = [&](const char* name, std::int64_t experts, std::int64_t k) {
+    return make_router(Scope(g, name), DType::f32, 4,
+                       {.experts = experts, .experts_per_token = k})(x);
+  };
+  BOOST_CHECK_EXCEPTION(
+      joint_balancing_loss({route("a", 4, 2), route("b", 8, 2)}), ArgumentError,
+      message_contains({"must have equal numbers of experts, but 2 of 4 and 2 of 8"}));
 }
 
 BOOST_AUTO_TEST_CASE(equals_a_loop_over_experts_with_masks) {

@@ -85,6 +85,24 @@ BOOST_AUTO_TEST_CASE(random_products_match_the_scalar_model) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(random_grouped_products_match_the_scalar_model) {
+  for_random_cases(80, 16000, [](Choices& c) {
+    const auto format = c.chance(0.5) ? QuantizedFormat::int8 : QuantizedFormat::int4;
+    const std::int64_t inputs = c.one_of({1, 3, 32, 33, 70, 130});
+    const std::int64_t outputs = c.one_of({1, 2, 16, 17, 48, 140});
+    Ints sizes(static_cast<std::size_t>(c.within(1, 5)));
+    std::int64_t rows = c.chance(0.3) ? c.within(0, 3) : 0;
+    for (std::int64_t& size : sizes) rows += size = c.one_of({0, 0, 1, 2, 5, 16, 17, 30});
+    const auto groups = static_cast<std::int64_t>(sizes.size());
+    const QuantizedMatrix w = sample_quantized_stack(format, groups, inputs, outputs);
+    const bool transpose = c.chance(0.5);
+    const Tensor x =
+        c.uniform({rows, transpose ? outputs : inputs}, c.chance(0.15) ? DType::f64 : DType::f32);
+    check_twin("quantized_grouped_matmul", {x, w.q, w.scale, Tensor::of({groups}, sizes)},
+               {{"outputs", transpose ? inputs : outputs}, {"transpose", transpose}});
+  });
+}
+
 BOOST_AUTO_TEST_CASE(random_products_with_steps_match_the_scalar_model) {
   for_random_cases(60, 15000, [](Choices& c) {
     const Weights w = random_weights(c);

@@ -133,15 +133,23 @@ Real weight(const Tensor& q, const Tensor& scale, std::int64_t inputs, std::int6
          element(scale, (panel * groups + i / kQuantizedGroup) * kQuantizedPanel + lane).value;
 }
 
+/// Returns the position of output j of a matrix in a stack, whose panels follow one another.
+std::int64_t stacked_output(std::int64_t matrix, std::int64_t outputs, std::int64_t j) {
+  return matrix * ((outputs + kQuantizedPanel - 1) / kQuantizedPanel) * kQuantizedPanel + j;
+}
+
 void dequantize(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const std::int64_t inputs = call.attributes.integer("inputs");
   const std::int64_t outputs = call.attributes.integer("outputs");
   const bool transposed = call.attributes.flag("transposed");
-  for (std::int64_t i = 0; i < inputs; ++i) {
-    for (std::int64_t j = 0; j < outputs; ++j) {
-      const std::int64_t at = transposed ? j * inputs + i : i * outputs + j;
-      out[0].elements[static_cast<std::size_t>(at)] =
-          number_of(weight(call.in[0], call.in[1], inputs, i, j));
+  const std::int64_t matrices = call.in[0].rank() == 5 ? call.in[0].size(0) : 1;
+  for (std::int64_t matrix = 0; matrix < matrices; ++matrix) {
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      for (std::int64_t j = 0; j < outputs; ++j) {
+        const std::int64_t at = transposed ? j * inputs + i : i * outputs + j;
+        out[0].elements[static_cast<std::size_t>(matrix * inputs * outputs + at)] = number_of(
+            weight(call.in[0], call.in[1], inputs, i, stacked_output(matrix, outputs, j)));
+      }
     }
   }
 }
@@ -159,21 +167,24 @@ void quantized_take(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
-void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
+/// Computes rows [begin, end) of a product with one matrix of a stack.
+void multiply_quantized(const ScalarCall& call, std::int64_t matrix, std::int64_t begin,
+                        std::int64_t end, std::vector<NumberTensor>& out) {
   const Tensor& x = call.in[0];
   const bool transpose = call.attributes.flag("transpose");
   // The sizes of the product. For transposed weights, the sizes of the stored matrix are swapped.
   const std::int64_t inputs = x.size(-1), outputs = call.attributes.integer("outputs");
-  const std::int64_t rows = outputs == 0 ? 0 : out[0].numel() / outputs;
-  for (std::int64_t r = 0; r < rows; ++r) {
+  for (std::int64_t r = begin; r < end; ++r) {
     Real extreme = 0;
     for (std::int64_t i = 0; i < inputs; ++i)
       extreme = std::max(extreme, std::fabs(static_cast<Real>(x.at(r * inputs + i))));
     for (std::int64_t j = 0; j < outputs; ++j) {
       Real sum = 0, magnitude = 0;
       for (std::int64_t i = 0; i < inputs; ++i) {
-        const Real w = transpose ? weight(call.in[1], call.in[2], outputs, j, i)
-                                 : weight(call.in[1], call.in[2], inputs, i, j);
+        const Real w =
+            transpose
+                ? weight(call.in[1], call.in[2], outputs, j, stacked_output(matrix, inputs, i))
+                : weight(call.in[1], call.in[2], inputs, i, stacked_output(matrix, outputs, j));
         sum += x.at(r * inputs + i) * w;
         // If there are few rows, each row is quantised to bytes with a single scale
         // (quantized_dot.h), so its largest element determines the error.
@@ -191,6 +202,18 @@ void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
+void quantized_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::int64_t outputs = call.attributes.integer("outputs");
+  multiply_quantized(call, 0, 0, outputs == 0 ? 0 : out[0].numel() / outputs, out);
+}
+
+void quantized_grouped_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  for_each_group(call.in[3], call.in[0].size(0),
+                 [&](std::int64_t group, std::int64_t begin, std::int64_t end) {
+                   multiply_quantized(call, group, begin, end, out);
+                 });
+}
+
 void quantized_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   quantized_matmul(call, out);
   run_epilogue(call, 3, out);
@@ -206,6 +229,7 @@ void add_product_models(ScalarModels& models) {
   models["dequantize"] = dequantize;
   models["quantized_take"] = quantized_take;
   models["quantized_matmul"] = quantized_matmul;
+  models["quantized_grouped_matmul"] = quantized_grouped_matmul;
   models["quantized_matmul_fused"] = quantized_matmul_fused;
 }
 

@@ -21,6 +21,10 @@ std::vector<OpSample> dequantize_samples() {
         Attributes attributes = matrix_attributes(inputs, outputs);
         attributes.set("transposed", transposed);
         samples.push_back({{m.q, m.scale}, attributes});
+        for (const std::int64_t matrices : {0, 1, 3}) {
+          const QuantizedMatrix stack = sample_quantized_stack(format, matrices, inputs, outputs);
+          samples.push_back({{stack.q, stack.scale}, attributes});
+        }
       }
     }
   }
@@ -47,6 +51,9 @@ std::vector<OpErrorSample> dequantize_errors() {
       {{q, {DType::f32, {2, 16}}},
        matrix_attributes(5, 3),
        "the scale of an int8 matrix [5, 3] must be [1, 16]"},
+      {{{DType::i8, {3, 1, 2, 16, 4}}, scale},
+       matrix_attributes(5, 3),
+       "the scale of an int8 matrix [5, 3] must be [3, 1, 16]"},
       {{q, {DType::f16, {1, 16}}}, matrix_attributes(5, 3), "must be f32, but is f16"},
       {{{DType::f32, {5, 3}}, scale}, matrix_attributes(5, 3), "q must be i8 (int8) or u8 (int4)"},
       {{{DType::u8, {1, 4, 16, 4}}, {DType::f16, {1, 2, 16}}},

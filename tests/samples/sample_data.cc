@@ -1,6 +1,7 @@
 #include "weft/tests/samples/sample_data.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "weft/core/random.h"
@@ -50,6 +51,27 @@ Tensor sample_indices(Sizes sizes, std::uint64_t seed, std::int64_t bound) {
 QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs,
                                  std::int64_t outputs) {
   return quantize_matrix(sample_uniform({inputs, outputs}, 31), format, false);
+}
+
+QuantizedMatrix sample_quantized_stack(QuantizedFormat format, std::int64_t matrices,
+                                       std::int64_t inputs, std::int64_t outputs) {
+  QuantizedMatrix stack;
+  const auto put = [&](Tensor& to, const Tensor& from, std::int64_t i) {
+    Sizes sizes = from.sizes();
+    sizes.insert(sizes.begin(), matrices);
+    if (!to.defined()) to = Tensor::zeros(from.dtype(), sizes);
+    if (i == matrices) return;
+    std::memcpy(
+        static_cast<std::byte*>(to.mutable_raw()) + static_cast<std::size_t>(i) * from.bytes(),
+        from.raw(), from.bytes());
+  };
+  for (std::int64_t i = 0; i < std::max<std::int64_t>(matrices, 1); ++i) {
+    const QuantizedMatrix one = quantize_matrix(
+        sample_uniform({inputs, outputs}, 31 + static_cast<std::uint64_t>(i)), format, false);
+    put(stack.q, one.q, std::min(i, matrices));
+    put(stack.scale, one.scale, std::min(i, matrices));
+  }
+  return stack;
 }
 
 }  // namespace weft

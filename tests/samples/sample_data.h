@@ -18,5 +18,8 @@ Tensor sample_distinct(Sizes sizes, std::uint64_t seed);
 Tensor sample_indices(Sizes sizes, std::uint64_t seed, std::int64_t bound);
 /// Returns a quantised matrix of fixed random weights.
 QuantizedMatrix sample_quantized(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs);
+/// As above, for different matrices on an additional first axis.
+QuantizedMatrix sample_quantized_stack(QuantizedFormat format, std::int64_t matrices,
+                                       std::int64_t inputs, std::int64_t outputs);
 
 }  // namespace weft

@@ -38,9 +38,9 @@ std::string problem_of(const RouterOptions& o) {
   const std::int64_t group_size = o.experts / o.groups;
   if (k > o.groups_per_token * group_size) {
     return fmt::format(
-        "experts_per_token is {}, but the {} groups of a token have {} experts; "
+        "experts_per_token is {}, but {} of {} groups contain only {} experts; "
         "increase groups_per_token",
-        k, o.groups_per_token, o.groups_per_token * group_size);
+        k, o.groups_per_token, o.groups, o.groups_per_token * group_size);
   }
   if (o.group_score == RouterGroupScore::best_two && o.groups > 1 && group_size < 2) {
     return "groups of one expert have no two best scores; set group_score to best";
@@ -127,7 +127,8 @@ Routing Router::operator()(Value x, SourceLocation loc) const {
 Value joint_balancing_loss(const std::vector<Routing>& layers, OptionalArg mask,
                            SourceLocation loc) {
   if (layers.empty()) {
-    throw ArgumentError("joint_balancing_loss needs the routing of at least one layer");
+    throw ArgumentError(fmt::format(
+        "joint_balancing_loss needs the routing of at least one layer\n  {}", loc.str()));
   }
   Graph& graph = layers[0].scores.graph();
   const Graph::Frame frame(graph, "joint_balancing_loss", loc);

@@ -8,6 +8,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/distributed/parts_text.h"
 #include "weft/graph/text/text.h"
+#include "weft/graph/weights/parameter_count.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/commands/inspect_model.h"
@@ -58,6 +59,17 @@ void print_summary(const InspectArguments& args, const Checkpoint& file) {
   }
 }
 
+/// Prints the number of parameters for one element of the first input, usually a token, if some
+/// experts are not chosen for it.
+void print_active(const Program& program) {
+  if (program.inputs().empty()) return;
+  Dim tokens = 1;
+  for (const Dim& size : program.inputs()[0].shape()) tokens = tokens * size;
+  const std::int64_t active = count_active_parameters(program, tokens),
+                     all = count_parameters(*program.graph());
+  if (active < all) say("  active  {} of {} parameters per token\n", grouped(active), grouped(all));
+}
+
 void print_programs(const Checkpoint& file) {
   for (const Program& program : file.programs()) {
     say("program {}: {} nodes, precision {}\n", program.name(), program.nodes().size(),
@@ -67,6 +79,7 @@ void print_programs(const Checkpoint& file) {
     }
     for (const auto& [name, value] : program.outputs())
       say("  output  {}: {}\n", name, value.type().str());
+    print_active(program);
     std::map<VariableKind, int> updated;
     for (const auto& [variable, value] : program.updates()) ++updated[variable.info().kind];
     for (const auto& [kind, count] : updated)

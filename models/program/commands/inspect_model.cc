@@ -10,6 +10,7 @@
 #include "weft/core/error.h"
 #include "weft/core/world/shard_tree.h"
 #include "weft/graph/functions/shards.h"
+#include "weft/graph/weights/parameter_count.h"
 #include "weft/models/fields/numbers.h"
 #include "weft/models/hf/published.h"
 #include "weft/models/program/limits/step_memory.h"
@@ -133,15 +134,6 @@ int inspect_model(const ModelInspection& wanted) {
   Graph graph;
   const hf::Model built = hf::build_model(graph, model->config, inputs, model->architecture);
   const std::int64_t parameters = hf::count_parameters(graph);
-  const auto layers = static_cast<double>(model->layers), d = static_cast<double>(model->width);
-  const double matrices = 12 * d * d * layers;
-  const bool image = model->modality == hf::Modality::image;
-  say("{}: {}\n", model->name, model->architecture);
-  say("parameters         {} ({} in float32)\n", grouped(parameters),
-      short_bytes(4 * static_cast<double>(parameters)));
-  say("  textbook         12 d^2 = {} in each of {} layers of width d = {}: {} in all\n",
-      short_number(12 * d * d), model->layers, model->width, short_number(matrices));
-
   Program forward("forward");
   for (const char* name : {"logits", "last_hidden_state"}) {
     const auto output = built.outputs.find(name);
@@ -149,6 +141,19 @@ int inspect_model(const ModelInspection& wanted) {
     forward.output(name, output->second);
     break;
   }
+  const std::int64_t active = count_active_parameters(forward, inspection.batch * inspection.seq);
+  const auto layers = static_cast<double>(model->layers), d = static_cast<double>(model->width);
+  const double matrices = 12 * d * d * layers;
+  const bool image = model->modality == hf::Modality::image;
+  say("{}: {}\n", model->name, model->architecture);
+  say("parameters         {} ({} in float32)\n", grouped(parameters),
+      short_bytes(4 * static_cast<double>(parameters)));
+  if (active < count_parameters(graph)) {
+    say("  active           {} per token, with the chosen experts only\n", grouped(active));
+  }
+  say("  textbook         12 d^2 = {} in each of {} layers of width d = {}: {} in all\n",
+      short_number(12 * d * d), model->layers, model->width, short_number(matrices));
+
   const std::string size = image ? fmt::format("{} images of {} x {}", inspection.batch,
                                                model->image_size, model->image_size)
                                  : fmt::format("{} x {}", inspection.batch, inspection.seq);

@@ -85,7 +85,8 @@ std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const Quanti
   if (!args.only.empty()) options.patterns = args.only;
   auto after = without_training(before);
   const bool convertible =
-      !weight_matrices(*before.graph, before.all_programs(), {.embeddings = true}).empty();
+      !weight_matrices(*before.graph, before.all_programs(), {.embeddings = true, .stacks = true})
+           .empty();
   if (!convertible && is_quantized(*before.graph)) {
     throw UsageError(
         fmt::format("the weights of {} are quantised already: quantise the file that it was made "
