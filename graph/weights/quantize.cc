@@ -105,14 +105,13 @@ std::vector<Tensors> convert(const std::vector<WeightMatrix>& chosen, const Vari
     const std::string& name = chosen[i].name;
     const Tensor weights = store.tensor(name);
     try {
-      const auto quantized =
-          format == WeightFormat::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4;
+      const auto quantized = quantized_format(format);
       if (format == WeightFormat::bf16) {
         result[i].value = (chosen[i].out_in ? weights : transposed(weights)).to(DType::bf16);
       } else if (weights.rank() == 3) {
-        result[i] = quantized_stack(weights, quantized, chosen[i].out_in);
+        result[i] = quantized_stack(weights, *quantized, chosen[i].out_in);
       } else {
-        const QuantizedMatrix matrix = quantize_matrix(weights, quantized, chosen[i].out_in);
+        const QuantizedMatrix matrix = quantize_matrix(weights, *quantized, chosen[i].out_in);
         result[i] = {matrix.q, matrix.scale};
       }
     } catch (const Error& e) {

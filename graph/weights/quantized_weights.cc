@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::string_view kQ = ".q", kScale = ".scale";
 
-QuantizedFormat format_of(WeightFormat format) {
-  return format == WeightFormat::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4;
-}
-
 /// Returns the info of the parameter that `value` reads, or null if it is not a parameter of this
 /// dtype.
 const VariableInfo* parameter(const Value& value, DType dtype) {
@@ -32,19 +28,18 @@ const VariableInfo* parameter(const Value& value, DType dtype) {
 /// Returns the quantised matrix that a dequantize node reads, if any.
 std::optional<QuantizedRead> read_of_dequantize(Node& node) {
   const Value q = node.input(0);
-  const bool int8 = q.dtype() == DType::i8;
-  const VariableInfo* info = parameter(q, int8 ? DType::i8 : DType::u8);
+  const VariableInfo* info = parameter(q, q.dtype());
   if (info == nullptr || !info->name.ends_with(kQ) || !is(node.input(1), "variable") ||
       node.attributes().dtype("dtype") != DType::f32)
     return std::nullopt;
-  return QuantizedRead{
-      info->name.substr(0, info->name.size() - kQ.size()),
-      {int8 ? WeightFormat::int8 : WeightFormat::int4, node.attributes().integer("inputs"),
-       node.attributes().integer("outputs"), node.attributes().flag("transposed"),
-       node.output(0).rank() == 3 ? node.output(0).shape()[0].constant() : 0},
-      node.output(0),
-      Variable(q),
-      Variable(node.input(1))};
+  return QuantizedRead{info->name.substr(0, info->name.size() - kQ.size()),
+                       {weight_format(quantized_format(q.dtype(), node.input(1).dtype())),
+                        node.attributes().integer("inputs"), node.attributes().integer("outputs"),
+                        node.attributes().flag("transposed"),
+                        node.output(0).rank() == 3 ? node.output(0).shape()[0].constant() : 0},
+                       node.output(0),
+                       Variable(q),
+                       Variable(node.input(1))};
 }
 
 /// Returns the bf16 matrix that a cast node widens, if any.
@@ -98,7 +93,7 @@ Value declare_quantized(Graph& graph, const VariableInfo& info, const QuantizedW
         w.stack > 0 ? std::vector<std::int64_t>{0, 2, 1} : std::vector<std::int64_t>{1, 0};
     return graph.apply("permute", {wide}, {{"order", swapped}}, {}).output(0);
   }
-  const QuantizedFormat format = format_of(w.format);
+  const QuantizedFormat format = *quantized_format(w.format);
   const Variable q = declare(
       graph, info, kQ,
       {quantized_dtype(format), stacked(quantized_sizes(format, w.inputs, w.outputs), w.stack)});
@@ -136,18 +131,33 @@ Shape QuantizedWeight::shape() const {
   return stacked(out_in ? Sizes{outputs, inputs} : Sizes{inputs, outputs}, stack);
 }
 
-std::string_view weight_format_name(WeightFormat format) {
+std::optional<QuantizedFormat> quantized_format(WeightFormat format) {
   switch (format) {
-    case WeightFormat::bf16: return "bf16";
-    case WeightFormat::int8: return "int8";
-    case WeightFormat::int4: break;
+    case WeightFormat::bf16: return std::nullopt;
+    case WeightFormat::int8: return QuantizedFormat::int8;
+    case WeightFormat::int4: return QuantizedFormat::int4;
+    case WeightFormat::q8_0: break;
   }
-  return "int4";
+  return QuantizedFormat::q8_0;
+}
+
+WeightFormat weight_format(QuantizedFormat format) {
+  switch (format) {
+    case QuantizedFormat::int8: return WeightFormat::int8;
+    case QuantizedFormat::int4: return WeightFormat::int4;
+    case QuantizedFormat::q8_0: break;
+  }
+  return WeightFormat::q8_0;
+}
+
+std::string_view weight_format_name(WeightFormat format) {
+  return format == WeightFormat::bf16 ? "bf16" : quantized_format_name(*quantized_format(format));
 }
 
 WeightFormat parse_weight_format(std::string_view name) {
   std::vector<std::string> names;
-  for (const WeightFormat f : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
+  for (const WeightFormat f :
+       {WeightFormat::bf16, WeightFormat::int8, WeightFormat::q8_0, WeightFormat::int4}) {
     if (weight_format_name(f) == name) return f;
     names.emplace_back(weight_format_name(f));
   }

@@ -3,7 +3,8 @@
 //
 //   bf16         the frozen parameter W, always [outputs, inputs] (products with one row are twice
 //                as fast in this layout); programs read cast(W), with axes swapped back if needed
-//   int8, int4   the frozen parameters W.q and W.scale; programs read dequantize(W.q, W.scale)
+//   int8, q8_0, int4
+//                the frozen parameters W.q and W.scale; programs read dequantize(W.q, W.scale)
 //
 // A stack of matrices, which grouped_matmul reads (the experts of a mixture of experts), is
 // represented in the same way, with an additional first axis.
@@ -15,23 +16,31 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/graph/ir/program.h"
+#include "weft/ops/quantized/quantized.h"
 
 namespace WEFT_API weft {
 
 /// Storage format of weight matrices: bf16 (half the bytes of f32), int8 with one scale per output
-/// channel (a quarter), or int4 with one f16 scale per output channel and 32 inputs (4.5 bits per
-/// weight). See ops/quantized/quantized.h for details.
-enum class WeightFormat { bf16, int8, int4 };
-/// Returns "bf16", "int8" or "int4".
+/// channel (a quarter), q8_0 and int4 with one f16 scale per output channel and 32 inputs (8.5 and
+/// 4.5 bits per weight). q8_0 and int4 hold the numbers of Q8_0 and Q4_0 tensors of GGUF files. See
+/// ops/quantized/quantized.h for details.
+enum class WeightFormat { bf16, int8, int4, q8_0 };
+/// Returns "bf16", "int8", "int4" or "q8_0".
 std::string_view weight_format_name(WeightFormat format);
 /// The inverse of weight_format_name(). For an unknown name, throws an ArgumentError that lists the
 /// valid names.
 WeightFormat parse_weight_format(std::string_view name);
+
+/// Returns the format of the variables W.q and W.scale; std::nullopt for bf16.
+std::optional<QuantizedFormat> quantized_format(WeightFormat format);
+/// The inverse for int8, int4 and q8_0.
+WeightFormat weight_format(QuantizedFormat format);
 
 /// Format and sizes of a quantised matrix.
 struct QuantizedWeight {
@@ -51,7 +60,7 @@ struct QuantizedRead {
   std::string name;  // name of the matrix: "W"
   QuantizedWeight weight;
   Value value;             // the f32 matrix
-  Variable stored, scale;  // W and undefined (bf16), or W.q and W.scale (int8, int4)
+  Variable stored, scale;  // W and undefined (bf16), or W.q and W.scale (other formats)
 };
 /// Returns all quantised matrices in a graph made by quantize() or with_quantized(), in declaration
 /// order.

@@ -12,8 +12,8 @@ namespace weft {
 /// The first sentence of the documentation of ops with quantised operands.
 inline constexpr const char* kQuantizedLayout =
     "q and scale hold a matrix [inputs, outputs] in the layout defined in "
-    "ops/quantized/quantized.h: int8 "
-    "with one scale per output, or int4 with one scale per output and 32 inputs. ";
+    "ops/quantized/quantized.h: int8 with one scale per output, or int4 or q8_0 (8 bits) with one "
+    "scale per output and 32 inputs. ";
 
 /// For shape rules: checks that the inputs `q` and `scale` hold a matrix [inputs, outputs] that can
 /// be used as dtype `result`, or, if `stack` is present, that many matrices on an additional first
@@ -26,7 +26,7 @@ std::optional<std::int64_t> quantized_stack(const InferContext& c, int q);
 /// The quantised operands of a kernel. They are not yet bound to memory.
 struct QuantizedOperands {
   int q = 0, scale = 1;
-  bool int4 = false;
+  bool int4 = false, q8_0 = false;
   DType scale_dtype = DType::f32;
   std::int64_t inputs = 0, outputs = 0;
   std::int64_t stack = 1;                    // number of matrices
@@ -36,13 +36,17 @@ struct QuantizedOperands {
   std::int64_t groups() const { return (inputs + kQuantizedGroup - 1) / kQuantizedGroup; }
   std::int64_t panel_bytes() const {
     return int4 ? groups() * kQuantizedPanel * (kQuantizedGroup / 2 + 2)
-                : (inputs + 3) / 4 * 4 * kQuantizedPanel;
+                : (inputs + 3) / 4 * 4 * kQuantizedPanel +
+                      (q8_0 ? groups() * kQuantizedPanel * 2 : 0);
   }
   kernels::QuantizedWeights at(const KernelRun& run, std::int64_t matrix = 0) const {
     const auto offset = static_cast<std::size_t>(matrix);
     return {static_cast<const std::byte*>(run.inputs[q]) + offset * q_bytes,
-            static_cast<const std::byte*>(run.inputs[scale]) + offset * scale_bytes, int4, inputs,
-            outputs};
+            static_cast<const std::byte*>(run.inputs[scale]) + offset * scale_bytes,
+            int4,
+            inputs,
+            outputs,
+            q8_0};
   }
   /// Returns W[i][j] as a double, for kernels that compute in double.
   double weight(const KernelRun& run, std::int64_t i, std::int64_t j,

@@ -1,4 +1,4 @@
-// Quantises float matrices to int8 and int4.
+// Quantises float matrices to int8, int4 and q8_0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/core/error.h"
+#include "weft/core/rounding.h"
 #include "weft/ops/quantized/quantized.h"
 
 namespace weft {
@@ -86,24 +87,37 @@ Int4Scale choose_scale(const Group& group) {
   return best;
 }
 
-void pack_int4_channel(const float* weights, std::int64_t inputs, std::int64_t lane,
-                       std::uint8_t* q, Float16* scales) {
-  const std::int64_t groups = (inputs + kQuantizedGroup - 1) / kQuantizedGroup;
-  for (std::int64_t g = 0; g < groups; ++g) {
+QuantizedGroup int4_group(const Group& group) {
+  const Int4Scale scale = choose_scale(group);
+  QuantizedGroup result{.scale = scale.half};
+  for (std::size_t i = 0; i < group.size(); ++i)
+    result.levels[i] = static_cast<std::int8_t>(int4_step(group[i], scale.inverse));
+  return result;
+}
+
+QuantizedGroup q8_0_group(const Group& group) {
+  float extreme = 0;
+  for (const float w : group) extreme = std::max(extreme, std::abs(w));
+  QuantizedGroup result{.scale = to_float16(extreme / 127)};
+  // A subnormal scale may have been rounded down so far that it cannot represent the extreme
+  // weight.
+  if (127.5f * to_float(result.scale) < extreme) ++result.scale.bits;
+  const float scale = to_float(result.scale);
+  if (scale == 0) return result;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    result.levels[i] =
+        static_cast<std::int8_t>(round_even(std::clamp(group[i] / scale, -127.0f, 127.0f)));
+  }
+  return result;
+}
+
+void pack_groups(const float* weights, std::int64_t inputs, std::int64_t output,
+                 QuantizedFormat format, const QuantizedGroups& groups) {
+  for (std::int64_t i = 0; i < inputs; i += kQuantizedGroup) {
     Group group = {};
-    std::copy_n(weights + g * kQuantizedGroup,
-                std::min(kQuantizedGroup, inputs - g * kQuantizedGroup), group.begin());
-    const Int4Scale scale = choose_scale(group);
-    scales[g * kQuantizedPanel + lane] = scale.half;
-    for (std::int64_t i = 0; i < kQuantizedGroup; i += 2) {
-      const auto nibble = [&](std::int64_t at) {
-        const float step = int4_step(group[static_cast<std::size_t>(at)], scale.inverse);
-        return static_cast<unsigned>(static_cast<int>(step)) & 15u;
-      };
-      const std::int64_t block = 4 * g + i / 8;
-      q[(block * kQuantizedPanel + lane) * 4 + i % 8 / 2] =
-          static_cast<std::uint8_t>(nibble(i) | nibble(i + 1) << 4);
-    }
+    std::copy_n(weights + i, std::min(kQuantizedGroup, inputs - i), group.begin());
+    groups.set(output, i / kQuantizedGroup,
+               format == QuantizedFormat::int4 ? int4_group(group) : q8_0_group(group));
   }
 }
 
@@ -124,37 +138,108 @@ void check_weight(float w, std::int64_t row, std::int64_t column, QuantizedForma
     throw DataError(fmt::format("weight [{}, {}] is {}: only finite weights can be {}", row, column,
                                 w, quantized_format_name(format)));
   }
-  if (format == QuantizedFormat::int4 && std::abs(w) / 8 > kLargestHalf) {
+  const float levels = format == QuantizedFormat::int4 ? 8 : 127;
+  if (format != QuantizedFormat::int8 && std::abs(w) / levels > kLargestHalf) {
     throw DataError(
-        fmt::format("weight [{}, {}] is {}: int4 can represent at most {} (its scales are f16)",
-                    row, column, w, 8 * kLargestHalf));
+        fmt::format("weight [{}, {}] is {}: {} can represent at most {} (its scales are f16)", row,
+                    column, w, quantized_format_name(format), levels * kLargestHalf));
   }
 }
 
 }  // namespace
 
 std::string_view quantized_format_name(QuantizedFormat format) {
-  return format == QuantizedFormat::int8 ? "int8" : "int4";
+  switch (format) {
+    case QuantizedFormat::int8: return "int8";
+    case QuantizedFormat::int4: return "int4";
+    case QuantizedFormat::q8_0: break;
+  }
+  return "q8_0";
 }
 
 DType quantized_dtype(QuantizedFormat format) {
-  return format == QuantizedFormat::int8 ? DType::i8 : DType::u8;
+  return format == QuantizedFormat::int4 ? DType::u8 : DType::i8;
 }
 
 DType quantized_scale_dtype(QuantizedFormat format) {
   return format == QuantizedFormat::int8 ? DType::f32 : DType::f16;
 }
 
+QuantizedFormat quantized_format(DType q, DType scale) {
+  if (q == DType::u8) return QuantizedFormat::int4;
+  return scale == DType::f16 ? QuantizedFormat::q8_0 : QuantizedFormat::int8;
+}
+
 Sizes quantized_sizes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs) {
-  const std::int64_t panels = (outputs + kQuantizedPanel - 1) / kQuantizedPanel;
-  if (format == QuantizedFormat::int8) return {panels, (inputs + 3) / 4, kQuantizedPanel, 4};
-  return {panels, 4 * ((inputs + kQuantizedGroup - 1) / kQuantizedGroup), kQuantizedPanel, 4};
+  const std::int64_t panels = divide_up(outputs, kQuantizedPanel);
+  if (format == QuantizedFormat::int4)
+    return {panels, 4 * divide_up(inputs, kQuantizedGroup), kQuantizedPanel, 4};
+  return {panels, divide_up<std::int64_t>(inputs, 4), kQuantizedPanel, 4};
 }
 
 Sizes quantized_scale_sizes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs) {
-  const std::int64_t panels = (outputs + kQuantizedPanel - 1) / kQuantizedPanel;
+  const std::int64_t panels = divide_up(outputs, kQuantizedPanel);
   if (format == QuantizedFormat::int8) return {panels, kQuantizedPanel};
-  return {panels, (inputs + kQuantizedGroup - 1) / kQuantizedGroup, kQuantizedPanel};
+  return {panels, divide_up(inputs, kQuantizedGroup), kQuantizedPanel};
+}
+
+QuantizedGroups::QuantizedGroups(QuantizedFormat format, std::int64_t inputs, void* q,
+                                 Float16* scale)
+    : int4_(format == QuantizedFormat::int4),
+      groups_(divide_up(inputs, kQuantizedGroup)),
+      words_(quantized_sizes(format, inputs, 1)[1]),
+      q_(static_cast<std::uint8_t*>(q)),
+      scale_(scale) {}
+
+// A 32-bit word holds four levels of q8_0 or eight levels of int4. The words of a channel are
+// interleaved with those of the 15 other channels of its panel.
+std::uint8_t* QuantizedGroups::word_at(std::int64_t output, std::int64_t group) const {
+  const std::int64_t panel = output / kQuantizedPanel, lane = output % kQuantizedPanel;
+  const std::int64_t first = group * (int4_ ? 4 : 8);
+  return q_ + ((panel * words_ + first) * kQuantizedPanel + lane) * 4;
+}
+
+Float16& QuantizedGroups::scale_at(std::int64_t output, std::int64_t group) const {
+  const std::int64_t panel = output / kQuantizedPanel, lane = output % kQuantizedPanel;
+  return scale_[(panel * groups_ + group) * kQuantizedPanel + lane];
+}
+
+QuantizedGroup QuantizedGroups::get(std::int64_t output, std::int64_t group) const {
+  QuantizedGroup result{.scale = scale_at(output, group)};
+  const std::uint8_t* const begin = word_at(output, group);
+  const std::int64_t words =
+      std::min<std::int64_t>(int4_ ? 4 : 8, words_ - group * (int4_ ? 4 : 8));
+  auto* level = result.levels.data();
+  for (std::int64_t w = 0; w < words; ++w) {
+    const std::uint8_t* word = begin + w * 4 * kQuantizedPanel;
+    for (int t = 0; t < 4; ++t) {
+      if (!int4_) {
+        *level++ = static_cast<std::int8_t>(word[t]);
+        continue;
+      }
+      // Subtracting 8 after flipping the top bit extends the sign.
+      *level++ = static_cast<std::int8_t>(((word[t] & 15) ^ 8) - 8);
+      *level++ = static_cast<std::int8_t>(((word[t] >> 4) ^ 8) - 8);
+    }
+  }
+  return result;
+}
+
+void QuantizedGroups::set(std::int64_t output, std::int64_t group,
+                          const QuantizedGroup& values) const {
+  scale_at(output, group) = values.scale;
+  std::uint8_t* const begin = word_at(output, group);
+  const std::int64_t words =
+      std::min<std::int64_t>(int4_ ? 4 : 8, words_ - group * (int4_ ? 4 : 8));
+  const auto* level = values.levels.data();
+  for (std::int64_t w = 0; w < words; ++w) {
+    std::uint8_t* word = begin + w * 4 * kQuantizedPanel;
+    for (int t = 0; t < 4; ++t) {
+      unsigned byte = static_cast<std::uint8_t>(*level++);
+      if (int4_) byte = (byte & 15) | (static_cast<std::uint8_t>(*level++) & 15u) << 4;
+      word[t] = static_cast<std::uint8_t>(byte);
+    }
+  }
 }
 
 QuantizedMatrix quantize_matrix(const Tensor& matrix, QuantizedFormat format, bool transposed) {
@@ -171,7 +256,6 @@ QuantizedMatrix quantize_matrix(const Tensor& matrix, QuantizedFormat format, bo
       Tensor::zeros(quantized_scale_dtype(format), quantized_scale_sizes(format, inputs, outputs))};
   if (inputs == 0 || outputs == 0) return result;
   const std::int64_t q_panel = result.q.numel() / result.q.size(0);
-  const std::int64_t scale_panel = result.scale.numel() / result.scale.size(0);
   const float* const w = matrix.data<float>();
   const std::int64_t columns = matrix.size(1);
   std::vector<float> channels(static_cast<std::size_t>(kQuantizedPanel * inputs));
@@ -189,11 +273,10 @@ QuantizedMatrix quantize_matrix(const Tensor& matrix, QuantizedFormat format, bo
       if (format == QuantizedFormat::int8) {
         pack_int8_channel(channel, inputs, lane,
                           result.q.mutable_data<std::int8_t>() + panel * q_panel,
-                          result.scale.mutable_data<float>() + panel * scale_panel);
+                          result.scale.mutable_data<float>() + panel * kQuantizedPanel);
       } else {
-        pack_int4_channel(channel, inputs, lane,
-                          result.q.mutable_data<std::uint8_t>() + panel * q_panel,
-                          result.scale.mutable_data<Float16>() + panel * scale_panel);
+        pack_groups(channel, inputs, first + lane, format,
+                    {format, inputs, result.q.mutable_raw(), result.scale.mutable_data<Float16>()});
       }
     }
   }

@@ -16,9 +16,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-enum class Format { f32, bf16, int8, int4 };
-constexpr std::pair<Format, const char*> kFormats[] = {
-    {Format::f32, "f32"}, {Format::bf16, "bf16"}, {Format::int8, "int8"}, {Format::int4, "int4"}};
+enum class Format { f32, bf16, int8, q8_0, int4 };
+constexpr std::pair<Format, const char*> kFormats[] = {{Format::f32, "f32"},
+                                                       {Format::bf16, "bf16"},
+                                                       {Format::int8, "int8"},
+                                                       {Format::q8_0, "q8_0"},
+                                                       {Format::int4, "int4"}};
 
 struct Shape {
   std::int64_t rows, outputs, inputs;
@@ -36,11 +39,13 @@ class Stream {
     const Tensor x = random_tensor({shape.rows, shape.inputs});
     std::vector<Tensor> weights = {random_tensor({shape.inputs, shape.outputs})};
     Attributes attributes;
-    const bool quantized = format == Format::int8 || format == Format::int4;
+    const bool quantized = format != Format::f32 && format != Format::bf16;
     if (quantized) {
-      const QuantizedMatrix m = quantize_matrix(
-          weights[0], format == Format::int8 ? QuantizedFormat::int8 : QuantizedFormat::int4,
-          false);
+      const QuantizedMatrix m = quantize_matrix(weights[0],
+                                                format == Format::int8   ? QuantizedFormat::int8
+                                                : format == Format::q8_0 ? QuantizedFormat::q8_0
+                                                                         : QuantizedFormat::int4,
+                                                false);
       weights = {m.q, m.scale};
       attributes.set("outputs", shape.outputs);
     } else if (format == Format::bf16) {

@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(language_models_are_quantised_evaluated_and_used) {
   BOOST_TEST(before.code == 0);
   BOOST_TEST(before.out.starts_with("bits_per_byte "));
   BOOST_TEST(last_line(before.out).starts_with("validation loss "));
-  for (const std::string weights : {"bf16", "int8", "int4"}) {
+  for (const std::string weights : {"bf16", "int8", "q8_0", "int4"}) {
     BOOST_TEST_CONTEXT(weights) {
       const std::string small = weft.path(weights + ".weft");
       const Outcome made =

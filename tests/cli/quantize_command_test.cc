@@ -19,7 +19,7 @@ const std::string kSmall =
 void check_formats(const Shell& weft, const std::string& data, const std::string& figure,
                    const std::string& train) {
   const std::string model = weft.path("m.weft");
-  for (const std::string weights : {"bf16", "int8", "int4"}) {
+  for (const std::string weights : {"bf16", "int8", "q8_0", "int4"}) {
     BOOST_TEST_CONTEXT(weights) {
       const std::string small = weft.path(weights + ".weft");
       const Outcome made =

@@ -1,5 +1,5 @@
 // Writes valid files as initial corpora for the fuzzers. write_fuzz_seeds FOLDER creates
-// FOLDER/{dim,text,container,safetensors,idx,image_csv,image,sentence_piece,tokenizer_json,
+// FOLDER/{dim,text,container,safetensors,gguf,idx,image_csv,image,sentence_piece,tokenizer_json,
 // vocab_txt,merges,jsonl,token_file,chat_template,frame,handshake,shards}/*.
 #include <cstdio>
 #include <filesystem>
@@ -20,6 +20,7 @@
 #include "weft/models/text/tokenizers/sentence_piece/sentence_piece.h"
 #include "weft/models/text/tokens/token_writer.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/gguf/blocks.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/fuzz/read_checkpoint.h"
 #include "weft/tests/support/image_files.h"
@@ -59,10 +60,37 @@ std::string unigram_model() {
   return model.to_bytes();
 }
 
+/// Writes a file with values of many types, and a file with a tensor of every encoding.
+void write_gguf_seeds(const std::filesystem::path& folder) {
+  GgufMetadata metadata;
+  metadata.set("general.architecture", "llama")
+      .set("general.alignment", std::uint32_t{8})
+      .set("llama.block_count", std::uint32_t{1})
+      .set("llama.rope.freq_base", 1e4F)
+      .set("tokenizer.ggml.tokens", std::vector<std::string>{"<unk>", "a"})
+      .set("tokenizer.ggml.token_type", std::vector<std::int32_t>{2, 1})
+      .set("tokenizer.ggml.add_bos_token", true)
+      .set("small", std::int8_t{-1})
+      .set("large", std::uint64_t{1} << 63);
+  write_gguf((folder / "metadata").string(), metadata,
+             {encoded("token_embd.weight", Tensor::zeros(DType::f32, {2, 32}), GgmlType::q8_0),
+              encoded("output_norm.weight", Tensor::full(DType::f32, {32}, 1), GgmlType::f32)});
+  std::vector<GgufTensor> tensors;
+  for (const char* name : {"F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K",
+                           "Q5_K", "Q6_K", "MXFP4"}) {
+    const GgmlType type = parse_ggml_type(name);
+    const std::int64_t elements = ggml_block_elements(type);
+    tensors.push_back(
+        {name, type, {2, elements}, Tensor::full(DType::u8, {2 * ggml_block_bytes(type)}, 0x35)});
+  }
+  write_gguf((folder / "encodings").string(), {}, tensors);
+}
+
 void write_seeds(const std::filesystem::path& folder) {
-  for (const char* name : {"dim", "text", "container", "safetensors", "idx", "image_csv", "image",
-                           "sentence_piece", "tokenizer_json", "vocab_txt", "merges", "jsonl",
-                           "token_file", "chat_template", "frame", "handshake", "shards"}) {
+  for (const char* name :
+       {"dim", "text", "container", "safetensors", "gguf", "idx", "image_csv", "image",
+        "sentence_piece", "tokenizer_json", "vocab_txt", "merges", "jsonl", "token_file",
+        "chat_template", "frame", "handshake", "shards"}) {
     std::filesystem::create_directories(folder / name);
   }
   write_text(folder / "dim/polynomial", "2*batch*seq - 3*seq + 1");
@@ -93,6 +121,7 @@ void write_seeds(const std::filesystem::path& folder) {
                     {{"weight", Tensor::of<float>({2, 2}, {1, 2, 3, 4})},
                      {"ids", Tensor::of<std::int64_t>({3}, {7, 8, 9})}},
                     {{"format", "pt"}});
+  write_gguf_seeds(folder / "gguf");
   write_text(folder / "idx/bytes", testing::unhex("000008020000000200000003000102fdfeff"));
   write_text(folder / "idx/packed",
              testing::unhex("1f8b0800000000000203cb48cdc9c957c84090008088f9e511000000"));

@@ -60,6 +60,9 @@ double relative_error(const Tensor& actual, const Tensor& expected) {
   return std::sqrt(error / size);
 }
 
+constexpr WeightFormat kWeightFormats[] = {WeightFormat::bf16, WeightFormat::int8,
+                                           WeightFormat::int4, WeightFormat::q8_0};
+
 template <class E, class F>
 void check_message(const F& run, const std::string& part) {
   BOOST_CHECK_EXCEPTION(run(), E, testing::message_contains({part}));
@@ -69,8 +72,10 @@ BOOST_AUTO_TEST_SUITE(quantizing)
 
 BOOST_AUTO_TEST_CASE(quantised_models_give_close_results_and_contain_no_float_matrix) {
   TiedNet net;
-  const std::pair<WeightFormat, double> formats[] = {
-      {WeightFormat::bf16, 0.01}, {WeightFormat::int8, 0.03}, {WeightFormat::int4, 0.4}};
+  const std::pair<WeightFormat, double> formats[] = {{WeightFormat::bf16, 0.01},
+                                                     {WeightFormat::int8, 0.03},
+                                                     {WeightFormat::q8_0, 0.03},
+                                                     {WeightFormat::int4, 0.4}};
   for (const auto& [format, bound] : formats) {
     BOOST_TEST_CONTEXT(weight_format_name(format)) {
       const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
@@ -93,7 +98,7 @@ BOOST_AUTO_TEST_CASE(quantised_models_give_close_results_and_contain_no_float_ma
 
 BOOST_AUTO_TEST_CASE(passes_change_only_the_order_of_sums) {
   TiedNet net;
-  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
+  for (const WeightFormat format : kWeightFormats) {
     const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
     const Program& program = model.programs[0];
     const NamedTensors feeds = {{"ids", sample_indices({2, 3}, 4, 50).to(DType::i32)}};
@@ -256,13 +261,15 @@ BOOST_AUTO_TEST_CASE(matrices_with_unsupported_uses_are_not_quantised) {
 BOOST_AUTO_TEST_CASE(a_graph_lists_its_quantised_weights) {
   TiedNet net;
   BOOST_TEST(quantized_weights(net.graph).empty());
-  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4}) {
+  for (const WeightFormat format : kWeightFormats) {
     const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
     const QuantizedWeights weights = quantized_weights(*model.graph);
     BOOST_TEST(weights.size() == 3U);
     for (const char* name : {"table", "up.weight", "down.weight"}) {
       const QuantizedWeight& weight = weights.at(name);
       BOOST_TEST((weight.format == format));
+      if (format != WeightFormat::bf16)
+        BOOST_TEST((weight_format(*quantized_format(format)) == format));
       BOOST_TEST((weight.shape() == net.graph.find_variable(name).shape()));
       BOOST_TEST(weight.out_in == (name != std::string("up.weight")));
       for (const std::string& kept : stored_names(name, format))
@@ -273,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_graph_lists_its_quantised_weights) {
 
 BOOST_AUTO_TEST_CASE(dequantised_matrices_requantise_to_the_same_bits) {
   TiedNet net;
-  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8}) {
+  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::q8_0}) {
     const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = format});
     const QuantizedModel floats = dequantize(model.programs, *model.store);
     BOOST_TEST(quantized_weights(*floats.graph).empty());
@@ -333,7 +340,7 @@ BOOST_AUTO_TEST_CASE(invalid_requests_are_rejected) {
   check_message<ArgumentError>([&] { quantize({Program("p")}, *net.store); }, "no programs");
   check_message<ArgumentError>(
       [&] { parse_weight_format("int2"); },
-      "unknown weight format 'int2' (did you mean 'int8'?); available: bf16, int8, int4");
+      "unknown weight format 'int2' (did you mean 'int8'?); available: bf16, int8, q8_0, int4");
   Tensor bad = net.store->tensor("up.weight").clone();
   bad.mutable_data<float>()[7] = NAN;
   net.store->set("up.weight", bad);

@@ -69,7 +69,8 @@ double relative_difference(const Tensor& actual, const Tensor& expected) {
   return std::sqrt(error / size);
 }
 
-constexpr WeightFormat kFormats[] = {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4};
+constexpr WeightFormat kFormats[] = {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4,
+                                     WeightFormat::q8_0};
 
 BOOST_AUTO_TEST_SUITE(quantized_experts)
 

@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-constexpr auto kInt8 = QuantizedFormat::int8, kInt4 = QuantizedFormat::int4;
+constexpr auto kInt8 = QuantizedFormat::int8, kInt4 = QuantizedFormat::int4,
+               kQ8_0 = QuantizedFormat::q8_0;
 
 Tensor dequantize(const QuantizedMatrix& m, std::int64_t inputs, std::int64_t outputs,
                   bool transposed = false) {
@@ -62,6 +63,22 @@ BOOST_AUTO_TEST_CASE(int8_errors_are_at_most_half_a_quantisation_step) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(q8_0_errors_are_at_most_half_a_step_of_the_group) {
+  const Tensor w = sample_uniform({70, 37}, 1);
+  const Tensor back = dequantize(quantize_matrix(w, kQ8_0, false), 70, 37);
+  for (std::int64_t j = 0; j < 37; ++j) {
+    for (std::int64_t first = 0; first < 70; first += 32) {
+      const std::int64_t last = std::min<std::int64_t>(first + 32, 70);
+      double extreme = 0;
+      for (std::int64_t i = first; i < last; ++i)
+        extreme = std::max(extreme, std::abs(w.at(i * 37 + j)));
+      // The scale is rounded to f16.
+      for (std::int64_t i = first; i < last; ++i)
+        BOOST_REQUIRE_SMALL(back.at(i * 37 + j) - w.at(i * 37 + j), extreme / 127 * 0.5005);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(int4_errors_are_within_one_step_and_smaller_than_with_the_plain_scale) {
   const Tensor w = sample_uniform({96, 16}, 2);
   const QuantizedMatrix m = quantize_matrix(w, kInt4, false);
@@ -99,6 +116,10 @@ BOOST_AUTO_TEST_CASE(multiples_of_the_quantisation_step_round_trip_exactly) {
       matrix([](std::int64_t row) { return (row % 2 == 0 ? -0.5 : 0.5) * (2 * row + 1); });
   BOOST_TEST(rms_difference(dequantize(quantize_matrix(four, kInt4, false), 64, 20), four) == 0);
   BOOST_TEST(rms_difference(dequantize(quantize_matrix(eight, kInt8, false), 64, 20), eight) == 0);
+  BOOST_TEST(rms_difference(dequantize(quantize_matrix(eight, kQ8_0, false), 64, 20), eight) <
+             0.25);
+  const Tensor small = matrix([](std::int64_t row) { return (row % 32 * 8 - 121) * 0.25; });
+  BOOST_TEST(rms_difference(dequantize(quantize_matrix(small, kQ8_0, false), 64, 20), small) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(the_layout_is_as_documented) {
@@ -119,6 +140,46 @@ BOOST_AUTO_TEST_CASE(the_layout_is_as_documented) {
   for (std::int64_t i = 0; i < eight.q.numel(); ++i)
     BOOST_REQUIRE_EQUAL(eight.q.data<std::int8_t>()[i],
                         i == ((10 + 8) * 16 + 1) * 4 + 1 ? -127 : 0);
+
+  const QuantizedMatrix grouped = quantize_matrix(w, kQ8_0, false);
+  BOOST_TEST((bitwise_equal(grouped.q, eight.q)));
+  BOOST_TEST((grouped.scale.dtype() == DType::f16));
+  BOOST_TEST((grouped.scale.sizes() == Sizes{2, 2, 16}));
+  for (std::int64_t i = 0; i < grouped.scale.numel(); ++i) {
+    BOOST_REQUIRE_EQUAL(grouped.scale.at(i), i == (1 * 2 + 1) * 16 + 1
+                                                 ? Tensor::scalar(DType::f16, 8.0 / 127).at(0)
+                                                 : 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(groups_are_read_and_written_at_their_place) {
+  for (const auto format : {kInt4, kQ8_0}) {
+    for (const std::int64_t inputs : {1, 5, 31, 32, 33, 70}) {
+      const Tensor w = sample_uniform({inputs, 19}, 16);
+      const QuantizedMatrix from = quantize_matrix(w, format, false);
+      QuantizedMatrix to{Tensor::full(from.q.dtype(), from.q.sizes(), 1),
+                         Tensor::full(DType::f16, from.scale.sizes(), 1)};
+      const auto groups_of = [&](const QuantizedMatrix& m) {
+        return QuantizedGroups(format, inputs, const_cast<std::byte*>(m.q.raw()),
+                               reinterpret_cast<Float16*>(const_cast<std::byte*>(m.scale.raw())));
+      };
+      const QuantizedGroups source = groups_of(from), target = groups_of(to);
+      const Tensor floats = dequantize(from, inputs, 19);
+      for (std::int64_t j = 0; j < 32; ++j) {
+        for (std::int64_t g = 0; g < (inputs + 31) / 32; ++g) {
+          const QuantizedGroup group = source.get(j, g);
+          target.set(j, g, group);
+          for (std::int64_t i = 0; i < 32; ++i) {
+            const std::int64_t input = 32 * g + i;
+            const float value = group.levels[static_cast<std::size_t>(i)] * to_float(group.scale);
+            BOOST_REQUIRE_EQUAL(value, input < inputs && j < 19 ? floats.at(input * 19 + j) : 0.0);
+          }
+        }
+      }
+      BOOST_TEST(bitwise_equal(to.q, from.q));
+      BOOST_TEST(bitwise_equal(to.scale, from.scale));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_transposed_matrix_gives_the_same_bytes) {
@@ -128,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_transposed_matrix_gives_the_same_bytes) {
     for (std::int64_t j = 0; j < 21; ++j)
       t.mutable_data<float>()[j * 50 + i] = w.data<float>()[i * 21 + j];
   }
-  for (const auto format : {kInt8, kInt4}) {
+  for (const auto format : {kInt8, kInt4, kQ8_0}) {
     const QuantizedMatrix a = quantize_matrix(w, format, false),
                           b = quantize_matrix(t, format, true);
     BOOST_TEST(bitwise_equal(a.q, b.q));
@@ -143,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_transposed_matrix_gives_the_same_bytes) {
 
 BOOST_AUTO_TEST_CASE(products_match_float_products_on_every_simd_target) {
   testing::for_each_simd_target([](const char* target) {
-    for (const auto format : {kInt8, kInt4}) {
+    for (const auto format : {kInt8, kInt4, kQ8_0}) {
       for (const std::int64_t inputs : {1, 3, 31, 32, 33, 64, 101, 515, 1030}) {
         for (const std::int64_t outputs : {1, 15, 16, 17, 40, 129}) {
           const Tensor w = sample_uniform({inputs, outputs}, 4);
@@ -170,7 +231,7 @@ BOOST_AUTO_TEST_CASE(products_match_float_products_on_every_simd_target) {
 
 BOOST_AUTO_TEST_CASE(all_product_kernels_give_the_same_results) {
   testing::for_each_simd_target([](const char* target) {
-    for (const auto format : {kInt8, kInt4}) {
+    for (const auto format : {kInt8, kInt4, kQ8_0}) {
       for (const std::int64_t inputs : {1, 30, 64, 333}) {
         const std::int64_t outputs = 37, rows = 7;
         const QuantizedMatrix m =
@@ -179,8 +240,9 @@ BOOST_AUTO_TEST_CASE(all_product_kernels_give_the_same_results) {
         const Tensor x = sample_uniform({rows, inputs}, 10);
         const Tensor expected = testing::reference_matmul(x, floats, false, false);
         Tensor y = Tensor::empty(DType::f32, {rows, outputs});
-        kernels::quantized_product_fma({m.q.raw(), m.scale.raw(), format == kInt4, inputs, outputs},
-                                       x.data<float>(), rows, 0, 3, y.mutable_data<float>());
+        kernels::quantized_product_fma(
+            {m.q.raw(), m.scale.raw(), format == kInt4, inputs, outputs, format == kQ8_0},
+            x.data<float>(), rows, 0, 3, y.mutable_data<float>());
         BOOST_TEST_CONTEXT(target << " " << quantized_format_name(format) << " " << inputs) {
           BOOST_TEST(rms_difference(y, expected) <= 2e-7 * rms(expected) * std::sqrt(inputs + 3.0));
           BOOST_TEST(rms_difference(multiply(x, m, outputs), expected) <=
@@ -194,7 +256,7 @@ BOOST_AUTO_TEST_CASE(all_product_kernels_give_the_same_results) {
 // Rows with values that cannot be quantised to bytes are multiplied as floats and must give correct
 // results.
 BOOST_AUTO_TEST_CASE(rows_with_extreme_values_give_correct_results) {
-  for (const auto format : {kInt8, kInt4}) {
+  for (const auto format : {kInt8, kInt4, kQ8_0}) {
     const QuantizedMatrix m = quantize_matrix(sample_uniform({40, 5}, 11, 0.5, 1.5), format, false);
     const Tensor floats = dequantize(m, 40, 5);
     for (const float scale : {0.0f, 1e-44f, 1e-38f, 1e-30f, 1e-20f, 1e30f}) {
@@ -221,7 +283,7 @@ BOOST_AUTO_TEST_CASE(rows_with_extreme_values_give_correct_results) {
 // Small weights are multiplied by large numbers. No partial sum may be larger than the result.
 BOOST_AUTO_TEST_CASE(partial_sums_of_large_values_do_not_overflow) {
   testing::for_each_simd_target([](const char* target) {
-    for (const auto format : {kInt8, kInt4}) {
+    for (const auto format : {kInt8, kInt4, kQ8_0}) {
       const Tensor w = sample_uniform({40, 37}, 14, -0.01, 0.01);
       const QuantizedMatrix m = quantize_matrix(w, format, false);
       const Tensor floats = dequantize(m, 40, 37);
@@ -243,12 +305,14 @@ BOOST_AUTO_TEST_CASE(product_errors_are_bounded_by_weight_quantisation) {
   const Tensor exact = testing::reference_matmul(x, w, false, false);
   const double eight = rms_difference(multiply(x, quantize_matrix(w, kInt8, false), 64), exact);
   const double four = rms_difference(multiply(x, quantize_matrix(w, kInt4, false), 64), exact);
+  const double grouped = rms_difference(multiply(x, quantize_matrix(w, kQ8_0, false), 64), exact);
+  BOOST_TEST(grouped < eight);
   BOOST_TEST(eight / rms(exact) < 0.005);
   BOOST_TEST(four / rms(exact) < 0.08);
 }
 
 BOOST_AUTO_TEST_CASE(zeros_tiny_weights_and_empty_matrices_are_supported) {
-  for (const auto format : {kInt8, kInt4}) {
+  for (const auto format : {kInt8, kInt4, kQ8_0}) {
     const Tensor zeros = Tensor::zeros(DType::f32, {33, 5});
     BOOST_TEST(rms(dequantize(quantize_matrix(zeros, format, false), 33, 5)) == 0);
     for (const Sizes& sizes : {Sizes{0, 4}, Sizes{4, 0}}) {
@@ -259,6 +323,18 @@ BOOST_AUTO_TEST_CASE(zeros_tiny_weights_and_empty_matrices_are_supported) {
   // int4 cannot represent a scale below the smallest f16, so the weights become 0.
   const Tensor tiny = Tensor::full(DType::f32, {32, 1}, 1e-9);
   BOOST_TEST(rms(dequantize(quantize_matrix(tiny, kInt4, false), 32, 1)) == 0);
+  // The smallest scale of q8_0 is 2^-24. It is rounded up when 127 steps would not reach the
+  // extreme.
+  for (const double extreme : {1e-9, 6e-8, 7e-6, 1.2e-5, 1e-4}) {
+    Tensor w = Tensor::zeros(DType::f32, {32, 1});
+    w.mutable_data<float>()[3] = static_cast<float>(-extreme);
+    w.mutable_data<float>()[4] = static_cast<float>(extreme / 3);
+    const Tensor back = dequantize(quantize_matrix(w, kQ8_0, false), 32, 1);
+    for (const std::int64_t i : {3, 4}) {
+      BOOST_TEST(std::abs(back.at(i) - w.at(i)) <=
+                 std::max(std::ldexp(1.001, -25), extreme / 127 * 0.75));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(invalid_matrices_are_rejected) {
@@ -269,6 +345,13 @@ BOOST_AUTO_TEST_CASE(invalid_matrices_are_rejected) {
   w.mutable_data<float>()[5] = 1e6f;
   check_message<DataError>([&] { quantize_matrix(w, kInt4, false); },
                            "weight [1, 2] is 1000000: int4 can represent at most 524032");
+  w.mutable_data<float>()[5] = -1e7f;
+  check_message<DataError>(
+      [&] { quantize_matrix(w, kQ8_0, false); },
+      "weight [1, 2] is -10000000: q8_0 can represent at most 8319008 (its scales are f16)");
+  w.mutable_data<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+  check_message<DataError>([&] { quantize_matrix(w, kQ8_0, false); },
+                           "weight [1, 2] is nan: only finite weights can be q8_0");
   check_message<DTypeError>(
       [&] {
         quantize_matrix(Tensor::zeros(DType::f64, {4, 3}), kInt8, false);

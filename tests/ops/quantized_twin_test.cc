@@ -19,7 +19,7 @@ Weights random_weights(Choices& c) {
   Weights w;
   w.inputs = c.one_of({0, 1, 3, 4, 5, 31, 32, 33, 64, 70, 130});
   w.outputs = c.one_of({0, 1, 2, 15, 16, 17, 33, 48, 129});
-  w.format = c.chance(0.5) ? QuantizedFormat::int8 : QuantizedFormat::int4;
+  w.format = static_cast<QuantizedFormat>(c.within(0, 2));
   if (c.chance(0.5)) {
     const bool transposed = c.chance(0.5);
     const QuantizedMatrix m = quantize_matrix(

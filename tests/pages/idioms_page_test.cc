@@ -324,6 +324,8 @@ BOOST_AUTO_TEST_CASE(training_idioms_run) {
   load_parameters(session, weights, {.allow_missing = {"*"}, .allow_unexpected = {"*"}});
   const QuantizedModel small =
       quantize({evaluate}, *session.store(), {.weights = WeightFormat::int8});
+  const QuantizedModel blocks =
+      quantize({evaluate}, *session.store(), {.weights = WeightFormat::q8_0});
   const std::string text = to_text(train), drawing = to_dot(train);
   const std::string times = session.profile().table();
   Program program = evaluate;
@@ -334,6 +336,7 @@ BOOST_AUTO_TEST_CASE(training_idioms_run) {
   const Variable count = g.variable("count", DType::i64, {}, {.kind = VariableKind::buffer});
   BOOST_TEST(!times.empty());
   BOOST_TEST(arena > 0u);
+  BOOST_TEST(blocks.weights.size() == small.weights.size());
   BOOST_TEST(small.weights.size() + file.programs().size() == 4u);
   BOOST_TEST(text.size() + drawing.size() + count.name().size() > 100u);
   BOOST_TEST(derived.size() == 5u);

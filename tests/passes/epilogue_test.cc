@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(steps_are_fused_into_products_with_quantised_weights) {
   const Program p = Program("p").output("y", r + gelu(matmul(x, w) + b));
   const auto store = std::make_shared<VariableStore>();
   Session(g, store).initialise();
-  for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int4}) {
+  for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int4, WeightFormat::q8_0}) {
     const QuantizedModel model = quantize({p}, *store, {.weights = format});
     const Module m = passed(model.programs[0]);
     std::vector<std::string> ops;

@@ -119,18 +119,21 @@ void matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
 Real weight(const Tensor& q, const Tensor& scale, std::int64_t inputs, std::int64_t i,
             std::int64_t j) {
   const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;
+  const std::int64_t groups = (inputs + kQuantizedGroup - 1) / kQuantizedGroup;
+  const std::int64_t group_at = (panel * groups + i / kQuantizedGroup) * kQuantizedPanel + lane;
+  const Real group_scale = scale.dtype() == DType::f16 ? element(scale, group_at).value : Real{0};
   if (q.dtype() == DType::i8) {
     const std::int64_t blocks = (inputs + 3) / 4;
     const std::int64_t at = ((panel * blocks + i / 4) * kQuantizedPanel + lane) * 4 + i % 4;
-    return element(q, at).value * element(scale, panel * kQuantizedPanel + lane).value;
+    const bool q8_0 = scale.dtype() == DType::f16;
+    return element(q, at).value *
+           (q8_0 ? group_scale : element(scale, panel * kQuantizedPanel + lane).value);
   }
-  const std::int64_t groups = (inputs + kQuantizedGroup - 1) / kQuantizedGroup;
   const std::int64_t at = ((panel * 4 * groups + i / 8) * kQuantizedPanel + lane) * 4 + i % 8 / 2;
   const std::int64_t byte = element(q, at).integer;
   const std::int64_t half = i % 2 == 0 ? byte & 15 : byte >> 4;
   const Real steps = static_cast<Real>(half >= 8 ? half - 16 : half);
-  return steps *
-         element(scale, (panel * groups + i / kQuantizedGroup) * kQuantizedPanel + lane).value;
+  return steps * group_scale;
 }
 
 /// Returns the position of output j of a matrix in a stack, whose panels follow one another.

@@ -5,7 +5,8 @@
 namespace weft {
 namespace {
 
-constexpr auto kInt8 = QuantizedFormat::int8, kInt4 = QuantizedFormat::int4;
+constexpr auto kInt8 = QuantizedFormat::int8, kInt4 = QuantizedFormat::int4,
+               kQ8_0 = QuantizedFormat::q8_0;
 
 Attributes matrix_attributes(std::int64_t inputs, std::int64_t outputs) {
   return {{"inputs", inputs}, {"outputs", outputs}, {"dtype", DType::f32}};
@@ -13,7 +14,7 @@ Attributes matrix_attributes(std::int64_t inputs, std::int64_t outputs) {
 
 std::vector<OpSample> dequantize_samples() {
   std::vector<OpSample> samples;
-  for (const auto format : {kInt8, kInt4}) {
+  for (const auto format : {kInt8, kInt4, kQ8_0}) {
     for (const auto& [inputs, outputs] :
          {std::pair<int, int>{5, 3}, {40, 16}, {64, 37}, {1, 1}, {0, 3}, {3, 0}}) {
       for (const bool transposed : {false, true}) {
@@ -33,7 +34,7 @@ std::vector<OpSample> dequantize_samples() {
 
 std::vector<OpSample> take_quantized_samples() {
   std::vector<OpSample> samples;
-  for (const auto format : {kInt8, kInt4}) {
+  for (const auto format : {kInt8, kInt4, kQ8_0}) {
     const QuantizedMatrix m = sample_quantized(format, 37, 21);
     samples.push_back({{m.q, m.scale, sample_indices({2, 3}, 5, 21)}, matrix_attributes(37, 21)});
     samples.push_back(
@@ -54,8 +55,21 @@ std::vector<OpErrorSample> dequantize_errors() {
       {{{DType::i8, {3, 1, 2, 16, 4}}, scale},
        matrix_attributes(5, 3),
        "the scale of an int8 matrix [5, 3] must be [3, 1, 16]"},
-      {{q, {DType::f16, {1, 16}}}, matrix_attributes(5, 3), "must be f32, but is f16"},
-      {{{DType::f32, {5, 3}}, scale}, matrix_attributes(5, 3), "q must be i8 (int8) or u8 (int4)"},
+      {{q, {DType::f16, {1, 16}}},
+       matrix_attributes(5, 3),
+       "the scale of a q8_0 matrix [5, 3] must be [1, 1, 16]"},
+      {{q, {DType::bf16, {1, 16}}},
+       matrix_attributes(5, 3),
+       "the scale must be f32 (int8) or f16 (q8_0), but is bf16"},
+      {{{DType::u8, {1, 4, 16, 4}}, {DType::f32, {1, 1, 16}}},
+       matrix_attributes(5, 3),
+       "the scale must be f16 (int4), but is f32"},
+      {{{DType::i8, {1, 3, 16, 4}}, {DType::f16, {1, 1, 16}}},
+       matrix_attributes(5, 3),
+       "q of a q8_0 matrix [5, 3] must be [1, 2, 16, 4]"},
+      {{{DType::f32, {5, 3}}, scale},
+       matrix_attributes(5, 3),
+       "q must be i8 (int8, q8_0) or u8 (int4)"},
       {{{DType::u8, {1, 4, 16, 4}}, {DType::f16, {1, 2, 16}}},
        matrix_attributes(5, 3),
        "the scale of an int4 matrix [5, 3] must be [1, 1, 16]"},

@@ -10,7 +10,8 @@ std::vector<OpSample> quantized_grouped_samples() {
   const auto add = [&](std::int64_t rows, std::int64_t depth, std::int64_t outputs,
                        const Ints& sizes, DType dtype = DType::i64) {
     const auto groups = static_cast<std::int64_t>(sizes.size());
-    for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
+    for (const auto format :
+         {QuantizedFormat::int8, QuantizedFormat::int4, QuantizedFormat::q8_0}) {
       for (const bool transpose : {false, true}) {
         const QuantizedMatrix w = transpose
                                       ? sample_quantized_stack(format, groups, outputs, depth)

@@ -8,7 +8,8 @@ namespace {
 std::vector<OpSample> quantized_matmul_samples() {
   std::vector<OpSample> samples;
   const auto add = [&](Sizes x, std::int64_t outputs, bool transpose = false) {
-    for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
+    for (const auto format :
+         {QuantizedFormat::int8, QuantizedFormat::int4, QuantizedFormat::q8_0}) {
       const QuantizedMatrix m = transpose ? sample_quantized(format, outputs, x.back())
                                           : sample_quantized(format, x.back(), outputs);
       samples.push_back({{sample_uniform(x, 41), m.q, m.scale},
@@ -42,14 +43,15 @@ std::vector<OpErrorSample> quantized_matmul_errors() {
           {{{DType::f32, {2, 4}}, q, scale}, three, "must be [1, 1, 16, 4]"},
           {{{DType::bf16, {2, 5}}, q, scale}, three, "x must be f32 or f64, but is bf16"},
           {{{DType::f32, {}}, q, scale}, three, "x must have at least 1 ax"},
-          {{x, q, {DType::f64, {1, 16}}}, three, "must be f32, but is f64"}};
+          {{x, q, {DType::f64, {1, 16}}}, three, "must be f32 (int8) or f16 (q8_0), but is f64"}};
 }
 
 std::vector<OpSample> quantized_matmul_fused_samples() {
   std::vector<OpSample> samples;
   const auto add = [&](Sizes x, std::int64_t outputs, const char* program,
                        std::vector<Sizes> operands, bool transpose = false) {
-    for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4}) {
+    for (const auto format :
+         {QuantizedFormat::int8, QuantizedFormat::int4, QuantizedFormat::q8_0}) {
       const QuantizedMatrix m = transpose ? sample_quantized(format, outputs, x.back())
                                           : sample_quantized(format, x.back(), outputs);
       OpSample sample{

@@ -76,7 +76,7 @@ void check_quantised_weights_unchanged(const std::string& base, const std::strin
 
 BOOST_AUTO_TEST_CASE(adapters_are_trained_on_frozen_weights_in_any_format) {
   const QuantizedShell weft;
-  for (const std::string format : {"int8", "int4", "bf16"}) {
+  for (const std::string format : {"int8", "int4", "q8_0", "bf16"}) {
     BOOST_TEST_CONTEXT(format) {
       weft.quantize("--weights " + format + (format == "int4" ? " --caches bf16" : ""));
       const std::string output =

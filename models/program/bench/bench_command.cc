@@ -102,7 +102,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   decode.integer("--context", decoding->context, kFromOne,
                  "tokens in the cache before the first measured token (default: 128)");
   decode.choice(
-      "--weights", {"f32", "bf16", "int8", "int4"},
+      "--weights", {"f32", "bf16", "int8", "q8_0", "int4"},
       [weights = &decoding->weights](const std::string& name) {
         if (name != "f32") *weights = parse_weight_format(name);
       },

@@ -143,7 +143,7 @@ void add_quantize_command(CLI::App& app, Action& action) {
       "--force", args->force,
       "replace an existing file with this name even if it is of another type or a trainable model");
   options.choice(
-      "--weights", {"bf16", "int8", "int4"},
+      "--weights", {"bf16", "int8", "q8_0", "int4"},
       [args](const std::string& name) { args->weights = parse_weight_format(name); },
       "format of the matrices (default: int8)");
   options.choice(

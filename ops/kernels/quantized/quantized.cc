@@ -60,7 +60,7 @@ HWY_INLINE V int4_weights(hn::Vec<Words> lanes) {
 #endif
 }
 
-HWY_INLINE V int4_scales(const uint16_t* scale) {
+HWY_INLINE V half_scales(const uint16_t* scale) {
   const hn::Rebind<hwy::float16_t, Floats> halves;
   const hn::Rebind<uint16_t, Floats> bits;
   return hn::PromoteTo(Floats(), hn::BitCast(halves, hn::LoadU(bits, scale)));
@@ -127,6 +127,19 @@ HWY_INLINE void int8_inputs(const int8_t* q, const float* x, int64_t x_stride, S
   int8_step<kRows, 3>(words, x, x_stride, sums);
 }
 
+// Adds the products of the last inputs, which are fewer than four. q and x are the beginnings of
+// the panel and of the rows.
+template <int kRows>
+void last_int8_inputs(const int8_t* q, const float* x, int64_t inputs, Sums<kRows>& sums) {
+  const int64_t whole = inputs / 4;
+  float padded[kRows * 4] = {};
+  for (int r = 0; r < kRows; ++r) {
+    memcpy(padded + r * 4, x + r * inputs + whole * 4,
+           static_cast<size_t>(inputs - whole * 4) * sizeof(float));
+  }
+  int8_inputs<kRows>(q + whole * 4 * kPanel, padded, 4, sums);
+}
+
 template <int kRows>
 void int8_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t panel,
                 float* HWY_RESTRICT y) {
@@ -139,14 +152,7 @@ void int8_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t 
     hwy::Prefetch(q + b * 4 * kPanel + kAhead);
     int8_inputs<kRows>(q + b * 4 * kPanel, x + 4 * b, w.inputs, sums);
   }
-  if (whole < blocks) {
-    float padded[kRows * 4] = {};
-    for (int r = 0; r < kRows; ++r) {
-      memcpy(padded + r * 4, x + r * w.inputs + whole * 4,
-             static_cast<size_t>(w.inputs - whole * 4) * sizeof(float));
-    }
-    int8_inputs<kRows>(q + whole * 4 * kPanel, padded, 4, sums);
-  }
+  if (whole < blocks) last_int8_inputs<kRows>(q, x, w.inputs, sums);
   const float* scale = static_cast<const float*>(w.scale) + panel * kPanel;
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
@@ -156,6 +162,56 @@ void int8_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t 
                        y + r * w.outputs, w.outputs, panel * kPanel + p * kLanes);
     }
   }
+}
+
+// Adds the sums of a group, multiplied by its scales, to `total`.
+template <int kRows>
+HWY_INLINE void add_scaled(const Sums<kRows>& sums, const uint16_t* scale, V* total) {
+#pragma GCC unroll 16
+  for (int p = 0; p < kParts; ++p) {
+    const V scales = half_scales(scale + p * kLanes);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      V& t = total[r * kParts + p];
+      t = hn::MulAdd(sums.total(r, p), scales, t);
+    }
+  }
+}
+
+template <int kRows>
+void store_panel(const V* total, int64_t panel, int64_t outputs, float* HWY_RESTRICT y) {
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (int p = 0; p < kParts; ++p) {
+      store_panel_part(total[r * kParts + p], y + r * outputs, outputs,
+                       panel * kPanel + p * kLanes);
+    }
+  }
+}
+
+template <int kRows>
+void q8_0_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t panel,
+                float* HWY_RESTRICT y) {
+  const int64_t blocks = (w.inputs + 3) / 4, whole = w.inputs / 4;
+  const int64_t groups = (w.inputs + kGroup - 1) / kGroup;
+  const int8_t* q = static_cast<const int8_t*>(w.q) + panel * blocks * 4 * kPanel;
+  const uint16_t* scale = static_cast<const uint16_t*>(w.scale) + panel * groups * kPanel;
+  V total[kRows * kParts];
+#pragma GCC unroll 16
+  for (V& v : total) v = hn::Zero(Floats());
+  for (int64_t g = 0; g < groups; ++g) {
+    Sums<kRows> sums;
+    sums.clear();
+    const int64_t end = HWY_MIN(whole, 8 * g + 8);
+    for (int64_t b = 8 * g; b < end; ++b) {
+      hwy::Prefetch(q + b * 4 * kPanel + kAhead);
+      int8_inputs<kRows>(q + b * 4 * kPanel, x + 4 * b, w.inputs, sums);
+    }
+    if (end < 8 * g + 8 && whole < blocks) last_int8_inputs<kRows>(q, x, w.inputs, sums);
+    add_scaled(sums, scale + g * kPanel, total);
+  }
+  store_panel<kRows>(total, panel, w.outputs, y);
 }
 
 template <int kRows, int t>
@@ -190,15 +246,7 @@ HWY_INLINE void int4_group(const uint8_t* q, const uint16_t* scale, const float*
     int4_step<kRows, 6>(words, xs, x_stride, sums);
     int4_step<kRows, 7>(words, xs, x_stride, sums);
   }
-#pragma GCC unroll 16
-  for (int p = 0; p < kParts; ++p) {
-    const V scales = int4_scales(scale + p * kLanes);
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      V& t = total[r * kParts + p];
-      t = hn::MulAdd(sums.total(r, p), scales, t);
-    }
-  }
+  add_scaled(sums, scale, total);
 }
 
 template <int kRows>
@@ -226,20 +274,15 @@ void int4_panel(const QuantizedWeights& w, const float* HWY_RESTRICT x, int64_t 
     }
     int4_group<kRows>(q + whole * 4 * kStepBytes, scale + whole * kPanel, padded, kGroup, total);
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 16
-    for (int p = 0; p < kParts; ++p) {
-      store_panel_part(total[r * kParts + p], y + r * w.outputs, w.outputs,
-                       panel * kPanel + p * kLanes);
-    }
-  }
+  store_panel<kRows>(total, panel, w.outputs, y);
 }
 
 template <int kRows>
 HWY_INLINE void product_panel(const QuantizedWeights& w, const float* x, int64_t panel, float* y) {
   if (w.int4) {
     int4_panel<kRows>(w, x, panel, y);
+  } else if (w.q8_0) {
+    q8_0_panel<kRows>(w, x, panel, y);
   } else {
     int8_panel<kRows>(w, x, panel, y);
   }
@@ -285,7 +328,7 @@ void int4_block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t 
     hn::Vec<Words> words[kParts];
 #pragma GCC unroll 16
     for (int p = 0; p < kParts; ++p) {
-      scales[p] = int4_scales(scale + i / kGroup * kPanel + p * kLanes);
+      scales[p] = half_scales(scale + i / kGroup * kPanel + p * kLanes);
     }
     load_words(q + i / kStep * kStepBytes, words);
     float* to = out + (i - first) * stride;
@@ -312,14 +355,28 @@ HWY_INLINE void int8_rows(const hn::Vec<Words>* words, const V* scales, int64_t 
   }
 }
 
+// Loads the scales of a panel of int8, or of the group of input i of a panel of q8_0.
+HWY_INLINE void load_int8_scales(const QuantizedWeights& w, int64_t panel, int64_t i, V* scales) {
+  const int64_t groups = (w.inputs + kGroup - 1) / kGroup;
+#pragma GCC unroll 16
+  for (int p = 0; p < kParts; ++p) {
+    if (w.q8_0) {
+      scales[p] = half_scales(static_cast<const uint16_t*>(w.scale) +
+                              (panel * groups + i / kGroup) * kPanel + p * kLanes);
+    } else {
+      scales[p] =
+          hn::LoadU(Floats(), static_cast<const float*>(w.scale) + panel * kPanel + p * kLanes);
+    }
+  }
+}
+
 void int8_block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t panel, float* out,
                 int64_t stride) {
   const int8_t* q = static_cast<const int8_t*>(w.q) + panel * ((w.inputs + 3) / 4) * 4 * kPanel;
-  const float* scale = static_cast<const float*>(w.scale) + panel * kPanel;
   V scales[kParts];
-#pragma GCC unroll 16
-  for (int p = 0; p < kParts; ++p) scales[p] = hn::LoadU(Floats(), scale + p * kLanes);
+  load_int8_scales(w, panel, first, scales);
   for (int64_t i = first; i < last; i += 4) {
+    if (w.q8_0 && i % kGroup == 0) load_int8_scales(w, panel, i, scales);
     hn::Vec<Words> words[kParts];
     load_words(q + i * kPanel, words);
     float* to = out + (i - first) * stride;

@@ -166,6 +166,12 @@ inline __attribute__((always_inline)) __m512 combine(const GroupSums& s) {
                          _mm512_cvtepi32_ps(lower));
 }
 
+// Returns the scales of int4 or q8_0 for a group of a panel; `at` counts the groups of all panels.
+inline __attribute__((always_inline)) __m512 half_scales(const QuantizedWeights& w, int64_t at) {
+  const uint16_t* scales = static_cast<const uint16_t*>(w.scale) + at * kPanel;
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(scales)));
+}
+
 inline __attribute__((always_inline)) void store_panel(__m512 v, float* y, int64_t left) {
   if (left >= kPanel) {
     _mm512_storeu_ps(y, v);
@@ -176,7 +182,7 @@ inline __attribute__((always_inline)) void store_panel(__m512 v, float* y, int64
 
 // Computes one panel. Processing two panels at a time would halve the reads of the rows, but
 // reading two short runs of memory concurrently reduces the bandwidth by a third.
-template <int kRows>
+template <int kRows, bool kQ8_0>
 void int8_panel(const QuantizedWeights& w, const PreparedGroup* const* rows, int64_t panel,
                 float* y) {
   const int64_t blocks = (w.inputs + 3) / 4, groups = groups_of(w.inputs);
@@ -202,14 +208,21 @@ void int8_panel(const QuantizedWeights& w, const PreparedGroup* const* rows, int
     } else {
       for (int64_t i = 0; i < blocks - g * 8; ++i) add(i);
     }
+    __m512 group_scale = {};
+    if constexpr (kQ8_0) group_scale = half_scales(w, panel * groups + g);
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r)
-      total[r] = _mm512_fmadd_ps(combine(sums[r]), _mm512_set1_ps(rows[r][g].step), total[r]);
+    for (int r = 0; r < kRows; ++r) {
+      __m512 step = _mm512_set1_ps(rows[r][g].step);
+      if constexpr (kQ8_0) step = _mm512_mul_ps(group_scale, step);
+      total[r] = _mm512_fmadd_ps(combine(sums[r]), step, total[r]);
+    }
   }
-  const __m512 scale = _mm512_loadu_ps(static_cast<const float*>(w.scale) + panel * kPanel);
+  __m512 scale = {};
+  if constexpr (!kQ8_0)
+    scale = _mm512_loadu_ps(static_cast<const float*>(w.scale) + panel * kPanel);
   for (int r = 0; r < kRows; ++r) {
-    store_panel(_mm512_mul_ps(total[r], scale), y + r * w.outputs + panel * kPanel,
-                w.outputs - panel * kPanel);
+    store_panel(kQ8_0 ? total[r] : _mm512_mul_ps(total[r], scale),
+                y + r * w.outputs + panel * kPanel, w.outputs - panel * kPanel);
   }
 }
 
@@ -218,7 +231,6 @@ void int4_panel(const QuantizedWeights& w, const PreparedGroup* const* rows, int
                 float* y) {
   const int64_t groups = groups_of(w.inputs);
   const char* q = static_cast<const char*>(w.q) + panel * groups * 256;
-  const uint16_t* scales = static_cast<const uint16_t*>(w.scale) + panel * groups * kPanel;
   const __m512i halves = _mm512_set1_epi8(0x0F), flip = _mm512_set1_epi8(0x08);
   constexpr int kAndXor = 0x6A;  // (a & b) ^ c
   __m512 total[kRows];
@@ -242,8 +254,7 @@ void int4_panel(const QuantizedWeights& w, const PreparedGroup* const* rows, int
         add_inputs(high, rows[r][g], 2 * i + 1, sums[r]);
       }
     }
-    const __m512 scale =
-        _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(scales + g * kPanel)));
+    const __m512 scale = half_scales(w, panel * groups + g);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const __m512 step = _mm512_mul_ps(scale, _mm512_set1_ps(rows[r][g].step));
@@ -263,7 +274,8 @@ void multiply(const QuantizedWeights& w, const std::byte* prepared, int64_t firs
   if (w.int4) {
     int4_panel<kRows>(w, rows, panel, y + first * w.outputs);
   } else {
-    int8_panel<kRows>(w, rows, panel, y + first * w.outputs);
+    w.q8_0 ? int8_panel<kRows, true>(w, rows, panel, y + first * w.outputs)
+           : int8_panel<kRows, false>(w, rows, panel, y + first * w.outputs);
   }
 }
 

@@ -9,10 +9,11 @@ namespace weft::kernels {
 /// A matrix W [inputs, outputs], stored in panels of 16 outputs.
 struct QuantizedWeights {
   const void* q = nullptr;
-  const void* scale = nullptr;  // f32 for int8, f16 for int4
+  const void* scale = nullptr;  // f32 for int8, f16 for int4 and q8_0
   bool int4 = false;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
+  bool q8_0 = false;
 };
 
 }  // namespace weft::kernels
