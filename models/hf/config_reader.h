@@ -55,6 +55,13 @@ class ConfigReader {
   }
   /// Like field(), for a size that is derived from other keys if it is null or 0.
   ConfigReader& optional_size(const char* key, std::int64_t& value);
+  /// Like field(), for a number that is null if it is not used, which is stored as 0.
+  template <class T>
+  ConfigReader& optional_number(const char* key, T& value) {
+    const auto it = object_.find(key);
+    if (it != object_.end() && it->is_null()) value = 0;
+    return field(key, value);
+  }
   /// Reads a key whose JSON value has a different form than the field. Calls `read` with the JSON
   /// value if the key is present. `write` is used by ConfigWriter only and returns the JSON value.
   template <class Read, class Write>
@@ -79,6 +86,15 @@ class ConfigReader {
   /// Returns a reader for the object at `key`, or for an empty object if the key is absent or null.
   /// Marks the key as read. In messages, keys of the object are written as "key.name".
   ConfigReader section(const char* key);
+  /// Reads the object at `key` with `keys`, a function of a reader or writer. `what` describes, for
+  /// errors, what unknown keys of the object might affect.
+  template <class ObjectKeys>
+  ConfigReader& subsection(const char* key, const ObjectKeys& keys, std::string_view what) {
+    ConfigReader reader = section(key);
+    keys(reader);
+    reader.finish(what);
+    return *this;
+  }
   /// Returns the number of labels of a classifier, see label_count().
   std::int64_t labels(std::int64_t otherwise = 2);
   /// Accepts any labels, for models whose outputs do not depend on them.

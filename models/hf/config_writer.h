@@ -42,6 +42,18 @@ class ConfigWriter {
   }
   ConfigWriter& optional_id(const char* key, std::int64_t value);
   ConfigWriter& optional_size(const char* key, std::int64_t value);
+  template <class T>
+  ConfigWriter& optional_number(const char* key, const T& value) {
+    object_[key] = value == 0 ? json() : json(value);
+    return *this;
+  }
+  template <class ObjectKeys>
+  ConfigWriter& subsection(const char* key, const ObjectKeys& keys, std::string_view) {
+    ConfigWriter writer;
+    keys(writer);
+    object_[key] = writer.object();
+    return *this;
+  }
   ConfigWriter& size(const char* key, std::int64_t height, std::int64_t width);
   template <class Read, class Write>
   ConfigWriter& converted(const char* key, const Read&, const Write& write) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/ir/program.h"
+#include "weft/models/families/layer_pattern.h"
 #include "weft/models/hf/request.h"
 #include "weft/serialization/match_tensors.h"
 
@@ -30,6 +32,9 @@ bool is_training_only(std::string_view field) {
                                                    "encoder_layer_dropout",
                                                    "decoder_layer_dropout",
                                                    "label_smoothing",
+                                                   "balancing_weight",
+                                                   "router_z_weight",
+                                                   "correction_speed",
                                                    "initializer_range",
                                                    "initializer_factor",
                                                    "trainable_positions",
@@ -45,17 +50,57 @@ void make_explicit(GptConfig& c) {
   c.head_dim = c.head_size();
   // padding_id affects gradients only.
   c.padding_id = -1;
+  c.embedding_width = c.embeddings();
+  c.value_dim = c.kv_rank == 0 ? 0 : c.value_size();
+  if (c.latent_norm_eps == 0) c.latent_norm_eps = c.layer_norm_eps;
+  if (c.kv_rank == 0) c.latent_norm_eps = 0;
   const GptConfig usual;
+  for (std::string* pattern :
+       {&c.window_layers, &c.rotary_layers, &c.expert_layers, &c.query_growth_layers})
+    *pattern = shortest_pattern(*pattern, c.layers);
+  if (c.bias) c.attention_bias = c.mlp_bias = c.norm_bias = false;
+  if (c.bias || c.attention_bias) c.qkv_bias = c.attention_out_bias = false;
+  if (c.norm == GptNorm::rms_norm) c.norm_bias = false;
+  if (c.attention_scale == 0 && c.scale_attention)
+    c.attention_scale = 1 / std::sqrt(static_cast<double>(c.head_size()));
+  if (c.attention_scale == 0) c.attention_scale = 1;
+  c.scale_attention = true;
+  if (c.query_growth == 0) {
+    c.query_growth_context = usual.query_growth_context;
+    c.query_growth_offset = usual.query_growth_offset;
+  }
+  if (c.positions != GptPositions::linear_bias) {
+    c.linear_bias_max = usual.linear_bias_max;
+    c.linear_bias_scale = usual.linear_bias_scale;
+  }
+  if (c.experts > 0) {
+    c.expert_inner = c.expert_width();
+    if (c.router_groups == 1) c.router_group_score = usual.router_group_score;
+  } else {
+    c.experts_per_token = usual.experts_per_token;
+    c.normalize_experts = usual.normalize_experts;
+    c.expert_scale = usual.expert_scale;
+    c.experts_transposed = usual.experts_transposed;
+  }
+  if (!c.qk_norm) c.qk_norm_bias = usual.qk_norm_bias;
   if (c.positions != GptPositions::rotary) {
     c.rotary_base = usual.rotary_base;
     c.rotary_share = usual.rotary_share;
     c.rotary_scaling = usual.rotary_scaling;
   }
-  if (c.rotary_scaling != RotaryScalingKind::none) return;
-  c.rotary_factor = usual.rotary_factor;
-  c.rotary_low_factor = usual.rotary_low_factor;
-  c.rotary_high_factor = usual.rotary_high_factor;
-  c.rotary_context = usual.rotary_context;
+  using enum RotaryScalingKind;
+  const auto reset = [&](auto GptConfig::*field, std::initializer_list<RotaryScalingKind> kinds) {
+    if (std::find(kinds.begin(), kinds.end(), c.rotary_scaling) == kinds.end())
+      c.*field = usual.*field;
+  };
+  reset(&GptConfig::rotary_factor, {linear, dynamic, llama3, yarn, longrope});
+  reset(&GptConfig::rotary_low_factor, {llama3});
+  reset(&GptConfig::rotary_high_factor, {llama3});
+  reset(&GptConfig::rotary_context, {dynamic, llama3, yarn, longrope});
+  reset(&GptConfig::rotary_attention_factor, {yarn, longrope});
+  reset(&GptConfig::rotary_beta_fast, {yarn});
+  reset(&GptConfig::rotary_beta_slow, {yarn});
+  reset(&GptConfig::rotary_truncate, {yarn});
 }
 void make_explicit(EncoderConfig& c) {
   c.embedding_width = c.embeddings();
@@ -255,7 +300,7 @@ Candidate try_class(const ModelToExport& model, const ModelType& type, const std
   Candidate candidate;
   ExportedModel& exported = candidate.exported;
   exported.type = type.name;
-  exported.architecture = type.prefix + ending;
+  exported.architecture = type.class_name(ending);
   exported.config = write_config(model, type, exported.architecture, base);
   Graph graph;
   const Model built = build_model(graph, exported.config, minimal_inputs(exported.config));
@@ -269,20 +314,23 @@ Candidate try_class(const ModelToExport& model, const ModelType& type, const std
   for (const std::string& problem : match.problems)
     found.problems.push_back(
         fmt::format("the weights do not fit {}: {}", exported.architecture, problem));
+  TensorMap weights;
   for (const auto& [variable, tensor] : match.pairs) {
-    exported.weights[built.names.theirs(variable.name())] = tensor;
+    weights[variable.name()] = tensor;
     for (const std::string& alias : variable.info().aliases)
       exported.tied[built.names.theirs(alias)] = tensor;
   }
+  exported.weights = file_tensors(built, std::move(weights));
   return candidate;
 }
 
 /// Moves the class that the original folder names to the front if it is one of the candidates.
-std::vector<std::string> in_order(std::vector<std::string> endings, const std::string& prefix,
+std::vector<std::string> in_order(std::vector<std::string> endings, const ModelType& type,
                                   const std::string& base) {
   const std::string named = base.empty() ? std::string() : architecture_of(base);
-  std::stable_partition(endings.begin(), endings.end(),
-                        [&](const std::string& ending) { return named == prefix + ending; });
+  std::stable_partition(endings.begin(), endings.end(), [&](const std::string& ending) {
+    return named == type.class_name(ending);
+  });
   return endings;
 }
 
@@ -295,7 +343,7 @@ ExportedModel export_model(const ModelToExport& model, const std::string& base) 
   std::vector<std::string> nearest;
   std::string refused;
   for (const ModelType& type : types) {
-    for (const std::string& ending : in_order(model.endings, type.prefix, base)) {
+    for (const std::string& ending : in_order(model.endings, type, base)) {
       Candidate candidate;
       try {
         candidate = try_class(model, type, ending, base);

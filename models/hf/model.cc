@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/models/hf/request.h"
 #include "weft/serialization/match_tensors.h"
@@ -52,8 +53,12 @@ Model build(Request& request, SourceLocation loc) {
   const std::string type = request.config.model_type();
   const ModelType* known = find_model_type(type);
   if (known == nullptr) {
-    throw ArgumentError(fmt::format("config.json: model_type is \"{}\"; supported are {}", type,
-                                    fmt::join(supported_model_types(), ", ")));
+    const std::vector<std::string> supported = supported_model_types();
+    const std::string reason = why_unsupported(type);
+    throw ArgumentError(fmt::format(
+        "config.json: model_type is \"{}\"{}; supported are {}", type,
+        reason.empty() ? did_you_mean(type, supported) : ", which is not supported: " + reason,
+        fmt::join(supported, ", ")));
   }
   Graph::Frame frame(request.graph, "build_model", loc);
   Model model = known->build(request);
@@ -71,6 +76,10 @@ Model build(Request& request, SourceLocation loc) {
 TensorMap class_names_of(const Model& model, const Graph& graph, const TensorMap& tensors) {
   std::set<std::string> expected;
   for (const Variable& variable : weight_variables(graph)) {
+    if (model.layouts.find(variable.name()) != nullptr) {
+      for (const std::string& name : model.layouts.file_names(variable)) expected.insert(name);
+      continue;
+    }
     expected.insert(model.names.theirs(variable.name()));
     for (const std::string& alias : variable.info().aliases)
       expected.insert(model.names.theirs(alias));
@@ -179,21 +188,29 @@ std::string problem_type(const std::string& config) {
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
                                                        std::string_view source) {
+  const std::vector<Variable> variables = weight_variables(graph);
+  TensorMap named = class_names_of(model, graph, tensors);
+  const std::map<std::string, std::string> labels = model.layouts.join(variables, named);
   MatchOptions options{.convert = true, .file_name = [&](const std::string& ours) {
-                         return model.names.theirs(ours);
+                         const auto label = labels.find(ours);
+                         return label == labels.end() ? model.names.theirs(ours) : label->second;
                        }};
   for (const std::string& end : model.unused_buffers)
     options.allow_unexpected.insert(options.allow_unexpected.end(), {end, "*." + end});
-  return match_variables(weight_variables(graph), class_names_of(model, graph, tensors), source,
-                         options, model.architecture)
-      .pairs;
+  return match_variables(variables, named, source, options, model.architecture).pairs;
+}
+
+TensorMap file_tensors(const Model& model, TensorMap tensors) {
+  TensorMap result;
+  model.layouts.split(tensors, result);
+  for (auto& [name, tensor] : tensors) result[model.names.theirs(name)] = std::move(tensor);
+  return result;
 }
 
 TensorMap export_weights(const Model& model, const Graph& graph, const VariableStore& store) {
   TensorMap tensors;
-  for (const Variable& v : weight_variables(graph))
-    tensors[model.names.theirs(v.name())] = store.tensor(v.name());
-  return tensors;
+  for (const Variable& v : weight_variables(graph)) tensors[v.name()] = store.tensor(v.name());
+  return file_tensors(model, std::move(tensors));
 }
 
 }  // namespace weft::hf

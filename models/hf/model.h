@@ -14,6 +14,7 @@
 #include "weft/graph/ir/graph.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/families/family_config.h"
+#include "weft/models/hf/file_layout.h"
 #include "weft/models/hf/name_map.h"
 #include "weft/serialization/checkpoint.h"
 
@@ -53,6 +54,7 @@ struct Model {
   /// rows are meaningful.
   Value valid_rows;
   NameMap names;
+  FileLayouts layouts;  // parameters that are not exactly one tensor of a file
   /// The network for generation if the class is an encoder-decoder with a head, else null.
   std::shared_ptr<const EncoderDecoder> encoder_decoder;
   /// The config with which the model was built. Empty for a part of a model, such as T5's encoder.
@@ -106,6 +108,10 @@ std::vector<std::string> supported_model_types();
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
                                                        std::string_view source);
+
+/// Converts parameters, or other tensors of the same sizes such as gradients, from Weft's names and
+/// layouts to those of files.
+TensorMap file_tensors(const Model& model, TensorMap tensors);
 
 /// Returns the parameters and buffers in a store as files contain them, keyed by their Hugging Face
 /// names.

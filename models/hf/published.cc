@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/models/hf/published_decoders.h"
 
 namespace weft::hf {
 namespace {
@@ -84,7 +88,7 @@ PublishedModel vit(const char* name, std::int64_t patch, std::int64_t layers, st
 }
 
 std::vector<PublishedModel> make_models() {
-  return {
+  std::vector<PublishedModel> models = {
       gpt("gpt2", 12, 12, 768, 1024, 124439808),
       gpt("gpt2-medium", 24, 16, 1024, 1024, 354823168),
       gpt("gpt2-large", 36, 20, 1280, 1024, 774030080),
@@ -117,6 +121,9 @@ std::vector<PublishedModel> make_models() {
       vit("vit-l16", 16, 24, 1024, 16, 304326632),
       vit("vit-h14", 14, 32, 1280, 16, 632045800),
   };
+  std::vector<PublishedModel> decoders = published_decoders();
+  std::move(decoders.begin(), decoders.end(), std::back_inserter(models));
+  return models;
 }
 
 }  // namespace

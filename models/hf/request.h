@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/models/hf/config_reader.h"
@@ -58,6 +59,13 @@ struct ModelType {
   std::function<Model(Request&)> build;
   /// Writes the config keys for this type so that `build` can read them.
   std::function<void(ConfigWriter&, const FamilyConfig&, const HeadFacts&)> write;
+  /// The ending and the name of a class with another prefix than the others; or empty.
+  std::string special_ending = {}, special_class = {};
+
+  /// Returns the name of the class with this ending, for example "BertForMaskedLM".
+  std::string class_name(const std::string& ending) const {
+    return !special_class.empty() && ending == special_ending ? special_class : prefix + ending;
+  }
 };
 using ModelTypes = std::vector<ModelType>;
 
@@ -66,6 +74,10 @@ const ModelType* find_model_type(const std::string& name);
 /// Returns the model types of a family, in the order in which they are tried if a model did not
 /// originate from a Hugging Face folder. `family` is an index of FamilyConfig.
 const ModelTypes& model_types(std::size_t family);
+
+/// Returns why a well-known decoder is not supported, and the nearest supported type, as a clause
+/// for messages; or "".
+std::string why_unsupported(std::string_view model_type);
 
 // The model types that each file defines, in this order.
 ModelTypes gpt_model_types();

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "weft/core/error.h"
+#include "weft/models/hf/model.h"
 #include "weft/serialization/safetensors.h"
 
 namespace weft::golden {
@@ -26,15 +27,19 @@ std::optional<fs::path> given_folder() {
   return given != nullptr && *given != '\0' ? std::optional<fs::path>(given) : std::nullopt;
 }
 
+/// Returns the folder ../shared/<name> next to the project.
+std::optional<fs::path> beside(const char* name) {
+  const fs::path path = fs::path(WEFT_SOURCE_DIR) / "../shared" / name;
+  if (given_folder() || !fs::is_directory(path)) return std::nullopt;
+  return path;
+}
+
 }  // namespace
 
 fs::path folder() { return given_folder().value_or(fs::path(WEFT_FIXTURES) / "goldens"); }
 
-std::optional<fs::path> further_operations() {
-  const fs::path beside = fs::path(WEFT_SOURCE_DIR) / "../shared/goldens-loops";
-  if (given_folder() || !fs::is_directory(beside)) return std::nullopt;
-  return beside;
-}
+std::optional<fs::path> further_operations() { return beside("goldens-loops"); }
+std::optional<fs::path> further_models() { return beside("goldens-modern"); }
 
 nlohmann::json read_json(const fs::path& path) {
   std::ifstream in(path);
@@ -60,6 +65,22 @@ std::vector<fs::path> find_cases(const std::string& folder_pattern, const std::s
   }
   std::sort(result.begin(), result.end());
   return result;
+}
+
+std::vector<fs::path> find_model_cases(const std::string& folder_pattern, const std::string& file) {
+  std::vector<fs::path> cases = find_cases(folder_pattern, file);
+  const auto further = further_models();
+  if (!further) return cases;
+  for (const fs::path& path : find_cases(folder_pattern, file, *further)) {
+    if (!fs::exists(folder() / path.parent_path().filename())) cases.push_back(path);
+  }
+  return cases;
+}
+
+bool is_supported(const fs::path& folder) {
+  const std::string type = read_json(folder / "config.json").at("model_type");
+  const auto types = hf::supported_model_types();
+  return std::find(types.begin(), types.end(), type) != types.end();
 }
 
 double relative_error(const Tensor& actual, const Tensor& reference, double floor) {

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(hugging_face_keys_are_applied_or_rejected_by_name) {
   const auto rejects = [](const std::string& json, const std::string& message) {
     BOOST_CHECK_EXCEPTION(hf::gpt_config(json), ArgumentError, says(message));
   };
-  rejects(R"({"model_type": "bloom"})", "model_type \"bloom\" is not a decoder of the GPT family");
+  rejects(R"({"model_type": "bert"})", "model_type \"bert\" is not a decoder of the GPT family");
   rejects(R"({"model_type": "gpt2", "add_cross_attention": true})", "add_cross_attention is true");
   rejects(R"({"model_type": "gpt2", "is_decoder": true})", "is_decoder is true");
   rejects(R"({"model_type": "gpt2", "pruned_heads": {"0": [1]}})", "pruned models are not");
@@ -114,8 +114,9 @@ BOOST_AUTO_TEST_CASE(hugging_face_keys_are_applied_or_rejected_by_name) {
           "unknown activation 'softsign'");
   rejects(R"({"model_type": "gpt2", "n_inner_layers": 3})", "unknown key n_inner_layers = 3");
   rejects(R"({"model_type": "openai-gpt", "afn": "gelu_new"})", "afn is \"gelu_new\"");
-  rejects(R"({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}})",
-          "rope_scaling has the type \"yarn\"; supported are default, linear, dynamic and llama3");
+  rejects(R"({"model_type": "llama", "rope_scaling": {"type": "ntk", "factor": 2.0}})",
+          "rope_scaling has the type \"ntk\"; supported are default, linear, dynamic, llama3, yarn "
+          "and longrope");
   rejects(R"({"model_type": "llama", "rope_scaling": {"type": "linear"}})",
           "rope_scaling of type \"linear\" requires factor");
   rejects(R"({"model_type": "llama", "rope_parameters": {"rope_type": "default", "beta_fast": 3}})",
@@ -127,11 +128,20 @@ BOOST_AUTO_TEST_CASE(hugging_face_keys_are_applied_or_rejected_by_name) {
           "rotary_factor must be at least 1, not 0.5");
   rejects(R"({"model_type": "llama", "partial_rotary_factor": 0.5})",
           "partial_rotary_factor is 0.5: rotary positions must cover all features of a head");
-  rejects(R"({"model_type": "mistral", "mlp_bias": true})", "Mistral has no biases");
-  const std::string layers = "use_sliding_window or layer_types specifies layers with a window";
-  rejects(R"({"model_type": "qwen3", "use_sliding_window": true})", layers);
+  rejects(R"({"model_type": "mistral", "mlp_bias": true})",
+          "mlp_bias is true: this model type has no biases");
+  const std::string layers =
+      "layer_types contains layers with a window, but sliding_window specifies no window: set "
+      "sliding_window to a number of tokens (for Qwen, with use_sliding_window)";
+  rejects(
+      R"({"model_type": "qwen3", "num_hidden_layers": 2,
+          "layer_types": ["full_attention", "sliding_attention"]})",
+      layers);
   rejects(R"({"model_type": "qwen3", "layer_types": ["full_attention", "sliding_attention"]})",
-          layers);
+          "layer_types has 2 entries, but the model has 32 layers");
+  rejects(R"({"model_type": "qwen3", "layer_types": ["linear_attention"]})",
+          "layer_types contains \"linear_attention\"; supported are \"full_attention\" and "
+          "\"sliding_attention\" for model_type \"qwen3\"");
   // These keys change nothing.
   for (const char* keys :
        {R"("sliding_window": 4096)", R"("use_sliding_window": true, "max_window_layers": 32)",

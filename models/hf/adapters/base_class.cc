@@ -56,7 +56,7 @@ Folder with_adapter_head(Folder base, const AdapterFolder& adapters) {
   if (ending.empty() || type == nullptr || architecture_of(base.config).ends_with(ending))
     return base;
   const TensorMap head = head_tensors(adapters);
-  config["architectures"] = json::array({type->prefix + ending});
+  config["architectures"] = json::array({type->class_name(ending)});
   if (const std::int64_t labels = label_count(head);
       labels > 0 && ConfigReader(config.dump()).labels() != labels) {
     for (const char* key : {"id2label", "label2id", "_num_labels"}) config.erase(key);
