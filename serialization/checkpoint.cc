@@ -57,11 +57,11 @@ Sizes known_sizes(const v1::Variable& variable) {
 Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options) {
   CheckpointFiles files(path);
   const Container& file = files.main();
-  if (options.verify) files.check_data();
-  Checkpoint result;
-  result.producer_ = files.producer();
   const Record* variables = &variables_record(file);
   const auto manifest = parse_record<v1::Variables>(file, *variables);
+  Checkpoint result;
+  result.producer_ = files.producer();
+  if (options.verify) result.finite_ = files.check_data(manifest, options.once);
   GraphReader reader(file, options.ops);
   result.graph_ = reader.read(manifest);
   result.programs_ = reader.programs();

@@ -61,6 +61,10 @@ struct LoadOptions {
   /// Also verify the checksums of tensor data. The checksums of graphs and programs are always
   /// verified.
   bool verify = false;
+  /// With `verify`: skips the checksums of tensor data if they were correct before and the file has
+  /// not changed since (its size, modification time, inode and index are the same). Results are
+  /// recorded for the user in $XDG_CACHE_HOME/weft (default: ~/.cache/weft).
+  bool once = false;
   /// The ops of the graph. To load custom ops, add them to the built-in ones.
   std::shared_ptr<const OpSet> ops = builtin_ops();
   /// Names of the programs to load. Only the nodes and variables that these programs need are
@@ -94,6 +98,9 @@ class Checkpoint {
   const Attachment& attachment(std::string_view name) const;
   /// Name and version of the software that wrote the file.
   const std::string& producer() const { return producer_; }
+  /// Returns true if the file was loaded with LoadOptions::verify and all its parameters and
+  /// optimizer variables are known to be finite. The search is part of the pass over the checksums.
+  bool is_finite() const { return finite_; }
 
  private:
   friend Checkpoint load_checkpoint(const std::string& path, const LoadOptions& options);
@@ -102,6 +109,7 @@ class Checkpoint {
   TensorMap tensors_;
   std::vector<Attachment> attachments_;
   std::string producer_;
+  bool finite_ = false;
 };
 
 /// Reads a checkpoint. Throws FormatError with path and byte offset for any defect in the file:

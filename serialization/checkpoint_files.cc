@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
@@ -122,9 +124,50 @@ std::uint64_t CheckpointFiles::bytes() const {
   return sum;
 }
 
-void CheckpointFiles::check_data() const {
-  main_.check_data();
-  for (const Container& shard : shards_) shard.check_data();
+bool CheckpointFiles::check_data(const v1::Variables& manifest, bool once) const {
+  const auto is_recorded = [](const Container& file) { return file.recorded() != Verified::no; };
+  if (once && is_recorded(main_) && std::all_of(shards_.begin(), shards_.end(), is_recorded))
+    return main_.recorded() == Verified::finite;
+  const bool finite = check_numbers(manifest);
+  if (!once) return finite;
+  // The record of the main file states whether the numbers in all files are finite.
+  main_.record(finite ? Verified::finite : Verified::intact);
+  for (const Container& shard : shards_) shard.record(Verified::intact);
+  return finite;
+}
+
+bool CheckpointFiles::check_numbers(const v1::Variables& manifest) const {
+  // The dtypes of the data records with parameters and optimizer variables, by file. Invalid
+  // references are reported when the values are read.
+  std::vector<std::vector<std::optional<DType>>> numbers(1 + shards_.size());
+  const auto add = [&](std::uint64_t file, std::uint64_t data, DType dtype) {
+    if (file >= numbers.size()) return;
+    const Container& container = file == 0 ? main_ : shards_[file - 1];
+    if (data == 0 || data > container.data().size()) return;
+    numbers[file].resize(container.data().size());
+    numbers[file][data - 1] = dtype;
+  };
+  for (const v1::Variable& v : manifest.variables()) {
+    try {
+      const VariableKind kind = GraphReader::kind(v.kind());
+      if (kind != VariableKind::parameter && kind != VariableKind::optimizer) continue;
+      const DType dtype = GraphReader::dtype(v.type().dtype());
+      add(0, v.data(), dtype);
+      for (const v1::Piece& piece : v.pieces()) add(piece.shard(), piece.data(), dtype);
+    } catch (const FormatError&) {  // reported when the variables are read
+    }
+  }
+  bool finite = true;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Container& file = i == 0 ? main_ : shards_[i - 1];
+    try {
+      finite &= file.check_data(numbers[i]);
+    } catch (const Error&) {
+      file.forget();  // it was damaged without a change of its modification time
+      throw;
+    }
+  }
+  return finite;
 }
 
 Tensor CheckpointFiles::value(const v1::Variable& variable, DType dtype, const Sizes& sizes,

@@ -28,8 +28,10 @@ class CheckpointFiles {
   const std::string& producer() const { return producer_; }
   /// Total size of all files in bytes.
   std::uint64_t bytes() const;
-  /// Verifies all checksums of data records.
-  void check_data() const;
+  /// Verifies all checksums of data records. Returns true if all parameters and optimizer variables
+  /// that `manifest` declares are finite. If `once` is true, does not read the files if an earlier
+  /// call has verified them (files/verified_files.h), and records that they are intact.
+  bool check_data(const v1::Variables& manifest, bool once = false) const;
   /// Returns the read-only value of a variable that is declared in record `variables` of the main
   /// file: a view of one file, or a copy if it consists of several pieces. Must be called only once
   /// per variable: a piece that is used twice is an error, so that the copies are never larger than
@@ -39,6 +41,7 @@ class CheckpointFiles {
 
  private:
   void open_shards(const Record& record);
+  bool check_numbers(const v1::Variables& manifest) const;
   Tensor join(const v1::Variable& variable, DType dtype, const Sizes& sizes,
               const Record& variables);
 

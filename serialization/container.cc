@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "weft/core/error.h"
+#include "weft/graph/engine/nonfinite.h"
 #include "weft/serialization/files/checked_size.h"
 #include "weft/serialization/files/crc32c.h"
 #include "weft/serialization/files/foreign_file.h"
@@ -118,7 +119,8 @@ FileFingerprint ContainerWriter::finish() {
   return {file_.written(), crc};
 }
 
-Container::Container(const std::string& path) : file_(MappedFile::open(path)) {
+Container::Container(const std::string& path)
+    : identity_(FileIdentity::of(path)), file_(MappedFile::open(path)) {
   buffer_ = Buffer::borrow(const_cast<std::byte*>(file_->data()), file_->bytes(), file_, false);
   walk();
   read_index();
@@ -217,20 +219,46 @@ void Container::read_index() {
   }
 }
 
-void Container::check_record(const Record& r) const {
+bool Container::check_record(const Record& r, std::optional<DType> numbers) const {
+  // Both passes read a block of this size while it is in the L2 cache.
+  constexpr std::uint64_t kBlock = std::uint64_t{256} << 10;
+  bool finite = true;
   for (std::size_t i = 0; i < r.crcs.size(); ++i) {
-    const std::uint64_t at = i * kChecksumRange;
-    const std::uint64_t bytes = std::min(kChecksumRange, r.length - at);
-    if (crc32c(payload(r) + at, bytes) != r.crcs[i]) {
-      fail(r.offset + at,
+    const std::uint64_t begin = i * kChecksumRange,
+                        end = std::min(begin + kChecksumRange, r.length);
+    std::uint32_t crc = 0;
+    for (std::uint64_t at = begin; at < end; at += kBlock) {
+      const std::uint64_t bytes = std::min(kBlock, end - at);
+      crc = crc32c(payload(r) + at, bytes, crc);
+      if (!finite || !numbers) continue;
+      const auto count = static_cast<std::int64_t>(bytes / dtype_size(*numbers));
+      finite = !first_nonfinite(Tensor::view(*numbers, {count}, buffer_, r.offset + at));
+    }
+    if (crc != r.crcs[i]) {
+      fail(r.offset + begin,
            fmt::format("a {} record is damaged: the checksum of {} bytes does not match",
-                       record_type_name(r.type), bytes));
+                       record_type_name(r.type), end - begin));
     }
   }
+  return finite;
 }
 
-void Container::check_data() const {
-  for (const Record& r : data_) check_record(r);
+Verified Container::recorded() const {
+  return identity_ ? recorded_verification(*identity_, index_crc_) : Verified::no;
+}
+
+void Container::record(Verified result) const {
+  if (identity_) record_verification(path(), *identity_, index_crc_, result);
+}
+
+void Container::forget() const {
+  if (identity_) forget_verification(*identity_);
+}
+
+bool Container::check_data(std::span<const std::optional<DType>> numbers) const {
+  bool finite = true;
+  for (std::size_t i = 0; i < data_.size(); ++i)
+    finite &= check_record(data_[i], i < numbers.size() ? numbers[i] : std::nullopt);
   std::uint64_t end = kStart;  // end of the part checked so far
   for (const Record& r : records_) {
     for (std::uint64_t at = end; at < r.offset - kHead; ++at) {
@@ -248,6 +276,7 @@ void Container::check_data() const {
       if (file_->data()[at] != std::byte{0}) fail(at, "a padding byte is not zero");
     }
   }
+  return finite;
 }
 
 const Record& Container::data_record(std::uint64_t number, std::string_view what,

@@ -12,11 +12,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "weft/core/tensor.h"
 #include "weft/serialization/files/atomic_file.h"
+#include "weft/serialization/files/verified_files.h"
 
 namespace WEFT_API weft {
 
@@ -93,8 +96,17 @@ class Container {
   const std::byte* payload(const Record& record) const { return file_->data() + record.offset; }
   /// All data records in order.
   const std::vector<Record>& data() const { return data_; }
-  /// Checks all data records, and that all padding is zero.
-  void check_data() const;
+  /// Checks all data records, and that all padding is zero. Returns true if the records contain
+  /// only finite numbers. `numbers` contains the dtypes of those data records that are searched for
+  /// NaN and infinities while their bytes are in the cache; records beyond its end are not
+  /// searched.
+  bool check_data(std::span<const std::optional<DType>> numbers = {}) const;
+  /// The recorded result of an earlier check_data() of this file.
+  Verified recorded() const;
+  /// Records the result of check_data().
+  void record(Verified result) const;
+  /// Removes the recorded result.
+  void forget() const;
   /// Returns a read-only tensor that views data record `number` (from 1). The record must have
   /// exactly the size of the tensor. `what` and `offset` (of the record that refers to the data)
   /// are used in error messages.
@@ -109,8 +121,9 @@ class Container {
  private:
   void walk();
   void read_index();
-  void check_record(const Record& record) const;
+  bool check_record(const Record& record, std::optional<DType> numbers = {}) const;
 
+  std::optional<FileIdentity> identity_;  // before the file was mapped
   std::shared_ptr<MappedFile> file_;
   std::shared_ptr<Buffer> buffer_;
   std::vector<Record> records_, data_;

@@ -107,6 +107,10 @@ class Matcher {
   }
 
  private:
+  bool stays_bf16(const VariableInfo& info, const Tensor& stored) const {
+    return stored.dtype() == DType::bf16 && options_.keep_bf16.contains(info.name);
+  }
+
   bool wanted(const std::string& name) const {
     return options_.only.empty() || matches_any(options_.only, name);
   }
@@ -139,7 +143,8 @@ class Matcher {
       const Tensor& stored = it->second.tensor;
       taken_.insert(stored.raw());
       const bool cast = options_.convert && is_floating(stored.dtype()) &&
-                        is_floating(info.type.dtype) && stored.dtype() != info.type.dtype;
+                        is_floating(info.type.dtype) && stored.dtype() != info.type.dtype &&
+                        !stays_bf16(info, stored);
       const Tensor tensor = cast && !reinit ? stored.to(info.type.dtype) : stored;
       if (!reinit) check(info, names.front(), it->second, tensor, found);
       if (!found.defined()) found = tensor, converted = cast;
@@ -165,7 +170,8 @@ class Matcher {
   void check(const VariableInfo& info, const std::string& first, const RenamedTensor& in_file,
              const Tensor& tensor, const Tensor& found) {
     const std::string& name = in_file.file_name;
-    if (tensor.dtype() != info.type.dtype || !has_sizes(info, tensor)) {
+    const bool has_dtype = tensor.dtype() == info.type.dtype || stays_bf16(info, tensor);
+    if (!has_dtype || !has_sizes(info, tensor)) {
       const bool convertible =
           has_sizes(info, tensor) && is_floating(tensor.dtype()) && is_floating(info.type.dtype);
       result_.problems.push_back(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,8 @@ struct MatchOptions {
   /// Convert floating-point tensors to the dtype of their variable; the report lists them. If
   /// false, a different dtype is a mismatch.
   bool convert = false;
+  /// With `convert`: names of variables that keep the tensor of the file if it is bf16.
+  std::set<std::string> keep_bf16 = {};
   /// Maps the name of a variable to the name of its tensor in the file. If empty, the names are
   /// equal. Use it for mappings that `rename` cannot express; `rename` must then be empty.
   std::function<std::string(const std::string&)> file_name = {};

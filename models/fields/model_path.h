@@ -17,6 +17,12 @@ struct ModelPath {
   /// within it. Use this for a key that Weft rejects although it does not change the results. A key
   /// that no file contains is an error.
   std::vector<std::string> ignored_keys = {};
+  /// Verifies every byte: the checksums of a .weft file even if it was verified before
+  /// (LoadOptions::once), and that the weights of a folder are finite even if they are large.
+  bool verify = false;
+  /// Converts bf16 weights of a folder to f32, to change them. Otherwise, the matrices of a decoder
+  /// stay bf16 and are read in place from the mapped file.
+  bool widen = false;
 
   ModelPath() = default;
   ModelPath(std::string at, std::vector<std::string> ignored = {})  // NOLINT: implicit

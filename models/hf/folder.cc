@@ -90,6 +90,8 @@ bool is_folder(const ModelPath& path) {
 Folder read_folder(const ModelPath& from) {
   Folder folder{transformers_folder(from.path), {}, {}, from.ignored_keys};
   if (folder.path != from.path) folder.parent = from.path;
+  folder.verify = from.verify;
+  folder.widen = from.widen;
   check_ignored_keys(folder);
   const std::string config = (fs::path(folder.path) / "config.json").string();
   std::set<std::string> found;
@@ -145,8 +147,13 @@ std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph,
   auto store = std::make_shared<VariableStore>();
   for (auto& [variable, tensor] : match_weights(model, graph, folder.weights, folder.path))
     store->insert(variable.name(), variable.info().kind, std::move(tensor));
-  check_finite(*store, folder.path);
+  check_weights(*store, folder);
   return store;
+}
+
+void check_weights(const VariableStore& store, const Folder& folder) {
+  constexpr std::size_t kAlwaysChecked = std::size_t{256} << 20;
+  if (folder.verify || store.bytes() <= kAlwaysChecked) check_finite(store, folder.path);
 }
 
 void write_folder(const std::string& path, const Model& model, const Graph& graph,

@@ -24,6 +24,7 @@ struct Folder {
   /// The folder of a Sentence Transformers model if the transformers model in `path` is a subfolder
   /// of it; otherwise empty.
   std::string parent = {};
+  bool verify = false, widen = false;  // see ModelPath
 
   /// The folder with the files that describe the whole model.
   const std::string& root() const { return parent.empty() ? path : parent; }
@@ -76,9 +77,14 @@ std::vector<SentenceModule> sentence_modules(std::string_view text, const std::s
 /// or if the keys contradict each other.
 std::vector<std::string> class_names(const std::string& config);
 
-/// Returns a store that holds the weights from the folder for the model's variables. Throws in the
-/// same cases as match_weights(), and also if a weight is not finite.
+/// Returns a store that holds the weights from the folder for the model's variables, as f32. Throws
+/// in the same cases as match_weights() and check_weights().
 std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph, const Folder& folder);
+
+/// Throws DataError if a weight is not finite. Weights of more than 256 MiB in total are checked
+/// only if Folder::verify is set, because they are mapped and would have to be read from the disk;
+/// a model with such weights reports results that are not finite.
+void check_weights(const VariableStore& store, const Folder& folder);
 
 /// Writes config.json and model.safetensors, each of them atomically. Creates the folder if
 /// necessary.

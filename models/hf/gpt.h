@@ -19,6 +19,9 @@ bool is_gpt(const std::string& config_json);
 /// classes, such as those of early GPTs, the embedding table serves as the head.
 bool is_gpt_language_model(const std::string& config_json);
 
+/// Returns the class without a head of a decoder of the GPT family: "LlamaModel".
+std::string gpt_base_class(const std::string& config_json);
+
 /// Returns the value of bos_token_id if `config_json` does not contain this key: the default of the
 /// model type in Hugging Face transformers, or -1 if it has none or is not a decoder.
 std::int64_t default_bos_id(const std::string& config_json);

@@ -187,11 +187,14 @@ std::string problem_type(const std::string& config) {
 
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
-                                                       std::string_view source) {
+                                                       std::string_view source,
+                                                       std::set<std::string> keep_bf16) {
   const std::vector<Variable> variables = weight_variables(graph);
   TensorMap named = class_names_of(model, graph, tensors);
   const std::map<std::string, std::string> labels = model.layouts.join(variables, named);
-  MatchOptions options{.convert = true, .file_name = [&](const std::string& ours) {
+  MatchOptions options{.convert = true,
+                       .keep_bf16 = std::move(keep_bf16),
+                       .file_name = [&](const std::string& ours) {
                          const auto label = labels.find(ours);
                          return label == labels.end() ? model.names.theirs(ours) : label->second;
                        }};

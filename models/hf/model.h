@@ -102,12 +102,14 @@ std::vector<std::string> supported_model_types();
 
 /// Matches the tensors of a file with the variables of the model. Translates names, accepts tied
 /// tensors under any of their names and names with and without the prefix of the base model, widens
-/// narrower floats, and ignores unused buffers and the heads of other classes.
+/// narrower floats except bf16 tensors of the variables `keep_bf16`, and ignores unused buffers and
+/// the heads of other classes.
 /// Throws a single FormatError that lists all missing tensors, unexpected tensors and wrong shapes,
 /// by the names in the file.
 std::vector<std::pair<Variable, Tensor>> match_weights(const Model& model, Graph& graph,
                                                        const TensorMap& tensors,
-                                                       std::string_view source);
+                                                       std::string_view source,
+                                                       std::set<std::string> keep_bf16 = {});
 
 /// Converts parameters, or other tensors of the same sizes such as gradients, from Weft's names and
 /// layouts to those of files.

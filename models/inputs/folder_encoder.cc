@@ -23,8 +23,13 @@ std::optional<EncoderConfig> encoder_config(const hf::Folder& folder) {
   return config == nullptr ? std::nullopt : std::optional(*config);
 }
 
-/// Returns the end at which the tokenizer of a folder truncates texts: truncation_side of
-/// tokenizer_config.json, by default the direction in tokenizer.json, as in transformers.
+bool ends_in(const std::string& name, const std::vector<std::string_view>& endings) {
+  return endings.empty() || std::any_of(endings.begin(), endings.end(),
+                                        [&](std::string_view end) { return name.ends_with(end); });
+}
+
+}  // namespace
+
 TextEnd truncation_side(const hf::Folder& folder, const Tokenizer& tokenizer) {
   constexpr const char* kConfig = "tokenizer_config.json";
   if (const std::string text = folder.text(kConfig); !text.empty()) {
@@ -41,13 +46,6 @@ TextEnd truncation_side(const hf::Folder& folder, const Tokenizer& tokenizer) {
   const std::optional<Truncation> truncation = tokenizer.default_options().truncation;
   return truncation ? truncation->direction : TextEnd::right;
 }
-
-bool ends_in(const std::string& name, const std::vector<std::string_view>& endings) {
-  return endings.empty() || std::any_of(endings.begin(), endings.end(),
-                                        [&](std::string_view end) { return name.ends_with(end); });
-}
-
-}  // namespace
 
 const Tokenizer& require_tokenizer(const FolderTokenizer& text) {
   if (text.tokenizer) return *text.tokenizer;

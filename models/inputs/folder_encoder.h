@@ -49,6 +49,10 @@ struct FolderUse {
 std::optional<FolderEncoder> read_folder_encoder(Graph& graph, const hf::Folder& folder,
                                                  const FolderTokenizer& text, const FolderUse& use);
 
+/// Returns the end at which the tokenizer of a folder truncates texts: truncation_side of
+/// tokenizer_config.json, by default the direction in tokenizer.json, as in transformers.
+TextEnd truncation_side(const hf::Folder& folder, const Tokenizer& tokenizer);
+
 /// Returns the tokenizer of a folder. If there is none, throws a FormatError that gives the reason.
 const Tokenizer& require_tokenizer(const FolderTokenizer& text);
 

@@ -149,8 +149,9 @@ const Task* task_of_type(const TrainedModel& model) {
   return nullptr;
 }
 
-LoadedModel load_file(const std::string& path) {
-  const Checkpoint file = load_checkpoint(path, {.verify = true});
+LoadedModel load_file(const ModelPath& from) {
+  const std::string& path = from.path;
+  const Checkpoint file = load_checkpoint(path, {.verify = true, .once = !from.verify});
   std::string id = task_of(file);
   if (id.empty()) id = legacy_task(file);
   const Task* task = find_task(id);
@@ -196,7 +197,10 @@ LoadedModel load_adapted(const ModelPath& base, const ModelPath& adapters, std::
 LoadedModel load(const ModelPath& path, std::optional<Use> use) {
   if (!hf::is_folder(path)) return load_file(path);
   if (!hf::is_adapter_folder(path)) return load_folder(path, use, path);
-  return load_adapted(hf::read_adapter_folder(path).base(), path, use);
+  ModelPath base = hf::read_adapter_folder(path).base();
+  base.verify = path.verify;
+  base.widen = path.widen;
+  return load_adapted(base, path, use);
 }
 
 /// Returns the task of a model. Throws ArgumentError if this program does not support it.

@@ -58,7 +58,10 @@ std::string adapters_base(const LoraAdapters& adapters, const VariableStore& sto
                                               ? std::vector<std::string>{name}
                                               : stored_names(name, quantized->second);
     for (const std::string& part : kept) {
-      const Tensor tensor = store.tensor(part);
+      Tensor tensor = store.tensor(part);
+      // Folders with bf16 weights are read as they are or as f32, which are the same weights.
+      if (quantized == adapters.quantized.end() && tensor.dtype() == DType::bf16)
+        tensor = tensor.to(DType::f32);
       crc = crc32c(tensor.raw(), tensor.bytes(), crc);
     }
   };

@@ -165,7 +165,7 @@ void save_model_in_shards(const std::string& path, const TrainedModel& model, Se
 }
 
 void read_model(const std::string& path, TrainedModel& model) {
-  read_model(load_checkpoint(path, {.verify = true}), path, model);
+  read_model(load_checkpoint(path, {.verify = true, .once = true}), path, model);
 }
 
 void read_model(const Checkpoint& file, const std::string& path, TrainedModel& model) {
@@ -205,7 +205,7 @@ void read_model(const Checkpoint& file, const std::string& path, TrainedModel& m
   if (std::string task = task_of(file); !task.empty()) model.task = std::move(task);
   model.graph = file.shared_graph();
   model.store = file.store();
-  check_finite(*model.store, path);
+  if (!file.is_finite()) check_finite(*model.store, path);
 }
 
 std::string task_of(const Checkpoint& file) {

@@ -171,7 +171,8 @@ void save_model_in_shards(const std::string& path, const TrainedModel& model, Se
 
 /// Fills `model` from a file that contains the same model type. Throws IoError if the file cannot
 /// be read, FormatError if it is invalid or contains another model type, and DataError if a
-/// parameter or moment is not finite.
+/// parameter or moment is not finite. A file that was verified before and has not changed is not
+/// verified again (LoadOptions::once).
 void read_model(const std::string& path, TrainedModel& model);
 /// As above, for a file that was already loaded with LoadOptions::verify.
 void read_model(const Checkpoint& file, const std::string& path, TrainedModel& model);

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "weft/core/error.h"
 #include "weft/graph/engine/nonfinite.h"
+#include "weft/graph/weights/quantize.h"
 #include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/gpt.h"
@@ -21,7 +23,8 @@ namespace fs = std::filesystem;
 
 Pretrained read_folder(const ModelPath& from) {
   const std::string& path = from.path;
-  const hf::Folder folder = hf::read_folder(from);
+  hf::Folder folder = hf::read_folder(from);
+  folder.verify = true;  // training reads all weights anyway
   Graph graph;
   const hf::Model model =
       hf::is_gpt(folder.config)
@@ -65,8 +68,9 @@ FamilyConfig read_config(const Attachment& part, const std::string& path,
       fmt::format("{} holds no trained model: its configuration type is '{}'", path, part.type));
 }
 
-Pretrained read_file(const std::string& path, bool quantized) {
-  const Checkpoint file = load_checkpoint(path, {.verify = true});
+Pretrained read_file(const ModelPath& from, bool quantized) {
+  const std::string& path = from.path;
+  const Checkpoint file = load_checkpoint(path, {.verify = true, .once = !from.verify});
   const auto find = [&](const char* name) { return file.find_attachment(name); };
   const Attachment* config = find(kConfigPart);
   if (config == nullptr) {
@@ -78,7 +82,12 @@ Pretrained read_file(const std::string& path, bool quantized) {
     throw ArgumentError(fmt::format(
         "the model in {} has adapters: merge them into its weights first (weft merge)", path));
   }
-  if (!quantized && is_quantized(file.graph())) {
+  const QuantizedWeights stored = quantized_weights(file.graph());
+  const auto is_bf16 = [](const auto& w) { return w.second.format == WeightFormat::bf16; };
+  // bf16 weights are converted to f32 without rounding, so they can be trained.
+  const bool widen =
+      !quantized && !stored.empty() && std::all_of(stored.begin(), stored.end(), is_bf16);
+  if (!quantized && !widen && is_quantized(file.graph())) {
     throw ArgumentError(fmt::format(
         "the weights in {} are quantised, so small updates would be rounded away: start from "
         "the original file, or train adapters (--lora-rank)",
@@ -90,9 +99,14 @@ Pretrained read_file(const std::string& path, bool quantized) {
                                  : fmt::format("a model of the task {}", task_of(file)),
                     .config = read_config(*config, path, FamilyConfig())};
   const auto store = file.store();
-  check_finite(*store, path);
-  result.weights = weights_of(file.graph(), *store);
-  result.quantized = quantized_weights(file.graph());
+  if (!file.is_finite()) check_finite(*store, path);
+  if (widen) {
+    const QuantizedModel floats = dequantize(file.programs(), *store);
+    result.weights = weights_of(*floats.graph, *floats.store);
+  } else {
+    result.weights = weights_of(file.graph(), *store);
+    result.quantized = stored;
+  }
   for (const Variable& variable : file.graph().variables())
     result.narrow_caches |=
         variable.info().kind == VariableKind::cache && variable.dtype() == DType::bf16;

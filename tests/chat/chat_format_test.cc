@@ -120,10 +120,38 @@ BOOST_AUTO_TEST_CASE(conversations_are_validated) {
   check_rejected(R"({"messages": [{"content": "x"}]})", "c.json.messages[0] lacks 'role'");
   check_rejected(R"([{"role": "user", "content": null}])",
                  "c.json[0].content must be a string, not null");
-  check_rejected(R"([{"role": "user", "content": "x", "tool_calls": [1]}])",
-                 "c.json[0].tool_calls must be a string, not [1], which is not supported");
+  check_rejected(R"([{"role": "user", "content": {"text": "a"}}])",
+                 "c.json[0].content must be a string, not {\"text\":\"a\"}");
+  check_rejected(R"([{"role": ["user"], "content": "x"}])",
+                 "c.json[0].role must be a string, not [\"user\"]");
+  check_rejected(R"([{"role": "user", "content": 3, "tool_calls": [1]}])",
+                 "c.json[0].content must be a string, not 3");
   BOOST_CHECK_EXCEPTION(read_conversation("[", "c.json"), FormatError,
                         says("c.json is not valid JSON at line 1, column 2"));
+}
+
+BOOST_AUTO_TEST_CASE(tool_calls_and_parts_of_contents_are_read) {
+  const Conversation found = read_conversation(
+      R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image"}, "x",
+                                       {"type": "text", "text": "b"}], "weight": 0.5},
+          {"role": "assistant", "content": null, "tool_calls": [{"z": 1, "a": {}}]},
+          {"role": "assistant", "tool_calls": []}])",
+      "x");
+  BOOST_TEST_REQUIRE(found.size() == 3U);
+  BOOST_TEST(found[0].content == "ab");
+  const auto field = [&](std::size_t message, std::size_t i) { return found[message].json.at(i); };
+  BOOST_TEST(
+      (field(0, 0) ==
+       std::pair<std::string, std::string>(
+           "content",
+           R"([{"type":"text","text":"a"},{"type":"image"},"x",{"type":"text","text":"b"}])")));
+  BOOST_TEST((field(0, 1) == std::pair<std::string, std::string>("weight", "0.5")));
+  BOOST_TEST(found[1].content.empty());
+  BOOST_TEST((field(1, 0) == std::pair<std::string, std::string>("content", "null")));
+  BOOST_TEST(
+      (field(1, 1) == std::pair<std::string, std::string>("tool_calls", R"([{"z":1,"a":{}}])")));
+  BOOST_TEST((field(2, 0) == std::pair<std::string, std::string>("tool_calls", "[]")));
+  BOOST_TEST((field(2, 1) == std::pair<std::string, std::string>("content", "null")));
 }
 
 }  // namespace

@@ -81,6 +81,82 @@ BOOST_AUTO_TEST_CASE(published_templates_give_the_reference_texts_and_errors) {
   BOOST_TEST(given.size() >= 20);
 }
 
+BOOST_AUTO_TEST_CASE(conversations_with_tools_and_thoughts_give_the_reference_texts_and_errors) {
+  std::map<std::string, int> given;
+  for (const ChatJson& line : testing::chat_fixture_lines("tools.jsonl")) {
+    const std::string name = line["format"];
+    SpecialTexts specials;
+    for (const auto& [key, text] : line["specials"].items()) specials[key] = text;
+    const ChatFormat format = ChatFormat::from_template(
+        line.contains("template") ? line["template"].get<std::string>()
+                                  : testing::chat_fixture("templates/" + name + ".jinja"),
+        specials);
+    const std::string messages = line["messages"].dump();
+    const Conversation conversation = read_conversation(messages, "messages");
+    const ChatOptions options = {.add_generation_prompt = line["add_generation_prompt"].get<bool>(),
+                                 .variables = chat_variables(line["variables"].dump()),
+                                 .now = testing::chat_time()};
+    BOOST_TEST_CONTEXT(name << " " << messages) {
+      if (line.contains("text")) {
+        try {
+          const RenderedChat chat = format.render(conversation, options);
+          BOOST_TEST(chat.text == line["text"].get<std::string>());
+          BOOST_TEST(chat.runs.back().end == chat.text.size());
+        } catch (const Error& e) {
+          BOOST_ERROR(e.what());
+        }
+        ++given[name];
+      } else {
+        const std::string raised =
+            line.contains("raised") ? line["raised"].get<std::string>() + " (chat template, " : "";
+        BOOST_CHECK_EXCEPTION(format.render(conversation, options), DataError,
+                              testing::says(raised));
+      }
+    }
+  }
+  BOOST_TEST(given.size() >= 10);
+}
+
+BOOST_AUTO_TEST_CASE(texts_of_tools_and_tool_calls_are_not_part_of_the_format) {
+  const ChatFormat format = ChatFormat::from_template(
+      "{% for t in tools %}{{ t.name }}{% endfor %}"
+      "{% for m in messages %}{% for c in m.tool_calls %}|{{ c.name }}{% endfor %}{% endfor %}");
+  const Conversation conversation = read_conversation(
+      R"([{"role": "user", "content": "q"},
+          {"role": "assistant", "tool_calls": [{"name": "<end>"}]}])",
+      "messages");
+  const RenderedChat chat = format.render(
+      conversation, {.variables = chat_variables(R"({"tools": [{"name": "<start>"}]})")});
+  BOOST_TEST(chat.text == "<start>|<end>");
+  BOOST_TEST_REQUIRE(chat.runs.size() == 3U);
+  BOOST_TEST((chat.runs[0].origin == Origin{Writer::setting}));
+  BOOST_TEST((chat.runs[1].origin == Origin{Writer::format}));
+  BOOST_TEST((chat.runs[2].origin == Origin{Writer::contents, 1}));
+}
+
+BOOST_AUTO_TEST_CASE(invalid_template_variables_are_rejected) {
+  const auto check_rejected = [](const std::string& json, const std::string& why) {
+    BOOST_CHECK_EXCEPTION(chat_variables(json), FormatError, testing::says(why));
+  };
+  check_rejected("[]", "the template variables");
+  check_rejected("{", "the template variables is not valid JSON at line 1");
+  check_rejected(R"({"a": 1, "a": 2})", "the template variables");
+  const ChatFormat format = ChatFormat::from_template("{{ tools | tojson }}");
+  const std::string deep = std::string(41, '[') + std::string(41, ']');
+  BOOST_CHECK_EXCEPTION(format.render({{"user", "x"}}, {.variables = {{"tools", JsonText{deep}}}}),
+                        FormatError, testing::says("the variable 'tools'"));
+  BOOST_CHECK_EXCEPTION(format.render({{"user", "x"}}, {.variables = {{"tools", JsonText{"{"}}}}),
+                        FormatError, testing::says("the variable 'tools' is not valid JSON"));
+  BOOST_CHECK_EXCEPTION(format.render({{"user", "x", {}, {{"tool_calls", "["}}}}), FormatError,
+                        testing::says("messages[0].tool_calls is not valid JSON"));
+  BOOST_TEST(
+      format
+          .render({{"user", "x"}},
+                  {.variables = chat_variables(
+                       R"({"tools": {"z": 18446744073709551615, "a": -3, "é": [null, 1.0]}})")})
+          .text == R"({"z": 1.8446744073709552e+19, "a": -3, "é": [null, 1.0]})");
+}
+
 BOOST_AUTO_TEST_CASE(built_in_formats_equal_the_published_templates) {
   const std::map<std::string, std::string> counterparts = {{"chatml", "openhermes-2.5"},
                                                            {"llama-2", "llama-2-chat"},

@@ -216,6 +216,7 @@ BOOST_AUTO_TEST_CASE(contradictory_options_are_rejected) {
   says({"inspect", "--model", "gpt2", "--graph"}, "--graph applies to a file, not to --model");
   says({"inspect", "m.weft", "--model", "gpt2"}, "inspect needs a file, or --model");
   says({"inspect", "--model", "gpt2", "--split", "2"}, "--split applies to a file, not to --model");
+  says({"inspect", "--model", "gpt2", "--verify"}, "--verify applies to a file, not to --model");
   says({"inspect", "--model", "gpt2", "--shards", "4"}, "--shards requires --ranks");
   says({"generate", "m.weft", "--force", "3:1", "--force", "3:2"},
        "--force is given twice for position 3");

@@ -31,10 +31,10 @@ const std::string kTranslate = "translate " + kWeft + "translator.weft the";
 
 /// Options that choose inputs and outputs or the speed. They cannot be without effect, or do not
 /// change results by definition.
-const std::set<std::string> kExempt = {"file",      "texts",        "inputs",
-                                       "--threads", "--batch",      "--json",
-                                       "--input",   "--prompt",     "--ignore-config-key",
-                                       "--prompts", "--prompt-ids", "--ids"};
+const std::set<std::string> kExempt = {
+    "file",         "texts",   "inputs",   "--threads",           "--batch",
+    "--json",       "--input", "--prompt", "--ignore-config-key", "--prompts",
+    "--prompt-ids", "--ids",   "--verify"};
 
 const std::map<std::string, std::map<std::string, Row>>& table() {
   static const std::map<std::string, std::map<std::string, Row>> rows = {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "weft/graph/functions.h"
 #include "weft/serialization/container.h"
 #include "weft/tests/serialization/file_bytes.h"
+#include "weft/tests/support/environment.h"
 #include "weft/tests/support/messages.h"
 #include "weft_proto/weft.pb.h"
 
@@ -505,6 +507,35 @@ BOOST_AUTO_TEST_CASE(errors_name_inconsistent_shards) {
   });
   check_error<FormatError>([&] { load_checkpoint(bad); },
                            {bad, "is in shard 1, but the number of shards is 0"});
+}
+
+BOOST_AUTO_TEST_CASE(all_shards_are_verified_once) {
+  const TemporaryFolder folder, cache;
+  const testing::Environment environment("XDG_CACHE_HOME", cache.path());
+  const std::string path = folder / "net.weft", shard = folder / "net-1-00002-of-00002.weft";
+  save_with(2, path, 1);
+  const LoadOptions once{.verify = true, .once = true};
+  const auto age = [&](const std::string& file) {
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  };
+  for (const std::string& name : names_in(folder.path())) age(folder / name);
+  BOOST_TEST(load_checkpoint(path, once).is_finite());
+  BOOST_TEST(load_checkpoint(path, once).is_finite());
+  const auto time = fs::last_write_time(shard);
+  std::string bytes = read_file(shard);
+  bytes[bytes.size() / 2] ^= 1;
+  write_file(shard, bytes);
+  fs::last_write_time(shard, time);
+  BOOST_TEST(load_checkpoint(path, once).is_finite());
+  check_error<FormatError>([&] { load_checkpoint(path, {.verify = true}); }, {"is damaged"});
+  check_error<FormatError>([&] { load_checkpoint(path, once); }, {"is damaged"});
+  // A change of any shard is noticed.
+  bytes[bytes.size() / 2] ^= 1;
+  write_file(shard, bytes);
+  age(shard);
+  BOOST_TEST(load_checkpoint(path, once).is_finite());
+  age(folder / "net-1-00001-of-00002.weft");
+  BOOST_TEST(load_checkpoint(path, once).is_finite());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -180,6 +180,10 @@ bool is_gpt(const std::string& config_json) {
   return find_type(ConfigReader(config_json).model_type()) != nullptr;
 }
 
+std::string gpt_base_class(const std::string& config_json) {
+  return find_type(ConfigReader(config_json).model_type())->prefix + "Model";
+}
+
 std::int64_t default_bos_id(const std::string& config_json) {
   const GptType* type = find_type(ConfigReader(config_json).model_type());
   return type == nullptr ? -1 : type->default_bos_id;

@@ -212,7 +212,7 @@ class ChatDialogue {
 
 struct ChatArguments {
   GenerateArguments generate;
-  std::string format;
+  std::string format, variables;
   ChatSettings settings;
   bool json = false;
 };
@@ -226,6 +226,13 @@ int run(const ChatArguments& args) {
   ChatFormat format = format_of(args.generate, args.format, generator);
   ChatSettings settings = args.settings;
   settings.options = ChatSession::default_options(generator);
+  if (!args.variables.empty()) {
+    try {
+      settings.variables = chat_variables(args.variables);
+    } catch (const FormatError& e) {
+      throw UsageError(fmt::format("--chat-template-kwargs: {}", e.what()));
+    }
+  }
   apply_arguments(args.generate, *settings.options);
   ChatSession chat(generator, std::move(format), settings);
   std::signal(SIGPIPE, SIG_IGN);
@@ -248,6 +255,9 @@ void add_chat_command(CLI::App& app, Action& action) {
   options.text("--format", args->format,
                "chat format: chatml, llama-2, llama-3, alpaca, or a template file (default: the "
                "model's own)");
+  options.text("--chat-template-kwargs", args->variables,
+               "variables of the chat template, as a JSON object: '{\"enable_thinking\": false, "
+               "\"tools\": [...]}'");
   options.choice(
       "--when-full", {kWhenFullNames.begin(), kWhenFullNames.end()},
       [args](const std::string& name) { args->settings.when_full = parse_choice<WhenFull>(name); },

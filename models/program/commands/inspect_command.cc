@@ -9,8 +9,13 @@
 #include "weft/graph/distributed/parts_text.h"
 #include "weft/graph/text/text.h"
 #include "weft/graph/weights/parameter_count.h"
+#include "weft/models/fields/model_path.h"
 #include "weft/models/fields/numbers.h"
+#include "weft/models/gguf/model.h"
+#include "weft/models/hf/folder.h"
 #include "weft/models/program/commands/commands.h"
+#include "weft/models/program/commands/inspect_folder.h"
+#include "weft/models/program/commands/inspect_gguf.h"
 #include "weft/models/program/commands/inspect_model.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
@@ -23,13 +28,13 @@ namespace weft::program {
 namespace {
 
 struct InspectArguments {
-  std::string file;
+  ModelPath file;
   bool graph = false, programs = false, variables = false;
   std::int64_t split = 0;
 };
 
 void print_summary(const InspectArguments& args, const Checkpoint& file) {
-  say("{}: {}, written by {}\n", args.file,
+  say("{}: {}, written by {}\n", args.file.path,
       short_bytes(static_cast<double>(checkpoint_bytes(args.file))), file.producer());
   struct Total {
     std::int64_t count = 0, elements = 0;
@@ -98,7 +103,8 @@ void print_parts(const InspectArguments& args, const Checkpoint& file) {
       throw UsageError(fmt::format("--split {}: {}", args.split, e.what()));
     }
   }
-  if (!any) throw UsageError(fmt::format("no program in {} has shards for --split", args.file));
+  if (!any)
+    throw UsageError(fmt::format("no program in {} has shards for --split", args.file.path));
 }
 
 void print_variables(const Checkpoint& file) {
@@ -125,7 +131,7 @@ void print_saved_variables(const std::vector<SavedVariable>& variables) {
 /// Prints a file that contains operations unknown to this program. The types of values are omitted,
 /// because they can be computed only with the shape rules of these operations.
 void print_saved_file(const InspectArguments& args, const SavedFile& file) {
-  say("{}: {}, written by {}\n", args.file,
+  say("{}: {}, written by {}\n", args.file.path,
       short_bytes(static_cast<double>(checkpoint_bytes(args.file))), file.producer);
   std::string unknown;
   for (const std::string& op : file.unknown_ops) unknown += (unknown.empty() ? "" : ", ") + op;
@@ -171,9 +177,20 @@ bool print_with_unknown_ops(const InspectArguments& args) {
 }
 
 int inspect(const InspectArguments& args) {
+  const bool gguf_file = gguf::is_gguf(args.file);
+  if (gguf_file || hf::is_folder(args.file)) {
+    if (args.graph || args.programs || args.split > 0) {
+      throw UsageError(
+          fmt::format("--graph, --programs and --split are for .weft files; convert {} first "
+                      "(weft convert)",
+                      args.file.path));
+    }
+    return gguf_file ? inspect_gguf(args.file.path, args.variables)
+                     : inspect_folder(args.file, args.variables);
+  }
   std::optional<Checkpoint> loaded;
   try {
-    loaded.emplace(load_checkpoint(args.file, {.verify = true}));
+    loaded.emplace(load_checkpoint(args.file, {.verify = true, .once = !args.file.verify}));
   } catch (const FormatError&) {
     if (print_with_unknown_ops(args)) return 0;
     throw;
@@ -191,16 +208,21 @@ int inspect(const InspectArguments& args) {
 }  // namespace
 
 void add_inspect_command(CLI::App& app, Action& action) {
-  OptionList options(app, "inspect",
-                     "Describe a .weft file, or estimate the cost of a published model");
+  OptionList options(
+      app, "inspect",
+      "Describe a .weft file a GGUF file, or a Hugging Face folder, or estimate the cost of a "
+      "published model");
   const auto args = std::make_shared<InspectArguments>();
   const auto planned = std::make_shared<ModelInspection>();
-  const AddedOption file = options.input("file", args->file, "the .weft file");
+  const AddedOption file =
+      options.input("file", args->file, "the .weft file, a GGUF file, or a Hugging Face folder");
   // Options for a file and options for a published model cannot be combined.
   const std::vector<AddedOption> of_file = {
       options.flag("--graph", args->graph, "print the graph as text, with source lines"),
       options.flag("--programs", args->programs, "print the programs: inputs, outputs, updates"),
-      options.flag("--variables", args->variables, "print the variables: kind, type, name"),
+      options.flag(
+          "--variables", args->variables,
+          "print the variables (or the tensors of a GGUF file or folder): kind, type, name"),
       options.integer("--split", args->split, {1, 1 << 20},
                       "print the programs with shards as text, in the form that rank 0 runs if "
                       "there are this number of ranks")};
@@ -223,9 +245,11 @@ void add_inspect_command(CLI::App& app, Action& action) {
       .needs(ranks);
   of_model.push_back(ranks);  // options that depend on --ranks are then rejected as well
   options.then([args, planned, file, of_file, of_model, &action] {
-    if (args->file.empty() == planned->model.empty()) {
+    if (args->file.path.empty() == planned->model.empty()) {
       throw UsageError("inspect needs a file, or --model with the name of a published model");
     }
+    if (args->file.verify && !file.given())
+      throw UsageError("--verify applies to a file, not to --model");
     for (const AddedOption& option : file.given() ? of_model : of_file) {
       if (option.given()) {
         throw UsageError(

@@ -76,25 +76,24 @@ void check_base(const LoraAdapters& adapters, const std::vector<Program>& forwar
         args.adapters);
     return;
   }
+  std::string base;
+  try {
+    base = base_of(adapters, forward, store, floats);
+  } catch (const Error&) {
+    // The model lacks some of the matrices or stores them in a different precision.
+    if (floats && adapters.quantized.empty()) return;  // merge_lora() reports missing matrices
+  }
+  if (base == adapters.base) return;
   if (!floats && adapters.quantized.empty()) {
     throw DataError(fmt::format(
         "the adapters in {} were trained on f32 weights, but the weights in {} are quantised: "
         "merge the adapters into the file from which the weights were quantised",
         args.adapters, args.file.path));
   }
-  std::string base;
-  try {
-    base = base_of(adapters, forward, store, floats);
-  } catch (const Error&) {
-    // The model lacks some of the matrices or stores them in a different precision.
-    if (adapters.quantized.empty()) return;  // merge_lora() reports the missing matrices
-  }
-  if (base != adapters.base) {
-    throw DataError(
-        fmt::format("the adapters in {} were not trained on the weights in {}: this is a different "
-                    "model, or the adapters are already merged into it",
-                    args.adapters, args.file.path));
-  }
+  throw DataError(
+      fmt::format("the adapters in {} were not trained on the weights in {}: this is a different "
+                  "model, or the adapters are already merged into it",
+                  args.adapters, args.file.path));
 }
 
 /// Reads an adapter file, or matches an adapter folder with the model that `load` returns.
@@ -149,14 +148,14 @@ void say_merged(const TrainedAdapters& adapters, const QuantizedModel& floats,
 
 /// Merges into a .weft file, whose training step and history are kept.
 int merge_file(const MergeArguments& args, CommandPaths paths) {
-  const Checkpoint file = load_checkpoint(args.file, {.verify = true});
+  const Checkpoint file = load_checkpoint(args.file, {.verify = true, .once = !args.file.verify});
   const OutputFile out = paths.plan_file(
       "--out", args.out, file.has_program("train") ? FileKind::model : FileKind::inference);
   check_unadapted(file.find_attachment(kLoraPart) != nullptr, args);
   const TrainedAdapters adapters = read_adapters_for(
       args, [&] { return load_any_model(hf::base_of_adapters(args.file, args.adapters)); });
   std::shared_ptr<VariableStore> store = file.store();
-  check_finite(*store, args.file.path);
+  if (!file.is_finite()) check_finite(*store, args.file.path);
   std::vector<Program> programs = file.programs();
   QuantizedModel floats;
   merge(programs, store, floats, adapters, args);
@@ -170,7 +169,9 @@ int merge_folder(const MergeArguments& args, CommandPaths paths) {
   const bool to_folder = args.out.ends_with('/');
   const OutputFile out = to_folder ? paths.plan_folder("--out", args.out)
                                    : paths.plan_file("--out", args.out, FileKind::inference);
-  const LoadedModel loaded = load_base_model(args.file, args.adapters);
+  ModelPath base = args.file;
+  base.widen = true;
+  const LoadedModel loaded = load_base_model(base, args.adapters);
   const std::unique_ptr<TrainedModel>& model = loaded.model;
   check_unadapted(model->lora.has_value(), args);
   if (!to_folder) model->check();

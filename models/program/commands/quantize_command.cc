@@ -119,7 +119,9 @@ void compare(const Task& task, const TrainedModel& before, const TrainedModel& a
 
 int run(const QuantizeArguments& args, CommandPaths paths) {
   const OutputFile out = paths.plan_file("--out", args.out, FileKind::inference);
-  const auto [task, before] = load_any_model(args.file);
+  ModelPath file = args.file;
+  file.widen = true;
+  const auto [task, before] = load_any_model(file);
   if (args.values.given()) check_data_options(task, args.values, args.file);
   QuantizedModel made;
   const auto after = converted(*before, args, made);

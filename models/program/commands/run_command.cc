@@ -100,7 +100,7 @@ const Program& choose_program(const RunArguments& args, const Checkpoint& file,
 }
 
 int run_file(const RunArguments& args, const OutputFile& out, SessionOptions options) {
-  const Checkpoint file = load_checkpoint(args.model, {.verify = true});
+  const Checkpoint file = load_checkpoint(args.model, {.verify = true, .once = !args.model.verify});
   const TensorMap inputs = read_safetensors(args.inputs).tensors;
   Program program = choose_program(args, file, inputs);
   if (args.gradients) {

@@ -17,8 +17,9 @@ namespace {
 /// Options that a resumed run accepts in addition to the data options. They control the output
 /// files, the number of steps, and how often the model is evaluated.
 const std::set<std::string> kAllowedOnResume = {
-    "--log",  "--keep",    "--resume",        "--out",          "--best",       "--force",
-    "--task", "--threads", "--memory-budget", "--check-finite", "--stop-after", "--sharded"};
+    "--log",        "--keep",    "--resume",  "--out",           "--best",
+    "--force",      "--task",    "--threads", "--memory-budget", "--check-finite",
+    "--stop-after", "--sharded", "--verify"};
 const std::set<std::string> kFieldsAllowedOnResume = {"steps",      "eval_every", "eval_batches",
                                                       "save_every", "patience",   "skip_nonfinite"};
 

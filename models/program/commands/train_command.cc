@@ -42,7 +42,9 @@ LoadedModel chosen_task(const TrainArguments& args, const std::vector<const Task
   const auto named = std::find_if(tasks.begin(), tasks.end(),
                                   [&](const Task* task) { return task->info().name == args.task; });
   if (args.resume.empty()) return {named == tasks.end() ? *tasks.front() : **named, nullptr};
-  LoadedModel loaded = load_any_model(args.resume);
+  ModelPath resumed(args.resume);
+  resumed.verify = args.from.verify;
+  LoadedModel loaded = load_any_model(resumed);
   const TaskInfo& info = loaded.task.info();
   if (info.family != args.family) {
     throw UsageError(
@@ -64,6 +66,7 @@ void check_options(const TrainArguments& args, const Task& task,
   if (!args.resume.empty()) return;  // see check_resume()
   if (args.from.path.empty()) {
     args.refuse({"--reinit"}, "needs --from");
+    args.refuse({"--verify"}, "needs --from or --resume, which name the model to verify");
     args.refuse({"--lora-rank", "--adapters"}, "needs --from, which names the model to adapt");
     return;
   }

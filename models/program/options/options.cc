@@ -105,6 +105,9 @@ AddedOption OptionList::input(const std::string& name, ModelPath& to, const std:
       "for a Hugging Face folder: ignore this key in all its JSON files (KEY, or OBJECT.KEY); may "
       "be repeated. For keys that are rejected although they do not change the results")
       .needs(model);
+  flag("--verify", to.verify,
+       "verify every byte of the model; by default, a .weft file that was verified before and has "
+       "not changed is not verified again, and only small weights of a folder are checked for NaN");
   return model;
 }
 

@@ -90,7 +90,7 @@ class OptionList {
   void run(Action& action, Action what);
 
   AddedOption input(const std::string& name, std::string& to, const std::string& help);
-  /// A model file or folder. Also adds --ignore-config-key, for folders.
+  /// A model file or folder. Also adds --ignore-config-key, for folders, and --verify.
   AddedOption input(const std::string& name, ModelPath& to, const std::string& help);
   AddedOption inputs(const std::string& name, std::vector<std::string>& to,
                      const std::string& help);

@@ -201,6 +201,21 @@ class FolderWriter {
   hf::FolderOrigin origin_;
 };
 
+/// Converts those weights to bf16 that bf16 represents exactly, and sets the dtype in the config. A
+/// folder with bf16 weights is thus written with the same bits.
+void narrow_weights(hf::ExportedModel& exported, const std::string& base) {
+  for (auto& [name, tensor] : exported.weights) {
+    if (tensor.dtype() != DType::f32) continue;
+    Tensor narrow = tensor.to(DType::bf16);
+    if (bitwise_equal(narrow.to(DType::f32), tensor)) tensor = std::move(narrow);
+  }
+  json config = json::parse(exported.config);
+  for (const char* key : {"torch_dtype", "dtype"}) {
+    if (config.contains(key)) config[key] = "bfloat16";
+  }
+  exported.config = !base.empty() && config == json::parse(base) ? base : config.dump(2) + "\n";
+}
+
 }  // namespace
 
 void require_origin(const TrainedModel& model) {
@@ -217,15 +232,18 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
     throw ArgumentError("the model has adapters: merge them into its weights first (weft merge)");
   FolderReport report;
   report.notes = folder.notes;
+  const QuantizedWeights stored = quantized_weights(*model.graph);
+  const auto is_bf16 = [](const auto& w) { return w.second.format == WeightFormat::bf16; };
+  const auto matrices_in_bf16 = std::count_if(stored.begin(), stored.end(), is_bf16);
   const bool quantized = is_quantized(*model.graph);
   const QuantizedModel floats =
       quantized ? dequantize(model.all_programs(), *model.store) : QuantizedModel();
   TensorMap weights =
       quantized ? weights_of(*floats.graph, *floats.store) : weights_of(*model.graph, *model.store);
-  if (quantized) {
+  if (std::ssize(stored) > matrices_in_bf16) {
     report.notes.push_back(
         fmt::format("{} quantised matrices are written as f32 with their rounded values",
-                    floats.weights.size()));
+                    std::ssize(stored) - matrices_in_bf16));
   }
   std::map<std::string, TensorMap> more_weights;
   for (const auto& [prefix, file] : folder.weight_files) {
@@ -235,8 +253,9 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
     std::erase_if(weights, [&](const auto& weight) { return weight.first.starts_with(prefix); });
   }
   folder.library.weights = folder.weights ? folder.weights(std::move(weights)) : std::move(weights);
-  const hf::ExportedModel exported = hf::export_model(
-      folder.library, model.origin ? model.origin->text("config.json") : std::string());
+  const std::string base = model.origin ? model.origin->text("config.json") : std::string();
+  hf::ExportedModel exported = hf::export_model(folder.library, base);
+  if (matrices_in_bf16 > 0) narrow_weights(exported, base);
   if (!exported.left_out.empty()) {
     report.notes.push_back(
         fmt::format("settings that affect only training and have no key in a transformers config "

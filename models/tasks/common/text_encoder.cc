@@ -47,7 +47,8 @@ const ModelLayout& TextEncoder::file_layout() {
           .config(&TextEncoder::config)
           .tokenizer(&TextEncoder::tokenizer)
           .part("model.vectors", "weft.vectors", &TextEncoder::vectors)
-          .part(kReadingPart, "weft.reading", &TextEncoder::reading);
+          .part(kReadingPart, "weft.reading", &TextEncoder::reading)
+          .part("model.decoder", kConfigType<GptConfig>, &TextEncoder::decoder);
   return layout;
 }
 
@@ -106,6 +107,10 @@ FolderModel TextEncoder::to_folder() const {
       *this, {"Model", "ForPreTraining", "ForNextSentencePrediction", "ForMaskedLM",
               "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"});
   folder.library.untrained = {"pooler."};
+  if (decoder) {
+    folder.library.family = *decoder;
+    folder.library.endings = {"Model", "ForCausalLM", "LMHeadModel"};
+  }
   const hf::FolderOrigin kept = origin.value_or(hf::FolderOrigin());
   for (const auto& [name, text] : kept.files) {
     const bool module = name.ends_with("/config.json");

@@ -15,6 +15,7 @@
 
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder.h"
+#include "weft/models/families/gpt_config.h"
 #include "weft/models/families/token_pooling.h"
 #include "weft/models/fields/field_list.h"
 #include "weft/models/inputs/sentences/sentence_settings.h"
@@ -71,8 +72,12 @@ EncoderInputs add_text_inputs(Graph& graph, bool token_types = false);
 /// If the tokens of prompts are not pooled, the programs also have the input "pooled" i32 [batch,
 /// seq], which is 1 for pooled tokens. If a folder's model class has a pooler over the first token,
 /// the program "pooler" computes its output.
+///
+/// The encoder may be a decoder of the GPT family, in which the last token attends to the whole text
+/// (Qwen3-Embedding). `config` then contains only the sizes that concern the texts.
 struct TextEncoder : ModelKind<TextEncoder, EncoderModel> {
   TextVectors vectors;
+  std::optional<GptConfig> decoder = {};
 
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();

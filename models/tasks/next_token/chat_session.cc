@@ -62,6 +62,7 @@ void ChatSession::reset(const std::string& system) {
 TokenIds ChatSession::ids_of(const Conversation& conversation) const {
   EncodeChatOptions options;
   options.chat.add_generation_prompt = true;
+  options.chat.variables = settings_.variables;
   const EncodedChat encoded = encode_chat(writer_.tokenizer(), format_, conversation, options);
   return {encoded.ids.begin(), encoded.ids.end()};
 }

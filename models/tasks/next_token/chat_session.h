@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ inline ChoiceNames choice_names(WhenFull) { return {"when_full", kWhenFullNames}
 
 struct ChatSettings {
   std::string system = {};  // the system message; empty: none
+  /// Variables of the template: "enable_thinking", "tools", ...
+  std::map<std::string, ChatVariable> variables = {};
   WhenFull when_full = WhenFull::stop;
   /// Number of tokens reserved for an answer, limited to half of the context. If fewer tokens are
   /// left, the context is treated as full.

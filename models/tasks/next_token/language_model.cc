@@ -8,6 +8,7 @@
 #include "weft/models/hf/gpt.h"
 #include "weft/models/tasks/common/folder_settings.h"
 #include "weft/models/tasks/next_token/language_writer.h"
+#include "weft/models/training/folder_weights.h"
 
 namespace weft {
 
@@ -108,7 +109,7 @@ std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
     model->tokenizer = *text.tokenizer;
     require_ids_fit(folder.path, *text.tokenizer, model->config.vocab);
   }
-  model->store = hf::load_weights(built.model, graph, folder);
+  load_folder_weights(*model, built.model, folder);
   return model;
 }
 

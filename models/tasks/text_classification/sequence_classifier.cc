@@ -19,6 +19,7 @@
 #include "weft/models/tasks/common/folder_settings.h"
 #include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/tasks/common/truncate_ids.h"
+#include "weft/models/training/folder_weights.h"
 #include "weft/models/training/run_distributed.h"
 
 namespace weft {
@@ -115,7 +116,7 @@ std::unique_ptr<SequenceClassifier<Config>> sequence_classifier_of(const hf::Fol
       .output("log_probabilities", exclusive ? log_softmax(logits, -1) : -softplus(-logits));
   model->task = kDecoder<Config> ? "decoder-classification" : "encoder-decoder-classification";
   model->classes = label_names(folder.config, classes);
-  model->store = hf::load_weights(built, graph, folder);
+  load_folder_weights(*model, built, folder);
   return model;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/models/text/chat/json_value.h"
 #include "weft/models/text/jinja/template.h"
 #include "weft/models/text/tokenizers/base/special_ids.h"
 #include "weft/models/text/unicode/repair.h"
@@ -30,6 +32,12 @@ Value message_text(const std::string& text, std::string_view field, Origin origi
   return chat::text_value(text, origin);
 }
 
+Value json_text_value(const std::string& text, const std::string& what, const Origin& origin) {
+  // Values in templates are nested at most 50 deep, including the messages.
+  static_cast<void>(parse_json(text, what, {.max_depth = 40}));
+  return template_value(nlohmann::ordered_json::parse(text), origin);
+}
+
 Value message_value(const Message& message, std::int32_t number) {
   Mapping fields;
   const auto add = [&](const std::string& name, const std::string& text, Writer writer) {
@@ -40,6 +48,12 @@ Value message_value(const Message& message, std::int32_t number) {
   add("content", message.content, Writer::contents);
   for (const auto& [name, text] : message.more)
     add(name, text, name == "name" ? Writer::header : Writer::contents);
+  const Origin contents{Writer::contents, number};
+  for (const auto& [name, text] : message.json) {
+    Value value = json_text_value(text, fmt::format("messages[{}].{}", number, name), contents);
+    fields.depth = std::max(fields.depth, chat::depth_of(value) + 1);
+    fields.set(std::make_shared<const chat::TracedText>(name, contents), std::move(value));
+  }
   return std::make_shared<const Mapping>(std::move(fields));
 }
 
@@ -50,6 +64,9 @@ Value setting_value(const std::string& name, const ChatVariable& variable) {
           if (find_invalid_utf8(value) < value.size())
             throw FormatError(fmt::format("the variable '{}' is not valid UTF-8", name));
           return chat::text_value(value, {Writer::setting});
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, JsonText>) {
+          return json_text_value(value.text, fmt::format("the variable '{}'", name),
+                                 {Writer::setting});
         } else {
           return value;
         }
@@ -95,13 +112,16 @@ RenderedChat ChatFormat::render(const Conversation& conversation,
   if (conversation.size() > std::numeric_limits<std::int32_t>::max())
     throw ArgumentError("the conversation has too many messages");
   std::vector<Value> messages;
-  for (const Message& message : conversation)
+  int depth = 2;
+  for (const Message& message : conversation) {
     messages.push_back(message_value(message, static_cast<std::int32_t>(messages.size())));
+    depth = std::max(depth, chat::depth_of(messages.back()) + 1);
+  }
   Mapping variables;
   for (const auto& [name, text] : state_->specials) set(variables, name, chat::text_value(text));
   set(variables, "messages",
       std::make_shared<const chat::Sequence>(
-          chat::Sequence{chat::Sequence::Kind::list, std::move(messages), 2}));
+          chat::Sequence{chat::Sequence::Kind::list, std::move(messages), depth}));
   set(variables, "tools", chat::None());
   set(variables, "documents", chat::None());
   set(variables, "add_generation_prompt", options.add_generation_prompt);
@@ -137,6 +157,14 @@ ChatFormat ChatFormat::from_json(std::string_view text) {
   }
   if (json.size() != 2) throw FormatError(fmt::format("{} lacks 'template' or 'specials'", kWhat));
   return from_template(source, std::move(specials));
+}
+
+std::map<std::string, ChatVariable> chat_variables(std::string_view json) {
+  std::map<std::string, ChatVariable> variables;
+  static_cast<void>(parse_json_object(json, "the template variables"));
+  const nlohmann::ordered_json object = nlohmann::ordered_json::parse(json);
+  for (const auto& [name, value] : object.items()) variables.emplace(name, JsonText{value.dump()});
+  return variables;
 }
 
 SpecialTexts special_texts(const Tokenizer& tokenizer) {

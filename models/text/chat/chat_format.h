@@ -21,9 +21,19 @@
 
 namespace WEFT_API weft {
 
+/// A JSON value as text, for example a list of tools.
+struct JsonText {
+  std::string text;
+};
+
 /// A value that a template reads in addition to the messages, for example the value of
-/// "enable_thinking".
-using ChatVariable = std::variant<bool, std::int64_t, double, std::string>;
+/// "enable_thinking", or the JSON list "tools" or "documents".
+using ChatVariable = std::variant<bool, std::int64_t, double, std::string, JsonText>;
+
+/// Returns the fields of a JSON object as template variables, for example
+/// {"enable_thinking": false, "tools": [...]}. Throws FormatError with position and reason if
+/// `json` is not a valid JSON object.
+std::map<std::string, ChatVariable> chat_variables(std::string_view json);
 
 /// The texts of special tokens, keyed by their names in templates, for example {"bos_token",
 /// "<s>"}.

@@ -16,12 +16,6 @@ constexpr int kMaxValueDepth = 50;
 // Creating a value counts as several steps, because every value requires memory.
 constexpr std::size_t kStepsOfObject = 8;
 
-int depth_in(const Value& value) {
-  if (const Sequence* sequence = as_sequence(value)) return sequence->depth;
-  if (const Mapping* mapping = as_mapping(value)) return mapping->depth;
-  return 0;
-}
-
 }  // namespace
 
 std::string describe(Place place) {
@@ -77,7 +71,7 @@ int Run::checked_depth(int depth) const {
 Value Run::sequence(Sequence::Kind kind, std::vector<Value> items) {
   step(kStepsOfObject);
   int depth = 0;
-  for (const Value& item : items) depth = std::max(depth, depth_in(item));
+  for (const Value& item : items) depth = std::max(depth, depth_of(item));
   return std::make_shared<const Sequence>(
       Sequence{kind, std::move(items), checked_depth(depth + 1)});
 }
@@ -85,7 +79,7 @@ Value Run::sequence(Sequence::Kind kind, std::vector<Value> items) {
 Value Run::mapping(Mapping mapping) {
   step(kStepsOfObject);
   int depth = 0;
-  for (const auto& [key, value] : mapping.entries) depth = std::max(depth, depth_in(value));
+  for (const auto& [key, value] : mapping.entries) depth = std::max(depth, depth_of(value));
   mapping.depth = checked_depth(depth + 1);
   return std::make_shared<const Mapping>(std::move(mapping));
 }

@@ -39,6 +39,12 @@ const Mapping* as_mapping(const Value& value) {
   return mapping == nullptr ? nullptr : mapping->get();
 }
 
+int depth_of(const Value& value) {
+  if (const Sequence* sequence = as_sequence(value)) return sequence->depth;
+  const Mapping* mapping = as_mapping(value);
+  return mapping == nullptr ? 0 : mapping->depth;
+}
+
 Value text_value(std::string text, Origin origin) {
   return std::make_shared<const TracedText>(std::move(text), origin);
 }

@@ -82,6 +82,9 @@ const TracedText* as_text(const Value& value);
 const Sequence* as_sequence(const Value& value);
 const Mapping* as_mapping(const Value& value);
 
+/// Returns the nesting depth of a value: 0 for values that are neither a sequence nor a dict.
+int depth_of(const Value& value);
+
 /// Creates a string value. By default, its origin is the template.
 Value text_value(std::string text, Origin origin = {});
 Value undefined(std::string what);

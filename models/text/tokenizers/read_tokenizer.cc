@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kTypes = "weft.tokenizer.";  // prefix of the attachment types
 
 Tokenizer read_checkpoint(const std::string& path) {
-  const Checkpoint file = load_checkpoint(path, {.verify = true});
+  const Checkpoint file = load_checkpoint(path, {.verify = true, .once = true});
   for (const Attachment& attachment : file.attachments()) {
     if (attachment.type.starts_with(kTypes))
       return Tokenizer::from_bytes(attachment.type, attachment.bytes);
