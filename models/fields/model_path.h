@@ -9,13 +9,13 @@
 
 namespace WEFT_API weft {
 
-/// The path of a .weft file or of a Hugging Face folder. Strings convert to it.
+/// The path of a .weft file, a Hugging Face folder or a GGUF file. Strings convert to it.
 struct ModelPath {
   std::string path = {};
   /// Keys that are removed from all JSON files of the folder before they are used, for example
   /// {"attention_flavour", "rope_scaling.beta"}. A dot separates the key of an object from a key
   /// within it. Use this for a key that Weft rejects although it does not change the results. A key
-  /// that no file contains is an error.
+  /// that no file contains is an error. For a GGUF file, these are keys of its metadata.
   std::vector<std::string> ignored_keys = {};
   /// Verifies every byte: the checksums of a .weft file even if it was verified before
   /// (LoadOptions::once), and that the weights of a folder are finite even if they are large.

@@ -149,6 +149,12 @@ const Task* task_of_type(const TrainedModel& model) {
   return nullptr;
 }
 
+LoadedModel load_gguf(const ModelPath& path) {
+  std::vector<std::string> notes;
+  auto model = language_model_of(gguf::read_model(path), &notes);
+  return {next_token_task(), std::move(model), std::move(notes)};
+}
+
 LoadedModel load_file(const ModelPath& from) {
   const std::string& path = from.path;
   const Checkpoint file = load_checkpoint(path, {.verify = true, .once = !from.verify});
@@ -176,6 +182,7 @@ LoadedModel load_base(const ModelPath& base, const ModelPath& adapters, std::opt
         "{} contains adapters, so it cannot be the base model of {}: merge them first (weft merge)",
         base.path, adapters.path));
   }
+  if (gguf::is_gguf(base)) return load_gguf(base);
   if (!hf::is_folder(base)) return load_file(base);
   const bool has_settings = std::filesystem::is_directory(adapters.path);
   LoadedModel loaded = load_folder(base, use, has_settings ? adapters : base);
@@ -195,6 +202,7 @@ LoadedModel load_adapted(const ModelPath& base, const ModelPath& adapters, std::
 }
 
 LoadedModel load(const ModelPath& path, std::optional<Use> use) {
+  if (gguf::is_gguf(path)) return load_gguf(path);
   if (!hf::is_folder(path)) return load_file(path);
   if (!hf::is_adapter_folder(path)) return load_folder(path, use, path);
   ModelPath base = hf::read_adapter_folder(path).base();
@@ -234,6 +242,16 @@ LoadedModel load_base_model(const ModelPath& base, const std::string& adapters) 
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options) {
   return write_folder(path, model, task_of_model(model).to_folder(model), options);
+}
+
+gguf::WriteReport save_gguf(const std::string& path, const TrainedModel& model,
+                            gguf::OutType type) {
+  const auto* decoder = dynamic_cast<const LanguageModel*>(&model);
+  if (decoder == nullptr) {
+    throw ArgumentError(fmt::format(
+        "the model is a {}, but GGUF files of decoders only are supported", model.layout().kind));
+  }
+  return decoder->save_gguf(path, type);
 }
 
 FolderReport save_adapter_folder(const std::string& path, const TrainedModel& model,

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "weft/models/fields/model_path.h"
+#include "weft/models/gguf/model.h"
 #include "weft/models/tasks/common/generative_model.h"
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/tasks/common/text_encoder.h"
@@ -53,13 +54,16 @@ std::vector<const Task*> tasks_of(std::string_view family);
 struct LoadedModel {
   const Task& task;
   std::unique_ptr<TrainedModel> model;
+  /// Notes for users, for example on weights that were widened. Empty for .weft files and folders.
+  std::vector<std::string> notes = {};
 };
-/// Loads a model for any task from a .weft file or a Hugging Face folder. Callers need not
-/// distinguish the two, except that a model from a folder cannot be trained. For an adapter folder
-/// of the PEFT library, loads the base model that it names and adds the adapters, see
+/// Loads a model for any task from a .weft file, a Hugging Face folder or a GGUF file. Callers need
+/// not distinguish them, except that only models from .weft files can be trained. For an adapter
+/// folder of the PEFT library, loads the base model that it names and adds the adapters, see
 /// load_adapted_model(). Throws the same exceptions as read_model, hf::read_folder and
 /// Task::from_folder. Throws FormatError if there is no trained model, or if its task or class is
-/// not supported, and ArgumentError if the keys to ignore belong to a file that is not a folder.
+/// not supported, and ArgumentError if the keys to ignore belong to a .weft file. For GGUF files,
+/// throws the same exceptions as gguf::read_model() and gguf::load_weights().
 LoadedModel load_any_model(const ModelPath& path);
 /// Same as load_any_model(), for one inference task. If the model does not support `use`, throws a
 /// FormatError that lists the supported inference tasks.
@@ -83,6 +87,11 @@ LoadedModel load_base_model(const ModelPath& base, const std::string& adapters);
 /// throws the same exceptions as hf::check_folder_target().
 FolderReport save_folder(const std::string& path, const TrainedModel& model,
                          const FolderOptions& options = {});
+/// Writes a decoder as a GGUF file, which llama.cpp and load_any_model() can read. Throws
+/// ArgumentError if the model is not a decoder, and in the same cases as
+/// LanguageModel::save_gguf().
+gguf::WriteReport save_gguf(const std::string& path, const TrainedModel& model,
+                            gguf::OutType type = gguf::OutType::automatic);
 /// Writes only the adapters of a model, as an adapter folder of the PEFT library. `base` is the
 /// path or published name of the base model (default: the recorded one). Throws the same exceptions
 /// as write_adapter_folder().

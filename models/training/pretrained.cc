@@ -8,6 +8,8 @@
 #include "weft/core/error.h"
 #include "weft/graph/engine/nonfinite.h"
 #include "weft/graph/weights/quantize.h"
+#include "weft/models/families/gpt.h"
+#include "weft/models/gguf/model.h"
 #include "weft/models/hf/adapters/adapter_folder.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/hf/gpt.h"
@@ -51,6 +53,24 @@ Pretrained read_folder(const ModelPath& from) {
       result.geometry = info.geometry;
     }
   }
+  return result;
+}
+
+/// Reads a GGUF file. Its weights are f32, unless quantised ones are accepted.
+Pretrained read_gguf_file(const ModelPath& path, bool quantized) {
+  const gguf::ModelFile file = gguf::read_model(path);
+  Graph graph;
+  const Gpt gpt(Scope(graph).evaluation(), file.config);
+  const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"});
+  Program program("logits");
+  program.output("logits", gpt({.ids = tokens}).logits);
+  const gguf::LoadedWeights loaded = gguf::load_weights(file, {program}, quantized);
+  const Graph& stored = loaded.graph != nullptr ? *loaded.graph : graph;
+  Pretrained result{.source = path, .config = file.config};
+  result.about = fmt::format("a {} (GGUF)", file.architecture);
+  result.weights = weights_of(stored, *loaded.store);
+  result.quantized = quantized_weights(stored);
+  result.text = file.text;
   return result;
 }
 
@@ -153,6 +173,7 @@ Pretrained load_pretrained(const ModelPath& path, bool quantized) {
         "(--adapters), or merge them into its weights first (weft merge)",
         path.path));
   }
+  if (gguf::is_gguf(path)) return read_gguf_file(path, quantized);
   if (!hf::is_folder(path)) return read_file(path, quantized);
   return hf::with_folder_name(path, [&] { return read_folder(path); });
 }

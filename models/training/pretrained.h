@@ -1,5 +1,5 @@
-// Trained models that new training runs start from, read from a .weft file or a Hugging Face
-// folder.
+// Trained models that new training runs start from, read from a .weft file, a Hugging Face folder
+// or a GGUF file.
 #pragma once
 
 #include <optional>
@@ -62,12 +62,13 @@ struct Pretrained {
   [[noreturn]] void wrong_family(std::string_view wanted) const;
 };
 
-/// Reads a model from a .weft file of any task, or from a Hugging Face folder of any class that
-/// Weft supports. For a folder, also reads the tokenizer (for example a SentencePiece BPE model in
-/// spiece.model) and preprocessor_config.json, if they exist. Throws IoError or FormatError if a
-/// file cannot be read. Throws ArgumentError if the config is not supported, or if training cannot
-/// start from the weights. Adapters must be merged into the weights first. Quantised weights are
-/// accepted only if `quantized` is set, which is meant for training adapters on them.
+/// Reads a model from a .weft file of any task, from a Hugging Face folder of any class that Weft
+/// supports, or from a GGUF file, whose weights are widened to f32. For a folder, also reads the
+/// tokenizer (for example a SentencePiece BPE model in spiece.model) and preprocessor_config.json,
+/// if they exist. Throws IoError or FormatError if a file cannot be read. Throws ArgumentError if
+/// the config is not supported, or if training cannot start from the weights. Adapters must be
+/// merged into the weights first. Quantised weights are accepted only if `quantized` is set, which
+/// is meant for training adapters on them.
 Pretrained load_pretrained(const ModelPath& path, bool quantized = false);
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/program/commands/commands.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/options/generate_arguments.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
@@ -218,10 +219,10 @@ struct ChatArguments {
 };
 
 int run(const ChatArguments& args) {
-  const LoadedModel opened = load_model_for(Use::chat, args.generate.file);
-  Session session(*opened.model->graph, opened.model->store,
-                  session_options(*opened.model, {.threads = args.generate.threads}));
-  const auto owned = text_generator(session, *opened.model);
+  const auto model = model_of(load_model_for(Use::chat, args.generate.file));
+  Session session(*model->graph, model->store,
+                  session_options(*model, {.threads = args.generate.threads}));
+  const auto owned = text_generator(session, *model);
   TextGenerator& generator = *owned;
   ChatFormat format = format_of(args.generate, args.format, generator);
   ChatSettings settings = args.settings;
@@ -249,7 +250,8 @@ void add_chat_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<ChatArguments>();
   GenerateArguments& writing = args->generate;
   options
-      .input("file", writing.file, "a Hugging Face folder, or a .weft file with a language model")
+      .input("file", writing.file,
+             "a Hugging Face folder, a GGUF file, or a .weft file with a language model")
       .required();
   options.text("--system", args->settings.system, "the system message");
   options.text("--format", args->format,

@@ -1,9 +1,10 @@
-// weft convert: converts a Hugging Face folder to one .weft file and back, a training checkpoint to
-// an inference-only file, and a sharded checkpoint to a single file.
+// weft convert: converts between Hugging Face folders, .weft files and GGUF files, a training
+// checkpoint to an inference-only file, and a sharded checkpoint to a single file.
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "weft/autodiff/optimizers/ema.h"
 #include "weft/models/hf/adapters/adapter_folder.h"
@@ -24,12 +25,20 @@ namespace fs = std::filesystem;
 struct ConvertArguments {
   ModelPath model;
   std::string adapters, base, out;
+  std::optional<gguf::OutType> type;  // --outtype
   bool inference = false, force = false;
 };
 
 LoadedModel load(const ConvertArguments& args) {
-  return args.adapters.empty() ? load_any_model(args.model)
-                               : load_adapted_model(args.model, args.adapters);
+  LoadedModel loaded = args.adapters.empty() ? load_any_model(args.model)
+                                             : load_adapted_model(args.model, args.adapters);
+  for (const std::string& note : loaded.notes) say("note      {}\n", note);
+  return loaded;
+}
+
+/// True if the model is not in a .weft file, so that it cannot be trained.
+bool is_foreign(const ConvertArguments& args) {
+  return fs::is_directory(args.model.path) || gguf::is_gguf(args.model);
 }
 
 void say_model(const ConvertArguments& args, const TrainedModel& model, const std::string& what,
@@ -40,10 +49,11 @@ void say_model(const ConvertArguments& args, const TrainedModel& model, const st
 }
 
 int write_file(const ConvertArguments& args, CommandPaths paths) {
-  const bool infers = fs::is_directory(args.model.path) || !args.adapters.empty();
+  const bool infers = is_foreign(args) || !args.adapters.empty();
   const OutputFile out =
       paths.plan_file("--out", args.out, infers ? FileKind::inference : FileKind::model);
-  auto [task, model] = load(args);
+  const LoadedModel loaded = load(args);
+  const std::unique_ptr<TrainedModel>& model = loaded.model;
   model->check();  // rejects a folder without a tokenizer, which supports only ids
   save_model(out.path(), *model);
   say_model(args, *model, fmt::format("a {}", model->layout().kind), fs::file_size(args.out));
@@ -54,7 +64,8 @@ int write_file(const ConvertArguments& args, CommandPaths paths) {
 /// during training.
 int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
   const OutputFile out = paths.plan_file("--out", args.out, FileKind::inference);
-  const auto [task, model] = load_any_model(args.model);
+  const LoadedModel loaded = load_any_model(args.model);
+  const std::unique_ptr<TrainedModel>& model = loaded.model;
   const auto infers = without_training(*model);
   infers->history = {};
   const bool averages = model->settings.ema > 0 && has_averages(*model->store);
@@ -70,7 +81,8 @@ int write_inference_file(const ConvertArguments& args, CommandPaths paths) {
 
 int write_folder(const ConvertArguments& args, CommandPaths paths) {
   const OutputFile out = paths.plan_folder("--out", args.out);
-  const auto [task, model] = load(args);
+  const LoadedModel loaded = load(args);
+  const std::unique_ptr<TrainedModel>& model = loaded.model;
   const bool adapters = model->lora.has_value();
   if (!adapters && !args.base.empty()) {
     throw UsageError(
@@ -87,14 +99,35 @@ int write_folder(const ConvertArguments& args, CommandPaths paths) {
   return 0;
 }
 
+int write_gguf(const ConvertArguments& args, CommandPaths paths) {
+  const OutputFile out = paths.plan_file("--out", args.out, FileKind::gguf);
+  const LoadedModel loaded = load(args);
+  const gguf::WriteReport report =
+      save_gguf(out.path(), *loaded.model, args.type.value_or(gguf::OutType::automatic));
+  say_model(args, *loaded.model, fmt::format("a {} (GGUF)", report.architecture),
+            fs::file_size(args.out));
+  for (const std::string& note : report.notes) say("note      {}\n", note);
+  return 0;
+}
+
 int run(const ConvertArguments& args, const CommandPaths& paths) {
+  const bool to_gguf = args.out.ends_with(".gguf");
+  if (args.type && !to_gguf)
+    throw UsageError("--outtype is for GGUF files: --out must end with .gguf");
   if (args.inference) {
     if (!args.adapters.empty() || !args.base.empty())
       throw UsageError("--inference cannot be combined with --adapters or --base");
-    if (fs::is_directory(args.model.path))
-      throw UsageError(
-          fmt::format("--inference is for .weft files; {} is a folder", args.model.path));
+    if (is_foreign(args) || to_gguf) {
+      throw UsageError(fmt::format(
+          "--inference is for .weft files; {} is {}", to_gguf ? args.out : args.model.path,
+          fs::is_directory(args.model.path) && !to_gguf ? "a folder" : "a GGUF file"));
+    }
     return write_inference_file(args, paths);
+  }
+  if (to_gguf) {
+    if (!args.base.empty())
+      throw UsageError("--base is for adapter folders: --out must name a folder (NAME/)");
+    return write_gguf(args, paths);
   }
   // The name of the output determines its type: a folder can also be converted to a folder, and a
   // file to a file.
@@ -109,13 +142,14 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
 
 void add_convert_command(CLI::App& app, Action& action) {
   OptionList options(app, "convert",
-                     "Convert a Hugging Face folder or a sharded checkpoint to one .weft file, a "
-                     ".weft file to a folder, or a training checkpoint to an inference-only file");
+                     "Convert a Hugging Face folder, a GGUF file or a sharded checkpoint to one "
+                     ".weft file, a model to a folder or a GGUF file, or a training checkpoint to "
+                     "an inference-only file");
   const auto args = std::make_shared<ConvertArguments>();
   options
       .input("model", args->model,
              "a folder with config.json, model.safetensors and a tokenizer, an adapter folder of "
-             "the PEFT library, or a .weft file")
+             "the PEFT library, a .weft file, or a GGUF file")
       .required();
   options.input("--adapters", args->adapters,
                 "add these adapters to the model, without merging them: an adapter folder of the "
@@ -130,8 +164,14 @@ void add_convert_command(CLI::App& app, Action& action) {
               "folder to write, which Hugging Face's library can read (an existing model folder is "
               "replaced as a whole; a model with adapters becomes an adapter folder of the PEFT "
               "library), or the .weft file to write, which combines the parts of a "
-              "sharded checkpoint (weft train --sharded) in one file")
+              "sharded checkpoint (weft train --sharded) in one file. In all cases: the GGUF file "
+              "to write (NAME.gguf), if the model is a decoder")
       .required();
+  options.choice(
+      "--outtype", {"auto", "f32", "f16", "bf16", "q8_0", "q4_0"},
+      [args](const std::string& name) { args->type = parse_choice<gguf::OutType>(name); },
+      "for a GGUF file: type of the matrices (default: auto, which keeps their format); vectors, "
+      "norms and routers are always f32");
   options.flag("--inference", args->inference,
                "for a .weft file: write a .weft file with only the parts that inference needs, "
                "without training step, moments and curves; if the file has averages of its weights "

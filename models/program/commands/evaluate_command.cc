@@ -25,6 +25,7 @@ int run(const EvaluateArguments& args, const World& world) {
   on_all_ranks(world, [&] {
     require_data(args.values);
     LoadedModel loaded = load_any_model(args.file);
+    for (const std::string& note : loaded.notes) print_stderr("note: {}\n", note);
     task = &loaded.task;
     check_data_options(*task, args.values, args.file);
     run = rethrow_as_usage([&] { return task->open(std::move(loaded.model), args.values); });
@@ -53,7 +54,9 @@ void add_evaluate_command(CLI::App& app, Action& action) {
   OptionList options(app, "evaluate",
                      "Evaluate a trained model on data that was held out during training");
   const auto args = std::make_shared<EvaluateArguments>();
-  options.input("file", args->file, "a .weft file written by weft train or weft quantize")
+  options
+      .input("file", args->file,
+             "a .weft file written by weft train or weft quantize, or a GGUF file")
       .required();
   add_data_options(options, args->values);
   options.threads(args->threads);

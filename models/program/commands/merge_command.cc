@@ -164,7 +164,7 @@ int merge_file(const MergeArguments& args, CommandPaths paths) {
   return 0;
 }
 
-/// Merges into the model of a Hugging Face folder, or writes such a folder.
+/// Merges into the model of a Hugging Face folder or a GGUF file, or writes such a folder.
 int merge_folder(const MergeArguments& args, CommandPaths paths) {
   const bool to_folder = args.out.ends_with('/');
   const OutputFile out = to_folder ? paths.plan_folder("--out", args.out)
@@ -193,7 +193,8 @@ int merge_folder(const MergeArguments& args, CommandPaths paths) {
 }
 
 int run(const MergeArguments& args, const CommandPaths& paths) {
-  const bool folders = fs::is_directory(args.file.path) || args.out.ends_with('/');
+  const bool folders =
+      fs::is_directory(args.file.path) || gguf::is_gguf(args.file) || args.out.ends_with('/');
   return folders ? merge_folder(args, paths) : merge_file(args, paths);
 }
 

@@ -32,6 +32,7 @@ struct QuantizeArguments {
 
 /// Returns the size of a file, or the total size of all files in a folder.
 double bytes_on_disk(const std::string& path) {
+  if (gguf::is_gguf(path)) return static_cast<double>(std::filesystem::file_size(path));
   if (!std::filesystem::is_directory(path)) return static_cast<double>(checkpoint_bytes(path));
   double bytes = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
@@ -121,7 +122,9 @@ int run(const QuantizeArguments& args, CommandPaths paths) {
   const OutputFile out = paths.plan_file("--out", args.out, FileKind::inference);
   ModelPath file = args.file;
   file.widen = true;
-  const auto [task, before] = load_any_model(file);
+  const LoadedModel loaded = load_any_model(file);
+  const auto& [task, before, notes] = loaded;
+  for (const std::string& note : notes) say("note      {}\n", note);
   if (args.values.given()) check_data_options(task, args.values, args.file);
   QuantizedModel made;
   const auto after = converted(*before, args, made);
@@ -136,7 +139,8 @@ int run(const QuantizeArguments& args, CommandPaths paths) {
 void add_quantize_command(CLI::App& app, Action& action) {
   OptionList options(app, "quantize", "Quantise the weights of a trained model");
   const auto args = std::make_shared<QuantizeArguments>();
-  options.input("file", args->file, "a .weft file written by weft train").required();
+  options.input("file", args->file, "a .weft file, a Hugging Face folder or a GGUF file")
+      .required();
   options
       .output("--out", args->out,
               "inference-only file to write (.weft); adapters can be trained on top of its weights")

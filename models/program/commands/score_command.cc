@@ -254,7 +254,9 @@ int run(ScoreArguments& args, const World& world) {
 void add_score_command(CLI::App& app, Action& action) {
   OptionList options(app, "score", "Compute the likelihood of texts under a model");
   const auto args = std::make_shared<ScoreArguments>();
-  options.input("file", args->file, "a .weft file written by weft train, or a Hugging Face folder")
+  options
+      .input("file", args->file,
+             "a .weft file written by weft train, a Hugging Face folder, or a GGUF file")
       .required();
   const auto repeated = OptionList::Times::repeated;
   options.texts("--prompt", args->prompts, repeated,

@@ -9,15 +9,22 @@
 
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/options/text_inputs.h"
+#include "weft/models/program/terminal/console.h"
 #include "weft/models/tasks/tasks.h"
 
 namespace weft::program {
+
+/// Prints the notes of a loaded model on stderr and returns the model.
+inline std::unique_ptr<TrainedModel> model_of(LoadedModel loaded) {
+  for (const std::string& note : loaded.notes) print_stderr("note: {}\n", note);
+  return std::move(loaded.model);
+}
 
 /// A model that was loaded for an inference task, and a session that runs it. Must be constructed
 /// on every rank. Throws the same errors as load_model_for() and on_all_ranks().
 struct ModelSession {
   ModelSession(Use use, const ModelPath& path, int threads, const World& world)
-      : model(on_all_ranks(world, [&] { return load_model_for(use, path).model; })),
+      : model(on_all_ranks(world, [&] { return model_of(load_model_for(use, path)); })),
         session(
             *model->graph, model->store,
             session_options(*model, {.threads = threads_of_rank(world, threads), .world = world})) {

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "weft/core/error.h"
+#include "weft/models/gguf/model.h"
 #include "weft/models/program/terminal/usage_error.h"
 #include "weft/models/text/tokens/token_set.h"
 #include "weft/models/training/lora_file.h"
@@ -79,6 +80,7 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::tokenizer: return is_tokenizer(bytes);
     case FileKind::tokens: return is_token_file(path);
     case FileKind::folder: return false;
+    case FileKind::gguf: return gguf::is_gguf(path);
     case FileKind::vectors: return is_word_vectors(path);
   }
   return false;
@@ -96,6 +98,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::tokenizer: return "a tokenizer.json";
     case FileKind::tokens: return "a token file";
     case FileKind::folder: return "a folder";
+    case FileKind::gguf: return "a GGUF file";
     case FileKind::vectors: return "a file of word embeddings";
   }
   return "";
@@ -137,8 +140,8 @@ std::string reason_to_keep(const std::string& path, FileKind kind) {
 
 void check_name(const std::string& what, const std::string& path, FileKind kind) {
   const std::string ending = fs::path(path).extension().string();
-  constexpr std::array<std::string_view, 7> kEndings = {".weft",  ".svg", ".safetensors", ".json",
-                                                        ".jsonl", ".tok", ".npy"};
+  constexpr std::array<std::string_view, 8> kEndings = {".weft",  ".svg", ".safetensors", ".json",
+                                                        ".jsonl", ".tok", ".npy",         ".gguf"};
   const std::string_view own = is_model(kind)                ? ".weft"
                                : kind == FileKind::plot      ? ".svg"
                                : kind == FileKind::log       ? ".jsonl"
@@ -146,6 +149,7 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
                                : kind == FileKind::array     ? ".npy"
                                : kind == FileKind::tokenizer ? ".json"
                                : kind == FileKind::folder    ? "/"
+                               : kind == FileKind::gguf      ? ".gguf"
                                : kind == FileKind::vectors   ? ""
                                                              : ".safetensors";
   if (ending != own && std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) {

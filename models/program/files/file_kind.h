@@ -18,6 +18,7 @@ enum class FileKind : std::uint8_t {
   tokenizer,  // tokenizer.json
   tokens,     // .tok, as written by weft data
   folder,     // a model in Hugging Face layout; only for plan_folder()
+  gguf,       // a decoder in a GGUF file
   vectors,    // word embeddings in word2vec's text or binary format, with any other extension
 };
 

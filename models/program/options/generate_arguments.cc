@@ -91,7 +91,8 @@ void add_drawing_options(OptionList& o, GenerateArguments& args) {
 
 void add_generate_options(OptionList& o, GenerateArguments& args) {
   using Times = OptionList::Times;
-  o.input("file", args.file, "a .weft file written by weft train, or a Hugging Face folder")
+  o.input("file", args.file,
+          "a .weft file written by weft train, a Hugging Face folder, or a GGUF file")
       .required();
   o.texts("--prompt", args.prompts, Times::repeated,
           "text to continue (default: the folder's bos_token_id or, for models trained by Weft, a "

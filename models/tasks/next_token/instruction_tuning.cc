@@ -218,6 +218,7 @@ class InstructionTask final : public TaskOf<LanguageModel> {
   /// Returns the chat format of the model in a file or folder, if it has one.
   static std::optional<ChatFormat> own_format(const std::string& path) {
     if (std::filesystem::is_directory(path)) return read_chat_format(path).format;
+    if (gguf::is_gguf(path)) return gguf::read_model(path).chat;
     const Checkpoint file = load_checkpoint(path, {.verify = true, .once = true});
     const Attachment* found = file.find_attachment(kChatPart);
     if (found == nullptr) return std::nullopt;

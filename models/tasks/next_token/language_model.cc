@@ -113,6 +113,43 @@ std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
   return model;
 }
 
+std::unique_ptr<LanguageModel> language_model_of(const gguf::ModelFile& file,
+                                                 std::vector<std::string>* notes,
+                                                 bool keep_formats) {
+  auto model = std::make_unique<LanguageModel>();
+  Graph& graph = *model->graph;
+  const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"});
+  const Value targets = graph.input("targets", DType::i32, {"batch", "seq"});
+  const Gpt gpt(Scope(graph).evaluation(), file.config);
+  const Precision precision = model->settings.precision;
+  model->task = "next-token";
+  model->config = file.config;
+  model->programs = gpt_programs(gpt, tokens, targets, precision, SourceLocation::current());
+  model->programs.emplace("decode", gpt.decode_program(tokens).precision(precision));
+  model->generation = file.generation;
+  model->chat = file.chat;
+  model->no_tokenizer = file.text.missing;
+  if (file.text.tokenizer) model->tokenizer = *file.text.tokenizer;
+  gguf::LoadedWeights loaded = gguf::load_weights(file, model->all_programs(), keep_formats);
+  if (loaded.graph != nullptr) model->replace_programs(loaded.graph, loaded.programs);
+  model->store = std::move(loaded.store);
+  if (notes != nullptr) {
+    notes->insert(notes->end(), file.notes.begin(), file.notes.end());
+    notes->insert(notes->end(), loaded.notes.begin(), loaded.notes.end());
+  }
+  return model;
+}
+
+gguf::WriteReport LanguageModel::save_gguf(const std::string& path, gguf::OutType type) const {
+  if (lora)
+    throw ArgumentError("the model has adapters: merge them into its weights first (weft merge)");
+  gguf::ModelToWrite written{.config = config, .graph = graph.get(), .store = store.get()};
+  if (no_tokenizer.empty()) written.tokenizer = tokenizer;
+  written.chat = chat;
+  written.generation = generation;
+  return gguf::write_model(path, written, type);
+}
+
 FolderModel LanguageModel::to_folder() const {
   FolderModel folder;
   folder.library.family = config;

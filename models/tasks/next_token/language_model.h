@@ -3,8 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "weft/models/families/gpt_config.h"
+#include "weft/models/gguf/model.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/generative_model.h"
@@ -34,6 +37,10 @@ struct LanguageModel : ModelKind<LanguageModel, GenerativeModel> {
   void check() const override;
   /// Returns the model in Hugging Face layout.
   FolderModel to_folder() const;
+  /// Writes the model as a GGUF file. Throws ArgumentError if it has adapters, and in the same
+  /// cases as gguf::write_model().
+  gguf::WriteReport save_gguf(const std::string& path,
+                              gguf::OutType type = gguf::OutType::automatic) const;
   std::unique_ptr<TextGenerator> text_generator(Session& session) const override;
 };
 
@@ -55,6 +62,13 @@ LanguageModel build_language_model(const GptConfig& config, const Tokenizer& tok
 /// same exceptions as hf::load_weights.
 std::unique_ptr<LanguageModel> language_model_of(const hf::Folder& folder,
                                                  const FolderTokenizer& text);
+
+/// Returns the decoder in a GGUF file. Appends notes for users to `notes`, if it is not null. If
+/// `keep_formats` is false, all weights are f32. Throws the same exceptions as
+/// gguf::load_weights().
+std::unique_ptr<LanguageModel> language_model_of(const gguf::ModelFile& file,
+                                                 std::vector<std::string>* notes = nullptr,
+                                                 bool keep_formats = true);
 
 /// Returns the ids that do not decode to text and therefore must never be generated. They do not
 /// include ids for the beginning or end of a text, nor special ids of models from folders.
