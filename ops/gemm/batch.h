@@ -50,6 +50,12 @@ struct GemmOperand {
   BatchOffsets offsets = {};
 };
 
+/// A part of a matrix.
+struct MatrixPart {
+  std::int64_t row = 0, column = 0;  // position of the first element
+  std::int64_t rows = 0, columns = 0;
+};
+
 /// A batch of `count` products C = A B, or C += A B if `accumulate`, of m x k and k x n matrices. C
 /// is f32 or f64. A and B are bf16 or f16 or have the dtype of C. C has column_stride 1 and
 /// overlaps neither A nor B nor the result of another item. Any size may be 0; an empty sum is 0.
@@ -62,6 +68,13 @@ struct GemmBatch {
   /// The index of the kernel input that contains B, if this input is constant
   /// (OperandSpec::constant) and B begins at its first element.
   std::optional<std::size_t> constant_b = {};
+  /// If set, B is stored in another format, and count must be 1. Every part of B is converted by
+  /// this function when a tile needs it: element (part.row + i, part.column + j) is written to
+  /// `to`, at i * stride + j elements, with b.dtype. part.row and part.column are multiples of 32
+  /// and 16, and `stride` is at least part.columns rounded up to a multiple of 16. The strides of b
+  /// and GemmPointers::b are ignored.
+  std::function<void(const KernelRun& run, const MatrixPart& part, void* to, std::int64_t stride)>
+      convert_b = {};
 };
 
 /// The kernel input that contains the sizes of the groups, i32 or i64 [groups]. The rows of the

@@ -43,11 +43,12 @@ struct GemmJob {
   TileEpilogue epilogue;
   const GemmEngine* engine = nullptr;
   GemmTiling tiling;
-  // Offsets into the kernel's scratch, in bytes. shared_b is relative to shared_begin; slot_a and
-  // slot_b are relative to slot_begin.
+  // Offsets into the kernel's scratch, in bytes. shared_b is relative to shared_begin; slot_a,
+  // slot_b and slot_converted are relative to slot_begin.
   std::size_t shared_begin = 0, slot_begin = 0;
   std::size_t shared_b = 0;            // packed B in the shared scratch, after packed A
   std::size_t slot_a = 0, slot_b = 0;  // after the engine's own scratch
+  std::size_t slot_converted = 0;      // a converted part of B, before it is packed
 
   MatrixSource source(const GemmOperand& operand, const void* data, std::int64_t item) const {
     const std::int64_t bytes = static_cast<std::int64_t>(dtype_size(operand.dtype));
@@ -116,9 +117,9 @@ void check_dtypes(const GemmBatch& batch);
 
 /// Computes one tile on the calling thread. An operand that is not packed is packed here, one block
 /// at a time. `own` is the worker's scratch.
-void multiply_tile(const GemmJob& job, const Tile& tile, const GemmPointers& at,
-                   const PackedRange& a, const PackedRange& b, const TileSums& sums,
-                   std::byte* own);
+void multiply_tile(const GemmJob& job, const KernelRun& run, const Tile& tile,
+                   const GemmPointers& at, const PackedRange& a, const PackedRange& b,
+                   const TileSums& sums, std::byte* own);
 
 /// Returns the number of bytes of a matrix B that is packed completely. Depth blocks are stored one
 /// after another.

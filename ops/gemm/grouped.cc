@@ -115,7 +115,7 @@ void multiply_rows(const GroupedJob& job, const KernelRun& run, const Tile& tile
     }
     for (std::int64_t column = tile.columns.begin; column < tile.columns.end; column += job.strip) {
       const Range columns{column, std::min(column + job.strip, tile.columns.end)};
-      multiply_tile(job, {tile.item, tile.rows, columns, depth}, at,
+      multiply_tile(job, run, {tile.item, tile.rows, columns, depth}, at,
                     {own_a, tile.rows, depth.begin}, packed_b,
                     {.data = job.c_at(at.c, 0, tile.rows.begin, column),
                      .stride = g.c.row_stride,

@@ -111,7 +111,7 @@ void add_outer_tiles(Kernel& kernel, const GroupedRef& job, const Range& stage) 
       const std::byte* const b =
           a + times(job->row_panels(g.m),
                     bytes_over(e.a_panel_bytes, tile.depth.size(), e.depth_block));
-      multiply_tile(*job, tile, at, {a, {0, g.m}, tile.depth.begin},
+      multiply_tile(*job, run, tile, at, {a, {0, g.m}, tile.depth.begin},
                     {b, {0, g.n}, tile.depth.begin},
                     {.data = job->c_at(at.c, tile.item, tile.rows.begin, tile.columns.begin),
                      .stride = g.c.row_stride,

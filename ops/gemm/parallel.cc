@@ -94,7 +94,7 @@ void multiply_tile(const GemmJob& job, const KernelRun& run, const Stage& stage,
   } else if (job.tiling.b == Packing::prepacked) {
     b = {run.packed, {0, job.tiling.n}, 0};
   }
-  multiply_tile(job, tile, at, a, b, sums, run.slot_scratch + job.slot_begin);
+  multiply_tile(job, run, tile, at, a, b, sums, run.slot_scratch + job.slot_begin);
 }
 
 // Adds the phase that computes the tiles of items [first_item, first_item + items) over the ranges
@@ -193,6 +193,10 @@ void add_empty(Kernel& kernel, const JobRef& job) {
 bool choose_engine_and_tiling(GemmJob& job) {
   const GemmBatch& g = job.batch;
   job.engine = &kernels::choose_engine(g.c.dtype, g.a.dtype, g.b.dtype, g.precision, g.m, g.n, g.k);
+  if (g.convert_b != nullptr) {
+    job.tiling = column_strips(g.m, g.n, g.k, *job.engine);
+    return false;
+  }
   const double work = multiply_adds({0, g.m}, {0, g.n}, {0, g.k});
   if (g.count == 1 || work >= kLargeGemm) {
     job.tiling = choose_tiling(g.m, g.n, g.k, false, *job.engine);
@@ -225,8 +229,10 @@ void place_scratch(GemmJob& job, const Reserve& reserve) {
   std::size_t shared =
       job.shared_b + bytes(share_b, job.column_panels(t.range_columns) * blocks, b_panel);
   if (t.split_k > 1) shared = times(t.split_k * t.m * t.n, dtype_size(job.batch.c.dtype));
-  reserve(shared,
-          job.slot_b + bytes(t.b == Packing::per_tile, job.column_panels(t.tile_columns), b_panel));
+  job.slot_converted =
+      job.slot_b + bytes(t.b == Packing::per_tile, job.column_panels(t.tile_columns), b_panel);
+  const std::int64_t converted = job.batch.convert_b != nullptr ? t.tile_columns * depth : 0;
+  reserve(shared, job.slot_converted + times(converted, dtype_size(job.batch.b.dtype)));
 }
 
 // Adds the stages of one item. Each stage packs the shared operands and then computes the tiles.
@@ -276,7 +282,7 @@ void ParallelGemm::add(GemmBatch batch, std::function<GemmPointers(const KernelR
     kernel_.slot_scratch = std::max(kernel_.slot_scratch, slot_begin_ + slot);
   };
   if (g.count == 0 || g.m == 0 || g.n == 0 || g.k == 0) return add_empty(kernel_, job);
-  if (add_skinny_gemm(kernel_, job, reserve)) return;
+  if (g.convert_b == nullptr && add_skinny_gemm(kernel_, job, reserve)) return;
 
   const bool many = choose_engine_and_tiling(*job);
   if (g.constant_b && g.count == 1 && !kernel_.packed) {

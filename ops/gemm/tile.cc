@@ -18,9 +18,9 @@ void check_dtypes(const GemmBatch& g) {
   }
 }
 
-void multiply_tile(const GemmJob& job, const Tile& tile, const GemmPointers& at,
-                   const PackedRange& a, const PackedRange& b, const TileSums& sums,
-                   std::byte* own) {
+void multiply_tile(const GemmJob& job, const KernelRun& run, const Tile& tile,
+                   const GemmPointers& at, const PackedRange& a, const PackedRange& b,
+                   const TileSums& sums, std::byte* own) {
   const GemmEngine& e = *job.engine;
   const MatrixSource source_a = job.source(job.batch.a, at.a, tile.item);
   const MatrixSource source_b = job.source(job.batch.b, at.b, tile.item);
@@ -36,6 +36,11 @@ void multiply_tile(const GemmJob& job, const Tile& tile, const GemmPointers& at,
                                              (tile.columns.begin - b.extent.begin) / e.column_panel,
                                              depth.size());
     } else {
+      if (job.batch.convert_b != nullptr) {
+        packed_b.source = {own + job.slot_converted, job.batch.b.dtype, job.tiling.tile_columns, 1};
+        job.batch.convert_b(run, {begin, tile.columns.begin, depth.size(), tile.columns.size()},
+                            own + job.slot_converted, job.tiling.tile_columns);
+      }
       e.pack_b(packed_b.source, depth.size(), tile.columns.size(), own + job.slot_b);
     }
     for (std::int64_t row = tile.rows.begin; row < tile.rows.end; row += kernels::kBlockRows) {

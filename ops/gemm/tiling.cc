@@ -28,6 +28,7 @@ constexpr std::int64_t kMinRows = 48, kMinColumns = 64;
 // fits into the L2 cache.
 constexpr std::int64_t kMinStrip = 96, kMaxStrip = 128;
 constexpr std::int64_t kNarrowStripExtent = 512, kNarrowStrip = 32;
+constexpr std::int64_t kNarrowStripBytes = 768 << 10;  // of a depth block of the other operand
 constexpr std::int64_t kWantedStrips = 24;
 // The depth is split only if it has at least this many blocks.
 constexpr std::int64_t kMinBlocks = 4;
@@ -68,9 +69,11 @@ std::int64_t even_pieces(std::int64_t total, std::int64_t most, std::int64_t mul
 }
 
 // Returns the strip width if `large` is divided into strips that span `small`, or 0 if the strips
-// would be too few or too narrow.
-std::int64_t strip_width(std::int64_t large, std::int64_t small, std::int64_t panel) {
-  const std::int64_t least = small <= kNarrowStripExtent ? kNarrowStrip : kMinStrip;
+// would be too few or too narrow. A depth block of the other operand has `bytes` bytes.
+std::int64_t strip_width(std::int64_t large, std::int64_t small, std::int64_t bytes,
+                         std::int64_t panel) {
+  const bool narrow = small <= kNarrowStripExtent && bytes <= kNarrowStripBytes;
+  const std::int64_t least = narrow ? kNarrowStrip : kMinStrip;
   if (large < kWantedStrips * least) return 0;
   return even_pieces(large, std::clamp(large / kWantedTiles, least, kMaxStrip), panel);
 }
@@ -119,7 +122,9 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
     return even_pieces(k, kSharedBytes / bytes_per_step, engine.depth_block);
   };
 
-  if (const std::int64_t width = strip_width(large, small, large_panel); width > 0) {
+  if (const std::int64_t width =
+          strip_width(large, small, small * small_bytes * engine.depth_block, large_panel);
+      width > 0) {
     std::int64_t& small_range = rows_large ? tiling.range_columns : tiling.range_rows;
     small_range = even_pieces(small, kSharedBytes / (small_bytes * engine.depth_block),
                               rows_large ? engine.column_panel : engine.row_panel);
@@ -133,6 +138,29 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
   if (tiling.tile_columns < n) tiling.a = Packing::shared;
   if (tiling.tile_rows < m) tiling.b = Packing::shared;
   tiling.range_depth = depth_within(small * small_bytes + large * large_bytes);
+  return tiling;
+}
+
+GemmTiling column_strips(std::int64_t m, std::int64_t n, std::int64_t k,
+                         const kernels::GemmEngine& engine) {
+  GemmTiling tiling;
+  tiling.m = m;
+  tiling.n = tiling.range_columns = n;
+  tiling.k = k;
+  const std::int64_t panel = std::max<std::int64_t>(engine.column_panel, 16);
+  tiling.tile_columns = even_pieces(n, kMaxStrip, panel);
+  const auto row_bytes = static_cast<std::int64_t>(engine.a_panel_bytes(engine.depth_block)) /
+                         engine.row_panel / engine.depth_block;
+  tiling.range_rows =
+      even_pieces(m, kSharedBytes / (row_bytes * engine.depth_block), engine.row_panel);
+  // Rows are divided only if there are too few strips, because every row tile converts B again.
+  const std::int64_t row_tiles =
+      std::clamp<std::int64_t>(kWantedTiles / 2 / divide_up(n, tiling.tile_columns), 1,
+                               std::max<std::int64_t>(tiling.range_rows / kTileRows, 1));
+  tiling.tile_rows = round_up(divide_up(tiling.range_rows, row_tiles), engine.row_panel);
+  tiling.range_depth =
+      even_pieces(k, kSharedBytes / (row_bytes * tiling.range_rows), engine.depth_block);
+  tiling.a = Packing::shared;
   return tiling;
 }
 

@@ -44,4 +44,10 @@ struct GemmTiling {
 GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool many,
                          const kernels::GemmEngine& engine);
 
+/// Returns the tiling of a product in which reading B is expensive (GemmBatch::convert_b): the
+/// tiles are strips of columns that span the rows, so that B is read once. Strips are divided into
+/// several tiles if there are few of them. The columns of tiles begin at multiples of 16.
+GemmTiling column_strips(std::int64_t m, std::int64_t n, std::int64_t k,
+                         const kernels::GemmEngine& engine);
+
 }  // namespace weft

@@ -11,6 +11,8 @@
 #include "weft/core/rounding.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/fusion/epilogue.h"
+#include "weft/ops/gemm/parallel.h"
+#include "weft/ops/kernels/gemm/serial.h"
 #include "weft/ops/operands.h"
 #include "weft/ops/quantized/quantized_blocks.h"
 
@@ -106,29 +108,49 @@ std::size_t reserve_block(Kernel& kernel, std::int64_t rows) {
   return begin;
 }
 
-// Adds a phase in which each chunk computes the columns of one block of panels. The weights are
-// converted block by block into scratch, and all rows are multiplied by each block.
-void add_many_rows(Kernel& kernel, const ProductRef& p) {
+// Adds the phases of a product with many rows. Tiles convert their columns of W block by block. The
+// weights of int8 are small integers times a scale per column. Powers of two make them bfloat16
+// numbers, which need fewer products on a matrix unit than floats, and the results are scaled.
+void add_many_rows(Kernel& kernel, const ProductRef& p, Precision precision) {
   const QuantizedOperands& w = p->w;
-  const std::size_t begin_slot = reserve_block(kernel, p->rows);
-  Phase phase;
-  phase.chunks = divide_up(w.panels(), kBlockPanels);
-  phase.cost_ns = static_cast<double>(p->rows) * static_cast<double>(w.inputs) *
-                  static_cast<double>(w.outputs) / 40;
-  phase.body = [p, begin_slot](const KernelRun& run, std::int64_t chunk) {
-    const QuantizedOperands& w = p->w;
-    const std::int64_t begin = chunk * kBlockPanels;
-    const std::int64_t end = std::min(begin + kBlockPanels, w.panels());
-    auto* const out = p->out<float>(run);
-    multiply_panels(w.at(run), run.in<float>(0), p->rows, begin, end, out,
-                    run.slot_scratch + begin_slot);
-    p->run_epilogue(run, out, begin * kQuantizedPanel, std::min(end * kQuantizedPanel, w.outputs));
+  const bool scaled = w.has_column_scales();
+  GemmBatch batch;
+  batch.m = p->rows;
+  batch.n = w.outputs;
+  batch.k = w.inputs;
+  batch.a = {DType::f32, w.inputs};
+  batch.b = {scaled ? DType::bf16 : DType::f32};
+  batch.c = {DType::f32, w.outputs};
+  batch.precision = precision;
+  batch.convert_b = [p, scaled](const KernelRun& run, const MatrixPart& part, void* to,
+                                std::int64_t stride) {
+    const std::int64_t begin = part.column / kQuantizedPanel;
+    const std::int64_t end = divide_up(part.column + part.columns, kQuantizedPanel);
+    if (scaled) {
+      kernels::dequantize_bf16_block(p->w.at(run), part.row, part.row + part.rows, begin, end,
+                                     static_cast<BFloat16*>(to), stride);
+    } else {
+      kernels::dequantize_block(p->w.at(run), part.row, part.row + part.rows, begin, end,
+                                static_cast<float*>(to), stride);
+    }
   };
-  kernel.phases.push_back(std::move(phase));
+  ParallelGemm(kernel).add(
+      std::move(batch),
+      [p](const KernelRun& run) -> GemmPointers {
+        return {run.inputs[0], run.inputs[p->w.q], p->result(run)};
+      },
+      [p, scaled](const KernelRun& run, const OutputTile& tile) {
+        if (scaled) {
+          kernels::scale_columns(p->w.at(run), tile.column, tile.columns, tile.rows,
+                                 static_cast<float*>(tile.c), tile.c_stride);
+        }
+        if (p->epilogue != nullptr) p->epilogue(run, tile);
+      });
 }
 
-// As above, but for the transpose. Each chunk computes the columns of one block of inputs and sums
-// over blocks of panels.
+// Adds a phase for a product with the transpose. Each chunk computes the columns of one block of
+// inputs. The weights are converted block by block into scratch, and all rows are multiplied by
+// each block.
 void add_transposed(Kernel& kernel, const ProductRef& p) {
   const QuantizedOperands& w = p->w;
   const std::size_t begin_slot = reserve_block(kernel, p->rows);
@@ -194,7 +216,7 @@ void add_product(Kernel& kernel, const KernelRequest& r, QuantizedProduct produc
   if (r.inputs[0].dtype == DType::f64) return add_double(kernel, p);
   if (elements == 0 || depth == 0) return add_zeros(kernel, p);
   if (p->transpose) return add_transposed(kernel, p);
-  p->rows <= kFewQuantizedRows ? add_few_rows(kernel, p) : add_many_rows(kernel, p);
+  p->rows <= kFewQuantizedRows ? add_few_rows(kernel, p) : add_many_rows(kernel, p, r.precision);
 }
 
 double product_flops(const KernelRequest& r) {

@@ -32,6 +32,8 @@ struct QuantizedOperands {
   std::int64_t stack = 1;                    // number of matrices
   std::size_t q_bytes = 0, scale_bytes = 0;  // of one matrix
 
+  /// Returns true if W is a matrix of integers of 8 bits, times one scale per column.
+  bool has_column_scales() const { return scale_dtype != DType::f16; }
   std::int64_t panels() const { return (outputs + kQuantizedPanel - 1) / kQuantizedPanel; }
   std::int64_t groups() const { return (inputs + kQuantizedGroup - 1) / kQuantizedGroup; }
   std::int64_t panel_bytes() const {

@@ -102,6 +102,26 @@ struct Data {
 
 BOOST_AUTO_TEST_SUITE(bf16_split_accuracy)
 
+// With bfloat16 weights, all terms of the floats are multiplied, so nothing is omitted.
+BOOST_AUTO_TEST_CASE(products_with_bfloat16_weights_have_float32_accuracy) {
+  for (const std::int64_t k : {64, 1024, 4096}) {
+    const Tensor a = entries({kSide, k}, 3, 8);
+    const Tensor b = entries({k, kSide}, 4, 8).to(DType::bf16).to(DType::f32);
+    const Exact exact(a, b);
+    const auto errors = [&](int products) {
+      return exact.of(testing::engine_gemm(
+          kernels::bf16_split_engine(Bf16Unit::emulated_amx, products, true), a, b));
+    };
+    const Errors high = errors(2), highest = errors(3), fma = exact.of(sequential(a, b));
+    BOOST_TEST_MESSAGE(row("bf16 weights", k, {high, highest, fma}));
+    BOOST_TEST_CONTEXT("k = " << k) {
+      BOOST_TEST(high.rms < 6e-6);
+      BOOST_TEST(highest.largest < 5e-7);
+      BOOST_TEST(highest.rms <= fma.rms);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(errors_relative_to_float64_are_within_the_bounds_of_each_precision) {
   const Data data[] = {{"8 orders", 8, 1, 1},
                        {"60 orders", 60, 1, 1},

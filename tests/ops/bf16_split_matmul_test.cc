@@ -23,7 +23,14 @@ using testing::engine_gemm;
 struct Way {
   Bf16Unit unit;
   int products;
-  const GemmEngine& engine() const { return kernels::bf16_split_engine(unit, products); }
+  bool single_term_b = false;
+  const GemmEngine& engine() const {
+    return kernels::bf16_split_engine(unit, products, single_term_b);
+  }
+  // Returns an operand B that the engine accepts.
+  Tensor operand_b(const Tensor& b) const {
+    return single_term_b ? b.to(DType::bf16).to(DType::f32) : b;
+  }
   bool chain() const { return unit == Bf16Unit::dot || unit == Bf16Unit::emulated_dot; }
 };
 
@@ -34,6 +41,7 @@ std::vector<Way> ways() {
   for (const Bf16Unit unit : {Bf16Unit::emulated_amx, Bf16Unit::amx}) {
     if (!kernels::bf16_unit_available(unit)) continue;
     for (const int products : {1, 3, 6}) result.push_back({unit, products});
+    for (const int products : {2, 3}) result.push_back({unit, products, true});
   }
   for (const Bf16Unit unit : {Bf16Unit::emulated_dot, Bf16Unit::dot}) {
     if (kernels::bf16_unit_available(unit)) result.push_back({unit, 1});
@@ -46,7 +54,8 @@ std::vector<Way> ways() {
 void check_against_model(const Way& way, const Tensor& c, const Tensor& a, const Tensor& b,
                          bool fallback = false) {
   const GemmEngine& engine = way.engine();
-  const auto model = testing::model_bf16_split(a, b, way.products, engine.depth_block);
+  const auto model =
+      testing::model_bf16_split(a, b, way.products, engine.depth_block, way.single_term_b);
   const double bound = testing::split_sum_bound(way.products, a.size(1), engine.depth_block,
                                                 way.chain() || fallback);
   for (std::int64_t i = 0; i < c.numel(); ++i) {
@@ -91,7 +100,7 @@ BOOST_AUTO_TEST_CASE(engines_match_the_model_for_every_size_and_stride) {
         for (const std::int64_t m : {1, 16, 33, 64}) {
           for (const std::int64_t n : {1, 17, 32, 70}) {
             for (const std::int64_t k : {1, 31, 64, 70}) {
-              const Tensor a = spread({m, k}, 1, 8), b = spread({k, n}, 2, 8);
+              const Tensor a = spread({m, k}, 1, 8), b = way.operand_b(spread({k, n}, 2, 8));
               const Tensor c = engine_gemm(engine, a, b);
               check_against_model(way, c, a, b);
               // The memory layout of the operands does not change the bits.
@@ -112,7 +121,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_k_are_summed_and_added_to_c) {
     const GemmEngine& engine = way.engine();
     BOOST_TEST_CONTEXT(engine.name) {
       const std::int64_t k = 2 * engine.depth_block + 37;
-      const Tensor a = spread({35, k}, 3, 8), b = spread({k, 40}, 4, 8);
+      const Tensor a = spread({35, k}, 3, 8), b = way.operand_b(spread({k, 40}, 4, 8));
       const Tensor c = engine_gemm(engine, a, b);
       check_against_model(way, c, a, b);
       // A denormal in C is preserved when a product of zeros is added, although the units would
@@ -129,9 +138,9 @@ BOOST_AUTO_TEST_CASE(bits_depend_only_on_the_row_and_the_column) {
   for (const Way& way : ways()) {
     const GemmEngine& engine = way.engine();
     BOOST_TEST_CONTEXT(engine.name) {
-      Tensor a = spread({50, 90}, 5, 8), b = spread({90, 50}, 6, 8);
-      a.mutable_data<float>()[3 * 90 + 5] = 1e-39f;  // row 3 falls back to multiply-adds
-      b.mutable_data<float>()[4 * 50 + 41] = 3e38f;  // column 41 also falls back
+      Tensor a = spread({50, 90}, 5, 8), b = way.operand_b(spread({90, 50}, 6, 8));
+      a.mutable_data<float>()[3 * 90 + 5] = 1e-39f;       // row 3 falls back to multiply-adds
+      b.mutable_data<float>()[4 * 50 + 41] = 0x1.8p127f;  // column 41 also falls back
       for (int i = 0; i < 50; ++i) a.mutable_data<float>()[i * 90 + 4] *= 0x1p-12f;
       const Tensor whole = engine_gemm(engine, a, b);
       const MatrixSource from_a{a.raw(), DType::f32, 90, 1}, from_b{b.raw(), DType::f32, 50, 1};
@@ -179,6 +188,7 @@ BOOST_AUTO_TEST_CASE(out_of_range_values_give_the_same_results_as_fused_multiply
         for (std::int64_t i = 0; i < k * n; ++i) b.mutable_data<float>()[i] *= t.scale_b;
         a.mutable_data<float>()[2 * k + 7] = t.a;
         b.mutable_data<float>()[7 * n + 5] = t.b;
+        b = way.operand_b(b);
         const Tensor c = engine_gemm(engine, a, b);
         for (std::int64_t i = 0; i < m; ++i) {
           for (std::int64_t j = 0; j < n; ++j) {
@@ -194,7 +204,9 @@ BOOST_AUTO_TEST_CASE(out_of_range_values_give_the_same_results_as_fused_multiply
             if (!std::isfinite(chain)) {
               BOOST_REQUIRE(same_bits_or_nan(actual, chain));
             } else {
-              const double relative = way.products == 1 ? 0x1p-7 : way.products == 3 ? 3e-5 : 3e-6;
+              const int terms =
+                  way.single_term_b ? way.products : testing::split_terms_of(way.products);
+              const double relative = terms == 1 ? 0x1p-7 : terms == 2 ? 3e-5 : 3e-6;
               // A denormal sum rounds to a multiple of 2^-149 at every step.
               const double absolute = static_cast<double>(k) * 0x1p-150;
               BOOST_REQUIRE_SMALL(actual - exact, relative * magnitude + absolute);
@@ -220,9 +232,9 @@ BOOST_AUTO_TEST_CASE(half_precision_operands_are_represented_exactly) {
 }
 
 BOOST_AUTO_TEST_CASE(unsupported_product_counts_are_rejected) {
-  const auto message = [](Bf16Unit unit, int products) {
+  const auto message = [](Bf16Unit unit, int products, bool single_term_b = false) {
     try {
-      kernels::bf16_split_engine(unit, products);
+      kernels::bf16_split_engine(unit, products, single_term_b);
     } catch (const ArgumentError& e) {
       return std::string(e.what());
     }
@@ -230,7 +242,12 @@ BOOST_AUTO_TEST_CASE(unsupported_product_counts_are_rejected) {
   };
   BOOST_TEST(message(Bf16Unit::dot, 3)
                  .find("no engine with 3 products on unit dot; amx supports 1, 3 "
-                       "and 6 products, and dot supports 1") != std::string::npos);
+                       "and 6 products (2 and 3 for one term of B), and dot supports 1") !=
+             std::string::npos);
+  for (const Bf16Unit unit : {Bf16Unit::dot, Bf16Unit::emulated_amx}) {
+    BOOST_TEST(message(unit, 1, true).find("no engine with 1 products for one term of B") !=
+               std::string::npos);
+  }
   BOOST_TEST(
       message(Bf16Unit::emulated_amx, 2).find("no engine with 2 products on unit emulated amx") !=
       std::string::npos);
@@ -258,6 +275,17 @@ BOOST_AUTO_TEST_CASE(the_engine_choice_depends_on_precision_shape_and_cpu_featur
   BOOST_CHECK(choose_bf16_split(intel, Precision::high, 32, 32, 32) == on(Bf16Unit::amx, 3));
   BOOST_CHECK(choose_bf16_split(intel, Precision::medium, 32, 32, 32) == on(Bf16Unit::amx, 1));
   BOOST_CHECK(choose_bf16_split(amd, Precision::medium, 64, 64, 64) == on(Bf16Unit::dot, 1));
+  // If B is bfloat16, a term of A takes one product.
+  const auto single = [](int products) {
+    return std::optional(Bf16SplitChoice{Bf16Unit::amx, products, true});
+  };
+  BOOST_CHECK(choose_bf16_split(intel, Precision::highest, 32, 32, 32, true) == single(3));
+  BOOST_CHECK(choose_bf16_split(intel, Precision::highest, 31, 32, 32, true) == fma);
+  BOOST_CHECK(choose_bf16_split(intel, Precision::high, 32, 32, 32, true) == single(2));
+  BOOST_CHECK(choose_bf16_split(intel, Precision::medium, 32, 32, 32, true) ==
+              on(Bf16Unit::amx, 1));
+  BOOST_CHECK(choose_bf16_split(amd, Precision::highest, 64, 64, 64, true) == fma);
+  BOOST_CHECK(choose_bf16_split(amd, Precision::medium, 64, 64, 64, true) == on(Bf16Unit::dot, 1));
   BOOST_CHECK(choose_bf16_split(amd, Precision::high, 1024, 1024, 1024) == fma);
   BOOST_CHECK(choose_bf16_split(amd, Precision::highest, 1024, 1024, 1024) == fma);
 }
@@ -284,6 +312,9 @@ BOOST_AUTO_TEST_CASE(tests_can_force_a_matrix_unit) {
                &kernels::bf16_split_engine(Bf16Unit::emulated_amx, 1));
     BOOST_TEST(chosen(DType::bf16, DType::f32) ==
                &kernels::bf16_split_engine(Bf16Unit::emulated_amx, 6));
+    // Floats are multiplied by bfloat16 weights with one product per term of the floats.
+    BOOST_TEST(chosen(DType::f32, DType::bf16) ==
+               &kernels::bf16_split_engine(Bf16Unit::emulated_amx, 3, true));
   }
   const kernels::ForcedBf16Unit forced(std::nullopt);
   BOOST_TEST(kernels::choose_bf16_split_engine(Precision::medium, 512, 512, 512) == nullptr);

@@ -19,17 +19,17 @@ struct Operands {
   std::shared_ptr<Buffer> a, b;
   int terms;
   std::int64_t slices;
+  bool single_term_b;
 
-  Operands(int term_count, std::int64_t slice_count, int orders, std::uint64_t seed)
-      : terms(term_count), slices(slice_count) {
-    const auto bytes = static_cast<std::size_t>(slices * terms * 2048);
-    a = Buffer::allocate(bytes);
-    b = Buffer::allocate(bytes);
+  Operands(int term_count, std::int64_t slice_count, int orders, std::uint64_t seed,
+           bool single_term = false)
+      : terms(term_count), slices(slice_count), single_term_b(single_term) {
+    const auto bytes = static_cast<std::size_t>(slices * 2048);
+    a = Buffer::allocate(bytes * static_cast<std::size_t>(terms));
+    b = Buffer::allocate(bytes * static_cast<std::size_t>(single_term ? 1 : terms));
     const RandomStream random{seed};
-    for (std::size_t i = 0; i < bytes / 2; ++i) {
-      put(*a, i, random.word(2 * i), orders);
-      put(*b, i, random.word(2 * i + 1), orders);
-    }
+    for (std::size_t i = 0; i < a->bytes() / 2; ++i) put(*a, i, random.word(2 * i), orders);
+    for (std::size_t i = 0; i < b->bytes() / 2; ++i) put(*b, i, random.word(2 * i + 1), orders);
   }
   static void put(Buffer& to, std::size_t i, std::uint32_t word, int orders) {
     const int exponent = 127 - orders + static_cast<int>((word >> 8) % (2u * orders + 1));
@@ -38,8 +38,9 @@ struct Operands {
     std::memcpy(to.data() + 2 * i, &bits, sizeof(bits));
   }
   const std::uint32_t* tile(const Buffer& of, std::int64_t slice, int term, int half) const {
+    const int count = single_term_b && &of == b.get() ? 1 : terms;
     return reinterpret_cast<const std::uint32_t*>(of.data()) +
-           ((slice * terms + term) * 2 + half) * 256;
+           ((slice * count + term) * 2 + half) * 256;
   }
 };
 
@@ -49,8 +50,8 @@ std::vector<float> product(Bf16Unit unit, const Operands& o, int row_tiles = 2,
   std::fill_n(c, 32 * 32, 99.0f);
   const kernels::Bf16UnitKernels& kernels = kernels::bf16_unit_kernels(unit);
   if (kernels.begin != nullptr) kernels.begin();
-  kernels.panel_gemm[o.terms - 1](o.a->data(), o.b->data(), o.slices, row_tiles, column_tiles, c,
-                                  32, add);
+  (o.single_term_b ? kernels.single_term_b : kernels.panel_gemm)[o.terms - 1](
+      o.a->data(), o.b->data(), o.slices, row_tiles, column_tiles, c, 32, add);
   if (kernels.end != nullptr) kernels.end();
   return std::vector<float>(c, c + 32 * 32);
 }
@@ -60,12 +61,14 @@ std::vector<float> product(Bf16Unit unit, const Operands& o, int row_tiles = 2,
 std::vector<float> expected_tile(const Operands& o, int i, int j) {
   constexpr int kPaths[3][6][2] = {
       {{0, 0}}, {{1, 0}, {0, 0}, {0, 1}}, {{2, 0}, {1, 0}, {0, 0}, {0, 2}, {0, 1}, {1, 1}}};
-  const int products = o.terms * (o.terms + 1) / 2;
+  const int products = o.single_term_b ? o.terms : o.terms * (o.terms + 1) / 2;
   std::vector<float> c(256, 0.0f);
   for (std::int64_t s = 0; s < o.slices; ++s) {
     for (int p = 0; p < products; ++p) {
-      testing::reference_tdpbf16ps(c.data(), o.tile(*o.a, s, kPaths[o.terms - 1][p][0], i),
-                                   o.tile(*o.b, s, kPaths[o.terms - 1][p][1], j));
+      const int* path = kPaths[o.terms - 1][p];
+      const int of_a = o.single_term_b ? o.terms - 1 - p : path[0];
+      testing::reference_tdpbf16ps(c.data(), o.tile(*o.a, s, of_a, i),
+                                   o.tile(*o.b, s, o.single_term_b ? 0 : path[1], j));
     }
   }
   return c;
@@ -92,8 +95,9 @@ BOOST_AUTO_TEST_CASE(the_emulated_tile_kernel_matches_the_manual_bit_for_bit) {
   testing::for_each_simd_target([](const char* target) {
     BOOST_TEST_CONTEXT("target " << target) {
       for (int terms = 1; terms <= 3; ++terms) {
-        for (const std::int64_t slices : {0, 1, 3}) {
-          const Operands o(terms, slices, 12, static_cast<std::uint64_t>(terms));
+        for (const auto& [slices, single_term] :
+             {std::pair{0, false}, {1, false}, {3, false}, {0, true}, {3, true}}) {
+          const Operands o(terms, slices, 12, static_cast<std::uint64_t>(terms), single_term);
           for (int rows = 1; rows <= 2; ++rows) {
             for (int columns = 1; columns <= 2; ++columns) {
               const auto c = product(Bf16Unit::emulated_amx, o, rows, columns);
@@ -172,8 +176,9 @@ BOOST_AUTO_TEST_CASE(tdpbf16ps_matches_its_emulation) {
     BOOST_TEST_MESSAGE("AMX is not available");
     return;
   }
-  for (int terms = 1; terms <= 3; ++terms) {
-    const Operands o(terms, 4, 4, static_cast<std::uint64_t>(terms));
+  for (const auto& [terms, single_term] :
+       {std::pair{1, false}, {2, false}, {3, false}, {2, true}, {3, true}}) {
+    const Operands o(terms, 4, 4, static_cast<std::uint64_t>(terms), single_term);
     for (int rows = 1; rows <= 2; ++rows) {
       for (int columns = 1; columns <= 2; ++columns) {
         const auto actual = product(Bf16Unit::amx, o, rows, columns);

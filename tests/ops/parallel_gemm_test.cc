@@ -1,5 +1,6 @@
 #include "weft/ops/gemm/parallel.h"
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -98,6 +99,43 @@ BOOST_AUTO_TEST_CASE(every_tiling_matches_one_thread_bit_for_bit) {
   BOOST_WARN_MESSAGE(many.statistics().distinct_slots > 1,
                      "only one thread ran: the machine may be busy");
   BOOST_TEST(many.statistics().parallel_chunks > 100);
+}
+
+// The operand is stored transposed, and tiles convert the parts that they need.
+BOOST_AUTO_TEST_CASE(a_converted_operand_gives_the_same_bits_as_a_stored_one) {
+  const testing::MoreThreads more;
+  Workers one({.threads = 1}), many({.threads = 5, .shuffle_seed = 3});
+  for (const Sizes& s : {Sizes{250, 530, 900}, Sizes{3, 5, 7}, Sizes{1800, 61, 800},
+                         Sizes{40, 3000, 70}, Sizes{700, 90, 8000}, Sizes{20, 30, 0}}) {
+    const std::int64_t n = s[1], k = s[2];
+    const Tensor a = sample_uniform({s[0], k}, 1), b = sample_uniform({k, n}, 2);
+    Tensor stored = Tensor::empty(DType::f32, {n, k});
+    for (std::int64_t i = 0; i < k * n; ++i)
+      stored.mutable_data<float>()[i % n * k + i / n] = b.data<float>()[i];
+    GemmBatch batch = row_major(s[0], n, k);
+    std::atomic<bool> valid = true;
+    batch.convert_b = [n, k, &valid](const KernelRun& run, const MatrixPart& part, void* to,
+                                     std::int64_t stride) {
+      if (part.row % 32 != 0 || part.column % 16 != 0 || part.row + part.rows > k ||
+          part.column + part.columns > n || stride < (part.columns + 15) / 16 * 16)
+        valid = false;
+      for (std::int64_t i = 0; i < part.rows; ++i) {
+        for (std::int64_t j = 0; j < part.columns; ++j) {
+          static_cast<float*>(to)[i * stride + j] =
+              run.in<float>(1)[(part.column + j) * k + part.row + i];
+        }
+      }
+    };
+    Kernel kernel;
+    ParallelGemm(kernel).add(batch, gemm_operands);
+    const Tensor expected = by_gemm(a, b);
+    for (Workers* workers : {&one, &many}) {
+      Tensor c = Tensor::full(DType::f32, {s[0], n}, NAN);
+      run_phases(kernel, a, stored, c, *workers);
+      BOOST_TEST(same_bits(c, expected), s[0] << " x " << n << " x " << k);
+    }
+    BOOST_TEST(valid);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(split_k_has_the_same_bits_for_any_number_of_threads) {

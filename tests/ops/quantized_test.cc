@@ -4,10 +4,13 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/quantized/quantized.h"
 #include "weft/ops/op.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/ops/evaluate_at.h"
 #include "weft/tests/reference/matmul.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
@@ -296,6 +299,104 @@ BOOST_AUTO_TEST_CASE(partial_sums_of_large_values_do_not_overflow) {
       }
     }
   });
+}
+
+// With many rows, the weights are converted to floats or to bfloat16 for the engines of matrix
+// products.
+BOOST_AUTO_TEST_CASE(products_with_many_rows_have_float32_accuracy_on_matrix_units) {
+  for (const auto unit :
+       {std::optional(kernels::Bf16Unit::emulated_amx), std::optional<kernels::Bf16Unit>()}) {
+    const kernels::ForcedBf16Unit forced(unit);
+    testing::for_each_simd_target([&](const char* target) {
+      for (const auto format : {kInt8, kInt4}) {
+        for (const std::int64_t inputs : {1, 33, 515, 1030}) {
+          for (const std::int64_t outputs : {1, 40, 129, 2050}) {
+            if (inputs > 100 && outputs > 1000) continue;
+            const std::int64_t rows = inputs == 33 ? 200 : 17;
+            const QuantizedMatrix m =
+                quantize_matrix(sample_uniform({inputs, outputs}, 16), format, false);
+            const Tensor floats = dequantize(m, inputs, outputs);
+            const Tensor x = sample_uniform({rows, inputs}, 17);
+            const Tensor expected = testing::reference_matmul(x, floats, false, false);
+            BOOST_TEST_CONTEXT(target << " " << quantized_format_name(format) << " " << rows << "x"
+                                      << inputs << "x" << outputs)
+            BOOST_TEST(rms_difference(multiply(x, m, outputs), expected) <=
+                       2e-7 * rms(expected) * std::sqrt(static_cast<double>(inputs) + 3.0));
+          }
+        }
+      }
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(medium_precision_rounds_the_activations_of_many_rows_only) {
+  const kernels::ForcedBf16Unit forced(kernels::Bf16Unit::emulated_amx);
+  const QuantizedMatrix m = quantize_matrix(sample_uniform({70, 40}, 22), kInt8, false);
+  const auto product = [&](Precision precision, const Tensor& x) {
+    return testing::evaluate_at(precision, "quantized_matmul", {x, m.q, m.scale},
+                                {{"outputs", std::int64_t{40}}})[0];
+  };
+  const Tensor many = sample_uniform({33, 70}, 23), few = sample_uniform({16, 70}, 24);
+  const Tensor rounded = many.to(DType::bf16).to(DType::f32);
+  BOOST_TEST(bitwise_equal(product(Precision::medium, many), product(Precision::medium, rounded)));
+  BOOST_TEST(!bitwise_equal(product(Precision::medium, many), product(Precision::highest, many)));
+  BOOST_TEST(bitwise_equal(product(Precision::medium, few), product(Precision::highest, few)));
+}
+
+// The scale of a channel is applied after the product, in which the weights are integers times a
+// power of two.
+BOOST_AUTO_TEST_CASE(products_with_many_rows_use_scales_of_any_size_and_sign) {
+  testing::for_each_simd_target([](const char* target) {
+    for (const auto unit :
+         {std::optional(kernels::Bf16Unit::emulated_amx), std::optional<kernels::Bf16Unit>()}) {
+      const kernels::ForcedBf16Unit forced(unit);
+      QuantizedMatrix m = quantize_matrix(sample_uniform({40, 37}, 18, -127, 127), kInt8, false);
+      const float scales[] = {1, -3, 0.7f, 0, 1e-42f, 0x1p-126f, -1e-30f, 1e30f, 0x1.8p110f};
+      m.scale = m.scale.clone();
+      for (std::int64_t j = 0; j < 37; ++j) m.scale.mutable_data<float>()[j] = scales[j % 9];
+      const Tensor x = sample_uniform({18, 40}, 19), floats = dequantize(m, 40, 37);
+      const Tensor y = multiply(x, m, 37);
+      for (std::int64_t r = 0; r < 18; ++r) {
+        for (std::int64_t j = 0; j < 37; ++j) {
+          double sum = 0, magnitude = 0;
+          for (std::int64_t i = 0; i < 40; ++i) {
+            sum += x.at(r * 40 + i) * floats.at(i * 37 + j);
+            magnitude += std::abs(x.at(r * 40 + i) * floats.at(i * 37 + j));
+          }
+          BOOST_TEST_CONTEXT(target << " scale " << scales[j % 9])
+          BOOST_REQUIRE_SMALL(y.at(r * 37 + j) - sum, 3e-6 * magnitude + 1e-44 * 40);
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(infinite_and_large_values_affect_only_their_row_if_there_are_many_rows) {
+  for (const auto unit :
+       {std::optional(kernels::Bf16Unit::emulated_amx), std::optional<kernels::Bf16Unit>()}) {
+    const kernels::ForcedBf16Unit forced(unit);
+    for (const auto format : {kInt8, kInt4}) {
+      const QuantizedMatrix m =
+          quantize_matrix(sample_uniform({40, 37}, 20, 0.005, 0.01), format, false);
+      const Tensor floats = dequantize(m, 40, 37);
+      Tensor x = sample_uniform({40, 40}, 21, 0.5, 1.5);
+      const Tensor plain = multiply(x, m, 37);
+      float* const values = x.mutable_data<float>();
+      values[3 * 40 + 5] = INFINITY;
+      values[7 * 40 + 1] = NAN;
+      for (std::int64_t i = 0; i < 40; ++i) values[9 * 40 + i] *= 1e38f;
+      const Tensor y = multiply(x, m, 37);
+      for (std::int64_t j = 0; j < 37; ++j) {
+        double large = 0;
+        for (std::int64_t i = 0; i < 40; ++i) large += x.at(9 * 40 + i) * floats.at(i * 37 + j);
+        BOOST_TEST(y.at(3 * 37 + j) == INFINITY);
+        BOOST_TEST(std::isnan(y.at(7 * 37 + j)));
+        BOOST_TEST(std::abs(y.at(9 * 37 + j) / large - 1) < 1e-5);
+        for (const std::int64_t r : {0, 2, 4, 8, 10, 39})
+          BOOST_TEST(y.at(r * 37 + j) == plain.at(r * 37 + j));
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(product_errors_are_bounded_by_weight_quantisation) {

@@ -35,10 +35,11 @@ struct Bf16SplitModel {
 };
 
 /// Terms t and u are multiplied if t + u < terms. In blocks of K for which representable_by_terms()
-/// rejects the row or the column of an element, the original values are multiplied instead.
+/// rejects the row or the column of an element, the original values are multiplied instead. With
+/// `single_term_b`, B consists of bfloat16 numbers, and every term of A requires one product.
 inline Bf16SplitModel model_bf16_split(const Tensor& a, const Tensor& b, int products,
-                                       std::int64_t depth_block) {
-  const int terms = split_terms_of(products);
+                                       std::int64_t depth_block, bool single_term_b = false) {
+  const int terms = single_term_b ? products : split_terms_of(products);
   const std::int64_t m = a.size(0), k = a.size(1), n = b.size(1);
   Bf16SplitModel model{Tensor::zeros(DType::f64, {m, n}), Tensor::zeros(DType::f64, {m, n})};
   const float *x = a.data<float>(), *y = b.data<float>();

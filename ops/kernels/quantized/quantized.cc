@@ -411,6 +411,77 @@ void channel(const QuantizedWeights& w, int64_t output, float* out) {
   }
 }
 
+// -- Int8 weights as bfloat16 numbers
+// --------------------------------------------------------------
+
+// Returns the power of two in a scale. An integer of eight bits times this power is a bfloat16
+// number, and the other factor of the scale, in [1, 2), does not let results overflow earlier. The
+// limits keep both factors finite for all scales.
+HWY_INLINE V power_of_two(V scale) {
+  const Words d;
+  const auto exponent = hn::And(hn::BitCast(d, scale), hn::Set(d, 0x7F800000u));
+  const auto least = hn::Set(d, 1u << 23), most = hn::Set(d, (127u + 100u) << 23);
+  return hn::BitCast(Floats(), hn::Min(hn::Max(exponent, least), most));
+}
+
+template <int t>
+HWY_INLINE void int8_bf16_rows(const hn::Vec<Words>* words, const V* factors, int64_t rows,
+                               uint16_t* out, int64_t stride) {
+  if (t >= rows) return;
+  const hn::Rebind<uint16_t, Floats> half;
+#pragma GCC unroll 16
+  for (int p = 0; p < kParts; ++p) {
+    const V weights = hn::Mul(int8_weights<t>(words[p]), factors[p]);
+    const auto upper = hn::ShiftRight<16>(hn::BitCast(Words(), weights));
+    hn::StoreU(hn::DemoteTo(half, hn::BitCast(Integers(), upper)), half,
+               out + t * stride + p * kLanes);
+  }
+}
+
+void bf16_block(const QuantizedWeights& w, int64_t first, int64_t last, int64_t begin, int64_t end,
+                BFloat16* out, int64_t stride) {
+  for (int64_t panel = begin; panel < end; ++panel) {
+    const int8_t* q = static_cast<const int8_t*>(w.q) + panel * ((w.inputs + 3) / 4) * 4 * kPanel;
+    const float* scale = static_cast<const float*>(w.scale) + panel * kPanel;
+    V factors[kParts];
+#pragma GCC unroll 16
+    for (int p = 0; p < kParts; ++p)
+      factors[p] = power_of_two(hn::LoadU(Floats(), scale + p * kLanes));
+    for (int64_t i = first; i < last; i += 4) {
+      hn::Vec<Words> words[kParts];
+      load_words(q + i * kPanel, words);
+      auto* to = reinterpret_cast<uint16_t*>(out) + (i - first) * stride + (panel - begin) * kPanel;
+      const int64_t rows = last - i;
+      int8_bf16_rows<0>(words, factors, rows, to, stride);
+      int8_bf16_rows<1>(words, factors, rows, to, stride);
+      int8_bf16_rows<2>(words, factors, rows, to, stride);
+      int8_bf16_rows<3>(words, factors, rows, to, stride);
+    }
+  }
+}
+
+void scale_block(const QuantizedWeights& w, int64_t first, int64_t columns, int64_t rows, float* c,
+                 int64_t stride) {
+  const Floats d;
+  constexpr int64_t kMost = 256;
+  HWY_ALIGN float factors[kMost];
+  for (int64_t j0 = 0; j0 < columns; j0 += kMost) {
+    const int64_t width = HWY_MIN(columns - j0, kMost);
+    const float* scale = static_cast<const float*>(w.scale) + first + j0;
+    for (int64_t j = 0; j < width; j += kLanes) {  // scales are padded to whole panels
+      const V scales = hn::LoadU(d, scale + j);
+      hn::Store(hn::Div(scales, power_of_two(scales)), d, factors + j);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = c + r * stride + j0;
+      int64_t j = 0;
+      for (; j + kLanes <= width; j += kLanes)
+        hn::StoreU(hn::Mul(hn::LoadU(d, row + j), hn::Load(d, factors + j)), d, row + j);
+      for (; j < width; ++j) row[j] *= factors[j];
+    }
+  }
+}
+
 // -- Products of large numbers -------------------------------------------------------------------
 
 // Returns true if the magnitude of an element is at least 2^100 or the element is not finite. In
@@ -483,6 +554,8 @@ HWY_EXPORT(product);
 HWY_EXPORT(product_fma);
 HWY_EXPORT(block);
 HWY_EXPORT(channel);
+HWY_EXPORT(bf16_block);
+HWY_EXPORT(scale_block);
 }  // namespace
 
 std::size_t prepared_rows_bytes(std::int64_t inputs, std::int64_t rows) {
@@ -503,6 +576,15 @@ void quantized_product_fma(const QuantizedWeights& w, const float* x, std::int64
 void dequantize_block(const QuantizedWeights& w, std::int64_t first, std::int64_t last,
                       std::int64_t begin, std::int64_t end, float* out, std::int64_t stride) {
   HWY_DYNAMIC_DISPATCH(block)(w, first, last, begin, end, out, stride);
+}
+void dequantize_bf16_block(const QuantizedWeights& w, std::int64_t first, std::int64_t last,
+                           std::int64_t begin, std::int64_t end, BFloat16* out,
+                           std::int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(bf16_block)(w, first, last, begin, end, out, stride);
+}
+void scale_columns(const QuantizedWeights& w, std::int64_t first, std::int64_t columns,
+                   std::int64_t rows, float* c, std::int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(scale_block)(w, first, columns, rows, c, stride);
 }
 void dequantize_channel(const QuantizedWeights& w, std::int64_t output, float* out) {
   HWY_DYNAMIC_DISPATCH(channel)(w, output, out);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/core/dtype.h"
 #include "weft/ops/kernels/quantized/quantized_weights.h"
 
 namespace weft::kernels {
@@ -32,6 +33,16 @@ void quantized_product_fma(const QuantizedWeights& w, const float* x, std::int64
 /// multiple of 32. The rows of `out` are `stride` floats apart.
 void dequantize_block(const QuantizedWeights& w, std::int64_t first, std::int64_t last,
                       std::int64_t begin, std::int64_t end, float* out, std::int64_t stride);
+
+/// Writes the weights of an int8 matrix as in dequantize_block(), but divided by factors that
+/// scale_columns() applies. The factors are such that the weights are bf16 numbers.
+void dequantize_bf16_block(const QuantizedWeights& w, std::int64_t first, std::int64_t last,
+                           std::int64_t begin, std::int64_t end, BFloat16* out,
+                           std::int64_t stride);
+/// Multiplies columns [first, first + columns) of a product by their factors. c points to the first
+/// of these columns, and its rows are `stride` floats apart. `first` must be a multiple of 16.
+void scale_columns(const QuantizedWeights& w, std::int64_t first, std::int64_t columns,
+                   std::int64_t rows, float* c, std::int64_t stride);
 
 /// Writes out[i] = W[i][output] for all inputs.
 void dequantize_channel(const QuantizedWeights& w, std::int64_t output, float* out);

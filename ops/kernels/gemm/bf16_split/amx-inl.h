@@ -21,15 +21,16 @@ namespace weft::kernels {
 namespace {  // every unit has its own copy, compiled for the CPUs that support it
 
 // Computes kRowTiles x kColumnTiles tiles of C (each is 1 or 2) as the sum of the products of terms
-// t of A and u of B with t + u < kTerms. Tiles 0-3 hold C, tiles 4 and 5 hold two tiles of A, and
-// tiles 6 and 7 hold two tiles of B.
+// t of A and u of B with t + u < kTerms and u < kBTerms. Tiles 0-3 hold C, tiles 4 and 5 hold two
+// tiles of A, and tiles 6 and 7 hold two tiles of B.
 //
 // AMX is limited by loads rather than products: a product takes 16 cycles, and a load from L2 takes
 // longer. The pairs of terms are therefore visited along a path on which only one of the two terms
 // changes in each step. This requires 14 loads for 24 products with three terms, 8 loads for 12
-// products with two terms, and 4 loads for 4 products with one term. Four tiles of C also hide the
-// latency of a product (52 cycles), which two tiles would not.
-template <class Tiles, int kTerms, int kRowTiles, int kColumnTiles>
+// products with two terms, and 4 loads for 4 products with one term. If B has one term, three terms
+// of A require 8 loads for 12 products. Four tiles of C also hide the latency of a product (52
+// cycles), which two tiles would not.
+template <class Tiles, int kTerms, int kBTerms, int kRowTiles, int kColumnTiles>
 struct TileGemm {
   Tiles& tiles;
 
@@ -62,6 +63,11 @@ struct TileGemm {
     for (int64_t s = 0; s < slices; ++s) {
       if constexpr (kTerms == 1) {
         load_a<0>(a), load_b<0>(b), multiply();
+      } else if constexpr (kBTerms == 1) {
+        load_b<0>(b);
+        if constexpr (kTerms == 3) load_a<2>(a), multiply();
+        load_a<1>(a), multiply();
+        load_a<0>(a), multiply();
       } else if constexpr (kTerms == 2) {
         load_a<1>(a), load_b<0>(b), multiply();
         load_a<0>(a), multiply();
@@ -75,7 +81,7 @@ struct TileGemm {
         load_a<1>(a), multiply();
       }
       a += kTerms * 2 * kTileBytes;
-      b += kTerms * 2 * kTileBytes;
+      b += kBTerms * 2 * kTileBytes;
     }
     tiles.template store<0>(c, c_stride, add);
     if constexpr (kColumnTiles == 2) tiles.template store<1>(c + kTileSide, c_stride, add);
@@ -88,19 +94,19 @@ struct TileGemm {
 
 // Computes C = A B, or C += A B if `add`, for the tiles of two panels. C has row_tiles x
 // column_tiles tiles; both numbers are 1 or 2.
-template <class Tiles, int kTerms>
+template <class Tiles, int kTerms, int kBTerms>
 void tile_gemm(Tiles& tiles, const void* a_tiles, const void* b_tiles, int64_t slices,
                int64_t row_tiles, int64_t column_tiles, float* c, int64_t c_stride, bool add) {
   const char* a = static_cast<const char*>(a_tiles);
   const char* b = static_cast<const char*>(b_tiles);
   if (row_tiles == 2 && column_tiles == 2) {
-    TileGemm<Tiles, kTerms, 2, 2>{tiles}.run(a, b, slices, c, c_stride, add);
+    TileGemm<Tiles, kTerms, kBTerms, 2, 2>{tiles}.run(a, b, slices, c, c_stride, add);
   } else if (row_tiles == 2) {
-    TileGemm<Tiles, kTerms, 2, 1>{tiles}.run(a, b, slices, c, c_stride, add);
+    TileGemm<Tiles, kTerms, kBTerms, 2, 1>{tiles}.run(a, b, slices, c, c_stride, add);
   } else if (column_tiles == 2) {
-    TileGemm<Tiles, kTerms, 1, 2>{tiles}.run(a, b, slices, c, c_stride, add);
+    TileGemm<Tiles, kTerms, kBTerms, 1, 2>{tiles}.run(a, b, slices, c, c_stride, add);
   } else {
-    TileGemm<Tiles, kTerms, 1, 1>{tiles}.run(a, b, slices, c, c_stride, add);
+    TileGemm<Tiles, kTerms, kBTerms, 1, 1>{tiles}.run(a, b, slices, c, c_stride, add);
   }
 }
 

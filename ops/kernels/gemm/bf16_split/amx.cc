@@ -65,11 +65,12 @@ struct AmxTiles {
   }
 };
 
-template <int kTerms>
+template <int kTerms, int kBTerms>
 void amx_panel_gemm(const std::byte* a, const std::byte* b, int64_t slices, int64_t row_tiles,
                     int64_t column_tiles, float* c, int64_t c_stride, bool add) {
   AmxTiles tiles;
-  tile_gemm<AmxTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride, add);
+  tile_gemm<AmxTiles, kTerms, kBTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride,
+                                       add);
 }
 
 void configure_tiles() {
@@ -87,7 +88,8 @@ void configure_tiles() {
 void release_tiles() { __asm__ volatile("tilerelease"); }
 
 constexpr Bf16UnitKernels kKernels = {
-    {amx_panel_gemm<1>, amx_panel_gemm<2>, amx_panel_gemm<3>},
+    {amx_panel_gemm<1, 1>, amx_panel_gemm<2, 2>, amx_panel_gemm<3, 3>},
+    {amx_panel_gemm<1, 1>, amx_panel_gemm<2, 1>, amx_panel_gemm<3, 1>},
     configure_tiles,
     release_tiles,
 };

@@ -7,17 +7,13 @@
 namespace weft::kernels {
 namespace {
 
-int products_of(Precision precision) {
+int products_of(Precision precision, bool bf16_b) {
   switch (precision) {
     case Precision::medium: return 1;
-    case Precision::high: return 3;
+    case Precision::high: return bf16_b ? 2 : 3;
     case Precision::highest: break;
   }
-  return 6;
-}
-
-bool has_engine(Bf16Unit unit, int products) {
-  return bf16_unit_kernels(unit).panel_gemm[products == 1 ? 0 : products == 3 ? 1 : 2] != nullptr;
+  return bf16_b ? 3 : 6;
 }
 
 // Products for which m, n or k is smaller than this use the FMA engine.
@@ -33,10 +29,10 @@ bool has_engine(Bf16Unit unit, int products) {
 //   3        0.23     0.26   0.33   0.46
 //   6        0.37     0.44   0.58   0.86
 //
-// The same applies to columns of C and the packing of A. If K is less than a few tiles, the gain
-// does not outweigh the cost of reading and writing C in tiles. VDPBF16PS, which has twice the
-// throughput of FMA, is faster with one product if m is at least 16. With three products, it would
-// be slower.
+// The same applies to columns of C and the packing of A. If B is bfloat16, three products take
+// about as long as three in the table. If K is less than a few tiles, the gain does not outweigh
+// the cost of reading and writing C in tiles. VDPBF16PS, which has twice the throughput of FMA, is
+// faster with one product if m is at least 16. With three products, it would be slower.
 constexpr std::int64_t smallest_side(int products) { return products == 6 ? 64 : 32; }
 
 // Set by tests only.
@@ -46,23 +42,27 @@ std::optional<Bf16Unit> g_forced_unit;
 }  // namespace
 
 std::optional<Bf16SplitChoice> choose_bf16_split(const Bf16Cpu& cpu, Precision precision,
-                                                 std::int64_t m, std::int64_t n, std::int64_t k) {
-  const int products = products_of(precision);
+                                                 std::int64_t m, std::int64_t n, std::int64_t k,
+                                                 bool bf16_b) {
+  const int products = products_of(precision, bf16_b);
   if (std::min({m, n, k}) < smallest_side(products)) return std::nullopt;
-  if (cpu.amx) return Bf16SplitChoice{Bf16Unit::amx, products};
+  if (cpu.amx) return Bf16SplitChoice{Bf16Unit::amx, products, bf16_b && products > 1};
   if (cpu.fast_dot && products == 1) return Bf16SplitChoice{Bf16Unit::dot, products};
   return std::nullopt;
 }
 
 const GemmEngine* choose_bf16_split_engine(Precision precision, std::int64_t m, std::int64_t n,
-                                           std::int64_t k) {
+                                           std::int64_t k, bool bf16_b) {
   if (g_forced) {
-    const int products = products_of(precision);
-    if (!g_forced_unit || !has_engine(*g_forced_unit, products)) return nullptr;
-    return &bf16_split_engine(*g_forced_unit, products);
+    const int products = products_of(precision, bf16_b);
+    if (!g_forced_unit) return nullptr;
+    if (products > 1 && bf16_unit_kernels(*g_forced_unit).panel_gemm[1] == nullptr) return nullptr;
+    return &bf16_split_engine(*g_forced_unit, products, bf16_b && products > 1);
   }
-  const std::optional<Bf16SplitChoice> choice = choose_bf16_split(bf16_cpu(), precision, m, n, k);
-  return choice ? &bf16_split_engine(choice->unit, choice->products) : nullptr;
+  const std::optional<Bf16SplitChoice> choice =
+      choose_bf16_split(bf16_cpu(), precision, m, n, k, bf16_b);
+  return choice ? &bf16_split_engine(choice->unit, choice->products, choice->single_term_b)
+                : nullptr;
 }
 
 // A 64 x 128 tile with K = 64 takes about 6.7 us with fused multiply-adds, of which packing takes

@@ -39,7 +39,7 @@ void dot_panel_gemm(const std::byte* a, const std::byte* b, int64_t slices, int6
   dot_gemm<VectorUnit>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
 }
 
-constexpr Bf16UnitKernels kKernels = {{dot_panel_gemm, nullptr, nullptr}, nullptr, nullptr};
+constexpr Bf16UnitKernels kKernels = {{dot_panel_gemm}, {dot_panel_gemm}, nullptr, nullptr};
 
 }  // namespace
 }  // namespace weft::kernels

@@ -161,12 +161,13 @@ struct EmulatedVectors {
   }
 };
 
-template <int kTerms>
+template <int kTerms, int kBTerms>
 void emulated_amx_gemm(const std::byte* a, const std::byte* b, std::int64_t slices,
                        std::int64_t row_tiles, std::int64_t column_tiles, float* c,
                        std::int64_t c_stride, bool add) {
   EmulatedTiles tiles;
-  tile_gemm<EmulatedTiles, kTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride, add);
+  tile_gemm<EmulatedTiles, kTerms, kBTerms>(tiles, a, b, slices, row_tiles, column_tiles, c,
+                                            c_stride, add);
 }
 
 void emulated_dot_gemm(const std::byte* a, const std::byte* b, std::int64_t slices,
@@ -179,13 +180,16 @@ void emulated_dot_gemm(const std::byte* a, const std::byte* b, std::int64_t slic
 
 const Bf16UnitKernels& emulated_amx_kernels() {
   static constexpr Bf16UnitKernels kernels = {
-      {emulated_amx_gemm<1>, emulated_amx_gemm<2>, emulated_amx_gemm<3>}, nullptr, nullptr};
+      {emulated_amx_gemm<1, 1>, emulated_amx_gemm<2, 2>, emulated_amx_gemm<3, 3>},
+      {emulated_amx_gemm<1, 1>, emulated_amx_gemm<2, 1>, emulated_amx_gemm<3, 1>},
+      nullptr,
+      nullptr};
   return kernels;
 }
 
 const Bf16UnitKernels& emulated_dot_kernels() {
   static constexpr Bf16UnitKernels kernels = {
-      {emulated_dot_gemm, nullptr, nullptr}, nullptr, nullptr};
+      {emulated_dot_gemm}, {emulated_dot_gemm}, nullptr, nullptr};
   return kernels;
 }
 

@@ -14,9 +14,14 @@ namespace {
 
 constexpr std::int64_t kBlockElements = kBf16Panel * kBf16Panel;
 
-// The depth block sizes for one, two and three terms. A panel of B (32 columns of all terms) stays
-// in the L1 cache while panels of A are streamed.
+// The depth block sizes for one, two and three terms of B. A panel of B (32 columns of all terms)
+// stays in the L1 cache while panels of A are streamed.
 constexpr std::int64_t kDepthBlock[] = {512, 256, 192};
+
+// The number of terms of each operand.
+struct Terms {
+  int a, b;
+};
 
 // Recomputes the elements of `product` whose row or column cannot be represented by terms.
 void replace_unrepresentable(const PanelRange& a, const PanelRange& b, const MatrixSource& a_source,
@@ -34,22 +39,24 @@ void replace_unrepresentable(const PanelRange& a, const PanelRange& b, const Mat
   }
 }
 
-void multiply_panels(const Bf16UnitKernels& kernels, int terms, const PackedBlock& a,
+void multiply_panels(const Bf16UnitKernels& kernels, Terms terms, const PackedBlock& a,
                      const PackedBlock& b, std::int64_t rows, std::int64_t columns,
                      std::int64_t depth, float* c, std::int64_t c_stride, bool accumulate,
                      std::byte* scratch) {
-  const PanelGemm panel_gemm = kernels.panel_gemm[terms - 1];
-  const std::size_t panel_bytes = bf16_panel_bytes(terms, depth);
+  const PanelGemm panel_gemm =
+      (terms.b == 1 ? kernels.single_term_b : kernels.panel_gemm)[terms.a - 1];
+  const std::size_t a_bytes = bf16_panel_bytes(terms.a, depth);
+  const std::size_t b_bytes = bf16_panel_bytes(terms.b, depth);
   const std::int64_t slices = bf16_slices(depth);
   float* const product = reinterpret_cast<float*>(scratch);
   float* const replacement = product + kBlockElements;
   if (kernels.begin != nullptr) kernels.begin();
   const std::byte* b_panel = b.panels;
-  for (std::int64_t j = 0; j < columns; j += kBf16Panel, b_panel += panel_bytes) {
+  for (std::int64_t j = 0; j < columns; j += kBf16Panel, b_panel += b_bytes) {
     const std::int64_t width = std::min(kBf16Panel, columns - j);
     const PanelRange& b_range = panel_range(b_panel);
     const std::byte* a_panel = a.panels;
-    for (std::int64_t i = 0; i < rows; i += kBf16Panel, a_panel += panel_bytes) {
+    for (std::int64_t i = 0; i < rows; i += kBf16Panel, a_panel += a_bytes) {
       const std::int64_t height = std::min(kBf16Panel, rows - i);
       const PanelRange& a_range = panel_range(a_panel);
       const bool representable =
@@ -73,21 +80,22 @@ void multiply_panels(const Bf16UnitKernels& kernels, int terms, const PackedBloc
 }
 
 // The functions of an engine. They are static, because an engine has no state.
-template <Bf16Unit kUnit, int kTerms>
+template <Bf16Unit kUnit, int kTerms, int kBTerms>
 struct Engine {
-  static std::size_t panel_bytes(std::int64_t depth) { return bf16_panel_bytes(kTerms, depth); }
+  static std::size_t a_panel_bytes(std::int64_t depth) { return bf16_panel_bytes(kTerms, depth); }
+  static std::size_t b_panel_bytes(std::int64_t depth) { return bf16_panel_bytes(kBTerms, depth); }
   static void pack_a(const MatrixSource& a, std::int64_t rows, std::int64_t depth,
                      std::byte* panels) {
     pack_terms(OperandSide::a, kTerms, a, rows, depth, panels);
   }
   static void pack_b(const MatrixSource& b, std::int64_t depth, std::int64_t columns,
                      std::byte* panels) {
-    pack_terms(OperandSide::b, kTerms, b, columns, depth, panels);
+    pack_terms(OperandSide::b, kBTerms, b, columns, depth, panels);
   }
   static void multiply(const PackedBlock& a, const PackedBlock& b, std::int64_t rows,
                        std::int64_t columns, std::int64_t depth, void* c, std::int64_t c_stride,
                        bool accumulate, std::byte* scratch) {
-    multiply_panels(bf16_unit_kernels(kUnit), kTerms, a, b, rows, columns, depth,
+    multiply_panels(bf16_unit_kernels(kUnit), {kTerms, kBTerms}, a, b, rows, columns, depth,
                     static_cast<float*>(c), c_stride, accumulate, scratch);
   }
 };
@@ -98,18 +106,24 @@ constexpr const char* kNames[4][3] = {
     {"emulated amx x1", "emulated amx x3", "emulated amx x6"},
     {"emulated dot x1", "", ""},
 };
+// The names of engines with one term of B, by unit and number of terms of A minus two.
+constexpr const char* kSingleTermNames[4][2] = {
+    {"amx 2x1", "amx 3x1"}, {}, {"emulated amx 2x1", "emulated amx 3x1"}, {}};
 
-template <Bf16Unit kUnit, int kTerms>
+template <Bf16Unit kUnit, int kTerms, int kBTerms = kTerms>
 const GemmEngine& engine() {
-  using E = Engine<kUnit, kTerms>;
+  using E = Engine<kUnit, kTerms, kBTerms>;
+  constexpr int unit = static_cast<int>(kUnit);
+  constexpr bool single_term_b = kBTerms < kTerms;
   static const GemmEngine value = {
-      .name = kNames[static_cast<int>(kUnit)][kTerms - 1],
+      .name = single_term_b ? kSingleTermNames[unit][single_term_b ? kTerms - 2 : 0]
+                            : kNames[unit][kTerms - 1],
       .result = DType::f32,
       .row_panel = kBf16Panel,
       .column_panel = kBf16Panel,
-      .depth_block = kDepthBlock[kTerms - 1],
-      .a_panel_bytes = E::panel_bytes,
-      .b_panel_bytes = E::panel_bytes,
+      .depth_block = kDepthBlock[kBTerms - 1],
+      .a_panel_bytes = E::a_panel_bytes,
+      .b_panel_bytes = E::b_panel_bytes,
       .pack_a = E::pack_a,
       .pack_b = E::pack_b,
       .multiply = E::multiply,
@@ -118,39 +132,45 @@ const GemmEngine& engine() {
   return value;
 }
 
-[[noreturn]] void no_engine(Bf16Unit unit, int products) {
-  throw ArgumentError(
-      fmt::format("bf16_split_engine: there is no engine with {} products on unit {}; amx supports "
-                  "1, 3 and 6 products, and dot supports 1",
-                  products, bf16_unit_name(unit)));
+[[noreturn]] void no_engine(Bf16Unit unit, int products, bool single_term_b) {
+  throw ArgumentError(fmt::format(
+      "bf16_split_engine: there is no engine with {} products{} on unit {}; amx supports "
+      "1, 3 and 6 products (2 and 3 for one term of B), and dot supports 1",
+      products, single_term_b ? " for one term of B" : "", bf16_unit_name(unit)));
 }
 
 template <Bf16Unit kUnit>
-const GemmEngine& tile_engine(int products) {
+const GemmEngine& tile_engine(int products, bool single_term_b) {
+  if (single_term_b) {
+    if (products == 2) return engine<kUnit, 2, 1>();
+    if (products == 3) return engine<kUnit, 3, 1>();
+    no_engine(kUnit, products, true);
+  }
   switch (products) {
     case 1: return engine<kUnit, 1>();
     case 3: return engine<kUnit, 2>();
     case 6: return engine<kUnit, 3>();
-    default: no_engine(kUnit, products);
+    default: no_engine(kUnit, products, false);
   }
 }
 
 template <Bf16Unit kUnit>
-const GemmEngine& dot_engine(int products) {
-  if (products != 1) no_engine(kUnit, products);
+const GemmEngine& dot_engine(int products, bool single_term_b) {
+  if (products != 1 || single_term_b) no_engine(kUnit, products, single_term_b);
   return engine<kUnit, 1>();
 }
 
 }  // namespace
 
-const GemmEngine& bf16_split_engine(Bf16Unit unit, int products) {
+const GemmEngine& bf16_split_engine(Bf16Unit unit, int products, bool single_term_b) {
   switch (unit) {
-    case Bf16Unit::amx: return tile_engine<Bf16Unit::amx>(products);
-    case Bf16Unit::emulated_amx: return tile_engine<Bf16Unit::emulated_amx>(products);
-    case Bf16Unit::dot: return dot_engine<Bf16Unit::dot>(products);
+    case Bf16Unit::amx: return tile_engine<Bf16Unit::amx>(products, single_term_b);
+    case Bf16Unit::emulated_amx:
+      return tile_engine<Bf16Unit::emulated_amx>(products, single_term_b);
+    case Bf16Unit::dot: return dot_engine<Bf16Unit::dot>(products, single_term_b);
     case Bf16Unit::emulated_dot: break;
   }
-  return dot_engine<Bf16Unit::emulated_dot>(products);
+  return dot_engine<Bf16Unit::emulated_dot>(products, single_term_b);
 }
 
 }  // namespace weft::kernels

@@ -9,6 +9,9 @@
 //   1      1: a0 b0                            2^-7
 //   2      3: a0 b0, a0 b1, a1 b0              3 2^-16
 //   3      6: those, a0 b2, a1 b1, a2 b0       2^-23 (one unit in the last place of a float)
+//
+// If all entries of B are bfloat16 numbers, its other terms are zero. One, two or three products
+// then compute the sums of one, two or three terms: 2^-8, 2^-16 or nothing is omitted.
 #pragma once
 
 #include <cstddef>

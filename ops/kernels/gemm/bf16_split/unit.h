@@ -17,10 +17,10 @@ enum class Bf16Unit : std::uint8_t {
   emulated_dot,
 };
 
-/// Computes C = A B, or C += A B if `add`, for the tiles of two panels with `terms` terms, as the
-/// sum of the products of terms t and u with t + u < terms. C has 16 or 32 rows and columns
-/// (row_tiles and column_tiles are 1 or 2). Sums start at zero and are added to C by an ordinary
-/// addition, which preserves denormals in C.
+/// Computes C = A B, or C += A B if `add`, for the tiles of two panels, as the sum of the products
+/// of terms t of A and u of B with t + u < terms. B has `terms` terms or only one. C has 16 or 32
+/// rows and columns (row_tiles and column_tiles are 1 or 2). Sums start at zero and are added to C
+/// by an ordinary addition, which preserves denormals in C.
 using PanelGemm = void (*)(const std::byte* a_tiles, const std::byte* b_tiles, std::int64_t slices,
                            std::int64_t row_tiles, std::int64_t column_tiles, float* c,
                            std::int64_t c_stride, bool add);
@@ -29,6 +29,8 @@ struct Bf16UnitKernels {
   /// The kernels, indexed by the number of terms minus one. Null if not supported (`dot` supports
   /// only one term).
   PanelGemm panel_gemm[3] = {};
+  /// The kernels for one term of B, indexed by the number of terms of A minus one.
+  PanelGemm single_term_b[3] = {};
   /// Called before and after a series of products on one thread, to set and release the tile
   /// configuration. May be null.
   void (*begin)() = nullptr;
