@@ -130,9 +130,9 @@ class Loader {
 };
 
 /// Returns the format of a quantised matrix that has exactly the values of the encoding.
-std::optional<WeightFormat> kept_format(GgmlType type) {
-  if (type == GgmlType::bf16) return WeightFormat::bf16;
-  const std::optional<QuantizedFormat> format = lossless_format(type);
+std::optional<WeightFormat> kept_format(const GgufTensor& tensor) {
+  if (tensor.type == GgmlType::bf16) return WeightFormat::bf16;
+  const std::optional<QuantizedFormat> format = lossless_format(tensor);
   return format ? std::optional(weight_format(*format)) : std::nullopt;
 }
 
@@ -144,11 +144,12 @@ LoadedWeights load_weights(const ModelFile& model, const std::vector<Program>& p
   Loader loader(model, source);
   QuantizedWeights kept;
   if (keep_formats) {
-    for (const WeightMatrix& m : weight_matrices(source, programs, {.embeddings = true})) {
+    for (const WeightMatrix& m :
+         weight_matrices(source, programs, {.embeddings = true, .stacks = true})) {
       const GgufTensor* tensor = loader.find(m.name);
       if (tensor == nullptr || !m.out_in) continue;
-      if (const auto format = kept_format(tensor->type))
-        kept[m.name] = {*format, m.inputs(), m.outputs(), true};
+      if (const auto format = kept_format(*tensor))
+        kept[m.name] = {*format, m.inputs(), m.outputs(), true, m.stack()};
     }
   }
   LoadedWeights result;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "weft/core/closest.h"
@@ -14,6 +15,8 @@
 namespace weft::gguf {
 
 bool is_gguf(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // may be an endless pipe
   std::ifstream file(path, std::ios::binary);
   std::string magic(4, '\0');
   file.read(magic.data(), 4);

@@ -157,7 +157,10 @@ class TensorWriter {
     }
     const GgmlType type = target(parameter);
     const QuantizedRead* read = weights_.find_quantized(parameter);
-    if (read != nullptr && kept(*read, type)) {
+    // A bf16 stack that programs read in place has the layout of the parameter.
+    const bool swaps = read != nullptr && read->weight.stack > 0 && read->weight.out_in &&
+                       model_.config.experts_transposed;
+    if (read != nullptr && kept(*read, type) && !swaps) {
       const QuantizedWeight& w = read->weight;
       GgufTensor tensor =
           w.format == WeightFormat::bf16

@@ -15,7 +15,7 @@ namespace weft::hf {
 
 using nlohmann::json;
 
-class ConfigReader {
+class WEFT_API ConfigReader {
  public:
   /// Throws FormatError if `text` is not a JSON object. `file` is the file name to use in error
   /// messages. If the text is only a part of the file, `section` is the path of this part, for

@@ -151,7 +151,7 @@ const Task* task_of_type(const TrainedModel& model) {
 
 LoadedModel load_gguf(const ModelPath& path) {
   std::vector<std::string> notes;
-  auto model = language_model_of(gguf::read_model(path), &notes);
+  auto model = language_model_of(gguf::read_model(path), &notes, !path.widen);
   return {next_token_task(), std::move(model), std::move(notes)};
 }
 

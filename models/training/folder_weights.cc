@@ -13,16 +13,21 @@ void load_folder_weights(TrainedModel& model, const hf::Model& built, const hf::
   const std::vector<Program> programs = model.all_programs();
   std::set<std::string> matrices;
   if (!folder.widen) {
-    for (const WeightMatrix& m : weight_matrices(*model.graph, programs, {.embeddings = true})) {
-      if (m.out_in) matrices.insert(m.name);
+    const WeightMatrixOptions options{.embeddings = true, .stacks = true};
+    for (const WeightMatrix& m : weight_matrices(*model.graph, programs, options)) {
+      if (m.out_in || m.stack() > 0) matrices.insert(m.name);
     }
   }
   auto store = std::make_shared<VariableStore>();
   QuantizedWeights narrow;
   for (auto& [variable, tensor] :
        hf::match_weights(built, *model.graph, folder.weights, folder.path, std::move(matrices))) {
-    if (tensor.dtype() != variable.dtype())
-      narrow[variable.name()] = {WeightFormat::bf16, tensor.size(1), tensor.size(0), true};
+    if (tensor.dtype() != variable.dtype()) {
+      // A stack is stored like the parameter, whichever of its axes holds the inputs.
+      const bool stack = tensor.rank() == 3;
+      narrow[variable.name()] = {WeightFormat::bf16, tensor.size(-1), tensor.size(-2), true,
+                                 stack ? tensor.size(0) : 0};
+    }
     store->insert(variable.name(), variable.info().kind, std::move(tensor));
   }
   hf::check_weights(*store, folder);

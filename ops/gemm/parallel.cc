@@ -193,18 +193,24 @@ void add_empty(Kernel& kernel, const JobRef& job) {
 bool choose_engine_and_tiling(GemmJob& job) {
   const GemmBatch& g = job.batch;
   job.engine = &kernels::choose_engine(g.c.dtype, g.a.dtype, g.b.dtype, g.precision, g.m, g.n, g.k);
+  const auto few_stages = [&] {
+    return static_cast<double>(g.count) * static_cast<double>(job.tiling.row_ranges()) *
+               static_cast<double>(job.tiling.column_ranges()) *
+               static_cast<double>(job.tiling.depth_ranges()) <=
+           kMaxStages;
+  };
   if (g.convert_b != nullptr) {
     job.tiling = column_strips(g.m, g.n, g.k, *job.engine);
+    if (few_stages()) return false;
+    job.tiling.a = Packing::per_tile;
+    job.tiling.range_rows = g.m;
+    job.tiling.range_depth = g.k;
     return false;
   }
   const double work = multiply_adds({0, g.m}, {0, g.n}, {0, g.k});
   if (g.count == 1 || work >= kLargeGemm) {
     job.tiling = choose_tiling(g.m, g.n, g.k, false, *job.engine);
-    const double stages = static_cast<double>(g.count) *
-                          static_cast<double>(job.tiling.row_ranges()) *
-                          static_cast<double>(job.tiling.column_ranges()) *
-                          static_cast<double>(job.tiling.depth_ranges());
-    if (stages <= kMaxStages) return false;
+    if (few_stages()) return false;
   }
   job.tiling = choose_tiling(g.m, g.n, g.k, true, *job.engine);
   return true;

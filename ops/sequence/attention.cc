@@ -237,6 +237,10 @@ std::vector<ValueType> infer_narrow(const InferContext& c) {
 }
 
 std::vector<ValueType> infer_grad(const InferContext& c) {
+  if (const Dim& ring = c.attributes().dim("ring"); ring != Dim(0)) {
+    throw ArgumentError(
+        fmt::format("the gradient reads the keys in order: ring must be 0, but is {}", ring.str()));
+  }
   Checker checker(c, kGradFirst, kGradOperands);
   checker.check();
   const DType dtype = checker.type(kQ).dtype;

@@ -22,6 +22,8 @@ struct Format {
   std::string_view about, remedy;
 };
 
+constexpr std::string_view kPassGguf = ": pass the GGUF file itself as the model";
+
 constexpr std::array kFormats = {
     Format{"PK\x03\x04", 0, "a ZIP archive, such as a PyTorch checkpoint (pytorch_model.bin, .pt)",
            kConvert},
@@ -31,8 +33,7 @@ constexpr std::array kFormats = {
     Format{"\x80\x05", 0, "a Python pickle", kConvert},
     Format{"\x89HDF\r\n\x1a\n", 0, "an HDF5 file, such as TensorFlow weights (tf_model.h5)",
            kConvert},
-    Format{"GGUF", 0, "a GGUF file of llama.cpp",
-           ": use the model's original folder with safetensors files"},
+    Format{"GGUF", 0, "a GGUF file of llama.cpp", kPassGguf},
     Format{"TFL3", 4, "a TensorFlow Lite model", kConvert},
     Format{"\x93NUMPY", 0, "a NumPy array", kConvert},
     Format{"\x89weft\r\n\x1a", 0, "a .weft file", ": pass it in place of the folder"},
@@ -45,8 +46,7 @@ constexpr std::array kEndings = {
     Format{".onnx", 0, "an ONNX model", kConvert},
     Format{".msgpack", 0, "a file of Flax weights", kConvert},
     Format{".h5", 0, "a file of TensorFlow weights", kConvert},
-    Format{".gguf", 0, "a file for llama.cpp",
-           ": use the model's original folder with safetensors files"},
+    Format{".gguf", 0, "a file for llama.cpp", kPassGguf},
     Format{".bin", 0, "a file of PyTorch weights", kConvert},
     Format{".pt", 0, "a PyTorch checkpoint", kConvert},
     Format{".pth", 0, "a PyTorch checkpoint", kConvert},

@@ -1,9 +1,9 @@
 // A cache of verified files, so that the checksums of a large file are verified only once.
 //
 // The cache has one small file per verified file, $XDG_CACHE_HOME/weft/verified/DEVICE-INODE (by
-// default in ~/.cache). The folders of the verified files are never written to. A cache that cannot be read
-// or written is never an error: the file is then verified again. Processes may use the cache
-// concurrently.
+// default in ~/.cache). The folders of the verified files are never written to. A cache that cannot
+// be read or written is never an error: the file is then verified again. Processes may use the
+// cache concurrently.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,8 @@ std::string_view gguf_type_name(GgufType type) {
 
 std::string GgufValue::type_str() const {
   if (!is_array_) return std::string(gguf_type_name(type_));
-  return fmt::format("an array of {} {}", size(), gguf_type_name(type_));
+  return fmt::format("an array of {} {}{}", size(), gguf_type_name(type_),
+                     type_ == GgufType::string ? "s" : "");
 }
 
 const GgufMetadata::Entry* GgufMetadata::find_entry(std::string_view key) const {

@@ -73,8 +73,9 @@ BOOST_FIXTURE_TEST_CASE(every_command_that_reads_a_model_has_the_option, Model) 
                          .code == 0);
   damage();
   for (const std::string& command :
-       {"generate " + file + " --tokens 2", "score " + file + " --input " + weft.path("text.txt"), "inspect " + file,
-        "inspect " + file + " --variables", "convert " + file + " --out " + weft.path("c.weft"),
+       {"generate " + file + " --tokens 2", "score " + file + " --input " + weft.path("text.txt"),
+        "inspect " + file, "inspect " + file + " --variables",
+        "convert " + file + " --out " + weft.path("c.weft"),
         "convert " + file + " --inference --out " + weft.path("i.weft"),
         "quantize " + file + " --out " + weft.path("q.weft"), "evaluate " + file + text,
         "merge " + file + " --adapters " + adapters + " --out " + weft.path("merged.weft"),

@@ -19,8 +19,8 @@ std::filesystem::path folder();
 /// operations: recurrent layers, normalisations with statistics, and linear algebra. Returns
 /// nullopt if the folder does not exist or WEFT_GOLDENS is set.
 std::optional<std::filesystem::path> further_operations();
-/// Returns the optional folder ../shared/goldens-modern next to the project: models of 2020 to 2026.
-/// Returns nullopt if the folder does not exist or WEFT_GOLDENS is set.
+/// Returns the optional folder ../shared/goldens-modern next to the project: models of 2020 to
+/// 2026. Returns nullopt if the folder does not exist or WEFT_GOLDENS is set.
 std::optional<std::filesystem::path> further_models();
 nlohmann::json read_json(const std::filesystem::path& path);
 /// Returns all tensors of a safetensors file by name.
@@ -31,8 +31,8 @@ std::vector<std::filesystem::path> find_cases(const std::string& folder_pattern,
                                               const std::string& file_pattern,
                                               const std::filesystem::path& from = folder());
 
-/// Returns find_cases(folder_pattern, file) of the golden folder and of further_models(). A case that
-/// is in both occurs once.
+/// Returns find_cases(folder_pattern, file) of the golden folder and of further_models(). A case
+/// that is in both occurs once.
 std::vector<std::filesystem::path> find_model_cases(const std::string& folder_pattern,
                                                     const std::string& file);
 /// Returns true if build_model() supports the model type of the case in `folder`.

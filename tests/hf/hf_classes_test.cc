@@ -182,8 +182,8 @@ BOOST_AUTO_TEST_CASE(models_without_a_padding_id_classify_only_single_rows) {
     expected +=
         folder.weights.at("score.weight").at(j) * out.at("last_hidden_state").at(3 * width + j);
   BOOST_TEST(std::abs(out.at("logits").at(0) - expected) < 1e-4);
-  BOOST_CHECK_EXCEPTION(run(folder, "GPT2ForTokenClassification", {}), ArgumentError,
-                        says("the class GPT2ForTokenClassification"));
+  BOOST_CHECK_EXCEPTION(run(folder, "GPT2DoubleHeadsModel", {}), ArgumentError,
+                        says("the class GPT2DoubleHeadsModel"));
 }
 
 BOOST_AUTO_TEST_CASE(encoder_decoders_classify_at_the_end_of_text_token) {

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(every_key_is_read_or_rejected_by_name) {
   config = config_of("bert-qa-default");
   config["model_type"] = "birt";
   check_refused(config,
-                "model_type is \"birt\" (did you mean 'bert'?); supported are albert, bart, ");
+                "model_type is \"birt\" (did you mean 'bart'?); supported are albert, bart, ");
   BOOST_CHECK_EXCEPTION(build(config_of("bert-qa-default"), ids(), "BertForMultipleChoice"),
                         ArgumentError,
                         says("the class BertForMultipleChoice of model_type "

@@ -199,11 +199,15 @@ BOOST_AUTO_TEST_CASE(attention_and_cache_idioms_run) {
   const Value rows = g.input("rows", DType::i64, {"batch"});
   const Variable cache =
       net.variable("keys", DType::f32, {"batch", 4, 32, 4}, {.kind = VariableKind::cache});
+  const Value sinks = net.variable("sinks", DType::f32, {4});
   const Value start = g.input("start", DType::i64, {4});
   const Value keys = dynamic_update_slice(cache, k, start);
   const Program decode =
       Program("decode")
           .output("y", attention(q, k, v, {.causal = true}))
+          .output(
+              "capped",
+              attention(q, k, v, {.causal = true, .window = 128, .soft_cap = 50, .sinks = sinks}))
           .output("padded", attention(q, k, v, {.lengths = lengths}))
           .output("turned", rope(q, positions))
           .output("appended", tensor_scatter(cache, k, lengths))

@@ -182,19 +182,22 @@ void multiply_quantized(const ScalarCall& call, std::int64_t matrix, std::int64_
     for (std::int64_t i = 0; i < inputs; ++i)
       extreme = std::max(extreme, std::fabs(static_cast<Real>(x.at(r * inputs + i))));
     for (std::int64_t j = 0; j < outputs; ++j) {
-      Real sum = 0, magnitude = 0;
+      Real sum = 0, magnitude = 0, absolute = 0;
       for (std::int64_t i = 0; i < inputs; ++i) {
         const Real w =
             transpose
                 ? weight(call.in[1], call.in[2], outputs, j, stacked_output(matrix, inputs, i))
                 : weight(call.in[1], call.in[2], inputs, i, stacked_output(matrix, outputs, j));
         sum += x.at(r * inputs + i) * w;
+        absolute += std::fabs(x.at(r * inputs + i) * w);
         // If there are few rows, each row is quantised to bytes with a single scale
         // (quantized_dot.h), so its largest element determines the error.
         magnitude += extreme * std::fabs(w);
       }
       Number& n = out[0].elements[static_cast<std::size_t>(r * outputs + j)];
       n = approximate(sum, 4 + 2 * std::sqrt(static_cast<Real>(inputs)), magnitude, out[0].dtype);
+      // With many rows, the precision of the program determines how activations are rounded.
+      n.error += precision_error(call.precision, out[0].dtype) * absolute;
       // Sums of quantised steps can overflow before they are multiplied by their scale, and partial
       // sums of products with large scales can overflow to opposite infinities, whose sum is NaN.
       const Real steps = 128 * extreme * static_cast<Real>(inputs);

@@ -227,7 +227,10 @@ std::vector<OpErrorSample> grad_error_samples() {
     s.message = std::move(message);
     return s;
   };
+  OpErrorSample ring = sample(0, {DType::f32, {2, 4, 3, 7}}, "ring must be 0, but is 9");
+  ring.attributes.set("ring", Dim(9));
   return {
+      ring,
       sample(0, {DType::f32, {2, 4, 3, 6}}, "g must have shape [2, 4, 3, 7], but has [2, 4, 3, 6]"),
       sample(1, {DType::f64, {2, 4, 3, 7}}, "out must be f32, but is f64"),
       sample(2, {DType::f32, {2, 4, 5}}, "lse must have shape [2, 4, 3], but has [2, 4, 5]"),

@@ -48,7 +48,7 @@ std::vector<OpErrorSample> quantized_grouped_errors() {
       {{{DType::f32, {7, 9}}, q, scale, sizes}, three, "must be [2, 1, 3, 16, 4]"},
       {{x, q, scale, {DType::f32, {2}}}, three, "sizes must be i32 or i64, but is f32"},
       {{x, q, scale, {DType::i64, {1, 2}}}, three, "sizes must have 1 axes"},
-      {{x, q, {DType::f64, {2, 1, 16}}, sizes}, three, "must be f32, but is f64"},
+      {{x, q, {DType::f64, {2, 1, 16}}, sizes}, three, "but is f64"},
   };
 }
 

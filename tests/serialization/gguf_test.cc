@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(metadata_of_every_type_is_read) {
   BOOST_TEST(!m.find<std::int64_t>("missing").has_value());
   BOOST_TEST(m.find<bool>("bool").value());
   BOOST_TEST(m.entries().front().key == "general.architecture");
-  BOOST_TEST(m.find_entry("strings")->value.type_str() == "an array of 3 string");
+  BOOST_TEST(m.find_entry("strings")->value.type_str() == "an array of 3 strings");
 }
 
 BOOST_AUTO_TEST_CASE(errors_about_metadata_name_the_file_the_key_and_its_place) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(errors_about_metadata_name_the_file_the_key_and_its_place) 
                            {"f32 is of type f32, but must be an integer"});
   check_error<FormatError>([&] { m.get<bool>("u8"); }, {"u8 is of type u8, but must be a bool"});
   check_error<FormatError>([&] { m.get<std::string>("strings"); },
-                           {"strings is an array of 3 string, but must be a string"});
+                           {"strings is an array of 3 strings, but must be a string"});
   check_error<FormatError>([&] { m.get<std::vector<double>>("strings"); },
                            {"but must be a number, or an array of these"});
   check_error<FormatError>([&] { m.get<std::int64_t>("u64"); },

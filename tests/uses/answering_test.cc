@@ -26,7 +26,7 @@ std::string long_context() {
 
 std::vector<Answer> answers(const std::string& path, const std::string& context,
                             const AnswerOptions& options = {}) {
-  const auto [task, model] = load_any_model(path);
+  const auto [task, model, notes] = load_any_model(path);
   BOOST_TEST(task.info().id == "span-answering");
   Session session(*model->graph, model->store);
   return answer(session, *model, {{kQuestion, context}}, options)[0];

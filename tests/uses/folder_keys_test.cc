@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(model_arguments_in_other_formats_are_named) {
                              "a Git LFS pointer"},
                         {"page.weft", "<html></html>", "an HTML"},
                         {"pytorch_model.bin", "PK\x03\x04 data", "a ZIP archive"},
-                        {"model.gguf", "GGUF data", "a GGUF file"},
+                        {"model.gguf", "GGUF data", "GGUF"},
                         {"copy.safetensors", bytes, "a safetensors file: pass the folder"}}) {
     const std::string file = weft.write(c.name, c.bytes);
     for (const std::string& command :

@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(regression_models_score_text_pairs) {
   json config = tiny_config("bert", "BertForSequenceClassification");
   config.update({{"problem_type", "regression"}, {"num_labels", 1}});
   const TinyFolder folder(config);
-  const auto [task, model] = load_any_model(folder.path());
+  const auto [task, model, notes] = load_any_model(folder.path());
   BOOST_TEST(task.info().id == "text-similarity");
   const auto& similarity = dynamic_cast<const SimilarityModel&>(*model);
   Session session(*model->graph, model->store);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(image_classifiers_in_folders_match_their_logits) {
       "holds no preprocessor_config.json, which specifies how the pixels of a "
       "ViTForImageClassification are normalised");
   folder.write("preprocessor_config.json", R"({"image_mean": [0.5], "image_std": [0.25]})");
-  const auto [task, model] = load_any_model(folder.path());
+  const auto [task, model, notes] = load_any_model(folder.path());
   BOOST_TEST(task.info().id == "image-classification");
   Session session(*model->graph, model->store);
   std::vector<float> pixels(36), seen;

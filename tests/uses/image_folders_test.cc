@@ -39,7 +39,7 @@ std::string write_digits(const Shell& weft) {
 }
 
 Tensor probabilities(const std::string& path) {
-  const auto [task, model] = load_any_model(path);
+  const auto [task, model, notes] = load_any_model(path);
   Session session(*model->graph, model->store, {.threads = 1});
   std::vector<float> pixels;
   for (int i = 0; i < 32; ++i) pixels.push_back(static_cast<float>(i * 7 % 32) / 32);

@@ -180,7 +180,7 @@ json vit_of_12(int channels = 3) {
 
 /// Returns the probabilities that a model assigns to a picture file.
 std::vector<double> scores(const std::string& path, const std::string& picture) {
-  const auto [task, model] = load_any_model(path);
+  const auto [task, model, notes] = load_any_model(path);
   Session session(*model->graph, model->store, {.threads = 1});
   const auto classes =
       dynamic_cast<const Classifier&>(*model).most_likely_classes(session, {picture}, {.most = 3});

@@ -13,13 +13,17 @@ namespace {
 /// Returns the number of times that Falcon's biases are added. In transformers since 4.45, the mask
 /// contains them and attention (in the implementation "eager") adds them again; models that were
 /// published before were trained with one.
-double falcon_bias_count(const ConfigReader& config) {
+double falcon_bias_count(const ConfigReader& config, const GptConfig&) {
   const std::string version = config.text("transformers_version");
   int major = 0, minor = 0;
   if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) != 2) return 1;
   return std::pair(major, minor) >= std::pair(4, 45) ? 2 : 1;
 }
-double falcon_bias_count(const ConfigWriter&) { return 1; }
+double falcon_bias_count(ConfigWriter& config, const GptConfig& c) {
+  const double count = c.linear_bias_scale * std::sqrt(static_cast<double>(c.head_size()));
+  if (std::round(count) == 2) config.field("transformers_version", std::string("4.45.0"));
+  return count;
+}
 
 /// The fields of Falcon that depend on several keys.
 template <class Config>
@@ -48,7 +52,7 @@ void falcon_layout_keys(Config& config, GptConfig& c) {
   c.positions = alibi ? GptPositions::linear_bias : GptPositions::rotary;
   // The bias is added before the scores are divided.
   c.linear_bias_scale =
-      alibi ? falcon_bias_count(config) / std::sqrt(static_cast<double>(c.head_size())) : 1;
+      alibi ? falcon_bias_count(config, c) / std::sqrt(static_cast<double>(c.head_size())) : 1;
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ EncoderInputs add_text_inputs(Graph& graph, bool token_types = false);
 /// seq], which is 1 for pooled tokens. If a folder's model class has a pooler over the first token,
 /// the program "pooler" computes its output.
 ///
-/// The encoder may be a decoder of the GPT family, in which the last token attends to the whole text
-/// (Qwen3-Embedding). `config` then contains only the sizes that concern the texts.
+/// The encoder may be a decoder of the GPT family, in which the last token attends to the whole
+/// text (Qwen3-Embedding). `config` then contains only the sizes that concern the texts.
 struct TextEncoder : ModelKind<TextEncoder, EncoderModel> {
   TextVectors vectors;
   std::optional<GptConfig> decoder = {};

@@ -1,11 +1,12 @@
 // weft_decoder_bench SHAPE FORMAT THREADS PRECISION: measures decoders in the shape of published
 // models with random weights, for compare.py. Lines on stdin are "prefill TOKENS" and "decode
 // CONTEXT TOKENS"; the answers are lines of JSON with the seconds and the CPU seconds. SHAPE is
-// qwen3-0.6b or gemma3-1b, FORMAT is f32, bf16, int8 or int4. Caches are bf16, as llama.cpp's are
-// f16. Every run computes the logits of the last token.
+// qwen3-0.6b or gemma3-1b, FORMAT is f32, bf16, int8, q8_0 or int4. Caches are bf16, as llama.cpp's
+// are f16. Every run computes the logits of the last token.
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -38,6 +39,12 @@ GptConfig config_of(const std::string& shape) {
     c.vocab = 262144, c.layers = 26, c.width = 1152, c.inner = 6912;
     c.heads = 4, c.kv_heads = 1, c.head_dim = 256;
     c.activation = Activation::gelu_tanh;
+    c.residual = GptResidual::sandwich;
+    c.norm_offset = true;
+    c.embedding_multiplier = std::sqrt(static_cast<double>(c.width));
+    c.window = 512;
+    c.window_layers = "111110";
+    c.rotary_window_base = 10000;
   } else {
     fmt::print(stderr, "weft_decoder_bench: unknown shape {}\n", shape);
     std::exit(2);
