@@ -367,6 +367,9 @@ BOOST_AUTO_TEST_CASE(models_are_inspected_without_allocating_weights) {
         "training step with AdamW"});
   // 175 billion parameters would not fit in the memory of a typical development machine.
   says("inspect --model gpt3-175b --seq 2048", {"174,604,259,328"});
+  says("inspect --model qwen3-30b-a3b --seq 16",
+       {"parameters         30,532,122,624",
+        "active           3,353,032,704 per token, with the chosen experts only"});
   // A reduce-scatter and an all-gather of 497.8 MB on 4 ranks: each rank sends 2 * 3/4 of that
   // size.
   says("inspect --model gpt2 --seq 1024 --ranks 4",

@@ -51,6 +51,13 @@ void write_texts(const Shell& weft) {
   weft.write("pairs.tsv", pairs);
 }
 
+BOOST_AUTO_TEST_CASE(folders_without_a_tokenizer_are_rejected) {
+  const Shell weft;
+  check_error(weft("quantize " WEFT_FIXTURES "/goldens/qwen3-default --out " + weft.path("x.weft")),
+              1, "qwen3-default has no tokenizer");
+  BOOST_TEST(!std::filesystem::exists(weft.path("x.weft")));
+}
+
 BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
   const Shell weft;
   write_texts(weft);

@@ -141,7 +141,8 @@ int inspect_model(const ModelInspection& wanted) {
     forward.output(name, output->second);
     break;
   }
-  const std::int64_t active = count_active_parameters(forward, inspection.batch * inspection.seq);
+  const std::int64_t active =
+      count_active_parameters(forward, graph.dim("batch") * graph.dim("seq"));
   const auto layers = static_cast<double>(model->layers), d = static_cast<double>(model->width);
   const double matrices = 12 * d * d * layers;
   const bool image = model->modality == hf::Modality::image;

@@ -82,6 +82,7 @@ void print_change(const Evaluation& before, const Evaluation& after, bool perple
 /// Returns a copy of the model with converted weights and without the training step.
 std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const QuantizeArguments& args,
                                         QuantizedModel& made) {
+  before.check();  // a file without a tokenizer could not be read
   QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
   if (!args.only.empty()) options.patterns = args.only;
   auto after = without_training(before);
