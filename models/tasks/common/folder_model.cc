@@ -250,7 +250,8 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
     for (const auto& [name, tensor] : weights) {
       if (name.starts_with(prefix)) more_weights[file][name.substr(prefix.size())] = tensor;
     }
-    std::erase_if(weights, [&](const auto& weight) { return weight.first.starts_with(prefix); });
+    std::erase_if(
+        weights, [&front = prefix](const auto& weight) { return weight.first.starts_with(front); });
   }
   folder.library.weights = folder.weights ? folder.weights(std::move(weights)) : std::move(weights);
   const std::string base = model.origin ? model.origin->text("config.json") : std::string();
