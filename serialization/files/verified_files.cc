@@ -1,5 +1,6 @@
 #include "weft/serialization/files/verified_files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -10,6 +11,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -63,18 +66,25 @@ std::string read_record(const fs::path& path) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
 }
 
-/// Removes the older half of the records if there are too many.
+/// Removes the older half of the records if there are too many. fs::directory_iterator would end
+/// the program if there is no memory, because some of its functions that allocate are noexcept.
 void limit_records(const fs::path& folder) {
-  std::vector<std::pair<fs::file_time_type, fs::path>> records;
-  std::error_code error;
-  for (fs::directory_iterator next(folder, error), end; !error && next != end;
-       next.increment(error)) {
-    std::error_code ignored;
-    records.emplace_back(next->last_write_time(ignored), next->path());
+  const auto close = [](DIR* open) { ::closedir(open); };
+  const std::unique_ptr<DIR, decltype(close)> entries(::opendir(folder.c_str()), close);
+  if (entries == nullptr) return;
+  std::vector<std::pair<std::int64_t, std::string>> records;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    struct stat status {};
+    if (::fstatat(::dirfd(entries.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        S_ISDIR(status.st_mode))
+      continue;
+    records.emplace_back(status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec, entry->d_name);
   }
   if (records.size() < kMostRecords) return;
   std::sort(records.begin(), records.end());
-  for (std::size_t i = 0; i < records.size() / 2; ++i) fs::remove(records[i].second, error);
+  std::error_code error;
+  for (std::size_t i = 0; i < records.size() / 2; ++i)
+    fs::remove(folder / records[i].second, error);
 }
 
 /// Returns true if the file was modified so shortly before that a further change may leave its
