@@ -125,8 +125,8 @@ LoraAdapters load_lora(const std::string& path) {
     }
   }
   for (const auto& [name, tensor] : file.tensors) {
-    const auto put = [&](Adapters& adapters, std::string_view end,
-                         Tensor LoraAdapters::Adapter::*part) {
+    const auto put = [&, &name = name, &tensor = tensor](Adapters& adapters, std::string_view end,
+                                                         Tensor LoraAdapters::Adapter::*part) {
       if (!name.ends_with(end)) return false;
       adapters[std::string(without(name, end))].*part = tensor;
       return true;
