@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <tuple>
 
 #include "weft/core/closest.h"
@@ -15,26 +14,14 @@
 #include "weft/graph/weights/matrices.h"
 #include "weft/serialization/checkpoint_files.h"
 #include "weft/serialization/graph_proto.h"
-#include "weft/serialization/shard_names.h"
 
 namespace weft {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string list(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& n : names) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", n);
   return text.empty() ? "none" : text;
-}
-
-const Record& variables_record(const Container& file) {
-  const Record* variables = find_record(file, RecordType::variables);
-  if (variables == nullptr && parse_shard_name(fs::path(file.path()).filename().string())) {
-    file.fail(file.bytes(), "this is a shard of a checkpoint; load the main file instead");
-  }
-  if (variables == nullptr) file.fail(file.bytes(), "the file has no list of variables");
-  return *variables;
 }
 
 /// Returns the sizes of a variable whose value is saved. Such a variable has no symbolic sizes.

@@ -68,6 +68,15 @@ const Record* find_record(const Container& file, RecordType type) {
   return nullptr;
 }
 
+const Record& variables_record(const Container& file) {
+  const Record* variables = find_record(file, RecordType::variables);
+  if (variables == nullptr && parse_shard_name(fs::path(file.path()).filename().string())) {
+    file.fail(file.bytes(), "this is a shard of a checkpoint; load the main file instead");
+  }
+  if (variables == nullptr) file.fail(file.bytes(), "the file has no list of variables");
+  return *variables;
+}
+
 std::string name_of_shards(const std::string& path) {
   const Container file(path);
   const Record* record = find_record(file, RecordType::shards);
@@ -125,9 +134,10 @@ std::uint64_t CheckpointFiles::bytes() const {
 }
 
 bool CheckpointFiles::check_data(const v1::Variables& manifest, bool once) const {
+  const Verified recorded = once ? main_.recorded() : Verified::no;
   const auto is_recorded = [](const Container& file) { return file.recorded() != Verified::no; };
-  if (once && is_recorded(main_) && std::all_of(shards_.begin(), shards_.end(), is_recorded))
-    return main_.recorded() == Verified::finite;
+  if (recorded != Verified::no && std::all_of(shards_.begin(), shards_.end(), is_recorded))
+    return recorded == Verified::finite;
   const bool finite = check_numbers(manifest);
   if (!once) return finite;
   // The record of the main file states whether the numbers in all files are finite.
@@ -140,12 +150,16 @@ bool CheckpointFiles::check_numbers(const v1::Variables& manifest) const {
   // The dtypes of the data records with parameters and optimizer variables, by file. Invalid
   // references are reported when the values are read.
   std::vector<std::vector<std::optional<DType>>> numbers(1 + shards_.size());
+  bool finite = true;
   const auto add = [&](std::uint64_t file, std::uint64_t data, DType dtype) {
     if (file >= numbers.size()) return;
     const Container& container = file == 0 ? main_ : shards_[file - 1];
     if (data == 0 || data > container.data().size()) return;
     numbers[file].resize(container.data().size());
-    numbers[file][data - 1] = dtype;
+    std::optional<DType>& searched = numbers[file][data - 1];
+    // Only a crafted file has numbers of two dtypes in one record, which one pass cannot search.
+    if (searched && *searched != dtype) finite = false;
+    searched = dtype;
   };
   for (const v1::Variable& v : manifest.variables()) {
     try {
@@ -157,7 +171,6 @@ bool CheckpointFiles::check_numbers(const v1::Variables& manifest) const {
     } catch (const FormatError&) {  // reported when the variables are read
     }
   }
-  bool finite = true;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const Container& file = i == 0 ? main_ : shards_[i - 1];
     try {

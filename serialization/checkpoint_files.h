@@ -16,6 +16,10 @@ inline constexpr std::uint32_t kFormatVersion = 1;
 /// Returns the first record of this type, or null if there is none.
 const Record* find_record(const Container& file, RecordType type);
 
+/// Returns the record with the list of variables of a main file. Throws FormatError if there is
+/// none, for example because the file is a shard.
+const Record& variables_record(const Container& file);
+
 /// The mapped main file of a checkpoint and its shards, if any. Throws FormatError for any defect
 /// in a file or mismatch between files. Throws IoError, naming both files, if a shard is missing.
 class CheckpointFiles {
@@ -29,8 +33,8 @@ class CheckpointFiles {
   /// Total size of all files in bytes.
   std::uint64_t bytes() const;
   /// Verifies all checksums of data records. Returns true if all parameters and optimizer variables
-  /// that `manifest` declares are finite. If `once` is true, does not read the files if an earlier
-  /// call has verified them (files/verified_files.h), and records that they are intact.
+  /// that `manifest` declares are known to be finite. If `once` is true, does not read the files if
+  /// an earlier call has verified them (files/verified_files.h), and records that they are intact.
   bool check_data(const v1::Variables& manifest, bool once = false) const;
   /// Returns the read-only value of a variable that is declared in record `variables` of the main
   /// file: a view of one file, or a copy if it consists of several pieces. Must be called only once

@@ -177,8 +177,7 @@ SavedFile read_saved_file(const std::string& path, const std::shared_ptr<const O
   SavedFile result;
   result.variables = saved_variables(path);  // checks the header
   const CheckpointFiles files(path);
-  const Record* variables = find_record(files.main(), RecordType::variables);
-  files.check_data(parse_record<v1::Variables>(files.main(), *variables));
+  files.check_data(parse_record<v1::Variables>(files.main(), variables_record(files.main())));
   result.producer = files.producer();
   Lister(files.main(), *ops, result).list();
   return result;

@@ -34,22 +34,19 @@ struct Listing {
 Listing list(const std::string& checkpoint) {
   const fs::path file = follow_links(checkpoint);
   const std::string name = file.filename().string();
+  const fs::path folder = folder_of(file);
   Listing result;
-  std::error_code error;
-  fs::directory_iterator it(folder_of(file), error);
-  for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
-    const std::string found = it->path().filename().string();
+  result.complete = for_each_name(folder, [&](const std::string& found) {
     const std::optional<std::string> target = target_of_temporary(found);
     const std::optional<ShardName> shard = parse_shard_name(target.value_or(found));
     const auto number = shard ? parse_save_name(name, shard->save) : std::nullopt;
     if (number) {
-      result.shards.push_back({it->path().parent_path() / target.value_or(found), shard->save,
-                               *number, target.has_value()});
+      result.shards.push_back(
+          {folder / target.value_or(found), shard->save, *number, target.has_value()});
     } else if (!target) {
-      result.others.push_back(it->path());
+      result.others.push_back(folder / found);
     }
-  }
-  result.complete = !error;
+  });
   return result;
 }
 

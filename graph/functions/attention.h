@@ -49,8 +49,8 @@ struct AttentionOptions {
   /// Probability of dropping an attention weight, and the random key for it.
   double dropout = 0;
   OptionalArg key = {};
-  /// Floating-point scores [H] of one more key per head, which all queries attend to and whose
-  /// value is 0. Attention to the other keys then sums to less than 1 (attention sinks of GPT-OSS).
+  /// Attention sinks (GPT-OSS): floating-point scores [H] of one more key per head. All queries
+  /// attend to it, and its value is 0, so that attention to the other keys sums to less than 1.
   OptionalArg sinks = {};
   /// Chunked attention (Llama 4): query i attends only to keys j of its chunk, for which
   /// floor(p(i) / chunk) = floor(j / chunk); 0 means no chunks.

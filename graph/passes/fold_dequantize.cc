@@ -28,12 +28,16 @@ Value multiply_quantized(const Node& node, const std::vector<Value>& inputs, Gra
   const bool transpose =
       node.attributes().flag(grouped ? "transpose_w" : "transpose_b") != matrix.flag("transposed");
   std::vector<Value> operands = {x, w.node().input(0), w.node().input(1)};
-  if (grouped) operands.push_back(inputs[2]);
+  Attributes attributes{{"outputs", matrix.integer(transpose ? "inputs" : "outputs")},
+                        {"transpose", transpose}};
+  if (grouped) {
+    operands.push_back(inputs[2]);  // the grouped product has float32 accuracy at every precision
+  } else {
+    attributes.set("precision", node.attributes().text("precision"));
+  }
   return target
-      .apply(
-          grouped ? "quantized_grouped_matmul" : "quantized_matmul", std::move(operands),
-          {{"outputs", matrix.integer(transpose ? "inputs" : "outputs")}, {"transpose", transpose}},
-          {})
+      .apply(grouped ? "quantized_grouped_matmul" : "quantized_matmul", std::move(operands),
+             std::move(attributes), {})
       .output(0);
 }
 

@@ -78,8 +78,8 @@ Tensors quantized_stack(const Tensor& stack, QuantizedFormat format, bool out_in
                     stacked(quantized_scale_sizes(format, inputs, outputs)))};
   Tensor matrix = Tensor::empty(DType::f32, {stack.size(1), stack.size(2)});
   for (std::int64_t i = 0; i < stack.size(0); ++i) {
-    const auto at = [i](auto* stacked, const Tensor& one) {
-      return stacked + static_cast<std::size_t>(i) * one.bytes();
+    const auto at = [i](auto* first, const Tensor& one) {
+      return first + static_cast<std::size_t>(i) * one.bytes();
     };
     std::memcpy(matrix.mutable_raw(), at(static_cast<const std::byte*>(stack.raw()), matrix),
                 matrix.bytes());

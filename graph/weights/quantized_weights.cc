@@ -32,11 +32,13 @@ std::optional<QuantizedRead> read_of_dequantize(Node& node) {
   if (info == nullptr || !info->name.ends_with(kQ) || !is(node.input(1), "variable") ||
       node.attributes().dtype("dtype") != DType::f32)
     return std::nullopt;
+  const Shape& shape = node.output(0).shape();
+  const std::int64_t stack = shape.rank() == 3 ? shape[0].constant() : 0;
+  if (shape.rank() == 3 && stack == 0) return std::nullopt;
   return QuantizedRead{info->name.substr(0, info->name.size() - kQ.size()),
                        {weight_format(quantized_format(q.dtype(), node.input(1).dtype())),
                         node.attributes().integer("inputs"), node.attributes().integer("outputs"),
-                        node.attributes().flag("transposed"),
-                        node.output(0).rank() == 3 ? node.output(0).shape()[0].constant() : 0},
+                        node.attributes().flag("transposed"), stack},
                        node.output(0),
                        Variable(q),
                        Variable(node.input(1))};
@@ -49,8 +51,8 @@ std::optional<QuantizedRead> read_of_cast(Node& node) {
   if (info == nullptr || !info->type.shape.is_constant() || node.type(0).dtype != DType::f32)
     return std::nullopt;
   const int rank = info->type.shape.rank();
-  if (rank != 2 && rank != 3) return std::nullopt;
   const auto size = [&](int axis) { return info->type.shape[axis].constant(); };
+  if (rank != 2 && (rank != 3 || size(0) == 0)) return std::nullopt;
   return QuantizedRead{
       info->name,
       {WeightFormat::bf16, size(rank - 1), size(rank - 2), true, rank == 3 ? size(0) : 0},

@@ -7,8 +7,8 @@
 //   logits = ln_f(h) wte^T
 //
 // Parameters have the names of Hugging Face's GPT2LMHeadModel:
-//   transformer.wte.weight [vocab, width]
-//   transformer.wpe.weight [context, width]                (learned positions)
+//   transformer.wte.weight [vocab, embeddings()]
+//   transformer.wpe.weight [position_offset + context, width]  (learned positions)
 //   transformer.wte_norm.{weight,bias}                     (with embedding_norm)
 //   transformer.{project_in,project_out}.weight            (with embedding_width)
 //   transformer.h.<i>.{ln_1,ln_2}.{weight,bias}            (no ln_2 with parallel_one_norm)
@@ -21,8 +21,8 @@
 //   transformer.ln_f.{weight,bias}                         (absent with post_norm)
 // Latent attention has the parameters of LatentProjection instead of c_attn, and layers with
 // experts have those of MixtureOfExperts below mlp. lm_head.weight is an alias of
-// transformer.wte.weight if the head is tied, otherwise a parameter [vocab, width]. A GPT without a
-// head has neither; lm_head.bias [vocab] exists with head_bias.
+// transformer.wte.weight if the head is tied, otherwise a parameter of the same shape. A GPT
+// without a head has neither; lm_head.bias [vocab] exists with head_bias.
 #pragma once
 
 #include <optional>
@@ -48,7 +48,7 @@ struct GptInputs {
   /// between tokens. Attention takes O(seq^2) memory with a mask, and O(seq) memory without one.
   Value attention_mask = {};
   /// Optional, i32 or i64 [batch, seq]; 0, 1, 2, ... in every row if absent, with or without a
-  /// mask. ALiBi ignores them.
+  /// mask, except with masked_positions. ALiBi ignores them.
   Value position_ids = {};
   /// Optional, i32 or i64 [batch, seq]; cannot be combined with attention_mask. A token attends
   /// only to tokens of its own segment, so that several independent texts can be packed into one
@@ -210,7 +210,7 @@ Value next_token_loss(Value logits, Value labels, SourceLocation loc = SourceLoc
 
 /// Returns `loss` plus the losses of the experts' routers with the weights in the config:
 /// balancing_weight * joint_balancing_loss() + router_z_weight * mean of the layers' z-losses. With
-/// a `mask` [batch, seq], the balancing loss ignores tokens whose mask is 0. Returns `loss` itself
+/// a `mask` [batch, seq], the balancing loss ignores tokens with mask 0. Returns `loss` itself
 /// if both weights are 0. `reduction` is that of the loss: with shard_mean, the added losses are
 /// averaged over the shards.
 Value with_router_losses(Value loss, const GptConfig& config, const GptOutputs& outputs,

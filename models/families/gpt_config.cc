@@ -169,7 +169,7 @@ const FieldList<GptConfig>& GptConfig::fields() {
           .section("attention")
           .added("projection", &GptConfig::projection, "how queries, keys and values are projected")
           .added("qk_norm", &GptConfig::qk_norm,
-                 "normalise the queries and keys of each head before rotary positions")
+                 "normalise the queries and keys, in the form --qk-norm-form")
           .added("qk_norm_form", &GptConfig::qk_norm_form,
                  "which features of queries and keys are normalised together, with which weights")
           .added("qk_norm_bias", &GptConfig::qk_norm_bias,
@@ -199,7 +199,7 @@ const FieldList<GptConfig>& GptConfig::fields() {
           .added("query_growth_offset", &GptConfig::query_growth_offset,
                  "number added to the positions for the growth")
           .added("query_growth_layers", &GptConfig::query_growth_layers,
-                 "pattern of 0 and 1: layers whose queries grow; empty = all")
+                 "pattern of 0 and 1: layers with growing queries; empty = all")
           .section("latent attention")
           .added("kv_rank", &GptConfig::kv_rank,
                  "latent attention: rank of keys and values; 0 = no latent attention")

@@ -103,7 +103,8 @@ struct GptConfig {
   double linear_bias_max = 8;    // ALiBi slopes 2^(-linear_bias_max i / n) (MPT)
   double linear_bias_scale = 1;  // factor of the slopes (Falcon)
   double rotary_base = 10000;
-  /// Base in the layers with the window, whose frequencies are not scaled (Gemma 3); 0 = as others.
+  /// Base in the layers with the window, which then do not scale their frequencies (Gemma 3); 0 =
+  /// as in the other layers.
   double rotary_window_base = 0;
   /// Fraction of a head's features that are rotated; their number is rounded down.
   double rotary_share = 1;
@@ -195,7 +196,7 @@ struct GptConfig {
   std::int64_t value_size() const { return value_dim == 0 ? head_size() : value_dim; }
   std::int64_t embeddings() const { return embedding_width == 0 ? width : embedding_width; }
   std::int64_t expert_width() const { return expert_inner == 0 ? inner_width() : expert_inner; }
-  /// Whether a layer, counted from 0, has a mechanism.
+  /// Returns true if the layer, counted from 0, has this mechanism.
   bool has_window(std::int64_t layer) const;
   bool has_rotary(std::int64_t layer) const;        ///< See has_window().
   bool has_query_growth(std::int64_t layer) const;  ///< See has_window().

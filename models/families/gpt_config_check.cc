@@ -43,6 +43,7 @@ void check_sizes(const GptConfig& c) {
                   {"inner", c.inner, size_limits::kInner},
                   {"context", c.context, size_limits::kPositions},
                   {"position_offset", c.position_offset, size_limits::kPositions},
+                  {"window", c.window, size_limits::kPositions},
                   {"rotary_context", c.rotary_context, size_limits::kPositions},
                   {"query_growth_context", c.query_growth_context, size_limits::kPositions},
                   {"query_growth_offset", c.query_growth_offset, size_limits::kPositions},
@@ -146,7 +147,8 @@ void check_rotary_scaling(const GptConfig& c) {
   const std::string_view name = choice_name(kind);
   require(c.positions == GptPositions::rotary, "rotary_scaling {} needs rotary positions, not {}",
           name, choice_name(c.positions));
-  require(c.rotary_factor >= 1, "rotary_factor must be at least 1, not {}", c.rotary_factor);
+  require(c.rotary_factor >= 1 && std::isfinite(c.rotary_factor),
+          "rotary_factor must be at least 1 and finite, not {}", c.rotary_factor);
   if (kind == RotaryScalingKind::linear) return;
   require(c.rotary_context >= 1, "rotary_scaling {} needs a rotary_context of at least 1, not {}",
           name, c.rotary_context);
@@ -195,7 +197,7 @@ void check_positions(const GptConfig& c) {
   if (rotary) {
     require(c.rotary_share > 0 && c.rotary_share <= 1, "rotary_share must be in (0, 1], not {}",
             c.rotary_share);
-    require(c.rotary_base > 0, "rotary_base must be positive, not {}", c.rotary_base);
+    check::positive("rotary_base", c.rotary_base);
     if (c.kv_rank > 0) {
       require(c.latent_rotary % 2 == 0, "latent_rotary must be even, not {}", c.latent_rotary);
     } else {

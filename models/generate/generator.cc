@@ -45,7 +45,7 @@ struct Generator::Batch {
   WindowCaches caches;
   std::int64_t capacity = 0;
   std::int64_t filled = 0;                 // filled columns of the caches, the same for every row
-  std::int64_t written = 0;                // columns that were ever filled
+  std::int64_t written = 0;                // columns that were ever filled, also by longer texts
   std::vector<std::int64_t> padding = {};  // padding columns at the front of each row
   Tensor visible = {};                     // bool [rows, capacity]
 
@@ -97,8 +97,8 @@ Tensor Generator::run(const Tensor& tokens) {
     feeds.emplace_back("visible", batch.visible);
   }
   Tensor logits = session_.run(decode_, feeds, {.dims = batch.caches.sizes()})["logits"];
+  batch.written = std::max(batch.filled == 0 ? 0 : batch.written, batch.filled + added);
   batch.filled += added;
-  batch.written = std::max(batch.written, batch.filled);
   return logits;
 }
 
@@ -126,7 +126,7 @@ Tensor Generator::step(const Tensor& tokens, std::int64_t position, const Tensor
     if (columns <= batch.capacity && !outdated) return decode(tokens);
     // The caches are full or outdated, so the texts are recomputed. If a text exceeds the limit,
     // only the later half of the window is kept.
-    batch.filled = batch.written = 0;
+    batch.filled = 0;
     for (TokenIds& text : batch.texts) {
       if (std::ssize(text) > batch.limit)
         text.erase(text.begin(), text.end() - std::max<std::int64_t>(1, batch.limit / 2));

@@ -95,7 +95,7 @@ void DecodeSlots::check_room(std::int64_t slot, std::int64_t added) const {
 
 std::int64_t DecodeSlots::add() {
   const std::int64_t slot = first_free();
-  lengths_[static_cast<std::size_t>(slot)] = written_[static_cast<std::size_t>(slot)] = 0;
+  lengths_[static_cast<std::size_t>(slot)] = 0;
   ++used_;
   return slot;
 }
@@ -114,8 +114,7 @@ void DecodeSlots::check_kept(std::int64_t slot, std::int64_t length, const char*
   if (caches_.keeps(length, written_[in_use(slot)])) return;
   throw ArgumentError(
       fmt::format("slot {} has {} tokens: its first {} cannot be {}, because layers with a window "
-                  "keep only the "
-                  "newest tokens; set DecodeSlotsOptions::rewind to at least {}",
+                  "keep only the newest tokens; set DecodeSlotsOptions::rewind to at least {}",
                   slot, own, length, verb, own - length));
 }
 
@@ -139,7 +138,6 @@ void DecodeSlots::copy_row(std::int64_t from, std::int64_t to) {
 std::int64_t DecodeSlots::copy(std::int64_t slot, std::int64_t length) {
   check_kept(slot, length, "copied");
   const std::int64_t to = first_free();
-  written_[static_cast<std::size_t>(to)] = 0;
   if (length > 0) copy_row(slot, to);
   lengths_[static_cast<std::size_t>(to)] = length;
   ++used_;
@@ -154,7 +152,6 @@ void DecodeSlots::move(std::int64_t slot, std::int64_t to) {
                     "move to another one of the slots 0 to {}",
                     slot, to, options_.slots - 1));
   }
-  written_[static_cast<std::size_t>(to)] = 0;
   if (length > 0) copy_row(slot, to);
   lengths_[static_cast<std::size_t>(slot)] = kFree;
   lengths_[static_cast<std::size_t>(to)] = length;
@@ -169,12 +166,12 @@ Tensor DecodeSlots::run(const Tensor& tokens, const TokenIds& slots, const Token
   // Transformed programs, such as those of quantize(), lack inputs that the model does not use.
   if (session_.graph().find_input("slot_lengths").defined())
     feeds.emplace_back("slot_lengths", per_row(text_lengths));
-  Tensor logits = session_.run(program_, feeds, {.dims = sizes()})["logits"];
+  // Before the run, because a run that fails may have written some entries.
   for (std::size_t i = 0; i < slots.size(); ++i) {
     std::int64_t& written = written_[static_cast<std::size_t>(slots[i])];
-    written = std::max(written, positions[i] + tokens.size(1));
+    written = std::max(positions[i] == 0 ? 0 : written, positions[i] + tokens.size(1));
   }
-  return logits;
+  return session_.run(program_, feeds, {.dims = sizes()})["logits"];
 }
 
 Tensor DecodeSlots::prefill(std::int64_t slot, std::span<const std::int64_t> ids,

@@ -72,8 +72,8 @@ class DecodeSlots {
   /// texts with a common beginning compute it once. Costs a copy of one row of the caches. With
   /// dynamic rotary scaling, the copied keys keep the rotation for the original text, which differs
   /// from that for the new text once either exceeds the trained context. Throws ArgumentError if
-  /// all slots are in use, if the slot has fewer tokens, or if a layer with a window no longer
-  /// keeps the tokens before `length` (DecodeSlotsOptions::rewind).
+  /// all slots are in use, if the slot has fewer tokens, or if `length` is not 0 and a layer with a
+  /// window no longer keeps the tokens before it (DecodeSlotsOptions::rewind).
   std::int64_t copy(std::int64_t slot, std::int64_t length);
   /// Moves a text to the free slot `to`. Costs a copy of one row of the caches.
   void move(std::int64_t slot, std::int64_t to);
@@ -114,7 +114,9 @@ class DecodeSlots {
   WindowCaches caches_;
   std::int64_t vocab_;
   std::vector<std::int64_t> lengths_;  // by slot; -1 if free
-  std::vector<std::int64_t> written_;  // by slot: entries of the caches that were ever written
+  /// By slot: the number of tokens that were ever written, also by longer texts. Meaningless for
+  /// empty slots.
+  std::vector<std::int64_t> written_;
   std::int64_t used_ = 0;
 };
 

@@ -29,7 +29,7 @@ std::int64_t WindowCaches::next_piece(std::int64_t filled, std::int64_t added) c
 }
 
 bool WindowCaches::keeps(std::int64_t length, std::int64_t written) const {
-  return written <= kept_ || written - kept_ <= length - (window_ - 1);
+  return length == 0 || written <= kept_ || written - kept_ <= length - (window_ - 1);
 }
 
 }  // namespace weft

@@ -26,7 +26,8 @@ class WindowCaches {
   /// process: all of them if the ring buffers have room, otherwise at most `piece`.
   std::int64_t next_piece(std::int64_t filled, std::int64_t added) const;
   /// Returns true if a text can continue after its first `length` tokens, although `written` tokens
-  /// were written: the ring buffers still contain the window before the next token.
+  /// were written: the ring buffers still contain the window before the next token. This is always
+  /// true for 0 tokens, after which `written` begins at 0 again.
   bool keeps(std::int64_t length, std::int64_t written) const;
 
  private:

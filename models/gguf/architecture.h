@@ -25,9 +25,8 @@ struct Architecture {
   /// - projection: fused_by_head if the original model has this order of rows. Files always store
   ///   all queries, then all keys, then all values.
   /// - rotary_adjacent: true if the original model rotates adjacent pairs, see `adjacent`.
-  /// - norm_offset: true if the original model stores the weights of norms minus 1. Files store
-  /// them
-  ///   without an offset.
+  /// - norm_offset: true if the original model stores the weights of norms minus 1. Files do not
+  ///   subtract 1.
   GptConfig config;
   Keys keys;  // in addition to those of all architectures
   /// Names in blocks that differ from the usual ones.
@@ -38,7 +37,8 @@ struct Architecture {
   /// keys in this order, although many of the original models (LLaMA) rotate halves.
   bool adjacent = false;
   /// Biases of queries, keys and values; of the output projection of attention; of the feed-forward
-  /// block; of norms; of the head. '1': llama.cpp requires it; '0': it has none; '?': optional.
+  /// block; of norms; of the head. '1': llama.cpp requires it; '0': it reads no such bias; '?': it
+  /// is optional.
   const char* biases = "?0000";
   bool takes_qk_norm = false;  // optional norms of queries and keys, if config.qk_norm is false
   bool needs_head = false;     // llama.cpp requires output.weight, even if it equals token_embd
@@ -46,8 +46,8 @@ struct Architecture {
 
 /// Returns all architectures, in the order in which a model that fits several is written.
 const std::vector<Architecture>& architectures();
-/// Returns the architecture with this name. Throws FormatError, with the path of the file and the
-/// names that are supported, if there is none.
+/// Returns the architecture of a file. Throws FormatError, with the path of the file and the
+/// supported names, for an unknown name.
 const Architecture& find_architecture(const GgufFile& file);
 
 }  // namespace weft::gguf

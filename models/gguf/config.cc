@@ -8,6 +8,7 @@
 
 #include "weft/core/error.h"
 #include "weft/models/families/layer_pattern.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/layers/attention/positions.h"
 #include "weft/serialization/gguf/blocks.h"
 
@@ -38,8 +39,18 @@ double rotary_share(std::int64_t rotated, std::int64_t size) {
   return fits ? exact : (static_cast<double>(rotated) + 0.5) / static_cast<double>(size);
 }
 
-double yarn_formula(double factor, double weight) {
-  return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
+/// Returns the factor of cosines and sines: RotaryScaling::attention_factor or its formula.
+double attention_factor(const GptConfig& c) { return rotary_attention_factor(c.scaling()); }
+
+/// Returns the divisors of the frequencies of llama3 or longrope scaling for texts up to its
+/// context.
+std::vector<double> frequency_divisors(const GptConfig& c) {
+  if (c.rotary_scaling == RotaryScalingKind::longrope) return c.rotary_short_factors;
+  const std::vector<double> plain = rotary_frequencies(c.rotary_size(), c.rotary_base, {});
+  std::vector<double> divisors = rotary_frequencies(c.rotary_size(), c.rotary_base, c.scaling());
+  for (std::size_t i = 0; i < divisors.size(); ++i)
+    divisors[i] = shortest_decimal(plain[i] / divisors[i]);
+  return divisors;
 }
 
 /// Scaling of rotary frequencies by tensors.
@@ -139,11 +150,21 @@ void scaling_keys(KeyWriter& keys, const GptConfig& c) {
   }
 }
 
-/// Keys of rotary positions.
+/// The base of rotary frequencies, from which keys of architectures derive their defaults.
+template <class K>
+void rotary_base_key(K& keys, GptConfig& c) {
+  if (c.positions != GptPositions::rotary) {
+    keys.ignore({"rope.freq_base"});
+    return;
+  }
+  keys.with_default("rope.freq_base", c.rotary_base, 10000.0);
+}
+
+/// All other keys of rotary positions.
 template <class K>
 void rotary_keys(K& keys, GptConfig& c) {
   if (c.positions != GptPositions::rotary) {
-    keys.ignore({"rope.dimension_count", "rope.freq_base"});
+    keys.ignore({"rope.dimension_count"});
     return;
   }
   std::int64_t rotated = c.rotary_size();
@@ -155,7 +176,6 @@ void rotary_keys(K& keys, GptConfig& c) {
       c.rotary_share = rotary_share(rotated, c.head_size());
     }
   }
-  keys.with_default("rope.freq_base", c.rotary_base, 10000.0);
   scaling_keys(keys, c);
 }
 
@@ -193,6 +213,8 @@ void check_layers(const GgufFile& file, const Architecture& a, const GptConfig& 
   if (c.layers < 1 || c.layers > static_cast<std::int64_t>(file.tensors.size()))
     fail("block_count",
          fmt::format("is {}, but the file has {} tensors", c.layers, file.tensors.size()));
+  if (c.layers > size_limits::kLayers)
+    fail("block_count", fmt::format("is {}; the limit is {}", c.layers, size_limits::kLayers));
   if (c.heads < 1) fail("attention.head_count", "must be positive");
 }
 
@@ -329,7 +351,7 @@ GptConfig canonical(GptConfig c, const Architecture& a) {
     c.rotary_beta_fast = usual.rotary_beta_fast;
     c.rotary_beta_slow = usual.rotary_beta_slow;
   }
-  c.rotary_truncate = true;  // see the note in export.cc
+  c.rotary_truncate = true;  // files have no such key; write_model() adds a note
   return c;
 }
 
@@ -345,29 +367,6 @@ bool is_same(const nlohmann::json& a, const nlohmann::json& b) {
 
 }  // namespace
 
-std::vector<double> frequency_divisors(const GptConfig& c) {
-  if (c.rotary_scaling == RotaryScalingKind::longrope) return c.rotary_short_factors;
-  const std::vector<double> plain = rotary_frequencies(c.rotary_size(), c.rotary_base, {});
-  std::vector<double> divisors = rotary_frequencies(c.rotary_size(), c.rotary_base, c.scaling());
-  for (std::size_t i = 0; i < divisors.size(); ++i)
-    divisors[i] = shortest_decimal(plain[i] / divisors[i]);
-  return divisors;
-}
-
-double attention_factor(const GptConfig& c) {
-  if (c.rotary_attention_factor != 0) return c.rotary_attention_factor;
-  if (c.rotary_scaling == RotaryScalingKind::longrope) {
-    if (c.rotary_factor <= 1) return 1;
-    return std::sqrt(1 +
-                     std::log(c.rotary_factor) / std::log(static_cast<double>(c.rotary_context)));
-  }
-  if (c.rotary_mscale != 0 && c.rotary_mscale_all != 0) {
-    return yarn_formula(c.rotary_factor, c.rotary_mscale) /
-           yarn_formula(c.rotary_factor, c.rotary_mscale_all);
-  }
-  return yarn_formula(c.rotary_factor, 1);
-}
-
 GptConfig read_config(const GgufFile& file, const Architecture& architecture,
                       std::vector<std::string>& notes) {
   KeyReader keys(file, architecture.name);
@@ -378,6 +377,7 @@ GptConfig read_config(const GgufFile& file, const Architecture& architecture,
       table != nullptr && table->sizes.size() == 2)
     c.vocab = table->sizes[0];
   head_keys(keys, c);
+  rotary_base_key(keys, c);
   architecture.keys.read(keys, c);
   rotary_keys(keys, c);
   read_presence(file, architecture, c);
@@ -403,6 +403,7 @@ void write_config(GgufMetadata& metadata, const Architecture& architecture,
   size_keys(keys, c);
   keys.required("vocab_size", c.vocab);
   head_keys(keys, c);
+  rotary_base_key(keys, c);
   GptConfig copy = c;
   architecture.keys.write(keys, copy);
   rotary_keys(keys, c);

@@ -32,10 +32,4 @@ bool is_config_tensor(std::string_view name);
 std::vector<std::string> config_differences(const GptConfig& written, const GptConfig& read,
                                             const Architecture& architecture);
 
-/// Returns the divisors of the frequencies of llama3 or longrope scaling for texts up to its
-/// context.
-std::vector<double> frequency_divisors(const GptConfig& config);
-/// Returns the factor of cosines and sines: RotaryScaling::attention_factor or its formula.
-double attention_factor(const GptConfig& config);
-
 }  // namespace weft::gguf

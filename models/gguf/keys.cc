@@ -37,6 +37,7 @@ KeyReader& KeyReader::per_layer(std::string_view key, std::int64_t& value, std::
   if (std::any_of(values.begin(), values.end(), [&](auto v) { return v != values.front(); }))
     unsupported(key, "layers with different values are not supported");
   value = values.front();
+  check_range(key, value);
   return *this;
 }
 
@@ -83,7 +84,7 @@ KeyReader& KeyReader::ignored_by_llama_cpp(std::string_view key) {
 
 void KeyReader::unsupported(std::string_view key, std::string_view why) const {
   file_.metadata.fail(full(key),
-                      fmt::format("this value is not supported{}{}", why.empty() ? "" : ": ", why));
+                      fmt::format("has an unsupported value{}{}", why.empty() ? "" : ": ", why));
 }
 
 void KeyReader::finish() const {
@@ -92,17 +93,21 @@ void KeyReader::finish() const {
     if (!entry.key.starts_with(prefix) || known_.contains(entry.key)) continue;
     file_.metadata.fail(
         entry.key,
-        fmt::format("the key is unknown, and might change the results of the model (to ignore it: "
+        fmt::format("is unknown, and might change the results of the model (to ignore it: "
                     "--ignore-config-key {})",
                     entry.key));
   }
 }
 
+void KeyReader::check_range(std::string_view key, std::int64_t value) const {
+  // Products of two values fit in 64 bits.
+  if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
+    file_.metadata.fail(full(key), fmt::format("is {}, but must be in [0, 2^31)", value));
+}
 void KeyReader::read(std::string_view key, std::int64_t& value) {
   known_.insert(full(key));
   value = file_.metadata.get<std::int64_t>(full(key));
-  if (value < 0)
-    file_.metadata.fail(full(key), fmt::format("is {}, but must not be negative", value));
+  check_range(key, value);
 }
 void KeyReader::read(std::string_view key, double& value) {
   known_.insert(full(key));

@@ -37,7 +37,8 @@ class KeyReader {
   /// Returns true if the file has this tensor.
   bool has_tensor(std::string_view name) const { return file_.find(name) != nullptr; }
 
-  /// Reads a value. Throws FormatError if the key is missing or has another type.
+  /// Reads a value. Throws FormatError if the key is missing or has another type, or if an integer
+  /// is not in [0, 2^31).
   template <class T>
   KeyReader& required(std::string_view key, T& value) {
     read(key, value);
@@ -86,6 +87,7 @@ class KeyReader {
 
  private:
   std::string full(std::string_view key) const;
+  void check_range(std::string_view key, std::int64_t value) const;
   void read(std::string_view key, std::int64_t& value);
   void read(std::string_view key, double& value);
   void read(std::string_view key, bool& value);

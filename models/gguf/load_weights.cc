@@ -52,18 +52,21 @@ class Loader {
     const auto found = tensors_.find(parameter);
     return found == tensors_.end() ? nullptr : found->second;
   }
-  GgufTensor ordered(const std::string& parameter) const {
-    return with_rows(*find(parameter), rows_in_file(parameter, architecture_, model_.config));
+  /// As find(), with the sizes of the parameter: files omit axes of size 1.
+  GgufTensor ordered(const Variable& variable) const {
+    GgufTensor tensor = with_rows(*find(variable.name()),
+                                  rows_in_file(variable.name(), architecture_, model_.config));
+    tensor.sizes = sizes_of(variable);
+    return tensor;
   }
   /// Returns the f32 value of a parameter.
   Tensor wide(const Variable& variable) {
     const std::string& name = variable.name();
-    const Sizes sizes = variable.info().type.shape.evaluate({});
-    if (const GgufTensor* tensor = find(name); tensor != nullptr) {
-      if (tensor->type != GgmlType::f32 && sizes.size() >= 2) ++widened_[tensor->type];
-      Tensor value = widened(ordered(name)).to(DType::f32);
-      if (model_.config.norm_offset && is_norm_weight(name)) value = plus(value, -1);
-      return value.sizes() == sizes ? value : value.reshape(sizes);
+    if (find(name) != nullptr) {
+      const GgufTensor tensor = ordered(variable);
+      if (tensor.type != GgmlType::f32 && tensor.sizes.size() >= 2) ++widened_[tensor.type];
+      const Tensor value = widened(tensor).to(DType::f32);
+      return model_.config.norm_offset && is_norm_weight(name) ? plus(value, -1) : value;
     }
     const auto& [keys, values] = stacks_.at(name);
     ++widened_[keys->type];
@@ -81,17 +84,13 @@ class Loader {
   }
 
  private:
-  static Tensor plus(const Tensor& tensor, float added) {
-    Tensor result = Tensor::empty(DType::f32, tensor.sizes());
-    const auto from = tensor.span<float>();
-    std::transform(from.begin(), from.end(), result.mutable_data<float>(),
-                   [&](float v) { return v + added; });
-    return result;
+  static Sizes sizes_of(const Variable& variable) {
+    return variable.info().type.shape.evaluate({});
   }
 
   void add(const Variable& variable) {
     const std::string& parameter = variable.name();
-    const Sizes sizes = variable.info().type.shape.evaluate({});
+    const Sizes sizes = sizes_of(variable);
     const std::string name = tensor_name(parameter, architecture_, model_.config);
     if (is_latent_stack(parameter) && model_.file.find(name) == nullptr) {
       const GptConfig& c = model_.config;
@@ -167,7 +166,7 @@ LoadedWeights load_weights(const ModelFile& model, const std::vector<Program>& p
       continue;
     }
     const WeightFormat format = found->second.format;
-    const GgufTensor tensor = loader.ordered(info.name);
+    const GgufTensor tensor = loader.ordered(variable);
     std::vector<Tensor> parts;
     if (format == WeightFormat::bf16) {
       parts = {widened(tensor)};

@@ -58,11 +58,11 @@ struct LoadedWeights {
   std::vector<std::string> notes;
 };
 /// Loads the weights for `programs`, which were built over one Gpt with the config of the file. If
-/// `keep_formats` is true, matrices in BF16, Q8_0, Q5_0 and Q4_0 become quantised weights with the
-/// same values (quantized_weights.h) and the programs are rewritten to read them; BF16 matrices
-/// remain views of the file. All other tensors become f32, exactly as ggml decodes them. Throws one
-/// FormatError that lists all tensors that the file lacks, that the model does not use, or that
-/// have other sizes, and DataError if a weight is not finite.
+/// `keep_formats` is true, matrices in BF16, Q8_0, Q5_0, Q4_0 and most in MXFP4 become quantised
+/// weights with the same values (quantized_weights.h) and the programs are rewritten to read them;
+/// BF16 matrices remain views of the file. All other tensors become f32, exactly as ggml decodes
+/// them. Throws one FormatError that lists all tensors that the file lacks, that the model does not
+/// use, or that have other sizes, and DataError if a weight is not finite.
 LoadedWeights load_weights(const ModelFile& model, const std::vector<Program>& programs,
                            bool keep_formats = true);
 

@@ -21,8 +21,8 @@ struct PreTokenizer {
 /// unknown.
 PreTokenizer find_pre_tokenizer(std::string_view name);
 
-/// Returns the name of the pre-tokenizer that has the effect of a component of a tokenizer.json, or
-/// std::nullopt if there is none.
+/// Returns the name of the pre-tokenizer that has the effect of a component of a tokenizer.json.
+/// Returns std::nullopt for other components.
 std::optional<std::string> pre_tokenizer_name(const nlohmann::json& component, bool ignore_merges);
 
 }  // namespace weft::gguf

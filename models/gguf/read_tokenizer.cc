@@ -7,6 +7,7 @@
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/models/gguf/keys.h"
 #include "weft/models/gguf/pre_tokenizers.h"
 #include "weft/models/gguf/token_types.h"
 #include "weft/models/gguf/tokenizer.h"
@@ -48,7 +49,7 @@ Tokens read_tokens(const GgufMetadata& metadata) {
       const std::int64_t type = (*types)[id];
       if (type < 0 || type > 6)
         metadata.fail(kTypes,
-                      fmt::format("the type of token {} is {}, but must be from 1 to 6", id, type));
+                      fmt::format("gives token {} the type {}, but types are 1 to 6", id, type));
       tokens.types[id] = type == 0 ? TokenType::normal : static_cast<TokenType>(type);
     }
   }
@@ -175,8 +176,8 @@ void check_keys(const GgufMetadata& metadata) {
       continue;
     if (std::find(kKnown.begin(), kKnown.end(), entry.key) == kKnown.end())
       metadata.fail(entry.key,
-                    fmt::format("the key is unknown, and might change the ids of texts (to ignore "
-                                "it: --ignore-config-key {})",
+                    fmt::format("is unknown, and might change the ids of texts (to ignore it: "
+                                "--ignore-config-key {})",
                                 entry.key));
   }
 }
@@ -241,7 +242,7 @@ GenerationSettings read_generation(const GgufFile& file, const Tokenizer* tokeni
   SamplingOptions sampling;
   const auto real = [&](const char* key, double& value) {
     const auto found = metadata.find<double>(key);
-    if (found) value = std::strtod(fmt::format("{}", static_cast<float>(*found)).c_str(), nullptr);
+    if (found) value = shortest_decimal(*found);
     return found.has_value();
   };
   const bool sampled = real("general.sampling.temp", sampling.temperature);
@@ -250,16 +251,17 @@ GenerationSettings read_generation(const GgufFile& file, const Tokenizer* tokeni
   real("general.sampling.penalty_repeat", options.repetition_penalty);
   sampling.top_k =
       std::max(metadata.find<std::int64_t>("general.sampling.top_k").value_or(0), std::int64_t{0});
-  if (sampled && sampling.temperature > 0) options.sampling = sampling;
-  options.check();
+  if (sampled && sampling.temperature != 0) options.sampling = sampling;
+  try {
+    options.check();
+  } catch (const ArgumentError& e) {
+    throw FormatError(fmt::format("{}: general.sampling: {}", file.path, e.what()));
+  }
   return settings;
 }
 
-std::optional<ChatFormat> read_chat(const GgufFile& file, const Tokenizer* tokenizer,
-                                    std::string_view name) {
-  const std::string key =
-      name == "default" ? std::string(kTemplate) : fmt::format("{}.{}", kTemplate, name);
-  const auto source = file.metadata.find<std::string>(key);
+std::optional<ChatFormat> read_chat(const GgufFile& file, const Tokenizer* tokenizer) {
+  const auto source = file.metadata.find<std::string>(kTemplate);
   if (!source || tokenizer == nullptr) return std::nullopt;
   return ChatFormat::from_template(*source, special_texts(*tokenizer));
 }

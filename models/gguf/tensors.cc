@@ -170,6 +170,14 @@ bool is_norm_weight(std::string_view parameter) {
          (block && (block->rest.starts_with("ln_") || block->rest.ends_with("_norm.weight")));
 }
 
+Tensor plus(const Tensor& tensor, float added) {
+  Tensor result = Tensor::empty(DType::f32, tensor.sizes());
+  const auto from = tensor.span<float>();
+  std::transform(from.begin(), from.end(), result.mutable_data<float>(),
+                 [&](float v) { return v + added; });
+  return result;
+}
+
 bool is_always_f32(std::string_view parameter, const Sizes& sizes) {
   return sizes.size() < 2 || is_norm_weight(parameter) || parameter.ends_with("_bias") ||
          parameter == "transformer.wpe.weight" || parameter.ends_with("mlp.router.weight") ||

@@ -18,16 +18,18 @@ std::string tensor_name(std::string_view parameter, const Architecture& architec
 
 /// Returns the row of the file for every row of a parameter, or an empty list if the orders are
 /// equal. They differ for queries and keys if the model rotates halves and files contain adjacent
-/// pairs, or vice versa, and for fused projections whose rows are ordered by heads.
+/// pairs, or vice versa, and for fused projections with rows ordered by heads.
 std::vector<std::int64_t> rows_in_file(std::string_view parameter, const Architecture& architecture,
                                        const GptConfig& config);
 /// Returns the inverse of a permutation.
 std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& rows);
-/// Returns a tensor whose row i is row rows[i] of `tensor`. Blocks are moved, not decoded.
+/// Returns a tensor with row rows[i] of `tensor` as row i. Blocks are moved, not decoded.
 GgufTensor with_rows(const GgufTensor& tensor, const std::vector<std::int64_t>& rows);
 
 /// Returns true for the weight of a norm, to which files of a model with norm_offset add 1.
 bool is_norm_weight(std::string_view parameter);
+/// Returns an f32 tensor with `added` added to every element.
+Tensor plus(const Tensor& tensor, float added);
 /// Returns true for a parameter that files store as F32 whatever their type: vectors, norms,
 /// routers and learned positions.
 bool is_always_f32(std::string_view parameter, const Sizes& sizes);

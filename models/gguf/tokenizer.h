@@ -19,12 +19,12 @@ namespace weft::gguf {
 FolderTokenizer read_tokenizer(const GgufFile& file);
 
 /// Reads the ids around texts and at the end of texts, and the recommended sampling settings
-/// (general.sampling.*). `tokenizer` may be null.
+/// (general.sampling.*). `tokenizer` may be null. Throws FormatError, with the path, for settings
+/// out of range.
 GenerationSettings read_generation(const GgufFile& file, const Tokenizer* tokenizer);
 
-/// Reads the chat template `name`, or returns std::nullopt if the file has none.
-std::optional<ChatFormat> read_chat(const GgufFile& file, const Tokenizer* tokenizer,
-                                    std::string_view name = "default");
+/// Reads the chat template. Returns std::nullopt for files without a template.
+std::optional<ChatFormat> read_chat(const GgufFile& file, const Tokenizer* tokenizer);
 
 /// Writes a tokenizer for a model with `vocab` ids; ids without a piece become unused tokens. Notes
 /// for users are appended to `notes`. Throws ArgumentError, with the reason, if GGUF has no form

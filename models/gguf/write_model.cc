@@ -42,15 +42,6 @@ Tensor swapped(const Tensor& tensor) {
   return result;
 }
 
-/// Returns a copy of an f32 tensor with 1 added.
-Tensor plus_one(const Tensor& tensor) {
-  Tensor result = Tensor::empty(DType::f32, tensor.sizes());
-  const auto from = tensor.span<float>();
-  std::transform(from.begin(), from.end(), result.mutable_data<float>(),
-                 [](float v) { return v + 1; });
-  return result;
-}
-
 /// The parameters of a model.
 class Weights {
  public:
@@ -151,7 +142,7 @@ class TensorWriter {
     const auto rows = inverse(rows_in_file(parameter, architecture_, model_.config));
     if (is_always_f32(parameter, sizes)) {
       Tensor value = weights_.wide(parameter);
-      if (model_.config.norm_offset && is_norm_weight(parameter)) value = plus_one(value);
+      if (model_.config.norm_offset && is_norm_weight(parameter)) value = plus(value, 1);
       result_.push_back(with_rows(encoded(name, squeezed(value), GgmlType::f32), rows));
       return;
     }
@@ -235,13 +226,12 @@ class TensorWriter {
   int rounded_ = 0;
 };
 
-/// Returns the settings that llama.cpp ignores for the architecture, and removes them.
-std::vector<std::string> drop_ignored(GptConfig& c, const Architecture& a) {
+/// Returns notes on the settings that llama.cpp ignores for the architecture, and removes them.
+/// `metadata` contains the keys of the config.
+std::vector<std::string> drop_ignored(GptConfig& c, const Architecture& a,
+                                      const GgufMetadata& metadata) {
   std::vector<std::string> notes;
-  const bool windows = a.name == "gemma2" || a.name == "gemma3" || a.name == "olmo2" ||
-                       a.name == "cohere2" || a.name == "gpt-oss" || a.name == "llama4" ||
-                       (a.name == "exaone4" && c.layers == 64);
-  if (c.window > 0 && !windows) {
+  if (c.window > 0 && !metadata.contains(a.name + ".attention.sliding_window")) {
     notes.push_back(
         fmt::format("{} files have no attention window: llama.cpp computes other results for texts "
                     "of more than {} tokens",
@@ -290,10 +280,10 @@ struct Draft {
 Draft draft(const ModelToWrite& model, const Architecture& architecture) {
   Draft result{.architecture = &architecture, .metadata = {}, .notes = {}, .differences = {}};
   GptConfig config = model.config;
-  result.notes = drop_ignored(config, architecture);
   result.metadata.set("general.architecture", architecture.name);
   if (!model.name.empty()) result.metadata.set("general.name", model.name);
   write_config(result.metadata, architecture, config);
+  result.notes = drop_ignored(config, architecture, result.metadata);
   // Read the config back from a file with the names and sizes of all tensors.
   GgufFile file;
   file.path = architecture.name;

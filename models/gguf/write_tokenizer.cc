@@ -128,8 +128,8 @@ void write_byte_pairs(GgufMetadata& metadata, const json& file, std::int64_t voc
   metadata.set(kMerges, merges);
 }
 
-/// Writes a BPE whose pieces contain U+2581 in place of spaces, like LLaMA's. The order of the
-/// merges becomes the order of the scores.
+/// Writes a BPE that spells spaces as U+2581, such as LLaMA's. The order of the merges becomes the
+/// order of the scores.
 void write_blank_pairs(GgufMetadata& metadata, const json& file, std::int64_t vocab) {
   const json& model = file.at("model");
   TokenTable table(vocab);

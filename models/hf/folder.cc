@@ -153,7 +153,8 @@ std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph,
 
 void check_weights(const VariableStore& store, const Folder& folder) {
   constexpr std::size_t kAlwaysChecked = std::size_t{256} << 20;
-  if (folder.verify || store.bytes() <= kAlwaysChecked) check_finite(store, folder.path);
+  if (folder.verify || folder.widen || store.bytes() <= kAlwaysChecked)
+    check_finite(store, folder.path);
 }
 
 void write_folder(const std::string& path, const Model& model, const Graph& graph,

@@ -82,8 +82,8 @@ std::vector<std::string> class_names(const std::string& config);
 std::shared_ptr<VariableStore> load_weights(const Model& model, Graph& graph, const Folder& folder);
 
 /// Throws DataError if a weight is not finite. Weights of more than 256 MiB in total are checked
-/// only if Folder::verify is set, because they are mapped and would have to be read from the disk;
-/// a model with such weights reports results that are not finite.
+/// only if Folder::verify or Folder::widen is set, because mapped weights would have to be read
+/// from the disk. Otherwise, commands report that the results of the model are not finite.
 void check_weights(const VariableStore& store, const Folder& folder);
 
 /// Writes config.json and model.safetensors, each of them atomically. Creates the folder if

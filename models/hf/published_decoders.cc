@@ -1,4 +1,4 @@
-// Published decoders with rotary positions and others since GPT-2.
+// Published decoders since GPT-Neo. GPT-2 and GPT-3 are in published.cc.
 #include <fmt/format.h>
 
 #include <initializer_list>

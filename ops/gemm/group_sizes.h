@@ -16,8 +16,8 @@ Dim group_count(const InferContext& context, int input);
 std::function<void(const KernelRun&)> group_check(const KernelRequest& request, std::size_t input,
                                                   std::int64_t rows);
 
-/// Returns the share of the matrices that a product of `rows` rows reads if every row belongs to
-/// another group, at most 1.
+/// Returns the share of the matrices that a product of `rows` rows reads if every row belongs to a
+/// different group, at most 1.
 double read_share(double rows, double groups);
 
 }  // namespace weft

@@ -68,6 +68,13 @@ std::int64_t even_pieces(std::int64_t total, std::int64_t most, std::int64_t mul
   return round_up(divide_up(total, divide_up(total, most)), multiple);
 }
 
+// Returns the number of bytes of a packed row or column per step of the depth.
+std::int64_t bytes_of(bool rows, const kernels::GemmEngine& engine) {
+  return static_cast<std::int64_t>(rows ? engine.a_panel_bytes(engine.depth_block)
+                                        : engine.b_panel_bytes(engine.depth_block)) /
+         (rows ? engine.row_panel : engine.column_panel) / engine.depth_block;
+}
+
 // Returns the strip width if `large` is divided into strips that span `small`, or 0 if the strips
 // would be too few or too narrow. A depth block of the other operand has `bytes` bytes.
 std::int64_t strip_width(std::int64_t large, std::int64_t small, std::int64_t bytes,
@@ -111,13 +118,8 @@ GemmTiling choose_tiling(std::int64_t m, std::int64_t n, std::int64_t k, bool ma
   const bool rows_large = m > n;
   const std::int64_t large = rows_large ? m : n, small = rows_large ? n : m;
   const std::int64_t large_panel = rows_large ? engine.row_panel : engine.column_panel;
-  // Returns the number of bytes of a packed row or column per step of the depth.
-  const auto bytes_of = [&](bool rows) {
-    return static_cast<std::int64_t>(rows ? engine.a_panel_bytes(engine.depth_block)
-                                          : engine.b_panel_bytes(engine.depth_block)) /
-           (rows ? engine.row_panel : engine.column_panel) / engine.depth_block;
-  };
-  const std::int64_t small_bytes = bytes_of(!rows_large), large_bytes = bytes_of(rows_large);
+  const std::int64_t small_bytes = bytes_of(!rows_large, engine),
+                     large_bytes = bytes_of(rows_large, engine);
   const auto depth_within = [&](std::int64_t bytes_per_step) {
     return even_pieces(k, kSharedBytes / bytes_per_step, engine.depth_block);
   };
@@ -149,8 +151,7 @@ GemmTiling column_strips(std::int64_t m, std::int64_t n, std::int64_t k,
   tiling.k = k;
   const std::int64_t panel = std::max<std::int64_t>(engine.column_panel, 16);
   tiling.tile_columns = even_pieces(n, kMaxStrip, panel);
-  const auto row_bytes = static_cast<std::int64_t>(engine.a_panel_bytes(engine.depth_block)) /
-                         engine.row_panel / engine.depth_block;
+  const std::int64_t row_bytes = bytes_of(true, engine);
   tiling.range_rows =
       even_pieces(m, kSharedBytes / (row_bytes * engine.depth_block), engine.row_panel);
   // Rows are divided only if there are too few strips, because every row tile converts B again.

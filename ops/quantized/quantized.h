@@ -85,10 +85,12 @@ class QuantizedGroups {
 
  private:
   std::uint8_t* word_at(std::int64_t output, std::int64_t group) const;
+  std::int64_t word_count(std::int64_t group) const;
   Float16& scale_at(std::int64_t output, std::int64_t group) const;
 
   bool int4_;
   std::int64_t groups_, words_;  // per channel
+  std::int64_t group_words_;     // per group
   std::uint8_t* q_;
   Float16* scale_;
 };

@@ -9,6 +9,8 @@ namespace weft {
 /// weight once per four rows. With more rows, blocks of weights are converted once and then
 /// multiplied as float matrices.
 inline constexpr std::int64_t kFewQuantizedRows = 16;
+/// The number of bytes of quantised weights that one core reads and uses per nanosecond.
+inline constexpr double kQuantizedBytesPerNs = 12;
 /// The number of panels that multiply_panels() converts together, and the corresponding number of
 /// columns. A block of converted weights stays in the L2 cache.
 inline constexpr std::int64_t kBlockPanels = 8;

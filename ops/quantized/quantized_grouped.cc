@@ -17,8 +17,7 @@ namespace {
 
 using gemm_detail::Range;
 
-constexpr int kSizes = 3;               // input
-constexpr double kReadBytesPerNs = 12;  // weights read and used by one core
+constexpr int kSizes = 3;  // input
 
 std::vector<ValueType> infer_quantized_grouped(const InferContext& c) {
   c.require_floating(0, "x");
@@ -108,7 +107,7 @@ Kernel quantized_grouped_kernel(const KernelRequest& r) {
                                            used * std::max<std::int64_t>(1, p.blocks()));
   phase.cost_ns =
       std::max(phase.cost_ns, static_cast<double>(used * p.w.panels()) *
-                                  static_cast<double>(p.w.panel_bytes()) / kReadBytesPerNs);
+                                  static_cast<double>(p.w.panel_bytes()) / kQuantizedBytesPerNs);
   phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const gemm_detail::GroupRows all{run.inputs[kSizes], p.sizes, groups, p.rows};
     // A unit is a block of columns of all rows of a group.

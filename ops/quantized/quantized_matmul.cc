@@ -21,9 +21,9 @@ namespace {
 
 // The number of bytes of weights per chunk, which is enough for a few microseconds of memory reads.
 constexpr std::int64_t kChunkBytes = std::int64_t{1} << 16;
-constexpr double kBytesPerNs = 12;  // weights read and used by one core
 
 ValueType infer_product_type(const InferContext& c) {
+  if (const std::string& own = c.attributes().text("precision"); !own.empty()) parse_precision(own);
   c.require_floating(0, "x");
   c.require_min_rank(0, 1, "x");
   const std::int64_t columns = c.attributes().integer("outputs");
@@ -87,7 +87,7 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
   Phase product;
   product.chunks = chunk_count(w.panels() * w.panel_bytes(), kChunkBytes);
   product.chunks = std::clamp<std::int64_t>(product.chunks, 1, w.panels());
-  product.cost_ns = static_cast<double>(w.panels() * w.panel_bytes()) / kBytesPerNs *
+  product.cost_ns = static_cast<double>(w.panels() * w.panel_bytes()) / kQuantizedBytesPerNs *
                     (0.5 + 0.5 * static_cast<double>(p->rows));
   product.body = [p, begin_shared, chunks = product.chunks](const KernelRun& run,
                                                             std::int64_t chunk) {
@@ -266,7 +266,9 @@ OpRecord product_record(std::string name, std::string doc) {
   r.name = std::move(name);
   r.doc = kQuantizedLayout + std::move(doc);
   r.inputs = {{"x"}, {"q"}, {"scale"}};
-  r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true}, {"transpose", false}};
+  r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true},
+                  {"transpose", false},
+                  {"precision", std::string()}};
   r.gradient = Gradient::none;
   r.no_gradient_reason =
       "created by a pass; matmul(x, dequantize(q, scale)) is differentiable "

@@ -188,6 +188,7 @@ QuantizedGroups::QuantizedGroups(QuantizedFormat format, std::int64_t inputs, vo
     : int4_(format == QuantizedFormat::int4),
       groups_(divide_up(inputs, kQuantizedGroup)),
       words_(quantized_sizes(format, inputs, 1)[1]),
+      group_words_(int4_ ? 4 : 8),
       q_(static_cast<std::uint8_t*>(q)),
       scale_(scale) {}
 
@@ -195,8 +196,12 @@ QuantizedGroups::QuantizedGroups(QuantizedFormat format, std::int64_t inputs, vo
 // interleaved with those of the 15 other channels of its panel.
 std::uint8_t* QuantizedGroups::word_at(std::int64_t output, std::int64_t group) const {
   const std::int64_t panel = output / kQuantizedPanel, lane = output % kQuantizedPanel;
-  const std::int64_t first = group * (int4_ ? 4 : 8);
-  return q_ + ((panel * words_ + first) * kQuantizedPanel + lane) * 4;
+  return q_ + ((panel * words_ + group * group_words_) * kQuantizedPanel + lane) * 4;
+}
+
+// The last group of q8_0 may have fewer words.
+std::int64_t QuantizedGroups::word_count(std::int64_t group) const {
+  return std::min(group_words_, words_ - group * group_words_);
 }
 
 Float16& QuantizedGroups::scale_at(std::int64_t output, std::int64_t group) const {
@@ -207,8 +212,7 @@ Float16& QuantizedGroups::scale_at(std::int64_t output, std::int64_t group) cons
 QuantizedGroup QuantizedGroups::get(std::int64_t output, std::int64_t group) const {
   QuantizedGroup result{.scale = scale_at(output, group)};
   const std::uint8_t* const begin = word_at(output, group);
-  const std::int64_t words =
-      std::min<std::int64_t>(int4_ ? 4 : 8, words_ - group * (int4_ ? 4 : 8));
+  const std::int64_t words = word_count(group);
   auto* level = result.levels.data();
   for (std::int64_t w = 0; w < words; ++w) {
     const std::uint8_t* word = begin + w * 4 * kQuantizedPanel;
@@ -229,8 +233,7 @@ void QuantizedGroups::set(std::int64_t output, std::int64_t group,
                           const QuantizedGroup& values) const {
   scale_at(output, group) = values.scale;
   std::uint8_t* const begin = word_at(output, group);
-  const std::int64_t words =
-      std::min<std::int64_t>(int4_ ? 4 : 8, words_ - group * (int4_ ? 4 : 8));
+  const std::int64_t words = word_count(group);
   const auto* level = values.levels.data();
   for (std::int64_t w = 0; w < words; ++w) {
     std::uint8_t* word = begin + w * 4 * kQuantizedPanel;

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "weft/core/option.h"
 #include "weft/ops/builtin.h"
@@ -60,9 +60,11 @@ class Checker {
     const std::string error = option_error("scale", a.real("scale"), Allowed::finite);
     if (!error.empty()) throw ArgumentError(error);
     const double cap = a.real("soft_cap");
-    if (!(cap >= 0 && std::isfinite(cap))) {
-      throw ArgumentError(
-          fmt::format("soft_cap must be positive and finite, or 0 for no cap, but is {}", cap));
+    using Float = std::numeric_limits<float>;  // kernels may compute in float
+    if (cap != 0 && !(cap >= Float::min() && cap <= Float::max())) {
+      throw ArgumentError(fmt::format(
+          "soft_cap must be from {:.2g} to {:.2g}, the range of floats, or 0 for no cap, but is {}",
+          Float::min(), Float::max(), cap));
     }
     for (const char* name : {"window", "chunk"}) {
       if (a.integer(name) >= 0) continue;
@@ -277,17 +279,14 @@ void AttentionOps::add(OpSet& ops) {
       "[B,H,Lq,R], col_bias [B,H,Lk,R], indices [Lq,Lk]. The position of query i is p(i) = i + "
       "q_start[b], or i + Lk - Lq without q_start. Key j is visible to query i if mask is true, j "
       "< lengths[b], j <= p(i) if causal, |p(i) - j| < window if window > 0, and floor(p(i) / "
-      "chunk) "
-      "= floor(j / chunk) if chunk > 0. Dropout "
-      "multiplies probability n (flat index in [B,H,Lq,Lk]) by 1/(1-dropout) if word n of the "
+      "chunk) = floor(j / chunk) if chunk > 0. Dropout multiplies probability n (flat index in "
+      "[B,H,Lq,Lk]) by 1/(1-dropout) if word n of the "
       "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. "
-      "sinks [H] are the scores of one more visible key per head, whose value is 0 and whose "
+      "sinks [H] are the scores of one more visible key per head. Its value is 0, and its "
       "probability is not dropped. A query without visible keys and sinks has out 0, lse -inf and "
-      "gradient 0. With kv_rows [B], k and v "
-      "have S rows, and row b of q attends to their row kv_rows[b]; col_bias is indexed by b. If "
-      "ring "
-      "> 0, k and v are ring buffers [..,R,..]: Lk = ring, and key j is entry j mod R; a visible "
-      "key j < lengths[b] - R is a data error. "
+      "gradient 0. With kv_rows [B], k and v have S rows, and row b of q attends to their row "
+      "kv_rows[b]; col_bias is indexed by b. If ring > 0, k and v are ring buffers [..,R,..]: Lk = "
+      "ring, and key j is entry j mod R; a visible key j < lengths[b] - R is a data error. "
       "kv_rows outside [0,S), lengths outside [0,Lk], q_start < 0, causal with q_start + Lq > Lk, "
       "and indices out of range are data errors (Vaswani et al. 2017; Dao et al. 2022 for the "
       "backward recomputation; Gemma Team 2024 for soft_cap; Xiao et al. 2024 for sinks).";
@@ -320,8 +319,8 @@ void AttentionOps::add(OpSet& ops) {
       "p = "
       "exp(s - lse), ds = p * (dropout(g v^T) - sum(g * out) + g_lse), dc = scale * cap'(scale * "
       "q.k) * ds, dq = dc k, dk = dc^T q, dv = dropout(p)^T g; the gradient of a bias element is "
-      "the sum of ds over "
-      "the scores that use it, and dsinks, which exists only with sinks, is the sum of ds of the "
+      "the sum of ds over the scores that use it, and dsinks, which exists only with sinks, is the "
+      "sum of ds of the "
       "sinks. If |lse| > 32, p is divided by its sum, because the rounding of a "
       "large lse would be an error of all probabilities. g_lse is the cotangent of lse. The "
       "gradient of an absent operand "

@@ -1,5 +1,6 @@
 #include "weft/serialization/files/atomic_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "weft/core/error.h"
@@ -62,6 +64,20 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+bool for_each_name(const fs::path& folder,
+                   const std::function<void(const std::string& name)>& use) {
+  const auto close = [](DIR* open) { ::closedir(open); };
+  const std::unique_ptr<DIR, decltype(close)> entries(::opendir(folder.c_str()), close);
+  if (entries == nullptr) return false;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(entries.get());
+    if (entry == nullptr) return errno == 0;
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") use(name);
+  }
+}
+
 std::optional<std::string> target_of_temporary(std::string_view name) {
   const std::size_t at = name.rfind(kMark);
   if (at == std::string_view::npos) return std::nullopt;
@@ -90,22 +106,22 @@ bool is_temporary_file(const std::string& file, const std::string& path) {
 // meaningless.
 void remove_stale_files(const std::string& path) {
   const std::string prefix = temporary_prefix(path);
-  std::error_code error;
-  for (fs::directory_iterator it(folder_of(path), error), end; !error && it != end;
-       it.increment(error)) {
-    const auto target = target_of_temporary(it->path().filename().string());
-    if (!target || *target + kMark != prefix) continue;
-    const int fd = ::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (fd < 0) continue;
+  const fs::path folder = folder_of(path);
+  for_each_name(folder, [&](const std::string& name) {
+    const auto target = target_of_temporary(name);
+    if (!target || *target + kMark != prefix) return;
+    const fs::path file = folder / name;
+    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0) return;
     struct stat status {};
     const bool ours =
         ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0;
     // By now, another process may have created a file with this name.
     struct stat named {};
-    if (ours && ::lstat(it->path().c_str(), &named) == 0 && named.st_ino == status.st_ino)
-      ::unlink(it->path().c_str());
+    if (ours && ::lstat(file.c_str(), &named) == 0 && named.st_ino == status.st_ino)
+      ::unlink(file.c_str());
     ::close(fd);
-  }
+  });
 }
 
 AtomicFile::AtomicFile(const std::string& path) : AtomicFile(path, path) {}

@@ -48,16 +48,15 @@ int lock_folder(const std::string& path) {
 /// are kept.
 void remove_stale_folders(const fs::path& path) {
   const std::string name = path.filename().string();
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (target_of_temporary(it->path().filename().string()) != name) continue;
-    const int fd = lock_folder(it->path().string());
-    if (fd < 0) continue;
+  const fs::path folder = folder_of(path);
+  for_each_name(folder, [&](const std::string& found) {
+    if (target_of_temporary(found) != name) return;
+    const int fd = lock_folder((folder / found).string());
+    if (fd < 0) return;
     std::error_code ignored;
-    fs::remove_all(it->path(), ignored);
+    fs::remove_all(folder / found, ignored);
     ::close(fd);
-  }
+  });
 }
 
 void sync_folder(const std::string& path) {

@@ -250,6 +250,14 @@ json checked_object(json parsed, std::string_view what) {
   return parsed;
 }
 
+std::size_t most_keys(const json& value) {
+  std::size_t most = value.is_object() ? value.size() : 0;
+  if (value.is_structured()) {
+    for (const json& item : value) most = std::max(most, most_keys(item));
+  }
+  return most;
+}
+
 }  // namespace
 
 json parse_json(std::string_view text, std::string_view what, const JsonLimits& limits) {
@@ -263,6 +271,15 @@ json parse_json_object(std::string_view text, std::string_view what, const JsonL
 json parse_json_object(std::string_view text, std::string_view what, JsonLists& lists,
                        const JsonLimits& limits) {
   return checked_object(build_tree(text, what, limits, &lists), what);
+}
+
+nlohmann::ordered_json in_order(const json& parsed, std::string_view text, std::string_view what) {
+  constexpr std::size_t kMostKeys = 1024;
+  if (const std::size_t keys = most_keys(parsed); keys > kMostKeys) {
+    throw FormatError(
+        fmt::format("{} has an object with {} keys; the limit is {}", what, keys, kMostKeys));
+  }
+  return nlohmann::ordered_json::parse(text);
 }
 
 std::string json_reason(const json::exception& e) {

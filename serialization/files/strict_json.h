@@ -31,6 +31,12 @@ nlohmann::json parse_json(std::string_view text, std::string_view what,
 nlohmann::json parse_json_object(std::string_view text, std::string_view what,
                                  const JsonLimits& limits = {});
 
+/// Returns `parsed`, the result of parse_json() for `text`, with all keys in their order in `text`.
+/// Throws FormatError if an object has more than 1024 keys, because the time is quadratic in their
+/// number.
+nlohmann::ordered_json in_order(const nlohmann::json& parsed, std::string_view text,
+                                std::string_view what);
+
 /// Large parts of an object that are read into lists instead of a tree, which would be too slow for
 /// hundreds of thousands of values. A path consists of one or two keys, separated by a dot
 /// ("model.vocab"). An empty path is the whole text.

@@ -1,6 +1,5 @@
 #include "weft/serialization/files/verified_files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -11,7 +10,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -19,6 +17,7 @@
 
 #include "weft/core/error.h"
 #include "weft/serialization/files/atomic_file.h"
+#include "weft/serialization/files/temporary_files.h"
 
 namespace weft {
 namespace {
@@ -66,25 +65,33 @@ std::string read_record(const fs::path& path) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
 }
 
-/// Removes the older half of the records if there are too many. fs::directory_iterator would end
-/// the program if there is no memory, because some of its functions that allocate are noexcept.
+/// Returns a time in nanoseconds since 1970. Years after 2262 wrap around.
+std::int64_t nanoseconds(const timespec& time) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(time.tv_sec) * kSecond +
+                                   static_cast<std::uint64_t>(time.tv_nsec));
+}
+
+/// Returns true for the name of a record or of its temporary file.
+bool is_record_name(const std::string& name) {
+  const std::string record = target_of_temporary(name).value_or(name);
+  return record.find('-') != std::string::npos &&
+         record.find_first_not_of("0123456789abcdef-") == std::string::npos;
+}
+
+/// Removes the older half of the records if there are too many. Keeps all other files, in case the
+/// folder is a link to another one.
 void limit_records(const fs::path& folder) {
-  const auto close = [](DIR* open) { ::closedir(open); };
-  const std::unique_ptr<DIR, decltype(close)> entries(::opendir(folder.c_str()), close);
-  if (entries == nullptr) return;
-  std::vector<std::pair<std::int64_t, std::string>> records;
-  while (const dirent* entry = ::readdir(entries.get())) {
+  std::vector<std::pair<std::int64_t, fs::path>> records;
+  for_each_name(folder, [&](const std::string& name) {
     struct stat status {};
-    if (::fstatat(::dirfd(entries.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        S_ISDIR(status.st_mode))
-      continue;
-    records.emplace_back(status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec, entry->d_name);
-  }
+    fs::path path = folder / name;
+    if (is_record_name(name) && ::lstat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode))
+      records.emplace_back(nanoseconds(status.st_mtim), std::move(path));
+  });
   if (records.size() < kMostRecords) return;
   std::sort(records.begin(), records.end());
   std::error_code error;
-  for (std::size_t i = 0; i < records.size() / 2; ++i)
-    fs::remove(folder / records[i].second, error);
+  for (std::size_t i = 0; i < records.size() / 2; ++i) fs::remove(records[i].second, error);
 }
 
 /// Returns true if the file was modified so shortly before that a further change may leave its
@@ -92,7 +99,7 @@ void limit_records(const fs::path& folder) {
 /// seconds.
 bool is_too_recent(const FileIdentity& file) {
   const std::int64_t resolution = file.modified % kSecond == 0 ? 2 * kSecond : 50 * kMillisecond;
-  return std::abs(file.seen - file.modified) <= resolution;
+  return file.modified >= file.seen - resolution && file.modified <= file.seen + resolution;
 }
 
 }  // namespace
@@ -103,8 +110,7 @@ std::optional<FileIdentity> FileIdentity::of(const std::string& path) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return FileIdentity{static_cast<std::uint64_t>(status.st_dev),
                       static_cast<std::uint64_t>(status.st_ino),
-                      static_cast<std::uint64_t>(status.st_size),
-                      status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec,
+                      static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
                       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
 }
 

@@ -286,8 +286,10 @@ std::string part_path(std::string_view stem, std::int64_t part, std::int64_t par
 void add_parts(GgufFile& file, std::int64_t parts) {
   constexpr std::string_view kNumber = "split.no", kCount = "split.count";
   const std::int64_t number = file.metadata.get<std::int64_t>(kNumber);
+  if (number < 0 || number >= parts)
+    file.metadata.fail(kNumber, fmt::format("is {}, but the model has {} parts", number, parts));
   const std::string ending = part_path("", number, parts);
-  if (number < 0 || number >= parts || !file.path.ends_with(ending)) {
+  if (!file.path.ends_with(ending)) {
     file.metadata.fail(kNumber, fmt::format("is {}: the name of part {} of a model that is split "
                                             "into {} must end with {}",
                                             number, number + 1, parts, ending));

@@ -148,19 +148,20 @@ Tensor widened(const GgufTensor& tensor) {
   const std::int64_t block = ggml_block_elements(tensor.type),
                      bytes = ggml_block_bytes(tensor.type), blocks = result.numel() / block;
   const auto* from = tensor.data.data<std::uint8_t>();
+  float* const floats = dtype == DType::f32 ? result.mutable_data<float>() : nullptr;
+  BFloat16* const narrow = dtype == DType::f32 ? nullptr : result.mutable_data<BFloat16>();
   constexpr std::int64_t kChunk = 4096;
   Workers workers;
   workers.for_chunks(divide_up(blocks, kChunk), [&](std::int64_t chunk, int) {
     const std::int64_t end = std::min(blocks, (chunk + 1) * kChunk);
     for (std::int64_t b = chunk * kChunk; b < end; ++b) {
-      if (dtype == DType::f32) {
-        widen(from + b * bytes, result.mutable_data<float>() + b * block);
+      if (floats != nullptr) {
+        widen(from + b * bytes, floats + b * block);
         continue;
       }
       float values[kSuperLevels];
       widen(from + b * bytes, values);
-      auto* to = result.mutable_data<BFloat16>() + b * block;
-      for (std::int64_t i = 0; i < block; ++i) to[i] = to_bfloat16(values[i]);
+      for (std::int64_t i = 0; i < block; ++i) narrow[b * block + i] = to_bfloat16(values[i]);
     }
   });
   return result;

@@ -128,6 +128,11 @@ BOOST_AUTO_TEST_CASE(conversations_are_validated) {
                  "c.json[0].content must be a string, not 3");
   BOOST_CHECK_EXCEPTION(read_conversation("[", "c.json"), FormatError,
                         says("c.json is not valid JSON at line 1, column 2"));
+  // The time to read an object grows with the square of the number of its keys.
+  std::string keys;
+  for (int i = 0; i < 1025; ++i) keys += (i == 0 ? "\"" : ", \"") + std::to_string(i) + "\": 0";
+  check_rejected(R"([{"role": "user", "content": "x", "more": {)" + keys + "}}]",
+                 "c.json has an object with 1025 keys; the limit is 1024");
 }
 
 BOOST_AUTO_TEST_CASE(tool_calls_and_parts_of_contents_are_read) {

@@ -224,6 +224,14 @@ BOOST_AUTO_TEST_CASE(tokens_that_left_the_window_cannot_be_restored) {
   changed.push_back(7);
   BOOST_TEST(relative_difference(slots.step(std::vector<SlotToken>{{slot, 7}}), 0,
                                  model.next(changed)) < kTolerance);
+  // The window before the first token is empty, so that a slot can always begin a new text.
+  BOOST_TEST(slots.length(slots.copy(slot, 0)) == 0);
+  slots.truncate(slot, 0);
+  const TokenIds other = {2, 7, 1, 8};
+  BOOST_TEST(relative_difference(slots.prefill(slot, other), 0, model.next(other)) < kTolerance);
+  slots.truncate(slot, 2);  // the ring buffers contain all tokens of the new text
+  BOOST_TEST(relative_difference(slots.step(std::vector<SlotToken>{{slot, 5}}), 0,
+                                 model.next({2, 7, 5})) < kTolerance);
   BOOST_CHECK_EXCEPTION(DecodeSlots(model.session, model.slots, config, {.rewind = -1}),
                         ArgumentError, says("rewind is -1: it must be 0 or positive"));
 }

@@ -13,7 +13,7 @@ namespace weft {
 BOOST_AUTO_TEST_SUITE(window_caches)
 namespace {
 
-/// A decoder whose caches keep all tokens, or only windows.
+/// A decoder with caches of all tokens, or only of windows.
 struct Decoder {
   Decoder(const GptConfig& config, bool all_tokens, bool narrow = false)
       : gpt(Scope(graph), config),

@@ -7,6 +7,7 @@
 #include "weft/graph/functions.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
+#include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
@@ -256,6 +257,30 @@ BOOST_AUTO_TEST_CASE(matrices_with_unsupported_uses_are_not_quantised) {
   const QuantizedModel model = quantize({p}, *store);
   BOOST_REQUIRE(model.weights.size() == 1U);
   BOOST_TEST(model.weights[0].name == "plain");
+}
+
+BOOST_AUTO_TEST_CASE(products_keep_their_own_precision) {
+  const kernels::ForcedBf16Unit forced(kernels::Bf16Unit::emulated_amx);
+  Graph g;
+  const Variable w =
+      g.variable("w", DType::f32, {70, 40}, {.initializer = Initializer::normal(0.3)});
+  const Value x = g.input("x", DType::f32, {33, 70});
+  const MatmulOptions precise{.precision = Precision::highest};
+  const Program p = Program("p")
+                        .output("exact", matmul(x, w, precise))
+                        .output("fused", relu(matmul(-x, w, precise)))
+                        .output("usual", matmul(x, w));
+  auto store = std::make_shared<VariableStore>();
+  Session(g, store, {.seed = 3}).initialise();
+  const QuantizedModel model = quantize({p}, *store, {.weights = WeightFormat::int8});
+  const auto run = [&](Precision precision) {
+    return Session(*model.graph, model.store, {.precision = precision})
+        .run(model.programs[0], {{"x", sample_uniform({33, 70}, 5)}});
+  };
+  const Results medium = run(Precision::medium), highest = run(Precision::highest);
+  for (const char* name : {"exact", "fused"})
+    BOOST_TEST(bitwise_equal(medium[name], highest[name]), name);
+  BOOST_TEST(!bitwise_equal(medium["usual"], highest["usual"]));
 }
 
 BOOST_AUTO_TEST_CASE(a_graph_lists_its_quantised_weights) {

@@ -191,6 +191,13 @@ BOOST_AUTO_TEST_CASE(invalid_stacks_are_rejected) {
                         testing::message_contains({"the model has no matrix"}));
 }
 
+BOOST_AUTO_TEST_CASE(an_empty_stack_is_not_a_single_matrix) {
+  Graph g;
+  g.apply("cast", {g.variable("w", DType::bf16, {0, 5, 3})}, {{"dtype", DType::f32}}, {});
+  BOOST_TEST(quantized_weights(g).empty());
+  BOOST_TEST(count_parameters(g) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(only_the_chosen_matrices_are_read) {
   ExpertNet net;
   const QuantizedModel model = quantize({net.predict}, *net.store, {.weights = WeightFormat::int8});

@@ -1,8 +1,10 @@
 // Operating system failures: allocations fail or threads cannot be started. A shim makes individual
 // C library calls fail (tests/fuzz/attack/fault_shim.cc).
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 
 #include "weft/serialization/files/read_file.h"
+#include "weft/tests/support/environment.h"
 #include "weft/tests/support/program_shell.h"
 
 #ifdef WEFT_FAULTS  // not defined in sanitizer builds
@@ -51,6 +53,12 @@ BOOST_AUTO_TEST_CASE(running_out_of_memory_is_a_one_line_error) {
       weft("train gpt --layers 1 --heads 1 --width 8 --context 8 --batch 2 --steps 2 --text " +
            weft.path("text.txt") + " --out " + model)
           .code == 0);
+  // Many records of verified files, so that some of the allocations that read the folder fail.
+  const std::string cache = weft.path("cache");
+  const testing::Environment environment("XDG_CACHE_HOME", cache);
+  std::filesystem::create_directories(cache + "/weft/verified");
+  for (int i = 0; i < 2000; ++i)
+    weft.write("cache/weft/verified/0123456789abcdef-" + std::to_string(i), "");
   const std::string commands[] = {"--help", "inspect " + model,
                                   "generate " + model + " --prompt a --tokens 2",
                                   "no-such-command"};

@@ -33,7 +33,7 @@ SelfAttentionOptions usual_options() {
           .projection = QkvProjection::separate};
 }
 
-/// Norms of queries and keys that an option set can contain.
+/// Returns a norm of queries or keys.
 Norm norm_below(const Scope& scope, const char* name, std::int64_t width,
                 NormLayerOptions options = {.rms = true}) {
   return make_norm(scope / name, DType::f64, width, options);
@@ -321,7 +321,13 @@ BOOST_AUTO_TEST_CASE(every_mechanism_matches_its_formula_with_masks_and_caches) 
 }
 
 BOOST_AUTO_TEST_CASE(empty_batches_and_texts_give_empty_results) {
-  for (const Case& c : cases()) {
+  std::vector<Case> all = cases();
+  all.push_back({"latent", [](const Scope&, SelfAttentionOptions& o) {
+                   o.kv_heads = kHeads;
+                   o.latent = {{.kv_rank = 3, .query_rank = 4, .value_size = 5}};
+                   o.rotary = 2;
+                 }});
+  for (const Case& c : all) {
     BOOST_TEST_CONTEXT(c.name) {
       Graph g;
       const Scope net(g, "net");

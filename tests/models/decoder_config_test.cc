@@ -247,6 +247,15 @@ BOOST_AUTO_TEST_CASE(numbers_outside_their_range_are_rejected) {
   rejects(
       "llama", [](GptConfig& c) { c.expert_scale = 0; }, "expert_scale must be positive, not 0");
   rejects(
+      "llama", [=](GptConfig& c) { c.rotary_base = infinite; },
+      "rotary_base must be positive, not inf");
+  rejects(
+      "linear_scaling", [=](GptConfig& c) { c.rotary_factor = infinite; },
+      "rotary_factor must be at least 1 and finite, not inf");
+  rejects(
+      "window", [](GptConfig& c) { c.window = std::numeric_limits<std::int64_t>::max(); },
+      "window must be at most 16777216, not 9223372036854775807");
+  rejects(
       "llama", [](GptConfig& c) { c.experts = -1; }, "experts must be at least 0, not -1");
   rejects(
       "llama", [](GptConfig& c) { c.experts = 1 << 20; },

@@ -209,12 +209,9 @@ BOOST_AUTO_TEST_CASE(models_that_no_architecture_represents_are_rejected_with_th
 std::string changed(const TemporaryFolder& folder, const std::string& from,
                     const std::function<void(GgufMetadata&, std::vector<GgufTensor>&)>& change) {
   GgufFile file = read_gguf(from);
-  GgufMetadata metadata;
-  for (const GgufMetadata::Entry& entry : file.metadata.entries())
-    metadata.set(entry.key, entry.value);
-  change(metadata, file.tensors);
+  change(file.metadata, file.tensors);
   const std::string path = folder / "changed.gguf";
-  write_gguf(path, metadata, file.tensors);
+  write_gguf(path, file.metadata, file.tensors);
   return path;
 }
 
@@ -232,12 +229,12 @@ BOOST_AUTO_TEST_CASE(errors_name_the_file_the_key_and_the_byte_offset) {
       {"llama",
        "general.architecture",
        "lama",
-       {"changed.gguf\" at byte", "general.architecture", "lama is not supported",
+       {"changed.gguf\" at byte", "general.architecture", "is lama, which is not supported",
         "did you mean 'llama'?", "supported are qwen2, llama, mistral3"}},
       {"llama",
        "llama.attention.soft_cap",
        20.0F,
-       {"at byte", "llama.attention.soft_cap", "the key is unknown, and might change the results",
+       {"at byte", "llama.attention.soft_cap", "is unknown, and might change the results",
         "--ignore-config-key llama.attention.soft_cap"}},
       {"llama", "llama.block_count", 1000000U, {"llama.block_count", "but the file has"}},
       {"llama", "llama.block_count", "three", {"llama.block_count"}},
@@ -266,13 +263,21 @@ BOOST_AUTO_TEST_CASE(errors_name_the_file_the_key_and_the_byte_offset) {
       {"llama",
        "llama.attention.causal",
        false,
-       {"llama.attention.causal", "this value is not supported"}},
-      {"llama", "llama.context_length", -5, {"llama.context_length", "must not be negative"}},
+       {"llama.attention.causal", "has an unsupported value"}},
+      {"llama", "llama.context_length", -5, {"llama.context_length is -5, but must be in [0"}},
+      {"llama",
+       "llama.attention.head_count_kv",
+       -2,
+       {"llama.attention.head_count_kv is -2, but must be in [0, 2^31)"}},
       {"llama", "llama.attention.layer_norm_rms_epsilon", -1.0F, {"layer_norm_eps"}},
       {"deepseek2",
        "deepseek2.expert_gating_func",
        3U,
        {"deepseek2.expert_gating_func", "it must be 1 (softmax) or 2 (sigmoid)"}},
+      {"deepseek2",
+       "deepseek2.expert_shared_count",
+       std::int64_t{1} << 62,
+       {"deepseek2.expert_shared_count", "must be in [0, 2^31)"}},
       {"deepseek2",
        "deepseek2.leading_dense_block_count",
        3U,
@@ -287,6 +292,14 @@ BOOST_AUTO_TEST_CASE(errors_name_the_file_the_key_and_the_byte_offset) {
        std::vector<bool>{true, false},
        {"gemma3.attention.sliding_window_pattern", "it must have an element for every layer"}},
       {"qwen2moe", "qwen2moe.expert_used_count", 9U, {"experts_per_token"}},
+      {"llama",
+       "general.sampling.temp",
+       NAN,
+       {"changed.gguf: general.sampling: temperature must be positive, not nan"}},
+      {"llama",
+       "general.sampling.penalty_repeat",
+       -1.0F,
+       {"changed.gguf: general.sampling: repetition_penalty must be positive, not -1"}},
   };
   for (const WrongValue& wrong : cases) {
     BOOST_TEST_CONTEXT(wrong.key) {
@@ -295,6 +308,42 @@ BOOST_AUTO_TEST_CASE(errors_name_the_file_the_key_and_the_byte_offset) {
       const std::string bad =
           changed(folder, path, [&](GgufMetadata& m, auto&) { m.set(wrong.key, wrong.value); });
       check_error<Error>([&] { gguf::read_model(bad); }, wrong.parts);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(more_layers_than_any_model_has_are_rejected) {
+  const TemporaryFolder folder;
+  gguf_model(sample("llama").config)->save_gguf(folder / "a.gguf");
+  const std::string bad =
+      changed(folder, folder / "a.gguf", [](GgufMetadata& m, std::vector<GgufTensor>& tensors) {
+        m.set("llama.block_count", 5000U);
+        for (int i = 0; i < 5000; ++i)
+          tensors.push_back(encoded(std::to_string(i), Tensor::of<float>({1}, {1}), GgmlType::f32));
+      });
+  check_error<FormatError>([&] { gguf::read_model(bad); },
+                           {"llama.block_count is 5000; the limit is 4096"});
+}
+
+BOOST_AUTO_TEST_CASE(matrices_with_one_row_may_be_vectors_of_any_type) {
+  const TemporaryFolder folder;
+  const auto model = gguf_model(sample("qwen2moe").config);
+  model->save_gguf(folder / "a.gguf", gguf::OutType::f32);
+  for (const GgmlType type : {GgmlType::bf16, GgmlType::q8_0}) {
+    BOOST_TEST_CONTEXT(ggml_type_name(type)) {
+      std::size_t gates = 0;
+      const std::string path =
+          changed(folder, folder / "a.gguf", [&](GgufMetadata&, std::vector<GgufTensor>& tensors) {
+            for (GgufTensor& tensor : tensors) {
+              if (!tensor.name.ends_with("ffn_gate_inp_shexp.weight")) continue;
+              BOOST_TEST_REQUIRE(tensor.sizes.size() == 1U);
+              tensor = encoded(tensor.name, widened(tensor).reshape({1, tensor.sizes[0]}), type);
+              tensor.sizes.erase(tensor.sizes.begin());
+              ++gates;
+            }
+          });
+      BOOST_TEST(gates == 3U);
+      BOOST_TEST(difference(gguf_logits(*model, kIds), gguf_logits(*load(path), kIds)) < 0.01);
     }
   }
 }

@@ -186,6 +186,18 @@ std::vector<GgufSample> make_samples() {
         c.qk_norm = true;
         c.qk_norm_form = GptQkNorm::all_heads;
       }));
+  add("olmo2-windows", "olmo2", llama_with([](GptConfig& c) {  // OLMo 3
+        c.layers = 5;
+        c.residual = GptResidual::inner_post_norm;
+        c.qk_norm = true;
+        c.qk_norm_form = GptQkNorm::all_heads;
+        c.window = 4;
+        c.window_layers = "1110";
+        c.rotary_base = c.rotary_window_base = 5e5;
+        c.rotary_scaling = RotaryScalingKind::yarn;
+        c.rotary_factor = 8;
+        c.rotary_context = 32;
+      }));
   add("olmoe", "olmoe", llama_with([](GptConfig& c) {
         make_experts(c);
         c.kv_heads = c.expert_inner = 0;

@@ -17,7 +17,7 @@ struct GgufSample {
   /// True if llama.cpp computes GELU with a table of half-precision numbers.
   bool gelu = false;
 };
-/// Returns the samples. Their matrices have rows of 32 or 64 elements.
+/// Returns the samples. The rows of their matrices are whole blocks of 32 elements.
 const std::vector<GgufSample>& gguf_samples();
 
 /// Returns a tokenizer with byte pieces, "</s>" and some words, of at most 300 ids.

@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(hugging_face_keys_are_applied_or_rejected_by_name) {
               "rope_scaling": {"rope_theta": 20}})",
           "rope_scaling.rope_theta is 20, but rope_parameters.rope_theta is 10");
   rejects(R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 0.5}})",
-          "rotary_factor must be at least 1, not 0.5");
+          "rotary_factor must be at least 1 and finite, not 0.5");
   rejects(R"({"model_type": "llama", "partial_rotary_factor": 0.5})",
           "partial_rotary_factor is 0.5: rotary positions must cover all features of a head");
   rejects(R"({"model_type": "mistral", "mlp_bias": true})",

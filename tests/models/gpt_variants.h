@@ -1,4 +1,4 @@
-// Small decoder configurations that together cover every option of GptConfig.
+// Small decoder configurations that together cover every mechanism of GptConfig.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ struct Variant {
   GptConfig config;
 };
 
-/// Returns configurations that cover every option at least once and are small enough to run
+/// Returns configurations that cover every mechanism at least once and are small enough to run
 /// quickly.
 inline std::vector<Variant> variants() {
   GptConfig base;
@@ -102,7 +102,7 @@ inline std::vector<Variant> variants() {
     c.fused_gate = c.qkv_bias = true;
     c.rotary_scaling = RotaryScalingKind::longrope;
     c.rotary_factor = 3;
-    // Longer than batches with padding, whose padded length selects the factors.
+    // Longer than all batches with padding: their padded length selects the factors.
     c.rotary_context = c.context + 8;
     c.rotary_short_factors = {1, 1.2, 1.5};
     c.rotary_long_factors = {2, 3, 4.5};

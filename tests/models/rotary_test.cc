@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(invalid_scalings_are_rejected) {
   config.rotary_low_factor = 4;
   rejects("rotary_high_factor 4 must be larger than rotary_low_factor 4");
   config.rotary_factor = 0;
-  rejects("rotary_factor must be at least 1, not 0");
+  rejects("rotary_factor must be at least 1 and finite, not 0");
   config.positions = GptPositions::none;
   rejects("rotary_scaling llama3 needs rotary positions, not none");
   config = GptConfig::llama();

@@ -136,7 +136,8 @@ Real weight(const Tensor& q, const Tensor& scale, std::int64_t inputs, std::int6
   return steps * group_scale;
 }
 
-/// Returns the position of output j of a matrix in a stack, whose panels follow one another.
+/// Returns the position of output j of a matrix in a stack. The panels of all matrices follow one
+/// another.
 std::int64_t stacked_output(std::int64_t matrix, std::int64_t outputs, std::int64_t j) {
   return matrix * ((outputs + kQuantizedPanel - 1) / kQuantizedPanel) * kQuantizedPanel + j;
 }

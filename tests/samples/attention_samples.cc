@@ -198,10 +198,16 @@ std::vector<OpErrorSample> error_samples() {
       wrong(kQ, q, "ring must be the number of keys, or 0 without ring buffers, but is -3",
             {{"ring", Dim(-3)}}),
       wrong(kQ, q, "ring buffers of keys require the operand 'lengths'", {{"ring", Dim(9)}}),
-      wrong(kQ, q, "soft_cap must be positive and finite, or 0 for no cap, but is -1",
+      wrong(kQ, q,
+            "soft_cap must be from 1.2e-38 to 3.4e+38, the range of floats, or 0 for no cap, but "
+            "is -1",
             {{"soft_cap", -1.0}}),
-      wrong(kQ, q, "soft_cap must be positive and finite, or 0 for no cap, but is inf",
+      wrong(kQ, q,
+            "soft_cap must be from 1.2e-38 to 3.4e+38, the range of floats, or 0 for no cap, but "
+            "is inf",
             {{"soft_cap", std::numeric_limits<double>::infinity()}}),
+      wrong(kQ, q, "or 0 for no cap, but is 1e+39", {{"soft_cap", 1e39}}),
+      wrong(kQ, q, "or 0 for no cap, but is 1e-50", {{"soft_cap", 1e-50}}),
   };
 }
 

@@ -43,7 +43,10 @@ std::vector<OpErrorSample> quantized_matmul_errors() {
           {{{DType::f32, {2, 4}}, q, scale}, three, "must be [1, 1, 16, 4]"},
           {{{DType::bf16, {2, 5}}, q, scale}, three, "x must be f32 or f64, but is bf16"},
           {{{DType::f32, {}}, q, scale}, three, "x must have at least 1 ax"},
-          {{x, q, {DType::f64, {1, 16}}}, three, "must be f32 (int8) or f16 (q8_0), but is f64"}};
+          {{x, q, {DType::f64, {1, 16}}}, three, "must be f32 (int8) or f16 (q8_0), but is f64"},
+          {{x, q, scale},
+           {{"outputs", std::int64_t{3}}, {"precision", std::string("low")}},
+           "unknown precision 'low'; available: highest, high, medium"}};
 }
 
 std::vector<OpSample> quantized_matmul_fused_samples() {

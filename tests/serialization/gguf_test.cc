@@ -320,6 +320,10 @@ BOOST_AUTO_TEST_CASE(the_parts_of_a_split_model_are_read_together) {
       [&] { read_gguf(folder / "other.gguf"); },
       {"split.no is 0: the name of part 1 of a model that is split into 3 must "
        "end with -00001-of-00003.gguf"});
+  write_gguf(folder / "other.gguf",
+             part(0, 3, 4).set("split.no", std::numeric_limits<std::int64_t>::max()), {});
+  check_error<FormatError>([&] { read_gguf(folder / "other.gguf"); },
+                           {"split.no is 9223372036854775807, but the model has 3 parts"});
   write_gguf(three, part(1, 3, 4), {tensor("d", 4)});
   check_error<FormatError>([&] { read_gguf(one); },
                            {three, "split.no is 1, but must be 2 in this part of the model"});

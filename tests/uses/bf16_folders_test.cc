@@ -43,8 +43,7 @@ json config_of(const std::string& type, const std::string& architecture, bool ti
   return config;
 }
 
-/// Writes a model whose weights have this dtype, in `shards` files with an index if there are
-/// several.
+/// Writes a model with weights of this dtype, in `shards` files with an index if there are several.
 void write_folder(const TemporaryFolder& folder, const json& config, DType dtype = DType::bf16,
                   int shards = 1) {
   testing::write_model(folder.path(), config);

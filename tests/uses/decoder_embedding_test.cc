@@ -20,7 +20,7 @@ using testing::TemporaryFolder;
 
 const std::vector<std::string> kTexts = {"the grand old duke of york", "a", "up and down again!"};
 
-/// Writes a decoder whose tensors have the names of the class without a head if `bare` is set.
+/// Writes a decoder with tensors that have the names of the class without a head if `bare` is set.
 void write_decoder(const TemporaryFolder& folder, const std::string& pooling, bool normalise,
                    bool bare, DType dtype) {
   const json config = {{"model_type", "qwen3"},

@@ -62,7 +62,7 @@ Conversation read_line(std::string_view line, const std::string& where, Instruct
         messages ? "both 'messages' and 'instruction'"
                  : "neither 'messages' nor 'instruction' (with 'output' and optionally 'input')"));
   }
-  Conversation turns = messages ? conversation_from_json(nlohmann::ordered_json::parse(line), where)
+  Conversation turns = messages ? conversation_from_json(in_order(object, line, where), where)
                                 : instruction(object, where, input);
   const auto answer = std::find_if(turns.begin(), turns.end(), is_answer);
   if (answer == turns.end())

@@ -138,7 +138,7 @@ std::vector<GptType> alibi_types() {
                  // the width, and there are no biases and no learned positions.
                  .ignore({"embedding_fraction", "expansion_ratio", "fc_type", "init_config",
                           "init_device", "learned_pos_emb", "no_bias", "norm_type", "pad_token_id",
-                          "verbose"});
+                          "tokenizer_name", "verbose"});
              config.subsection(
                  "attn_config",
                  [&](auto& attention) {
@@ -153,7 +153,7 @@ std::vector<GptType> alibi_types() {
                        .fixed("attn_uses_sequence_id", false,
                               "attention within segments is not supported")
                        // transformers ignores alibi_bias_max and always uses 8.
-                       .ignore({"alibi_bias_max", "attn_impl", "model_type", "rope"});
+                       .ignore({"alibi_bias_max", "attn_impl", "model_type"});
                  },
                  "the scores");
            },
@@ -167,7 +167,8 @@ std::vector<GptType> alibi_types() {
                                    {"mlp.c_fc", "ffn.up_proj"},
                                    {"mlp.c_proj", "ffn.down_proj"}}},
        .token_scores = "classifier",
-       .takes_position_ids = false},
+       .takes_position_ids = false,
+       .authors_prefix = "MPT"},
       {.name = "falcon",
        .prefix = "Falcon",
        .defaults = {.vocab = 65024,

@@ -93,8 +93,7 @@ GptNames deepseek_names() {
                                 {"mlp.shared.gate", "mlp.shared_experts.gate_proj"},
                                 {"mlp.shared.c_fc", "mlp.shared_experts.up_proj"},
                                 {"mlp.shared.c_proj", "mlp.shared_experts.down_proj"}});
-  names.layouts = separate_experts("mlp.experts.*.gate_proj.weight", "mlp.experts.*.up_proj.weight",
-                                   "mlp.experts.*.down_proj.weight");
+  names.layouts = separate_experts();
   return names;
 }
 

@@ -1,4 +1,6 @@
 // Mixtures of experts: Mixtral, OLMoE, GPT-OSS, Llama 4. Those of Qwen are in qwen.cc.
+#include <utility>
+
 #include "weft/models/families/layer_pattern.h"
 #include "weft/models/hf/decoders/keys.h"
 
@@ -10,7 +12,7 @@ void llama4_expert_layer_keys(ConfigReader& config, GptConfig& c) {
   std::int64_t step = 1;
   config.field("interleave_moe_layer_step", step);
   // all_but_every() selects the other layers.
-  std::string pattern = all_but_every(step);
+  std::string pattern = all_but_every(step, "interleave_moe_layer_step");
   for (char& layer : pattern) layer = layer == '1' ? '0' : '1';
   std::string listed(static_cast<std::size_t>(c.layers), '0');
   layer_list_key(config, c, "moe_layers", listed, true);
@@ -84,9 +86,7 @@ std::vector<GptType> expert_types() {
        .names =
            [] {
              GptNames names = llama_names({{"mlp.router", "block_sparse_moe.gate"}});
-             names.layouts = separate_experts("block_sparse_moe.experts.*.w1.weight",
-                                              "block_sparse_moe.experts.*.w3.weight",
-                                              "block_sparse_moe.experts.*.w2.weight");
+             names.layouts = separate_experts("block_sparse_moe.experts", "w1", "w3", "w2");
              return names;
            }(),
        .default_bos_id = 1},
@@ -121,9 +121,7 @@ std::vector<GptType> expert_types() {
        .names =
            [] {
              GptNames names = llama_names({{"mlp.router", "mlp.gate"}});
-             names.layouts =
-                 separate_experts("mlp.experts.*.gate_proj.weight", "mlp.experts.*.up_proj.weight",
-                                  "mlp.experts.*.down_proj.weight");
+             names.layouts = separate_experts();
              return names;
            }(),
        .token_scores = "",
@@ -174,14 +172,9 @@ std::vector<GptType> expert_types() {
                               {"mlp.router", "mlp.router"},
                               {"mlp.experts.down", "mlp.experts.down_proj"},
                               {"mlp.experts.down_bias", "mlp.experts.down_proj_bias"}});
-             for (const char* bias : {"", "_bias"}) {
-               for (const std::int64_t part : {0, 1})
-                 names.layouts.push_back(
-                     {.ours = std::string(part == 0 ? "mlp.experts.gate" : "mlp.experts.up") + bias,
-                      .theirs = std::string("mlp.experts.gate_up_proj") + bias,
-                      .part = part,
-                      .parts = 2,
-                      .interleaved = true});
+             for (const char* suffix : {"", "_bias"}) {
+               for (FileLayout& layout : fused_experts("mlp.experts.gate_up_proj", true, suffix))
+                 names.layouts.push_back(std::move(layout));
              }
              return names;
            }()},
@@ -248,11 +241,7 @@ std::vector<GptType> expert_types() {
                               {"mlp.shared.gate", "feed_forward.shared_expert.gate_proj"},
                               {"mlp.shared.c_fc", "feed_forward.shared_expert.up_proj"},
                               {"mlp.shared.c_proj", "feed_forward.shared_expert.down_proj"}});
-             for (const std::int64_t part : {0, 1})
-               names.layouts.push_back({.ours = part == 0 ? "mlp.experts.gate" : "mlp.experts.up",
-                                        .theirs = "feed_forward.experts.gate_up_proj",
-                                        .part = part,
-                                        .parts = 2});
+             names.layouts = fused_experts("feed_forward.experts.gate_up_proj", false);
              return names;
            }(),
        .token_scores = "",

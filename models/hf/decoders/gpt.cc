@@ -57,8 +57,8 @@ GptModel declare(Graph& graph, const GptType& type, const GptConfig& c,
   model.model_type = type.name;
   model.architecture = architecture;
   model.family = c;
-  model.unused_buffers = {"attn.bias", "attn.masked_bias", "position_ids", "attention.bias",
-                          "attention.masked_bias", "rotary_emb.inv_freq",
+  model.unused_buffers = {"attn.bias", "attn.masked_bias", "attn.causal_mask", "position_ids",
+                          "attention.bias", "attention.masked_bias", "rotary_emb.inv_freq",
                           // heads of other classes
                           "score.weight", "score.bias", "classifier.weight", "classifier.bias",
                           names.head + ".weight", names.head + ".bias"};
@@ -134,6 +134,7 @@ void put_routers(Model& model, const GptOutputs& out, const GptConfig& config,
 }
 
 Model build(const GptType& type, Request& request) {
+  request.architecture = type.library_class(request.architecture);
   const GptConfig config = read(type, request.config);
   const bool has_head = request.architecture == type.language_model_class();
   const std::string task = has_head ? type.language_model : request.task();
@@ -192,7 +193,7 @@ std::int64_t default_bos_id(const std::string& config_json) {
 bool is_gpt_language_model(const std::string& config_json) {
   const GptType* type = find_type(ConfigReader(config_json).model_type());
   if (type == nullptr) return false;
-  const std::string named = architecture_of(config_json);
+  const std::string named = type->library_class(architecture_of(config_json));
   return named.empty() || named == type->language_model_class() || named == type->prefix + "Model";
 }
 

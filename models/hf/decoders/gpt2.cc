@@ -256,7 +256,7 @@ std::vector<GptType> gpt2_types() {
                  // Both only change the precision in which the softmax is computed.
                  .ignore({"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32",
                           "num_key_value_heads", "validate_runner_input", "pre_allocate_kv_cache",
-                          "inference_runner", "max_batch_size", "n_ctx"});
+                          "pad_key_length", "inference_runner", "max_batch_size", "n_ctx"});
              c.kv_heads = one_key_head ? 1 : c.heads;
              c.projection = one_key_head ? QkvProjection::fused : QkvProjection::fused_by_head;
            },
@@ -369,7 +369,8 @@ std::vector<GptType> gpt2_types() {
                  .field("layer_norm_elementwise_affine", c.norm_weights)
                  .optional_size("word_embed_proj_dim", c.embedding_width)
                  .optional_id("pad_token_id", c.padding_id)
-                 .fixed("layerdrop", 0, "training that skips layers is not supported");
+                 .fixed("layerdrop", 0, "training that skips layers is not supported")
+                 .ignore({"activation_dropout"});  // transformers never read it
              opt_norm_keys(config, c);
              c.norm_bias = c.norm_weights;
            },

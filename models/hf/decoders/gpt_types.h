@@ -48,7 +48,14 @@ struct GptType {
   std::int64_t default_pad_id = -1;
   /// Prefix of `language_model` if it differs from that of the other classes ("Gemma3").
   std::string language_model_prefix = {};
+  /// Prefix of the class names in files for the code of the model's authors ("MPT").
+  std::string authors_prefix = {};
 
+  /// Returns the name of a class in transformers, given that name or the one in the authors' code.
+  std::string library_class(const std::string& given) const {
+    if (authors_prefix.empty() || !given.starts_with(authors_prefix)) return given;
+    return prefix + given.substr(authors_prefix.size());
+  }
   std::string language_model_class() const {
     return (language_model_prefix.empty() ? prefix : language_model_prefix) + language_model;
   }

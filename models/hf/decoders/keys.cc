@@ -127,11 +127,25 @@ GptNames llama_names(const ModuleNames& changes) {
   return names;
 }
 
-std::vector<FileLayout> separate_experts(const std::string& gate, const std::string& up,
-                                         const std::string& down) {
-  return {{.ours = "mlp.experts.gate", .theirs = gate},
-          {.ours = "mlp.experts.up", .theirs = up},
-          {.ours = "mlp.experts.down", .theirs = down}};
+std::vector<FileLayout> separate_experts(const std::string& front, const std::string& gate,
+                                         const std::string& up, const std::string& down) {
+  const auto matrix = [&](const std::string& name) { return front + ".*." + name + ".weight"; };
+  return {{.ours = "mlp.experts.gate", .theirs = matrix(gate)},
+          {.ours = "mlp.experts.up", .theirs = matrix(up)},
+          {.ours = "mlp.experts.down", .theirs = matrix(down)}};
+}
+
+std::vector<FileLayout> fused_experts(const std::string& theirs, bool interleaved,
+                                      const std::string& suffix) {
+  const FileLayout gate{.ours = "mlp.experts.gate" + suffix,
+                        .theirs = theirs + suffix,
+                        .part = 0,
+                        .parts = 2,
+                        .interleaved = interleaved};
+  FileLayout up = gate;
+  up.ours = "mlp.experts.up" + suffix;
+  up.part = 1;
+  return {gate, up};
 }
 
 void window_key(ConfigReader& config, GptConfig& c) { c.window = read_window(config, c, {}); }
@@ -150,6 +164,14 @@ void window_layer_keys(ConfigWriter& config, const GptConfig& c, const std::stri
     types.emplace_back(c.has_window(i) ? names.kind : "full_attention");
   config.field(kLayerTypes, types);
   write_window(config, c, names);
+}
+
+void window_interval_keys(ConfigReader& config, GptConfig& c, std::int64_t usual) {
+  config.field("sliding_window_pattern", usual);
+  window_layer_keys(config, c, all_but_every(usual, "sliding_window_pattern"));
+}
+void window_interval_keys(ConfigWriter& config, const GptConfig& c, std::int64_t) {
+  window_layer_keys(config, c, {});
 }
 
 void optional_window_keys(ConfigReader& config, GptConfig& c, const std::string& usual) {
@@ -176,19 +198,17 @@ void late_window_keys(ConfigWriter& config, const GptConfig& c) {
   optional_window_keys(config, c, {});
 }
 
-std::string all_but_every(std::int64_t n) {
+std::string all_but_every(std::int64_t n, const char* key) {
   if (n < 1 || n > 1000)
     throw ArgumentError(
-        fmt::format("config.json: the pattern of layers repeats after {} layers: specify a number "
-                    "in [1, 1000]",
-                    n));
+        fmt::format("config.json: {} is {}, but must be a number of layers in [1, 1000]", key, n));
   return std::string(static_cast<std::size_t>(n - 1), '1') + '0';
 }
 
 void rotary_layer_keys(ConfigReader& config, GptConfig& c) {
   std::int64_t interval = 4;
   config.field("no_rope_layer_interval", interval);
-  std::string pattern = all_but_every(interval);
+  std::string pattern = all_but_every(interval, "no_rope_layer_interval");
   if (const json* list = config.find("no_rope_layers"); list != nullptr && !list->empty()) {
     pattern.clear();
     for (const std::int64_t rotates : integers(*list, "no_rope_layers"))

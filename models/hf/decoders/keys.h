@@ -88,10 +88,15 @@ GptConfig llama_with(const Change& change) {
 
 /// Returns LLaMA's module names, with further names or other names within the blocks.
 GptNames llama_names(const ModuleNames& changes = {});
-/// Returns the layouts of experts that files store one by one, for example with the names
-/// {"mlp.experts.*.gate_proj.weight", ...up_proj..., ...down_proj...}.
-std::vector<FileLayout> separate_experts(const std::string& gate, const std::string& up,
-                                         const std::string& down);
+/// Returns the layouts of experts that files store one by one: <front>.*.<gate>.weight and so on.
+std::vector<FileLayout> separate_experts(const std::string& front = "mlp.experts",
+                                         const std::string& gate = "gate_proj",
+                                         const std::string& up = "up_proj",
+                                         const std::string& down = "down_proj");
+/// Returns the layouts of the gates and the other inputs of experts that files store in one tensor.
+/// `suffix` is that of both parameters.
+std::vector<FileLayout> fused_experts(const std::string& theirs, bool interleaved,
+                                      const std::string& suffix = {});
 
 // Windows. In transformers, a token attends to itself and to the sliding_window - 1 tokens before.
 
@@ -109,6 +114,10 @@ void window_layer_keys(ConfigReader& config, GptConfig& c, const std::string& us
                        const WindowNames& names = {});
 void window_layer_keys(ConfigWriter& config, const GptConfig& c, const std::string& usual,
                        const WindowNames& names = {});
+/// As window_layer_keys(), if by default every layer has the window except every n-th.
+/// sliding_window_pattern is n, or else `usual`.
+void window_interval_keys(ConfigReader& config, GptConfig& c, std::int64_t usual);
+void window_interval_keys(ConfigWriter& config, const GptConfig& c, std::int64_t usual);
 /// As window_layer_keys(), for types that have windows only if use_sliding_window is true.
 void optional_window_keys(ConfigReader& config, GptConfig& c, const std::string& usual);
 void optional_window_keys(ConfigWriter& config, const GptConfig& c, const std::string& usual);
@@ -116,8 +125,9 @@ void optional_window_keys(ConfigWriter& config, const GptConfig& c, const std::s
 void late_window_keys(ConfigReader& config, GptConfig& c);
 void late_window_keys(ConfigWriter& config, const GptConfig& c);
 
-/// Returns the pattern in which every n-th layer is not selected: "110" for 3.
-std::string all_but_every(std::int64_t n);
+/// Returns the pattern in which every n-th layer is not selected: "110" for 3. Throws ArgumentError
+/// if n, the value of `key`, is not in [1, 1000].
+std::string all_but_every(std::int64_t n, const char* key);
 
 /// The list of 0 and 1 at `key`, one per layer, for the layers with rotary positions, and the
 /// interval at `interval` that applies if the list is absent: every n-th layer lacks them.

@@ -22,7 +22,7 @@ GptConfig gemma_with(void (*change)(GptConfig&)) {
   });
 }
 
-/// Keys of all Gemmas. hidden_activation is the newer name of hidden_act.
+/// Keys of all Gemmas.
 template <class Config>
 void gemma_keys(Config& config, GptConfig& c) {
   rotary_decoder_keys(config, c);
@@ -36,7 +36,9 @@ void gemma_keys(Config& config, GptConfig& c) {
 /// Keys of Gemma 2 and 3. query_pre_attn_scalar is 1 / scale^2.
 template <class Config>
 void gemma2_keys(Config& config, GptConfig& c) {
+  const Activation activation = c.activation;
   gemma_keys(config, c);
+  c.activation = activation;  // hidden_act is not read
   config.field("hidden_activation", c.activation)
       .optional_number("attn_logit_softcapping", c.attention_soft_cap)
       .optional_number("final_logit_softcapping", c.logit_soft_cap)
@@ -84,20 +86,10 @@ void exaone_window_keys(ConfigReader& config, GptConfig& c) {
   }
   std::int64_t window = c.window;
   config.optional_id("sliding_window", window);
-  window_layer_keys(config, c, window > 0 ? all_but_every(every) : "0");
+  window_layer_keys(config, c, window > 0 ? all_but_every(every, "sliding_window_pattern") : "0");
   c.rotary_layers = window > 0 ? (c.window > 0 ? c.window_layers : "0") : "";
 }
 void exaone_window_keys(ConfigWriter& config, const GptConfig& c) {
-  window_layer_keys(config, c, {});
-}
-
-/// Gemma 3: every sixth layer has full attention unless a key has another number.
-void gemma3_window_keys(ConfigReader& config, GptConfig& c) {
-  std::int64_t every = 6;
-  config.field("sliding_window_pattern", every);
-  window_layer_keys(config, c, all_but_every(every));
-}
-void gemma3_window_keys(ConfigWriter& config, const GptConfig& c) {
   window_layer_keys(config, c, {});
 }
 
@@ -137,6 +129,7 @@ std::vector<GptType> norm_types() {
                [](auto& config, GptConfig& c) {
                  gemma2_keys(config, c);
                  window_layer_keys(config, c, "10");
+                 config.ignore({"sliding_window_size"});  // repeats sliding_window; not read
                },
            .names = gemma2_names(),
            .default_bos_id = 2},
@@ -161,7 +154,7 @@ std::vector<GptType> norm_types() {
                [](auto& config, GptConfig& c) {
                  config.field("rope_local_base_freq", c.rotary_window_base);
                  gemma2_keys(config, c);
-                 gemma3_window_keys(config, c);
+                 window_interval_keys(config, c, 6);
                  if (c.window == 0) c.rotary_window_base = 0;
                },
            .names = gemma2_names(),

@@ -43,17 +43,6 @@ void each_head_norm_key(Config& config, GptConfig& c, const char* key) {
   c.qk_norm_bias = !c.qk_norm;
 }
 
-/// Cohere 2: only layers with the window have rotary positions.
-void cohere2_window_keys(ConfigReader& config, GptConfig& c) {
-  std::int64_t every = 4;
-  config.field("sliding_window_pattern", every);
-  window_layer_keys(config, c, all_but_every(every));
-  c.rotary_layers = c.window > 0 ? c.window_layers : "0";
-}
-void cohere2_window_keys(ConfigWriter& config, const GptConfig& c) {
-  window_layer_keys(config, c, {});
-}
-
 GptNames stablelm_names() {
   GptNames names = llama_names();
   names.layouts = {
@@ -117,7 +106,8 @@ std::vector<GptType> parallel_types() {
                  config.field("embd_pdrop", c.embedding_dropout)
                      .field("resid_pdrop", c.residual_dropout)
                      .fixed("attention_bias", false, "Phi-3 has no biases")
-                     .fixed("mlp_bias", false, "Phi-3 has no biases");
+                     .fixed("mlp_bias", false, "Phi-3 has no biases")
+                     .ignore({"full_attn_mod", "interpolate_factor"});  // of Phi-4-mini; not read
                  window_key(config, c);
                },
            .names = llama_names(
@@ -146,9 +136,21 @@ std::vector<GptType> parallel_types() {
            .keys =
                [](auto& config, GptConfig& c) {
                  cohere_keys(config, c);
-                 cohere2_window_keys(config, c);
-                 config.ignore({"cache_implementation"})
-                     .fixed("use_qk_norm", false, "Cohere 2 has no norms of queries and keys");
+                 window_interval_keys(config, c, 4);
+                 // Only layers with the window have rotary positions.
+                 c.rotary_layers = c.window > 0 ? c.window_layers : "0";
+                 config
+                     .fixed("use_qk_norm", false, "Cohere 2 has no norms of queries and keys")
+                     // Published files contain these, but transformers does not read them.
+                     .fixed("order_of_interleaved_layers", "local_attn_first",
+                            "in Cohere 2, the layers with the window come first")
+                     .fixed("position_embedding_type", "rope_gptj",
+                            "Cohere 2 rotates adjacent features")
+                     .fixed("rotary_pct", 1, "Cohere 2 rotates all features of a head")
+                     .fixed("use_gated_activation", true, "Cohere 2 has gates")
+                     .fixed("use_parallel_block", true, "Cohere 2 has parallel blocks")
+                     .ignore({"cache_implementation", "layer_switch", "use_embedding_sharing",
+                              "use_parallel_embedding"});
                },
            .names = llama_names(),
            .token_scores = "",
@@ -160,6 +162,7 @@ std::vector<GptType> parallel_types() {
              c.vocab = 50304;
              c.width = 2560;
              c.inner = 6912;
+             c.kv_heads = 32;
              c.context = 4096;
              c.norm_bias = true;
              c.rotary_share = 0.25;
@@ -198,7 +201,9 @@ std::vector<GptType> parallel_types() {
                  rotary_decoder_keys(config, c, "norm_epsilon");
                  config.field("use_bias", c.bias)
                      .field("embedding_dropout", c.embedding_dropout)
-                     .field("residual_dropout", c.residual_dropout);
+                     .field("residual_dropout", c.residual_dropout)
+                     .fixed("mlp_type", "default", "StarCoder 2 has no gates")
+                     .fixed("norm_type", "layer_norm", "StarCoder 2 has layer norms");
                  window_key(config, c);
                },
            .names = llama_names({{"mlp.c_fc", "mlp.c_fc"}, {"mlp.c_proj", "mlp.c_proj"}}),

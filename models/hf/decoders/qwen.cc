@@ -28,7 +28,10 @@ void use_experts(GptConfig& c, std::int64_t experts, std::int64_t per_token, std
 
 template <class Config>
 void expert_keys(Config& config, GptConfig& c) {
-  config.field("num_experts", c.experts)
+  config
+      .field("num_experts", c.experts)
+      // transformers 5 writes this name for Qwen3-MoE.
+      .repeated("num_local_experts", "num_experts", c.experts)
       .field("num_experts_per_tok", c.experts_per_token)
       .field("moe_intermediate_size", c.expert_inner)
       .field("norm_topk_prob", c.normalize_experts);
@@ -41,8 +44,7 @@ void expert_keys(Config& config, GptConfig& c) {
 GptNames expert_names(const ModuleNames& further = {}) {
   GptNames names = llama_names({{"mlp.router", "mlp.gate"}});
   names.block_modules.insert(names.block_modules.end(), further.begin(), further.end());
-  names.layouts = separate_experts("mlp.experts.*.gate_proj.weight", "mlp.experts.*.up_proj.weight",
-                                   "mlp.experts.*.down_proj.weight");
+  names.layouts = separate_experts();
   return names;
 }
 
@@ -108,7 +110,10 @@ std::vector<GptType> qwen_types() {
            .keys =
                [](auto& config, GptConfig& c) {
                  rotary_decoder_keys(config, c);
-                 config.field("attention_bias", c.attention_bias);
+                 config.field("attention_bias", c.attention_bias)
+                     .fixed("shared_expert_intermediate_size", 0,
+                            "Qwen 3 has no experts that are shared by all tokens")
+                     .fixed("use_qk_norm", true, "Qwen 3 has norms of queries and keys");
                  expert_keys(config, c);
                },
            .names = expert_names()}};

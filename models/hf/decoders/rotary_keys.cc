@@ -67,13 +67,17 @@ void split_layers(json& settings, const std::string& key, GptConfig& c) {
         "config.json: {}.{}: this model type has the same rotary positions in all layers", key,
         kFull));
   }
-  if (settings.contains(kWindow)) {
-    ConfigReader window(settings.at(kWindow).dump(), "config.json",
-                        fmt::format("{}.{}.", key, kWindow));
-    window.field("rope_theta", c.rotary_window_base)
-        .fixed("rope_type", "default", "layers with a window cannot have scaled positions")
-        .finish("rotary positions");
-  }
+  ConfigReader layers(settings.dump(), "config.json", key + '.');
+  layers
+      .subsection(
+          kWindow,
+          [&](ConfigReader& window) {
+            window.field("rope_theta", c.rotary_window_base)
+                .fixed("rope_type", "default", "layers with a window cannot have scaled positions");
+          },
+          "rotary positions")
+      .ignore({kFull})
+      .finish("rotary positions");
   settings = json(settings.at(kFull));
 }
 

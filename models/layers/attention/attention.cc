@@ -46,8 +46,8 @@ Value in_same_chunk(Value positions, std::int64_t chunk, const Value& first = {}
   return keys.rank() == 2 ? unsqueeze(same, 1) : same;
 }
 
-/// Returns the softmax of scores [batch, heads, queries, keys] over the keys and, if there are
-/// sinks, one more key with these scores [heads], whose probability is left out.
+/// Returns the softmax of scores [batch, heads, queries, keys] over the keys and one more key with
+/// the scores `sinks` [heads], without the probability of that key.
 Value probabilities_with_sinks(Value scores, Value sinks) {
   const Dim& keys = scores.size(3);
   const Shape column{scores.size(0), scores.size(1), scores.size(2), 1};
@@ -290,7 +290,9 @@ SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t 
   const bool separate = options.projection == QkvProjection::separate;
   if (options.latent && (options.kv_heads != options.heads || options.query_norm ||
                          options.key_norm || options.clip != 0)) {
-    reject("latent attention needs kv_heads equal to heads, no clip and no norms besides its own");
+    reject(
+        "latent attention needs kv_heads equal to heads, and supports no clip, query_norm or "
+        "key_norm");
   }
   if (!options.latent && options.projection == QkvProjection::fused_by_quarter &&
       (options.heads % 4 != 0 || options.kv_heads != options.heads)) {

@@ -62,7 +62,7 @@ struct SelfAttentionOptions {
   /// Replaces scores x by soft_cap * tanh(x / soft_cap), before masks and biases (Gemma 2); 0 means
   /// no cap.
   double soft_cap = 0;
-  /// Learned scores "<scope>.sinks" [heads] of one more key per head, whose value is 0 (GPT-OSS).
+  /// Learned scores "<scope>.sinks" [heads] of one more key per head with value 0 (GPT-OSS).
   bool sinks = false;
   QkvProjection projection = QkvProjection::fused;
   /// Selects multi-head latent attention instead of `projection`.

@@ -31,8 +31,8 @@ struct ExpertsOptions {
 
 /// The parameters of the experts: "<scope>.up" and, if gated, "<scope>.gate" [experts, width,
 /// inner], and "<scope>.down" [experts, inner, width]. The last two axes are swapped in the layout
-/// out_in. With bias also "<scope>.up_bias" and
-/// "<scope>.gate_bias" [experts, inner], and "<scope>.down_bias" [experts, width].
+/// out_in. With bias also "<scope>.up_bias" and "<scope>.gate_bias" [experts, inner], and
+/// "<scope>.down_bias" [experts, width].
 struct Experts {
   Scope scope;
   Variable gate, up, down;                 // gate is undefined if not gated

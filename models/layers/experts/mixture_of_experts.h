@@ -38,11 +38,11 @@ struct MixtureOfExpertsOptions {
   /// et al. 2024, "DeepSeekMoE"); 0 means none. It has the activation of the experts, is gated if
   /// they are, and has no biases.
   std::int64_t shared_inner = 0;
-  bool shared_gate =
-      false;  // multiplies it by sigmoid(x w), with one weight per feature (Qwen2-MoE)
+  /// Multiplies the output of this block by sigmoid(x w), with one weight per feature (Qwen2-MoE).
+  bool shared_gate = false;
 
-  /// Initializers of the router and of all matrices, except the ones that compute the output. By
-  /// default uniform in +-1/sqrt(inputs).
+  /// Initializers of the router and of all matrices except `down`, and of `down`. By default
+  /// uniform in +-1/sqrt(inputs).
   std::optional<Initializer> initializer = {}, down_initializer = {};
 
   /// Limits the number of tokens per expert to ceil(capacity_factor * tokens * k / experts).
@@ -67,8 +67,7 @@ struct MixtureOfExpertsOutput {
 
 /// The parameters of a layer: those of Router in "<scope>.router", of Experts in "<scope>.experts",
 /// of the shared FeedForward in "<scope>.shared" ("gate.weight", "c_fc.weight", "c_proj.weight"),
-/// and
-/// "<scope>.shared_gate.weight" [1, width].
+/// and "<scope>.shared_gate.weight" [1, width].
 struct MixtureOfExperts {
   Scope scope;
   Router router;

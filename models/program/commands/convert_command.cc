@@ -30,8 +30,10 @@ struct ConvertArguments {
 };
 
 LoadedModel load(const ConvertArguments& args) {
-  LoadedModel loaded = args.adapters.empty() ? load_any_model(args.model)
-                                             : load_adapted_model(args.model, args.adapters);
+  ModelPath model = args.model;
+  model.verify |= fs::is_directory(model.path);  // all weights are read anyway
+  LoadedModel loaded =
+      args.adapters.empty() ? load_any_model(model) : load_adapted_model(model, args.adapters);
   for (const std::string& note : loaded.notes) say("note      {}\n", note);
   return loaded;
 }

@@ -210,7 +210,7 @@ int inspect(const InspectArguments& args) {
 void add_inspect_command(CLI::App& app, Action& action) {
   OptionList options(
       app, "inspect",
-      "Describe a .weft file a GGUF file, or a Hugging Face folder, or estimate the cost of a "
+      "Describe a .weft file, a GGUF file or a Hugging Face folder, or estimate the cost of a "
       "published model");
   const auto args = std::make_shared<InspectArguments>();
   const auto planned = std::make_shared<ModelInspection>();

@@ -15,12 +15,6 @@
 namespace weft::program {
 namespace {
 
-std::int64_t elements(const GgufTensor& tensor) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : tensor.sizes) count *= size;
-  return count;
-}
-
 std::string value_text(const GgufValue& value) {
   if (value.is_array()) return value.type_str();
   return std::visit(
@@ -67,9 +61,9 @@ int inspect_gguf(const std::string& path, bool tensors) {
   for (const GgufTensor& tensor : model.file.tensors) {
     Total& total = totals[tensor.type];
     ++total.count;
-    total.elements += elements(tensor);
+    total.elements += num_elements(tensor.sizes);
     total.bytes += static_cast<double>(tensor.data.bytes());
-    parameters += elements(tensor);
+    parameters += num_elements(tensor.sizes);
   }
   say("{}: {}, a {} of {} parameters (GGUF)\n", path,
       short_bytes(static_cast<double>(std::filesystem::file_size(path))), model.architecture,

@@ -102,12 +102,14 @@ AddedOption OptionList::input(const std::string& name, ModelPath& to, const std:
   const AddedOption model = input(name, to.path, help);
   texts(
       "--ignore-config-key", to.ignored_keys, Times::repeated,
-      "for a Hugging Face folder: ignore this key in all its JSON files (KEY, or OBJECT.KEY); may "
-      "be repeated. For keys that are rejected although they do not change the results")
+      "for a Hugging Face folder: ignore this key in all its JSON files (KEY, or OBJECT.KEY); for "
+      "a GGUF file: ignore this key of its metadata; may be repeated. For keys that are rejected "
+      "although they do not change the results")
       .needs(model);
   flag("--verify", to.verify,
        "verify every byte of the model; by default, a .weft file that was verified before and has "
-       "not changed is not verified again, and only small weights of a folder are checked for NaN");
+       "not changed is not verified again, and weights of a folder above 256 MiB are not searched "
+       "for NaN");
   return model;
 }
 

@@ -201,8 +201,8 @@ class FolderWriter {
   hf::FolderOrigin origin_;
 };
 
-/// Converts those weights to bf16 that bf16 represents exactly, and sets the dtype in the config. A
-/// folder with bf16 weights is thus written with the same bits.
+/// Converts weights to bf16 if this does not round them, and sets the dtype in the config. A folder
+/// with bf16 weights is thus written with the same bits.
 void narrow_weights(hf::ExportedModel& exported, const std::string& base) {
   for (auto& [name, tensor] : exported.weights) {
     if (tensor.dtype() != DType::f32) continue;
@@ -250,8 +250,9 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
     for (const auto& [name, tensor] : weights) {
       if (name.starts_with(prefix)) more_weights[file][name.substr(prefix.size())] = tensor;
     }
-    std::erase_if(
-        weights, [&front = prefix](const auto& weight) { return weight.first.starts_with(front); });
+    std::erase_if(weights, [&prefix = prefix](const auto& weight) {
+      return weight.first.starts_with(prefix);
+    });
   }
   folder.library.weights = folder.weights ? folder.weights(std::move(weights)) : std::move(weights);
   const std::string base = model.origin ? model.origin->text("config.json") : std::string();

@@ -34,8 +34,7 @@ Value message_text(const std::string& text, std::string_view field, Origin origi
 
 Value json_text_value(const std::string& text, const std::string& what, const Origin& origin) {
   // Values in templates are nested at most 50 deep, including the messages.
-  static_cast<void>(parse_json(text, what, {.max_depth = 40}));
-  return template_value(nlohmann::ordered_json::parse(text), origin);
+  return template_value(in_order(parse_json(text, what, {.max_depth = 40}), text, what), origin);
 }
 
 Value message_value(const Message& message, std::int32_t number) {
@@ -160,9 +159,9 @@ ChatFormat ChatFormat::from_json(std::string_view text) {
 }
 
 std::map<std::string, ChatVariable> chat_variables(std::string_view json) {
+  constexpr std::string_view kWhat = "the template variables";
   std::map<std::string, ChatVariable> variables;
-  static_cast<void>(parse_json_object(json, "the template variables"));
-  const nlohmann::ordered_json object = nlohmann::ordered_json::parse(json);
+  const auto object = in_order(parse_json_object(json, kWhat), json, kWhat);
   for (const auto& [name, value] : object.items()) variables.emplace(name, JsonText{value.dump()});
   return variables;
 }

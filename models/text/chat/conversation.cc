@@ -80,8 +80,7 @@ Conversation conversation_from_json(const Json& json, std::string_view where) {
 }
 
 Conversation read_conversation(std::string_view json, std::string_view what) {
-  static_cast<void>(parse_json(json, what));  // checks the limits
-  return conversation_from_json(Json::parse(json), what);
+  return conversation_from_json(in_order(parse_json(json, what), json, what), what);
 }
 
 }  // namespace weft

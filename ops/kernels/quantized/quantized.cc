@@ -411,8 +411,7 @@ void channel(const QuantizedWeights& w, int64_t output, float* out) {
   }
 }
 
-// -- Int8 weights as bfloat16 numbers
-// --------------------------------------------------------------
+// -- Int8 weights as bfloat16 numbers ------------------------------------------------------------
 
 // Returns the power of two in a scale. An integer of eight bits times this power is a bfloat16
 // number, and the other factor of the scale, in [1, 2), does not let results overflow earlier. The

@@ -62,7 +62,7 @@ struct AttentionArgs {
   IndexData lengths, q_start;
   /// The row of k and v for each row of q (forward only). If absent, it is row b.
   IndexData kv_rows;
-  /// [H], scores of one more key per head, whose value is 0.
+  /// [H], scores of one more key per head with value 0.
   const T* sinks = nullptr;
   bool causal = false;
   std::int64_t window = 0, chunk = 0;

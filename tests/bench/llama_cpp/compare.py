@@ -8,11 +8,12 @@
 
 Both programs process a prompt of 512 tokens at once (prefill), and 128 tokens one by one after a prompt of 128 tokens
 (decode); both compute the logits of the last token and choose no token. int8 and q8_0 are compared with Q8_0
-(llama.cpp), bf16 with BF16. Before a product, llama.cpp rounds activations to the format of the weights, also in decoding: to eight bits
-with a scale per 32 for Q8_0, and to bfloat16 for BF16. Weft keeps float32 accuracy at precision "highest", and rounds
-the activations of prompts to bfloat16 at "medium". llama.cpp runs with flash attention and f16 caches, Weft with bf16
-caches. The ratio is llama.cpp's time divided by Weft's: above 1, Weft is faster. Medians and minima are over the rounds; CPU seconds, which count all
-threads, matter on machines that are busy with other programs. Without Node.js or the package, nothing is compared.
+(llama.cpp), bf16 with BF16. Before a product, llama.cpp rounds activations to the format of the weights, also in
+decoding: to eight bits with a scale per 32 for Q8_0, and to bfloat16 for BF16. Weft keeps float32 accuracy at precision
+"highest", and rounds the activations of prompts to bfloat16 at "medium". llama.cpp runs with flash attention and f16
+caches, Weft with bf16 caches. The ratio is llama.cpp's time divided by Weft's: above 1, Weft is faster. Medians and
+minima are over the rounds; CPU seconds, which count all threads, matter on machines that are busy with other programs.
+Without Node.js or the package, nothing is compared.
 """
 import argparse
 import os
@@ -37,8 +38,8 @@ def compare(args, shape, form, threads, precision):
     weft = JsonProcess([f"{args.build}/weft_decoder_bench", shape, form, str(threads), precision])
     peer = JsonProcess(["node", str(HERE / "peer.mjs"), args.peer, str(file), str(threads)])
     print(f"\n{shape}, {form}, {precision}, {threads} threads\n  Weft: {weft.answer()['info']}")
-    told = peer.answer()
-    print(f"  llama.cpp: {file.name}, flash attention {told['flash_attention']}, {told['info']}")
+    info = peer.answer()
+    print(f"  llama.cpp: {file.name}, flash attention {info['flash_attention']}, {info['info']}")
     for work, tokens in ((f"prefill {args.prefill}", args.prefill),
                          (f"decode {args.context} {args.tokens}", args.tokens)):
         for side in (weft, peer):

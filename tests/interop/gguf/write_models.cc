@@ -80,11 +80,8 @@ void write_tokenizers(const std::string& folder) {
     const std::string path = fmt::format("{}/{}.gguf", folder, name);
     model->save_gguf(path);
     GgufFile file = read_gguf(path);
-    GgufMetadata metadata;
-    for (const GgufMetadata::Entry& entry : file.metadata.entries())
-      metadata.set(entry.key, entry.value);
-    metadata.set("tokenizer.ggml.pre", pre);
-    write_gguf(path, metadata, file.tensors);
+    file.metadata.set("tokenizer.ggml.pre", pre);
+    write_gguf(path, file.metadata, file.tensors);
     const gguf::ModelFile read = gguf::read_model(path);
     if (!read.text.tokenizer) throw FormatError(read.text.missing);
     const nlohmann::json json = {{"text", kWords},
