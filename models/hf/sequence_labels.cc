@@ -7,6 +7,17 @@
 
 namespace weft::hf {
 
+Problem label_problem(const Request& request, std::int64_t labels) {
+  const std::string stated = request.config.text("problem_type");
+  if (stated == "regression") return Problem::regression;
+  if (stated == "single_label_classification") return Problem::single_label;
+  if (stated == "multi_label_classification") return Problem::multi_label;
+  if (!stated.empty())
+    throw ArgumentError(fmt::format("config.json: unknown problem_type \"{}\"", stated));
+  if (labels == 1) return Problem::regression;
+  return is_floating(request.dtype("labels")) ? Problem::multi_label : Problem::single_label;
+}
+
 Value sequence_label_loss(Request& request, Value logits, std::int64_t classes,
                           std::string_view batch) {
   const int rank = request.rank("labels");

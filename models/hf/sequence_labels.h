@@ -4,9 +4,15 @@
 
 #include <string_view>
 
-#include "weft/models/hf/encoder_task.h"
+#include "weft/models/families/encoder_heads.h"
+#include "weft/models/hf/request.h"
 
 namespace weft::hf {
+
+/// Returns how a classifier interprets the input "labels". This depends on the problem_type in the
+/// config or, if there is none, on the number of labels and the dtype of the input. Throws
+/// ArgumentError for an unknown problem_type.
+Problem label_problem(const Request& request, std::int64_t labels);
 
 /// Returns the loss for logits [batch, classes] and the input "labels", which is [batch] or [batch,
 /// n]. label_problem() determines the loss function. Returns an undefined value if there is no such

@@ -1,5 +1,5 @@
-// The idioms in docs/from-pytorch.md and docs/from-ggml.md. Each idiom occurs once, in a program
-// that is executed.
+// The idioms in docs/migration/from-pytorch.md and docs/migration/from-ggml.md. Each idiom occurs
+// once, in a program that is executed.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -58,7 +58,7 @@ struct Idioms {
   }
 };
 
-/// The module of docs/from-pytorch.md: x and the result are f32 [..., width].
+/// The module of docs/migration/from-pytorch.md: x and the result are f32 [..., width].
 Value block(const Scope& at, Value x, std::int64_t width) {
   const Variable scale =
       at.variable("scale", DType::f32, {width}, {.initializer = Initializer::ones()});

@@ -4,7 +4,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/families/vit.h"
-#include "weft/models/hf/encoder_task.h"
+#include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
 namespace {

@@ -1,5 +1,5 @@
 // DistilBERT: BERT without token types and without a pooler, with different parameter names.
-#include "weft/models/hf/encoder_keys.h"
+#include "weft/models/hf/encoders/encoder_keys.h"
 
 namespace weft::hf {
 

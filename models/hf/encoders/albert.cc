@@ -1,6 +1,6 @@
 // ALBERT: a BERT variant with factorised embeddings, shared layer weights and sentence-order
 // prediction.
-#include "weft/models/hf/encoder_keys.h"
+#include "weft/models/hf/encoders/encoder_keys.h"
 
 namespace weft::hf {
 

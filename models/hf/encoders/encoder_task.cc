@@ -1,10 +1,10 @@
-#include "weft/models/hf/encoder_task.h"
+#include "weft/models/hf/encoders/encoder_task.h"
 
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/hf/encoder_keys.h"
+#include "weft/models/hf/encoders/encoder_keys.h"
 #include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
@@ -216,17 +216,6 @@ void read_positions(const std::string& name, EncoderConfig& c) {
       fmt::format("config.json: position_embedding_type \"{}\" is not supported; use absolute, "
                   "relative_key or relative_key_query",
                   name));
-}
-
-Problem label_problem(const Request& request, std::int64_t labels) {
-  const std::string stated = request.config.text("problem_type");
-  if (stated == "regression") return Problem::regression;
-  if (stated == "single_label_classification") return Problem::single_label;
-  if (stated == "multi_label_classification") return Problem::multi_label;
-  if (!stated.empty())
-    throw ArgumentError(fmt::format("config.json: unknown problem_type \"{}\"", stated));
-  if (labels == 1) return Problem::regression;
-  return is_floating(request.dtype("labels")) ? Problem::multi_label : Problem::single_label;
 }
 
 ModelTypes encoder_model_types(const std::vector<EncoderType>& types) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
-#include "weft/models/hf/encoder_keys.h"
+#include "weft/models/hf/encoders/encoder_keys.h"
 
 namespace weft::hf {
 namespace {

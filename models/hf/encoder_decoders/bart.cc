@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
-#include "weft/models/hf/encoder_decoder_task.h"
+#include "weft/models/hf/encoder_decoders/encoder_decoder_task.h"
 
 namespace weft::hf {
 namespace {

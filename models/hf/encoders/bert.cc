@@ -1,6 +1,6 @@
 // BERT and the model types that use the same encoder: RoBERTa (also XLM-RoBERTa and CamemBERT) and
 // ELECTRA.
-#include "weft/models/hf/encoder_keys.h"
+#include "weft/models/hf/encoders/encoder_keys.h"
 
 namespace weft::hf {
 namespace {

@@ -57,9 +57,4 @@ struct EncoderType {
 /// Returns the model types for building and writing.
 ModelTypes encoder_model_types(const std::vector<EncoderType>& types);
 
-/// Returns how a classifier interprets the input "labels". This depends on the problem_type in the
-/// config or, if there is none, on the number of labels and the dtype of the input. Throws
-/// ArgumentError for an unknown problem_type.
-Problem label_problem(const Request& request, std::int64_t labels);
-
 }  // namespace weft::hf

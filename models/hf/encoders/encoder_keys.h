@@ -7,7 +7,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/hf/config_writer.h"
-#include "weft/models/hf/encoder_task.h"
+#include "weft/models/hf/encoders/encoder_task.h"
 
 namespace weft::hf {
 

@@ -1,4 +1,4 @@
-#include "weft/models/hf/encoder_decoder_task.h"
+#include "weft/models/hf/encoder_decoders/encoder_decoder_task.h"
 
 #include <fmt/format.h>
 
