@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-Tensor doubles(const json& values, const Sizes& sizes) {
+Tensor f64_tensor(const json& values, const Sizes& sizes) {
   return Tensor::of<double>(sizes, values.get<std::vector<double>>());
 }
 
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(the_joint_balancing_loss_equals_the_one_of_pytorch) {
   for (const json& c : json::parse(file)) {
     BOOST_TEST_CONTEXT("k " << c["k"]) {
       const auto tokens = static_cast<std::int64_t>(c["mask"].size());
-      const Tensor mask = doubles(c["mask"], {tokens});
+      const Tensor mask = f64_tensor(c["mask"], {tokens});
       Graph g;
       const Value weights = g.input("mask", DType::f64, {tokens});
       std::vector<Value> x;
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(the_joint_balancing_loss_equals_the_one_of_pytorch) {
         x.push_back(g.input(name, DType::f64, {tokens, 4}));
         layers.push_back(make_router(Scope(g, name), DType::f64, 4,
                                      {.experts = 4, .experts_per_token = c["k"]})(x.back()));
-        feeds.emplace_back(name, doubles(c["logits"][layers.size() - 1], {tokens, 4}));
+        feeds.emplace_back(name, f64_tensor(c["logits"][layers.size() - 1], {tokens, 4}));
       }
       const Value loss = joint_balancing_loss(layers, weights);
       const std::vector<Value> d = gradients(loss, x);
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(the_joint_balancing_loss_equals_the_one_of_pytorch) {
       BOOST_CHECK_SMALL(r["loss"].item<double>() - c["loss"].get<double>(), 1e-12);
       for (const int i : {0, 1}) {
         BOOST_CHECK_SMALL(
-            max_difference(r[i == 0 ? "da" : "db"], doubles(c["gradients"][i], {tokens, 4})),
+            max_difference(r[i == 0 ? "da" : "db"], f64_tensor(c["gradients"][i], {tokens, 4})),
             1e-12);
       }
       BOOST_TEST(r["masked"].item<double>() == 0);
