@@ -4,6 +4,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/families/rotary_fields.h"
 #include "weft/models/layers/attention/heads.h"
 #include "weft/models/layers/dropout.h"
 
@@ -33,7 +34,12 @@ Tensor group_tap_mask(const EncoderConfig& c) {
 /// declared but not read, because published files contain it.
 bool has_positions(const EncoderConfig& c) {
   if (c.positions == EncoderPositions::disentangled) return c.absolute_positions;
-  return c.positions != EncoderPositions::none;
+  return c.positions != EncoderPositions::none && c.positions != EncoderPositions::rotary;
+}
+
+/// Returns AttentionOptions::window for a layer.
+std::int64_t attention_window(const EncoderConfig& c, std::int64_t layer) {
+  return c.has_window(layer) ? c.window / 2 + 1 : 0;
 }
 
 }  // namespace
@@ -52,7 +58,8 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& config, const Encoder*
       linear_{.initializer = Initializer::normal(config.initializer_range)},
       tokens_{scope, {}},
       positions_{scope, {}},
-      token_types_{scope, {}} {
+      token_types_{scope, {}},
+      task_types_{scope, {}} {
   Graph::Frame frame(scope.graph(), "encoder", loc, scope.path());
   if (shared != nullptr) {
     share_embeddings(*shared);
@@ -62,7 +69,17 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& config, const Encoder*
   declare_projection();
   if (disentangled()) declare_relative_positions();
   for (std::int64_t i = 0; i < config_.distinct_layers(); ++i)
-    layers_.push_back(make_layer(scope_ / "layers" / i));
+    layers_.push_back(make_layer(scope_ / "layers" / i, i));
+  if (config_.final_norm)
+    final_norm_ = make_norm(scope_ / "final_norm", DType::f32, config_.width, norm_options());
+  if (config_.positions == EncoderPositions::relative_bias) {
+    relative_bias_ =
+        make_relative_bias(scope_ / "relative_bias", DType::f32,
+                           {.heads = config_.heads,
+                            .buckets = config_.relative_buckets,
+                            .max_distance = config_.relative_max_distance,
+                            .initializer = Initializer::normal(config_.initializer_range)});
+  }
   if (config_.conv_kernel > 0) {
     const Scope conv = scope_ / "conv";
     conv_ = Convolution{
@@ -70,9 +87,8 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& config, const Encoder*
                       {config_.width, config_.width / config_.conv_groups, config_.conv_kernel},
                       {.initializer = Initializer::normal(config_.initializer_range)}),
         conv.variable("bias", DType::f32, {config_.width}),
-        config_.norm_first
-            ? Norm{conv, {}, {}, config_.layer_norm_eps}
-            : make_norm(conv / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps})};
+        config_.norm_first ? Norm{conv, {}, {}, config_.layer_norm_eps}
+                           : make_norm(conv / "norm", DType::f32, config_.width, norm_options())};
   }
 }
 
@@ -100,30 +116,38 @@ void Encoder::declare_embeddings() {
     token_types_ = make_embedding(scope / "token_types",
                                   {.vocab = c.token_types, .width = width, .initializer = start});
   }
-  if (c.norm_first) return;
+  if (c.task_types > 0) {
+    task_types_ = make_embedding(scope / "task_types",
+                                 {.vocab = c.task_types, .width = width, .initializer = start});
+  }
+  if (c.norm_first && !c.embedding_norm) return;
   const bool before = c.embedding_projection == EmbeddingProjection::before_norm;
-  embedding_norm_ =
-      make_norm(scope / "norm", DType::f32, before ? c.width : width, {.eps = c.layer_norm_eps});
+  embedding_norm_ = make_norm(scope / "norm", DType::f32, before ? c.width : width, norm_options());
+}
+
+NormLayerOptions Encoder::norm_options() const {
+  return {.eps = config_.layer_norm_eps, .bias = config_.norm_bias, .rms = config_.rms_norm};
 }
 
 void Encoder::share_embeddings(const Encoder& other) {
   const EncoderConfig &ours = config_, &theirs = other.config_;
   const auto made_of = [](const EncoderConfig& c) {
-    return std::tuple(c.vocab, c.context, c.token_types, c.padding_id, c.embeddings(),
+    return std::tuple(c.vocab, c.context, c.token_types, c.task_types, c.padding_id, c.embeddings(),
                       has_positions(c), c.positions_skip_padding, c.trainable_positions,
-                      c.norm_first);
+                      c.norm_first, c.embedding_norm, c.rms_norm, c.norm_bias);
   };
   const auto before = EmbeddingProjection::before_norm;
   if (made_of(ours) != made_of(theirs) || ours.embedding_projection == before ||
       theirs.embedding_projection == before) {
     throw ArgumentError(
-        "encoders can share embeddings only if their vocabularies, contexts, token types, padding "
-        "ids, embedding widths, position encodings and norm_first are equal, and neither encoder "
-        "projects before the norm");
+        "encoders can share embeddings only if their vocabularies, contexts, token types, task "
+        "types, padding ids, embedding widths, position encodings, norm_first and norms of the "
+        "embeddings are equal, and neither encoder projects before the norm");
   }
   tokens_ = other.tokens_;
   positions_ = other.positions_;
   token_types_ = other.token_types_;
+  task_types_ = other.task_types_;
   embedding_norm_ = other.embedding_norm_;
 }
 
@@ -145,16 +169,44 @@ void Encoder::declare_relative_positions() {
                                {.initializer = Initializer::normal(config_.initializer_range)});
   }
   if (config_.relative_norm) {
-    relative_norm_ =
-        make_norm(scope / "norm", DType::f32, config_.width, {.eps = config_.layer_norm_eps});
+    relative_norm_ = make_norm(scope / "norm", DType::f32, config_.width, norm_options());
   }
 }
 
-Encoder::Layer Encoder::make_layer(const Scope& scope) const {
+SelfAttention Encoder::make_rotary_attention(const Scope& scope, std::int64_t index) const {
+  const EncoderConfig& c = config_;
+  const bool local = c.has_window(index) && c.rotary_window_base != 0;
+  LinearOptions linear = linear_;
+  linear.bias = c.attention_bias;
+  return make_self_attention(
+      scope, DType::f32, c.width,
+      {.heads = c.heads,
+       .kv_heads = c.kv_heads,
+       .head_size = c.head_size,
+       .causal = c.causal,
+       .window = attention_window(c, index),
+       .projection = c.fused_qkv ? QkvProjection::fused : QkvProjection::separate,
+       .rotary = c.rotary_size(),
+       .rotary_base = local ? c.rotary_window_base : c.rotary_base,
+       .rotary_scaling = local ? RotaryScaling{} : rotary_scaling(c),
+       .rotary_adjacent = c.rotary_adjacent,
+       .rotary_values = c.rotary_values,
+       .in = linear,
+       .out = linear,
+       .in_name = "qkv",
+       .out_name = "out"});
+}
+
+Encoder::Layer Encoder::make_layer(const Scope& scope, std::int64_t index) const {
   const EncoderConfig& c = config_;
   const DType dtype = DType::f32;
-  const NormLayerOptions norm{.eps = c.layer_norm_eps};
+  const NormLayerOptions norm = norm_options();
+  LinearOptions attention_linear = linear_, up = linear_, down = linear_;
+  attention_linear.bias = c.attention_bias;
+  up.bias = c.mlp_bias && c.up_bias;
+  down.bias = c.mlp_bias;
   std::optional<MultiHeadAttention> attention;
+  std::optional<SelfAttention> rotary;
   std::optional<DisentangledAttention> disentangled_attention;
   if (disentangled()) {
     disentangled_attention =
@@ -170,6 +222,8 @@ Encoder::Layer Encoder::make_layer(const Scope& scope) const {
                                      .buckets = c.position_buckets,
                                      .in = linear_,
                                      .out = linear_});
+  } else if (c.positions == EncoderPositions::rotary) {
+    rotary = make_rotary_attention(scope / "attention", index);
   } else {
     const RelativeKeys relative = c.positions == EncoderPositions::relative_key ? RelativeKeys::key
                                   : c.positions == EncoderPositions::relative_key_query
@@ -177,22 +231,28 @@ Encoder::Layer Encoder::make_layer(const Scope& scope) const {
                                       : RelativeKeys::none;
     attention = make_multi_head_attention(scope / "attention", dtype, c.width,
                                           {.heads = c.heads,
+                                           .kv_heads = c.kv_heads,
                                            .head_size = c.head_size,
-                                           .in = linear_,
-                                           .out = linear_,
+                                           .in = attention_linear,
+                                           .out = attention_linear,
                                            .relative_keys = relative,
                                            .context = c.context});
   }
-  const Norm attention_norm = make_norm(scope / "attention_norm", dtype, c.width, norm);
+  std::optional<Norm> attention_norm;
+  if (index > 0 || c.first_attention_norm)
+    attention_norm = make_norm(scope / "attention_norm", dtype, c.width, norm);
   const FeedForward feed_forward = make_feed_forward(scope / "feed_forward", dtype, c.width,
                                                      {.inner = c.inner,
                                                       .activation = c.activation,
-                                                      .up = linear_,
-                                                      .down = linear_,
+                                                      .up = up,
+                                                      .down = down,
                                                       .up_name = "up",
-                                                      .down_name = "down"});
-  return {attention, disentangled_attention, attention_norm, feed_forward,
-          make_norm(scope / "feed_forward_norm", dtype, c.width, norm)};
+                                                      .down_name = "down",
+                                                      .gated = c.gated,
+                                                      .fused_gate = c.fused_gate});
+  return {
+      attention,      rotary,       disentangled_attention,
+      attention_norm, feed_forward, make_norm(scope / "feed_forward_norm", dtype, c.width, norm)};
 }
 
 Encoder Encoder::in(Mode mode) const {
@@ -214,43 +274,64 @@ Value Encoder::positions_of(const EncoderInputs& inputs) const {
 Value Encoder::embed(const EncoderInputs& inputs) const {
   Value h = tokens_(inputs.ids);
   const bool absolute = config_.positions == EncoderPositions::absolute ||
+                        config_.positions == EncoderPositions::relative_bias ||
                         (disentangled() && config_.absolute_positions);
   if (token_types_.weight.defined()) {
     // Without token_type_ids, all tokens have type 0, so broadcast the row of type 0.
     h = h + (inputs.token_type_ids.defined() ? token_types_(inputs.token_type_ids)
                                              : select(token_types_.weight, 0, Dim(0)));
   }
+  if (task_types_.weight.defined()) {
+    h = h + (inputs.task_type_ids.defined() ? task_types_(inputs.task_type_ids)
+                                            : select(task_types_.weight, 0, Dim(0)));
+  }
   if (absolute) h = h + positions_(positions_of(inputs));
   if (config_.embedding_projection == EmbeddingProjection::before_norm) h = (*projection_)(h);
   if (embedding_norm_) h = (*embedding_norm_)(h);
   if (disentangled() && inputs.attention_mask.defined())
     h = h * unsqueeze(cast(inputs.attention_mask, h.dtype()), 2);
-  h = drop(h);
+  h = dropout(scope_, drop(h), config_.embedding_dropout);
   if (config_.embedding_projection == EmbeddingProjection::after_norm) h = (*projection_)(h);
   return h;
 }
 
-Value Encoder::apply(const Layer& layer, Value h, Value relative,
-                     const EncoderInputs& inputs) const {
+Value Encoder::attend(std::size_t index, Value x, Value relative,
+                      const EncoderInputs& inputs) const {
+  const Layer& layer = layers_[index];
+  const Value& tokens = inputs.attention_mask;
   const double rate = drops_out(scope_, config_.attention_dropout) ? config_.attention_dropout : 0;
   const Value key = rate > 0 ? Value(scope_.graph().key("dropout")) : Value();
+  if (layer.disentangled) return (*layer.disentangled)(x, relative, tokens, rate, key);
+  if (layer.rotary) {
+    AttentionInputs options{.dropout = rate, .dropout_key = key};
+    if (tokens.defined()) options.mask = unsqueeze(unsqueeze(not_equal(tokens, 0), 1), 1);
+    options.position_ids = positions_of(inputs);
+    return (*layer.rotary)(x, options);
+  }
+  AttentionOptions options{.causal = config_.causal,
+                           .window = attention_window(config_, static_cast<std::int64_t>(index)),
+                           .dropout = rate,
+                           .key = key};
+  if (tokens.defined()) options.bias = additive_padding_mask(tokens, x.dtype());
+  if (relative.defined()) options.offset_bias = relative;
+  return (*layer.attention)(x, x, options);
+}
+
+Value Encoder::apply(std::size_t index, Value h, Value relative,
+                     const EncoderInputs& inputs) const {
+  const Layer& layer = layers_[index];
   const bool first = config_.norm_first;
-  const Value x = first ? layer.attention_norm(h) : h;
-  Value attended;
-  if (layer.disentangled) {
-    attended = (*layer.disentangled)(x, relative, inputs.attention_mask, rate, key);
-  } else {
-    AttentionOptions options{.dropout = rate, .key = key};
-    if (inputs.attention_mask.defined())
-      options.bias = additive_padding_mask(inputs.attention_mask, h.dtype());
-    attended = (*layer.attention)(x, x, options);
-  }
-  if (first) {
-    h = h + drop(attended);
-    return h + drop(layer.feed_forward(layer.feed_forward_norm(h)));
-  }
-  h = layer.attention_norm(h + drop(attended));
-  return layer.feed_forward_norm(h + drop(layer.feed_forward(h)));
+  const Value x = first && layer.attention_norm ? (*layer.attention_norm)(h) : h;
+  h = h + dropout(scope_, drop(attend(index, x, relative, inputs)), config_.attention_out_dropout);
+  if (!first) h = (*layer.attention_norm)(h);
+  const FeedForward& block = layer.feed_forward;
+  const auto feed_forward = [&](Value input) {
+    Graph::Frame frame(scope_.graph(), "feed_forward", SourceLocation::current(),
+                       block.scope.path());
+    return block.down(dropout(scope_, block.hidden(input), config_.inner_dropout));
+  };
+  if (first) return h + drop(feed_forward(layer.feed_forward_norm(h)));
+  return layer.feed_forward_norm(h + drop(feed_forward(h)));
 }
 
 Value Encoder::convolve(Value embedded, Value h, Value mask) const {
@@ -278,6 +359,7 @@ EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, SourceLocation l
   Value relative = relative_.defined() ? relative_.value() : Value();
   if (relative.defined() && relative_norm_) relative = (*relative_norm_)(relative);
   if (relative.defined()) relative = drop(relative);
+  if (relative_bias_) relative = (*relative_bias_)(inputs.ids.size(1), inputs.ids.size(1));
 
   EncoderOutputs outputs;
   Value h = embedded;
@@ -290,12 +372,12 @@ EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, SourceLocation l
     const auto group = static_cast<std::int64_t>(static_cast<double>(i) / per_group);
     for (std::int64_t j = 0; j < config_.group_layers; ++j) {
       const auto index = static_cast<std::size_t>(group * config_.group_layers + j);
-      h = apply(layers_[index], h, relative, inputs);
+      h = apply(index, h, relative, inputs);
     }
     if (i == 0 && conv_ && !config_.norm_first) h = convolve(embedded, h, inputs.attention_mask);
   }
   outputs.hidden.push_back(h);
-  outputs.last_hidden_state = h;
+  outputs.last_hidden_state = final_norm_ ? (*final_norm_)(h) : h;
   return outputs;
 }
 

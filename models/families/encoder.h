@@ -1,22 +1,30 @@
 // Encoders of the BERT family: BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019), DistilBERT
-// (Sanh et al. 2019), ALBERT (Lan et al. 2020), ELECTRA (Clark et al. 2020) and DeBERTa versions 1
-// to 3 (He et al. 2021). One class builds all of them; EncoderConfig selects the differences.
+// (Sanh et al. 2019), ALBERT (Lan et al. 2020), ELECTRA (Clark et al. 2020), DeBERTa versions 1 to
+// 3 (He et al. 2021), MPNet (Song et al. 2020), RoFormer (Su et al. 2021), Nomic Embed (Nussbaum et
+// al. 2024), ModernBERT (Warner et al. 2024) and EuroBERT (Boizard et al. 2025). One class builds
+// all of them; EncoderConfig selects the differences.
 //
-//   h = norm(tokens[ids] + positions[p] + token_types[t])        (projected if the widths differ)
+//   h = norm(tokens[ids] + positions[p] + token_types[t] + task_types[k])
+//                                                                (projected if the widths differ)
 //   for every layer:  h = attention_norm(h + attention(h))
 //                     h = feed_forward_norm(h + down(activation(up(h))))
 // With norm_first:
-//   h = tokens[ids] + positions[p] + token_types[t]
+//   h = tokens[ids] + positions[p] + token_types[t] + task_types[k]    (norm if embedding_norm)
 //   for every layer:  h = h + attention(attention_norm(h))
 //                     h = h + down(activation(up(feed_forward_norm(h))))
+//   h = final_norm(h)                                                  (if final_norm)
 //
 // Parameters below the scope:
-//   embeddings.{tokens,positions,token_types}.weight [rows, embedding width]
+//   embeddings.{tokens,positions,token_types,task_types}.weight [rows, embedding width]
 //   embeddings.norm.{weight,bias}, embeddings.projection.{weight,bias}
 //   layers.<i>.attention.{query,key,value,out}.{weight,bias}   (see multi_head_attention.h and
 //                                                               disentangled_attention.h for more)
 //   layers.<i>.{attention_norm,feed_forward_norm}.{weight,bias}
-//   layers.<i>.feed_forward.{up,down}.{weight,bias}
+//   layers.<i>.feed_forward.{up,down}.{weight,bias}, feed_forward.gate.{weight,bias} if gated
+// With fused_qkv and fused_gate, layers.<i>.attention.qkv and layers.<i>.feed_forward.gate_up
+// replace the matrices that they contain.
+//   final_norm.{weight,bias}
+//   relative_bias.weight [relative_buckets, heads]
 //   relative_positions.weight [2 span, width], relative_positions.norm.{weight,bias}
 //   conv.{weight,bias}, conv.norm.{weight,bias}
 // Matrices are [out, in]. Layers that share weights (ALBERT) share one <i>.
@@ -26,8 +34,10 @@
 #include <vector>
 
 #include "weft/models/families/encoder_config.h"
+#include "weft/models/layers/attention/attention.h"
 #include "weft/models/layers/attention/disentangled_attention.h"
 #include "weft/models/layers/attention/multi_head_attention.h"
+#include "weft/models/layers/attention/relative_bias.h"
 #include "weft/models/layers/embedding.h"
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/norm.h"
@@ -46,13 +56,16 @@ struct EncoderInputs {
   /// Optional, i32 or i64 [batch, seq]. By default, positions are numbered as
   /// EncoderConfig::positions_skip_padding specifies.
   Value position_ids = {};
+  /// Optional, i32 or i64 [batch, seq]; all 0 if absent. Used if EncoderConfig::task_types > 0.
+  Value task_type_ids = {};
 };
 
 /// Outputs of an encoder.
 struct EncoderOutputs {
   /// [batch, seq, width].
   Value last_hidden_state;
-  /// layers + 1 values [batch, seq, width]: the embeddings, then the output of every layer.
+  /// layers + 1 values [batch, seq, width]: the embeddings, then the output of every layer. The
+  /// last one is taken before the final norm if there is one.
   std::vector<Value> hidden;
 };
 
@@ -88,8 +101,9 @@ class Encoder {
  private:
   struct Layer {
     std::optional<MultiHeadAttention> attention;
+    std::optional<SelfAttention> rotary;  // with rotary positions
     std::optional<DisentangledAttention> disentangled;
-    Norm attention_norm;
+    std::optional<Norm> attention_norm;
     FeedForward feed_forward;
     Norm feed_forward_norm;
   };
@@ -105,21 +119,26 @@ class Encoder {
   void share_embeddings(const Encoder& other);
   void declare_projection();
   void declare_relative_positions();
-  Layer make_layer(const Scope& scope) const;
+  NormLayerOptions norm_options() const;
+  Layer make_layer(const Scope& scope, std::int64_t index) const;
+  SelfAttention make_rotary_attention(const Scope& scope, std::int64_t index) const;
   Value drop(Value x) const;
   Value embed(const EncoderInputs& inputs) const;
   Value positions_of(const EncoderInputs& inputs) const;
-  Value apply(const Layer& layer, Value h, Value relative, const EncoderInputs& inputs) const;
+  Value attend(std::size_t index, Value x, Value relative, const EncoderInputs& inputs) const;
+  Value apply(std::size_t index, Value h, Value relative, const EncoderInputs& inputs) const;
   Value convolve(Value embedded, Value h, Value mask) const;
   bool disentangled() const { return config_.positions == EncoderPositions::disentangled; }
 
   Scope scope_;
   EncoderConfig config_;
   LinearOptions linear_;
-  Embedding tokens_, positions_, token_types_;
-  std::optional<Norm> embedding_norm_;  // absent with norm_first
+  Embedding tokens_, positions_, token_types_, task_types_;
+  std::optional<Norm> embedding_norm_;
   std::optional<Linear> projection_;
   std::vector<Layer> layers_;  // EncoderConfig::distinct_layers() entries
+  std::optional<Norm> final_norm_;
+  std::optional<RelativeBias> relative_bias_;
   Variable relative_;
   std::optional<Norm> relative_norm_;
   std::optional<Convolution> conv_;

@@ -8,15 +8,34 @@
 namespace weft {
 namespace {
 
-LinearOptions head_linear(const EncoderConfig& config) {
-  return {.initializer = Initializer::normal(config.initializer_range)};
+LinearOptions head_linear(const EncoderConfig& config, bool bias = true) {
+  return {.bias = bias, .initializer = Initializer::normal(config.initializer_range)};
+}
+
+Norm head_norm(const Scope& scope, const EncoderConfig& config, std::int64_t width, double eps) {
+  return make_norm(scope, DType::f32, width,
+                   {.eps = eps, .bias = config.norm_bias, .rms = config.rms_norm});
+}
+
+Value mean_over(Value h, Value mask) {
+  return mask.defined() ? mean_of_tokens(h, mask) : mean(h, {1});
 }
 
 }  // namespace
 
-Value Pooler::operator()(Value h, SourceLocation loc) const {
+Value Pooler::hidden(Value h) const {
+  h = activate(activation, dense(h));
+  return norm ? (*norm)(h) : h;
+}
+
+Value Pooler::operator()(Value h, Value mask, SourceLocation loc) const {
   Graph::Frame frame(dense.scope.graph(), "pooler", loc, dense.scope.path());
-  return activate(activation, dense(select(h, 1, Dim(0))));
+  switch (pooling) {
+    case HeadPooling::mean: return hidden(mean_over(h, mask));
+    case HeadPooling::late: return mean_over(hidden(h), mask);
+    case HeadPooling::first: break;
+  }
+  return hidden(select(h, 1, Dim(0)));
 }
 
 Linear make_head(const Scope& scope, const EncoderConfig& config, std::int64_t outputs,
@@ -26,8 +45,27 @@ Linear make_head(const Scope& scope, const EncoderConfig& config, std::int64_t o
 
 Pooler make_pooler(const Scope& scope, const EncoderConfig& config, Activation activation,
                    SourceLocation loc) {
-  return {make_linear(scope, DType::f32, config.width, config.width, head_linear(config), loc),
-          activation};
+  Pooler pooler{make_linear(scope, DType::f32, config.width, config.width,
+                            head_linear(config, config.head_bias), loc),
+                activation};
+  if (config.head_norm)
+    pooler.norm = head_norm(scope / "norm", config, config.width, config.layer_norm_eps);
+  pooler.pooling = config.head_pooling;
+  return pooler;
+}
+
+Value TokenScores::operator()(Value h, SourceLocation loc) const {
+  Graph::Frame frame(out.scope.graph(), "token_scores", loc, out.scope.path());
+  return out(pooler ? pooler->hidden(h) : h);
+}
+
+TokenScores make_token_scores(const Scope& scope, const std::string& name,
+                              const EncoderConfig& config, std::int64_t outputs,
+                              SourceLocation loc) {
+  std::optional<Pooler> pooler;
+  if (config.token_head)
+    pooler = make_pooler(scope / "pooler", config, config.activation_in_heads(), loc);
+  return {pooler, make_head(scope / name, config, outputs, loc)};
 }
 
 Value mean_of_tokens(Value h, Value mask, SourceLocation loc) {
@@ -42,9 +80,14 @@ Value max_of_tokens(Value h, Value mask, SourceLocation loc) {
   return max(masked_fill(h, padding, std::numeric_limits<float>::lowest()), {1});
 }
 
+MaskedLmOptions masked_lm_options(const EncoderConfig& config) {
+  return {.activation = config.activation_in_heads(), .layer_norm_eps = config.layer_norm_eps};
+}
+
 Value MaskedLmHead::operator()(Value h, SourceLocation loc) const {
-  Graph::Frame frame(dense.scope.graph(), "masked_lm", loc, dense.scope.path());
-  return linear(norm(activate(activation, dense(h))), decoder, bias);
+  Graph::Frame frame(scope.graph(), "masked_lm", loc, scope.path());
+  if (dense) h = (*norm)(activate(activation, (*dense)(h)));
+  return bias.defined() ? linear(h, decoder, bias) : linear(h, decoder);
 }
 
 MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,
@@ -53,14 +96,20 @@ MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,
   Graph::Frame frame(graph, "masked_lm", loc, scope.path());
   const EncoderConfig& config = encoder.config();
   const std::int64_t width = config.embeddings();
-  MaskedLmHead head{
-      make_linear(scope / "dense", DType::f32, config.width, width, head_linear(config)),
-      options.activation,
-      make_norm(scope / "norm", DType::f32, width, {.eps = options.layer_norm_eps}),
-      encoder.token_table(), scope.variable("bias", DType::f32, {config.vocab})};
+  MaskedLmHead head{scope, {}, options.activation, {}, encoder.token_table(), {}};
+  if (config.head_transform) {
+    head.dense = make_linear(scope / "dense", DType::f32, config.width, width,
+                             head_linear(config, config.head_bias));
+    head.norm = head_norm(scope / "norm", config, width, options.layer_norm_eps);
+  } else if (width != config.width) {
+    graph.fail(ArgumentError("a head without a hidden layer (head_transform false) needs "
+                             "embeddings as wide as the layers"),
+               "masked_lm", {}, loc);
+  }
+  if (config.decoder_bias) head.bias = scope.variable("bias", DType::f32, {config.vocab});
   const Scope decoder = scope / "decoder";
-  graph.alias(decoder.join("bias"), head.bias);
-  if (options.tied) {
+  if (config.decoder_bias) graph.alias(decoder.join("bias"), head.bias);
+  if (config.tied_head) {
     graph.alias(decoder.join("weight"), head.decoder);
   } else {
     head.decoder = decoder.variable("weight", DType::f32, {config.vocab, width},

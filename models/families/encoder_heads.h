@@ -10,17 +10,38 @@ namespace WEFT_API weft {
 Linear make_head(const Scope& scope, const EncoderConfig& config, std::int64_t outputs,
                  SourceLocation loc = SourceLocation::current());
 
-/// Computes act(dense(h of the first token)). Parameters: "<scope>.{weight,bias}" [width, width].
-/// This is BERT's pooler, and the hidden layer of first-token classifiers in other families.
+/// The hidden layer of classifiers: maps tokens to norm(act(dense(h))) and pools them as
+/// EncoderConfig::head_pooling specifies. With BERT's settings, it is BERT's pooler
+/// act(dense(h of the first token)). Parameters: "<scope>.{weight,bias}" [width, width] and, with
+/// EncoderConfig::head_norm, "<scope>.norm.{weight,bias}".
 struct Pooler {
   Linear dense;
   Activation activation;
+  std::optional<Norm> norm = {};
+  HeadPooling pooling = HeadPooling::first;
 
-  /// Maps h [batch, seq, width] to [batch, width].
-  Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
+  /// Maps h [batch, seq, width] to [batch, width]. `mask` [batch, seq] is 1 for tokens; if it is
+  /// undefined, all are tokens.
+  Value operator()(Value h, Value mask = {}, SourceLocation loc = SourceLocation::current()) const;
+  /// Maps every h [..., width] to norm(act(dense(h))), without pooling.
+  Value hidden(Value h) const;
 };
 Pooler make_pooler(const Scope& scope, const EncoderConfig& config, Activation activation,
                    SourceLocation loc = SourceLocation::current());
+
+/// Scores of tokens: a linear layer, with EncoderConfig::token_head after the hidden layer of a
+/// Pooler.
+struct TokenScores {
+  std::optional<Pooler> pooler;
+  Linear out;
+
+  /// Maps h [batch, seq, width] to [batch, seq, outputs].
+  Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
+};
+/// Declares "<scope>.<name>" and, with EncoderConfig::token_head, "<scope>.pooler".
+TokenScores make_token_scores(const Scope& scope, const std::string& name,
+                              const EncoderConfig& config, std::int64_t outputs,
+                              SourceLocation loc = SourceLocation::current());
 
 /// Returns the mean of h [batch, seq, width] over the tokens of every row, [batch, width]. `mask`
 /// [batch, seq] is 1 for tokens, 0 for padding.
@@ -31,25 +52,29 @@ Value max_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::cu
 struct MaskedLmOptions {
   Activation activation = Activation::gelu_erf;
   double layer_norm_eps = 1e-12;
-  bool tied = true;  // the decoder is the token embedding table
 
   friend bool operator==(const MaskedLmOptions&, const MaskedLmOptions&) = default;
 };
+/// Returns the options of new heads of an encoder.
+MaskedLmOptions masked_lm_options(const EncoderConfig& config);
 
 /// Masked language modelling head: norm(act(dense(h))) decoder^T + bias. Parameters:
-/// "<scope>.dense.{weight,bias}" [embedding width, width], "<scope>.norm.{weight,bias}",
-/// "<scope>.bias" [vocab] and "<scope>.decoder.weight" [vocab, embedding width]. If tied,
-/// "<scope>.decoder.weight" is an alias of the token embedding table. "<scope>.decoder.bias" is an
-/// alias of the bias.
+/// "<scope>.dense.{weight,bias}" [embedding width, width] and "<scope>.norm.{weight,bias}" (unless
+/// EncoderConfig::head_transform is false), "<scope>.bias" [vocab] (if decoder_bias) and
+/// "<scope>.decoder.weight" [vocab, embedding width]. With tied_head, "<scope>.decoder.weight" is
+/// an alias of the token embedding table. "<scope>.decoder.bias" is an alias of the bias.
 struct MaskedLmHead {
-  Linear dense;
+  Scope scope;
+  std::optional<Linear> dense;
   Activation activation;
-  Norm norm;
-  Variable decoder, bias;
+  std::optional<Norm> norm;
+  Variable decoder, bias;  // the bias may be undefined
 
   /// Maps h [..., width] to logits [..., vocab].
   Value operator()(Value h, SourceLocation loc = SourceLocation::current()) const;
 };
+/// Throws ArgumentError if there is no hidden layer although the widths of the embeddings and of
+/// the layers differ.
 MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,
                                  const MaskedLmOptions& options,
                                  SourceLocation loc = SourceLocation::current());

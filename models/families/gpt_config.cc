@@ -1,6 +1,7 @@
 #include "weft/models/families/gpt_config.h"
 
 #include "weft/models/families/layer_pattern.h"
+#include "weft/models/families/rotary_fields.h"
 
 namespace weft {
 namespace {
@@ -57,24 +58,10 @@ std::int64_t GptConfig::rotary_size() const {
   return static_cast<std::int64_t>(static_cast<double>(head_size()) * rotary_share);
 }
 
-RotaryScaling GptConfig::scaling() const {
-  return {.kind = rotary_scaling,
-          .factor = rotary_factor,
-          .low_factor = rotary_low_factor,
-          .high_factor = rotary_high_factor,
-          .context = rotary_context,
-          .attention_factor = rotary_attention_factor,
-          .beta_fast = rotary_beta_fast,
-          .beta_slow = rotary_beta_slow,
-          .truncate = rotary_truncate,
-          .mscale = rotary_mscale,
-          .mscale_all = rotary_mscale_all,
-          .short_factors = rotary_short_factors,
-          .long_factors = rotary_long_factors};
-}
+RotaryScaling GptConfig::scaling() const { return weft::rotary_scaling(*this); }
 
-const FieldList<GptConfig>& GptConfig::fields() {
-  static const auto list =
+static FieldList<GptConfig> make_gpt_fields() {
+  auto list =
       FieldList<GptConfig>("the model config", "gpt")
           .add("vocab", &GptConfig::vocab, "vocabulary size")
           .add("layers", &GptConfig::layers, "number of blocks")
@@ -138,127 +125,105 @@ const FieldList<GptConfig>& GptConfig::fields() {
           .added("rotary_adjacent", &GptConfig::rotary_adjacent,
                  "rotate pairs of adjacent features")
           .added("rotary_layers", &GptConfig::rotary_layers,
-                 "pattern of 0 and 1: layers with rotary positions; empty = all")
-          .added("rotary_scaling", &GptConfig::rotary_scaling,
-                 "scaling of rotary frequencies for longer texts")
-          .added("rotary_factor", &GptConfig::rotary_factor,
-                 "factor by which scaling divides frequencies or extends the context")
-          .added("rotary_low_factor", &GptConfig::rotary_low_factor,
-                 "llama3: wavelengths above rotary-context / rotary-low-factor are scaled")
-          .added("rotary_high_factor", &GptConfig::rotary_high_factor,
-                 "llama3: wavelengths below rotary-context / rotary-high-factor are kept")
-          .added("rotary_context", &GptConfig::rotary_context,
-                 "dynamic, llama3, yarn, longrope: context length of the original model, in tokens")
-          .added("rotary_attention_factor", &GptConfig::rotary_attention_factor,
-                 "yarn, longrope: factor of cosines and sines; 0 = the paper's formula")
-          .added("rotary_beta_fast", &GptConfig::rotary_beta_fast,
-                 "yarn: rotations over the context above which frequencies are kept")
-          .added("rotary_beta_slow", &GptConfig::rotary_beta_slow,
-                 "yarn: rotations over the context below which frequencies are scaled")
-          .added("rotary_truncate", &GptConfig::rotary_truncate,
-                 "yarn: round the bounds between kept and scaled pairs to integers")
-          .added("rotary_mscale", &GptConfig::rotary_mscale,
-                 "yarn: w in the factor 0.1 w ln(rotary-factor) + 1 of cosines and sines; 0 = 1")
-          .added("rotary_mscale_all", &GptConfig::rotary_mscale_all,
-                 "yarn: w in the divisor of that factor and in the scale of latent attention; 0 = "
-                 "none")
-          .added("rotary_short_factors", &GptConfig::rotary_short_factors,
-                 "longrope: divisors of the frequencies up to rotary-context tokens")
-          .added("rotary_long_factors", &GptConfig::rotary_long_factors,
-                 "longrope: divisors of the frequencies for longer texts")
-          .section("attention")
-          .added("projection", &GptConfig::projection, "how queries, keys and values are projected")
-          .added("qk_norm", &GptConfig::qk_norm,
-                 "normalise the queries and keys, in the form --qk-norm-form")
-          .added("qk_norm_form", &GptConfig::qk_norm_form,
-                 "which features of queries and keys are normalised together, with which weights")
-          .added("qk_norm_bias", &GptConfig::qk_norm_bias,
-                 "biases in the layer norms of queries and keys")
-          .added("transposed", &GptConfig::transposed,
-                 "store the matrices of the blocks as [in, out]")
-          .added("window", &GptConfig::window,
-                 "a token attends to itself and the window - 1 tokens before it; 0 = all")
-          .added("window_layers", &GptConfig::window_layers,
-                 "pattern of 0 and 1: layers with the window; empty = all")
-          .added("window_chunks", &GptConfig::window_chunks,
-                 "a token attends to its own chunk of window tokens")
-          .add("scale_attention", &GptConfig::scale_attention, "divide scores by sqrt(head size)")
-          .add("scale_attention_by_inverse_layer", &GptConfig::scale_attention_by_inverse_layer,
-               "also divide scores of layer i by i + 1")
-          .added("attention_scale", &GptConfig::attention_scale,
-                 "factor of the scores; 0 = as scale-attention specifies")
-          .added("attention_soft_cap", &GptConfig::attention_soft_cap,
-                 "soft cap of the scores: cap * tanh(scores / cap); 0 = none")
-          .added("clip_qkv", &GptConfig::clip_qkv,
-                 "clamp queries, keys and values to +-clip-qkv; 0 = none")
-          .added("sinks", &GptConfig::sinks, "a learned attention sink per head")
-          .added("query_growth", &GptConfig::query_growth,
-                 "growth of the queries with ln(1 + floor(position / query-growth-context))")
-          .added("query_growth_context", &GptConfig::query_growth_context,
-                 "tokens after which the queries grow")
-          .added("query_growth_offset", &GptConfig::query_growth_offset,
-                 "number added to the positions for the growth")
-          .added("query_growth_layers", &GptConfig::query_growth_layers,
-                 "pattern of 0 and 1: layers with growing queries; empty = all")
-          .section("latent attention")
-          .added("kv_rank", &GptConfig::kv_rank,
-                 "latent attention: rank of keys and values; 0 = no latent attention")
-          .added("query_rank", &GptConfig::query_rank,
-                 "latent attention: rank of queries; 0 = full rank")
-          .added("latent_rotary", &GptConfig::latent_rotary,
-                 "latent attention: features per head with rotary positions")
-          .added("value_dim", &GptConfig::value_dim,
-                 "latent attention: features per head of values; 0 = as queries")
-          .added("latent_norm_eps", &GptConfig::latent_norm_eps,
-                 "latent attention: epsilon of its norms; 0 = epsilon of the norms")
-          .section("mixture of experts")
-          .added("experts", &GptConfig::experts,
-                 "number of experts per layer; 0 = no mixture of experts")
-          .added("experts_per_token", &GptConfig::experts_per_token, "experts that process a token")
-          .added("expert_layers", &GptConfig::expert_layers,
-                 "pattern of 0 and 1: layers with experts; empty = all")
-          .added("expert_inner", &GptConfig::expert_inner,
-                 "width of an expert; 0 = width of the feed-forward block")
-          .added("shared_inner", &GptConfig::shared_inner,
-                 "width of the expert that processes all tokens; 0 = none")
-          .added("shared_gate", &GptConfig::shared_gate,
-                 "multiply the output of the shared expert by a learned gate")
-          .added("router_scores", &GptConfig::router_scores, "scores of the experts")
-          .added("normalize_experts", &GptConfig::normalize_experts,
-                 "divide the weights of the chosen experts by their sum")
-          .added("expert_scale", &GptConfig::expert_scale,
-                 "factor of the weights of the chosen experts")
-          .added("expert_input_weights", &GptConfig::expert_input_weights,
-                 "multiply the inputs of experts by the weights, not the outputs")
-          .added("router_groups", &GptConfig::router_groups, "groups of experts")
-          .added("router_groups_per_token", &GptConfig::router_groups_per_token,
-                 "groups from which the experts of a token are chosen")
-          .added("router_group_score", &GptConfig::router_group_score,
-                 "score of a group: its best expert, or the sum of its best two")
-          .added("router_correction", &GptConfig::router_correction,
-                 "biases that only affect the choice of experts")
-          .added("router_bias", &GptConfig::router_bias, "bias of the router")
-          .added("expert_bias", &GptConfig::expert_bias, "biases of the experts")
-          .added("expert_limit", &GptConfig::expert_limit,
-                 "clamp gates and ups of experts, and add 1 to ups; 0 = neither")
-          .added("experts_transposed", &GptConfig::experts_transposed,
-                 "store the matrices of the experts as [in, out]")
-          .added("balancing_weight", &GptConfig::balancing_weight,
-                 "weight of the load-balancing loss in the training loss")
-          .added("router_z_weight", &GptConfig::router_z_weight,
-                 "weight of the router z-loss in the training loss")
-          .added("correction_speed", &GptConfig::correction_speed,
-                 "step of the correction biases towards equal loads per training step")
-          .section("")
-          .added("padding_id", &GptConfig::padding_id,
-                 "padding id; its embedding is not trained; -1 = none")
-          .add("embedding_dropout", &GptConfig::embedding_dropout, "dropout on the embeddings")
-          .add("attention_dropout", &GptConfig::attention_dropout,
-               "dropout on the attention probabilities")
-          .add("residual_dropout", &GptConfig::residual_dropout,
-               "dropout on the outputs of attention and feed-forward")
-          .add("initializer_range", &GptConfig::initializer_range,
-               "standard deviation of the initial weight matrices");
+                 "pattern of 0 and 1: layers with rotary positions; empty = all");
+  add_rotary_scaling_fields(list);
+  list.section("attention")
+      .added("projection", &GptConfig::projection, "how queries, keys and values are projected")
+      .added("qk_norm", &GptConfig::qk_norm,
+             "normalise the queries and keys, in the form --qk-norm-form")
+      .added("qk_norm_form", &GptConfig::qk_norm_form,
+             "which features of queries and keys are normalised together, with which weights")
+      .added("qk_norm_bias", &GptConfig::qk_norm_bias,
+             "biases in the layer norms of queries and keys")
+      .added("transposed", &GptConfig::transposed, "store the matrices of the blocks as [in, out]")
+      .added("window", &GptConfig::window,
+             "a token attends to itself and the window - 1 tokens before it; 0 = all")
+      .added("window_layers", &GptConfig::window_layers,
+             "pattern of 0 and 1: layers with the window; empty = all")
+      .added("window_chunks", &GptConfig::window_chunks,
+             "a token attends to its own chunk of window tokens")
+      .add("scale_attention", &GptConfig::scale_attention, "divide scores by sqrt(head size)")
+      .add("scale_attention_by_inverse_layer", &GptConfig::scale_attention_by_inverse_layer,
+           "also divide scores of layer i by i + 1")
+      .added("attention_scale", &GptConfig::attention_scale,
+             "factor of the scores; 0 = as scale-attention specifies")
+      .added("attention_soft_cap", &GptConfig::attention_soft_cap,
+             "soft cap of the scores: cap * tanh(scores / cap); 0 = none")
+      .added("clip_qkv", &GptConfig::clip_qkv,
+             "clamp queries, keys and values to +-clip-qkv; 0 = none")
+      .added("sinks", &GptConfig::sinks, "a learned attention sink per head")
+      .added("query_growth", &GptConfig::query_growth,
+             "growth of the queries with ln(1 + floor(position / query-growth-context))")
+      .added("query_growth_context", &GptConfig::query_growth_context,
+             "tokens after which the queries grow")
+      .added("query_growth_offset", &GptConfig::query_growth_offset,
+             "number added to the positions for the growth")
+      .added("query_growth_layers", &GptConfig::query_growth_layers,
+             "pattern of 0 and 1: layers with growing queries; empty = all")
+      .section("latent attention")
+      .added("kv_rank", &GptConfig::kv_rank,
+             "latent attention: rank of keys and values; 0 = no latent attention")
+      .added("query_rank", &GptConfig::query_rank,
+             "latent attention: rank of queries; 0 = full rank")
+      .added("latent_rotary", &GptConfig::latent_rotary,
+             "latent attention: features per head with rotary positions")
+      .added("value_dim", &GptConfig::value_dim,
+             "latent attention: features per head of values; 0 = as queries")
+      .added("latent_norm_eps", &GptConfig::latent_norm_eps,
+             "latent attention: epsilon of its norms; 0 = epsilon of the norms")
+      .section("mixture of experts")
+      .added("experts", &GptConfig::experts,
+             "number of experts per layer; 0 = no mixture of experts")
+      .added("experts_per_token", &GptConfig::experts_per_token, "experts that process a token")
+      .added("expert_layers", &GptConfig::expert_layers,
+             "pattern of 0 and 1: layers with experts; empty = all")
+      .added("expert_inner", &GptConfig::expert_inner,
+             "width of an expert; 0 = width of the feed-forward block")
+      .added("shared_inner", &GptConfig::shared_inner,
+             "width of the expert that processes all tokens; 0 = none")
+      .added("shared_gate", &GptConfig::shared_gate,
+             "multiply the output of the shared expert by a learned gate")
+      .added("router_scores", &GptConfig::router_scores, "scores of the experts")
+      .added("normalize_experts", &GptConfig::normalize_experts,
+             "divide the weights of the chosen experts by their sum")
+      .added("expert_scale", &GptConfig::expert_scale,
+             "factor of the weights of the chosen experts")
+      .added("expert_input_weights", &GptConfig::expert_input_weights,
+             "multiply the inputs of experts by the weights, not the outputs")
+      .added("router_groups", &GptConfig::router_groups, "groups of experts")
+      .added("router_groups_per_token", &GptConfig::router_groups_per_token,
+             "groups from which the experts of a token are chosen")
+      .added("router_group_score", &GptConfig::router_group_score,
+             "score of a group: its best expert, or the sum of its best two")
+      .added("router_correction", &GptConfig::router_correction,
+             "biases that only affect the choice of experts")
+      .added("router_bias", &GptConfig::router_bias, "bias of the router")
+      .added("expert_bias", &GptConfig::expert_bias, "biases of the experts")
+      .added("expert_limit", &GptConfig::expert_limit,
+             "clamp gates and ups of experts, and add 1 to ups; 0 = neither")
+      .added("experts_transposed", &GptConfig::experts_transposed,
+             "store the matrices of the experts as [in, out]")
+      .added("balancing_weight", &GptConfig::balancing_weight,
+             "weight of the load-balancing loss in the training loss")
+      .added("router_z_weight", &GptConfig::router_z_weight,
+             "weight of the router z-loss in the training loss")
+      .added("correction_speed", &GptConfig::correction_speed,
+             "step of the correction biases towards equal loads per training step")
+      .section("")
+      .added("padding_id", &GptConfig::padding_id,
+             "padding id; its embedding is not trained; -1 = none")
+      .add("embedding_dropout", &GptConfig::embedding_dropout, "dropout on the embeddings")
+      .add("attention_dropout", &GptConfig::attention_dropout,
+           "dropout on the attention probabilities")
+      .add("residual_dropout", &GptConfig::residual_dropout,
+           "dropout on the outputs of attention and feed-forward")
+      .add("initializer_range", &GptConfig::initializer_range,
+           "standard deviation of the initial weight matrices");
+  return list;
+}
+
+const FieldList<GptConfig>& GptConfig::fields() {
+  static const FieldList<GptConfig> list = make_gpt_fields();
   return list;
 }
 

@@ -6,6 +6,7 @@
 #include "weft/core/error.h"
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/families/layer_pattern.h"
+#include "weft/models/families/rotary_fields.h"
 #include "weft/models/families/size_limits.h"
 #include "weft/models/fields/check.h"
 
@@ -15,16 +16,6 @@ namespace {
 template <class... Args>
 void require(bool fits, fmt::format_string<Args...> text, Args&&... args) {
   if (!fits) throw ArgumentError(fmt::format(text, std::forward<Args>(args)...));
-}
-
-/// A field that has an effect only in combination with other settings.
-struct Dependent {
-  std::string_view name;
-  bool is_set;
-};
-void require_for(bool available, std::string_view needed, std::initializer_list<Dependent> fields) {
-  for (const auto& [name, is_set] : fields)
-    require(available || !is_set, "{} needs {}", name, needed);
 }
 
 void check_sizes(const GptConfig& c) {
@@ -77,24 +68,24 @@ void check_sizes(const GptConfig& c) {
 
 void check_norms(const GptConfig& c) {
   check::positive("layer_norm_eps", c.layer_norm_eps);
-  require_for(c.norm == GptNorm::layer_norm, "layer norms: RMSNorm has no biases",
-              {{"norm_bias", c.norm_bias}});
-  require_for(c.norm_weights, "norm_weights",
-              {{"norm_bias", c.norm_bias}, {"norm_offset", c.norm_offset}});
-  require_for(c.qk_norm, "qk_norm", {{"qk_norm_form", c.qk_norm_form != GptQkNorm::head}});
+  check::needs(c.norm == GptNorm::layer_norm, "layer norms: RMSNorm has no biases",
+               {{"norm_bias", c.norm_bias}});
+  check::needs(c.norm_weights, "norm_weights",
+               {{"norm_bias", c.norm_bias}, {"norm_offset", c.norm_offset}});
+  check::needs(c.qk_norm, "qk_norm", {{"qk_norm_form", c.qk_norm_form != GptQkNorm::head}});
 }
 
 void check_attention(const GptConfig& c) {
   require(c.window >= 0, "window must not be negative, but is {}", c.window);
-  require_for(c.window > 0, "a window",
-              {{"window_layers", !c.window_layers.empty()}, {"window_chunks", c.window_chunks}});
+  check::needs(c.window > 0, "a window",
+               {{"window_layers", !c.window_layers.empty()}, {"window_chunks", c.window_chunks}});
   check_pattern("window_layers", c.window_layers, c.layers);
   check::not_negative("attention_scale", c.attention_scale);
   check::not_negative("attention_soft_cap", c.attention_soft_cap);
   check::not_negative("clip_qkv", c.clip_qkv);
   check::not_negative("query_growth", c.query_growth);
-  require_for(c.query_growth > 0, "query_growth",
-              {{"query_growth_layers", !c.query_growth_layers.empty()}});
+  check::needs(c.query_growth > 0, "query_growth",
+               {{"query_growth_layers", !c.query_growth_layers.empty()}});
   check_pattern("query_growth_layers", c.query_growth_layers, c.layers);
   check::at_least("query_growth_context", c.query_growth_context, 1);
   require(c.projection != QkvProjection::fused_by_quarter ||
@@ -105,11 +96,11 @@ void check_attention(const GptConfig& c) {
 }
 
 void check_latent_attention(const GptConfig& c) {
-  require_for(c.kv_rank > 0, "a kv_rank (latent attention)",
-              {{"query_rank", c.query_rank != 0},
-               {"latent_rotary", c.latent_rotary != 0},
-               {"value_dim", c.value_dim != 0},
-               {"latent_norm_eps", c.latent_norm_eps != 0}});
+  check::needs(c.kv_rank > 0, "a kv_rank (latent attention)",
+               {{"query_rank", c.query_rank != 0},
+                {"latent_rotary", c.latent_rotary != 0},
+                {"value_dim", c.value_dim != 0},
+                {"latent_norm_eps", c.latent_norm_eps != 0}});
   check::not_negative("latent_norm_eps", c.latent_norm_eps);
   if (c.kv_rank == 0) return;
   require(c.latent_rotary < c.head_size(),
@@ -131,68 +122,20 @@ void check_latent_attention(const GptConfig& c) {
   exclude("rotary_share", c.rotary_share != 1);
 }
 
-void check_rotary_scaling(const GptConfig& c) {
-  const RotaryScalingKind kind = c.rotary_scaling;
-  const bool yarn = kind == RotaryScalingKind::yarn, longrope = kind == RotaryScalingKind::longrope;
-  check::not_negative("rotary_attention_factor", c.rotary_attention_factor);
-  require_for(yarn || longrope, "rotary_scaling yarn or longrope",
-              {{"rotary_attention_factor", c.rotary_attention_factor != 0}});
-  require_for(
-      yarn, "rotary_scaling yarn",
-      {{"rotary_mscale", c.rotary_mscale != 0}, {"rotary_mscale_all", c.rotary_mscale_all != 0}});
-  require_for(longrope, "rotary_scaling longrope",
-              {{"rotary_short_factors", !c.rotary_short_factors.empty()},
-               {"rotary_long_factors", !c.rotary_long_factors.empty()}});
-  if (kind == RotaryScalingKind::none) return;
-  const std::string_view name = choice_name(kind);
-  require(c.positions == GptPositions::rotary, "rotary_scaling {} needs rotary positions, not {}",
-          name, choice_name(c.positions));
-  require(c.rotary_factor >= 1 && std::isfinite(c.rotary_factor),
-          "rotary_factor must be at least 1 and finite, not {}", c.rotary_factor);
-  if (kind == RotaryScalingKind::linear) return;
-  require(c.rotary_context >= 1, "rotary_scaling {} needs a rotary_context of at least 1, not {}",
-          name, c.rotary_context);
-  if (kind == RotaryScalingKind::llama3) {
-    require(
-        c.rotary_low_factor > 0 && c.rotary_high_factor > c.rotary_low_factor,
-        "rotary_high_factor {} must be larger than rotary_low_factor {}, which must be positive",
-        c.rotary_high_factor, c.rotary_low_factor);
-  }
-  if (yarn) {
-    require(c.rotary_base > 1, "rotary_scaling yarn needs a rotary_base above 1, not {}",
-            c.rotary_base);
-    require(c.rotary_beta_slow > 0 && c.rotary_beta_fast > c.rotary_beta_slow,
-            "rotary_beta_fast {} must be larger than rotary_beta_slow {}, which must be positive",
-            c.rotary_beta_fast, c.rotary_beta_slow);
-    check::not_negative("rotary_mscale", c.rotary_mscale);
-    check::not_negative("rotary_mscale_all", c.rotary_mscale_all);
-  }
-  if (!longrope) return;
-  require(c.rotary_context > 1 || c.rotary_factor == 1 || c.rotary_attention_factor > 0,
-          "rotary_scaling longrope needs a rotary_context above 1 or a rotary_attention_factor");
-  for (const auto& [list, factors] : {std::pair{"rotary_short_factors", &c.rotary_short_factors},
-                                      {"rotary_long_factors", &c.rotary_long_factors}}) {
-    require(static_cast<std::int64_t>(factors->size()) == c.rotary_size() / 2,
-            "{} has {} factors, but {} pairs of features are rotated", list, factors->size(),
-            c.rotary_size() / 2);
-    for (const double factor : *factors) check::positive(list, factor);
-  }
-}
-
 void check_positions(const GptConfig& c) {
-  require_for(
+  check::needs(
       c.positions == GptPositions::learned, "learned positions",
       {{"position_offset", c.position_offset != 0}, {"masked_positions", c.masked_positions}});
   check::positive("linear_bias_max", c.linear_bias_max);
   check::positive("linear_bias_scale", c.linear_bias_scale);
   const bool rotary = c.positions == GptPositions::rotary;
   check::not_negative("rotary_window_base", c.rotary_window_base);
-  require_for(rotary, "rotary positions",
-              {{"rotary_adjacent", c.rotary_adjacent},
-               {"rotary_layers", !c.rotary_layers.empty()},
-               {"rotary_window_base", c.rotary_window_base != 0},
-               {"qk_norm_form unweighted", c.qk_norm_form == GptQkNorm::unweighted}});
-  require_for(c.window > 0, "a window", {{"rotary_window_base", c.rotary_window_base != 0}});
+  check::needs(rotary, "rotary positions",
+               {{"rotary_adjacent", c.rotary_adjacent},
+                {"rotary_layers", !c.rotary_layers.empty()},
+                {"rotary_window_base", c.rotary_window_base != 0},
+                {"qk_norm_form unweighted", c.qk_norm_form == GptQkNorm::unweighted}});
+  check::needs(c.window > 0, "a window", {{"rotary_window_base", c.rotary_window_base != 0}});
   check_pattern("rotary_layers", c.rotary_layers, c.layers);
   if (rotary) {
     require(c.rotary_share > 0 && c.rotary_share <= 1, "rotary_share must be in (0, 1], not {}",
@@ -207,28 +150,28 @@ void check_positions(const GptConfig& c) {
               c.rotary_share, c.head_size(), c.rotary_size());
     }
   }
-  check_rotary_scaling(c);
+  check::rotary_scaling(c.scaling(), choice_name(c.positions), c.rotary_base, c.rotary_size());
 }
 
 void check_experts(const GptConfig& c) {
-  require_for(c.experts > 0, "experts",
-              {{"expert_layers", !c.expert_layers.empty()},
-               {"expert_inner", c.expert_inner != 0},
-               {"shared_inner", c.shared_inner != 0},
-               {"router_scores", c.router_scores != RouterScores::softmax},
-               {"expert_input_weights", c.expert_input_weights},
-               {"router_groups", c.router_groups != 1},
-               {"router_correction", c.router_correction},
-               {"router_bias", c.router_bias},
-               {"expert_bias", c.expert_bias},
-               {"expert_limit", c.expert_limit != 0},
-               {"balancing_weight", c.balancing_weight != 0},
-               {"router_z_weight", c.router_z_weight != 0}});
-  require_for(c.shared_inner > 0, "shared_inner", {{"shared_gate", c.shared_gate}});
-  require_for(c.gated, "gated",
-              {{"fused_gate", c.fused_gate}, {"expert_limit", c.expert_limit != 0}});
-  require_for(c.router_correction, "router_correction",
-              {{"correction_speed", c.correction_speed != 0}});
+  check::needs(c.experts > 0, "experts",
+               {{"expert_layers", !c.expert_layers.empty()},
+                {"expert_inner", c.expert_inner != 0},
+                {"shared_inner", c.shared_inner != 0},
+                {"router_scores", c.router_scores != RouterScores::softmax},
+                {"expert_input_weights", c.expert_input_weights},
+                {"router_groups", c.router_groups != 1},
+                {"router_correction", c.router_correction},
+                {"router_bias", c.router_bias},
+                {"expert_bias", c.expert_bias},
+                {"expert_limit", c.expert_limit != 0},
+                {"balancing_weight", c.balancing_weight != 0},
+                {"router_z_weight", c.router_z_weight != 0}});
+  check::needs(c.shared_inner > 0, "shared_inner", {{"shared_gate", c.shared_gate}});
+  check::needs(c.gated, "gated",
+               {{"fused_gate", c.fused_gate}, {"expert_limit", c.expert_limit != 0}});
+  check::needs(c.router_correction, "router_correction",
+               {{"correction_speed", c.correction_speed != 0}});
   check::not_negative("expert_limit", c.expert_limit);
   check::not_negative("balancing_weight", c.balancing_weight);
   check::not_negative("router_z_weight", c.router_z_weight);

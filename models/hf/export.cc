@@ -26,6 +26,8 @@ bool is_training_only(std::string_view field) {
                                                    "attention_dropout",
                                                    "residual_dropout",
                                                    "hidden_dropout",
+                                                   "attention_out_dropout",
+                                                   "inner_dropout",
                                                    "dropout",
                                                    "activation_dropout",
                                                    "final_dropout",
@@ -40,6 +42,25 @@ bool is_training_only(std::string_view field) {
                                                    "trainable_positions",
                                                    "frozen_padding"};
   return names.contains(field);
+}
+
+/// Resets the fields that the kind of scaling does not use.
+template <class Config>
+void reset_unused_scaling(Config& c) {
+  using enum RotaryScalingKind;
+  const Config usual;
+  const auto reset = [&](auto Config::*field, std::initializer_list<RotaryScalingKind> kinds) {
+    if (std::find(kinds.begin(), kinds.end(), c.rotary_scaling) == kinds.end())
+      c.*field = usual.*field;
+  };
+  reset(&Config::rotary_factor, {linear, dynamic, llama3, yarn, longrope});
+  reset(&Config::rotary_low_factor, {llama3});
+  reset(&Config::rotary_high_factor, {llama3});
+  reset(&Config::rotary_context, {dynamic, llama3, yarn, longrope});
+  reset(&Config::rotary_attention_factor, {yarn, longrope});
+  reset(&Config::rotary_beta_fast, {yarn});
+  reset(&Config::rotary_beta_slow, {yarn});
+  reset(&Config::rotary_truncate, {yarn});
 }
 
 // Normalises configs for comparison: sets fields that are derived from other fields, and resets
@@ -88,24 +109,25 @@ void make_explicit(GptConfig& c) {
     c.rotary_share = usual.rotary_share;
     c.rotary_scaling = usual.rotary_scaling;
   }
-  using enum RotaryScalingKind;
-  const auto reset = [&](auto GptConfig::*field, std::initializer_list<RotaryScalingKind> kinds) {
-    if (std::find(kinds.begin(), kinds.end(), c.rotary_scaling) == kinds.end())
-      c.*field = usual.*field;
-  };
-  reset(&GptConfig::rotary_factor, {linear, dynamic, llama3, yarn, longrope});
-  reset(&GptConfig::rotary_low_factor, {llama3});
-  reset(&GptConfig::rotary_high_factor, {llama3});
-  reset(&GptConfig::rotary_context, {dynamic, llama3, yarn, longrope});
-  reset(&GptConfig::rotary_attention_factor, {yarn, longrope});
-  reset(&GptConfig::rotary_beta_fast, {yarn});
-  reset(&GptConfig::rotary_beta_slow, {yarn});
-  reset(&GptConfig::rotary_truncate, {yarn});
+  reset_unused_scaling(c);
 }
 void make_explicit(EncoderConfig& c) {
   c.embedding_width = c.embeddings();
   c.head_size = c.head_width();
+  c.kv_heads = c.key_heads();
+  c.window_layers = shortest_pattern(c.window_layers, c.layers);
+  c.head_activation = choice_name(c.activation_in_heads());
+  if (c.rms_norm) c.norm_bias = false;
   const EncoderConfig usual;
+  if (c.positions != EncoderPositions::rotary) {
+    c.rotary_base = usual.rotary_base;
+    c.rotary_share = usual.rotary_share;
+  }
+  if (c.positions != EncoderPositions::relative_bias) {
+    c.relative_buckets = usual.relative_buckets;
+    c.relative_max_distance = usual.relative_max_distance;
+  }
+  reset_unused_scaling(c);
   if (c.conv_kernel == 0) {
     c.conv_groups = usual.conv_groups;
     c.conv_least_kernel = usual.conv_least_kernel;
@@ -317,8 +339,11 @@ Candidate try_class(const ModelToExport& model, const ModelType& type, const std
   TensorMap weights;
   for (const auto& [variable, tensor] : match.pairs) {
     weights[variable.name()] = tensor;
-    for (const std::string& alias : variable.info().aliases)
-      exported.tied[built.names.theirs(alias)] = tensor;
+    for (const std::string& alias : variable.info().aliases) {
+      // A parameter without a name of its own in the file has that of its alias.
+      const std::string name = built.names.theirs(alias);
+      if (name != built.names.theirs(variable.name())) exported.tied[name] = tensor;
+    }
   }
   exported.weights = file_tensors(built, std::move(weights));
   return candidate;

@@ -15,8 +15,9 @@ namespace {
 template <class Copy>
 void for_runs(const FileLayout& layout, const Tensor& part, const Copy& copy) {
   const std::size_t element = dtype_size(part.dtype());
-  const std::size_t run =
+  std::size_t run =
       layout.interleaved ? element : element * static_cast<std::size_t>(part.size(part.rank() - 1));
+  if (layout.rows) run = part.bytes();
   const auto first = static_cast<std::size_t>(layout.part);
   const auto count = static_cast<std::size_t>(layout.parts);
   for (std::size_t i = 0; i * run < part.bytes(); ++i)
@@ -24,7 +25,7 @@ void for_runs(const FileLayout& layout, const Tensor& part, const Copy& copy) {
 }
 
 Sizes whole_sizes(const FileLayout& layout, Sizes sizes) {
-  if (!sizes.empty()) sizes.back() *= layout.parts;
+  if (!sizes.empty()) (layout.rows ? sizes.front() : sizes.back()) *= layout.parts;
   return sizes;
 }
 

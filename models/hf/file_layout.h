@@ -24,6 +24,9 @@ struct FileLayout {
   /// tensor: the features part, part + parts, ... if interleaved, otherwise consecutive features.
   std::int64_t part = 0, parts = 1;
   bool interleaved = false;
+  /// The parts are consecutive rows (the first axis) instead: those of the matrices [out, in] and
+  /// biases [out] of linear layers that files store as one layer.
+  bool rows = false;
 
   bool is_stack() const { return parts == 1; }
   /// Returns the name of a tensor of a stack.

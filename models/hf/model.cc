@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
@@ -24,7 +25,8 @@ const std::array<ModelTypes, 4>& families() {
   static const std::array<ModelTypes, 4> all = {
       gpt_model_types(),
       joined({bert_model_types(), albert_model_types(), distilbert_model_types(),
-              deberta_model_types()}),
+              deberta_model_types(), mpnet_model_types(), modernbert_model_types(),
+              nomic_model_types()}),
       joined({t5_model_types(), bart_model_types()}), vit_model_types()};
   return all;
 }
@@ -46,6 +48,43 @@ std::string modern_name(const std::string& name) {
     if (name.ends_with(end)) return name.substr(0, name.size() - end.size()) + now;
   }
   return name;
+}
+
+/// Returns where `module` occurs in `name` as whole parts between dots, or npos.
+std::size_t find_module(std::string_view name, std::string_view module) {
+  for (std::size_t at = name.find(module); at != name.npos; at = name.find(module, at + 1)) {
+    const std::size_t end = at + module.size();
+    if ((at == 0 || name[at - 1] == '.') && (end == name.size() || name[end] == '.')) return at;
+  }
+  return std::string_view::npos;
+}
+
+/// Adds a tensor of a file under its current name, or its parts under theirs.
+void add_current(const OlderNames& older, std::string name, const Tensor& tensor,
+                 TensorMap& result) {
+  name = modern_name(name);
+  for (const auto& [old, now] : older) {
+    const std::size_t at = find_module(name, old);
+    if (at == name.npos) continue;
+    if (now.size() == 1) {
+      name.replace(at, old.size(), now.front());
+      continue;
+    }
+    const auto parts = static_cast<std::int64_t>(now.size());
+    if (tensor.rank() == 0 || tensor.size(0) % parts != 0) break;  // the matcher reports the name
+    Sizes sizes = tensor.sizes();
+    sizes.front() /= parts;
+    for (std::int64_t i = 0; i < parts; ++i) {
+      Tensor part = Tensor::empty(tensor.dtype(), sizes);
+      if (part.bytes() > 0)
+        std::memcpy(part.mutable_raw(), tensor.raw() + static_cast<std::size_t>(i) * part.bytes(),
+                    part.bytes());
+      std::string part_name = name;
+      result[part_name.replace(at, old.size(), now[static_cast<std::size_t>(i)])] = part;
+    }
+    return;
+  }
+  result[name] = tensor;
 }
 
 /// Builds the requested model.
@@ -85,7 +124,7 @@ TensorMap class_names_of(const Model& model, const Graph& graph, const TensorMap
       expected.insert(model.names.theirs(alias));
   }
   TensorMap current;
-  for (const auto& [name, tensor] : tensors) current[modern_name(name)] = tensor;
+  for (const auto& [name, tensor] : tensors) add_current(model.older_names, name, tensor, current);
   const std::string& base = model.base_prefix;
   if (base.empty()) return current;
   // Returns true if the class has this tensor, and the file does not have it under this name.

@@ -42,6 +42,11 @@ struct HeadFacts {
   friend bool operator==(const HeadFacts&, const HeadFacts&) = default;
 };
 
+/// Names of modules in files of earlier versions, in order, and the names that replace them. A name
+/// covers whole parts between dots, and only the first match in a tensor's name is replaced. If a
+/// module has several new names, its parameters are cut into equal parts along the first axis.
+using OlderNames = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
 /// A model whose inputs are values of a graph.
 struct Model {
   std::string model_type;    // for example "bert"
@@ -55,6 +60,7 @@ struct Model {
   Value valid_rows;
   NameMap names;
   FileLayouts layouts;  // parameters that are not exactly one tensor of a file
+  OlderNames older_names;
   /// The network for generation if the class is an encoder-decoder with a head, else null.
   std::shared_ptr<const EncoderDecoder> encoder_decoder;
   /// The config with which the model was built. Empty for a part of a model, such as T5's encoder.

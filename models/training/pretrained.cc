@@ -23,6 +23,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// If all heads have the same hidden layer (ModernBERT), a masked language model initialises that
+/// of classifiers, too.
+void share_hidden_layer(Pretrained& result) {
+  const auto* config = std::get_if<EncoderConfig>(&result.config);
+  if (config == nullptr || !config->token_head) return;
+  for (const auto& [from, to] : {std::pair{"masked_lm.dense.weight", "pooler.weight"},
+                                 {"masked_lm.dense.bias", "pooler.bias"},
+                                 {"masked_lm.norm.weight", "pooler.norm.weight"},
+                                 {"masked_lm.norm.bias", "pooler.norm.bias"}}) {
+    if (const auto found = result.weights.find(from); found != result.weights.end())
+      result.weights.emplace(to, found->second);
+  }
+}
+
 Pretrained read_folder(const ModelPath& from) {
   const std::string& path = from.path;
   hf::Folder folder = hf::read_folder(from);
@@ -43,6 +57,7 @@ Pretrained read_folder(const ModelPath& from) {
   result.text = read_tokenizer_folder({folder.path, folder.ignored_keys});
   result.classes = hf::class_names(folder.config);
   result.pooler = model.heads.pooler;
+  share_hidden_layer(result);
   result.origin = hf::read_origin(folder);
   if (const auto* vit = std::get_if<VitConfig>(&result.config)) {
     if (const std::string text = folder.text(kPreprocessorFile); !text.empty()) {
@@ -137,6 +152,10 @@ Pretrained read_file(const ModelPath& from, bool quantized) {
   if (const Attachment* head = find(kSimilarityPart)) result.similarity = *head;
   if (const Attachment* origin = find(kOriginPart))
     result.origin = hf::FolderOrigin::from_json(origin->bytes);
+  share_hidden_layer(result);
+  if (const auto* encoder = std::get_if<EncoderConfig>(&result.config);
+      encoder != nullptr && encoder->token_head)
+    result.pooler = encoder->activation_in_heads();
   if (result.origin && std::holds_alternative<EncoderConfig>(result.config)) {
     const std::string& text = result.origin->text("config.json");
     Graph graph;

@@ -69,6 +69,32 @@ BOOST_AUTO_TEST_CASE(every_objective_is_trained_resumed_and_fine_tuned) {
                       "generator width 8, weight 50 for replaced-token detection"));
 }
 
+BOOST_AUTO_TEST_CASE(modernbert_is_pre_trained_fine_tuned_and_exported) {
+  const Files files;
+  const Shell& weft = files.weft;
+  const std::string model = weft.path("m.weft"), classifier = weft.path("c.weft");
+  const Outcome trained = files.train(
+      "--task mlm --preset modernbert-mini --mask-rate 0.3 --vocab 60 --layers 3 --heads 2 --width "
+      "16 --inner 24 --context 20 --window 4 --batch 4 --warmup 2 --steps 6 --eval-every 2");
+  BOOST_TEST(trained.code == 0, trained.err);
+  const Outcome tuned =
+      weft("train encoder --task classify --data " + weft.path("sms") + " --from " + model +
+           " --steps 4 --batch 4 --warmup 1 --eval-every 2 --eval-batches 1 --out " + classifier);
+  BOOST_TEST(tuned.code == 0, tuned.err);
+  for (const auto& [file, architecture] : {std::pair{model, "ModernBertForMaskedLM"},
+                                           {classifier, "ModernBertForSequenceClassification"}}) {
+    const std::string folder = file + ".folder";
+    const Outcome written = weft("convert " + file + " --out " + folder);
+    BOOST_TEST(written.code == 0, written.err);
+    BOOST_TEST(contains(written.out, architecture));
+  }
+  const std::string text = " 'first then last 5'";
+  BOOST_TEST(weft("classify " + classifier + ".folder" + text).out ==
+             weft("classify " + classifier + text).out);
+  BOOST_TEST(weft("fill " + model + ".folder 'the [MASK] sail'").out ==
+             weft("fill " + model + " 'the [MASK] sail'").out);
+}
+
 BOOST_AUTO_TEST_CASE(errors_name_invalid_pretraining_options) {
   const Files files;
   const auto fails = [&](const std::string& arguments, const std::string& part) {

@@ -440,6 +440,21 @@ BOOST_AUTO_TEST_CASE(roc_auc_is_the_fraction_of_correctly_ordered_pairs) {
       [&] { roc_auc(std::vector<float>{NAN}, std::vector<std::int32_t>{1}); }, "score 0 is NaN");
 }
 
+BOOST_AUTO_TEST_CASE(the_mask_rate_determines_the_number_of_predicted_tokens) {
+  EncoderConfig config = small();
+  config.vocab = kVocab;
+  const auto predicted = [&](double rate) {
+    const PretrainingModel model = trainable(
+        build_pretraining_model(config, document_tokenizer(), settings(), {.mask_rate = rate}));
+    const Tensor labels = input(first_batch(model), "labels");
+    const auto all = labels.span<std::int32_t>();
+    return std::count_if(all.begin(), all.end(), [](std::int32_t label) { return label >= 0; });
+  };
+  const std::int64_t few = predicted(0.15), many = predicted(0.6);
+  BOOST_TEST(many > 3 * few);
+  BOOST_TEST(many < 5 * few);
+}
+
 BOOST_AUTO_TEST_CASE(errors_explain_unsupported_objective_settings) {
   EncoderConfig config = small();
   config.vocab = kVocab;
@@ -450,6 +465,8 @@ BOOST_AUTO_TEST_CASE(errors_explain_unsupported_objective_settings) {
       [&] { make({.objective = Objective::mlm_nsp}); },
       "mlm+nsp distinguishes two segments by their token types: token_types "
       "must be at least 2, not 0");
+  check_error_message<ArgumentError>([&] { make({.mask_rate = 0}); },
+                                     "mask_rate must be in (0, 1], not 0");
   check_error_message<ArgumentError>([&] { make({.generator_share = 2}); },
                                      "generator_share must be in (0, 1], not 2");
   check_error_message<ArgumentError>([&] { make({.replaced_weight = -1}); },

@@ -39,6 +39,7 @@ BOOST_AUTO_TEST_CASE(every_encoder_class_round_trips) {
   for (const std::string& type : encoder_types()) {
     for (const char* head : {"ForMaskedLM", "ForSequenceClassification", "ForTokenClassification",
                              "ForQuestionAnswering", "Model"}) {
+      if (head == std::string("ForQuestionAnswering") && !answers_questions(type)) continue;
       BOOST_TEST_CONTEXT(type << head) {
         const TinyFolder folder(type, head);
         check_round_trip(folder.path(), kTexts);
@@ -192,7 +193,8 @@ BOOST_AUTO_TEST_CASE(other_heads_are_fine_tuned_and_exported) {
     succeeds(made);
     return hf::architecture_of(hf::read_folder(out).config);
   };
-  for (const char* type : {"bert", "roberta", "distilbert", "electra", "deberta-v2"}) {
+  for (const char* type : {"bert", "roberta", "distilbert", "electra", "deberta-v2", "mpnet",
+                           "roformer", "modernbert", "eurobert", "nomic_bert", "new"}) {
     BOOST_TEST_CONTEXT(type) {
       const TinyFolder folder(exact_config(type, "ForMaskedLM"));
       const std::string prefix = class_prefix(type);
@@ -207,9 +209,9 @@ BOOST_AUTO_TEST_CASE(other_heads_are_fine_tuned_and_exported) {
         for (std::size_t i = 0; i < x[0].words.size(); ++i)
           BOOST_TEST(x[0].words[i].tag == y[0].words[i].tag);
       }
-      BOOST_TEST(train("answer", folder.path(), " --data " + fixtures + "/squad/places.json") ==
-                 prefix + "ForQuestionAnswering");
-      {
+      if (answers_questions(type)) {
+        BOOST_TEST(train("answer", folder.path(), " --data " + fixtures + "/squad/places.json") ==
+                   prefix + "ForQuestionAnswering");
         const auto file = load_any_model(tuned), read = load_any_model(out);
         Session a(*file.model->graph, file.model->store), b(*read.model->graph, read.model->store);
         const std::vector<Question> asked = {{"who ?", "mary saw the river"}};

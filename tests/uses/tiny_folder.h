@@ -51,6 +51,12 @@ inline json tiny_config(const std::string& type, const std::string& architecture
                  {"intermediate_size", 32},
                  {"max_position_embeddings", kTinyContext},
                  {"type_vocab_size", 2}});
+  if (type == "mpnet" || type == "modernbert" || type == "eurobert")
+    config.erase("type_vocab_size");
+  if (type == "mpnet") config["pad_token_id"] = 1;  // fixed in the library
+  if (type == "modernbert")
+    config.update({{"local_attention", 8}, {"global_attn_every_n_layers", 2}});
+  if (type == "eurobert") config["num_key_value_heads"] = 1;
   if (type == "albert") config.update({{"embedding_size", 8}, {"num_hidden_groups", 1}});
   if (type == "electra") config.update({{"embedding_size", 8}});
   if (type.starts_with("deberta")) {
@@ -59,7 +65,8 @@ inline json tiny_config(const std::string& type, const std::string& architecture
                    {"pos_att_type", "c2p|p2c"},
                    {"position_biased_input", false}});
   }
-  if (type == "roberta" || type == "camembert" || type == "xlm-roberta")
+  if (type == "roberta" || type == "camembert" || type == "xlm-roberta" ||
+      type == "jina_embeddings_v3")
     config["type_vocab_size"] = 1;
   return config;
 }
@@ -67,16 +74,37 @@ inline json tiny_config(const std::string& type, const std::string& architecture
 /// Returns the prefix of the class names of a model type, such as "Bert" or "XLMRoberta".
 inline std::string class_prefix(const std::string& type) {
   static const std::map<std::string, std::string> prefixes = {
-      {"bert", "Bert"},           {"roberta", "Roberta"},      {"distilbert", "DistilBert"},
-      {"electra", "Electra"},     {"albert", "Albert"},        {"deberta", "Deberta"},
-      {"camembert", "Camembert"}, {"deberta-v2", "DebertaV2"}, {"xlm-roberta", "XLMRoberta"}};
+      {"bert", "Bert"},
+      {"roberta", "Roberta"},
+      {"distilbert", "DistilBert"},
+      {"electra", "Electra"},
+      {"albert", "Albert"},
+      {"deberta", "Deberta"},
+      {"camembert", "Camembert"},
+      {"deberta-v2", "DebertaV2"},
+      {"xlm-roberta", "XLMRoberta"},
+      {"ernie", "Ernie"},
+      {"mpnet", "MPNet"},
+      {"roformer", "RoFormer"},
+      {"modernbert", "ModernBert"},
+      {"eurobert", "EuroBert"},
+      {"nomic_bert", "NomicBert"},
+      {"jina_embeddings_v3", "JinaEmbeddingsV3"},
+      {"new", "New"}};
   return prefixes.at(type);
 }
 inline const std::vector<std::string>& encoder_types() {
-  static const std::vector<std::string> types = {"bert",       "roberta",   "distilbert",
-                                                 "electra",    "albert",    "deberta",
-                                                 "deberta-v2", "camembert", "xlm-roberta"};
+  static const std::vector<std::string> types = {
+      "bert",        "roberta",  "distilbert", "electra",
+      "albert",      "deberta",  "deberta-v2", "camembert",
+      "xlm-roberta", "ernie",    "mpnet",      "roformer",
+      "modernbert",  "eurobert", "nomic_bert", "jina_embeddings_v3",
+      "new"};
   return types;
+}
+/// Returns false for types without a class for question answering.
+inline bool answers_questions(const std::string& type) {
+  return type != "eurobert" && type != "nomic_bert";
 }
 
 /// A model folder with weights from a fixed seed and, unless `vocabulary` is false, a BERT
@@ -92,8 +120,10 @@ class TinyFolder {
     Session(graph, store, {.seed = 5}).initialise();
     hf::write_folder(path(), model, graph, *store);
     if (!vocabulary) return;
+    std::vector<std::string> entries = tiny_words();
+    std::swap(entries[0], entries.at(config.value("pad_token_id", std::size_t{0})));
     std::string words;
-    for (const std::string& word : tiny_words()) words += word + "\n";
+    for (const std::string& word : entries) words += word + "\n";
     write("vocab.txt", words);
   }
   TinyFolder(const std::string& type, const char* head)

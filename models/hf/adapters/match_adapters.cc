@@ -75,9 +75,10 @@ class Matcher {
   /// has, or lacks, the prefix of the base model.
   std::string resolved(const std::string& name) const {
     if (names_.contains(name)) return name;
-    constexpr std::array<std::string_view, 10> kPrefixes = {
-        "model.",  "transformer.", "bert.",    "roberta.",  "distilbert.",
-        "albert.", "electra.",     "deberta.", "gpt_neox.", "vit."};
+    constexpr std::array<std::string_view, 15> kPrefixes = {
+        "model.",  "transformer.", "bert.",     "roberta.",    "distilbert.",
+        "albert.", "electra.",     "deberta.",  "gpt_neox.",   "vit.",
+        "mpnet.",  "ernie.",       "roformer.", "nomic_bert.", "new."};
     for (const std::string_view prefix : kPrefixes) {
       if (std::string longer = std::string(prefix) + name; names_.contains(longer)) return longer;
       if (!name.starts_with(prefix)) continue;

@@ -43,7 +43,7 @@ ModelTypes albert_model_types() {
           config.field("embedding_size", c.embedding_width)
               .field("num_hidden_groups", c.layer_groups)
               .field("inner_group_num", c.group_layers)
-              .field("tie_word_embeddings", style.masked_lm.tied)
+              .field("tie_word_embeddings", c.tied_head)
               .ignore({"down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"});
           style.masked_lm.activation = c.activation;
           style.masked_lm.layer_norm_eps = c.layer_norm_eps;

@@ -1,5 +1,5 @@
-// BERT and the model types that use the same encoder: RoBERTa (also XLM-RoBERTa and CamemBERT) and
-// ELECTRA.
+// BERT and the model types that use the same names: RoBERTa (also XLM-RoBERTa and CamemBERT),
+// ELECTRA, ERNIE and RoFormer.
 #include "weft/models/hf/encoders/encoder_keys.h"
 
 namespace weft::hf {
@@ -10,7 +10,7 @@ template <class Config>
 void bert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   encoder_keys(config, c);
   position_key(config, c);
-  config.field("tie_word_embeddings", style.masked_lm.tied);
+  config.field("tie_word_embeddings", c.tied_head);
   style.masked_lm.layer_norm_eps = c.layer_norm_eps;
 }
 
@@ -99,12 +99,68 @@ EncoderType electra() {
           }};
 }
 
+/// The key use_task_id switches the table of task types on.
+void task_type_keys(ConfigReader& config, EncoderConfig& c) {
+  bool used = false;
+  c.task_types = 3;
+  config.field("use_task_id", used).field("task_type_vocab_size", c.task_types);
+  if (!used) c.task_types = 0;
+}
+void task_type_keys(ConfigWriter& config, const EncoderConfig& c) {
+  config.field("use_task_id", c.task_types > 0);
+  if (c.task_types > 0) config.field("task_type_vocab_size", c.task_types);
+}
+
+/// ERNIE is BERT with a table of task types.
+EncoderType ernie() {
+  EncoderType type = bert();
+  type.name = "ernie";
+  type.prefix = "Ernie";
+  type.style.base = "ernie";
+  type.keys = [](auto& config, EncoderConfig& c, EncoderStyle& style) {
+    bert_keys(config, c, style);
+    task_type_keys(config, c);
+    style.masked_lm.activation = c.activation;
+  };
+  return type;
+}
+
+EncoderType roformer() {
+  EncoderStyle style = bert_style("roformer");
+  style.heads = {{"masked_lm.dense", "cls.predictions.transform.dense"},
+                 {"masked_lm.norm", "cls.predictions.transform.LayerNorm"},
+                 {"masked_lm.bias", "cls.predictions.bias"},
+                 {"masked_lm.decoder", "cls.predictions.decoder"}};
+  style.sequence_classifier = "classifier.out_proj";
+  style.classifier_dense = {"classifier.dense", Activation::gelu_erf};
+  style.takes_position_ids = false;
+  style.unused = {"encoder.embed_positions.weight"};  // sines and cosines
+  return {.name = "roformer",
+          .prefix = "RoFormer",
+          .defaults = {.vocab = 50000,
+                       .context = 1536,
+                       .positions = EncoderPositions::rotary,
+                       .rotary_adjacent = true,
+                       .hidden_dropout = 0.1,
+                       .attention_dropout = 0.1},
+          .style = style,
+          .keys = [](auto& config, EncoderConfig& c, EncoderStyle& style) {
+            encoder_keys(config, c);
+            config.field("rotary_value", c.rotary_values)
+                .optional_size("embedding_size", c.embedding_width)
+                .field("tie_word_embeddings", c.tied_head);
+            if (c.embeddings() != c.width) c.embedding_projection = EmbeddingProjection::after_norm;
+            style.masked_lm = {c.activation, c.layer_norm_eps};
+            style.classifier_dense.activation = c.activation;
+          }};
+}
+
 }  // namespace
 
 ModelTypes bert_model_types() {
   return encoder_model_types({bert(), roberta("roberta", "Roberta"),
                               roberta("xlm-roberta", "XLMRoberta"),
-                              roberta("camembert", "Camembert"), electra()});
+                              roberta("camembert", "Camembert"), electra(), ernie(), roformer()});
 }
 
 }  // namespace weft::hf

@@ -42,16 +42,16 @@ void pooler_width_key(ConfigWriter& config, const EncoderConfig& c) {
 
 /// If "legacy" is false, the masked language model has a head with other tensor names, which
 /// computes the same function and always uses the word embeddings.
-void legacy_key(ConfigReader& config, EncoderStyle& style) {
+void legacy_key(ConfigReader& config, EncoderConfig& c, EncoderStyle& style) {
   bool legacy = true;
   config.field("legacy", legacy);
   if (legacy) return;
   style.heads = {{"masked_lm.dense", "lm_predictions.lm_head.dense"},
                  {"masked_lm.norm", "lm_predictions.lm_head.LayerNorm"},
                  {"masked_lm.bias", "lm_predictions.lm_head.bias"}};
-  style.masked_lm.tied = true;
+  c.tied_head = true;
 }
-void legacy_key(ConfigWriter&, const EncoderStyle&) {}
+void legacy_key(ConfigWriter&, const EncoderConfig&, const EncoderStyle&) {}
 
 template <class Config>
 void deberta_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
@@ -60,11 +60,11 @@ void deberta_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       .field("max_relative_positions", c.max_relative)
       .field("position_biased_input", c.absolute_positions)
       .field("embedding_size", c.embedding_width)
-      .field("tie_word_embeddings", style.masked_lm.tied)
+      .field("tie_word_embeddings", c.tied_head)
       .fixed("talking_head", false, "talking heads are not supported")
       .field("pooler_hidden_act", style.classifier_dense.activation)
       .ignore({"pooler_dropout", "cls_dropout"});
-  legacy_key(config, style);
+  legacy_key(config, c, style);
   term_key(config, c);
   pooler_width_key(config, c);
   if (c.max_relative < 1) c.max_relative = c.context;

@@ -46,7 +46,7 @@ ModelTypes distilbert_model_types() {
               .field("attention_dropout", c.attention_dropout)
               .field("activation", c.activation)
               .field("initializer_range", c.initializer_range)
-              .field("tie_word_embeddings", style.masked_lm.tied)
+              .field("tie_word_embeddings", c.tied_head)
               .optional_id("pad_token_id", c.padding_id)
               // Hugging Face transformers also accepts the names of BERT's keys.
               .repeated("num_hidden_layers", "n_layers", c.layers)

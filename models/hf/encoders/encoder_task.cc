@@ -4,6 +4,8 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/families/size_limits.h"
+#include "weft/models/fields/check.h"
 #include "weft/models/hf/encoders/encoder_keys.h"
 #include "weft/models/hf/sequence_labels.h"
 
@@ -21,46 +23,56 @@ class Task {
         config_(config),
         encoder_(root_, config) {
     const std::string base = task_ == "Model" ? "" : style.base + ".";
-    for (const auto& [ours, theirs] : {std::pair{"tokens", "word_embeddings"},
-                                       {"positions", "position_embeddings"},
-                                       {"token_types", "token_type_embeddings"},
-                                       {"norm", "LayerNorm"}})
-      model_.names.add(fmt::format("embeddings.{}", ours),
-                       fmt::format("{}embeddings.{}", base, theirs));
-    model_.names.add("span", "qa_outputs");
+    for (const auto& [ours, theirs] : style.embeddings)
+      model_.names.add("embeddings." + ours, base + theirs);
+    if (task_ == "ForQuestionAnswering") model_.names.add("span", style.span);
     for (const auto& [ours, theirs] : style.encoder) model_.names.add(ours, base + theirs);
     for (std::int64_t i = 0; i < config.distinct_layers(); ++i) {
       const std::string layer = fmt::format(fmt::runtime(base + style.layer),
                                             i / config.group_layers, i % config.group_layers);
       for (const auto& [ours, theirs] : style.layer_modules)
         model_.names.add(fmt::format("layers.{}.{}", i, ours), fmt::format("{}.{}", layer, theirs));
+      for (FileLayout layout : style.layer_layouts) {
+        layout.ours = fmt::format("layers.{}.{}", i, layout.ours);
+        layout.theirs = fmt::format("{}.{}", layer, layout.theirs);
+        model_.layouts.add(std::move(layout));
+      }
     }
-    for (const auto& [ours, theirs] : style.heads) model_.names.add(ours, theirs);
+    model_.older_names = style.older_names;
+    if (pretrains()) {
+      for (const auto& [ours, theirs] : style.heads) model_.names.add(ours, theirs);
+    }
     if (task_ == "ForSequenceClassification")
       model_.names.add("classifier", style.sequence_classifier);
-    if (!style.pooler.name.empty() && uses_pooler())
+    if (!style.pooler.name.empty() && uses_pooler() && !has_token_head())
       model_.names.add("pooler", base + style.pooler.name);
-    if (task_ == "ForSequenceClassification" && !uses_pooler())
+    if (task_ == "ForSequenceClassification" ? !uses_pooler() : has_token_head()) {
       model_.names.add("pooler", style.classifier_dense.name);
+      if (!style.classifier_norm.empty()) model_.names.add("pooler.norm", style.classifier_norm);
+    }
     model_.base_prefix = style.base + ".";
     model_.unused_buffers = {"embeddings.position_ids", "classifier.*", "qa_outputs.*"};
     for (const auto& [ours, theirs] : style.heads) ignore_module(theirs);
     ignore_module(style.sequence_classifier);
     ignore_module(style.classifier_dense.name);
+    ignore_module(style.classifier_norm);
     ignore_module(style.pooler.name);
+    for (const std::string& pattern : style.unused) model_.unused_buffers.insert(pattern);
     model_.heads = {.masked_lm = style.masked_lm, .pooler = classifier_pooler().activation};
   }
 
   Model build() {
     model_.family = config_;
     read_inputs();
-    const EncoderOutputs outputs = encoder_(inputs_);
+    EncoderOutputs outputs = encoder_(inputs_);
     h_ = outputs.last_hidden_state;
+    if (style_.last_hidden_has_norm) outputs.hidden.back() = h_;
     model_.outputs["last_hidden_state"] = h_;
     put_hidden(model_, "hidden.", outputs.hidden);
     if (task_ == "Model") {
       if (!style_.pooler.name.empty()) model_.outputs["pooler_output"] = pooled(style_.pooler);
-    } else if (task_ == "ForMaskedLM") {
+    } else if (task_ == "ForMaskedLM" ||
+               (task_ == "ForPreTraining" && style_.pretrains_on_tokens)) {
       masked_lm();
     } else if (task_ == "ForPreTraining" && style_.replaced_tokens) {
       replaced_tokens();
@@ -72,7 +84,7 @@ class Task {
       sequence_classification();
     } else if (task_ == "ForTokenClassification") {
       token_classification();
-    } else if (task_ == "ForQuestionAnswering") {
+    } else if (task_ == "ForQuestionAnswering" && style_.answers_questions) {
       question_answering();
     } else {
       request_.unsupported_architecture();
@@ -91,6 +103,14 @@ class Task {
   const PoolerStyle& classifier_pooler() const {
     return style_.classifier_dense.name.empty() ? style_.pooler : style_.classifier_dense;
   }
+  bool pretrains() const {
+    return task_ == "ForMaskedLM" || task_ == "ForPreTraining" ||
+           task_ == "ForNextSentencePrediction";
+  }
+  bool has_token_head() const {
+    return config_.token_head &&
+           (task_ == "ForTokenClassification" || task_ == "ForQuestionAnswering");
+  }
   bool uses_pooler() const {
     return task_ != "ForSequenceClassification" || style_.classifier_dense.name.empty();
   }
@@ -100,6 +120,10 @@ class Task {
     inputs_.attention_mask = request_.input("attention_mask", {"batch", "seq"});
     if (style_.takes_token_types)
       inputs_.token_type_ids = request_.input("token_type_ids", {"batch", "seq"});
+    if (config_.task_types > 0)
+      inputs_.task_type_ids = request_.input("task_type_ids", {"batch", "seq"});
+    if (style_.masks_padding_ids && !inputs_.attention_mask.defined())
+      inputs_.attention_mask = not_equal(inputs_.ids, config_.padding_id);
     if (style_.takes_position_ids)
       inputs_.position_ids = request_.input("position_ids", {"batch", "seq"});
   }
@@ -108,7 +132,7 @@ class Task {
     return make_head(root_ / name, config_, outputs);
   }
   Value pooled(const PoolerStyle& style) const {
-    return make_pooler(root_ / "pooler", config_, style.activation)(h_);
+    return make_pooler(root_ / "pooler", config_, style.activation)(h_, inputs_.attention_mask);
   }
   /// Returns the logits of all tokens, or only of the tokens selected by the input "picks".
   Value masked_lm_logits() {
@@ -177,7 +201,8 @@ class Task {
   }
 
   void token_classification() {
-    const Value logits = head("classifier", request_.config.labels())(h_);
+    const Value logits =
+        make_token_scores(root_, "classifier", config_, request_.config.labels())(h_);
     model_.outputs["logits"] = logits;
     if (const Value labels = request_.input("labels", {"batch", "seq"}); labels.defined())
       model_.outputs["loss"] = label_loss(logits, labels);
@@ -189,7 +214,7 @@ class Task {
       throw ArgumentError(fmt::format("config.json: {} requires 2 labels (start and end), not {}",
                                       request_.architecture, columns));
     }
-    put_span(request_, model_, head("span", 2)(h_));
+    put_span(request_, model_, make_token_scores(root_, "span", config_, 2)(h_));
   }
 
   Request& request_;
@@ -204,6 +229,15 @@ class Task {
 };
 
 }  // namespace
+
+void decoder_sizes(const ConfigReader&, const EncoderConfig& c) {
+  check::at_least("layers", c.layers, 1);
+  check::at_least("heads", c.heads, 1);
+  check::at_most({{"layers", c.layers, size_limits::kLayers},
+                  {"heads", c.heads, size_limits::kHeads},
+                  {"width", c.width, size_limits::kWidth},
+                  {"head_size", c.head_size, size_limits::kWidth}});
+}
 
 void read_positions(const std::string& name, EncoderConfig& c) {
   for (const EncoderPositions known : {EncoderPositions::absolute, EncoderPositions::relative_key,

@@ -208,6 +208,7 @@ QueriesKeysValues prepare(const SelfAttention& layer, Value x, const AttentionIn
   if (!layer.latent) {
     q = rotate(q);
     k = rotate(k);
+    if (options.rotary_values) v = rotate(v);
   }
   if (options.norm_after_rotary) {
     q = normalised(options.query_norm, q);
@@ -289,10 +290,10 @@ SelfAttention make_self_attention(const Scope& scope, DType dtype, std::int64_t 
         fmt::format("heads {} is not a multiple of kv_heads {}", options.heads, options.kv_heads));
   const bool separate = options.projection == QkvProjection::separate;
   if (options.latent && (options.kv_heads != options.heads || options.query_norm ||
-                         options.key_norm || options.clip != 0)) {
+                         options.key_norm || options.clip != 0 || options.rotary_values)) {
     reject(
-        "latent attention needs kv_heads equal to heads, and supports no clip, query_norm or "
-        "key_norm");
+        "latent attention needs kv_heads equal to heads, and supports no clip, query_norm, "
+        "key_norm or rotary_values");
   }
   if (!options.latent && options.projection == QkvProjection::fused_by_quarter &&
       (options.heads % 4 != 0 || options.kv_heads != options.heads)) {

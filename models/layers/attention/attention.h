@@ -81,6 +81,7 @@ struct SelfAttentionOptions {
   double rotary_base = 10000;
   RotaryScaling rotary_scaling = {};
   bool rotary_adjacent = false;  // pairs (2j, 2j + 1) instead of (j, j + rotary / 2)
+  bool rotary_values = false;    // also rotate the values (RoFormer); not with latent attention
   QueryGrowth query_growth = {};
   /// ALiBi (Press et al. 2022): scores decrease linearly with the distance, by the slopes
   /// linear_bias_scale * linear_bias_slopes(heads, linear_bias_max).

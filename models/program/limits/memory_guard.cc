@@ -56,8 +56,10 @@ void check_memory(std::string_view what, double bytes, std::string_view remedy) 
 double estimated_parameters(const GptConfig& c) { return static_cast<double>(c.parameter_count()); }
 
 double estimated_parameters(const EncoderConfig& c) {
-  return product(c.vocab + c.token_types, c.embeddings()) + product(c.context, c.width) +
-         blocks(c.distinct_layers(), c.width, c.heads * c.head_width(), c.inner, false);
+  const bool table = c.positions != EncoderPositions::rotary;
+  return product(c.vocab + c.token_types, c.embeddings()) +
+         (table ? product(c.context, c.width) : 0) +
+         blocks(c.distinct_layers(), c.width, c.heads * c.head_width(), c.inner, c.gated);
 }
 
 double estimated_parameters(const EncoderDecoderConfig& c) {

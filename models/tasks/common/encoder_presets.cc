@@ -17,6 +17,21 @@ EncoderConfig bert_mini() {
   return config;
 }
 
+EncoderConfig modernbert_mini() {
+  const EncoderConfig mini = bert_mini();
+  EncoderConfig config = EncoderConfig::modernbert();
+  config.vocab = mini.vocab;
+  config.padding_id = mini.padding_id;
+  config.context = 512;
+  config.layers = mini.layers;
+  config.heads = mini.heads;
+  config.width = mini.width;
+  config.inner = 192;
+  config.window = 32;
+  config.initializer_range = mini.initializer_range;
+  return config;
+}
+
 EncoderConfig bert_base() { return with_dropout({}); }
 
 EncoderConfig with_dropout(EncoderConfig config) {

@@ -12,6 +12,8 @@ namespace WEFT_API weft {
 EncoderConfig bert_mini();
 /// Returns the config of BERT-base, including its dropout rates.
 EncoderConfig bert_base();
+/// ModernBERT with the sizes of bert_mini(), a context of 512 tokens and a window of 32.
+EncoderConfig modernbert_mini();
 /// Returns `config` with a dropout rate of 0.1 for hidden states and attention.
 EncoderConfig with_dropout(EncoderConfig config);
 /// Returns the config of a convolution over a few tokens, without attention and position

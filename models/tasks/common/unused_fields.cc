@@ -32,27 +32,33 @@ void check(const FieldTexts& given, std::initializer_list<Condition> conditions)
   }
 }
 
+/// Checks the fields of rotary scaling, which several families have.
+template <class Config>
+void check_scaling(const Config& c, const FieldTexts& given) {
+  using Scaling = RotaryScalingKind;
+  const Scaling scaling = c.rotary_scaling;
+  check(given, {{{"rotary_factor"}, scaling != Scaling::none, "--rotary-scaling"},
+                {{"rotary_low_factor", "rotary_high_factor"},
+                 scaling == Scaling::llama3,
+                 "--rotary-scaling llama3"},
+                {{"rotary_context"},
+                 scaling != Scaling::none && scaling != Scaling::linear,
+                 "--rotary-scaling dynamic, llama3, yarn or longrope"},
+                {{"rotary_beta_fast", "rotary_beta_slow", "rotary_truncate"},
+                 scaling == Scaling::yarn,
+                 "--rotary-scaling yarn"}});
+}
+
 }  // namespace
 
 void refuse_unused_fields(const GptConfig& c, const FieldTexts& given) {
-  using Scaling = RotaryScalingKind;
-  const Scaling scaling = c.rotary_scaling;
+  check_scaling(c, given);
   check(
       given,
       {{{"rotary_base", "rotary_share"}, c.positions == GptPositions::rotary, "--positions rotary"},
        {{"linear_bias_max", "linear_bias_scale"},
         c.positions == GptPositions::linear_bias,
         "--positions linear_bias"},
-       {{"rotary_factor"}, scaling != Scaling::none, "--rotary-scaling"},
-       {{"rotary_low_factor", "rotary_high_factor"},
-        scaling == Scaling::llama3,
-        "--rotary-scaling llama3"},
-       {{"rotary_context"},
-        scaling != Scaling::none && scaling != Scaling::linear,
-        "--rotary-scaling dynamic, llama3, yarn or longrope"},
-       {{"rotary_beta_fast", "rotary_beta_slow", "rotary_truncate"},
-        scaling == Scaling::yarn,
-        "--rotary-scaling yarn"},
        {{"attention_bias", "qkv_bias", "attention_out_bias", "mlp_bias", "norm_bias"},
         !c.bias,
         "--no-bias"},
@@ -67,9 +73,16 @@ void refuse_unused_fields(const GptConfig& c, const FieldTexts& given) {
 
 void refuse_unused_fields(const EncoderConfig& c, const FieldTexts& given) {
   const bool disentangled = c.positions == EncoderPositions::disentangled;
+  const bool rotary = c.positions == EncoderPositions::rotary;
   const bool learned =
-      c.positions != EncoderPositions::none && (!disentangled || c.absolute_positions);
-  check(given, {{{"relative_attention", "absolute_positions", "fused_attention",
+      c.positions != EncoderPositions::none && !rotary && (!disentangled || c.absolute_positions);
+  check_scaling(c, given);
+  check(given, {{{"rotary_base", "rotary_share"}, rotary, "--positions rotary"},
+                {{"relative_buckets", "relative_max_distance"},
+                 c.positions == EncoderPositions::relative_bias,
+                 "--positions relative_bias"},
+                {{"norm_bias"}, !c.rms_norm, "layer norms (--no-rms-norm)"},
+                {{"relative_attention", "absolute_positions", "fused_attention",
                   "content_to_position", "position_to_content", "shared_projections",
                   "max_relative", "position_buckets", "relative_norm"},
                  disentangled,

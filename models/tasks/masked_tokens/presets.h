@@ -6,8 +6,8 @@
 
 namespace WEFT_API weft {
 
-/// Returns the presets bert-mini and bert-base for pre-training masked language models. The
-/// vocabulary size depends on the training text.
+/// Returns the presets bert-mini, bert-base, modernbert-mini and modernbert-base for pre-training
+/// masked language models. The vocabulary size depends on the training text.
 const std::vector<Preset<EncoderConfig>>& encoder_presets();
 
 }  // namespace weft

@@ -61,8 +61,7 @@ FolderModel PretrainingModel::to_folder() const {
     return folder;
   }
   if (options.objective != PretrainingObjective::rtd) {
-    folder.library.masked_lm =
-        MaskedLmOptions{.activation = config.activation, .layer_norm_eps = config.layer_norm_eps};
+    folder.library.masked_lm = masked_lm_options(config);
     return folder;
   }
   folder.library.endings = {"ForPreTraining"};

@@ -24,6 +24,7 @@ inline bool reads_pairs(PretrainingObjective objective) {
 struct PretrainingOptions {
   PretrainingObjective objective = PretrainingObjective::mlm;
   bool whole_words = false;  // mask all tokens of a word together
+  double mask_rate = 0.15;   // fraction of the tokens that are predicted; ModernBERT: 0.3
   /// For rtd: width of the generator as a fraction of the encoder width; see generator_config().
   double generator_share = 0.25;
   /// For rtd: weight of the detection loss. The generator loss has weight 1.

@@ -35,9 +35,8 @@ Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObje
     pair_labels = graph.input("pair_labels", DType::i32, {"batch"});
   }
   const Encoder encoder(Scope(graph), config);
-  const MaskedLmHead head = make_masked_lm_head(
-      Scope(graph, "masked_lm"), encoder,
-      {.activation = config.activation, .layer_norm_eps = config.layer_norm_eps});
+  const MaskedLmHead head =
+      make_masked_lm_head(Scope(graph, "masked_lm"), encoder, masked_lm_options(config));
   std::optional<Pooler> pooler;
   std::optional<Linear> pair_head;
   if (pairs) {
@@ -50,7 +49,7 @@ Programs build_masked(Graph& graph, const EncoderConfig& config, PretrainingObje
   const auto logits = [&](const Encoder& net) {
     const Value h = net(inputs.encoder).last_hidden_state;
     return Logits{head(take(flatten(h, 0, 1), inputs.hidden.picks)),
-                  pairs ? (*pair_head)((*pooler)(h)) : Value()};
+                  pairs ? (*pair_head)((*pooler)(h, inputs.encoder.attention_mask)) : Value()};
   };
   Program evaluate("evaluate"), train("train");
   const Logits evaluated = logits(encoder.evaluation());

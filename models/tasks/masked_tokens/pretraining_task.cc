@@ -230,6 +230,7 @@ TrainTask task_of_texts(Session& session, const PretrainingModel& model, const T
 
 MaskingOptions pretraining_masking(const PretrainingModel& model) {
   MaskingOptions options = masking_options(model.tokenizer, model.options.whole_words);
+  options.rate = model.options.mask_rate;
   if (model.options.objective == PretrainingObjective::rtd) {
     options.mask_share = 1;
     options.random_share = 0;

@@ -53,10 +53,9 @@ ReplacedTokenModel make_replaced_token_model(const Scope& scope, const EncoderCo
   const Encoder encoder(scope, config);
   const ReplacedTokenHead head = make_replaced_token_head(scope / "replaced_token", config);
   const Encoder generator(scope / "generator", small, encoder);
-  return {encoder, head, generator,
-          make_masked_lm_head(
-              scope / "generator" / "masked_lm", generator,
-              {.activation = small.activation, .layer_norm_eps = small.layer_norm_eps})};
+  return {
+      encoder, head, generator,
+      make_masked_lm_head(scope / "generator" / "masked_lm", generator, masked_lm_options(small))};
 }
 
 ReplacedTokens detect_replaced_tokens(const ReplacedTokenModel& model, const EncoderInputs& inputs,

@@ -73,7 +73,7 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
   const Value start = graph.input("start_positions", DType::i32, {"batch"});
   const Value end = graph.input("end_positions", DType::i32, {"batch"});
   const Encoder encoder(Scope(graph), config);
-  const Linear span = make_head(Scope(graph, "span"), config, 2);
+  const TokenScores span = make_token_scores(Scope(graph), "span", config, 2);
   const auto logits = [&](const Encoder& net) {
     return split_span(span(net(inputs).last_hidden_state));
   };

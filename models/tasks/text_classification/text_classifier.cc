@@ -235,7 +235,7 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
   const Linear classifier = make_head(Scope(graph, "classifier"), config, std::ssize(classes));
   const auto pooled = [&](Mode mode) {
     const Value h = encoder.in(mode)(inputs).last_hidden_state;
-    const Value text = pooler                          ? (*pooler)(h)
+    const Value text = pooler                          ? (*pooler)(h, inputs.attention_mask)
                        : head.summary == Summary::mean ? mean_of_tokens(h, inputs.attention_mask)
                                                        : max_of_tokens(h, inputs.attention_mask);
     return dropout(Scope(graph).in(mode), text, config.hidden_dropout);

@@ -44,7 +44,8 @@ std::function<Value(Mode)> joint_score(SimilarityModel& model) {
   const Linear last = make_head(root / "score", config, 1);
   return [=](Mode mode) {
     const Value h = encoder.in(mode)(inputs).last_hidden_state;
-    const Value pooled = pooler ? (*pooler)(h) : mean_of_tokens(h, inputs.attention_mask);
+    const Value pooled =
+        pooler ? (*pooler)(h, inputs.attention_mask) : mean_of_tokens(h, inputs.attention_mask);
     return select(last(dropout(root.in(mode), pooled, config.hidden_dropout)), 1, Dim(0));
   };
 }

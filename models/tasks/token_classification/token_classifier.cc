@@ -308,7 +308,8 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
   const EncoderInputs inputs = add_text_inputs(graph);
   const Value labels = graph.input("labels", DType::i32, {"batch", "seq"});
   const Encoder encoder(Scope(graph), config);
-  const Linear classifier = make_head(Scope(graph, "classifier"), config, std::ssize(tags));
+  const TokenScores classifier =
+      make_token_scores(Scope(graph), "classifier", config, std::ssize(tags));
   const Value logits = classifier(encoder.evaluation()(inputs).last_hidden_state);
   add_inference(model, logits, labels);
   const Value h = dropout(Scope(graph).training(), encoder.training()(inputs).last_hidden_state,
