@@ -39,7 +39,7 @@ bool has_positions(const EncoderConfig& c) {
 
 /// Returns AttentionOptions::window for a layer.
 std::int64_t attention_window(const EncoderConfig& c, std::int64_t layer) {
-  return c.has_window(layer) ? c.window / 2 + 1 : 0;
+  return c.has_window(layer) ? c.window_at(layer) / 2 + 1 : 0;
 }
 
 }  // namespace
@@ -208,7 +208,15 @@ Encoder::Layer Encoder::make_layer(const Scope& scope, std::int64_t index) const
   std::optional<MultiHeadAttention> attention;
   std::optional<SelfAttention> rotary;
   std::optional<DisentangledAttention> disentangled_attention;
-  if (disentangled()) {
+  std::optional<LongformerAttention> longformer;
+  if (c.global_attention) {
+    longformer = make_longformer_attention(scope / "attention", dtype, c.width,
+                                           {.heads = c.heads,
+                                            .head_size = c.head_size,
+                                            .window = c.window_at(index),
+                                            .in = attention_linear,
+                                            .out = attention_linear});
+  } else if (disentangled()) {
     disentangled_attention =
         make_disentangled_attention(scope / "attention", dtype, c.width,
                                     {.heads = c.heads,
@@ -250,9 +258,13 @@ Encoder::Layer Encoder::make_layer(const Scope& scope, std::int64_t index) const
                                                       .down_name = "down",
                                                       .gated = c.gated,
                                                       .fused_gate = c.fused_gate});
-  return {
-      attention,      rotary,       disentangled_attention,
-      attention_norm, feed_forward, make_norm(scope / "feed_forward_norm", dtype, c.width, norm)};
+  return {attention,
+          rotary,
+          disentangled_attention,
+          longformer,
+          attention_norm,
+          feed_forward,
+          make_norm(scope / "feed_forward_norm", dtype, c.width, norm)};
 }
 
 Encoder Encoder::in(Mode mode) const {
@@ -302,6 +314,8 @@ Value Encoder::attend(std::size_t index, Value x, Value relative,
   const double rate = drops_out(scope_, config_.attention_dropout) ? config_.attention_dropout : 0;
   const Value key = rate > 0 ? Value(scope_.graph().key("dropout")) : Value();
   if (layer.disentangled) return (*layer.disentangled)(x, relative, tokens, rate, key);
+  if (layer.longformer)
+    return (*layer.longformer)(x, {tokens, inputs.global_attention_mask, rate, key});
   if (layer.rotary) {
     AttentionInputs options{.dropout = rate, .dropout_key = key};
     if (tokens.defined()) options.mask = unsqueeze(unsqueeze(not_equal(tokens, 0), 1), 1);

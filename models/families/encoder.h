@@ -19,6 +19,7 @@
 //   embeddings.norm.{weight,bias}, embeddings.projection.{weight,bias}
 //   layers.<i>.attention.{query,key,value,out}.{weight,bias}   (see multi_head_attention.h and
 //                                                               disentangled_attention.h for more)
+//   layers.<i>.attention.global_{query,key,value}.{weight,bias}  (with global attention)
 //   layers.<i>.{attention_norm,feed_forward_norm}.{weight,bias}
 //   layers.<i>.feed_forward.{up,down}.{weight,bias}, feed_forward.gate.{weight,bias} if gated
 // With fused_qkv and fused_gate, layers.<i>.attention.qkv and layers.<i>.feed_forward.gate_up
@@ -36,6 +37,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/layers/attention/attention.h"
 #include "weft/models/layers/attention/disentangled_attention.h"
+#include "weft/models/layers/attention/longformer_attention.h"
 #include "weft/models/layers/attention/multi_head_attention.h"
 #include "weft/models/layers/attention/relative_bias.h"
 #include "weft/models/layers/embedding.h"
@@ -58,6 +60,9 @@ struct EncoderInputs {
   Value position_ids = {};
   /// Optional, i32 or i64 [batch, seq]; all 0 if absent. Used if EncoderConfig::task_types > 0.
   Value task_type_ids = {};
+  /// Optional, any dtype, [batch, seq]: tokens with nonzero entries have global attention. Used if
+  /// EncoderConfig::global_attention is set; no token has it by default.
+  Value global_attention_mask = {};
 };
 
 /// Outputs of an encoder.
@@ -103,6 +108,7 @@ class Encoder {
     std::optional<MultiHeadAttention> attention;
     std::optional<SelfAttention> rotary;  // with rotary positions
     std::optional<DisentangledAttention> disentangled;
+    std::optional<LongformerAttention> longformer;  // with global attention
     std::optional<Norm> attention_norm;
     FeedForward feed_forward;
     Norm feed_forward_norm;

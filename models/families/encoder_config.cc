@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "weft/core/error.h"
 #include "weft/models/families/layer_pattern.h"
@@ -62,11 +63,27 @@ void check_encoder_attention(const EncoderConfig& c) {
                {{"window_layers", !c.window_layers.empty()},
                 {"rotary_window_base", c.rotary_window_base != 0}});
   check_pattern("window_layers", c.window_layers, c.layers);
+  if (!c.layer_windows.empty() && (c.window > 0 || std::ssize(c.layer_windows) != c.layers))
+    throw ArgumentError(fmt::format(
+        "layer_windows needs one window for each of the {} layers, not {}, and no window", c.layers,
+        c.layer_windows.size()));
+  for (const double window : c.layer_windows) {
+    check::in_range("layer_windows", window, 0, static_cast<double>(size_limits::kPositions));
+    if (window != std::floor(window))
+      throw ArgumentError(fmt::format("layer_windows must be integers, not {}", window));
+  }
   const bool disentangled = c.positions == EncoderPositions::disentangled;
   const bool keys = c.positions == EncoderPositions::relative_key ||
                     c.positions == EncoderPositions::relative_key_query;
   const std::string other = fmt::format("positions other than {}", choice_name(c.positions));
   check::needs(!disentangled && !keys, other, {{"kv_heads", c.key_heads() != c.heads}});
+  check::needs(c.positions == EncoderPositions::absolute && !c.causal && c.key_heads() == c.heads &&
+                   c.layer_groups == 0,
+               "absolute positions, kv_heads 0, layers with their own weights, and no causal",
+               {{"global_attention", c.global_attention}});
+  check::needs(!disentangled && c.layer_groups == 0,
+               "positions other than disentangled, and layers with their own weights",
+               {{"layer_windows", !c.layer_windows.empty()}});
   check::needs(!disentangled, other,
                {{"window", c.window > 0},
                 {"causal", c.causal},
@@ -117,8 +134,10 @@ EncoderConfig EncoderConfig::modernbert() {
           .head_activation = "gelu_erf"};
 }
 
-bool EncoderConfig::has_window(std::int64_t layer) const {
-  return window > 0 && layer_selected(window_layers, layer);
+std::int64_t EncoderConfig::window_at(std::int64_t layer) const {
+  if (!layer_windows.empty())
+    return static_cast<std::int64_t>(layer_windows.at(static_cast<std::size_t>(layer)));
+  return layer_selected(window_layers, layer) ? window : 0;
 }
 
 std::int64_t EncoderConfig::rotary_size() const {
@@ -284,6 +303,10 @@ static FieldList<EncoderConfig> make_encoder_fields() {
              "pattern of 0 and 1: layers with the window; empty = all")
       .added("fused_qkv", &EncoderConfig::fused_qkv,
              "rotary: one matrix for queries, keys and values")
+      .added("layer_windows", &EncoderConfig::layer_windows,
+             "window of each layer, in place of --window; 0 = all")
+      .added("global_attention", &EncoderConfig::global_attention,
+             "selected tokens attend to all tokens, and all tokens to them (Longformer)")
       .added("causal", &EncoderConfig::causal, "tokens do not attend to later tokens")
       .add("layer_groups", &EncoderConfig::layer_groups,
            "groups of layers that share weights (ALBERT); 0 = no sharing")

@@ -117,7 +117,12 @@ struct EncoderConfig {
   std::int64_t window = 0;
   std::string window_layers = {};  // pattern: layers with the window
   bool fused_qkv = false;          // one matrix attention.qkv; needs rotary positions
-  bool causal = false;             // tokens do not attend to later tokens (CLIP's text encoder)
+  /// The window of each layer, in place of `window`: integers, 0 = no limit (Longformer).
+  std::vector<double> layer_windows = {};
+  /// Tokens selected by the input global_attention_mask attend to all tokens, and all tokens attend
+  /// to them (Longformer); see longformer_attention.h.
+  bool global_attention = false;
+  bool causal = false;  // tokens do not attend to later tokens (CLIP's text encoder)
 
   /// Weight sharing between layers (ALBERT): the layers are assigned in order to `layer_groups`
   /// groups, and a group consists of `group_layers` layers that are applied in sequence. If 0,
@@ -170,8 +175,10 @@ struct EncoderConfig {
   std::int64_t embeddings() const { return embedding_width == 0 ? width : embedding_width; }
   std::int64_t head_width() const { return head_size == 0 ? width / heads : head_size; }
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
-  /// Returns true if the layer, counted from 0, has the window.
-  bool has_window(std::int64_t layer) const;
+  /// Returns true if the layer, counted from 0, has a window.
+  bool has_window(std::int64_t layer) const { return window_at(layer) > 0; }
+  /// The window of the layer; 0 = none.
+  std::int64_t window_at(std::int64_t layer) const;
   /// Number of features per head that are rotated; 0 without rotary positions.
   std::int64_t rotary_size() const;
   Activation activation_in_heads() const;

@@ -5,6 +5,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/layers/attention/block_attention.h"
 #include "weft/models/layers/attention/heads.h"
 #include "weft/models/layers/attention/positions.h"
 #include "weft/models/layers/dropout.h"
@@ -27,21 +28,23 @@ EncoderDecoder::EncoderDecoder(const Scope& scope, const EncoderDecoderConfig& c
     : scope_(scope), config_(checked(config)) {
   Graph::Frame frame(scope.graph(), "encoder_decoder", loc, scope.path());
   const EncoderDecoderConfig& c = config_;
-  const Embedding tokens = make_tokens(c.shared_tokens() ? scope : scope / "encoder", c.vocab);
+  const Embedding tokens =
+      make_tokens(c.shared_tokens() ? scope : scope / "encoder", c.vocab, c.width);
   encoder_ = make_stack(scope / "encoder", tokens, false);
   if (c.shared_tokens()) scope.alias("encoder.tokens.weight", tokens.weight);
   if (stacks == Stacks::encoder) return;
   if (c.shared_tokens()) scope.alias("decoder.tokens.weight", tokens.weight);
+  const std::int64_t width = c.decoder().width;
   decoder_ = make_stack(
       scope / "decoder",
-      c.shared_tokens() ? tokens : make_tokens(scope / "decoder", c.decoder_vocab), true);
+      c.shared_tokens() ? tokens : make_tokens(scope / "decoder", c.decoder_vocab, width), true);
   const Scope head = scope / "head";
   if (c.tied_head) {
     head.alias("weight", decoder_->tokens.weight);
   } else {
     const double range =
-        c.initializer_range > 0 ? c.initializer_range : c.initializer_factor / root(c.width);
-    head_ = head.variable("weight", DType::f32, {c.target_vocab(), c.width},
+        c.initializer_range > 0 ? c.initializer_range : c.initializer_factor / root(width);
+    head_ = head.variable("weight", DType::f32, {c.target_vocab(), width},
                           {.initializer = Initializer::normal(range)});
   }
   if (c.head_bias)
@@ -49,61 +52,82 @@ EncoderDecoder::EncoderDecoder(const Scope& scope, const EncoderDecoderConfig& c
         head.variable("bias", DType::f32, {1, c.target_vocab()}, {.kind = VariableKind::buffer});
 }
 
-Embedding EncoderDecoder::make_tokens(const Scope& scope, std::int64_t vocab) const {
+Embedding EncoderDecoder::make_tokens(const Scope& scope, std::int64_t vocab,
+                                      std::int64_t width) const {
   const double range =
       config_.initializer_range > 0 ? config_.initializer_range : config_.initializer_factor;
   return make_embedding(
       scope / "tokens",
       {.vocab = vocab,
-       .width = config_.width,
+       .width = width,
        .initializer = Initializer::normal(range),
        .padding_id = config_.frozen_padding ? std::optional(config_.padding_id) : std::nullopt});
 }
 
-LinearOptions EncoderDecoder::linear(std::int64_t inputs) const {
+LinearOptions EncoderDecoder::linear(std::int64_t inputs, bool bias) const {
   const double range = config_.initializer_range > 0 ? config_.initializer_range
                                                      : config_.initializer_factor / root(inputs);
-  return {.bias = config_.bias, .initializer = Initializer::normal(range)};
+  return {.bias = config_.bias || bias, .initializer = Initializer::normal(range)};
 }
 
-Norm EncoderDecoder::make_norm_at(const Scope& scope) const {
-  return make_norm(scope, DType::f32, config_.width,
-                   {.eps = config_.layer_norm_eps, .rms = config_.rms_norm});
+Norm EncoderDecoder::make_norm_at(const Scope& scope, std::int64_t width) const {
+  return make_norm(
+      scope, DType::f32, width,
+      {.eps = config_.layer_norm_eps, .rms = config_.rms_norm, .offset = config_.norm_offset});
 }
 
-EncoderDecoder::Layer EncoderDecoder::make_layer(const Scope& scope, bool decoder) const {
+EncoderDecoder::Layer EncoderDecoder::make_layer(const Scope& scope, bool decoder,
+                                                 std::int64_t index) const {
   const EncoderDecoderConfig& c = config_;
-  const std::int64_t heads = decoder ? c.decoder_heads : c.encoder_heads;
-  const std::int64_t size = c.head_width(heads);
-  MultiHeadAttentionOptions attention{.heads = heads,
+  const Seq2SeqStack stack = decoder ? c.decoder() : c.encoder();
+  const std::int64_t size = stack.head_size, inner = stack.inner, width = stack.width;
+  MultiHeadAttentionOptions attention{.heads = stack.heads,
+                                      .kv_heads = stack.kv_heads,
                                       .head_size = size,
-                                      .scale = c.scale_scores ? 0.0 : 1.0,
-                                      .in = linear(c.width),
-                                      .out = linear(heads * size)};
+                                      .scale = stack.attention_scale,
+                                      .in = linear(width, c.attention_bias),
+                                      .out = linear(stack.heads * size, c.attention_bias)};
   // If scores are not divided by sqrt(head size), the initial query weights are divided by it
   // instead.
   if (c.initializer_range == 0 && !c.scale_scores)
-    attention.query_initializer = linear(c.width * size).initializer;
-  const std::int64_t inner = decoder ? c.decoder_inner : c.encoder_inner;
+    attention.query_initializer = linear(width * size, false).initializer;
   const auto make_attention = [&](const Scope& at) {
-    return make_multi_head_attention(at, DType::f32, c.width, attention);
+    return make_multi_head_attention(at, DType::f32, width, attention);
   };
+  const auto norm = [&](const char* name) { return make_norm_at(scope / name, width); };
+  attention.rotary = c.positions == Seq2SeqPositions::rotary;
+  attention.rotary_base = stack.rotary_base;
   Layer layer{make_attention(scope / "attention"),
-              make_norm_at(scope / "attention_norm"),
+              norm("attention_norm"),
               {},
               {},
-              make_feed_forward(scope / "feed_forward", DType::f32, c.width,
+              make_feed_forward(scope / "feed_forward", DType::f32, width,
                                 {.inner = inner,
                                  .activation = c.activation,
-                                 .up = linear(c.width),
-                                 .down = linear(inner),
+                                 .up = linear(width, c.mlp_bias),
+                                 .down = linear(inner, c.mlp_bias),
                                  .up_name = "up",
                                  .down_name = "down",
                                  .gated = c.gated}),
-              make_norm_at(scope / "feed_forward_norm")};
+              norm("feed_forward_norm"),
+              {},
+              {},
+              {},
+              {},
+              stack.window_of(index)};
+  const bool sandwich = c.norm == Seq2SeqNorm::sandwich;
+  if (sandwich) {
+    layer.attention_post_norm = norm("attention_post_norm");
+    layer.feed_forward_post_norm = norm("feed_forward_post_norm");
+  }
   if (decoder) {
+    attention.rotary = false;
+    attention.memory_width = c.width;
     layer.cross_attention = make_attention(scope / "cross_attention");
-    layer.cross_attention_norm = make_norm_at(scope / "cross_attention_norm");
+    layer.cross_attention_norm = norm("cross_attention_norm");
+    if (sandwich) layer.cross_attention_post_norm = norm("cross_attention_post_norm");
+  } else if (c.encoder_block > 0) {
+    layer.global_norm = norm("global_norm");
   }
   return layer;
 }
@@ -111,12 +135,15 @@ EncoderDecoder::Layer EncoderDecoder::make_layer(const Scope& scope, bool decode
 EncoderDecoder::Stack EncoderDecoder::make_stack(const Scope& scope, const Embedding& tokens,
                                                  bool decoder) const {
   const EncoderDecoderConfig& c = config_;
-  Stack stack{scope, tokens, {}, {},
-              {},    {},     {}, decoder ? c.decoder_layer_dropout : c.encoder_layer_dropout};
+  Stack stack{.scope = scope,
+              .options = decoder ? c.decoder() : c.encoder(),
+              .tokens = tokens,
+              .layer_dropout = decoder ? c.decoder_layer_dropout : c.encoder_layer_dropout};
+  const std::int64_t width = stack.options.width;
   if (c.positions == Seq2SeqPositions::learned) {
     const double range = c.initializer_range > 0 ? c.initializer_range : c.initializer_factor;
     stack.positions = (scope / "positions")
-                          .variable("weight", DType::f32, {c.position_offset + c.context, c.width},
+                          .variable("weight", DType::f32, {c.position_offset + c.context, width},
                                     {.initializer = Initializer::normal(range)});
   }
   if (c.positions == Seq2SeqPositions::relative_bias) {
@@ -125,13 +152,18 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const Scope& scope, const Embed
                                               .buckets = c.relative_buckets,
                                               .max_distance = c.relative_max_distance,
                                               .bidirectional = !decoder,
-                                              .initializer = *linear(c.width).initializer});
+                                              .initializer = *linear(width, false).initializer});
   }
-  if (c.embedding_norm) stack.embedding_norm = make_norm_at(scope / "embedding_norm");
-  const std::int64_t layers = decoder ? c.decoder_layers : c.encoder_layers;
-  for (std::int64_t i = 0; i < layers; ++i)
-    stack.layers.push_back(make_layer(scope / "layers" / i, decoder));
-  if (c.norm == Seq2SeqNorm::pre_norm) stack.norm = make_norm_at(scope / "norm");
+  if (!decoder && c.encoder_block > 0) {
+    const double range = c.initializer_range > 0 ? c.initializer_range : c.initializer_factor;
+    stack.global_tokens = (scope / "global_tokens")
+                              .variable("weight", DType::f32, {c.global_tokens, width},
+                                        {.initializer = Initializer::normal(range)});
+  }
+  if (c.embedding_norm) stack.embedding_norm = make_norm_at(scope / "embedding_norm", width);
+  for (std::int64_t i = 0; i < stack.options.layers; ++i)
+    stack.layers.push_back(make_layer(scope / "layers" / i, decoder, i));
+  if (c.norm != Seq2SeqNorm::post_norm) stack.norm = make_norm_at(scope / "norm", width);
   return stack;
 }
 
@@ -143,6 +175,7 @@ EncoderDecoder EncoderDecoder::in(Mode mode) const {
 
 AttentionOptions EncoderDecoder::attention_options() const {
   AttentionOptions options;
+  options.soft_cap = config_.attention_soft_cap;
   if (drops_out(scope_, config_.attention_dropout)) {
     options.dropout = config_.attention_dropout;
     options.key = scope_.graph().key("dropout");
@@ -153,27 +186,31 @@ AttentionOptions EncoderDecoder::attention_options() const {
 Value EncoderDecoder::embed(const Stack& stack, Value ids, Value position) const {
   Graph& graph = scope_.graph();
   Value h = stack.tokens(ids);
-  if (config_.scale_embedding) h = h * root(config_.width);
-  if (config_.positions != Seq2SeqPositions::relative_bias) {
+  const std::int64_t width = stack.options.width;
+  if (config_.scale_embedding) h = h * root(width);
+  if (config_.positions == Seq2SeqPositions::learned ||
+      config_.positions == Seq2SeqPositions::sinusoidal) {
     const Value at = position.defined() ? consecutive_positions(position, ids.size(1))
                                         : iota(graph, {ids.size(1)}, 0, DType::i64);
     h = h + (config_.positions == Seq2SeqPositions::learned
                  ? embedding(at + config_.position_offset, stack.positions)
-                 : sinusoidal_positions(at, config_.width, h.dtype()));
+                 : sinusoidal_positions(at, width, h.dtype()));
   }
   if (stack.embedding_norm) h = (*stack.embedding_norm)(h);
   return dropout(scope_, h, config_.dropout);
 }
 
 template <class Block>
-Value EncoderDecoder::residual(const Norm& norm, Value h, Block&& block) const {
-  if (config_.norm == Seq2SeqNorm::pre_norm)
-    return h + dropout(scope_, block(norm(h)), config_.dropout);
-  return norm(h + dropout(scope_, block(h), config_.dropout));
+Value EncoderDecoder::residual(const Norm& norm, const std::optional<Norm>& post_norm, Value h,
+                               Block&& block) const {
+  if (config_.norm == Seq2SeqNorm::post_norm)
+    return norm(h + dropout(scope_, block(h), config_.dropout));
+  const Value y = block(norm(h));
+  return h + dropout(scope_, post_norm ? (*post_norm)(y) : y, config_.dropout);
 }
 
 Value EncoderDecoder::feed_forward(const Layer& layer, Value h) const {
-  return residual(layer.feed_forward_norm, h, [&](Value x) {
+  return residual(layer.feed_forward_norm, layer.feed_forward_post_norm, h, [&](Value x) {
     const FeedForward& block = layer.feed_forward;
     return block.down(dropout(scope_, block.hidden(x), config_.activation_dropout));
   });
@@ -186,9 +223,12 @@ StackOutputs EncoderDecoder::run(const Stack& stack, Value embedded, const Atten
   for (const Layer& layer : stack.layers) {
     outputs.hidden.push_back(h);
     const Value before = h;
-    h = residual(layer.attention_norm, h, [&](Value x) { return layer.attention(x, x, self); });
+    AttentionOptions own = self;
+    own.window = layer.window;
+    h = residual(layer.attention_norm, layer.attention_post_norm, h,
+                 [&](Value x) { return layer.attention(x, x, own); });
     if (layer.cross_attention) {
-      h = residual(*layer.cross_attention_norm, h,
+      h = residual(*layer.cross_attention_norm, layer.cross_attention_post_norm, h,
                    [&](Value x) { return (*layer.cross_attention)(x, memory, cross); });
     }
     h = feed_forward(layer, h);
@@ -197,6 +237,10 @@ StackOutputs EncoderDecoder::run(const Stack& stack, Value embedded, const Atten
       h = where(skip, before, h);
     }
   }
+  return finish(stack, std::move(outputs), h);
+}
+
+StackOutputs EncoderDecoder::finish(const Stack& stack, StackOutputs outputs, Value h) const {
   if (stack.norm) h = (*stack.norm)(h);
   h = dropout(scope_, h, config_.final_dropout);
   outputs.hidden.push_back(h);
@@ -204,9 +248,42 @@ StackOutputs EncoderDecoder::run(const Stack& stack, Value embedded, const Atten
   return outputs;
 }
 
+StackOutputs EncoderDecoder::run_blocks(const Stack& stack, Value embedded, Value mask) const {
+  const EncoderDecoderConfig& c = config_;
+  StackOutputs outputs;
+  Value h = embedded;
+  Value g = broadcast_to(unsqueeze(stack.global_tokens, 0),
+                         {embedded.size(0), c.global_tokens, stack.options.width});
+  const AttentionOptions options = attention_options();
+  bool shifted = false;  // whether the blocks of this layer are shifted
+  for (const Layer& layer : stack.layers) {
+    outputs.hidden.push_back(h);
+    const auto [tokens, globals] =
+        block_attention(layer.attention, layer.attention_norm(h), (*layer.global_norm)(g),
+                        {.block = c.encoder_block,
+                         .shift = shifted ? c.encoder_block / 2 : 0,
+                         .mask = mask,
+                         .dropout = options.dropout,
+                         .dropout_key = options.key.value()});
+    shifted = !shifted && c.stagger_blocks;
+    const Value next = feed_forward(layer, h + dropout(scope_, tokens, c.dropout));
+    const Value next_g = feed_forward(layer, g + dropout(scope_, globals, c.dropout));
+    if (drops_out(scope_, stack.layer_dropout)) {
+      const Value skip = bernoulli(scope_.graph().key("dropout"), Shape{}, stack.layer_dropout);
+      h = where(skip, h, next);
+      g = where(skip, g, next_g);
+    } else {
+      h = next;
+      g = next_g;
+    }
+  }
+  return finish(stack, std::move(outputs), h);
+}
+
 StackOutputs EncoderDecoder::encode(Value ids, Value mask, SourceLocation loc) const {
   Graph::Frame frame(scope_.graph(), "encode", loc, scope_.path());
   const Value h = embed(*encoder_, ids, {});
+  if (config_.encoder_block > 0) return run_blocks(*encoder_, h, mask);
   AttentionOptions self = attention_options();
   if (mask.defined()) self.bias = additive_padding_mask(mask, h.dtype());
   if (encoder_->relative_bias)
@@ -221,10 +298,12 @@ Value EncoderDecoder::decoder_mask(Value mask, DType dtype) const {
   const Value later =
       reshape(position_differences(scope_.graph(), length) < 0, {1, 1, length, length});
   const Value padding = additive_padding_mask(mask, dtype);
-  // Models differ in how they treat rows without a visible key (left padding): T5 attends uniformly
-  // to all keys, whereas BART adds both masks, so that the scores of keys excluded by both are
-  // -inf.
-  if (config_.positions == Seq2SeqPositions::relative_bias) return where(later, lowest, padding);
+  // Models differ in how they treat rows without a visible key (left padding): T5 and T5Gemma
+  // attend uniformly to all keys, whereas BART adds both masks, so that the scores of keys excluded
+  // by both are -inf.
+  if (config_.positions == Seq2SeqPositions::relative_bias ||
+      config_.positions == Seq2SeqPositions::rotary)
+    return where(later, lowest, padding);
   return where(later, lowest, 0 * padding) + padding;
 }
 
@@ -250,11 +329,12 @@ StackOutputs EncoderDecoder::decode(Value ids, Value mask, Value memory, Value m
 
 Value EncoderDecoder::logits(Value h, SourceLocation loc) const {
   Graph::Frame frame(scope_.graph(), "logits", loc, scope_.path());
-  if (config_.tied_head && config_.scale_tied_head) h = h * (1 / root(config_.width));
+  if (config_.tied_head && config_.scale_tied_head) h = h * (1 / root(decoder_->options.width));
   const Variable weight = config_.tied_head ? decoder_->tokens.weight : head_;
   Value y = matmul(h, weight, {.transpose_b = true});
   if (head_bias_.defined()) y = y + reshape(head_bias_, {config_.target_vocab()});
-  return y;
+  const double cap = config_.logit_soft_cap;
+  return cap > 0 ? tanh(y / cap) * cap : y;
 }
 
 Value EncoderDecoder::shift_right(Value labels, SourceLocation loc) const {
@@ -294,9 +374,8 @@ EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
   require_first_incremental(scope_ / "cache", "decoding", loc);
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "decoding", loc, scope_.path());
-  const EncoderDecoderConfig& c = config_;
   const Dim rows = inputs.tokens.size(0), source = inputs.ids.size(1);
-  const std::int64_t heads = c.decoder_heads, size = c.head_width(heads);
+  const std::int64_t heads = decoder_->options.kv_heads, size = decoder_->options.head_size;
   const Scope caches = scope_ / "cache";
   EncoderDecoderDecoding result;
 
@@ -310,7 +389,9 @@ EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
   }
 
   Value h = embed(*decoder_, inputs.tokens, inputs.position);
-  AttentionOptions self, cross;
+  AttentionOptions self;
+  self.soft_cap = config_.attention_soft_cap;
+  AttentionOptions cross = self;
   if (decoder_->relative_bias)
     self.offset_bias = decoder_->relative_bias->over_cache(inputs.capacity);
   if (mask.defined()) cross.bias = mask;
@@ -324,10 +405,11 @@ EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
     const KeyValues keys = layer.cross_attention->key_values(memory);
     result.prompt.add(prompt.keys, take(keys.keys, inputs.prompt_of_row));
     result.prompt.add(prompt.values, take(keys.values, inputs.prompt_of_row));
-    h = residual(layer.attention_norm, h, [&](Value x) {
+    self.window = layer.window;
+    h = residual(layer.attention_norm, layer.attention_post_norm, h, [&](Value x) {
       return layer.attention.decode(x, own, inputs.position, inputs.parents, &result.step, self);
     });
-    h = residual(*layer.cross_attention_norm, h, [&](Value x) {
+    h = residual(*layer.cross_attention_norm, layer.cross_attention_post_norm, h, [&](Value x) {
       return layer.cross_attention->attend(x, {prompt.keys, prompt.values}, cross);
     });
     h = feed_forward(layer, h);

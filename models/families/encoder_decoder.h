@@ -1,6 +1,7 @@
 // Encoder-decoders: the original Transformer (Vaswani et al. 2017), T5 (Raffel et al. 2020) and its
 // variants T5 1.1, mT5 and UL2, BART (Lewis et al. 2020), mBART (Liu et al. 2020), PEGASUS (Zhang
-// et al. 2020) and Marian (Junczys-Dowmunt et al. 2018). One class builds all of them;
+// et al. 2020), Marian (Junczys-Dowmunt et al. 2018), LongT5 (Guo et al. 2022), PEGASUS-X (Phang et
+// al. 2023) and T5Gemma (Zhang et al. 2025). One class builds all of them;
 // EncoderDecoderConfig selects the differences. With the norm after each block (left) or before it
 // (right), the architecture is
 //
@@ -11,6 +12,8 @@
 //                   h = cross_attention_norm(h + cross_attention(h, encoder's h))
 //                   h = feed_forward_norm(h + feed_forward(h))
 //   logits = h tokens^T
+// With encoder_block, g = encoder.global_tokens is processed like h, with global_norm in place of
+// attention_norm. With sandwich norms, the outputs of blocks pass through *_post_norm.
 //
 // Parameters below the scope; matrices are [out, in]:
 //   tokens.weight [vocab, width] with aliases {encoder,decoder}.tokens.weight, or two such tables
@@ -20,7 +23,10 @@
 //   {encoder,decoder}.layers.<i>.{attention,cross_attention}.{query,key,value,out}.{weight,bias}
 //   {encoder,decoder}.layers.<i>.{attention_norm,cross_attention_norm,feed_forward_norm}
 //                                                                               .{weight,bias}
+//   {encoder,decoder}.layers.<i>.{attention,cross_attention,feed_forward}_post_norm.{weight,bias}
 //   {encoder,decoder}.layers.<i>.feed_forward.{up,gate,down}.{weight,bias}
+//   encoder.global_tokens.weight [global_tokens, width]
+//   encoder.layers.<i>.global_norm.{weight,bias}
 //   head.weight [vocab, width], an alias of the decoder's tokens if tied
 //   head.bias [1, vocab], a buffer
 #pragma once
@@ -120,30 +126,39 @@ class EncoderDecoder {
     std::optional<Norm> cross_attention_norm;
     FeedForward feed_forward;
     Norm feed_forward_norm;
+    std::optional<Norm> attention_post_norm, cross_attention_post_norm, feed_forward_post_norm;
+    std::optional<Norm> global_norm;
+    std::int64_t window;
   };
   struct Stack {
     Scope scope;
+    Seq2SeqStack options;
     Embedding tokens;
-    Variable positions;
-    std::optional<RelativeBias> relative_bias;
-    std::optional<Norm> embedding_norm;
-    std::vector<Layer> layers;
-    std::optional<Norm> norm;
+    Variable positions = {};
+    std::optional<RelativeBias> relative_bias = {};
+    std::optional<Norm> embedding_norm = {};
+    std::vector<Layer> layers = {};
+    std::optional<Norm> norm = {};
     double layer_dropout;
+    Variable global_tokens = {};
   };
-  /// One block with its residual connection and norm; `block` maps h to the value added to h.
+  /// One block with its residual connection and norms; `block` maps h to the value added to h.
   template <class Block>
-  Value residual(const Norm& norm, Value h, Block&& block) const;
-  Embedding make_tokens(const Scope& scope, std::int64_t vocab) const;
+  Value residual(const Norm& norm, const std::optional<Norm>& post_norm, Value h,
+                 Block&& block) const;
+  Embedding make_tokens(const Scope& scope, std::int64_t vocab, std::int64_t width) const;
   Stack make_stack(const Scope& scope, const Embedding& tokens, bool decoder) const;
-  Layer make_layer(const Scope& scope, bool decoder) const;
-  Norm make_norm_at(const Scope& scope) const;
-  LinearOptions linear(std::int64_t inputs) const;
+  Layer make_layer(const Scope& scope, bool decoder, std::int64_t index) const;
+  Norm make_norm_at(const Scope& scope, std::int64_t width) const;
+  LinearOptions linear(std::int64_t inputs, bool bias) const;
   Value embed(const Stack& stack, Value ids, Value position) const;
   Value feed_forward(const Layer& layer, Value h) const;
   AttentionOptions attention_options() const;
   StackOutputs run(const Stack& stack, Value embedded, const AttentionOptions& self, Value memory,
                    const AttentionOptions& cross) const;
+  /// The encoder with block attention.
+  StackOutputs run_blocks(const Stack& stack, Value embedded, Value mask) const;
+  StackOutputs finish(const Stack& stack, StackOutputs outputs, Value h) const;
   /// Additive causal mask for rows with padding: 0 for visible keys, very negative for later tokens
   /// and padding.
   Value decoder_mask(Value mask, DType dtype) const;

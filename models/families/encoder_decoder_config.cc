@@ -2,25 +2,106 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/models/families/layer_pattern.h"
 #include "weft/models/families/size_limits.h"
 #include "weft/models/fields/check.h"
 
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 3> kSeq2SeqPositions = {"sinusoidal", "learned",
-                                                               "relative_bias"};
-constexpr std::array<std::string_view, 2> kNorms = {"post_norm", "pre_norm"};
+constexpr std::array<std::string_view, 4> kSeq2SeqPositions = {"sinusoidal", "learned",
+                                                               "relative_bias", "rotary"};
+constexpr std::array<std::string_view, 3> kNorms = {"post_norm", "pre_norm", "sandwich"};
 constexpr std::array<std::string_view, 2> kStarts = {"start_id", "last_label"};
+
+/// Checks the resolved fields of a stack, which is called "encoder" or "decoder".
+void check_stack(const EncoderDecoderConfig& c, std::string_view name, const Seq2SeqStack& stack) {
+  const auto field = [&](const char* what) { return fmt::format("{}_{}", name, what); };
+  if (stack.kv_heads < 1 || stack.heads % stack.kv_heads != 0)
+    throw ArgumentError(fmt::format("{} {} must divide {} {}", field("kv_heads"), stack.kv_heads,
+                                    field("heads"), stack.heads));
+  check::not_negative(field("attention_scale"), stack.attention_scale);
+  check::at_least(field("window"), stack.window, 0);
+  check_pattern(field("window_layers"), stack.window_layers, stack.layers);
+  if (!stack.window_layers.empty() && stack.window == 0)
+    throw ArgumentError(fmt::format("{} needs {}", field("window_layers"), field("window")));
+  if (c.positions != Seq2SeqPositions::rotary) return;
+  check::positive("rotary_base", stack.rotary_base);
+  if (stack.head_size % 2 != 0)
+    throw ArgumentError(fmt::format("rotary positions need an even head size, not {} in the {}",
+                                    stack.head_size, name));
+}
+
+/// Checks the fields of block attention.
+void check_blocks(const EncoderDecoderConfig& c) {
+  check::at_least("encoder_block", c.encoder_block, 0);
+  check::at_least("global_tokens", c.global_tokens, 0);
+  if (c.encoder_block == 0) {
+    if (c.global_tokens > 0 || c.stagger_blocks)
+      throw ArgumentError("global_tokens and stagger_blocks need an encoder_block");
+    return;
+  }
+  if (c.global_tokens == 0)
+    throw ArgumentError(
+        "encoder_block needs global_tokens of at least 1, without which blocks could not exchange "
+        "information");
+  if (c.stagger_blocks && c.encoder_block % 2 != 0)
+    throw ArgumentError(fmt::format(
+        "stagger_blocks shifts blocks by half their size, so encoder_block must be even, not {}",
+        c.encoder_block));
+  if (c.norm != Seq2SeqNorm::pre_norm || c.positions == Seq2SeqPositions::rotary ||
+      c.positions == Seq2SeqPositions::relative_bias || c.encoder_window > 0)
+    throw ArgumentError(
+        "encoder_block needs norm pre_norm, learned or sinusoidal positions, and no "
+        "encoder_window");
+}
 
 }  // namespace
 
 ChoiceNames choice_names(Seq2SeqPositions) { return {"positions", kSeq2SeqPositions}; }
 ChoiceNames choice_names(Seq2SeqNorm) { return {"norm", kNorms}; }
 ChoiceNames choice_names(DecoderStart) { return {"decoder_start", kStarts}; }
+
+std::int64_t Seq2SeqStack::window_of(std::int64_t layer) const {
+  return layer_selected(window_layers, layer) ? window : 0;
+}
+
+Seq2SeqStack EncoderDecoderConfig::encoder() const {
+  const std::int64_t size = head_width(encoder_heads);
+  const double scale = scale_scores ? 1 / std::sqrt(static_cast<double>(size)) : 1.0;
+  return {width,
+          encoder_layers,
+          encoder_heads,
+          encoder_kv_heads == 0 ? encoder_heads : encoder_kv_heads,
+          size,
+          encoder_inner,
+          encoder_attention_scale == 0 ? scale : encoder_attention_scale,
+          rotary_base,
+          encoder_window,
+          encoder_window_layers};
+}
+
+Seq2SeqStack EncoderDecoderConfig::decoder() const {
+  const std::int64_t own_width = decoder_width == 0 ? width : decoder_width;
+  std::int64_t size = decoder_head_size == 0 ? head_size : decoder_head_size;
+  if (size == 0) size = own_width / decoder_heads;
+  const double scale = scale_scores ? 1 / std::sqrt(static_cast<double>(size)) : 1.0;
+  return {own_width,
+          decoder_layers,
+          decoder_heads,
+          decoder_kv_heads == 0 ? decoder_heads : decoder_kv_heads,
+          size,
+          decoder_inner,
+          decoder_attention_scale == 0 ? scale : decoder_attention_scale,
+          decoder_rotary_base == 0 ? rotary_base : decoder_rotary_base,
+          decoder_window,
+          decoder_window_layers};
+}
 
 EncoderDecoderConfig EncoderDecoderConfig::t5() {
   EncoderDecoderConfig c;
@@ -68,8 +149,14 @@ void EncoderDecoderConfig::check() const {
   check::at_least("encoder_inner", encoder_inner, 1);
   check::at_least("decoder_inner", decoder_inner, 1);
   check::at_least("head_size", head_size, 0);
+  check::at_least("decoder_head_size", decoder_head_size, 0);
+  check::at_least("decoder_width", decoder_width, 0);
   check::at_least("context", context, 1);
   check::at_least("position_offset", position_offset, 0);
+  check::at_least("experts", experts, 0);
+  check::at_least("encoder_sparse_step", encoder_sparse_step, 0);
+  check::at_least("decoder_sparse_step", decoder_sparse_step, 0);
+  check::at_least("expert_capacity", expert_capacity, 1);
   check::at_least("start_id", start_id, -1);
   check::at_least("padding_id", padding_id, -1);
   check::at_most({{"vocab", vocab, size_limits::kVocab},
@@ -82,18 +169,56 @@ void EncoderDecoderConfig::check() const {
                   {"encoder_inner", encoder_inner, size_limits::kInner},
                   {"decoder_inner", decoder_inner, size_limits::kInner},
                   {"head_size", head_size, size_limits::kWidth},
+                  {"decoder_head_size", decoder_head_size, size_limits::kWidth},
+                  {"decoder_width", decoder_width, size_limits::kWidth},
+                  {"encoder_window", encoder_window, size_limits::kPositions},
+                  {"decoder_window", decoder_window, size_limits::kPositions},
+                  {"encoder_block", encoder_block, size_limits::kPositions},
+                  {"global_tokens", global_tokens, size_limits::kPositions},
                   {"context", context, size_limits::kPositions},
                   {"position_offset", position_offset, size_limits::kPositions},
                   {"relative_buckets", relative_buckets, size_limits::kPositions},
-                  {"relative_max_distance", relative_max_distance, size_limits::kPositions}});
-  for (const std::int64_t heads : {encoder_heads, decoder_heads}) {
-    if (head_size == 0 && width % heads != 0)
+                  {"relative_max_distance", relative_max_distance, size_limits::kPositions},
+                  {"experts", experts, size_limits::kExperts},
+                  {"encoder_sparse_step", encoder_sparse_step, size_limits::kLayers},
+                  {"decoder_sparse_step", decoder_sparse_step, size_limits::kLayers}});
+  const auto check_heads = [](std::int64_t size, std::int64_t all, std::int64_t heads) {
+    if (size == 0 && all % heads != 0)
+      throw ArgumentError(fmt::format(
+          "width {} is not a multiple of heads {}: all heads must have the same size", all, heads));
+  };
+  check_heads(head_size, width, encoder_heads);
+  check_heads(std::max(head_size, decoder_head_size), decoder().width, decoder_heads);
+  check_stack(*this, "encoder", encoder());
+  check_stack(*this, "decoder", decoder());
+  check_blocks(*this);
+  if (decoder().width != width) {
+    if (shared_tokens())
       throw ArgumentError(
-          fmt::format("width {} is not a multiple of heads {}: all heads must have the same size",
-                      width, heads));
+          fmt::format("decoder_width {} differs from width {}, so decoder_vocab must be set: the "
+                      "stacks cannot share a token table",
+                      decoder_width, width));
+    if (positions == Seq2SeqPositions::sinusoidal && decoder_width % 2 != 0 && !sinusoidal_endpoint)
+      throw ArgumentError(
+          fmt::format("sinusoidal positions need an even decoder_width, not {}", decoder_width));
   }
-  if (positions == Seq2SeqPositions::sinusoidal && width % 2 != 0)
+  if (norm_offset && !rms_norm) throw ArgumentError("norm_offset needs rms_norm");
+  check::not_negative("attention_soft_cap", attention_soft_cap);
+  check::not_negative("logit_soft_cap", logit_soft_cap);
+  if (positions == Seq2SeqPositions::sinusoidal && width % 2 != 0 && !sinusoidal_endpoint)
     throw ArgumentError(fmt::format("sinusoidal positions need an even width, not {}", width));
+  const bool sinusoidal = positions == Seq2SeqPositions::sinusoidal;
+  if (sinusoidal_endpoint && !sinusoidal)
+    throw ArgumentError("sinusoidal_endpoint needs sinusoidal positions");
+  if (sinusoidal_endpoint && width < 4)
+    throw ArgumentError(fmt::format(
+        "sinusoidal_endpoint needs a width of at least 4, for two rates, not {}", width));
+  if (positions_skip_padding && (!sinusoidal || padding_id < 0))
+    throw ArgumentError("positions_skip_padding needs sinusoidal positions and a padding_id");
+  if (relative_bias_layers && positions != Seq2SeqPositions::relative_bias)
+    throw ArgumentError("relative_bias_layers needs relative_bias positions");
+  if (experts > 0 && (gated || bias))
+    throw ArgumentError("experts are blocks without gates and biases: set gated and bias to false");
   for (const auto& [name, id] : {std::pair{"start_id", start_id}, {"padding_id", padding_id}}) {
     if (id >= target_vocab())
       throw ArgumentError(
@@ -107,6 +232,9 @@ void EncoderDecoderConfig::check() const {
   check::rate("encoder_layer_dropout", encoder_layer_dropout);
   check::rate("decoder_layer_dropout", decoder_layer_dropout);
   check::rate("label_smoothing", label_smoothing);
+  check::rate("router_jitter", router_jitter);
+  check::not_negative("balancing_weight", balancing_weight);
+  check::not_negative("router_z_weight", router_z_weight);
   check::positive("layer_norm_eps", layer_norm_eps);
   check::not_negative("initializer_range", initializer_range);
   if (!(initializer_factor > 0))
@@ -183,7 +311,68 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
           .add("initializer_range", &EncoderDecoderConfig::initializer_range,
                "standard deviation of the initial weight matrices; 0 = T5's initialisation")
           .add("initializer_factor", &EncoderDecoderConfig::initializer_factor,
-               "factor for the standard deviations of T5's initialisation");
+               "factor for the standard deviations of T5's initialisation")
+          .added("relative_bias_layers", &EncoderDecoderConfig::relative_bias_layers,
+                 "relative_bias: a table in every layer")
+          .added("sinusoidal_endpoint", &EncoderDecoderConfig::sinusoidal_endpoint,
+                 "sinusoidal: rates of fairseq, the last of which is 1/10000")
+          .added("positions_skip_padding", &EncoderDecoderConfig::positions_skip_padding,
+                 "sinusoidal: count only tokens other than padding, from padding_id + 1 (M2M100)")
+          .added("experts", &EncoderDecoderConfig::experts,
+                 "experts in sparse feed-forward blocks; 0 = no sparse blocks")
+          .added("encoder_sparse_step", &EncoderDecoderConfig::encoder_sparse_step,
+                 "experts: encoder layer i has them if i % step is 1 or the step is 1; 0 = none")
+          .added("decoder_sparse_step", &EncoderDecoderConfig::decoder_sparse_step,
+                 "experts: the same for decoder layers")
+          .added("expert_capacity", &EncoderDecoderConfig::expert_capacity,
+                 "experts: maximum number of tokens of one text per expert")
+          .added("router_bias", &EncoderDecoderConfig::router_bias, "experts: bias of the router")
+          .added("router_jitter", &EncoderDecoderConfig::router_jitter,
+                 "experts: multiplicative noise on the router's inputs in training")
+          .added("balancing_weight", &EncoderDecoderConfig::balancing_weight,
+                 "experts: weight of the load-balancing losses in the training loss")
+          .added("router_z_weight", &EncoderDecoderConfig::router_z_weight,
+                 "experts: weight of the router z-losses in the training loss")
+          .added("decoder_width", &EncoderDecoderConfig::decoder_width,
+                 "width of the decoder; 0 = width")
+          .added("decoder_head_size", &EncoderDecoderConfig::decoder_head_size,
+                 "features per head of the decoder; 0 = as in the encoder")
+          .added("encoder_kv_heads", &EncoderDecoderConfig::encoder_kv_heads,
+                 "key/value heads of the encoder; 0 = encoder-heads")
+          .added("decoder_kv_heads", &EncoderDecoderConfig::decoder_kv_heads,
+                 "key/value heads of the decoder; 0 = decoder-heads")
+          .added("attention_bias", &EncoderDecoderConfig::attention_bias,
+                 "biases in attention even without --bias")
+          .added("mlp_bias", &EncoderDecoderConfig::mlp_bias,
+                 "biases in the feed-forward blocks even without --bias")
+          .added("encoder_attention_scale", &EncoderDecoderConfig::encoder_attention_scale,
+                 "factor of the encoder's attention scores; 0 = by scale-scores")
+          .added("decoder_attention_scale", &EncoderDecoderConfig::decoder_attention_scale,
+                 "factor of the decoder's attention scores; 0 = by scale-scores")
+          .added("attention_soft_cap", &EncoderDecoderConfig::attention_soft_cap,
+                 "soft cap of the attention scores; 0 = none")
+          .added("logit_soft_cap", &EncoderDecoderConfig::logit_soft_cap,
+                 "soft cap of the logits; 0 = none")
+          .added("norm_offset", &EncoderDecoderConfig::norm_offset,
+                 "store the weights of RMSNorms minus 1")
+          .added("rotary_base", &EncoderDecoderConfig::rotary_base,
+                 "rotary: base of the frequencies")
+          .added("decoder_rotary_base", &EncoderDecoderConfig::decoder_rotary_base,
+                 "rotary: base in the decoder; 0 = rotary-base")
+          .added("encoder_window", &EncoderDecoderConfig::encoder_window,
+                 "encoder tokens attend to tokens at distances below the window; 0 = all")
+          .added("decoder_window", &EncoderDecoderConfig::decoder_window,
+                 "decoder tokens attend to tokens at distances below the window; 0 = all")
+          .added("encoder_window_layers", &EncoderDecoderConfig::encoder_window_layers,
+                 "pattern of 0 and 1: encoder layers with the window; empty = all")
+          .added("decoder_window_layers", &EncoderDecoderConfig::decoder_window_layers,
+                 "pattern of 0 and 1: decoder layers with the window; empty = all")
+          .added("encoder_block", &EncoderDecoderConfig::encoder_block,
+                 "encoder tokens attend to their block of this size and to global tokens; 0 = all")
+          .added("global_tokens", &EncoderDecoderConfig::global_tokens,
+                 "global tokens of the encoder, with encoder-block")
+          .added("stagger_blocks", &EncoderDecoderConfig::stagger_blocks,
+                 "shift the blocks of every second layer by half a block");
   return list;
 }
 

@@ -90,6 +90,16 @@ Value MaskedLmHead::operator()(Value h, SourceLocation loc) const {
   return bias.defined() ? linear(h, decoder, bias) : linear(h, decoder);
 }
 
+Value first_token_attention(const EncoderConfig& config, Value ids) {
+  if (!config.global_attention) return {};
+  return equal(iota(ids.graph(), {ids.size(0), ids.size(1)}, 1, DType::i64), 0);
+}
+
+Value question_attention(const EncoderConfig& config, Value ids, std::int64_t separator) {
+  if (!config.global_attention) return {};
+  return equal(cumsum(cast(equal(ids, separator), DType::i64), 1), 0);
+}
+
 MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,
                                  const MaskedLmOptions& options, SourceLocation loc) {
   Graph& graph = scope.graph();

@@ -49,6 +49,14 @@ Value mean_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::c
 /// As above, but returns the maximum of every feature over the tokens of a row.
 Value max_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::current());
 
+/// Returns the global attention mask, bool [batch, seq], with which Longformer classifies texts:
+/// the first token has global attention. Returns an undefined value for models without global
+/// attention.
+Value first_token_attention(const EncoderConfig& config, Value ids);
+/// As above, for answers to questions: the tokens of the question before the first `separator` id
+/// have global attention.
+Value question_attention(const EncoderConfig& config, Value ids, std::int64_t separator);
+
 struct MaskedLmOptions {
   Activation activation = Activation::gelu_erf;
   double layer_norm_eps = 1e-12;

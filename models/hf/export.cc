@@ -141,7 +141,23 @@ void make_explicit(EncoderConfig& c) {
   c.position_buckets = usual.position_buckets;
 }
 void make_explicit(EncoderDecoderConfig& c) {
-  c.head_size = c.head_width(c.encoder_heads);
+  const Seq2SeqStack encoder = c.encoder(), decoder = c.decoder();
+  c.head_size = encoder.head_size;
+  c.decoder_head_size = decoder.head_size;
+  c.decoder_width = decoder.width;
+  c.encoder_kv_heads = encoder.kv_heads;
+  c.decoder_kv_heads = decoder.kv_heads;
+  if (c.positions == Seq2SeqPositions::rotary) {
+    c.encoder_attention_scale = encoder.attention_scale;
+    c.decoder_attention_scale = decoder.attention_scale;
+    c.scale_scores = true;
+    c.decoder_rotary_base = decoder.rotary_base;
+  } else {
+    c.rotary_base = c.decoder_rotary_base = 0;
+  }
+  if (c.bias) c.attention_bias = c.mlp_bias = false;
+  c.encoder_window_layers = shortest_pattern(c.encoder_window_layers, c.encoder_layers);
+  c.decoder_window_layers = shortest_pattern(c.decoder_window_layers, c.decoder_layers);
   if (c.positions != Seq2SeqPositions::learned) c.context = c.position_offset = 0;
   if (c.positions != Seq2SeqPositions::relative_bias)
     c.relative_buckets = c.relative_max_distance = 0;
@@ -201,12 +217,25 @@ ConfigWriter keys_of(const ModelType& type, const FamilyConfig& family, const He
   return writer;
 }
 
+/// Updates the keys of an object within a config whose values differ between `before` and `after`.
+void patch_object(json& object, const json& before, const json& after) {
+  for (const auto& [key, value] : after.items()) {
+    if (!before.contains(key) || before.at(key) != value) object[key] = value;
+  }
+}
+
 /// Updates the keys of `config` whose values differ between the writers `before` and `after`.
 void patch(json& config, const ConfigWriter& before, const ConfigWriter& after) {
   for (const auto& [key, value] : after.object().items()) {
     const auto old = before.object().find(key);
     const bool same = old != before.object().end() && *old == value;
-    if (!same && (!after.is_repeated(key) || config.contains(key))) config[key] = value;
+    if (same || (after.is_repeated(key) && !config.contains(key))) continue;
+    if (value.is_object() && config.contains(key) && config[key].is_object() &&
+        old != before.object().end()) {
+      patch_object(config[key], *old, value);
+    } else {
+      config[key] = value;
+    }
   }
   for (const auto& [key, value] : before.object().items()) {
     if (!after.object().contains(key)) config.erase(key);

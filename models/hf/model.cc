@@ -26,8 +26,8 @@ const std::array<ModelTypes, 4>& families() {
       gpt_model_types(),
       joined({bert_model_types(), albert_model_types(), distilbert_model_types(),
               deberta_model_types(), mpnet_model_types(), modernbert_model_types(),
-              nomic_model_types()}),
-      joined({t5_model_types(), bart_model_types()}), vit_model_types()};
+              nomic_model_types(), longformer_model_types()}),
+      joined({t5_model_types(), bart_model_types(), t5gemma_model_types()}), vit_model_types()};
   return all;
 }
 
@@ -183,10 +183,12 @@ InputTypes minimal_inputs(const std::string& config) {
   const std::pair<DType, Sizes> ids{DType::i32, Sizes{1, 1}};
   InputTypes inputs = {{"input_ids", ids}};
   const json architectures = reader.object().value("architectures", json::array());
+  const bool both = reader.object().value("is_encoder_decoder", json(true)) != json(false);
   const bool encoder_only = architectures.is_array() && !architectures.empty() &&
                             architectures.front().is_string() &&
                             architectures.front().get<std::string>().ends_with("EncoderModel");
-  if (is_type_of<EncoderDecoderConfig>(type) && !encoder_only) inputs["decoder_input_ids"] = ids;
+  if (is_type_of<EncoderDecoderConfig>(type) && both && !encoder_only)
+    inputs["decoder_input_ids"] = ids;
   return inputs;
 }
 

@@ -88,8 +88,10 @@ ModelTypes deberta_model_types();
 ModelTypes mpnet_model_types();
 ModelTypes modernbert_model_types();
 ModelTypes nomic_model_types();
+ModelTypes longformer_model_types();
 ModelTypes t5_model_types();
 ModelTypes bart_model_types();
+ModelTypes t5gemma_model_types();
 ModelTypes vit_model_types();
 
 }  // namespace weft::hf

@@ -155,6 +155,19 @@ json encoder_decoder_config(const std::string& type, const std::string& architec
                  {"vocab_size", kTinyVocab},   {"d_model", 16},
                  {"pad_token_id", 0},          {"eos_token_id", 2},
                  {"decoder_start_token_id", 0}};
+  if (type == "t5gemma") {
+    config.erase("d_model");
+    config["encoder"] = {{"vocab_size", kTinyVocab},
+                         {"hidden_size", 16},
+                         {"intermediate_size", 24},
+                         {"num_hidden_layers", 2},
+                         {"num_attention_heads", 2},
+                         {"num_key_value_heads", 1},
+                         {"head_dim", 6},
+                         {"initializer_range", 0.4}};
+    return config;
+  }
+  if (type == "pegasus_x") config.update({{"block_size", 4}, {"num_global_tokens", 2}});
   if (type.ends_with("t5")) {
     config.update({{"d_kv", 8},
                    {"d_ff", 32},
@@ -200,6 +213,9 @@ std::vector<json> all_configs() {
                                    {"mbart", "MBartForConditionalGeneration"},
                                    {"pegasus", "PegasusForConditionalGeneration"},
                                    {"marian", "MarianMTModel"},
+                                   {"longt5", "LongT5ForConditionalGeneration"},
+                                   {"pegasus_x", "PegasusXForConditionalGeneration"},
+                                   {"t5gemma", "T5GemmaForConditionalGeneration"},
                                    {"bart", "BartForSequenceClassification"}})
     configs.push_back(encoder_decoder_config(type, name));
   for (const auto& [type, name] :

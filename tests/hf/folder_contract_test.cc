@@ -24,7 +24,8 @@ namespace {
 using nlohmann::json;
 using testing::says;
 
-/// One golden folder per model type. Decoders without a golden folder are in decoder_configs.json.
+/// One golden folder per model type. Types without a golden folder are in the fixtures
+/// *_configs.json.
 const std::vector<std::string> kGoldenFolders = {"albert-mlm-default",
                                                  "bert-qa-default",
                                                  "deberta-mlm-c2p-only",
@@ -44,9 +45,13 @@ const std::vector<std::string> kGoldenFolders = {"albert-mlm-default",
                                                  "t5-v1.1-default",
                                                  "vit-mim-default"};
 
-const json& decoder_configs() {
-  static const json all =
-      json::parse(read_whole_file(std::string(WEFT_FIXTURES) + "/decoder_configs.json"));
+const json& listed_configs() {
+  static const json all = [] {
+    json configs = json::object();
+    for (const char* file : {"decoder_configs.json", "long_text_configs.json"})
+      configs.update(json::parse(read_whole_file(std::string(WEFT_FIXTURES) + "/" + file)));
+    return configs;
+  }();
   return all;
 }
 
@@ -60,7 +65,7 @@ const json& encoder_configs() {
 std::vector<std::string> all_folders() {
   std::vector<std::string> folders = kGoldenFolders;
   for (const auto& [name, config] : encoder_configs().items()) folders.push_back(name);
-  for (const auto& [name, config] : decoder_configs().items()) {
+  for (const auto& [name, config] : listed_configs().items()) {
     if (std::find(folders.begin(), folders.end(), name) == folders.end()) folders.push_back(name);
   }
   return folders;
@@ -68,7 +73,7 @@ std::vector<std::string> all_folders() {
 const std::vector<std::string> kFolders = all_folders();
 
 json config_of(const std::string& folder) {
-  if (const auto found = decoder_configs().find(folder); found != decoder_configs().end())
+  if (const auto found = listed_configs().find(folder); found != listed_configs().end())
     return *found;
   if (const auto found = encoder_configs().find(folder); found != encoder_configs().end())
     return *found;
@@ -157,13 +162,15 @@ BOOST_AUTO_TEST_CASE(every_key_changes_the_model_or_is_rejected_or_is_known_to_c
       {"gpt-bigcode-multi-query",
        {"attention_softmax_in_fp32", "num_key_value_heads", "scale_attention_softmax_in_fp32"}},
       {"gpt-oss-default", {"router_aux_loss_coef"}},  // without output_router_logits
+      {"longt5-local", {"global_block_size"}},        // of transient-global attention
       {"llama4-text-default",
        {"interleave_moe_layer_step", "output_router_logits", "router_aux_loss_coef"}},
       {"mpt-default",
        {"embedding_fraction", "expansion_ratio", "init_device", "learned_pos_emb", "no_bias",
         "norm_type", "verbose"}},
       {"phi3-default", {"original_max_position_embeddings"}},  // without scaled positions
-      {"smollm3-default", {"no_rope_layer_interval"}}};
+      {"smollm3-default", {"no_rope_layer_interval"}},
+      {"t5gemma-default", {"classifier_dropout_rate"}}};
   for (const std::string& folder : kFolders) {
     const json config = config_of(folder);
     const Built before = build(config);

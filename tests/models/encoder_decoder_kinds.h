@@ -24,8 +24,44 @@ inline EncoderDecoderConfig shrink(EncoderDecoderConfig c) {
   return c;
 }
 
-/// Returns configurations of the original Transformer, T5, BART, pre-norm BART, gated T5, and the
-/// Transformer with separate encoder and decoder vocabularies.
+/// Returns the options of T5Gemma, with stacks of different sizes.
+inline EncoderDecoderConfig small_t5gemma() {
+  EncoderDecoderConfig c = shrink({});
+  c.decoder_vocab = c.vocab;
+  c.decoder_width = 14;
+  c.head_size = 4;
+  c.decoder_head_size = 6;
+  c.decoder_heads = 4;
+  c.decoder_kv_heads = 2;
+  c.encoder_kv_heads = 1;
+  c.encoder_window = 3;
+  c.decoder_window = 2;
+  c.encoder_window_layers = c.decoder_window_layers = "10";
+  c.decoder_attention_scale = 0.4;
+  c.attention_soft_cap = 2;
+  c.logit_soft_cap = 5;
+  c.positions = Seq2SeqPositions::rotary;
+  c.norm = Seq2SeqNorm::sandwich;
+  c.bias = false;
+  c.gated = c.rms_norm = c.norm_offset = true;
+  return c;
+}
+
+/// Returns the options of PEGASUS-X.
+inline EncoderDecoderConfig small_pegasus_x() {
+  EncoderDecoderConfig c = shrink({});
+  c.norm = Seq2SeqNorm::pre_norm;
+  c.sinusoidal_endpoint = true;
+  c.bias = false;
+  c.mlp_bias = true;
+  c.encoder_block = 4;
+  c.global_tokens = 2;
+  c.stagger_blocks = true;
+  return c;
+}
+
+/// Returns configurations of the original Transformer, T5, BART, pre-norm BART, gated T5, the
+/// Transformer with separate encoder and decoder vocabularies, LongT5, PEGASUS-X and T5Gemma.
 inline std::vector<EncoderDecoderConfig> kinds() {
   EncoderDecoderConfig pre = shrink(EncoderDecoderConfig::bart());
   pre.norm = Seq2SeqNorm::pre_norm;
@@ -34,12 +70,17 @@ inline std::vector<EncoderDecoderConfig> kinds() {
   gated.tied_head = gated.scale_tied_head = false;
   EncoderDecoderConfig separate_vocabularies = shrink({});
   separate_vocabularies.decoder_vocab = 19;
+  EncoderDecoderConfig local = shrink(EncoderDecoderConfig::t5());
+  local.encoder_window = 3;
   return {shrink({}),
           shrink(EncoderDecoderConfig::t5()),
           shrink(EncoderDecoderConfig::bart()),
           pre,
           gated,
-          separate_vocabularies};
+          separate_vocabularies,
+          local,
+          small_pegasus_x(),
+          small_t5gemma()};
 }
 
 }  // namespace weft

@@ -74,6 +74,39 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_configs_are_rejected) {
         c.padding_id = -1;
       },
       "frozen_padding needs a padding_id");
+  const auto rejects_of = [](EncoderDecoderConfig c, auto&& change, const std::string& message) {
+    change(c);
+    BOOST_CHECK_EXCEPTION(c.check(), ArgumentError, says(message));
+  };
+  const auto gemma = [&](auto&& change, const char* what) {
+    rejects_of(small_t5gemma(), change, what);
+  };
+  gemma([](auto& c) { c.decoder_kv_heads = 3; }, "decoder_kv_heads 3 must divide decoder_heads 4");
+  gemma([](auto& c) { c.encoder_kv_heads = 2; }, "encoder_kv_heads 2 must divide encoder_heads 3");
+  gemma([](auto& c) { c.head_size = 5; }, "need an even head size, not 5 in the encoder");
+  gemma([](auto& c) { c.decoder_head_size = 7; }, "need an even head size, not 7 in the decoder");
+  gemma([](auto& c) { c.decoder_vocab = 0; }, "decoder_width 14 differs from width 12");
+  gemma([](auto& c) { c.encoder_window = 0; }, "encoder_window_layers needs encoder_window");
+  gemma([](auto& c) { c.decoder_window_layers = "12"; }, "decoder_window_layers");
+  gemma([](auto& c) { c.decoder_window = -1; }, "decoder_window must be at least 0, not -1");
+  gemma([](auto& c) { c.rms_norm = false; }, "norm_offset needs rms_norm");
+  gemma([](auto& c) { c.logit_soft_cap = -1; }, "logit_soft_cap");
+  gemma([](auto& c) { c.decoder_rotary_base = -1; }, "rotary_base");
+  gemma(
+      [](auto& c) {
+        c.head_size = c.decoder_head_size = 0;
+        c.decoder_width = 13;
+      },
+      "width 13 is not a multiple of heads 4");
+  const auto blocks = [&](auto&& change, const char* what) {
+    rejects_of(small_pegasus_x(), change, what);
+  };
+  blocks([](auto& c) { c.encoder_block = 5; }, "encoder_block must be even, not 5");
+  blocks([](auto& c) { c.global_tokens = 0; }, "encoder_block needs global_tokens of at least 1");
+  blocks([](auto& c) { c.encoder_block = 0; },
+         "global_tokens and stagger_blocks need an encoder_block");
+  blocks([](auto& c) { c.norm = Seq2SeqNorm::post_norm; }, "encoder_block needs norm pre_norm");
+  blocks([](auto& c) { c.encoder_window = 3; }, "no encoder_window");
   BOOST_CHECK_EXCEPTION(EncoderDecoderConfig::from_json(R"({"family": "gpt"})"), FormatError,
                         says("of family \"gpt\", not \"encoder_decoder\""));
   std::string text = shrink({}).to_json();
@@ -164,8 +197,8 @@ BOOST_AUTO_TEST_CASE(tokens_masked_by_the_decoder_mask_have_no_effect) {
     for (std::int64_t i = 0; i < all["plain"].numel(); ++i) {
       same = std::max(same, std::abs(all["plain"].at(i) - all["masked"].at(i)));
       const double d = std::abs(all["plain"].at(i) - some["masked"].at(i));
-      (i < 2 * c.width ? before_hole : after_hole) =
-          std::max(i < 2 * c.width ? before_hole : after_hole, d);
+      const bool before = i < 2 * c.decoder().width;
+      (before ? before_hole : after_hole) = std::max(before ? before_hole : after_hole, d);
       BOOST_TEST(std::isfinite(left["masked"].at(i)));
     }
     BOOST_TEST(same < 1e-5);

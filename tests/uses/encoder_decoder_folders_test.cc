@@ -32,19 +32,42 @@ json write_exact(const TemporaryFolder& folder, json config) {
   folder.write("tokenizer_config.json", R"({"pad_token": "<pad>", "eos_token": "</s>"})");
   config["vocab_size"] = read_tokenizer_folder(folder.path()).tokenizer->vocab_size();
   config["pad_token_id"] = config["decoder_start_token_id"] = 0;
+  for (const char* stack : {"encoder", "decoder"}) {
+    if (config.contains(stack)) config[stack]["vocab_size"] = config["vocab_size"];
+  }
   testing::write_model(folder.path(), config);
   return config;
 }
 
 json config_of(const std::string& type) {
-  const std::map<std::string, std::string> names = {{"t5", "T5"},           {"mt5", "MT5"},
-                                                    {"bart", "Bart"},       {"mbart", "MBart"},
-                                                    {"pegasus", "Pegasus"}, {"marian", "Marian"}};
+  const std::map<std::string, std::string> names = {
+      {"t5", "T5"},           {"mt5", "MT5"},       {"bart", "Bart"},     {"mbart", "MBart"},
+      {"pegasus", "Pegasus"}, {"marian", "Marian"}, {"longt5", "LongT5"}, {"pegasus_x", "PegasusX"},
+      {"t5gemma", "T5Gemma"}};
   json config = {{"model_type", type},
                  {"architectures",
                   {names.at(type) + (type == "marian" ? "MTModel" : "ForConditionalGeneration")}},
                  {"vocab_size", testing::kFolderVocab},
                  {"d_model", 16}};
+  if (type == "t5gemma") {
+    config.erase("d_model");
+    const auto stack = [](std::int64_t width, std::int64_t kv_heads) {
+      return json{{"vocab_size", testing::kFolderVocab},
+                  {"hidden_size", width},
+                  {"intermediate_size", 24},
+                  {"num_hidden_layers", 2},
+                  {"num_attention_heads", 4},
+                  {"num_key_value_heads", kv_heads},
+                  {"head_dim", 6},
+                  {"sliding_window", 3},
+                  {"initializer_range", 0.4},
+                  {"bos_token_id", 0}};
+    };
+    config.update({{"encoder", stack(16, 1)}, {"decoder", stack(14, 2)}});
+    return config;
+  }
+  if (type == "longt5") config["local_radius"] = 2;
+  if (type == "pegasus_x") config.update({{"block_size", 4}, {"num_global_tokens", 2}});
   if (type.ends_with("t5")) {
     config.update({{"d_kv", 8},
                    {"d_ff", 32},
@@ -66,7 +89,8 @@ json config_of(const std::string& type) {
                  {"decoder_start_token_id", 0}});
   return config;
 }
-const std::vector<std::string> kTypes = {"t5", "mt5", "bart", "mbart", "pegasus", "marian"};
+const std::vector<std::string> kTypes = {"t5",     "mt5",    "bart",      "mbart",  "pegasus",
+                                         "marian", "longt5", "pegasus_x", "t5gemma"};
 
 Tensor losses(const TrainedModel& model) {
   Session session(*model.graph, model.store, {.threads = 1});

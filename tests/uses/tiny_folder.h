@@ -65,6 +65,8 @@ inline json tiny_config(const std::string& type, const std::string& architecture
                    {"pos_att_type", "c2p|p2c"},
                    {"position_biased_input", false}});
   }
+  // The separator ends the question, whose tokens have global attention.
+  if (type == "longformer") config.update({{"attention_window", {2, 6}}, {"sep_token_id", 3}});
   if (type == "roberta" || type == "camembert" || type == "xlm-roberta" ||
       type == "jina_embeddings_v3")
     config["type_vocab_size"] = 1;
@@ -90,16 +92,17 @@ inline std::string class_prefix(const std::string& type) {
       {"eurobert", "EuroBert"},
       {"nomic_bert", "NomicBert"},
       {"jina_embeddings_v3", "JinaEmbeddingsV3"},
-      {"new", "New"}};
+      {"new", "New"},
+      {"longformer", "Longformer"}};
   return prefixes.at(type);
 }
 inline const std::vector<std::string>& encoder_types() {
   static const std::vector<std::string> types = {
-      "bert",        "roberta",  "distilbert", "electra",
-      "albert",      "deberta",  "deberta-v2", "camembert",
-      "xlm-roberta", "ernie",    "mpnet",      "roformer",
-      "modernbert",  "eurobert", "nomic_bert", "jina_embeddings_v3",
-      "new"};
+      "bert",        "roberta",   "distilbert", "electra",
+      "albert",      "deberta",   "deberta-v2", "camembert",
+      "xlm-roberta", "ernie",     "mpnet",      "roformer",
+      "modernbert",  "eurobert",  "nomic_bert", "jina_embeddings_v3",
+      "new",         "longformer"};
   return types;
 }
 /// Returns false for types without a class for question answering.

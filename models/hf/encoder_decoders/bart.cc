@@ -1,4 +1,4 @@
-// BART, mBART, PEGASUS and Marian.
+// BART, mBART, PEGASUS, PEGASUS-X and Marian.
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
@@ -76,11 +76,13 @@ void bart_names(NameMap& names, const EncoderDecoderConfig& c, const std::string
     names.add(stack + ".positions", base + stack + ".embed_positions");
     names.add(stack + ".embedding_norm", base + stack + ".layernorm_embedding");
     names.add(stack + ".norm", base + stack + ".layer_norm");
+    names.add(stack + ".global_tokens", base + stack + ".embed_global");
     ModuleNames parts = {{"attention_norm", "self_attn_layer_norm"},
                          {"cross_attention_norm", "encoder_attn_layer_norm"},
                          {"feed_forward.up", "fc1"},
                          {"feed_forward.down", "fc2"},
-                         {"feed_forward_norm", "final_layer_norm"}};
+                         {"feed_forward_norm", "final_layer_norm"},
+                         {"global_norm", "global_self_attn_layer_norm"}};
     for (const auto& [a, b] : ModuleNames{
              {"query", "q_proj"}, {"key", "k_proj"}, {"value", "v_proj"}, {"out", "out_proj"}}) {
       parts.emplace_back("attention." + a, "self_attn." + b);
@@ -133,6 +135,32 @@ ModelTypes bart_model_types() {
        }),
        .style = {.base = "model.", .unused_buffers = kPositionTables},
        .keys = [](auto& config, EncoderDecoderConfig& c) { bart_keys(config, c, "PEGASUS"); },
+       .add_names = bart_names},
+      {.name = "pegasus_x",
+       .prefix = "PegasusX",
+       .defaults = bart_with([](EncoderDecoderConfig& c) {
+         c.vocab = 96103;
+         c.encoder_layers = c.decoder_layers = 16;
+         c.context = 16384;
+         c.norm = Seq2SeqNorm::pre_norm;
+         c.positions = Seq2SeqPositions::sinusoidal;
+         c.sinusoidal_endpoint = true;
+         c.bias = false;
+         c.mlp_bias = true;
+         c.embedding_norm = c.head_bias = false;
+         c.scale_embedding = c.stagger_blocks = true;
+         c.encoder_block = 512;
+         c.global_tokens = 32;
+         c.start_id = c.padding_id = 0;
+       }),
+       .style = {.base = "model.", .unused_buffers = kPositionTables},
+       .keys =
+           [](auto& config, EncoderDecoderConfig& c) {
+             bart_keys(config, c, "PEGASUS-X");
+             config.field("block_size", c.encoder_block)
+                 .field("num_global_tokens", c.global_tokens)
+                 .field("stagger_local_blocks", c.stagger_blocks);
+           },
        .add_names = bart_names},
       {.name = "marian",
        .prefix = "Marian",

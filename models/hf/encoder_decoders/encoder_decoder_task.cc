@@ -11,24 +11,36 @@ namespace {
 
 /// Returns the decoder input: decoder_input_ids if present, else the labels or the input ids,
 /// shifted to the right.
-Value decoder_ids(Request& request, const EncoderDecoder& net, const EncoderDecoderStyle& style,
-                  Value ids, Value labels) {
+Value decoder_ids(Request& request, const EncoderDecoder& net, bool decodes_inputs, Value ids,
+                  Value labels) {
   const Value given = request.input("decoder_input_ids", {"batch", "target"});
   if (given.defined()) return given;
   if (labels.defined()) return net.shift_right(labels);
-  if (style.decodes_inputs) return net.shift_right(ids);
+  if (decodes_inputs) return net.shift_right(ids);
   throw ArgumentError(
       fmt::format("{} requires the input decoder_input_ids or labels", request.architecture));
 }
 
-Model build_encoder_class(Request& request, const EncoderDecoderConfig& config, Model model) {
+/// Returns the given mask, or that of the ids other than padding for model types that mask padding
+/// by default.
+Value mask_of(const EncoderDecoderStyle& style, const EncoderDecoderConfig& config, Value ids,
+              Value mask) {
+  if (mask.defined() || !style.masks_padding_ids || config.padding_id < 0) return mask;
+  return cast(not_equal(ids, config.padding_id), DType::i32);
+}
+
+/// Adds the outputs of a class that consists of the encoder, except those of its head. Returns its
+/// last hidden state.
+Value add_encoder(Request& request, const EncoderDecoderStyle& style,
+                  const EncoderDecoderConfig& config, Value ids, Model& model) {
   model.unused_buffers.insert("decoder.*");
   const EncoderDecoder net(Scope(request.graph).evaluation(), config, Stacks::encoder);
-  const Value ids = request.required("input_ids", {"batch", "seq"});
-  const StackOutputs out = net.encode(ids, request.input("attention_mask", {"batch", "seq"}));
+  const Value mask = request.input("attention_mask", {"batch", "seq"});
+  const StackOutputs out = net.encode(ids, mask_of(style, config, ids, mask));
+  if (config.encoder_window > 0) model.valid_rows = mask;
   model.outputs["last_hidden_state"] = out.last_hidden_state;
   put_hidden(model, "hidden.", out.hidden);
-  return model;
+  return out.last_hidden_state;
 }
 
 /// Classification heads on the decoder's last hidden state.
@@ -62,9 +74,36 @@ class Classifier {
     put_span(request_, model_, linear(Scope(request_.graph) / "qa_outputs", 2)(h));
   }
 
+  /// Scores all hidden states h [batch, seq, width] of `tokens` [batch, seq] with one layer. A
+  /// sequence is classified by the hidden state of its last token other than padding, or by the one
+  /// after it if `shifted`: the decoder reads tokens shifted to the right.
+  void scores(Value h, Value ids, std::int64_t labels, bool each_token, bool shifted) {
+    const Value all = linear(Scope(request_.graph) / "scores", labels, h.size(2).constant())(h);
+    if (each_token) {
+      model_.outputs["logits"] = all;
+      if (const Value given = request_.input("labels", {"batch", "seq"}); given.defined())
+        model_.outputs["loss"] = label_loss(all, given);
+      return;
+    }
+    Graph& graph = request_.graph;
+    const Value end = dim_value(graph, h.size(1), DType::i64) - 1;
+    Value last = broadcast_to(end, {ids.size(0)});
+    if (config_.padding_id >= 0) {
+      const Value place = iota(graph, {ids.size(1)}, 0, DType::i64);
+      last = max(where(not_equal(ids, config_.padding_id), place, 0), {1});
+      if (shifted) last = minimum(last + 1, end);
+    }
+    const Value index =
+        broadcast_to(reshape(last, {ids.size(0), 1, 1}), {ids.size(0), Dim(1), Dim(labels)});
+    const Value logits = select(take_along_axis(all, index, 1), 1, Dim(0));
+    model_.outputs["logits"] = logits;
+    if (const Value loss = sequence_label_loss(request_, logits, labels); loss.defined())
+      model_.outputs["loss"] = loss;
+  }
+
  private:
-  Linear linear(const Scope& scope, std::int64_t outputs) const {
-    return make_linear(scope, DType::f32, config_.width, outputs,
+  Linear linear(const Scope& scope, std::int64_t outputs, std::int64_t width = 0) const {
+    return make_linear(scope, DType::f32, width == 0 ? config_.width : width, outputs,
                        {.initializer = Initializer::normal(config_.initializer_range)});
   }
 
@@ -78,8 +117,13 @@ Model build(const EncoderDecoderType& type, Request& request) {
   EncoderDecoderConfig config = type.defaults;
   type.keys.read(request.config, config);
   const std::string task = request.task();
+  const bool each_token = task == "ForTokenClassification";
+  const bool scores = !style.scores.empty() && (each_token || task == "ForSequenceClassification");
+  bool with_decoder = true;
   if (task == "EncoderModel" && style.has_encoder_class) {
     request.config.ignore({"is_encoder_decoder"});
+  } else if (scores) {
+    request.config.field("is_encoder_decoder", with_decoder);
   } else {
     request.config.fixed("is_encoder_decoder", true,
                          "a decoder without its encoder is not supported");
@@ -90,18 +134,29 @@ Model build(const EncoderDecoderType& type, Request& request) {
   const bool sequence = task == "ForSequenceClassification" && style.has_classifiers;
   const bool span = task == "ForQuestionAnswering" && style.has_classifiers;
   Model model;
-  type.add_names(model.names, config, with_head || sequence || span ? style.base : "");
+  type.add_names(model.names, config, with_head || sequence || span || scores ? style.base : "");
   // T5's classes have no prefix, but the library removes this one from the names in files.
   model.base_prefix = style.base.empty() ? "transformer." : style.base;
   model.unused_buffers = style.unused_buffers;
   // Tensors of other classes.
   model.unused_buffers.insert(
-      {"lm_head.*", "final_logits_bias", "classification_head.*", "qa_outputs.*"});
-  if (task == "EncoderModel" && style.has_encoder_class)
-    return build_encoder_class(request, config, std::move(model));
-  if (!with_head && !sequence && !span && task != "Model") request.unsupported_architecture();
+      {"lm_head.*", "final_logits_bias", "classification_head.*", "qa_outputs.*", "score.*"});
+  if (scores) model.names.add("scores", style.scores);
+  const Value ids = request.required("input_ids", {"batch", "seq"});
+  Classifier classifier(request, config, model);
+  if (task == "EncoderModel" && style.has_encoder_class) {
+    add_encoder(request, style, config, ids, model);
+    return model;
+  }
+  if (!with_decoder) {
+    const Value h = add_encoder(request, style, config, ids, model);
+    classifier.scores(h, ids, request.config.labels(style.default_labels), each_token, false);
+    return model;
+  }
+  if (!with_head && !sequence && !span && !scores && task != "Model")
+    request.unsupported_architecture();
   if (with_head) {
-    model.names.add("head.weight", "lm_head.weight");
+    model.names.add("head.weight", style.head + ".weight");
     model.names.add("head.bias", "final_logits_bias");
   }
 
@@ -113,23 +168,25 @@ Model build(const EncoderDecoderType& type, Request& request) {
       std::make_shared<const EncoderDecoder>(Scope(request.graph).evaluation(), config);
   const EncoderDecoder& net = *shared;
   if (with_head) model.encoder_decoder = shared;
-  if (with_head || sequence) model.family = config;
-  const Value ids = request.required("input_ids", {"batch", "seq"});
+  if (with_head || sequence || scores) model.family = config;
   const Value mask = request.input("attention_mask", {"batch", "seq"});
   const Value labels = with_head ? request.input("labels", {"batch", "target"}) : Value();
-  const Value target = decoder_ids(request, net, style, ids, labels);
-  const StackOutputs encoded = net.encode(ids, mask);
-  const StackOutputs decoded =
-      net.decode(target, request.input("decoder_attention_mask", {"batch", "target"}),
-                 encoded.last_hidden_state, mask);
+  const Value target = decoder_ids(request, net, style.decodes_inputs || scores, ids, labels);
+  const StackOutputs encoded = net.encode(ids, mask_of(style, config, ids, mask));
+  Value target_mask = request.input("decoder_attention_mask", {"batch", "target"});
+  // Classes without caches mask padding in the decoder, too.
+  if (scores) target_mask = mask_of(style, config, target, target_mask);
+  const StackOutputs decoded = net.decode(target, target_mask, encoded.last_hidden_state, mask);
+  if (config.encoder_window > 0) model.valid_rows = mask;
   model.outputs["encoder_last_hidden_state"] = encoded.last_hidden_state;
   model.outputs["last_hidden_state"] = decoded.last_hidden_state;
   put_hidden(model, "encoder_hidden.", encoded.hidden);
   put_hidden(model, "decoder_hidden.", decoded.hidden);
-  Classifier classifier(request, config, model);
   const Value h = decoded.last_hidden_state;
   if (sequence) classifier.sequence(h, ids, request.config.labels(style.default_labels));
   if (span) classifier.span(h);
+  if (scores)
+    classifier.scores(h, ids, request.config.labels(style.default_labels), each_token, true);
   if (!with_head) return model;
   const Value logits = net.logits(h);
   model.outputs["logits"] = logits;

@@ -17,6 +17,7 @@ struct EncoderDecoderStyle {
   /// Prefix of all names in classes with a head, except the names of the heads themselves ("model."
   /// in BART).
   std::string base = {};
+  std::string head = "lm_head";  // name of the output projection
   bool has_encoder_class = false;
   /// True if there are classes for sequence and span classification (BART, mBART).
   bool has_classifiers = false;
@@ -26,6 +27,11 @@ struct EncoderDecoderStyle {
   /// missing (BART).
   bool decodes_inputs = false;
   std::set<std::string> unused_buffers = {};
+  /// Name of the linear layer of the classes for sequence and token classification that score every
+  /// hidden state (T5Gemma). Empty if there are no such classes.
+  std::string scores = {};
+  /// True if ids equal to the padding id are masked where no mask is given (T5Gemma).
+  bool masks_padding_ids = false;
 };
 
 /// A model type: how its config.json, tensor names and classes differ from those of other

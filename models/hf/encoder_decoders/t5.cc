@@ -1,7 +1,10 @@
-// T5 (versions 1.0 and 1.1), UL2 and mT5.
+// T5 (versions 1.0 and 1.1), UL2, mT5 and LongT5.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/hf/encoder_decoders/encoder_decoder_task.h"
 
 namespace weft::hf {
@@ -86,6 +89,17 @@ void scale_key(ConfigWriter& config, const EncoderDecoderConfig& c) {
   config.repeated("scale_decoder_outputs", "tie_word_embeddings", c.tied_head && c.scale_tied_head);
 }
 
+/// Config keys of T5, mT5 and LongT5.
+template <class Config>
+void t5_type_keys(Config& config, EncoderDecoderConfig& c) {
+  t5_keys(config, c);
+  decoder_layers_key(config, c);
+  c.decoder_heads = c.encoder_heads;
+  c.decoder_inner = c.encoder_inner;
+  c.attention_dropout = c.activation_dropout = c.final_dropout = c.dropout;
+  scale_key(config, c);
+}
+
 void t5_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base) {
   names.add("tokens", base + "shared");
   const auto attention = [](const std::string& ours, const std::string& layer,
@@ -98,7 +112,9 @@ void t5_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& 
   };
   for (const std::string stack : {"encoder", "decoder"}) {
     const bool decoder = stack == "decoder";
-    ModuleNames parts = attention("attention", "layer.0", "SelfAttention");
+    const std::string self =
+        !decoder && c.encoder_window > 0 ? "LocalSelfAttention" : "SelfAttention";
+    ModuleNames parts = attention("attention", "layer.0", self);
     if (decoder) {
       for (auto& part : attention("cross_attention", "layer.1", "EncDecAttention"))
         parts.push_back(part);
@@ -112,10 +128,38 @@ void t5_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& 
     names.add_layers(decoder ? c.decoder_layers : c.encoder_layers, stack + ".layers",
                      theirs + ".block", parts);
     names.add(stack + ".relative_bias",
-              theirs + ".block.0.layer.0.SelfAttention.relative_attention_bias");
+              fmt::format("{}.block.0.layer.0.{}.relative_attention_bias", theirs, self));
     names.add(stack + ".norm", theirs + ".final_layer_norm");
     names.add(stack + ".tokens", theirs + ".embed_tokens");
   }
+}
+
+/// Returns LongT5 with local attention (Guo et al. 2022): T5 with a window in the encoder.
+EncoderDecoderType longt5(const EncoderDecoderType& t5) {
+  EncoderDecoderType type = t5;
+  type.name = "longt5";
+  type.prefix = "LongT5";
+  type.defaults.encoder_window = 128;
+  type.keys = [](auto& config, EncoderDecoderConfig& c) {
+    t5_type_keys(config, c);
+    config
+        .converted(
+            "local_radius",
+            [&](const json& value) {
+              std::int64_t radius = 0;
+              read_json(value, "local_radius", radius);
+              if (radius < 0)
+                throw ArgumentError(
+                    fmt::format("config.json: local_radius must be at least 0, not {}", radius));
+              c.encoder_window = std::min(radius, size_limits::kPositions) + 1;
+            },
+            [&]() -> json { return c.encoder_window - 1; })
+        .fixed("encoder_attention_type", "local",
+               "transient-global attention, whose global tokens are sums over blocks, is not "
+               "supported")
+        .ignore({"global_block_size"});  // of transient-global attention
+  };
+  return type;
 }
 
 }  // namespace
@@ -129,15 +173,7 @@ ModelTypes t5_model_types() {
       .style = {.has_encoder_class = true,
                 .unused_buffers =
                     {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"}},
-      .keys =
-          [](auto& config, EncoderDecoderConfig& c) {
-            t5_keys(config, c);
-            decoder_layers_key(config, c);
-            c.decoder_heads = c.encoder_heads;
-            c.decoder_inner = c.encoder_inner;
-            c.attention_dropout = c.activation_dropout = c.final_dropout = c.dropout;
-            scale_key(config, c);
-          },
+      .keys = [](auto& config, EncoderDecoderConfig& c) { t5_type_keys(config, c); },
       .add_names = t5_names};
   t5.defaults.start_id = -1;
   EncoderDecoderType mt5 = t5;
@@ -152,7 +188,7 @@ ModelTypes t5_model_types() {
   c.start_id = 0;
   c.gated = true;
   c.activation = Activation::gelu_tanh;
-  return encoder_decoder_model_types({t5, mt5});
+  return encoder_decoder_model_types({t5, mt5, longt5(t5)});
 }
 
 }  // namespace weft::hf

@@ -126,6 +126,19 @@ class Task {
       inputs_.attention_mask = not_equal(inputs_.ids, config_.padding_id);
     if (style_.takes_position_ids)
       inputs_.position_ids = request_.input("position_ids", {"batch", "seq"});
+    if (config_.global_attention) read_global_attention();
+  }
+
+  /// Reads the mask of tokens with global attention. Classifiers of texts and classes that answer
+  /// questions have a default.
+  void read_global_attention() {
+    std::int64_t separator = 2;
+    request_.config.field("sep_token_id", separator);
+    Value& mask = inputs_.global_attention_mask;
+    mask = request_.input("global_attention_mask", {"batch", "seq"});
+    if (mask.defined()) return;
+    if (task_ == "ForSequenceClassification") mask = first_token_attention(config_, inputs_.ids);
+    if (task_ == "ForQuestionAnswering") mask = question_attention(config_, inputs_.ids, separator);
   }
 
   Linear head(const std::string& name, std::int64_t outputs) const {

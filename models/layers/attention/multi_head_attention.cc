@@ -9,6 +9,27 @@
 #include "weft/models/layers/attention/heads.h"
 
 namespace weft {
+namespace {
+
+/// Rotates the queries or keys [batch, heads, seq, head_size] of a layer with rotary positions.
+/// `position` is the number of earlier tokens, i64 scalar or [batch], or undefined for none.
+Value rotated(const MultiHeadAttention& layer, Value heads, Value position) {
+  if (!layer.rotary) return heads;
+  const Dim& count = heads.size(2);
+  return rope(heads,
+              position.defined() ? consecutive_positions(position, count)
+                                 : iota(heads.graph(), {count}, 0, DType::i64),
+              {.base = layer.rotary_base});
+}
+
+/// Applies attention from queries q, which are split into heads, to `memory`.
+Value attend_from(const MultiHeadAttention& layer, Value q, const KeyValues& memory,
+                  AttentionOptions options) {
+  options.scale = layer.scale;
+  return layer.out(join_heads(attention(q, memory.keys, memory.values, options)));
+}
+
+}  // namespace
 
 KeyValueCache make_key_value_cache(const Scope& scope, DType dtype, const Dim& batch,
                                    std::int64_t kv_heads, const Dim& capacity,
@@ -25,9 +46,7 @@ KeyValues MultiHeadAttention::key_values(Value memory) const {
 Value MultiHeadAttention::attend(Value x, const KeyValues& memory, AttentionOptions options,
                                  SourceLocation loc) const {
   Graph::Frame frame(scope.graph(), "multi_head_attention", loc, scope.path());
-  options.scale = scale;
-  const Value q = split_heads(query(x), heads);
-  return out(join_heads(attention(q, memory.keys, memory.values, options)));
+  return attend_from(*this, split_heads(query(x), heads), memory, options);
 }
 
 Value MultiHeadAttention::decode(Value x, const KeyValueCache& cache, Value position, Value parents,
@@ -44,7 +63,8 @@ Value MultiHeadAttention::decode(Value x, const KeyValueCache& cache, Value posi
                              "the cache that each row continues"),
                "multi_head_attention", {parents}, loc);
   }
-  const KeyValues added = key_values(x);
+  KeyValues added = key_values(x);
+  added.keys = rotated(*this, added.keys, position);
   const Value start = broadcast_to(position, {x.size(0)});
   const auto extend = [&](Variable before, Value more) {
     const Value contents = parents.defined() ? take(before, parents, 0) : before.value();
@@ -56,7 +76,7 @@ Value MultiHeadAttention::decode(Value x, const KeyValueCache& cache, Value posi
   options.causal = true;
   options.q_start = start;
   options.lengths = start + dim_value(graph, x.size(1), DType::i64);
-  return attend(x, all, options, loc);
+  return attend_from(*this, rotated(*this, split_heads(query(x), heads), position), all, options);
 }
 
 Value MultiHeadAttention::operator()(Value x, Value memory, AttentionOptions options,
@@ -67,8 +87,9 @@ Value MultiHeadAttention::operator()(Value x, Value memory, AttentionOptions opt
     graph.fail(ShapeError("x and memory must be [batch, seq, width]"), "multi_head_attention",
                {x, memory}, loc);
   }
-  const Value q = split_heads(query(x), heads);
-  const auto [k, v] = key_values(memory);
+  const Value q = rotated(*this, split_heads(query(x), heads), {});
+  auto [k, v] = key_values(memory);
+  k = rotated(*this, k, {});
   options.scale = scale;
   if (relative_keys != RelativeKeys::none) {
     const Value index = position_differences(graph, x.size(1)) + (context - 1);
@@ -101,11 +122,14 @@ MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, st
   if (relative && (options.context < 1 || kv_heads != heads))
     reject("relative keys need a context of at least 1 and kv_heads equal to heads");
   const std::int64_t size = options.head_size == 0 ? width / heads : options.head_size;
+  if (options.rotary && size % 2 != 0)
+    reject(fmt::format("rotary positions need an even head size, not {}", size));
+  const std::int64_t memory = options.memory_width == 0 ? width : options.memory_width;
   MultiHeadAttention layer{
       scope,
       make_linear(scope / "query", dtype, width, heads * size, query_options),
-      make_linear(scope / "key", dtype, width, kv_heads * size, options.in),
-      make_linear(scope / "value", dtype, width, kv_heads * size, options.in),
+      make_linear(scope / "key", dtype, memory, kv_heads * size, options.in),
+      make_linear(scope / "value", dtype, memory, kv_heads * size, options.in),
       make_linear(scope / "out", dtype, heads * size, width, options.out),
       heads,
       kv_heads,
@@ -113,7 +137,9 @@ MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, st
       options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(size)),
       options.relative_keys,
       options.context,
-      {}};
+      {},
+      options.rotary,
+      options.rotary_base};
   if (relative) {
     layer.distances = (scope / "distances")
                           .variable("weight", dtype, {2 * options.context - 1, size},

@@ -35,7 +35,12 @@ struct MultiHeadAttentionOptions {
   std::optional<Initializer> query_initializer = {};
   LinearOptions out = {};
   RelativeKeys relative_keys = RelativeKeys::none;
-  std::int64_t context = 0;  // maximum sequence length, which sizes the table of relative keys
+  std::int64_t context = 0;       // maximum sequence length, which sizes the table of relative keys
+  std::int64_t memory_width = 0;  // width of the memory; 0 means the width of x
+  /// Self-attention only: rotate all features of queries and keys by the positions 0, 1, ...
+  /// (RoPE).
+  bool rotary = false;
+  double rotary_base = 10000;
 };
 
 /// The parameters of multi-head attention: "<scope>.{query,key,value,out}.{weight,bias}" and, with
@@ -48,11 +53,13 @@ struct MultiHeadAttention {
   RelativeKeys relative_keys;
   std::int64_t context;
   Variable distances;
+  bool rotary = false;
+  double rotary_base = 10000;
 
   /// x [batch, seq, width] attends to memory [batch, keys, width] (x itself for self-attention) ->
-  /// [batch, seq, width]. `options` can add biases, masks and dropout; the layer sets its own
-  /// scale. With relative keys, memory must be x, and a sequence longer than `context` throws
-  /// DataError at run time.
+  /// [batch, seq, width]. With rotary positions, memory must be x. `options` can add biases, masks
+  /// and dropout; the layer sets its own scale. With relative keys, memory must be x, and a
+  /// sequence longer than `context` throws DataError at run time.
   Value operator()(Value x, Value memory, AttentionOptions options = {},
                    SourceLocation loc = SourceLocation::current()) const;
 
@@ -75,8 +82,8 @@ struct MultiHeadAttention {
 };
 
 /// Declares the parameters. Throws ArgumentError if width is not a multiple of heads (with
-/// head_size 0), if heads is not a multiple of kv_heads, or if relative keys lack a context or are
-/// combined with grouped heads.
+/// head_size 0), if heads is not a multiple of kv_heads, if relative keys lack a context or are
+/// combined with grouped heads, or if rotary positions lack an even head size.
 MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, std::int64_t width,
                                              const MultiHeadAttentionOptions& options,
                                              SourceLocation loc = SourceLocation::current());

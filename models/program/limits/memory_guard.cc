@@ -63,13 +63,12 @@ double estimated_parameters(const EncoderConfig& c) {
 }
 
 double estimated_parameters(const EncoderDecoderConfig& c) {
-  const double tokens = product(c.vocab + c.decoder_vocab, c.width);
-  const double head = c.tied_head ? 0 : product(c.target_vocab(), c.width);
-  const std::int64_t encoder = c.encoder_heads * c.head_width(c.encoder_heads),
-                     decoder = c.decoder_heads * c.head_width(c.decoder_heads);
-  return tokens + head + 2 * product(c.context + c.position_offset, c.width) +
-         blocks(c.encoder_layers, c.width, encoder, c.encoder_inner, c.gated) +
-         blocks(c.decoder_layers, c.width, 2 * decoder, c.decoder_inner, c.gated);
+  const Seq2SeqStack e = c.encoder(), d = c.decoder();
+  const double tokens = product(c.vocab, e.width) + product(c.decoder_vocab, d.width);
+  const double head = c.tied_head ? 0 : product(c.target_vocab(), d.width);
+  return tokens + head + product(c.context + c.position_offset, e.width + d.width) +
+         blocks(e.layers, e.width, e.heads * e.head_size, e.inner, c.gated) +
+         blocks(d.layers, d.width, 2 * d.heads * d.head_size, d.inner, c.gated);
 }
 
 double estimated_parameters(const VitConfig& c) {

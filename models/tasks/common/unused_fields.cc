@@ -107,6 +107,10 @@ void refuse_unused_fields(const EncoderDecoderConfig& c, const FieldTexts& given
          {{"relative_buckets", "relative_max_distance"},
           c.positions == Seq2SeqPositions::relative_bias,
           "--positions relative_bias"},
+         {{"rotary_base", "decoder_rotary_base"},
+          c.positions == Seq2SeqPositions::rotary,
+          "--positions rotary"},
+         {{"attention_bias", "mlp_bias"}, !c.bias, "--no-bias"},
          {{"scale_tied_head"}, c.tied_head, "--tied-head"},
          {{"initializer_factor"}, c.initializer_range == 0, "--initializer-range 0"}});
 }

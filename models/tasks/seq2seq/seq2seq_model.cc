@@ -194,8 +194,11 @@ FolderModel Seq2SeqModel::to_folder() const {
   folder.longest = config.context;
   if (no_tokenizer.empty()) folder.tokenizer = tokenizer;
   folder.writing = FolderModel::Writing{.start_id = config.start_id, .settings = generation};
-  if (!config.head_bias && config.positions != Seq2SeqPositions::relative_bias) {
-    // All classes in transformers except T5 add a bias to the logits, but none of them trains it.
+  const bool biased =
+      config.positions == Seq2SeqPositions::learned ||
+      (config.positions == Seq2SeqPositions::sinusoidal && !config.sinusoidal_endpoint);
+  if (!config.head_bias && biased) {
+    // The classes of BART's kind in transformers add a bias to the logits, which they never train.
     config.head_bias = true;
     folder.weights = [vocab = config.target_vocab()](TensorMap weights) {
       weights["head.bias"] = Tensor::zeros(DType::f32, {1, vocab});

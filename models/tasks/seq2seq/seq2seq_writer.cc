@@ -44,15 +44,20 @@ Seq2SeqWriter::Seq2SeqWriter(Session& session, const Seq2SeqModel& model,
 TokenIds Seq2SeqWriter::start() const {
   if (target_ == Target::start) return {languages_.target};
   if (!model_.generation) return {model_.config.start_id};
-  return task() != nullptr && !task()->start.empty() ? task()->start : model_.generation->start;
+  if (task() != nullptr && !task()->start.empty()) return task()->start;
+  if (!model_.generation->start.empty()) return model_.generation->start;
+  // Without decoder_start_token_id, outputs begin with bos_token_id (T5Gemma), as in transformers.
+  std::int64_t first = model_.generation->bos_id.value_or(-1);
+  if (first < 0) first = model_.config.start_id;
+  return first >= 0 ? TokenIds{first} : TokenIds{};
 }
 
 std::int64_t Seq2SeqWriter::context() const {
   const Seq2SeqPositions positions = model_.config.positions;
-  // Models with sinusoidal positions accept any length if Weft trained them; folders specify the
-  // length that the model was trained with.
+  // Models with sinusoidal or rotary positions accept any length if Weft trained them; folders
+  // specify the length that the model was trained with.
   const bool bounded = positions == Seq2SeqPositions::learned ||
-                       (positions == Seq2SeqPositions::sinusoidal && model_.generation);
+                       (positions != Seq2SeqPositions::relative_bias && model_.generation);
   return bounded ? model_.config.context : std::numeric_limits<std::int64_t>::max();
 }
 

@@ -69,7 +69,8 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
   model.spans = spans;
   model.check();
   Graph& graph = *model.graph;
-  const EncoderInputs inputs = add_text_inputs(graph, model.reading->token_types);
+  EncoderInputs inputs = add_text_inputs(graph, model.reading->token_types);
+  inputs.global_attention_mask = question_attention(config, inputs.ids, tokenizer.sep_id());
   const Value start = graph.input("start_positions", DType::i32, {"batch"});
   const Value end = graph.input("end_positions", DType::i32, {"batch"});
   const Encoder encoder(Scope(graph), config);

@@ -226,7 +226,8 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
   model.head = head;
   model.check();
   Graph& graph = *model.graph;
-  const EncoderInputs inputs = add_text_inputs(graph);
+  EncoderInputs inputs = add_text_inputs(graph);
+  inputs.global_attention_mask = first_token_attention(config, inputs.ids);
   const Value labels = graph.input("labels", DType::i32, {"batch"});
   const Encoder encoder(Scope(graph), config);
   std::optional<Pooler> pooler;

@@ -35,7 +35,8 @@ bool reads_token_types(const SimilarityModel& model) {
 std::function<Value(Mode)> joint_score(SimilarityModel& model) {
   Graph& graph = *model.graph;
   const EncoderConfig& config = model.config;
-  const EncoderInputs inputs = add_text_inputs(graph, reads_token_types(model));
+  EncoderInputs inputs = add_text_inputs(graph, reads_token_types(model));
+  inputs.global_attention_mask = first_token_attention(config, inputs.ids);
   const Encoder encoder(Scope(graph), config);
   std::optional<Pooler> pooler;
   if (model.head.pooling == Pooling::cls)
