@@ -76,6 +76,35 @@ Norm EncoderDecoder::make_norm_at(const Scope& scope, std::int64_t width) const 
       {.eps = config_.layer_norm_eps, .rms = config_.rms_norm, .offset = config_.norm_offset});
 }
 
+MixtureOfExperts EncoderDecoder::make_experts_at(const Scope& scope, std::int64_t inner) const {
+  const std::optional<Initializer> initializer = linear(config_.width, false).initializer;
+  return make_mixture_of_experts(scope, DType::f32, config_.width,
+                                 {.experts = config_.experts,
+                                  .experts_per_token = 1,
+                                  .normalize_weights = false,
+                                  .router_bias = config_.router_bias,
+                                  .jitter = config_.router_jitter,
+                                  .inner = inner,
+                                  .activation = config_.activation,
+                                  .gated = false,
+                                  .dropout = config_.activation_dropout,
+                                  .weight_layout = LinearLayout::out_in,
+                                  .initializer = initializer,
+                                  .down_initializer = initializer,
+                                  .row_capacity = config_.expert_capacity});
+}
+
+RelativeBias EncoderDecoder::make_relative_bias_at(const Scope& scope, std::int64_t width,
+                                                   bool decoder) const {
+  const EncoderDecoderConfig& c = config_;
+  return make_relative_bias(scope / "relative_bias", DType::f32,
+                            {.heads = decoder ? c.decoder_heads : c.encoder_heads,
+                             .buckets = c.relative_buckets,
+                             .max_distance = c.relative_max_distance,
+                             .bidirectional = !decoder,
+                             .initializer = *linear(width, false).initializer});
+}
+
 EncoderDecoder::Layer EncoderDecoder::make_layer(const Scope& scope, bool decoder,
                                                  std::int64_t index) const {
   const EncoderDecoderConfig& c = config_;
@@ -97,24 +126,23 @@ EncoderDecoder::Layer EncoderDecoder::make_layer(const Scope& scope, bool decode
   const auto norm = [&](const char* name) { return make_norm_at(scope / name, width); };
   attention.rotary = c.positions == Seq2SeqPositions::rotary;
   attention.rotary_base = stack.rotary_base;
-  Layer layer{make_attention(scope / "attention"),
-              norm("attention_norm"),
-              {},
-              {},
-              make_feed_forward(scope / "feed_forward", DType::f32, width,
-                                {.inner = inner,
-                                 .activation = c.activation,
-                                 .up = linear(width, c.mlp_bias),
-                                 .down = linear(inner, c.mlp_bias),
-                                 .up_name = "up",
-                                 .down_name = "down",
-                                 .gated = c.gated}),
-              norm("feed_forward_norm"),
-              {},
-              {},
-              {},
-              {},
-              stack.window_of(index)};
+  using Block = std::variant<FeedForward, MixtureOfExperts>;
+  const auto make_block = [&](const Scope& at) -> Block {
+    if (c.has_experts(index, decoder)) return make_experts_at(at, inner);
+    return make_feed_forward(at, DType::f32, width,
+                             {.inner = inner,
+                              .activation = c.activation,
+                              .up = linear(width, c.mlp_bias),
+                              .down = linear(inner, c.mlp_bias),
+                              .up_name = "up",
+                              .down_name = "down",
+                              .gated = c.gated});
+  };
+  Layer layer{.attention = make_attention(scope / "attention"),
+              .attention_norm = norm("attention_norm"),
+              .feed_forward = make_block(scope / "feed_forward"),
+              .feed_forward_norm = norm("feed_forward_norm"),
+              .window = stack.window_of(index)};
   const bool sandwich = c.norm == Seq2SeqNorm::sandwich;
   if (sandwich) {
     layer.attention_post_norm = norm("attention_post_norm");
@@ -129,6 +157,7 @@ EncoderDecoder::Layer EncoderDecoder::make_layer(const Scope& scope, bool decode
   } else if (c.encoder_block > 0) {
     layer.global_norm = norm("global_norm");
   }
+  if (c.relative_bias_layers) layer.relative_bias = make_relative_bias_at(scope, width, decoder);
   return layer;
 }
 
@@ -146,14 +175,8 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const Scope& scope, const Embed
                           .variable("weight", DType::f32, {c.position_offset + c.context, width},
                                     {.initializer = Initializer::normal(range)});
   }
-  if (c.positions == Seq2SeqPositions::relative_bias) {
-    stack.relative_bias = make_relative_bias(scope / "relative_bias", DType::f32,
-                                             {.heads = decoder ? c.decoder_heads : c.encoder_heads,
-                                              .buckets = c.relative_buckets,
-                                              .max_distance = c.relative_max_distance,
-                                              .bidirectional = !decoder,
-                                              .initializer = *linear(width, false).initializer});
-  }
+  if (c.positions == Seq2SeqPositions::relative_bias && !c.relative_bias_layers)
+    stack.relative_bias = make_relative_bias_at(scope, width, decoder);
   if (!decoder && c.encoder_block > 0) {
     const double range = c.initializer_range > 0 ? c.initializer_range : c.initializer_factor;
     stack.global_tokens = (scope / "global_tokens")
@@ -170,6 +193,15 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const Scope& scope, const Embed
 EncoderDecoder EncoderDecoder::in(Mode mode) const {
   EncoderDecoder result = *this;
   result.scope_ = scope_.in(mode);
+  for (std::optional<Stack>* stack : {&result.encoder_, &result.decoder_}) {
+    if (!*stack) continue;
+    for (Layer& layer : (*stack)->layers) {
+      auto* experts = std::get_if<MixtureOfExperts>(&layer.feed_forward);
+      if (experts == nullptr) continue;
+      experts->router.logits.scope = experts->router.logits.scope.in(mode);
+      experts->experts.scope = experts->experts.scope.in(mode);
+    }
+  }
   return result;
 }
 
@@ -183,6 +215,17 @@ AttentionOptions EncoderDecoder::attention_options() const {
   return options;
 }
 
+Value EncoderDecoder::sinusoids(Value ids, Value positions, std::int64_t width, DType dtype) const {
+  const SinusoidalRates rates =
+      config_.sinusoidal_endpoint ? SinusoidalRates::endpoint : SinusoidalRates::paper;
+  if (!config_.positions_skip_padding) return sinusoidal_positions(positions, width, dtype, rates);
+  const Value is_token = cast(not_equal(ids, config_.padding_id), DType::i64);
+  const Value first = slice(positions, positions.rank() - 1, {.end = Dim(1)});
+  return sinusoidal_positions(first + cumsum(is_token, 1) + config_.padding_id, width, dtype,
+                              rates) *
+         unsqueeze(cast(is_token, dtype), 2);
+}
+
 Value EncoderDecoder::embed(const Stack& stack, Value ids, Value position) const {
   Graph& graph = scope_.graph();
   Value h = stack.tokens(ids);
@@ -194,7 +237,7 @@ Value EncoderDecoder::embed(const Stack& stack, Value ids, Value position) const
                                         : iota(graph, {ids.size(1)}, 0, DType::i64);
     h = h + (config_.positions == Seq2SeqPositions::learned
                  ? embedding(at + config_.position_offset, stack.positions)
-                 : sinusoidal_positions(at, width, h.dtype()));
+                 : sinusoids(ids, at, width, h.dtype()));
   }
   if (stack.embedding_norm) h = (*stack.embedding_norm)(h);
   return dropout(scope_, h, config_.dropout);
@@ -209,10 +252,18 @@ Value EncoderDecoder::residual(const Norm& norm, const std::optional<Norm>& post
   return h + dropout(scope_, post_norm ? (*post_norm)(y) : y, config_.dropout);
 }
 
-Value EncoderDecoder::feed_forward(const Layer& layer, Value h) const {
+Value EncoderDecoder::feed_forward(const Layer& layer, Value h,
+                                   std::vector<RoutedLayer>* routed) const {
   return residual(layer.feed_forward_norm, layer.feed_forward_post_norm, h, [&](Value x) {
-    const FeedForward& block = layer.feed_forward;
-    return block.down(dropout(scope_, block.hidden(x), config_.activation_dropout));
+    if (const auto* block = std::get_if<FeedForward>(&layer.feed_forward))
+      return block->down(dropout(scope_, block->hidden(x), config_.activation_dropout));
+    const MixtureOfExpertsOutput mixed = std::get<MixtureOfExperts>(layer.feed_forward)(x);
+    if (routed != nullptr) {
+      const Value expert = where(mixed.kept, mixed.routing.experts, 0);
+      routed->push_back({0, reshape(mixed.routing.logits, {x.size(0), x.size(1), config_.experts}),
+                         reshape(expert, {x.size(0), x.size(1)})});
+    }
+    return mixed.y;
   });
 }
 
@@ -225,13 +276,17 @@ StackOutputs EncoderDecoder::run(const Stack& stack, Value embedded, const Atten
     const Value before = h;
     AttentionOptions own = self;
     own.window = layer.window;
+    if (layer.relative_bias) own.offset_bias = (*layer.relative_bias)(h.size(1), h.size(1));
     h = residual(layer.attention_norm, layer.attention_post_norm, h,
                  [&](Value x) { return layer.attention(x, x, own); });
     if (layer.cross_attention) {
       h = residual(*layer.cross_attention_norm, layer.cross_attention_post_norm, h,
                    [&](Value x) { return (*layer.cross_attention)(x, memory, cross); });
     }
-    h = feed_forward(layer, h);
+    const std::size_t routed = outputs.routed.size();
+    h = feed_forward(layer, h, &outputs.routed);
+    if (outputs.routed.size() > routed)
+      outputs.routed.back().layer = std::ssize(outputs.hidden) - 1;
     if (drops_out(scope_, stack.layer_dropout)) {
       const Value skip = bernoulli(scope_.graph().key("dropout"), Shape{}, stack.layer_dropout);
       h = where(skip, before, h);
@@ -402,6 +457,7 @@ EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
         make_key_value_cache(at / "self", h.dtype(), rows, heads, inputs.capacity, size);
     const KeyValueCache prompt =
         make_key_value_cache(at / "cross", h.dtype(), rows, heads, source, size);
+    if (layer.relative_bias) self.offset_bias = layer.relative_bias->over_cache(inputs.capacity);
     const KeyValues keys = layer.cross_attention->key_values(memory);
     result.prompt.add(prompt.keys, take(keys.keys, inputs.prompt_of_row));
     result.prompt.add(prompt.values, take(keys.values, inputs.prompt_of_row));

@@ -1,7 +1,8 @@
 // Encoder-decoders: the original Transformer (Vaswani et al. 2017), T5 (Raffel et al. 2020) and its
-// variants T5 1.1, mT5 and UL2, BART (Lewis et al. 2020), mBART (Liu et al. 2020), PEGASUS (Zhang
-// et al. 2020), Marian (Junczys-Dowmunt et al. 2018), LongT5 (Guo et al. 2022), PEGASUS-X (Phang et
-// al. 2023) and T5Gemma (Zhang et al. 2025). One class builds all of them;
+// variants T5 1.1, mT5, UMT5, UL2 and Switch Transformers, BART (Lewis et al. 2020), mBART (Liu et
+// al. 2020), PEGASUS (Zhang et al. 2020), Marian (Junczys-Dowmunt et al. 2018), M2M100 (Fan et al.
+// 2020), NLLB (NLLB Team 2022), Blenderbot (Roller et al. 2020), LongT5 (Guo et al. 2022),
+// PEGASUS-X (Phang et al. 2023) and T5Gemma (Zhang et al. 2025). One class builds all of them;
 // EncoderDecoderConfig selects the differences. With the norm after each block (left) or before it
 // (right), the architecture is
 //
@@ -18,13 +19,16 @@
 // Parameters below the scope; matrices are [out, in]:
 //   tokens.weight [vocab, width] with aliases {encoder,decoder}.tokens.weight, or two such tables
 //   {encoder,decoder}.positions.weight [position_offset + context, width]
-//   {encoder,decoder}.relative_bias.weight [relative_buckets, heads]
+//   {encoder,decoder}.relative_bias.weight [relative_buckets, heads], or one such table per layer,
+//                                           {encoder,decoder}.layers.<i>.relative_bias.weight
 //   {encoder,decoder}.{embedding_norm,norm}.{weight,bias}
 //   {encoder,decoder}.layers.<i>.{attention,cross_attention}.{query,key,value,out}.{weight,bias}
 //   {encoder,decoder}.layers.<i>.{attention_norm,cross_attention_norm,feed_forward_norm}
 //                                                                               .{weight,bias}
 //   {encoder,decoder}.layers.<i>.{attention,cross_attention,feed_forward}_post_norm.{weight,bias}
-//   {encoder,decoder}.layers.<i>.feed_forward.{up,gate,down}.{weight,bias}
+//   {encoder,decoder}.layers.<i>.feed_forward.{up,gate,down}.{weight,bias}, or with experts
+//   {encoder,decoder}.layers.<i>.feed_forward.router.{weight,bias} [experts, width]
+//   {encoder,decoder}.layers.<i>.feed_forward.experts.{up,down} [experts, out, in]
 //   encoder.global_tokens.weight [global_tokens, width]
 //   encoder.layers.<i>.global_norm.{weight,bias}
 //   head.weight [vocab, width], an alias of the decoder's tokens if tied
@@ -32,6 +36,7 @@
 #pragma once
 
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "weft/graph/functions/loss.h"
@@ -39,6 +44,7 @@
 #include "weft/models/layers/attention/multi_head_attention.h"
 #include "weft/models/layers/attention/relative_bias.h"
 #include "weft/models/layers/embedding.h"
+#include "weft/models/layers/experts/mixture_of_experts.h"
 #include "weft/models/layers/feed_forward.h"
 #include "weft/models/layers/norm.h"
 
@@ -47,13 +53,33 @@ namespace WEFT_API weft {
 /// The stacks to build: both, or only the encoder.
 enum class Stacks { encoder, both };
 
+/// The routing of one layer with experts.
+struct RoutedLayer {
+  std::int64_t layer = 0;
+  Value logits;   // of the router, [batch, seq, experts]
+  Value experts;  // i64 [batch, seq]: the expert of each token; 0 beyond the capacity
+};
 /// Outputs of one stack.
 struct StackOutputs {
   Value last_hidden_state;  // [batch, seq, width]
   /// layers + 1 values [batch, seq, width]: the embeddings, then the output of every layer. The
   /// last one is taken after the final norm.
   std::vector<Value> hidden;
+  std::vector<RoutedLayer> routed = {};  // the layers with experts
 };
+
+/// Router losses of one stack, scalars.
+struct RouterLosses {
+  /// Load-balancing loss: the mean over the texts of E sum_e f_e p_e, where f_e is the fraction of
+  /// the text's tokens in all layers that are routed to expert e, and p_e is the mean probability
+  /// of e (Fedus et al. 2021, eq. 4). As in Hugging Face transformers, padding counts as tokens,
+  /// and tokens beyond the capacity count for expert 0.
+  Value balancing;
+  Value z;  // the mean over the tokens and layers of logsumexp(logits)^2 (Zoph et al. 2022, eq. 5)
+};
+/// Returns the losses of a stack. Throws ArgumentError if it has no layer with experts.
+RouterLosses router_losses(const StackOutputs& outputs,
+                           SourceLocation loc = SourceLocation::current());
 
 /// Updates and logits of incremental decoding with caches. One program applies `prompt` once;
 /// another program applies `step` for every token.
@@ -112,6 +138,12 @@ class EncoderDecoder {
   /// target]. Labels of -100 are ignored. In training mode, uses the config's label smoothing.
   Value loss(Value logits, Value labels, Reduction reduction = Reduction::mean,
              SourceLocation loc = SourceLocation::current()) const;
+  /// In training mode, adds the router losses of both stacks to a loss, times balancing_weight and
+  /// router_z_weight. With Reduction::shard_mean, they are means over the shards. Otherwise, and
+  /// without experts, returns `loss`.
+  Value with_router_losses(Value loss, const StackOutputs& encoded, const StackOutputs& decoded,
+                           Reduction reduction = Reduction::mean,
+                           SourceLocation loc = SourceLocation::current()) const;
 
   /// Declares caches below "<scope>.cache" and builds incremental decoding. May be called once per
   /// model.
@@ -122,20 +154,22 @@ class EncoderDecoder {
   struct Layer {
     MultiHeadAttention attention;
     Norm attention_norm;
-    std::optional<MultiHeadAttention> cross_attention;
-    std::optional<Norm> cross_attention_norm;
-    FeedForward feed_forward;
+    std::optional<MultiHeadAttention> cross_attention = {};
+    std::optional<Norm> cross_attention_norm = {};
+    std::variant<FeedForward, MixtureOfExperts> feed_forward;
     Norm feed_forward_norm;
-    std::optional<Norm> attention_post_norm, cross_attention_post_norm, feed_forward_post_norm;
-    std::optional<Norm> global_norm;
-    std::int64_t window;
+    std::optional<Norm> attention_post_norm = {}, cross_attention_post_norm = {};
+    std::optional<Norm> feed_forward_post_norm = {};
+    std::optional<Norm> global_norm = {};
+    std::int64_t window = 0;
+    std::optional<RelativeBias> relative_bias = {};  // of this layer
   };
   struct Stack {
     Scope scope;
     Seq2SeqStack options;
     Embedding tokens;
     Variable positions = {};
-    std::optional<RelativeBias> relative_bias = {};
+    std::optional<RelativeBias> relative_bias = {};  // of all layers
     std::optional<Norm> embedding_norm = {};
     std::vector<Layer> layers = {};
     std::optional<Norm> norm = {};
@@ -149,10 +183,15 @@ class EncoderDecoder {
   Embedding make_tokens(const Scope& scope, std::int64_t vocab, std::int64_t width) const;
   Stack make_stack(const Scope& scope, const Embedding& tokens, bool decoder) const;
   Layer make_layer(const Scope& scope, bool decoder, std::int64_t index) const;
+  MixtureOfExperts make_experts_at(const Scope& scope, std::int64_t inner) const;
+  RelativeBias make_relative_bias_at(const Scope& scope, std::int64_t width, bool decoder) const;
   Norm make_norm_at(const Scope& scope, std::int64_t width) const;
   LinearOptions linear(std::int64_t inputs, bool bias) const;
+  /// Returns the sinusoidal encodings [..., width] of ids at the given consecutive positions.
+  Value sinusoids(Value ids, Value positions, std::int64_t width, DType dtype) const;
   Value embed(const Stack& stack, Value ids, Value position) const;
-  Value feed_forward(const Layer& layer, Value h) const;
+  /// Appends the routing to `routed` if the layer has experts and `routed` is not null.
+  Value feed_forward(const Layer& layer, Value h, std::vector<RoutedLayer>* routed = nullptr) const;
   AttentionOptions attention_options() const;
   StackOutputs run(const Stack& stack, Value embedded, const AttentionOptions& self, Value memory,
                    const AttentionOptions& cross) const;

@@ -138,6 +138,11 @@ EncoderDecoderConfig EncoderDecoderConfig::bart() {
   return c;
 }
 
+bool EncoderDecoderConfig::has_experts(std::int64_t layer, bool decoder) const {
+  const std::int64_t step = decoder ? decoder_sparse_step : encoder_sparse_step;
+  return experts > 0 && step > 0 && (step == 1 || layer % step == 1);
+}
+
 void EncoderDecoderConfig::check() const {
   check::at_least("vocab", vocab, 1);
   check::at_least("decoder_vocab", decoder_vocab, 0);

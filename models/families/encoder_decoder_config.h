@@ -153,6 +153,8 @@ struct EncoderDecoderConfig {
   /// The resolved sizes and the attention of the stacks.
   Seq2SeqStack encoder() const;
   Seq2SeqStack decoder() const;  ///< See encoder().
+  /// Returns true if the layer, counted from 0, consists of experts.
+  bool has_experts(std::int64_t layer, bool decoder) const;
   /// T5's options (Raffel et al. 2020), at the size of t5-small.
   static EncoderDecoderConfig t5();
   /// BART's options (Lewis et al. 2020), at the size of bart-large.

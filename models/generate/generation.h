@@ -40,6 +40,8 @@ struct SearchStarts {
   std::vector<TokenIds> ids;
   /// Number of leading padding ids in each list. Lengths and rules ignore them. Empty: no padding.
   std::vector<std::int64_t> padding = {};
+  /// The inputs of an encoder, one list per prompt. Empty: the ids above without padding.
+  std::vector<TokenIds> sources = {};
 };
 
 /// The sequences that were generated.

@@ -23,13 +23,16 @@ void penalise_repetition(double penalty, Sequence ids, std::vector<double>& scor
   }
 }
 
-void forbid_repeated_ngrams(std::int64_t n, Sequence ids, std::vector<double>& scores) {
+/// Forbids the ids that would repeat an n-gram of `known`.
+void forbid_ngrams(std::int64_t n, Sequence known, Sequence ids, std::vector<double>& scores) {
   const auto size = static_cast<std::size_t>(n);
-  if (n == 0 || ids.size() < size) return;
+  if (n == 0 || ids.size() + 1 < size) return;
   const Sequence tail = ids.last(size - 1);
-  for (std::size_t i = 0; i + size <= ids.size(); ++i) {
-    const Sequence earlier = ids.subspan(i, size);
-    if (std::equal(tail.begin(), tail.end(), earlier.begin()))
+  for (std::size_t i = 0; i + size <= known.size(); ++i) {
+    const Sequence earlier = known.subspan(i, size);
+    // The ids of a source may be from another vocabulary.
+    if (earlier.back() < std::ssize(scores) &&
+        std::equal(tail.begin(), tail.end(), earlier.begin()))
       at(scores, earlier.back()) = kForbidden;
   }
 }
@@ -63,7 +66,8 @@ void apply_rules(const GenerationOptions& options, const LengthRules& lengths, S
                  std::vector<double>& scores) {
   const auto length = static_cast<std::int64_t>(ids.size());
   penalise_repetition(options.repetition_penalty, ids, scores);
-  forbid_repeated_ngrams(options.no_repeat_ngram, ids, scores);
+  forbid_ngrams(options.no_repeat_ngram, ids, ids, scores);
+  forbid_ngrams(options.encoder_no_repeat_ngram.value_or(0), lengths.source, ids, scores);
   for (const std::int64_t id : options.bad_token_ids) at(scores, id) = kForbidden;
   forbid_sequences(options.bad_token_sequences, ids, scores);
   if (length < lengths.min) {

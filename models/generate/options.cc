@@ -57,6 +57,7 @@ void GenerationOptions::check() const {
   at_least("min_length", min_length, 0);
   at_least("min_new", min_new, 0);
   at_least("no_repeat_ngram", no_repeat_ngram, 0);
+  at_least("encoder_no_repeat_ngram", encoder_no_repeat_ngram.value_or(1), 1);
   at_least("eos_id", eos_id, -1);
   within("results", results, 1, kMaxRows);
   at_least("batch", batch, 1);

@@ -49,9 +49,10 @@ enum class EarlyStopping : std::uint8_t {
 /// of an encoder-decoder's output. End ids are eos_id and stop_ids.
 ///
 /// Rules are applied to the scores of the next id in the order of `generate` in Hugging Face
-/// transformers: repetition_penalty, no_repeat_ngram, bad_token_ids and bad_token_sequences,
-/// min_length and min_new, forced_bos_id, forced_eos_id, bad_first_token_ids, forced; then the
-/// filters of `sampling`. Scores are logits; in beam search they are log-probabilities.
+/// transformers: repetition_penalty, no_repeat_ngram, encoder_no_repeat_ngram, bad_token_ids and
+/// bad_token_sequences, min_length and min_new, forced_bos_id, forced_eos_id, bad_first_token_ids,
+/// forced; then the filters of `sampling`. Scores are logits; in beam search they are
+/// log-probabilities.
 struct GenerationOptions {
   /// Upper limit for `beams` and `results`. Each beam or result is a batch row with its own caches.
   static constexpr std::int64_t kMaxRows = 4096;
@@ -76,6 +77,9 @@ struct GenerationOptions {
   /// multiplied by it otherwise (Keskar et al. 2019, "CTRL"); 1 = no penalty.
   double repetition_penalty = 1;
   std::int64_t no_repeat_ngram = 0;  // n: no n-gram occurs twice in a sequence; 0 = unrestricted
+  /// n: no n-gram of the encoder's input (for decoders, of the prompt) occurs in a sequence
+  /// (Blenderbot); empty = unrestricted.
+  std::optional<std::int64_t> encoder_no_repeat_ngram = {};
   /// Ids that must not be generated. The scores of other ids do not change.
   TokenIds bad_token_ids = {};
   /// Id sequences that must not be generated: the last id is forbidden directly after the others.

@@ -21,6 +21,12 @@ Search::Search(StepModel& model, const SearchStarts& starts, const GenerationOpt
       throw ArgumentError(
           "all starts must have the same length and at least one id that is not padding");
     prompts_.push_back({padding, checked_length_rules(options, length)});
+    PromptRules& rules = prompts_.back();
+    const auto ids = rules.without_padding(starts.ids[p]);
+    if (options.encoder_no_repeat_ngram) {
+      rules.lengths.source =
+          starts.sources.empty() ? TokenIds(ids.begin(), ids.end()) : starts.sources.at(p);
+    }
     for (std::int64_t i = 0; i < rows_per_prompt(options); ++i) {
       parents_.push_back(std::ssize(rows_));
       rows_.push_back(starts.ids[p]);

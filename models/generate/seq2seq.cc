@@ -46,7 +46,15 @@ Generation Seq2SeqGenerator::generate(const Tensor& ids, const Tensor& mask,
                     ids.type_str(), mask.type_str()));
   }
   const auto prompts = static_cast<std::size_t>(ids.size(0));
-  Generation generation(*this, {std::vector<TokenIds>(prompts, options.start)}, options);
+  SearchStarts starts{.ids = std::vector<TokenIds>(prompts, options.start)};
+  for (std::size_t p = 0; p < prompts; ++p) {
+    TokenIds& source = starts.sources.emplace_back();
+    for (std::int64_t i = static_cast<std::int64_t>(p) * ids.size(1);
+         i < static_cast<std::int64_t>(p + 1) * ids.size(1); ++i) {
+      if (mask.data<std::int64_t>()[i] != 0) source.push_back(ids.data<std::int64_t>()[i]);
+    }
+  }
+  Generation generation(*this, starts, options);
   const std::int64_t each = rows_per_prompt(options), rows = ids.size(0) * each;
   TokenIds prompt_of_row;
   for (std::int64_t r = 0; r < rows; ++r) prompt_of_row.push_back(r / each);

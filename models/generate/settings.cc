@@ -38,6 +38,7 @@ void for_options(Options& o, Use&& use) {
   use("forced", o.forced);
   use("repetition_penalty", o.repetition_penalty);
   use("no_repeat_ngram", o.no_repeat_ngram);
+  use("encoder_no_repeat_ngram", o.encoder_no_repeat_ngram);
   use("forbidden", o.bad_token_ids);
   use("forbidden_sequences", o.bad_token_sequences);
   use("forbidden_first", o.bad_first_token_ids);

@@ -135,7 +135,6 @@ void reject_unsupported_keys(ConfigReader& config) {
   const std::string why = "generation with this setting is not supported";
   config.fixed("diversity_penalty", 0.0, why)
       .fixed("num_beam_groups", 1, why)
-      .fixed("encoder_no_repeat_ngram_size", 0, why)
       .fixed("encoder_repetition_penalty", 1.0, why)
       .fixed("exponential_decay_length_penalty", nullptr, why)
       .fixed("renormalize_logits", false, why)
@@ -161,6 +160,9 @@ void read_all(ConfigReader& config, GenerationConfig& result) {
   result.states_length =
       config.find("max_length") != nullptr || config.find("max_new_tokens") != nullptr;
   plain_keys(config, o);
+  std::int64_t ngram = 0;
+  config.field("encoder_no_repeat_ngram_size", ngram);
+  if (ngram > 0) o.encoder_no_repeat_ngram = ngram;
   config.field("max_length", o.max_length).field("max_new_tokens", o.max_new);
   read_early_stopping(config, o);
   read_sampling(config, o);
@@ -271,6 +273,8 @@ std::string generation_config_json(GenerationConfig config) {
   }
   out.field("pad_token_id", o.pad_id).optional_id("forced_eos_token_id", o.forced_eos_id);
   plain_keys(out, o);
+  if (o.encoder_no_repeat_ngram)
+    out.field("encoder_no_repeat_ngram_size", *o.encoder_no_repeat_ngram);
   // max_length and max_new_tokens are written only if the original files specify them, because the
   // mere presence of each key is significant.
   if (config.states_length && o.max_new >= 0) out.field("max_new_tokens", o.max_new);

@@ -28,6 +28,7 @@ inline constexpr const char* kConfigPart = "model.config";
 inline constexpr const char* kTokenizerPart = "model.tokenizer";
 inline constexpr const char* kClassesPart = "model.classes";
 inline constexpr const char* kHeadPart = "model.head";
+inline constexpr const char* kGenerationPart = "model.generation";
 inline constexpr const char* kLoraPart = "train.lora";
 inline constexpr const char* kOriginPart = "model.origin";
 

@@ -55,6 +55,7 @@ Pretrained read_folder(const ModelPath& from) {
   result.about = fmt::format("a {} (model_type \"{}\")", model.architecture, model.model_type);
   result.weights = weights_of(graph, *hf::load_weights(model, graph, folder));
   result.text = read_tokenizer_folder({folder.path, folder.ignored_keys});
+  result.ignored_keys = folder.ignored_keys;
   result.classes = hf::class_names(folder.config);
   result.pooler = model.heads.pooler;
   share_hidden_layer(result);
@@ -150,6 +151,8 @@ Pretrained read_file(const ModelPath& from, bool quantized) {
     result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);
   if (const Attachment* head = find(kHeadPart)) result.head = *head;
   if (const Attachment* head = find(kSimilarityPart)) result.similarity = *head;
+  if (const Attachment* generation = find(kGenerationPart))
+    result.generation = GenerationSettings::from_json(generation->bytes);
   if (const Attachment* origin = find(kOriginPart))
     result.origin = hf::FolderOrigin::from_json(origin->bytes);
   share_hidden_layer(result);

@@ -10,6 +10,7 @@
 #include "weft/models/data/images/image_geometry.h"
 #include "weft/models/families/family_config.h"
 #include "weft/models/fields/model_path.h"
+#include "weft/models/generate/settings.h"
 #include "weft/models/hf/origin.h"
 #include "weft/models/inputs/image_normalisation.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
@@ -44,6 +45,9 @@ struct Pretrained {
   /// Activation of the hidden layer in text classifier heads; depends on the transformers model
   /// type.
   Activation pooler = Activation::tanh;
+  /// Generation settings, if a .weft file has them. folder_settings() returns those of a folder.
+  std::optional<GenerationSettings> generation = {};
+  std::vector<std::string> ignored_keys = {};  // of the folder, see ModelPath
   /// Set for folders, and for files of models that were converted from a folder.
   std::optional<hf::FolderOrigin> origin = {};
 

@@ -48,6 +48,7 @@ GenerationOptions options_of(const json& kwargs, const json& ids, bool marian) {
   o.eos_id = ids.at("eos_token_id");
   o.pad_id = ids.at("pad_token_id");
   o.forced_eos_id = ids.value("forced_eos_token_id", -1);
+  o.forced_bos_id = ids.value("forced_bos_token_id", -1);
   o.start = {ids.at("decoder_start_token_id")};
   if (marian) o.suppressed = {o.pad_id};
   return o;

@@ -60,8 +60,21 @@ inline EncoderDecoderConfig small_pegasus_x() {
   return c;
 }
 
+/// Returns a configuration of Switch Transformers.
+inline EncoderDecoderConfig switch_transformer() {
+  EncoderDecoderConfig c = shrink(EncoderDecoderConfig::t5());
+  c.experts = 4;
+  c.decoder_sparse_step = 1;
+  c.router_bias = true;
+  c.router_jitter = 0.1;
+  c.balancing_weight = 0.01;
+  c.router_z_weight = 0.001;
+  return c;
+}
+
 /// Returns configurations of the original Transformer, T5, BART, pre-norm BART, gated T5, the
-/// Transformer with separate encoder and decoder vocabularies, LongT5, PEGASUS-X and T5Gemma.
+/// Transformer with separate encoder and decoder vocabularies, LongT5, PEGASUS-X, T5Gemma, UMT5,
+/// M2M100 and Switch Transformers.
 inline std::vector<EncoderDecoderConfig> kinds() {
   EncoderDecoderConfig pre = shrink(EncoderDecoderConfig::bart());
   pre.norm = Seq2SeqNorm::pre_norm;
@@ -72,6 +85,12 @@ inline std::vector<EncoderDecoderConfig> kinds() {
   separate_vocabularies.decoder_vocab = 19;
   EncoderDecoderConfig local = shrink(EncoderDecoderConfig::t5());
   local.encoder_window = 3;
+  EncoderDecoderConfig umt5 = gated;
+  umt5.relative_bias_layers = true;
+  EncoderDecoderConfig m2m100 = pre;
+  m2m100.positions = Seq2SeqPositions::sinusoidal;
+  m2m100.sinusoidal_endpoint = m2m100.positions_skip_padding = true;
+  m2m100.embedding_norm = m2m100.head_bias = false;
   return {shrink({}),
           shrink(EncoderDecoderConfig::t5()),
           shrink(EncoderDecoderConfig::bart()),
@@ -80,7 +99,10 @@ inline std::vector<EncoderDecoderConfig> kinds() {
           separate_vocabularies,
           local,
           small_pegasus_x(),
-          small_t5gemma()};
+          small_t5gemma(),
+          umt5,
+          m2m100,
+          switch_transformer()};
 }
 
 }  // namespace weft

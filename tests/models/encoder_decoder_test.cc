@@ -8,6 +8,8 @@
 #include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/core/error.h"
 #include "weft/core/random.h"
+#include "weft/graph/functions/arithmetic.h"
+#include "weft/graph/functions/reduce.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder_decoder.h"
 #include "weft/tests/support/messages.h"
@@ -74,6 +76,32 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_configs_are_rejected) {
         c.padding_id = -1;
       },
       "frozen_padding needs a padding_id");
+  rejects(
+      [](auto& c) {
+        c.positions = Seq2SeqPositions::learned;
+        c.sinusoidal_endpoint = true;
+      },
+      "sinusoidal_endpoint needs sinusoidal positions");
+  rejects(
+      [](auto& c) {
+        c.sinusoidal_endpoint = true;
+        c.width = c.encoder_heads = c.decoder_heads = 3;
+      },
+      "sinusoidal_endpoint needs a width of at least 4, for two rates, not 3");
+  rejects(
+      [](auto& c) {
+        c.positions_skip_padding = true;
+        c.padding_id = -1;
+      },
+      "positions_skip_padding needs sinusoidal positions and a padding_id");
+  rejects([](auto& c) { c.relative_bias_layers = true; },
+          "relative_bias_layers needs relative_bias positions");
+  rejects([](auto& c) { c.experts = 2; },
+          "experts are blocks without gates and biases: set gated and bias to false");
+  rejects([](auto& c) { c.expert_capacity = 0; }, "expert_capacity must be at least 1, not 0");
+  rejects([](auto& c) { c.decoder_sparse_step = -1; },
+          "decoder_sparse_step must be at least 0, not -1");
+  rejects([](auto& c) { c.router_jitter = 1; }, "router_jitter must be in [0, 1), not 1");
   const auto rejects_of = [](EncoderDecoderConfig c, auto&& change, const std::string& message) {
     change(c);
     BOOST_CHECK_EXCEPTION(c.check(), ArgumentError, says(message));
@@ -272,6 +300,89 @@ BOOST_AUTO_TEST_CASE(relative_biases_accept_sequences_of_any_length) {
   const Tensor logits = model.run(session, random_ids(1, 90, 23, 1),
                                   Tensor::full(DType::i64, {1, 90}, 1), random_ids(1, 70, 23, 2));
   for (std::int64_t i = 0; i < logits.numel(); ++i) BOOST_REQUIRE(std::isfinite(logits.at(i)));
+}
+
+BOOST_AUTO_TEST_CASE(padding_is_not_counted_by_positions_that_skip_it) {
+  // With left and inner padding, the tokens of M2M100 have the encodings of the text alone.
+  EncoderDecoderConfig c = kinds()[7];
+  BOOST_TEST_REQUIRE(c.positions_skip_padding);
+  Graph g;
+  const EncoderDecoder net(Scope(g, "net").evaluation(), c);
+  const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
+  const Value mask = g.input("mask", DType::i64, {"batch", "seq"});
+  Program program("p");
+  program.output("h", net.encode(ids, mask).last_hidden_state);
+  Session session(g, {.seed = 2});
+  const auto encode = [&](const Tensor& tokens, const Tensor& visible) {
+    return session.run(program, {{"ids", tokens}, {"mask", visible}})["h"].clone();
+  };
+  const auto row = [](const std::vector<std::int64_t>& values) {
+    return Tensor::of<std::int64_t>({1, std::ssize(values)}, values);
+  };
+  const Tensor alone = encode(row({5, 9, 12}), row({1, 1, 1}));
+  const Tensor padded = encode(row({1, 1, 5, 1, 9, 12}), row({0, 0, 1, 0, 1, 1}));
+  const std::int64_t places[] = {2, 4, 5};
+  for (std::int64_t i = 0; i < 3; ++i) {
+    for (std::int64_t j = 0; j < c.width; ++j) {
+      BOOST_TEST(std::abs(alone.at(i * c.width + j) - padded.at(places[i] * c.width + j)) < 1e-5);
+    }
+  }
+  c.positions_skip_padding = false;  // positions are then those of the row
+  Graph other;
+  const EncoderDecoder plain(Scope(other, "net").evaluation(), c);
+  BOOST_TEST(other.parameters().size() == g.parameters().size());
+}
+
+BOOST_AUTO_TEST_CASE(sparse_steps_select_the_layers_with_experts) {
+  EncoderDecoderConfig c = switch_transformer();
+  const auto layers = [&](std::int64_t step) {
+    c.encoder_sparse_step = step;
+    std::string found;
+    for (std::int64_t i = 0; i < 7; ++i) found += c.has_experts(i, false) ? '1' : '0';
+    return found;
+  };
+  BOOST_TEST(layers(0) == "0000000");
+  BOOST_TEST(layers(1) == "1111111");
+  BOOST_TEST(layers(2) == "0101010");
+  BOOST_TEST(layers(3) == "0100100");
+  c.experts = 0;
+  BOOST_TEST(layers(1) == "0000000");
+}
+
+BOOST_AUTO_TEST_CASE(router_losses_are_part_of_the_training_loss_only) {
+  const EncoderDecoderConfig c = switch_transformer();
+  Graph g;
+  const EncoderDecoder net(Scope(g, "net"), c);
+  const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
+  const auto losses = [&](const EncoderDecoder& model, Program& program, const std::string& name) {
+    const StackOutputs encoded = model.encode(ids, {});
+    const StackOutputs decoded = model.decode(ids, {}, encoded.last_hidden_state, {});
+    const Value plain = sum(decoded.last_hidden_state) * 0;
+    program.output(name, model.with_router_losses(plain, encoded, decoded));
+    if (name != "training") return;
+    const RouterLosses a = router_losses(encoded), b = router_losses(decoded);
+    program.output("expected", (a.balancing + b.balancing) * 0.01 + (a.z + b.z) * 0.001);
+    BOOST_TEST(encoded.routed.size() == 1U);
+    BOOST_TEST(encoded.routed[0].layer == 1);
+    BOOST_TEST(decoded.routed.size() == 2U);
+    BOOST_TEST(decoded.routed[0].logits.type().str() == "f32[batch, seq, 4]");
+  };
+  Program program("p");
+  losses(net.training(), program, "training");
+  losses(net.evaluation(), program, "evaluation");
+  Session session(g, {.seed = 3});
+  const Results r = session.run(program, {{"ids", random_ids(2, 5, c.vocab, 1)}});
+  BOOST_TEST(r["evaluation"].item<float>() == 0);
+  BOOST_TEST(r["training"].item<float>() > 0.01F);
+  BOOST_TEST(std::abs(r["training"].item<float>() - r["expected"].item<float>()) < 1e-6F);
+  // Without tokens, the losses are 0.
+  BOOST_TEST(session.run(program, {{"ids", Tensor::empty(DType::i64, {2, 0})}})["training"]
+                 .item<float>() == 0);
+  Graph dense;
+  const EncoderDecoder t5(Scope(dense, "net").evaluation(), shrink(EncoderDecoderConfig::t5()));
+  const StackOutputs encoded = t5.encode(dense.input("ids", DType::i64, {"batch", "seq"}), {});
+  BOOST_CHECK_EXCEPTION(router_losses(encoded), ArgumentError,
+                        says("router_losses needs a stack with experts"));
 }
 
 BOOST_AUTO_TEST_CASE(labels_are_shifted_right_after_the_start_token) {

@@ -318,6 +318,22 @@ BOOST_AUTO_TEST_CASE(sinusoidal_positions_match_the_formula) {
       sinusoidal_positions(positions, 5, DType::f32), ArgumentError, [](const Error& e) {
         return std::string(e.what()).find("width must be even") != std::string::npos;
       });
+  // The rates of fairseq end at 1/10000. If the width is odd, the last feature is 0.
+  const auto endpoint = SinusoidalRates::endpoint;
+  const Program odd =
+      Program("odd").output("x", sinusoidal_positions(positions, 7, DType::f32, endpoint));
+  const Tensor seven = session.run(odd, {{"p", Tensor::of<std::int64_t>({1}, {500})}})["x"];
+  const double rates[] = {1, 0.01, 0.0001};
+  for (int j = 0; j < 3; ++j) {
+    BOOST_TEST(std::abs(seven.at(j) - std::sin(500 * rates[j])) < 1e-6);
+    BOOST_TEST(std::abs(seven.at(3 + j) - std::cos(500 * rates[j])) < 1e-6);
+  }
+  BOOST_TEST(seven.at(6) == 0);
+  BOOST_CHECK_EXCEPTION(
+      sinusoidal_positions(positions, 3, DType::f32, endpoint), ArgumentError, [](const Error& e) {
+        return std::string(e.what()).find("width must be at least 4, for two rates, not 3") !=
+               std::string::npos;
+      });
 }
 
 BOOST_AUTO_TEST_CASE(invalid_configs_are_rejected) {

@@ -326,6 +326,78 @@ BOOST_AUTO_TEST_CASE(capacity_prefers_first_choices_and_earlier_tokens) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(row_capacity_counts_the_tokens_of_each_row) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {"rows", "length", 4});
+  const MixtureOfExpertsOutput out = mixture_of_experts(
+      Scope(g, "moe"), x,
+      {.experts = 4, .experts_per_token = 2, .inner = 3, .gated = false, .row_capacity = 1});
+  Program program("p");
+  program.output("y", out.y).output("kept", out.kept).output("dropped", out.dropped_choices);
+  Session session(g, {.seed = 1, .threads = 1});
+  session.initialise();
+  set_identity_router(session, 4);
+  // Choices in the first row: (1, 0), (0, 1), (0, 1); in the second: (3, 0), (2, 3), (1, 0). The
+  // first choices of all tokens of a row precede the second ones.
+  const Tensor tokens = Tensor::of<double>(
+      {2, 3, 4}, {1, 2, 0, 0, 3, 1, 0, 0, 3, 2, 0, 0, 1, 0, 0, 2, 0, 0, 2, 1, 1, 3, 0, 0});
+  const Results r = session.run(program, {{"x", tokens}});
+  const Tensor kept = r["kept"];
+  const std::vector<bool> expected = {true, false, true, false, false, false,
+                                      true, true,  true, false, true,  false};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    BOOST_TEST((kept.at(static_cast<std::int64_t>(i)) != 0) == expected[i], "choice " << i);
+  BOOST_TEST(r["dropped"].item<std::int64_t>() == 6);
+  for (std::int64_t j = 0; j < 4; ++j) BOOST_TEST(r["y"].at(2 * 4 + j) == 0);
+  // The result for a row does not depend on the other rows, and no choice is dropped if the
+  // capacity is the length of the row.
+  const RunSetup setup{.feeds = {{"x", tokens}}, .seed = 3};
+  const Outcome outcome = check_rows(g, Program("y").output("y", out.y), setup);
+  BOOST_TEST(static_cast<bool>(outcome), outcome.message());
+  for (const Sizes& empty : {Sizes{0, 3, 4}, Sizes{2, 0, 4}})
+    BOOST_TEST(session.run(program, {{"x", Tensor::empty(DType::f64, empty)}})["dropped"]
+                   .item<std::int64_t>() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(enough_row_capacity_gives_the_bits_of_the_dropless_layer) {
+  for (const std::int64_t k : {1, 2}) {
+    Graph g;
+    const Value x = g.input("x", DType::f32, {"rows", "length", 4});
+    const MixtureOfExpertsOptions dropless{.experts = 3, .experts_per_token = k, .inner = 5};
+    MixtureOfExpertsOptions enough = dropless;
+    enough.row_capacity = 7;
+    const Scope net = Scope(g, "moe").evaluation();
+    Program program("p");
+    program.output("dropless", mixture_of_experts(net, x, dropless).y)
+        .output("enough", mixture_of_experts(Scope(g, "moe").evaluation(), x, enough).y);
+    Session session(g, {.seed = 2, .threads = 2});
+    const Results r = session.run(program, {{"x", sample_uniform({5, 7, 4}, 1).to(DType::f32)}});
+    BOOST_TEST(equal_bits(r["dropless"], r["enough"]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(jitter_and_dropout_apply_in_training_only) {
+  Graph g;
+  const Value x = g.input("x", DType::f64, {"tokens", 4});
+  MixtureOfExpertsOptions options{.experts = 3, .experts_per_token = 1, .inner = 50};
+  const auto y = [&](Mode mode, double jitter, double dropout) {
+    options.jitter = jitter;
+    options.dropout = dropout;
+    return mixture_of_experts(Scope(g, "moe").in(mode), x, options);
+  };
+  Program program("p");
+  program.output("plain", y(Mode::training, 0, 0).y)
+      .output("evaluation", y(Mode::evaluation, 0.5, 0.5).y)
+      .output("noisy", y(Mode::training, 0.5, 0).routing.logits)
+      .output("logits", y(Mode::training, 0, 0.5).routing.logits)
+      .output("dropped", y(Mode::training, 0, 0.5).y);
+  Session session(g, {.seed = 4, .threads = 1});
+  const Results r = session.run(program, {{"x", sample_uniform({6, 4}, 3)}});
+  BOOST_TEST(equal_bits(r["plain"], r["evaluation"]));
+  BOOST_TEST(!equal_bits(r["logits"], r["noisy"]));
+  BOOST_TEST(!equal_bits(r["plain"], r["dropped"]));
+}
+
 BOOST_AUTO_TEST_CASE(gradients_are_correct_to_second_order) {
   for (const bool gated : {true, false}) {
     for (const auto scores : {RouterScores::softmax, RouterScores::sigmoid}) {
@@ -339,7 +411,8 @@ BOOST_AUTO_TEST_CASE(gradients_are_correct_to_second_order) {
                               .inner = 3,
                               .gated = gated,
                               .bias = true,
-                              .capacity_factor = gated ? std::optional(0.8) : std::nullopt});
+                              .capacity_factor = gated ? std::optional(0.8) : std::nullopt,
+                              .row_capacity = gated ? 0 : 2});
       std::vector<Value> wrt = {x};
       for (const Variable& v : g.parameters()) wrt.push_back(v);
       const Value loss = sum(square(out.y)) + out.balancing_loss + out.z_loss;
@@ -504,6 +577,9 @@ BOOST_AUTO_TEST_CASE(invalid_options_name_the_callers_line) {
   for (const double factor : {0.0, -1.0, double{NAN}, double{INFINITY}}) {
     check({.capacity_factor = factor}, "capacity_factor must be positive and finite, but is");
   }
+  check({.row_capacity = -1}, "row_capacity must be positive, or 0 for none");
+  check({.capacity_factor = 1, .row_capacity = 1}, "cannot be combined with capacity_factor");
+  check({.jitter = 1}, "jitter must be in [0, 1), but is 1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

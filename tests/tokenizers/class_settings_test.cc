@@ -63,6 +63,55 @@ void check_rejected(const std::string& json, const std::string& settings, const 
   BOOST_TEST(read_tokenizer_folder(folder.path()).missing == folder.path() + ": " + why);
 }
 
+/// Returns a tokenizer.json with the words of `words`, in this order; those after the first three
+/// words are special tokens.
+std::string language_json(const std::vector<std::string>& words) {
+  std::string vocab, added;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string id = std::to_string(i);
+    vocab += (i == 0 ? "\"" : ", \"") + words[i] + "\": " + id;
+    if (i < 3) continue;
+    added += (added.empty() ? "" : ", ") + std::string(R"({"id": )") + id + R"(, "content": ")" +
+             words[i] +
+             R"(", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,)"
+             R"( "special": true})";
+  }
+  return R"({"version": "1.0", "added_tokens": [)" + added +
+         R"(], "normalizer": null, "pre_tokenizer": )" + kBlanks +
+         R"(, "post_processor": null, "decoder": null, "model": {"type": "WordLevel",)"
+         R"( "unk_token": "a", "vocab": {)" +
+         vocab + "}}}";
+}
+
+BOOST_AUTO_TEST_CASE(translation_classes_add_the_code_of_the_source_language) {
+  const std::string json =
+      language_json({"a", "b", "</s>", "eng_Latn", "fra_Latn", "en_XX", "de_DE"});
+  check_ids(json, R"({"tokenizer_class": "NllbTokenizer"})", "b", {3, 1, 2});
+  check_ids(json, R"({"tokenizer_class": "NllbTokenizerFast", "src_lang": null})", "b", {3, 1, 2});
+  check_ids(json, R"({"tokenizer_class": "NllbTokenizer", "src_lang": "fra_Latn"})", "b",
+            {4, 1, 2});
+  check_ids(json, R"({"tokenizer_class": "NllbTokenizer", "legacy_behaviour": true})", "b",
+            {1, 2, 3});
+  check_ids(json, R"({"tokenizer_class": "MBart50TokenizerFast", "src_lang": "de_DE"})", "b",
+            {6, 1, 2});
+  check_ids(json, R"({"tokenizer_class": "MBartTokenizer"})", "b", {1, 2, 5});
+  check_ids(json, R"({"tokenizer_class": "PreTrainedTokenizerFast", "src_lang": "fra_Latn"})", "b",
+            {1});
+  // Without the default language or an end token, tokenizer.json is unchanged.
+  check_ids(language_json({"a", "b", "</s>", "fra_Latn"}),
+            R"({"tokenizer_class": "NllbTokenizer"})", "b", {1});
+  check_rejected(json, R"({"tokenizer_class": "NllbTokenizer", "src_lang": "en"})",
+                 "tokenizer_config.json.src_lang is 'en', which is not in the vocabulary of "
+                 "tokenizer.json; set it to a language code of the model, such as 'eng_Latn'");
+  // Two texts share the code and the end.
+  const testing::TokenizerFolder folder("class_settings");
+  folder.write("tokenizer.json", json);
+  folder.write("tokenizer_config.json", R"({"tokenizer_class": "NllbTokenizer"})");
+  const Tokenizer nllb = *read_tokenizer_folder(folder.path()).tokenizer;
+  BOOST_TEST(nllb.encode_pair({"a", "b"}).ids == (Ids{3, 0, 1, 2}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(bert_classes_change_the_normaliser) {
   const std::string json = tokenizer_json(kBert, kBlanks, kNull);
   const std::string text = "A \xC3\xA9";

@@ -71,6 +71,14 @@ BOOST_AUTO_TEST_CASE(tokenizer_classes_can_shift_and_add_ids) {
   BOOST_TEST(mbart.find("ar_AR") == 9);
   BOOST_TEST(mbart.mask_id() == 34);
 
+  const auto nllb = folder.read(R"({"tokenizer_class": "NllbTokenizer"})");
+  BOOST_TEST(nllb.vocab_size() == 10 + 202);
+  BOOST_TEST(nllb.find("ace_Arab") == 9);
+  BOOST_TEST(nllb.find("zul_Latn") == 9 + 201);
+  BOOST_TEST(nllb.is_special(nllb.find("eng_Latn")));
+  BOOST_TEST(nllb.mask_id() == 9 + 202);
+  BOOST_TEST(nllb.encode("ab ac") == (Ids{7, 6, 7, 3}), boost::test_tools::per_element());
+
   const auto pegasus = folder.read(R"({"tokenizer_class": "PegasusTokenizer", "offset": 5})");
   BOOST_TEST(pegasus.find("<unk_2>") == 4);
   BOOST_TEST(pegasus.find("a") == 4 + 5);
@@ -92,6 +100,34 @@ BOOST_AUTO_TEST_CASE(marian_uses_the_ids_of_its_vocabulary) {
   BOOST_TEST(marian.pad_id() == 5);
   folder.write("vocab.json", R"({"</s>": 0, "b": 2})");
   BOOST_CHECK_THROW(folder.read(), FormatError);
+}
+
+BOOST_AUTO_TEST_CASE(m2m100_adds_its_languages_after_the_ids_of_its_vocabulary) {
+  const ModelFolder folder;
+  folder.write("spiece.model", model_bytes());
+  folder.write("vocab.json", R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "b": 4, "\u2581a": 5,
+                                 "madeup": 6})");
+  const auto m2m100 = folder.read(R"({"tokenizer_class": "M2M100Tokenizer"})");
+  BOOST_TEST(m2m100.vocab_size() == 7 + 100);
+  BOOST_TEST(m2m100.find("__af__") == 7);
+  BOOST_TEST(m2m100.find("__zu__") == 7 + 99);
+  BOOST_TEST(m2m100.is_special(m2m100.find("__en__")));
+  BOOST_TEST(m2m100.encode("ab ac") == (Ids{5, 4, 5, 3}), boost::test_tools::per_element());
+  BOOST_TEST((Ids{m2m100.bos_id(), m2m100.pad_id(), m2m100.eos_id(), m2m100.unk_id()}) ==
+                 (Ids{0, 1, 2, 3}),
+             boost::test_tools::per_element());
+  BOOST_TEST(m2m100.decode(Ids{m2m100.find("__en__"), 5, 4, 2}) == "ab");
+  const auto wmt21 =
+      folder.read(R"({"tokenizer_class": "M2M100Tokenizer", "language_codes": "wmt21"})");
+  BOOST_TEST(wmt21.vocab_size() == 7 + 8);
+  BOOST_TEST(wmt21.find("__de__") == 7 + 7);
+  BOOST_CHECK_EXCEPTION(
+      folder.read(R"({"tokenizer_class": "M2M100Tokenizer", "language_codes": "wmt22"})"),
+      FormatError, [](const FormatError& e) {
+        return std::string(e.what()).find(
+                   "language_codes must be \"m2m100\" or \"wmt21\", not \"wmt22\"") !=
+               std::string::npos;
+      });
 }
 
 BOOST_AUTO_TEST_CASE(special_pieces_in_texts_are_found_if_requested) {

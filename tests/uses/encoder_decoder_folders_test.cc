@@ -41,8 +41,12 @@ json write_exact(const TemporaryFolder& folder, json config) {
 
 json config_of(const std::string& type) {
   const std::map<std::string, std::string> names = {
-      {"t5", "T5"},           {"mt5", "MT5"},       {"bart", "Bart"},     {"mbart", "MBart"},
-      {"pegasus", "Pegasus"}, {"marian", "Marian"}, {"longt5", "LongT5"}, {"pegasus_x", "PegasusX"},
+      {"t5", "T5"},           {"mt5", "MT5"},
+      {"umt5", "UMT5"},       {"switch_transformers", "SwitchTransformers"},
+      {"bart", "Bart"},       {"mbart", "MBart"},
+      {"pegasus", "Pegasus"}, {"marian", "Marian"},
+      {"m2m_100", "M2M100"},  {"blenderbot", "Blenderbot"},
+      {"longt5", "LongT5"},   {"pegasus_x", "PegasusX"},
       {"t5gemma", "T5Gemma"}};
   json config = {{"model_type", type},
                  {"architectures",
@@ -68,13 +72,19 @@ json config_of(const std::string& type) {
   }
   if (type == "longt5") config["local_radius"] = 2;
   if (type == "pegasus_x") config.update({{"block_size", 4}, {"num_global_tokens", 2}});
-  if (type.ends_with("t5")) {
+  if (type.ends_with("t5") || type == "switch_transformers") {
     config.update({{"d_kv", 8},
                    {"d_ff", 32},
                    {"num_layers", 2},
                    {"num_heads", 2},
                    {"num_decoder_layers", 1},
                    {"initializer_factor", 2.0}});
+    if (type == "switch_transformers") {
+      config.update({{"num_experts", 3},
+                     {"expert_capacity", 4},
+                     {"num_sparse_encoder_layers", 1},
+                     {"num_sparse_decoder_layers", 1}});
+    }
     return config;
   }
   config.update({{"encoder_layers", 2},
@@ -89,8 +99,10 @@ json config_of(const std::string& type) {
                  {"decoder_start_token_id", 0}});
   return config;
 }
-const std::vector<std::string> kTypes = {"t5",     "mt5",    "bart",      "mbart",  "pegasus",
-                                         "marian", "longt5", "pegasus_x", "t5gemma"};
+const std::vector<std::string> kTypes = {"t5",      "mt5",        "umt5",    "switch_transformers",
+                                         "bart",    "mbart",      "pegasus", "marian",
+                                         "m2m_100", "blenderbot", "longt5",  "pegasus_x",
+                                         "t5gemma"};
 
 Tensor losses(const TrainedModel& model) {
   Session session(*model.graph, model.store, {.threads = 1});
@@ -132,13 +144,23 @@ BOOST_AUTO_TEST_CASE(encoder_decoder_variants_round_trip) {
   json separate_embeddings = config_of("marian");
   separate_embeddings.update(
       {{"share_encoder_decoder_embeddings", false}, {"decoder_vocab_size", 330}});
+  json step = config_of("switch_transformers");  // takes precedence over the number of layers
+  step.update({{"encoder_sparse_step", 1},
+               {"num_sparse_decoder_layers", 0},
+               {"router_bias", true},
+               {"tie_word_embeddings", false},
+               {"dense_act_fn", "silu"}});
+  json tied = config_of("umt5");
+  tied.update({{"tie_word_embeddings", false}, {"feed_forward_proj", "relu"}});
+  json unscaled = config_of("m2m_100");
+  unscaled.update({{"scale_embedding", false}, {"d_model", 20}, {"decoder_layers", 3}});
   json scaled = config_of("bart");
   scaled.update({{"scale_embedding", true},
                  {"activation_function", "swish"},
                  {"normalize_before", false},
                  {"num_hidden_layers", 2},
                  {"dropout", 0.2}});
-  for (const json& config : {gated, silu, separate_embeddings, scaled}) {
+  for (const json& config : {gated, silu, separate_embeddings, step, tied, unscaled, scaled}) {
     BOOST_TEST_CONTEXT(config.dump()) {
       const TemporaryFolder folder("seq2seq");
       folder.write("tokenizer.json",
@@ -175,6 +197,8 @@ BOOST_AUTO_TEST_CASE(sentence_piece_tokenizers_keep_their_files_and_classes) {
   };
   for (const Case& c : {Case{"t5", "T5Tokenizer", "spiece.model"},
                         {"mbart", "MBartTokenizer", "sentencepiece.bpe.model"},
+                        {"m2m_100", "NllbTokenizer", "sentencepiece.bpe.model"},
+                        {"m2m_100", "M2M100Tokenizer", "sentencepiece.bpe.model"},
                         {"pegasus", "PegasusTokenizer", "spiece.model"}}) {
     BOOST_TEST_CONTEXT(c.tokenizer) {
       const TemporaryFolder folder("pieces");
@@ -184,6 +208,13 @@ BOOST_AUTO_TEST_CASE(sentence_piece_tokenizers_keep_their_files_and_classes) {
           "tokenizer_config.json",
           json{{"tokenizer_class", c.tokenizer}, {"extra_ids", 5}, {"legacy", false}}.dump());
       folder.write("special_tokens_map.json", R"({"eos_token": "</s>"})");
+      if (std::string_view(c.tokenizer) == "M2M100Tokenizer") {
+        json vocab = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}};
+        for (std::int32_t id = 0; id < trained_pieces.vocab_size(); ++id)
+          if (!vocab.contains(trained_pieces.piece(id)))
+            vocab[trained_pieces.piece(id)] = vocab.size();
+        folder.write("vocab.json", vocab.dump());
+      }
       check_round_trip(folder.path(), kTexts);
       const TemporaryFolder out("out");
       save_folder(out.path("again"), *load_any_model(folder.path()).model);
@@ -218,9 +249,11 @@ BOOST_AUTO_TEST_CASE(sentence_piece_tokenizers_keep_their_files_and_classes) {
       [&] { save_folder(out.path("alone"), *alone.model); },
       "the tokenizer cannot be written: the exported tokenizer would produce "
       "different ids");
-  BOOST_TEST(sentence_piece_file("", "llama") == "tokenizer.model");
-  BOOST_TEST(sentence_piece_file("XLMRobertaTokenizerFast", "") == "sentencepiece.bpe.model");
-  BOOST_TEST(sentence_piece_file("", "gpt2") == "spiece.model");
+  BOOST_TEST(sentence_piece_files("", "llama").model == "tokenizer.model");
+  BOOST_TEST(sentence_piece_files("XLMRobertaTokenizerFast", "").model ==
+             "sentencepiece.bpe.model");
+  BOOST_TEST(sentence_piece_files("", "gpt2").model == "spiece.model");
+  BOOST_TEST(sentence_piece_files("", "m2m_100").has_vocabulary);
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_is_fine_tuned_and_exported_again) {

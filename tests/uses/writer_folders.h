@@ -245,6 +245,40 @@ inline std::string write_mbart(const TemporaryFolder& folder, bool fifty) {
   return folder.path();
 }
 
+inline const std::vector<std::string> kNllbTokens = {"<s>",      "<pad>",    "</s>",    "<unk>",
+                                                     "eng_Latn", "fra_Latn", "deu_Latn"};
+
+/// Writes an NLLB model, whose decoder starts with </s>. `settings` are merged into
+/// tokenizer_config.json, `rows` is the number of embeddings.
+inline std::string write_nllb(const TemporaryFolder& folder, const Json& settings = Json::object(),
+                              std::int64_t rows = kFolderVocab) {
+  write_model(folder.path(), {{"model_type", "m2m_100"},
+                              {"architectures", {"M2M100ForConditionalGeneration"}},
+                              {"vocab_size", rows},
+                              {"d_model", 16},
+                              {"encoder_layers", 1},
+                              {"decoder_layers", 1},
+                              {"encoder_attention_heads", 2},
+                              {"decoder_attention_heads", 2},
+                              {"encoder_ffn_dim", 32},
+                              {"decoder_ffn_dim", 32},
+                              {"max_position_embeddings", 64},
+                              {"init_std", 0.4},
+                              {"decoder_start_token_id", 2}});
+  folder.write("tokenizer.json", tokenizer_json(kNllbTokens, {{"eng_Latn"}, {"</s>"}}));
+  Json config = {{"tokenizer_class", "NllbTokenizer"},
+                 {"bos_token", "<s>"},
+                 {"pad_token", "<pad>"},
+                 {"eos_token", "</s>"},
+                 {"unk_token", "<unk>"}};
+  config.update(settings);
+  folder.write("tokenizer_config.json", config.dump());
+  folder.write("generation_config.json",
+               R"({"decoder_start_token_id": 2, "eos_token_id": 2, "pad_token_id": 1,
+                   "max_length": 10})");
+  return folder.path();
+}
+
 /// Returns a SentencePiece model with the given words and single letters as pieces.
 inline SentencePieceModel word_model(const std::vector<std::string>& words) {
   using Kind = SentencePieceModel::Kind;

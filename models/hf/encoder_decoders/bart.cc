@@ -1,4 +1,4 @@
-// BART, mBART, PEGASUS, PEGASUS-X and Marian.
+// BART, mBART, PEGASUS, PEGASUS-X, Marian, M2M100 (with NLLB) and Blenderbot.
 #include <fmt/format.h>
 
 #include "weft/core/error.h"
@@ -102,8 +102,9 @@ EncoderDecoderConfig bart_with(const Change& change) {
 }
 
 // Sinusoidal positions are computed, so position tables in a file are ignored.
-const std::set<std::string> kPositionTables = {"encoder.embed_positions.weight",
-                                               "decoder.embed_positions.weight"};
+const std::set<std::string> kPositionTables = {
+    "encoder.embed_positions.weight", "decoder.embed_positions.weight",
+    "encoder.embed_positions.weights", "decoder.embed_positions.weights"};
 
 }  // namespace
 
@@ -175,6 +176,46 @@ ModelTypes bart_model_types() {
            [](auto& config, EncoderDecoderConfig& c) {
              bart_keys(config, c, "Marian");
              vocabulary_keys(config, c);
+           },
+       .add_names = bart_names},
+      {.name = "m2m_100",
+       .prefix = "M2M100",
+       .defaults = bart_with([](EncoderDecoderConfig& c) {
+         c.vocab = 128112;
+         c.activation = Activation::relu;
+         c.norm = Seq2SeqNorm::pre_norm;
+         c.positions = Seq2SeqPositions::sinusoidal;
+         c.sinusoidal_endpoint = c.positions_skip_padding = true;
+         c.embedding_norm = c.head_bias = false;
+         c.scale_embedding = true;
+         c.attention_dropout = 0.1;
+         c.encoder_layer_dropout = c.decoder_layer_dropout = 0.05;
+       }),
+       .style = {.base = "model.", .unused_buffers = kPositionTables},
+       .keys = [](auto& config, EncoderDecoderConfig& c) { bart_keys(config, c, "M2M100"); },
+       .add_names = bart_names},
+      {.name = "blenderbot",
+       .prefix = "Blenderbot",
+       .defaults = bart_with([](EncoderDecoderConfig& c) {
+         c.vocab = 8008;
+         c.width = 2560;
+         c.encoder_layers = 2;
+         c.decoder_layers = 24;
+         c.encoder_heads = c.decoder_heads = 32;
+         c.encoder_inner = c.decoder_inner = 10240;
+         c.norm = Seq2SeqNorm::pre_norm;
+         c.embedding_norm = false;
+         c.context = 128;
+         c.position_offset = 0;
+         c.start_id = 1;
+         c.padding_id = 0;
+       }),
+       .style = {.base = "model."},
+       .keys =
+           [](auto& config, EncoderDecoderConfig& c) {
+             bart_keys(config, c, "Blenderbot");
+             // Keys of the first version of the format, which no class reads.
+             config.ignore({"do_blenderbot_90_layernorm", "extra_layer_norm", "layernorm_variant"});
            },
        .add_names = bart_names},
   });

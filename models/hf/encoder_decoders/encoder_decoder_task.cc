@@ -21,6 +21,24 @@ Value decoder_ids(Request& request, const EncoderDecoder& net, bool decodes_inpu
       fmt::format("{} requires the input decoder_input_ids or labels", request.architecture));
 }
 
+/// Adds the scores of the routers of a stack.
+void put_routers(Model& model, const std::string& stack, const StackOutputs& outputs) {
+  for (const RoutedLayer& layer : outputs.routed)
+    model.outputs[fmt::format("{}_router_logits.{}", stack, layer.layer)] = layer.logits;
+}
+
+/// Adds the router losses of a stack to the outputs and to the loss, which may be undefined. As in
+/// transformers, there are none if every layer has experts.
+void put_router_losses(Model& model, const std::string& stack, const StackOutputs& outputs,
+                       std::int64_t step, const EncoderDecoderConfig& config, Value& loss) {
+  if (outputs.routed.empty() || step == 1) return;
+  const RouterLosses losses = router_losses(outputs);
+  model.outputs[stack + "_aux_loss"] = losses.balancing;
+  model.outputs[stack + "_z_loss"] = losses.z;
+  if (!loss.defined()) return;
+  loss = loss + losses.balancing * config.balancing_weight + losses.z * config.router_z_weight;
+}
+
 /// Returns the given mask, or that of the ids other than padding for model types that mask padding
 /// by default.
 Value mask_of(const EncoderDecoderStyle& style, const EncoderDecoderConfig& config, Value ids,
@@ -40,6 +58,7 @@ Value add_encoder(Request& request, const EncoderDecoderStyle& style,
   if (config.encoder_window > 0) model.valid_rows = mask;
   model.outputs["last_hidden_state"] = out.last_hidden_state;
   put_hidden(model, "hidden.", out.hidden);
+  put_routers(model, "encoder", out);
   return out.last_hidden_state;
 }
 
@@ -135,6 +154,7 @@ Model build(const EncoderDecoderType& type, Request& request) {
   const bool span = task == "ForQuestionAnswering" && style.has_classifiers;
   Model model;
   type.add_names(model.names, config, with_head || sequence || span || scores ? style.base : "");
+  if (type.add_layouts != nullptr) type.add_layouts(model.layouts, config);
   // T5's classes have no prefix, but the library removes this one from the names in files.
   model.base_prefix = style.base.empty() ? "transformer." : style.base;
   model.unused_buffers = style.unused_buffers;
@@ -182,6 +202,8 @@ Model build(const EncoderDecoderType& type, Request& request) {
   model.outputs["last_hidden_state"] = decoded.last_hidden_state;
   put_hidden(model, "encoder_hidden.", encoded.hidden);
   put_hidden(model, "decoder_hidden.", decoded.hidden);
+  put_routers(model, "encoder", encoded);
+  put_routers(model, "decoder", decoded);
   const Value h = decoded.last_hidden_state;
   if (sequence) classifier.sequence(h, ids, request.config.labels(style.default_labels));
   if (span) classifier.span(h);
@@ -190,7 +212,11 @@ Model build(const EncoderDecoderType& type, Request& request) {
   if (!with_head) return model;
   const Value logits = net.logits(h);
   model.outputs["logits"] = logits;
-  if (labels.defined()) model.outputs["loss"] = net.loss(logits, labels);
+  Value loss;
+  if (labels.defined()) loss = net.loss(logits, labels);
+  put_router_losses(model, "encoder", encoded, config.encoder_sparse_step, config, loss);
+  put_router_losses(model, "decoder", decoded, config.decoder_sparse_step, config, loss);
+  if (loss.defined()) model.outputs["loss"] = loss;
   return model;
 }
 

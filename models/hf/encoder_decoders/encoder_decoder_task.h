@@ -45,6 +45,8 @@ struct EncoderDecoderType {
   Keys<EncoderDecoderConfig> keys;
   /// Adds the module names, with the prefix `base`.
   void (*add_names)(NameMap& names, const EncoderDecoderConfig&, const std::string& base);
+  /// Adds the parameters that files store as several tensors; null if there are none.
+  void (*add_layouts)(FileLayouts& layouts, const EncoderDecoderConfig&) = nullptr;
 };
 /// Returns the model types for building and writing.
 ModelTypes encoder_decoder_model_types(const std::vector<EncoderDecoderType>& types);

@@ -1,4 +1,4 @@
-// T5 (versions 1.0 and 1.1), UL2, mT5 and LongT5.
+// T5 (versions 1.0 and 1.1), UL2, mT5, UMT5, LongT5 and Switch Transformers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,8 +31,9 @@ std::string feed_forward(const EncoderDecoderConfig& c) {
   return std::string(c.gated ? "gated-" : "") + std::string(library_name(c.activation));
 }
 
+/// Config keys that all these model types share.
 template <class Config>
-void t5_keys(Config& config, EncoderDecoderConfig& c) {
+void shared_keys(Config& config, EncoderDecoderConfig& c) {
   config.field("vocab_size", c.vocab)
       .field("d_model", c.width)
       .field("d_kv", c.head_size)
@@ -47,6 +48,18 @@ void t5_keys(Config& config, EncoderDecoderConfig& c) {
       .field("tie_word_embeddings", c.tied_head)
       .optional_id("decoder_start_token_id", c.start_id)
       .optional_id("pad_token_id", c.padding_id)
+      // Hugging Face transformers also accepts the names of newer models.
+      .repeated("hidden_size", "d_model", c.width)
+      .repeated("num_hidden_layers", "num_layers", c.encoder_layers)
+      .repeated("num_attention_heads", "num_heads", c.encoder_heads)
+      .repeated("head_dim", "d_kv", c.head_size)
+      .ignore({"n_positions"});
+}
+
+template <class Config>
+void t5_keys(Config& config, EncoderDecoderConfig& c) {
+  shared_keys(config, c);
+  config
       .converted(
           "feed_forward_proj",
           [&](const json& value) {
@@ -58,12 +71,7 @@ void t5_keys(Config& config, EncoderDecoderConfig& c) {
       // Hugging Face transformers derives these keys from feed_forward_proj, but also writes them.
       .repeated("dense_act_fn", "feed_forward_proj", c.activation)
       .repeated("is_gated_act", "feed_forward_proj", c.gated)
-      // Hugging Face transformers also accepts the names of newer models.
-      .repeated("hidden_size", "d_model", c.width)
-      .repeated("num_hidden_layers", "num_layers", c.encoder_layers)
-      .repeated("num_attention_heads", "num_heads", c.encoder_heads)
-      .repeated("head_dim", "d_kv", c.head_size)
-      .ignore({"n_positions"});
+      .ignore({"scalable_attention"});  // UMT5; no class reads it
 }
 
 /// By default, the decoder has the same number of layers as the encoder.
@@ -73,6 +81,13 @@ void decoder_layers_key(ConfigReader& config, EncoderDecoderConfig& c) {
 }
 void decoder_layers_key(ConfigWriter& config, const EncoderDecoderConfig& c) {
   config.field("num_decoder_layers", c.decoder_layers);
+}
+
+/// Sets the fields that have no key.
+void derive(EncoderDecoderConfig& c) {
+  c.decoder_heads = c.encoder_heads;
+  c.decoder_inner = c.encoder_inner;
+  c.attention_dropout = c.activation_dropout = c.final_dropout = c.dropout;
 }
 
 /// Models with a tied head divide its input by sqrt(width). Newer files specify this explicitly.
@@ -89,18 +104,56 @@ void scale_key(ConfigWriter& config, const EncoderDecoderConfig& c) {
   config.repeated("scale_decoder_outputs", "tie_word_embeddings", c.tied_head && c.scale_tied_head);
 }
 
-/// Config keys of T5, mT5 and LongT5.
+/// Config keys of T5 and types that differ from it in few settings.
 template <class Config>
 void t5_type_keys(Config& config, EncoderDecoderConfig& c) {
   t5_keys(config, c);
   decoder_layers_key(config, c);
-  c.decoder_heads = c.encoder_heads;
-  c.decoder_inner = c.encoder_inner;
-  c.attention_dropout = c.activation_dropout = c.final_dropout = c.dropout;
+  derive(c);
   scale_key(config, c);
 }
 
-void t5_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base) {
+/// Switch Transformers: the number of layers with experts determines the distance between them, but
+/// files also contain this distance, which takes precedence.
+void sparse_keys(ConfigReader& config, const char* count_key, const char* step_key,
+                 std::int64_t layers, std::int64_t& step) {
+  std::int64_t count = 3;
+  config.field(count_key, count);
+  step = count > 0 ? layers / count : 0;
+  config.field(step_key, step);
+}
+void sparse_keys(ConfigWriter& config, const char* count_key, const char* step_key,
+                 std::int64_t layers, std::int64_t step) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < layers; ++i)
+    count += step > 0 && (step == 1 || i % step == 1) ? 1 : 0;
+  config.field(count_key, count).field(step_key, step);
+}
+
+template <class Config>
+void switch_keys(Config& config, EncoderDecoderConfig& c) {
+  shared_keys(config, c);
+  decoder_layers_key(config, c);
+  sparse_keys(config, "num_sparse_encoder_layers", "encoder_sparse_step", c.encoder_layers,
+              c.encoder_sparse_step);
+  sparse_keys(config, "num_sparse_decoder_layers", "decoder_sparse_step", c.decoder_layers,
+              c.decoder_sparse_step);
+  config.field("dense_act_fn", c.activation)
+      .field("num_experts", c.experts)
+      .field("expert_capacity", c.expert_capacity)
+      .field("router_bias", c.router_bias)
+      .field("router_jitter_noise", c.router_jitter)
+      .field("router_aux_loss_coef", c.balancing_weight)
+      .field("router_z_loss_coef", c.router_z_weight)
+      .fixed("router_dtype", "float32", "routers compute in float32")
+      // No class reads these keys, of which some are from the first version of the format.
+      .ignore({"add_router_probs", "feed_forward_proj", "is_gated_act",
+               "router_ignore_padding_tokens", "router_type"});
+}
+
+/// Adds the names of all modules; `mlp` is that of feed-forward blocks.
+void stack_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base,
+                 const std::string& mlp) {
   names.add("tokens", base + "shared");
   const auto attention = [](const std::string& ours, const std::string& layer,
                             const std::string& theirs) {
@@ -120,17 +173,43 @@ void t5_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& 
         parts.push_back(part);
     }
     const std::string last = decoder ? "layer.2" : "layer.1", theirs = base + stack;
-    parts.emplace_back("feed_forward.up",
-                       last + (c.gated ? ".DenseReluDense.wi_1" : ".DenseReluDense.wi"));
-    parts.emplace_back("feed_forward.gate", last + ".DenseReluDense.wi_0");
-    parts.emplace_back("feed_forward.down", last + ".DenseReluDense.wo");
+    const std::string block = fmt::format("{}.{}.", last, mlp);
+    parts.emplace_back("feed_forward.up", block + (c.gated ? "wi_1" : "wi"));
+    parts.emplace_back("feed_forward.gate", block + "wi_0");
+    parts.emplace_back("feed_forward.down", block + "wo");
+    parts.emplace_back("feed_forward.router", block + "router.classifier");
     parts.emplace_back("feed_forward_norm", last + ".layer_norm");
+    const std::string bias = fmt::format("layer.0.{}.relative_attention_bias", self);
+    if (c.relative_bias_layers) parts.emplace_back("relative_bias", bias);
     names.add_layers(decoder ? c.decoder_layers : c.encoder_layers, stack + ".layers",
                      theirs + ".block", parts);
-    names.add(stack + ".relative_bias",
-              fmt::format("{}.block.0.layer.0.{}.relative_attention_bias", theirs, self));
+    if (!c.relative_bias_layers)
+      names.add(stack + ".relative_bias", fmt::format("{}.block.0.{}", theirs, bias));
     names.add(stack + ".norm", theirs + ".final_layer_norm");
     names.add(stack + ".tokens", theirs + ".embed_tokens");
+  }
+}
+
+void t5_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base) {
+  stack_names(names, c, base, "DenseReluDense");
+}
+
+void switch_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base) {
+  stack_names(names, c, base, "mlp");
+}
+
+/// Files contain the matrices of each expert.
+void switch_layouts(FileLayouts& layouts, const EncoderDecoderConfig& c) {
+  for (const bool decoder : {false, true}) {
+    const std::string stack = decoder ? "decoder" : "encoder";
+    for (std::int64_t i = 0; i < (decoder ? c.decoder_layers : c.encoder_layers); ++i) {
+      if (!c.has_experts(i, decoder)) continue;
+      for (const auto& [ours, theirs] : ModuleNames{{"up", "wi"}, {"down", "wo"}}) {
+        layouts.add({.ours = fmt::format("{}.layers.{}.feed_forward.experts.{}", stack, i, ours),
+                     .theirs = fmt::format("{}.block.{}.layer.{}.mlp.experts.expert_*.{}.weight",
+                                           stack, i, decoder ? 2 : 1, theirs)});
+      }
+    }
   }
 }
 
@@ -188,7 +267,29 @@ ModelTypes t5_model_types() {
   c.start_id = 0;
   c.gated = true;
   c.activation = Activation::gelu_tanh;
-  return encoder_decoder_model_types({t5, mt5, longt5(t5)});
+  EncoderDecoderType umt5 = mt5;
+  umt5.name = "umt5";
+  umt5.prefix = "UMT5";
+  umt5.defaults.tied_head = true;
+  umt5.defaults.relative_bias_layers = true;
+  EncoderDecoderType switched = t5;
+  switched.name = "switch_transformers";
+  switched.prefix = "SwitchTransformers";
+  EncoderDecoderConfig& s = switched.defaults;
+  s.width = 768;
+  s.encoder_layers = 12;
+  s.encoder_heads = 12;
+  s.experts = 8;
+  s.router_jitter = 0.01;
+  s.balancing_weight = s.router_z_weight = 0.001;
+  switched.keys = [](auto& config, EncoderDecoderConfig& c) {
+    switch_keys(config, c);
+    derive(c);
+    c.scale_tied_head = c.tied_head;
+  };
+  switched.add_names = switch_names;
+  switched.add_layouts = switch_layouts;
+  return encoder_decoder_model_types({t5, mt5, umt5, longt5(t5), switched});
 }
 
 }  // namespace weft::hf

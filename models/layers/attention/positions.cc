@@ -55,23 +55,32 @@ double yarn_share(double j, std::int64_t features, double base, const RotaryScal
 
 ChoiceNames choice_names(RotaryScalingKind) { return {"rotary scaling", kScalings}; }
 
-Value sinusoidal_positions(Value positions, std::int64_t width, DType dtype, SourceLocation loc) {
+Value sinusoidal_positions(Value positions, std::int64_t width, DType dtype, SinusoidalRates rates,
+                           SourceLocation loc) {
   Graph& graph = positions.graph();
   Graph::Frame frame(graph, "sinusoidal_positions", loc);
-  if (width < 2 || width % 2 != 0) {
+  const bool endpoint = rates == SinusoidalRates::endpoint;
+  if (endpoint && width < 4) {
+    graph.fail(ArgumentError(fmt::format("width must be at least 4, for two rates, not {}", width)),
+               "sinusoidal_positions", {positions}, loc);
+  }
+  if (!endpoint && (width < 2 || width % 2 != 0)) {
     graph.fail(
         ArgumentError(fmt::format("width must be even, for sines and cosines, not {}", width)),
         "sinusoidal_positions", {positions}, loc);
   }
-  std::vector<double> rates;
-  for (std::int64_t j = 0; j < width / 2; ++j) {
-    rates.push_back(std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width)));
-  }
+  const std::int64_t pairs = width / 2;
+  const double last = endpoint ? static_cast<double>(pairs - 1) : static_cast<double>(width) / 2;
+  std::vector<double> per_position;
+  for (std::int64_t j = 0; j < pairs; ++j)
+    per_position.push_back(std::pow(10000.0, -static_cast<double>(j) / last));
   // Use double precision: in single precision, the errors of sines of large angles would be about p
   // * 1e-7.
   const Value angle = unsqueeze(cast(positions, DType::f64), positions.rank()) *
-                      graph.constant(Tensor::of({width / 2}, rates));
-  return cast(concat({sin(angle), cos(angle)}, -1), dtype);
+                      graph.constant(Tensor::of({pairs}, per_position));
+  std::vector<Value> parts = {sin(angle), cos(angle)};
+  if (width % 2 != 0) parts.push_back(slice(angle, positions.rank(), {.end = Dim(1)}) * 0);
+  return cast(concat(parts, -1), dtype);
 }
 
 std::vector<double> rotary_frequencies(std::int64_t features, double base,

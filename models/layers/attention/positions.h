@@ -10,11 +10,20 @@
 
 namespace WEFT_API weft {
 
+/// The rate of pair j of sinusoidal encodings: the angle per position.
+enum class SinusoidalRates : std::uint8_t {
+  paper,     // 10000^(-2j / width)
+  endpoint,  // 10000^(-j / (width/2 - 1)), so that the last rate is 1/10000 (tensor2tensor,
+             // fairseq)
+};
+
 /// Returns the sinusoidal encodings (Vaswani et al. 2017) of `positions` (i32 or i64, any shape) ->
-/// [..., width]. Feature j < width/2 is sin(p / 10000^(2j/width)); the second half contains the
-/// cosines of the same angles. (The paper interleaves sines and cosines, which is a fixed
-/// permutation of the features.) `width` must be even.
+/// [..., width]. Feature j < width/2 is sin(p * rate_j); the second half contains the cosines of
+/// the same angles. (The paper interleaves sines and cosines, which is a fixed permutation of the
+/// features.) `width` must be even. With the rates `endpoint`, it must be at least 4 and may be
+/// odd: the last feature is then 0. Throws ArgumentError for other widths.
 Value sinusoidal_positions(Value positions, std::int64_t width, DType dtype,
+                           SinusoidalRates rates = SinusoidalRates::paper,
                            SourceLocation loc = SourceLocation::current());
 
 /// How the frequencies of rotary positions, base^(-2j/n) for pair j of n features, are changed so

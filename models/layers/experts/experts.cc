@@ -9,6 +9,7 @@
 #include "weft/graph/functions/linalg/grouped_matmul.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/shape.h"
+#include "weft/models/layers/dropout.h"
 
 namespace weft {
 namespace {
@@ -40,6 +41,7 @@ Value Experts::operator()(Value x, Value counts, SourceLocation loc) const {
   } else {
     hidden = activate(activation, hidden);
   }
+  hidden = weft::dropout(scope, hidden, dropout);
   return affine_groups(hidden, down, down_bias, counts, layout);
 }
 
@@ -73,8 +75,17 @@ Experts make_experts(const Scope& scope, DType dtype, std::int64_t width,
                                          {.initializer = Initializer::zeros()})
                         : Variable();
   };
-  Experts layer{scope,        {}, {}, {}, {}, {}, {}, options.activation, options.weight_layout,
-                options.limit};
+  Experts layer{scope,
+                {},
+                {},
+                {},
+                {},
+                {},
+                {},
+                options.activation,
+                options.weight_layout,
+                options.limit,
+                options.dropout};
   if (options.gated) {
     layer.gate = weight("gate", width, inner, options.initializer);
     layer.gate_bias = bias("gate_bias", inner);

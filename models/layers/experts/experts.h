@@ -21,6 +21,8 @@ struct ExpertsOptions {
   /// If not 0, gated experts compute down(activation(min(gate(x), limit)) * (clamp(up(x), -limit,
   /// limit) + 1)). (GPT-OSS: 7 with quick_gelu.)
   double limit = 0;
+  /// Dropout rate of the inputs of `down` in training mode.
+  double dropout = 0;
   /// Layout of each weight matrix, so that stacked weights in files can be used without transposing
   /// them.
   LinearLayout weight_layout = LinearLayout::in_out;
@@ -40,6 +42,7 @@ struct Experts {
   Activation activation;
   LinearLayout layout = LinearLayout::in_out;
   double limit = 0;
+  double dropout = 0;
 
   /// Maps rows x [n, width] that are sorted by expert to [n, width]. The next counts[e] rows belong
   /// to expert e (i32 or i64 [experts]). Rows after the last expert's rows give 0. Errors are those

@@ -44,6 +44,32 @@ Dispatch dispatch(const Routing& routing, const Value& choices, std::optional<do
   return result;
 }
 
+// Returns which choices for the tokens of x are within the capacity of their row, bool [tokens, k].
+Value kept_in_rows(const Routing& routing, const Value& x, std::int64_t capacity) {
+  const Value& experts = routing.experts;
+  const Dim tokens = experts.shape()[0], k = experts.shape()[1];
+  const Dim length = x.rank() == 1 ? Dim(1) : x.shape()[x.rank() - 2];
+  Dim rows = 1;
+  for (int axis = 0; axis < x.rank() - 2; ++axis) rows = rows * x.shape()[axis];
+  // The choices of each row in their order of precedence: all first choices, all second choices,
+  // ...
+  const Value ordered =
+      reshape(permute(reshape(experts, {rows, length, k}), {0, 2, 1}), {rows, k * length});
+  const Value chosen = one_hot(ordered, routing.counts.shape()[0], DType::i64);
+  const Value earlier = cumsum(chosen, 1, {.exclusive = true});
+  const Value position = sum(earlier * chosen, {2});
+  return reshape(permute(reshape(position < capacity, {rows, k, length}), {0, 2, 1}), {tokens, k});
+}
+
+// Drops the choices that are not `kept`, bool with one element per choice.
+Dispatch dispatch_kept(const Routing& routing, const Value& choices, const Value& kept) {
+  const Dim experts = routing.counts.shape()[0];
+  const Value marked = where(kept, choices, dim_value(choices.graph(), experts, choices.dtype()));
+  const Value counts =
+      index_add(zeros(choices.graph(), DType::i64, {experts + 1}), marked, ones_like(marked));
+  return {argsort(marked), slice(counts, 0, {.end = experts})};
+}
+
 }  // namespace
 
 MixtureOfExpertsOutput MixtureOfExperts::operator()(Value x, SourceLocation loc) const {
@@ -53,7 +79,11 @@ MixtureOfExpertsOutput MixtureOfExperts::operator()(Value x, SourceLocation loc)
   const Dim count = tokens.shape()[0], k = router.options.experts_per_token;
   const Routing routing = router(tokens);
   const Value choices = flatten(transpose(routing.experts));
-  const Dispatch dispatched = dispatch(routing, choices, capacity_factor);
+  Value kept;
+  if (row_capacity > 0) kept = kept_in_rows(routing, x, row_capacity);
+  const Dispatch dispatched = kept.defined()
+                                  ? dispatch_kept(routing, choices, flatten(transpose(kept)))
+                                  : dispatch(routing, choices, capacity_factor);
   const Value token = take(flatten(iota(graph, {k, count}, 1)), dispatched.order);
   const Value weight = take(flatten(transpose(routing.weights)), dispatched.order);
 
@@ -71,6 +101,7 @@ MixtureOfExpertsOutput MixtureOfExperts::operator()(Value x, SourceLocation loc)
           .z_loss = routing.z_loss(),
           .expert_counts = routing.counts,
           .dropped_choices = sum(routing.counts - dispatched.counts),
+          .kept = kept,
           .routing = routing};
 }
 
@@ -84,6 +115,13 @@ MixtureOfExperts make_mixture_of_experts(const Scope& scope, DType dtype, std::i
                                                  "is {}; leave it out to drop no choices",
                                                  *factor)),
                        "mixture_of_experts", {}, loc);
+  }
+  if (options.row_capacity < 0 || (options.row_capacity > 0 && factor)) {
+    scope.graph().fail(
+        ArgumentError(fmt::format("row_capacity must be positive, or 0 for none, and cannot be "
+                                  "combined with capacity_factor, but is {}",
+                                  options.row_capacity)),
+        "mixture_of_experts", {}, loc);
   }
   if (options.shared_gate && options.shared_inner == 0) {
     scope.graph().fail(ArgumentError("shared_gate multiplies the shared block; set shared_inner"),
@@ -101,6 +139,7 @@ MixtureOfExperts make_mixture_of_experts(const Scope& scope, DType dtype, std::i
                                .group_score = options.group_score,
                                .correction = options.correction,
                                .correction_speed = options.correction_speed,
+                               .jitter = options.jitter,
                                .initializer = options.initializer},
                               loc);
   Experts experts = make_experts(scope / "experts", dtype, width,
@@ -110,12 +149,13 @@ MixtureOfExperts make_mixture_of_experts(const Scope& scope, DType dtype, std::i
                                   .gated = options.gated,
                                   .bias = options.bias,
                                   .limit = options.limit,
+                                  .dropout = options.dropout,
                                   .weight_layout = options.weight_layout,
                                   .initializer = options.initializer,
                                   .down_initializer = options.down_initializer},
                                  loc);
-  MixtureOfExperts layer{scope, std::move(router), std::move(experts), factor,
-                         options.weights_on_input};
+  MixtureOfExperts layer{scope,  std::move(router),        std::move(experts),
+                         factor, options.weights_on_input, options.row_capacity};
   if (options.shared_inner != 0) {
     layer.shared =
         make_feed_forward(scope / "shared", dtype, width,

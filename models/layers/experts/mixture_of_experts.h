@@ -25,6 +25,7 @@ struct MixtureOfExpertsOptions {
   RouterGroupScore group_score = RouterGroupScore::best;
   bool correction = false;
   double correction_speed = 0;
+  double jitter = 0;
 
   std::int64_t inner = 0;  // of one expert; 0 means 4 * width
   Activation activation = Activation::silu;
@@ -32,6 +33,7 @@ struct MixtureOfExpertsOptions {
   bool gated = true;
   bool bias = false;  // of the experts
   double limit = 0;   // see ExpertsOptions
+  double dropout = 0;
   LinearLayout weight_layout = LinearLayout::in_out;
 
   /// Inner size of a feed-forward block that processes all tokens and is added to the output (Dai
@@ -52,6 +54,10 @@ struct MixtureOfExpertsOptions {
   /// factor, no choice is dropped ("dropless", Gale et al. 2022, "MegaBlocks"), and the result for
   /// a token does not depend on other tokens.
   std::optional<double> capacity_factor = {};
+  /// If not 0, limits the number of tokens of one row per expert in the same way. A row is the
+  /// second-last axis of the input, usually a text, so that the result for a text does not depend
+  /// on other texts (Fedus et al. 2021, "Switch Transformers"). Cannot be combined with a factor.
+  std::int64_t row_capacity = 0;
 };
 
 /// The results of a layer. In a sharded program (Program::shards), the losses, the counts and the
@@ -62,7 +68,9 @@ struct MixtureOfExpertsOutput {
   Value z_loss;           // scalar: Routing::z_loss
   Value expert_counts;    // i64 [experts]: choices per expert, before any are dropped
   Value dropped_choices;  // i64 scalar: choices beyond the capacity
-  Routing routing;        // of the tokens of x in order, for joint_balancing_loss()
+  /// With row_capacity: bool [tokens, k], false for dropped choices. Otherwise undefined.
+  Value kept;
+  Routing routing;  // of the tokens of x in order, for joint_balancing_loss()
 };
 
 /// The parameters of a layer: those of Router in "<scope>.router", of Experts in "<scope>.experts",
@@ -74,6 +82,7 @@ struct MixtureOfExperts {
   Experts experts;
   std::optional<double> capacity_factor;
   bool weights_on_input = false;
+  std::int64_t row_capacity = 0;
   std::optional<FeedForward> shared = {};
   std::optional<Linear> shared_gate = {};
 
@@ -89,7 +98,8 @@ struct MixtureOfExperts {
 };
 
 /// Declares the parameters. Throws ArgumentError unless 1 <= experts_per_token <= experts, sizes
-/// are positive, the capacity factor is positive and finite, and a shared gate has a shared block.
+/// are positive, the capacity factor is positive and finite, at most one capacity is set, and a
+/// shared gate has a shared block.
 /// Other errors are those of make_router and make_experts.
 MixtureOfExperts make_mixture_of_experts(const Scope& scope, DType dtype, std::int64_t width,
                                          const MixtureOfExpertsOptions& options = {},

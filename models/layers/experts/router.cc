@@ -10,10 +10,12 @@
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
 #include "weft/graph/functions/norm.h"
+#include "weft/graph/functions/random/random.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 #include "weft/graph/functions/shards.h"
 #include "weft/graph/functions/state.h"
+#include "weft/models/layers/dropout.h"
 
 namespace weft {
 namespace {
@@ -49,6 +51,8 @@ std::string problem_of(const RouterOptions& o) {
     return fmt::format("scale and correction_speed must be finite, but are {} and {}", o.scale,
                        o.correction_speed);
   }
+  if (!(o.jitter >= 0 && o.jitter < 1))
+    return fmt::format("jitter must be in [0, 1), but is {}", o.jitter);
   if (o.correction_speed != 0 && !o.correction) {
     return "correction_speed moves the correction of the scores; set correction";
   }
@@ -107,6 +111,10 @@ Routing Router::operator()(Value x, SourceLocation loc) const {
   Graph& graph = logits.scope.graph();
   Graph::Frame frame(graph, "router", loc, logits.scope.path());
   Routing r;
+  if (drops_out(logits.scope, options.jitter, loc)) {
+    x = x *
+        uniform(graph.key("dropout"), x.shape(), 1 - options.jitter, 1 + options.jitter, x.dtype());
+  }
   r.logits = logits(x);
   r.scores = options.scores == RouterScores::softmax ? softmax(r.logits, 1) : sigmoid(r.logits);
   const Value choice = correction.defined() ? r.scores + correction : r.scores;

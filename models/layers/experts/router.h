@@ -48,6 +48,10 @@ struct RouterOptions {
   /// program, the choices of all shards are counted. DeepSeek-V3 uses 0.001. Requires `correction`.
   double correction_speed = 0;
 
+  /// In training mode, each input is multiplied by a random number between 1 - jitter and 1 +
+  /// jitter before the logits are computed (Fedus et al. 2021, "Switch Transformers").
+  double jitter = 0;
+
   std::optional<Initializer> initializer = {};  // of the weight, as in LinearOptions
 };
 
@@ -92,7 +96,8 @@ struct Router {
 
 /// Declares the parameters. Throws ArgumentError unless 1 <= experts_per_token <= experts, the
 /// groups have equal sizes (at least 2 for best_two), 1 <= groups_per_token <= groups, the groups
-/// of a token have at least experts_per_token experts, and the scale and the speed are finite.
+/// of a token have at least experts_per_token experts, the scale and the speed are finite, and the
+/// jitter is in [0, 1).
 Router make_router(const Scope& scope, DType dtype, std::int64_t width,
                    const RouterOptions& options = {},
                    SourceLocation loc = SourceLocation::current());

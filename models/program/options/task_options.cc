@@ -72,6 +72,7 @@ void add_option(OptionList& list, const TaskOption& option, const std::string& h
                });
       break;
     case Type::choice: list.choice(option.name, option.choices, keep, help); break;
+    case Type::text: list.add(option.name, kTextType, OptionList::Times::once, help, keep); break;
   }
 }
 

@@ -10,12 +10,11 @@
 
 namespace WEFT_API weft {
 
-/// Name of the GenerationSettings attachment.
-inline constexpr const char* kGenerationPart = "model.generation";
-
 /// Reads the generation settings in a folder, including the special ids around texts. If the
 /// tokenizer files do not specify these ids, the defaults of the tokenizer's transformers class are
-/// used. Throws the same exceptions as hf::read_generation_config.
+/// used. If there is no forced_bos_token_id, the setting tgt_lang of NLLB, M2M100 and mBART-50
+/// tokenizers specifies the first token of outputs. Throws FormatError if src_lang or tgt_lang is
+/// not a language of the tokenizer, and the same exceptions as hf::read_generation_config.
 GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokenizer& text);
 
 /// Throws ArgumentError if the tokenizer has more than `rows` ids, where `rows` is the number of

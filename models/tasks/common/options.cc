@@ -42,6 +42,11 @@ TaskOptions& TaskOptions::choice(std::string name, std::vector<std::string> choi
   return *this;
 }
 
+TaskOptions& TaskOptions::text(std::string name, std::string help) {
+  options.push_back({std::move(name), TaskOption::Type::text, std::move(help)});
+  return *this;
+}
+
 TaskOptions& TaskOptions::new_models_only() {
   options.back().new_models_only = true;
   return *this;

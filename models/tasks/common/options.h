@@ -21,7 +21,7 @@ inline constexpr const char *kDataOption = "--data", *kTextOption = "--text",
 
 /// An option of a task.
 struct TaskOption {
-  enum class Type : std::uint8_t { file, files, integer, seed, real, choice };
+  enum class Type : std::uint8_t { file, files, integer, seed, real, choice, text };
 
   std::string name;  // "--data"
   Type type;
@@ -56,6 +56,7 @@ struct TaskOptions {
   TaskOptions& seed(std::string name, std::string help);
   TaskOptions& real(std::string name, RealRange range, std::string help);
   TaskOptions& choice(std::string name, std::vector<std::string> choices, std::string help);
+  TaskOptions& text(std::string name, std::string help);
   /// Restricts the last added option to models trained from scratch.
   TaskOptions& new_models_only();
   /// Marks all options added so far as data options.

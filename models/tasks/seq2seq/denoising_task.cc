@@ -121,7 +121,7 @@ Seq2SeqModel build_denoising_model(const EncoderDecoderConfig& config, const Tok
         "context must be greater than passage ({}), to leave room for the end id, but is {}",
         options.passage, config.context));
   }
-  Seq2SeqModel model = build_translator(config, tokenizer, settings, least_rows, loc);
+  Seq2SeqModel model = build_translator(config, tokenizer, settings, least_rows, {}, loc);
   model.task = choice_name(options.objective);
   model.denoising = options;
   return model;

@@ -13,6 +13,7 @@
 #include "weft/models/layers/attention/attention_maps.h"
 #include "weft/models/tasks/common/folder_settings.h"
 #include "weft/models/tasks/common/serialised_texts.h"
+#include "weft/models/tasks/seq2seq/pair_encoder.h"
 #include "weft/models/tasks/seq2seq/seq2seq_writer.h"
 #include "weft/models/text/unicode/blank_text.h"
 #include "weft/models/text/unicode/repair.h"
@@ -54,10 +55,12 @@ struct BuiltPrograms {
   }
   /// Returns the loss of `model`, which is `net` in one of the modes.
   Value loss(const EncoderDecoder& model, Reduction reduction = Reduction::mean) const {
-    const Value memory = model.encode(source, mask).last_hidden_state;
+    const StackOutputs encoded = model.encode(source, mask);
     // Padding follows all labels, so the causal mask is sufficient for the decoder.
-    const Value h = model.decode(shifted, {}, memory, mask).last_hidden_state;
-    return model.loss(model.logits(h), labels, reduction);
+    const StackOutputs decoded = model.decode(shifted, {}, encoded.last_hidden_state, mask);
+    return model.with_router_losses(
+        model.loss(model.logits(decoded.last_hidden_state), labels, reduction), encoded, decoded,
+        reduction);
   }
   void add_score(Precision precision, SourceLocation loc) {
     programs.emplace("score", make_score_program(net, loc).precision(precision));
@@ -146,12 +149,13 @@ TokenIds Seq2SeqModel::ids_without_text() const {
 
 Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
                               const TrainSettings& settings, std::int64_t least_rows,
-                              SourceLocation loc) {
+                              std::optional<GenerationSettings> generation, SourceLocation loc) {
   Seq2SeqModel model;
   model.tokenizer = tokenizer.with_ends();
+  model.generation = std::move(generation);
   config.vocab = std::max(model.tokenizer.vocab_size(), least_rows);
   config.decoder_vocab = 0;
-  config.padding_id = config.start_id = model.tokenizer.pad_id();
+  if (!model.generation) config.padding_id = config.start_id = model.tokenizer.pad_id();
   model.task = "translation";
   model.settings = settings;
   model.config = config;
@@ -194,9 +198,9 @@ FolderModel Seq2SeqModel::to_folder() const {
   folder.longest = config.context;
   if (no_tokenizer.empty()) folder.tokenizer = tokenizer;
   folder.writing = FolderModel::Writing{.start_id = config.start_id, .settings = generation};
-  const bool biased =
-      config.positions == Seq2SeqPositions::learned ||
-      (config.positions == Seq2SeqPositions::sinusoidal && !config.sinusoidal_endpoint);
+  const bool biased = config.positions == Seq2SeqPositions::learned ||
+                      (config.positions == Seq2SeqPositions::sinusoidal &&
+                       !config.sinusoidal_endpoint && !config.positions_skip_padding);
   if (!config.head_bias && biased) {
     // The classes of BART's kind in transformers add a bias to the logits, which they never train.
     config.head_bias = true;
@@ -386,8 +390,9 @@ CrossAttention cross_attention(Session& session, const Seq2SeqModel& model, std:
     for (const std::int32_t id : ids) names.push_back(model.tokenizer.piece(id));
     return names;
   };
-  std::vector<std::int32_t> source_ids = model.tokenizer.encode_to_end(source),
-                            target_ids = model.tokenizer.targets().encode_to_end(target);
+  const PairEncoder encoder(model);
+  std::vector<std::int32_t> source_ids = encoder.source(source),
+                            target_ids = encoder.target(target);
   // Re-encoding generated text may produce more ids, especially if the text contains incomplete
   // characters.
   for (std::vector<std::int32_t>* ids : {&source_ids, &target_ids})

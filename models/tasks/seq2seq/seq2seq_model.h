@@ -54,9 +54,11 @@ struct Seq2SeqModel : ModelKind<Seq2SeqModel, GenerativeModel> {
 /// id (which equals the padding id) are taken from the tokenizer and replace the values in
 /// `config`. `least_rows` is the minimum number of rows in the embedding table, for initial weights
 /// with more rows than there are ids. Throws ArgumentError under the same conditions as the
-/// EncoderDecoder constructor and with_ends().
+/// EncoderDecoder constructor and with_ends(). If `generation` is given, the model is multilingual:
+/// it has these settings, and the start id and the padding id of the config.
 Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& tokenizer,
                               const TrainSettings& settings, std::int64_t least_rows = 0,
+                              std::optional<GenerationSettings> generation = {},
                               SourceLocation loc = SourceLocation::current());
 
 /// Returns the encoder-decoder in a Hugging Face folder. Returns null if the model class is not an

@@ -37,8 +37,7 @@ Seq2SeqWriter::Seq2SeqWriter(Session& session, const Seq2SeqModel& model,
   }
   languages_ = language_ids(tokenizer(), languages);
   if (languages_.target < 0) return;
-  const TokenIds any = read("a");
-  target_ = languages_.is_language(any.front()) ? Target::after_start : Target::start;
+  target_ = target_starts_outputs(languages_, read("a")) ? Target::start : Target::after_start;
 }
 
 TokenIds Seq2SeqWriter::start() const {

@@ -12,10 +12,9 @@
 
 namespace WEFT_API weft {
 
-/// A text generator for encoder-decoders, with optional source and target languages. The position
-/// of the target code depends on the position of the source code. If the source code follows the
-/// text (mBART), outputs begin with the target code instead of the usual start id. If it precedes
-/// the text (mBART-50), the target code follows the start id. For models from folders, the model's
+/// A text generator for encoder-decoders, with optional source and target languages. The target
+/// code follows the start id (mBART-50, NLLB, M2M100) or, for mBART, whose source code follows the
+/// text, replaces the start id. For models from folders, the model's
 /// settings apply. If they specify no length, and for models trained by Weft, outputs have at most
 /// about twice as many tokens as the input text.
 class Seq2SeqWriter final : public TextGenerator {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "weft/core/error.h"
 #include "weft/models/data/formats/reversal.h"
@@ -12,8 +13,10 @@
 #include "weft/models/plots/svg_heat_map.h"
 #include "weft/models/plots/svg_plot.h"
 #include "weft/models/tasks/common/bits_per_byte.h"
+#include "weft/models/tasks/common/folder_settings.h"
 #include "weft/models/tasks/common/text_data.h"
 #include "weft/models/tasks/seq2seq/describe.h"
+#include "weft/models/tasks/seq2seq/pair_encoder.h"
 #include "weft/models/tasks/seq2seq/presets.h"
 #include "weft/models/tasks/seq2seq/seq2seq_writer.h"
 #include "weft/models/tasks/seq2seq/task.h"
@@ -23,6 +26,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kPairs = "--pairs";
+constexpr const char *kFromLanguage = "--from-language", *kToLanguage = "--to-language";
 constexpr const char *kMeasure = ".measure.svg", *kSeq2SeqAttention = ".attention.svg";
 constexpr const char* kReversal = "reversal";
 constexpr std::int64_t kStrings = 40000;
@@ -67,7 +71,7 @@ struct TargetSize {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const std::vector<std::int32_t>& read = encoded.ids[i].target;
       ids += std::ssize(read);
-      const bool whole = read.back() == targets.eos_id();
+      const bool whole = std::find(read.begin(), read.end(), targets.eos_id()) != read.end();
       bytes += whole ? std::ssize(pairs[i].target) : std::ssize(targets.decode(read));
     }
   }
@@ -122,7 +126,7 @@ class TranslationRun final : public RunOf<Seq2SeqModel> {
     const PairBatches pairs = make_pair_batches(encode_pairs(test, *model_), *model_);
     const std::vector<TranslationCase> cases = group_by_source(test);
     const double loss = mean_loss(session, model_->program("evaluate"), pairs);
-    const Translations greedy = translate_cases(session, *model_, cases);
+    const Translations greedy = translate_cases(session, *model_, cases, {.beams = 1});
     std::string text = fmt::format(
         "test      {} sources: loss {:.4f}, perplexity {:.3f}, {:.4f} bits per byte of the "
         "targets\n",
@@ -223,6 +227,11 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
               "file to train on: source <tab> target on every line; parts of it are held out for "
               "validation and testing")
         .data();
+    options
+        .text(kFromLanguage,
+              "with --from and a multilingual model: language of the sources, a code such as "
+              "\"eng_Latn\" (NLLB), \"en\" (M2M100) or \"en_XX\" (mBART)")
+        .text(kToLanguage, "language of the targets, a code in the same form");
     return add_tokenizer(
         options, "bpe with a joint vocabulary for both languages, of the size in the preset", true);
   }
@@ -253,12 +262,24 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
             fmt::format("the preset 'reversal' uses a character tokenizer: leave out {}", option));
       }
     }
-    const EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
+    EncoderDecoderConfig config = chosen_config(base_config(preset.model, args), args);
     PairData data = read_pairs(args.options, preset.training);
-    const auto [tokenizer, notes] = tokenizer_for(args, config, data, reversal);
-    auto model = std::make_unique<Seq2SeqModel>(build_translator(
-        config, tokenizer, preset.training, table_rows(config.vocab, tokenizer, args)));
+    auto [tokenizer, notes] = tokenizer_for(args, config, data, reversal);
+    const Languages languages{args.options.text(kFromLanguage), args.options.text(kToLanguage)};
+    const bool multilingual = !languages.source.empty() || !languages.target.empty();
+    std::optional<GenerationSettings> generation;
+    if (multilingual) {
+      LanguagePair pair = set_languages(tokenizer, settings_of(args), languages);
+      tokenizer = std::move(pair.tokenizer);
+      generation = std::move(pair.generation);
+      if (config.start_id < 0 && !generation->start.empty())
+        config.start_id = generation->start.front();
+    }
+    auto model = std::make_unique<Seq2SeqModel>(
+        build_translator(config, tokenizer, preset.training,
+                         table_rows(config.vocab, tokenizer, args), std::move(generation)));
     auto loaded = start_weights(*model, args);
+    if (multilingual && model->origin) record_languages(*model->origin, languages);
     return new_run<TranslationRun>(preset.name, std::move(loaded), notes, std::move(model),
                                    std::move(data));
   }
@@ -280,6 +301,32 @@ class TranslationTask final : public TaskOf<Seq2SeqModel> {
   }
 
  private:
+  /// Returns the generation settings of the model that training starts from.
+  static GenerationSettings settings_of(const TaskArguments& args) {
+    if (!args.from) {
+      throw ArgumentError(
+          fmt::format("{} and {} are language codes of the multilingual model in --from: give "
+                      "--from, or leave them out",
+                      kFromLanguage, kToLanguage));
+    }
+    const Pretrained& from = *args.from;
+    if (from.generation) return *from.generation;
+    if (hf::is_folder(from.source))
+      return folder_settings(hf::read_folder({from.source, from.ignored_keys}), from.text);
+    throw ArgumentError(fmt::format("{} is no multilingual model: leave out {} and {}", from.source,
+                                    kFromLanguage, kToLanguage));
+  }
+
+  /// Makes these languages the defaults of the tokenizer in exported folders.
+  static void record_languages(hf::FolderOrigin& origin, const Languages& languages) {
+    const auto file = origin.files.find("tokenizer_config.json");
+    if (file == origin.files.end()) return;
+    auto settings = nlohmann::ordered_json::parse(file->second);
+    settings["src_lang"] = languages.source;
+    settings["tgt_lang"] = languages.target;
+    file->second = settings.dump(2) + "\n";
+  }
+
   static LearnedTokenizer tokenizer_for(const TaskArguments& args,
                                         const EncoderDecoderConfig& config, const PairData& data,
                                         bool reversal) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/models/data/batching/shuffle.h"
+#include "weft/models/tasks/seq2seq/pair_encoder.h"
 #include "weft/models/training/run_distributed.h"
 #include "weft/models/training/trainable.h"
 #include "weft/models/training/weighted_mean.h"
@@ -12,21 +13,13 @@
 namespace weft {
 
 EncodedPairs encode_pairs(const std::vector<TextPair>& pairs, const Seq2SeqModel& model) {
-  const Tokenizer& sources = model.tokenizer;
-  const Tokenizer targets = sources.targets();
+  const PairEncoder encoder(model);
   const std::int64_t longest = longest_text(model.config);
   EncodedPairs encoded;
   for (const TextPair& pair : pairs) {
-    IdPair ids{sources.encode_to_end(pair.source), targets.encode_to_end(pair.target)};
-    if (std::ssize(ids.source) > longest) {
-      ++encoded.cut_sources;
-      ids.source.resize(static_cast<std::size_t>(longest));
-      ids.source.back() = sources.eos_id();
-    }
-    if (std::ssize(ids.target) > longest) {
-      ++encoded.cut_targets;
-      ids.target.resize(static_cast<std::size_t>(longest));
-    }
+    IdPair ids{encoder.source(pair.source), encoder.target(pair.target)};
+    if (encoder.cut_source(ids.source, longest)) ++encoded.cut_sources;
+    if (encoder.cut_target(ids.target, longest)) ++encoded.cut_targets;
     encoded.ids.push_back(std::move(ids));
   }
   return encoded;
@@ -113,7 +106,7 @@ TrainTask translator_task(Session& session, const Seq2SeqModel& model, Translato
     std::vector<TranslationCase> cases;
     for (const std::int64_t place : evenly_spread(std::ssize(data.cases), whole ? 0 : kQuickCases))
       cases.push_back(data.cases[static_cast<std::size_t>(place)]);
-    const Translations found = translate_cases(session, model, cases);
+    const Translations found = translate_cases(session, model, cases, {.beams = 1});
     return Evaluation{
         loss, {{"perplexity", std::exp(loss)}, data.measure(found.outputs, found.references)}};
   };

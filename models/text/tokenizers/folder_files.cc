@@ -79,14 +79,23 @@ std::string model_file(SentencePieceModel model) {
   return model.to_bytes();
 }
 
-void add_pieces(const SentencePieceTokenizer& tokenizer, const std::string& name,
+/// Returns true for a token that M2M100's class adds after the ids of vocab.json: "__en__".
+bool is_m2m100_language(std::string_view piece) {
+  return piece.size() > 4 && piece.starts_with("__") && piece.ends_with("__");
+}
+
+void add_pieces(const SentencePieceTokenizer& tokenizer, const SentencePieceFiles& files,
                 TokenizerFiles& made) {
   const SentencePieceModel& model = tokenizer.model();
-  made.files[name] = model_file(model);
-  if (name != "source.spm") return;
+  made.files[files.model] = model_file(model);
+  if (!files.has_vocabulary) return;
   if (model.layout.target != nullptr) made.files["target.spm"] = model_file(*model.layout.target);
+  const bool marian = files.model == "source.spm";
   OrderedJson ids = OrderedJson::object();
-  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) ids[tokenizer.piece(id)] = id;
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    const std::string piece = tokenizer.piece(id);
+    if (marian || !tokenizer.is_special(id) || !is_m2m100_language(piece)) ids[piece] = id;
+  }
   made.files["vocab.json"] = ids.dump();
 }
 
@@ -120,7 +129,7 @@ TokenizerFiles tokenizer_files(const Tokenizer& tokenizer, const FolderTexts& or
   tokenizer.visit([&](const auto& kind) {
     using Kind = std::decay_t<decltype(kind)>;
     if constexpr (std::is_same_v<Kind, SentencePieceTokenizer>) {
-      add_pieces(kind, sentence_piece_file(class_of(origin), model_type), made);
+      add_pieces(kind, sentence_piece_files(class_of(origin), model_type), made);
       if (is_new) {
         made.note =
             "no tokenizer class of Hugging Face's library is known to tokenize in the same way as "

@@ -135,9 +135,11 @@ void add_tokens(SubwordParts& parts, const FolderSettings& folder) {
   }
 }
 
-/// The post-processor that adds the given tokens around texts.
+/// The post-processor that adds the given tokens around texts or, if `pairs` is false, around a
+/// text and around two texts together.
 PostProcessorPtr ends_template(std::span<const std::pair<std::string, std::int32_t>> front,
-                               std::span<const std::pair<std::string, std::int32_t>> back) {
+                               std::span<const std::pair<std::string, std::int32_t>> back,
+                               bool pairs = true) {
   using post_processors::Template;
   using post_processors::TemplatePiece;
   Template::Pieces single, second;
@@ -155,7 +157,11 @@ PostProcessorPtr ends_template(std::span<const std::pair<std::string, std::int32
   };
   around(single, "A", 0);
   second = single;
-  around(second, "B", 1);
+  if (pairs) {
+    around(second, "B", 1);
+  } else {
+    second.insert(second.end() - static_cast<std::ptrdiff_t>(back.size()), {true, "B", 0});
+  }
   return std::make_shared<const Template>(std::move(single), std::move(second), std::move(tokens));
 }
 
@@ -194,6 +200,38 @@ void set_ends(SubwordParts& parts, const FolderSettings& folder, std::string_vie
   parts.post_processor = ends_template(front, back);
 }
 
+/// A class that adds the code of the source language to texts: its default, and whether the code is
+/// in front of texts or after their last token.
+struct LanguageClass {
+  std::string_view name, usual;
+  bool in_front;
+};
+constexpr std::array<LanguageClass, 3> kLanguageClasses = {
+    LanguageClass{"NllbTokenizer", "eng_Latn", true},
+    LanguageClass{"MBart50Tokenizer", "en_XX", true},
+    LanguageClass{"MBartTokenizer", "en_XX", false}};
+
+void set_source_language(SubwordParts& parts, const FolderSettings& folder) {
+  const std::string name = folder.tokenizer_class();
+  const auto* known = std::find_if(kLanguageClasses.begin(), kLanguageClasses.end(),
+                                   [&](const LanguageClass& each) { return each.name == name; });
+  if (known == kLanguageClasses.end()) return;
+  const auto given = folder.value<std::string>("src_lang");
+  const std::string code = given.value_or(std::string(known->usual));
+  const std::string eos = folder.token("eos_token").value_or("</s>");
+  const std::pair language{code, find_token(parts, code)}, end{eos, find_token(parts, eos)};
+  if (given && language.second < 0) {
+    throw FormatError(
+        fmt::format("{}.src_lang is '{}', which is not in the vocabulary of tokenizer.json; set it "
+                    "to a language code of the model, such as '{}'",
+                    kConfig, excerpt(code), known->usual));
+  }
+  if (language.second < 0 || end.second < 0) return;
+  const bool in_front = known->in_front && !folder.value<bool>("legacy_behaviour").value_or(false);
+  parts.post_processor = in_front ? ends_template({{language}}, {{end}}, false)
+                                  : ends_template({}, {{end, language}}, false);
+}
+
 }  // namespace
 
 SubwordParts with_class_settings(SubwordParts parts, const FolderSettings& folder) {
@@ -209,6 +247,7 @@ SubwordParts with_class_settings(SubwordParts parts, const FolderSettings& folde
   set_prefix_space(parts, folder);
   add_tokens(parts, folder);
   set_ends(parts, folder, name);
+  set_source_language(parts, folder);
   return parts;
 }
 

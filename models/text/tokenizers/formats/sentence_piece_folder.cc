@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "weft/core/excerpt.h"
 #include "weft/models/text/tokenizers/formats/forms.h"
+#include "weft/models/text/tokenizers/formats/language_codes.h"
 #include "weft/models/text/tokenizers/formats/sentence_piece_layouts.h"
 
 namespace weft {
@@ -34,6 +36,17 @@ Layout marian(const SentencePieceModel& model, const FolderSettings& settings) {
         "vocabulary for each language are not supported");
   }
   return marian_layout(model, read_vocabulary(settings.read("vocab.json"), "vocab.json"));
+}
+
+Layout m2m100(const SentencePieceModel& model, const FolderSettings& settings) {
+  const std::string codes = settings.value<std::string>("language_codes").value_or("m2m100");
+  if (codes != "m2m100" && codes != "wmt21") {
+    throw FormatError(fmt::format(
+        "tokenizer_config.json.language_codes must be \"m2m100\" or \"wmt21\", not \"{}\"",
+        excerpt(codes)));
+  }
+  return m2m100_layout(model, read_vocabulary(settings.read("vocab.json"), "vocab.json"),
+                       codes == "wmt21" ? wmt21_languages() : m2m100_languages());
 }
 
 Layout albert(const SentencePieceModel& model, const FolderSettings& settings) {
@@ -67,11 +80,11 @@ struct Class {
   std::vector<std::string_view> model_types = {};
 };
 
-const std::array<Class, 9>& classes() {
+const std::array<Class, 11>& classes() {
   using Model = SentencePieceModel;
   const auto plain = [](const Model& model, const FolderSettings&) { return plain_layout(model); };
   const SpecialNames fairseq = {"<pad>", "<unk>", "<s>", "</s>", "<s>", "</s>", "<mask>"};
-  static const std::array<Class, 9> all = {
+  static const std::array<Class, 11> all = {
       Class{"T5Tokenizer",
             [](const Model& model, const FolderSettings& settings) {
               return t5_layout(model, settings.value<std::int64_t>("extra_ids").value_or(100));
@@ -96,6 +109,16 @@ const std::array<Class, 9>& classes() {
               return fairseq_layout(model, mbart_languages(true));
             },
             fairseq, "sentencepiece.bpe.model"},
+      Class{"NllbTokenizer",
+            [](const Model& model, const FolderSettings&) {
+              return fairseq_layout(model, nllb_languages());
+            },
+            fairseq, "sentencepiece.bpe.model"},
+      Class{"M2M100Tokenizer",
+            m2m100,
+            {"<pad>", "<unk>", "<s>", "</s>", "", "</s>", ""},
+            "sentencepiece.bpe.model",
+            {"m2m_100"}},
       Class{"PegasusTokenizer",
             [](const Model& model, const FolderSettings& settings) {
               return pegasus_layout(model, settings.value<std::int64_t>("offset").value_or(103));
@@ -165,15 +188,18 @@ SentencePieceTokenizer read_sentence_piece_folder(const FolderSettings& settings
   return tokenizer.with_layout(std::move(layout));
 }
 
-std::string sentence_piece_file(std::string_view tokenizer_class, std::string_view model_type) {
+SentencePieceFiles sentence_piece_files(std::string_view tokenizer_class,
+                                        std::string_view model_type) {
   if (constexpr std::string_view kFast = "Fast"; tokenizer_class.ends_with(kFast))
     tokenizer_class.remove_suffix(kFast.size());
-  if (const Class* known = class_of(tokenizer_class)) return known->file;
-  for (const Class& known : classes()) {
-    const auto& types = known.model_types;
-    if (std::find(types.begin(), types.end(), model_type) != types.end()) return known.file;
+  const Class* known = class_of(tokenizer_class);
+  for (const Class& other : classes()) {
+    const auto& types = other.model_types;
+    if (known == nullptr && std::find(types.begin(), types.end(), model_type) != types.end())
+      known = &other;
   }
-  return "spiece.model";
+  if (known == nullptr) return {};
+  return {known->file, known->layout == marian || known->layout == m2m100};
 }
 
 }  // namespace weft

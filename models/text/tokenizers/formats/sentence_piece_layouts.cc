@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <unordered_map>
 
 #include "weft/core/error.h"
@@ -42,19 +41,7 @@ void append_rest(const SentencePieceModel& model, Layout& layout, std::size_t fi
     layout.ids.push_back(static_cast<std::int32_t>(i));
 }
 
-constexpr std::array<std::string_view, 52> kLanguages = {
-    "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN",
-    "hi_IN", "it_IT", "ja_XX", "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP",
-    "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN", "zh_CN", "af_ZA", "az_AZ",
-    "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID", "ka_GE", "km_KH", "mk_MK", "ml_IN",
-    "mn_MN", "mr_IN", "pl_PL", "ps_AF", "pt_XX", "sv_SE", "sw_KE", "ta_IN", "te_IN",
-    "th_TH", "tl_XX", "uk_UA", "ur_PK", "xh_ZA", "gl_ES", "sl_SI"};
-
 }  // namespace
-
-std::span<const std::string_view> mbart_languages(bool fifty) {
-  return std::span(kLanguages).first(fifty ? kLanguages.size() : 25);
-}
 
 Layout plain_layout(const SentencePieceModel& model) {
   Layout layout;
@@ -125,6 +112,14 @@ Layout marian_layout(const SentencePieceModel& model, const Vocabulary& vocab) {
       append(layout, {.text = text, .special = special});
     }
   }
+  return layout;
+}
+
+Layout m2m100_layout(const SentencePieceModel& model, const Vocabulary& vocab,
+                     std::span<const std::string_view> languages) {
+  Layout layout = marian_layout(model, vocab);
+  for (const std::string_view language : languages)
+    append(layout, {.text = fmt::format("__{}__", language)});
   return layout;
 }
 
