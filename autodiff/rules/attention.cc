@@ -39,6 +39,7 @@ std::vector<Value> gradient_attention(const GradientContext& c) {
   attributes.set("ring", Dim(0));
   inputs.push_back(c.has_cotangent(1) ? c.cotangent(1) : Value());
   inputs.push_back(c.input(kSinks));
+  inputs.push_back(c.input(kOffsets));
   Node& node = c.graph().apply("attention_grad", std::move(inputs), std::move(attributes));
   // Operands to which the outputs of the gradient op correspond, in order.
   constexpr std::size_t kDifferentiable[] = {kQ,          kK,       kV,       kBias,
@@ -72,14 +73,17 @@ Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b)
 /// The operands of attention and quantities derived from them.
 class Definition {
  public:
-  /// `count` operands of attention begin at in[first].
-  Definition(const Node& node, const Values& in, std::size_t first, std::size_t count, Graph& graph)
+  /// `in` contains the operands of attention or, if `gradient` is true, of attention_grad.
+  Definition(const Node& node, const Values& in, bool gradient, Graph& graph)
       : graph_(graph), attributes_(node.attributes()) {
     using namespace attention_op;
-    const auto input = [&](std::size_t i) { return i < in.size() ? in[i] : Value(); };
-    const auto operand = [&](std::size_t i) { return i < count ? input(first + i) : Value(); };
-    sinks = count == kGradOperands ? input(kGradSinks) : operand(kSinks);
-    const auto keys_or_values = [&](std::size_t i) {
+    const auto operand = [&](int i) {
+      const int at = position_of(i, gradient);
+      return at >= 0 && at < std::ssize(in) ? in[static_cast<std::size_t>(at)] : Value();
+    };
+    sinks = operand(kSinks);
+    if (operand(kOffsets).defined()) offsets = cast(operand(kOffsets), DType::i64);
+    const auto keys_or_values = [&](int i) {
       const Value rows = operand(kKvRows);
       const Dim& ring = attributes_.dim("ring");
       Value x = rows.defined() ? take(operand(i), rows, 0) : operand(i);
@@ -162,7 +166,15 @@ class Definition {
       also(ahead > start - dim_value(graph_, q_start.defined() ? window : reach));
       also(ahead - dim_value(graph_, reach) < start);
     }
-    if (attributes_.integer("chunk") > 0) {
+    const auto same = [&](const Value& x) {  // x [L] is equal for the query and the key
+      also(equal(unsqueeze(x, 1), unsqueeze(x, 0)));
+    };
+    const Value begin = offsets.defined() ? text_begins() : Value();
+    if (begin.defined()) same(begin);
+    if (attributes_.integer("chunk") > 0 && begin.defined()) {
+      same((iota(graph_, Shape{keys()}, 0) - begin) /
+           dim_value(graph_, attributes_.integer("chunk")));
+    } else if (attributes_.integer("chunk") > 0) {
       // The position is `whole` + `more`, which are not added, because the sum may overflow.
       const Value chunk = dim_value(graph_, attributes_.integer("chunk"));
       const Value whole = maximum(start, 0), more = j - ahead + minimum(start, 0);
@@ -216,7 +228,7 @@ class Definition {
   }
 
   Value q, k, v, bias, mask, offset_bias, row_bias, row_index, col_bias, col_index, lengths,
-      q_start, key, sinks;
+      q_start, key, sinks, offsets;
   Dim kv_heads;
 
  private:
@@ -241,6 +253,13 @@ class Definition {
     return j - i + (origin - reshape(q_start, Shape{batch(), 1, 1}));
   }
 
+  /// Returns the position at which the text of each token begins, i64 [L], given the offsets.
+  Value text_begins() const {
+    const Value texts = unsqueeze(offsets, 0);
+    const Value token = unsqueeze(iota(graph_, Shape{keys()}, 0), 1);
+    return max(where(texts <= token, texts, 0), {1});
+  }
+
   Value full_row_index() const { return broadcast_to(row_index, pairs()); }
   Value full_col_index() const {
     return broadcast_to(transpose(col_index), Shape{batch(), heads(), keys(), queries()});
@@ -251,7 +270,7 @@ class Definition {
 };
 
 Values decompose_attention(const Node& node, const Values& in, Graph& graph) {
-  const Definition d(node, in, 0, attention_op::kOperands, graph);
+  const Definition d(node, in, /*gradient=*/false, graph);
   const Value s = d.scores(), seen = d.visible();
   const double infinity = std::numeric_limits<double>::infinity();
   const Value lse = logsumexp(seen.defined() ? where(seen, s, -infinity) : s, 3);
@@ -261,7 +280,7 @@ Values decompose_attention(const Node& node, const Values& in, Graph& graph) {
 
 Values decompose_attention_grad(const Node& node, const Values& in, Graph& graph) {
   using namespace attention_op;
-  const Definition d(node, in, kGradFirst, kGradOperands, graph);
+  const Definition d(node, in, /*gradient=*/true, graph);
   const Value g = in[0], out = in[1], lse = in[2];
   const Value all = d.probabilities(d.scores(), d.visible(), lse), p = d.of_keys(all);
   Value delta = sum(g * out, 3, true);

@@ -21,21 +21,22 @@ AttentionResult attention_with_lse(Arg q, Arg k, Arg v, const AttentionOptions& 
         1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(query.size(-1).constant(), 1)));
   }
   const bool drops = options.dropout != 0;
-  Node& node = graph.apply(
-      "attention",
-      {query, keys, values, options.bias.value(), options.mask.value(), options.offset_bias.value(),
-       options.row_bias.value(), options.row_index.value(), options.col_bias.value(),
-       options.col_index.value(), options.lengths.value(), options.q_start.value(),
-       drops ? options.key.value() : Value(), options.kv_rows.value(), options.sinks.value()},
-      {{"scale", scale},
-       {"causal", options.causal},
-       {"window", options.window},
-       {"dropout", options.dropout},
-       {"stream", drops ? graph.next_stream() : std::int64_t{0}},
-       {"soft_cap", options.soft_cap},
-       {"chunk", options.chunk},
-       {"ring", options.ring.value_or(Dim(0))}},
-      q.location());
+  Node& node =
+      graph.apply("attention",
+                  {query, keys, values, options.bias.value(), options.mask.value(),
+                   options.offset_bias.value(), options.row_bias.value(), options.row_index.value(),
+                   options.col_bias.value(), options.col_index.value(), options.lengths.value(),
+                   options.q_start.value(), drops ? options.key.value() : Value(),
+                   options.kv_rows.value(), options.sinks.value(), options.offsets.value()},
+                  {{"scale", scale},
+                   {"causal", options.causal},
+                   {"window", options.window},
+                   {"dropout", options.dropout},
+                   {"stream", drops ? graph.next_stream() : std::int64_t{0}},
+                   {"soft_cap", options.soft_cap},
+                   {"chunk", options.chunk},
+                   {"ring", options.ring.value_or(Dim(0))}},
+                  q.location());
   return {node.output(0), node.output(1)};
 }
 

@@ -278,9 +278,19 @@ Value Encoder::drop(Value x) const { return dropout(scope_, x, config_.hidden_dr
 Value Encoder::positions_of(const EncoderInputs& inputs) const {
   if (inputs.position_ids.defined()) return inputs.position_ids;
   const Value ids = inputs.ids;
-  if (!config_.positions_skip_padding) return iota(scope_.graph(), {ids.size(1)}, 0, DType::i64);
+  Value begins;  // the index of the first token of each token's text
+  if (inputs.offsets.defined()) {
+    const Value offsets = cast(inputs.offsets, DType::i64);
+    begins = take(offsets, segment_ids(offsets, ids.size(1)));
+  }
+  if (!config_.positions_skip_padding) {
+    const Value index = iota(scope_.graph(), {ids.size(1)}, 0, DType::i64);
+    return begins.defined() ? index - begins : index;
+  }
   const Value token = cast(not_equal(ids, config_.padding_id), DType::i64);
-  return cumsum(token, 1) * token + config_.padding_id;
+  Value counted = cumsum(token, 1);
+  if (begins.defined()) counted = counted - take(counted - token, begins, 1);
+  return counted * token + config_.padding_id;
 }
 
 Value Encoder::embed(const EncoderInputs& inputs) const {
@@ -319,7 +329,8 @@ Value Encoder::attend(std::size_t index, Value x, Value relative,
   if (layer.rotary) {
     AttentionInputs options{.dropout = rate, .dropout_key = key};
     if (tokens.defined()) options.mask = unsqueeze(unsqueeze(not_equal(tokens, 0), 1), 1);
-    options.position_ids = positions_of(inputs);
+    options.position_ids = inputs.position_ids;
+    options.offsets = inputs.offsets;
     return (*layer.rotary)(x, options);
   }
   AttentionOptions options{.causal = config_.causal,
@@ -328,6 +339,7 @@ Value Encoder::attend(std::size_t index, Value x, Value relative,
                            .key = key};
   if (tokens.defined()) options.bias = additive_padding_mask(tokens, x.dtype());
   if (relative.defined()) options.offset_bias = relative;
+  options.offsets = inputs.offsets;
   return (*layer.attention)(x, x, options);
 }
 
@@ -367,8 +379,61 @@ Value Encoder::convolve(Value embedded, Value h, Value mask) const {
   return mask.defined() ? y * keep : y;
 }
 
-EncoderOutputs Encoder::operator()(const EncoderInputs& inputs, SourceLocation loc) const {
+bool supports_offsets(const EncoderConfig& config) {
+  const bool positions = config.positions != EncoderPositions::relative_key &&
+                         config.positions != EncoderPositions::relative_key_query &&
+                         config.positions != EncoderPositions::disentangled;
+  return positions && !config.global_attention && config.conv_kernel == 0 &&
+         !depends_on_length(config.rotary_scaling);
+}
+
+EncoderOutputs Encoder::operator()(const EncoderInputs& given, SourceLocation loc) const {
   Graph::Frame frame(scope_.graph(), "encoder", loc, scope_.path());
+  const bool places = given.token_places.defined(), mask = given.attention_mask.defined();
+  if (!places && !given.offsets.defined()) return run_layers(given);
+  const auto reject = [&](const char* what) {
+    scope_.graph().fail(ArgumentError(what), "encoder",
+                        {places ? given.token_places : given.offsets}, loc);
+  };
+  if (places && (!mask || given.offsets.defined()))
+    reject("token_places need an attention mask and no offsets");
+  if (!places && mask) reject("texts without padding (offsets) have no attention mask");
+  if (!supports_offsets(config_)) {
+    reject(
+        "texts without padding (offsets or token_places) do not support relative keys, "
+        "disentangled attention, global attention, convolutions and rotary scaling that depends on "
+        "the length of the text");
+  }
+  return places ? without_padding(given) : run_layers(given);
+}
+
+EncoderOutputs Encoder::without_padding(const EncoderInputs& padded) const {
+  Graph& graph = scope_.graph();
+  const Dim &batch = padded.ids.size(0), &seq = padded.ids.size(1);
+  const Value& places = padded.token_places;
+  const auto gather = [&](Value x) {
+    return x.defined()
+               ? unsqueeze(take(reshape(broadcast_to(x, {batch, seq}), {batch * seq}), places), 0)
+               : x;
+  };
+  const Value lengths = sum(cast(not_equal(padded.attention_mask, 0), DType::i64), {1});
+  EncoderOutputs outputs =
+      run_layers({.ids = gather(padded.ids),
+                  .token_type_ids = gather(padded.token_type_ids),
+                  .position_ids = gather(positions_of(padded)),
+                  .task_type_ids = gather(padded.task_type_ids),
+                  .offsets = concat({zeros(graph, DType::i64, {1}), cumsum(lengths, 0)}, 0)});
+  const auto pad = [&](Value h) {
+    const Value rows = zeros(graph, h.dtype(), {batch * seq, config_.width});
+    return reshape(index_add(rows, places, select(h, 0, Dim(0))), {batch, seq, config_.width});
+  };
+  for (Value& h : outputs.hidden) h = pad(h);
+  outputs.last_hidden_state = pad(outputs.last_hidden_state);
+  return outputs;
+}
+
+EncoderOutputs Encoder::run_layers(EncoderInputs inputs) const {
+  if (config_.positions == EncoderPositions::rotary) inputs.position_ids = positions_of(inputs);
   const Value embedded = embed(inputs);
   Value relative = relative_.defined() ? relative_.value() : Value();
   if (relative.defined() && relative_norm_) relative = (*relative_norm_)(relative);

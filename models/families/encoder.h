@@ -63,7 +63,23 @@ struct EncoderInputs {
   /// Optional, any dtype, [batch, seq]: tokens with nonzero entries have global attention. Used if
   /// EncoderConfig::global_attention is set; no token has it by default.
   Value global_attention_mask = {};
+  /// Optional, i32 or i64 [texts + 1]: the batch is a single row that contains texts one after the
+  /// other without padding, and text t is the range [offsets[t], offsets[t + 1]) (`cu_seqlens` of
+  /// FlashAttention). The hidden states equal those of the padded texts within rounding.
+  /// attention_mask must be absent. Positions are numbered from the beginning of each text.
+  Value offsets = {};
+  /// Optional, i32 or i64 [tokens], with attention_mask: the indices of all tokens in the flattened
+  /// rows [batch * seq], ascending, as nonzero(flatten(attention_mask)) gives them. The layers then
+  /// compute no padding: they process the tokens as with `offsets`, and the hidden states are
+  /// padded at the end, with zeros. The tokens of a row must be consecutive. Other indices give
+  /// wrong results or a DataError at run time.
+  Value token_places = {};
 };
+
+/// Returns true if encoders with this config accept EncoderInputs::offsets and token_places.
+/// Relative keys, disentangled attention, global attention, convolutions, and rotary scaling that
+/// depends on the length of the text do not support it.
+bool supports_offsets(const EncoderConfig& config);
 
 /// Outputs of an encoder.
 struct EncoderOutputs {
@@ -99,7 +115,9 @@ class Encoder {
 
   /// Builds the whole forward pass. In training mode, applies dropout at the rates of the config,
   /// with random numbers from the key "dropout". Throws GraphError if a rate is not 0 and the Scope
-  /// has no mode. An id or position outside its table throws DataError at run time.
+  /// has no mode, and ArgumentError for offsets or token_places that the config does not support,
+  /// offsets with an attention mask, and token_places without one. An id or position outside its
+  /// table throws DataError at run time.
   EncoderOutputs operator()(const EncoderInputs& inputs,
                             SourceLocation loc = SourceLocation::current()) const;
 
@@ -128,6 +146,9 @@ class Encoder {
   NormLayerOptions norm_options() const;
   Layer make_layer(const Scope& scope, std::int64_t index) const;
   SelfAttention make_rotary_attention(const Scope& scope, std::int64_t index) const;
+  /// Computes padded rows without their padding, given the token_places.
+  EncoderOutputs without_padding(const EncoderInputs& padded) const;
+  EncoderOutputs run_layers(EncoderInputs inputs) const;
   Value drop(Value x) const;
   Value embed(const EncoderInputs& inputs) const;
   Value positions_of(const EncoderInputs& inputs) const;

@@ -29,4 +29,10 @@ ChoiceNames choice_names(TextPooling);
 Value pool_tokens(TextPooling pooling, Value h, Value mask, bool all = true,
                   SourceLocation loc = SourceLocation::current());
 
+/// Pools texts without padding: h [1, total, width], in which text t is the range [offsets[t],
+/// offsets[t + 1]) -> [texts, width]. No text may be empty. `mask` i32 [1, total] is 1 for the
+/// tokens that are pooled, of which every text needs one; undefined, all tokens are pooled.
+Value pool_texts(TextPooling pooling, Value h, Value offsets, Value mask = {},
+                 SourceLocation loc = SourceLocation::current());
+
 }  // namespace weft

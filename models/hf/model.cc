@@ -105,7 +105,10 @@ Model build(Request& request, SourceLocation loc) {
   request.finish();
   model.model_type = type;
   model.architecture = request.architecture;
-  for (const auto& [name, value] : model.outputs) request.graph.set_name(name, value);
+  for (const auto& [name, value] : model.outputs) {
+    // A model may be built again over other inputs; the first one keeps the names.
+    if (!request.graph.find_named(name).defined()) request.graph.set_name(name, value);
+  }
   return model;
 }
 

@@ -7,6 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/models/families/encoder.h"
 #include "weft/serialization/files/strict_json.h"
 
 namespace weft {
@@ -75,6 +76,10 @@ std::optional<FolderEncoder> read_folder_encoder(Graph& graph, const hf::Folder&
     inputs["token_type_ids"] = graph.input("token_types", DType::i32, {"batch", "seq"});
   result.model = hf::build_model_over(graph, folder.config, inputs);
   result.store = hf::load_weights(result.model, graph, folder);
+  if (use.unpadded && supports_offsets(result.config)) {
+    inputs["token_places"] = graph.input("token_places", DType::i64, {"tokens"});
+    result.unpadded = hf::build_model_over(graph, folder.config, inputs).outputs;
+  }
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Encoders from Hugging Face folders, with the same inputs as encoders trained by Weft.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ struct FolderEncoder {
   std::optional<TextReading> reading;
   Value mask;       // the input "mask"
   hf::Model model;  // includes the outputs, for example "logits"
+  /// The outputs of layers that compute no padding, which read the input "token_places" i64
+  /// [tokens]. Empty unless FolderUse::unpadded is set and the encoder supports it.
+  std::map<std::string, Value> unpadded = {};
   std::shared_ptr<VariableStore> store;
 
   Value output(const std::string& name) const { return model.outputs.at(name); }
@@ -41,6 +45,7 @@ struct FolderUse {
   std::vector<std::string_view> endings = {};  // accepted class-name endings; empty: any class
   bool pairs = false;                          // the encoder must also accept text pairs
   hf::InputValues more = {};                   // other inputs of the class
+  bool unpadded = false;                       // also build layers that compute no padding
 };
 /// Builds the encoder in a folder in `graph` and loads its weights. Returns nullopt if the model
 /// class is not an encoder or does not match `use`. Throws ArgumentError if the config is not

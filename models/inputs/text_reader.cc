@@ -230,4 +230,33 @@ NamedTensors TextReader::inputs(std::span<const TextRow* const> rows, std::int64
   return inputs;
 }
 
+NamedTensors TextReader::inputs_with_places(std::span<const TextRow* const> rows) const {
+  NamedTensors all = inputs(rows, 1);
+  const std::int64_t length = all.front().second.size(1);
+  std::vector<std::int64_t> places;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (std::int64_t i = 0; i < std::ssize(rows[row]->ids); ++i)
+      places.push_back(static_cast<std::int64_t>(row) * length + i);
+  }
+  all.emplace_back("token_places", Tensor::of({std::ssize(places)}, places));
+  return all;
+}
+
+NamedTensors TextReader::unpadded_inputs(std::span<const TextRow* const> rows) const {
+  std::vector<std::int32_t> ids, types;
+  std::vector<std::int64_t> offsets = {0};
+  for (const TextRow* row : rows) {
+    if (row->ids.empty()) throw DataError(fmt::format("one of the texts: {}", kNothingLeft));
+    ids.insert(ids.end(), row->ids.begin(), row->ids.end());
+    types.insert(types.end(), row->token_types.begin(), row->token_types.end());
+    types.resize(ids.size());
+    offsets.push_back(std::ssize(ids));
+  }
+  NamedTensors inputs = {{"unpadded_tokens", Tensor::of({1, std::ssize(ids)}, ids)},
+                         {"offsets", Tensor::of({std::ssize(offsets)}, offsets)}};
+  if (reading_ && reading_->token_types)
+    inputs.emplace_back("unpadded_token_types", Tensor::of({1, std::ssize(types)}, types));
+  return inputs;
+}
+
 }  // namespace weft

@@ -13,19 +13,19 @@ namespace weft {
 namespace attention_op {
 namespace {
 
-/// Checks the group of `count` attention operands that starts with operand `base`.
+/// Checks the operands of attention, or those that attention_grad has in common with it.
 class Checker {
  public:
   /// If `narrow` is true, q must be f32 and k and v must be bf16.
-  Checker(const InferContext& context, int base, int count, bool narrow = false)
-      : c_(context), base_(base), count_(count), narrow_(narrow) {}
+  Checker(const InferContext& context, bool gradient, bool narrow = false)
+      : c_(context), gradient_(gradient), narrow_(narrow) {}
 
   void check() {
     check_attributes();
     check_queries_and_keys();
     check_ring();
     check_scores(kBias, "bias");
-    if (has(kMask)) c_.require_dtype(base_ + kMask, DType::boolean, "mask");
+    if (has(kMask)) c_.require_dtype(at(kMask), DType::boolean, "mask");
     check_scores(kMask, "mask");
     check_offset_bias();
     check_indexed(kRowBias, kRowIndex, size(kQ, 2), "row_bias", "row_index", "query");
@@ -33,19 +33,19 @@ class Checker {
     check_per_batch(kLengths, "lengths");
     check_per_batch(kQStart, "q_start");
     check_per_batch(kKvRows, "kv_rows");
-    const int sinks = count_ == kGradOperands ? kGradSinks : base_ + kSinks;
-    if (c_.has(sinks)) {
-      c_.require_dtype(sinks, type(kQ).dtype, "sinks");
-      c_.require_shape(sinks, Shape{size(kQ, 1)}, "sinks");
+    if (has(kSinks)) {
+      c_.require_dtype(at(kSinks), type(kQ).dtype, "sinks");
+      c_.require_shape(at(kSinks), Shape{size(kQ, 1)}, "sinks");
     }
+    check_offsets();
     if (has(kKey)) {
-      c_.require_dtype(base_ + kKey, DType::i64, "key");
-      c_.require_shape(base_ + kKey, Shape{2}, "key");
+      c_.require_dtype(at(kKey), DType::i64, "key");
+      c_.require_shape(at(kKey), Shape{2}, "key");
     }
   }
 
-  bool has(int operand) const { return operand < count_ && c_.has(base_ + operand); }
-  const ValueType& type(int operand) const { return c_.input(base_ + operand); }
+  bool has(int operand) const { return at(operand) >= 0 && c_.has(at(operand)); }
+  const ValueType& type(int operand) const { return c_.input(at(operand)); }
   const Dim& size(int operand, int axis) const { return type(operand).shape[axis]; }
   Shape out_shape() const { return {size(kQ, 0), size(kQ, 1), size(kQ, 2), size(kV, 3)}; }
   Shape lse_shape() const { return {size(kQ, 0), size(kQ, 1), size(kQ, 2)}; }
@@ -78,12 +78,12 @@ class Checker {
   }
 
   void check_queries_and_keys() const {
-    narrow_ ? c_.require_dtype(base_ + kQ, DType::f32, "q") : c_.require_floating(base_ + kQ, "q");
+    narrow_ ? c_.require_dtype(at(kQ), DType::f32, "q") : c_.require_floating(at(kQ), "q");
     const DType keys = narrow_ ? DType::bf16 : type(kQ).dtype;
-    c_.require_rank(base_ + kQ, 4, "q");
+    c_.require_rank(at(kQ), 4, "q");
     for (const auto& [operand, name] : {std::pair{kK, "k"}, {kV, "v"}}) {
-      c_.require_rank(base_ + operand, 4, name);
-      c_.require_dtype(base_ + operand, keys, name);
+      c_.require_rank(at(operand), 4, name);
+      c_.require_dtype(at(operand), keys, name);
     }
     if (!has(kKvRows)) c_.require_equal(size(kQ, 0), size(kK, 0), "batch (axis 0) of q and k");
     c_.require_equal(size(kK, 0), size(kV, 0), "batch (axis 0) of k and v");
@@ -120,8 +120,8 @@ class Checker {
   /// Checks bias or mask, in which every axis must have the full size or size 1.
   void check_scores(int operand, std::string_view name) const {
     if (!has(operand)) return;
-    c_.require_rank(base_ + operand, 4, name);
-    if (operand == kBias) c_.require_dtype(base_ + operand, type(kQ).dtype, name);
+    c_.require_rank(at(operand), 4, name);
+    if (operand == kBias) c_.require_dtype(at(operand), type(kQ).dtype, name);
     const Shape full{size(kQ, 0), size(kQ, 1), size(kQ, 2), keys()};
     for (int axis = 0; axis < 4; ++axis) {
       const Dim& given = size(operand, axis);
@@ -135,8 +135,8 @@ class Checker {
 
   void check_offset_bias() const {
     if (!has(kOffsetBias)) return;
-    c_.require_dtype(base_ + kOffsetBias, type(kQ).dtype, "offset_bias");
-    c_.require_rank(base_ + kOffsetBias, 2, "offset_bias");
+    c_.require_dtype(at(kOffsetBias), type(kQ).dtype, "offset_bias");
+    c_.require_rank(at(kOffsetBias), 2, "offset_bias");
     c_.require_equal(size(kOffsetBias, 0), size(kQ, 1), "heads of offset_bias (axis 0) and q");
     if (!has(kQStart)) {
       c_.require_equal(size(kOffsetBias, 1), size(kQ, 2) + keys() - 1,
@@ -151,35 +151,63 @@ class Checker {
                                       bias_name, index_name, has(bias) ? bias_name : index_name));
     }
     if (!has(bias)) return;
-    c_.require_dtype(base_ + bias, type(kQ).dtype, bias_name);
-    c_.require_rank(base_ + bias, 4, bias_name);
+    c_.require_dtype(at(bias), type(kQ).dtype, bias_name);
+    c_.require_rank(at(bias), 4, bias_name);
     const Shape expected{size(kQ, 0), size(kQ, 1), length, size(bias, 3)};
     if (!c_.equal(type(bias).shape, expected)) {
       throw ShapeError(
           fmt::format("{} must have shape [batch, heads, {} length, entries] = {}, but has {}",
                       bias_name, row, expected.str(), type(bias).shape.str()));
     }
-    c_.require_index(base_ + index, index_name);
-    c_.require_shape(base_ + index, Shape{size(kQ, 2), keys()}, index_name);
+    c_.require_index(at(index), index_name);
+    c_.require_shape(at(index), Shape{size(kQ, 2), keys()}, index_name);
   }
 
   void check_per_batch(int operand, std::string_view name) const {
     if (!has(operand)) return;
-    c_.require_index(base_ + operand, name);
-    c_.require_shape(base_ + operand, Shape{size(kQ, 0)}, name);
+    c_.require_index(at(operand), name);
+    c_.require_shape(at(operand), Shape{size(kQ, 0)}, name);
   }
 
+  void check_offsets() const {
+    if (!has(kOffsets)) return;
+    c_.require_index(at(kOffsets), "offsets");
+    c_.require_rank(at(kOffsets), 1, "offsets");
+    c_.require_equal(size(kQ, 2), keys(),
+                     "with offsets, queries and keys belong to the same texts, but their lengths "
+                     "(axis 2)");
+    if (c_.attributes().dim("ring") != Dim(0)) {
+      throw ArgumentError("offsets cannot be combined with ring buffers of keys");
+    }
+    for (const auto& [operand, name] :
+         {std::pair{kLengths, "lengths"}, {kQStart, "q_start"}, {kKvRows, "kv_rows"}}) {
+      if (!has(operand)) continue;
+      throw ArgumentError(fmt::format(
+          "offsets and {} cannot be combined: offsets define the keys of every query", name));
+    }
+  }
+
+  int at(int operand) const { return position_of(operand, gradient_); }
+
   const InferContext& c_;
-  int base_, count_;
-  bool narrow_;
+  bool gradient_, narrow_;
 };
 
-double attention_flops(const KernelRequest& request, std::size_t base, double products) {
-  const Sizes &q = request.inputs[base].sizes, &v = request.inputs[base + 2].sizes;
+/// Assumes that all texts have the same length if there are offsets, because the cost does not
+/// depend on data.
+double attention_flops(const KernelRequest& request, bool gradient, double products) {
+  const auto position = [&](int operand) {
+    return static_cast<std::size_t>(position_of(operand, gradient));
+  };
+  const Sizes &q = request.inputs[position(kQ)].sizes, &v = request.inputs[position(kV)].sizes;
   const double queries = static_cast<double>(q[0] * q[1] * q[2]);
   const bool causal = request.attributes.flag("causal");
   const std::int64_t window = request.attributes.integer("window");
   double pairs = queries * static_cast<double>(v[2]);
+  if (request.has_input(position(kOffsets))) {
+    const std::int64_t texts = request.inputs[position(kOffsets)].sizes[0] - 1;
+    pairs /= static_cast<double>(std::max<std::int64_t>(1, texts));
+  }
   if (causal && q[2] == v[2]) pairs /= 2;
   // The few queries at the ends, which have truncated windows, are not treated separately.
   if (window > 0)
@@ -191,10 +219,10 @@ double attention_flops(const KernelRequest& request, std::size_t base, double pr
 }
 
 Cost cost(const KernelRequest& request) {
-  return {attention_flops(request, 0, 2), operand_bytes(request)};
+  return {attention_flops(request, false, 2), operand_bytes(request)};
 }
 Cost grad_cost(const KernelRequest& request) {
-  return {attention_flops(request, kGradFirst, 7), operand_bytes(request)};
+  return {attention_flops(request, true, 7), operand_bytes(request)};
 }
 
 std::vector<InputSpec> operands() {
@@ -213,7 +241,8 @@ std::vector<InputSpec> operands() {
           optional("q_start"),
           optional("key"),
           optional("kv_rows"),
-          optional("sinks")};
+          optional("sinks"),
+          optional("offsets")};
 }
 
 std::vector<AttributeSpec> attributes() {
@@ -232,10 +261,10 @@ std::vector<ValueType> forward_types(Checker checker) {
 }  // namespace
 
 std::vector<ValueType> infer(const InferContext& c) {
-  return forward_types(Checker(c, 0, kOperands));
+  return forward_types(Checker(c, /*gradient=*/false));
 }
 std::vector<ValueType> infer_narrow(const InferContext& c) {
-  return forward_types(Checker(c, 0, kOperands, /*narrow=*/true));
+  return forward_types(Checker(c, /*gradient=*/false, /*narrow=*/true));
 }
 
 std::vector<ValueType> infer_grad(const InferContext& c) {
@@ -243,7 +272,7 @@ std::vector<ValueType> infer_grad(const InferContext& c) {
     throw ArgumentError(
         fmt::format("the gradient reads the keys in order: ring must be 0, but is {}", ring.str()));
   }
-  Checker checker(c, kGradFirst, kGradOperands);
+  Checker checker(c, /*gradient=*/true);
   checker.check();
   const DType dtype = checker.type(kQ).dtype;
   const auto require = [&](int i, const Shape& shape, std::string_view name) {
@@ -284,7 +313,11 @@ void AttentionOps::add(OpSet& ops) {
       "stream is >= dropout * 2^32, else by 0. lse = ln(sum(exp(s))) over the visible keys. "
       "sinks [H] are the scores of one more visible key per head. Its value is 0, and its "
       "probability is not dropped. A query without visible keys and sinks has out 0, lse -inf and "
-      "gradient 0. With kv_rows [B], k and v have S rows, and row b of q attends to their row "
+      "gradient 0. With offsets [texts+1] (cu_seqlens of FlashAttention), the axes Lq = Lk contain "
+      "consecutive texts: text t is the range [offsets[t], offsets[t+1]), a query sees keys of its "
+      "own text only, and p(i) and j count from the beginning of the text; offsets that do not "
+      "ascend from 0 to Lq are a data error. With kv_rows [B], k and v have S rows, and row b of q "
+      "attends to their row "
       "kv_rows[b]; col_bias is indexed by b. If ring > 0, k and v are ring buffers [..,R,..]: Lk = "
       "ring, and key j is entry j mod R; a visible key j < lengths[b] - R is a data error. "
       "kv_rows outside [0,S), lengths outside [0,Lk], q_start < 0, causal with q_start + Lq > Lk, "
@@ -330,6 +363,7 @@ void AttentionOps::add(OpSet& ops) {
   backward.inputs.insert(backward.inputs.end(), all.begin(), all.begin() + kGradOperands);
   backward.inputs.push_back({"g_lse", Arity::optional});
   backward.inputs.push_back({"sinks", Arity::optional});
+  backward.inputs.push_back({"offsets", Arity::optional});
   backward.attributes = attention_op::attributes();
   backward.outputs = {"dq",           "dk",        "dv",        "dbias",
                       "doffset_bias", "drow_bias", "dcol_bias", "dsinks"};

@@ -18,18 +18,15 @@ namespace {
 template <class T>
 class Problem {
  public:
-  /// `count` operands of attention begin at operand `base`.
-  Problem(const KernelRequest& request, std::size_t base, int count)
-      : base_(base), sinks_(count == kGradOperands ? kGradSinks : base + kSinks) {
+  Problem(const KernelRequest& request, bool gradient) : gradient_(gradient) {
     const auto sizes = [&](int operand) -> const Sizes& {
-      return request.inputs[base + static_cast<std::size_t>(operand)].sizes;
+      return request.inputs[at(operand)].sizes;
     };
-    for (int i = 0; i < count; ++i) {
-      const std::size_t at = base + static_cast<std::size_t>(i);
-      present_[i] = request.has_input(at);
-      wide_[i] = present_[i] && request.inputs[at].dtype == DType::i64;
+    for (int i = 0; i < kOperands; ++i) {
+      present_[i] = position_of(i, gradient) >= 0 && request.has_input(at(i));
+      wide_[i] = present_[i] && request.inputs[at(i)].dtype == DType::i64;
     }
-    args_.narrow = request.inputs[base + kK].dtype == DType::bf16;
+    args_.narrow = request.inputs[at(kK)].dtype == DType::bf16;
     args_.B = sizes(kQ)[0];
     args_.H = sizes(kQ)[1];
     args_.Lq = sizes(kQ)[2];
@@ -50,7 +47,7 @@ class Problem {
     args_.window = a.integer("window");
     args_.chunk = a.integer("chunk");
     args_.soft_cap = static_cast<T>(a.real("soft_cap"));
-    has_sinks_ = request.has_input(sinks_);
+    if (present_[kOffsets]) args_.texts = sizes(kOffsets)[0] - 1;
     args_.scale = static_cast<T>(a.real("scale"));
     const double rate = a.real("dropout");
     args_.drop_below = static_cast<std::uint64_t>(std::ceil(rate * 0x1p32));
@@ -68,7 +65,7 @@ class Problem {
   AttentionArgs<T> bind(const KernelRun& run) const {
     AttentionArgs<T> a = args_;
     const auto pointer = [&](int i) -> const void* {
-      return present_[i] ? run.inputs[base_ + static_cast<std::size_t>(i)] : nullptr;
+      return present_[i] ? run.inputs[at(i)] : nullptr;
     };
     const auto values = [&](int i) { return static_cast<const T*>(pointer(i)); };
     a.q = values(kQ);
@@ -89,7 +86,8 @@ class Problem {
     a.lengths = indices(run, kLengths);
     a.q_start = indices(run, kQStart);
     a.kv_rows = indices(run, kKvRows);
-    if (has_sinks_) a.sinks = static_cast<const T*>(run.inputs[sinks_]);
+    a.sinks = values(kSinks);
+    a.offsets = indices(run, kOffsets);
     if (a.drop_below > 0) {
       const auto* key = static_cast<const std::int64_t*>(pointer(kKey));
       a.random.seed = static_cast<std::uint64_t>(key[0]);
@@ -101,13 +99,14 @@ class Problem {
   /// Returns the data checks, or an empty function if there is no data to check. The checks read
   /// only the integer operands; the request specifies which other operands are present.
   std::function<void(const KernelRun&)> check() const {
-    constexpr int kChecked[] = {kLengths, kQStart, kKvRows, kRowIndex, kColIndex};
+    constexpr int kChecked[] = {kLengths, kQStart, kKvRows, kRowIndex, kColIndex, kOffsets};
     if (std::none_of(std::begin(kChecked), std::end(kChecked),
                      [&](int operand) { return present_[operand]; })) {
       return {};
     }
     return [self = *this](const KernelRun& run) {
       const AttentionArgs<T>& a = self.args_;
+      if (self.present_[kOffsets]) check_offsets(self.indices(run, kOffsets), a.texts, a.Lq);
       for (std::int64_t b = 0; b < a.B; ++b) {
         if (self.present_[kLengths]) check_length(self.indices(run, kLengths)[b], a.Lk, b);
         if (self.present_[kQStart]) self.check_start(self.indices(run, kQStart)[b], b);
@@ -131,8 +130,28 @@ class Problem {
   }
 
   IndexData indices(const KernelRun& run, int operand) const {
-    const std::size_t at = base_ + static_cast<std::size_t>(operand);
-    return {present_[operand] ? run.inputs[at] : nullptr, wide_[operand]};
+    return {present_[operand] ? run.inputs[at(operand)] : nullptr, wide_[operand]};
+  }
+
+  std::size_t at(int operand) const {
+    return static_cast<std::size_t>(position_of(operand, gradient_));
+  }
+
+  static void check_offsets(const IndexData& offsets, std::int64_t texts, std::int64_t tokens) {
+    if (texts < 0)
+      throw DataError("offsets is empty: it must contain the beginning of every text and the end");
+    if (offsets[0] != 0) {
+      throw DataError(fmt::format("offsets[0] is {}: the first text must begin at 0", offsets[0]));
+    }
+    for (std::int64_t t = 0; t < texts; ++t) {
+      if (offsets[t] <= offsets[t + 1]) continue;
+      throw DataError(fmt::format("offsets[{}] is {}, which is less than offsets[{}] = {}", t + 1,
+                                  offsets[t + 1], t, offsets[t]));
+    }
+    if (offsets[texts] == tokens) return;
+    throw DataError(fmt::format(
+        "offsets[{}], the end of the last text, is {}, but there are {} queries and keys", texts,
+        offsets[texts], tokens));
   }
 
   static void check_length(std::int64_t length, std::int64_t keys, std::int64_t b) {
@@ -191,8 +210,7 @@ class Problem {
 
   AttentionArgs<T> args_;
   std::int64_t key_batch_ = 0;  // axis 0 of k and v
-  std::size_t base_, sinks_;    // the first operand of attention, and `sinks`
-  bool has_sinks_ = false;
+  bool gradient_;               // the operands are those of attention_grad
   bool present_[kOperands] = {};
   bool wide_[kOperands] = {};
 };
@@ -205,7 +223,8 @@ std::int64_t blocks(std::int64_t length, std::int64_t block) {
 /// products over all pairs of query and key.
 template <class T>
 double pairs_ns(const AttentionArgs<T>& a, double products) {
-  const double pairs = static_cast<double>(a.B * a.H * a.Lq) * static_cast<double>(a.most_keys());
+  const double pairs = static_cast<double>(a.B * a.H * a.Lq) * static_cast<double>(a.most_keys()) /
+                       static_cast<double>(std::max<std::int64_t>(1, a.texts));
   return pairs * (2 + products * static_cast<double>(a.D + a.Dv) / 40);
 }
 
@@ -219,7 +238,7 @@ double key_bytes_ns(const AttentionArgs<T>& a) {
 
 template <class T>
 Kernel make_forward(const KernelRequest& request) {
-  const Problem<T> problem(request, 0, kOperands);
+  const Problem<T> problem(request, /*gradient=*/false);
   const AttentionArgs<T>& a = problem.sizes();
   const bool want_out = request.has_output(0), want_lse = request.has_output(1);
   const std::int64_t query_blocks = blocks(a.Lq, kQueryBlock), heads = heads_per_call(a);
@@ -256,7 +275,7 @@ template <class T>
 class GradKernel {
  public:
   explicit GradKernel(const KernelRequest& request)
-      : problem_(request, kGradFirst, kGradOperands), has_g_lse_(request.has_input(kGradLse)) {
+      : problem_(request, /*gradient=*/true), has_g_lse_(request.has_input(kGradLse)) {
     const int operands[] = {kQ, kK, kV, kBias, kOffsetBias, kRowBias, kColBias};
     for (std::size_t i = 0; i < 7; ++i) {
       want_[i] = request.has_output(i) && request.has_input(static_cast<std::size_t>(kGradFirst) +
@@ -434,7 +453,9 @@ class GradKernel {
                  std::int64_t h, std::int64_t q0, std::int64_t q1, std::int64_t k0, std::int64_t k1,
                  T* dbias, T* doffset, const KernelRun& run) const {
     for (std::int64_t i = q0; i < q1; i += kQueryBlock) {
-      for (std::int64_t j = k0; j < k1; j += kKeyBlock) {
+      const auto keys = args.visible(b, i, std::min(q1, i + kQueryBlock));
+      const std::int64_t first = k0 + (std::max(k0, keys.begin) - k0) / kKeyBlock * kKeyBlock;
+      for (std::int64_t j = first; j < std::min(k1, keys.end); j += kKeyBlock) {
         attention_grad_scores(args, grads, b, h, i, std::min(q1, i + kQueryBlock), j,
                               std::min(k1, j + kKeyBlock), dbias, doffset, run.slot_scratch);
       }

@@ -7,7 +7,7 @@
 namespace weft::attention_op {
 
 /// Operands of `attention`, in order. In `attention_grad`, the first kGradOperands of them are
-/// preceded by g, out and lse and followed by g_lse.
+/// preceded by g, out and lse and followed by g_lse, sinks and offsets.
 enum Operand : int {
   kQ,
   kK,
@@ -24,14 +24,23 @@ enum Operand : int {
   kKey,
   kKvRows,
   kSinks,
+  kOffsets,
   kOperands,
 };
 /// attention_grad has no kv_rows: the gradient rule looks the rows up before it applies the op.
-/// Its operand `sinks` follows g_lse.
 inline constexpr int kGradOperands = kKvRows;
 inline constexpr int kGradFirst = 3;                         // g, out, lse
 inline constexpr int kGradLse = kGradFirst + kGradOperands;  // g_lse
 inline constexpr int kGradSinks = kGradLse + 1;
+inline constexpr int kGradOffsets = kGradSinks + 1;
+
+/// Returns the position of an operand of `attention` in its op or, if `gradient` is true, in
+/// attention_grad; -1 if that op lacks the operand.
+constexpr int position_of(int operand, bool gradient) {
+  if (!gradient) return operand;
+  if (operand < kGradOperands) return kGradFirst + operand;
+  return operand == kSinks ? kGradSinks : operand == kOffsets ? kGradOffsets : -1;
+}
 
 std::vector<ValueType> infer(const InferContext& c);
 /// The shape rule of attention_narrow, with bf16 keys and values.

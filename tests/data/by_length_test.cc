@@ -28,6 +28,15 @@ BOOST_AUTO_TEST_CASE(batches_of_similar_length_contain_every_example_once) {
   BOOST_TEST(batches_by_length({}).empty());
 }
 
+BOOST_AUTO_TEST_CASE(batches_without_padding_are_filled_with_the_longest_examples_first) {
+  using Batches = std::vector<Numbers>;
+  BOOST_TEST(
+      (batches_without_padding(Numbers{3, 1, 9, 4, 3}, 7) == (Batches{{2}, {3, 4}, {0, 1}})));
+  BOOST_TEST((batches_without_padding(Numbers{3, 1}, 100) == (Batches{{0, 1}})));
+  BOOST_TEST((batches_without_padding(Numbers{2, 2}, 1) == (Batches{{0}, {1}})));
+  BOOST_TEST(batches_without_padding(Numbers{}, 7).empty());
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE_END()

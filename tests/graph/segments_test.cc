@@ -131,6 +131,28 @@ BOOST_AUTO_TEST_CASE(segment_functions_match_loops_over_the_segments) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(segment_ids_follow_from_the_offsets_of_consecutive_segments) {
+  const auto ids = [](const Tensor& offsets, std::int64_t n) {
+    Graph g;
+    const Value given = g.input("offsets", offsets.dtype(), {"ends"});
+    const Value rows = g.input("rows", DType::f32, {"rows"});
+    const Program program =
+        Program("p").output("ids", weft::segment_ids(given, rows.size(0))).output("rows", rows);
+    return elements_of(Session(g).run(
+        program, {{"offsets", offsets}, {"rows", Tensor::zeros(DType::f32, {n})}})["ids"]);
+  };
+  using Ids = std::vector<double>;
+  BOOST_TEST(ids(segment_ids({0, 2, 2, 3, 7}), 7) == (Ids{0, 0, 2, 3, 3, 3, 3}));
+  BOOST_TEST(ids(segment_ids({0, 2, 3}).to(DType::i32), 3) == (Ids{0, 0, 1}));
+  BOOST_TEST(ids(segment_ids({0, 0, 1, 1}), 1) == (Ids{1}));
+  BOOST_TEST(ids(segment_ids({0}), 0) == Ids{});
+  BOOST_TEST(ids(segment_ids({0, 0}), 0) == Ids{});
+  BOOST_CHECK_THROW(ids(segment_ids({0, 4}), 3), DataError);
+  Graph g;
+  check_error<ShapeError>([&] { weft::segment_ids(g.input("x", DType::f32, {3}), 2); },
+                          {"offsets must be i32 or i64 [num_segments + 1], but are f32[3]"});
+}
+
 BOOST_AUTO_TEST_CASE(zero_segments_without_rows_are_valid) {
   for (const auto& [name, function] : kSegmentFunctions) {
     const Tensor out = run_segments(function, Tensor::zeros(DType::f32, {0, 3}),

@@ -62,6 +62,13 @@ const json& encoder_configs() {
   return all;
 }
 
+/// Configs of newer encoders, some of them with the keys of the authors' code.
+const json& encoder_configs() {
+  static const json all =
+      json::parse(read_whole_file(std::string(WEFT_FIXTURES) + "/encoder_configs.json"));
+  return all;
+}
+
 std::vector<std::string> all_folders() {
   std::vector<std::string> folders = kGoldenFolders;
   for (const auto& [name, config] : encoder_configs().items()) folders.push_back(name);

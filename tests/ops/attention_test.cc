@@ -16,7 +16,7 @@ std::vector<Tensor> operands(std::int64_t b, std::int64_t h, std::int64_t hkv, s
                              std::int64_t lk, std::int64_t d, std::int64_t dv) {
   std::vector<Tensor> in = {sample_uniform({b, h, lq, d}, 1), sample_uniform({b, hkv, lk, d}, 2),
                             sample_uniform({b, hkv, lk, dv}, 3)};
-  in.resize(13);
+  in.resize(16);
   return in;
 }
 
@@ -73,6 +73,83 @@ BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys_match_the_reference) {
   check_attention(in, {{"scale", 0.3}, {"window", std::int64_t{9}}}, 1e-5);
   in[3] = sample_uniform({1, 1, 1, 1}, 4);
   check_attention(in, {{"scale", 0.3}}, 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(texts_without_padding_match_the_reference_on_every_simd_target) {
+  testing::for_each_simd_target([](const char*) {
+    std::vector<Tensor> in = operands(1, 4, 2, 331, 331, 9, 17);
+    in[15] = ints({0, 1, 1, 9, 150, 151, 331});
+    for (const std::int64_t window : {0, 3, 64, 1000}) {
+      for (const bool causal : {false, true}) {
+        check_attention(in, {{"scale", 0.3}, {"causal", causal}, {"window", window}}, 1e-5);
+      }
+    }
+    check_attention(in, {{"scale", 0.3}, {"chunk", std::int64_t{50}}, {"soft_cap", 2.0}}, 1e-5);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(one_text_without_padding_gives_the_bits_of_the_plain_call) {
+  std::vector<Tensor> in = operands(1, 2, 1, 200, 200, 16, 16);
+  const Attributes attributes{{"scale", 0.3}, {"window", std::int64_t{30}}};
+  const auto plain = evaluate_op(builtin_ops()->at("attention"), in, attributes);
+  in[15] = ints({0, 0, 200, 200});
+  const auto texts = evaluate_op(builtin_ops()->at("attention"), in, attributes);
+  for (const std::size_t i : {0, 1}) BOOST_TEST(bitwise_equal(plain[i], texts[i]));
+}
+
+BOOST_AUTO_TEST_CASE(keys_of_other_texts_do_not_reach_a_query_even_if_they_are_nan) {
+  std::vector<Tensor> in = operands(1, 2, 2, 300, 300, 8, 8);
+  in[15] = ints({0, 150, 300});
+  const auto clean = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 0.3}});
+  for (const std::size_t i : {1, 2}) {
+    Tensor broken = in[i].clone();
+    for (std::int64_t head = 0; head < 2; ++head) {
+      for (std::int64_t x = 150 * 8; x < 300 * 8; ++x)
+        broken.mutable_data<float>()[head * 300 * 8 + x] = std::nanf("");
+    }
+    in[i] = broken;
+  }
+  const auto got = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 0.3}})[0];
+  for (std::int64_t head = 0; head < 2; ++head) {
+    const std::size_t at = static_cast<std::size_t>(head * 300 * 8);
+    BOOST_TEST(std::memcmp(got.data<float>() + at, clean[0].data<float>() + at,
+                           150 * 8 * sizeof(float)) == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(offsets_that_do_not_ascend_from_zero_to_the_end_are_data_errors) {
+  std::vector<Tensor> in = operands(1, 2, 2, 5, 5, 3, 3);
+  const auto error = [&](Tensor offsets) {
+    in[15] = std::move(offsets);
+    return data_error(in, false);
+  };
+  BOOST_TEST(error(ints({0, 2, 5})) == "no error");
+  BOOST_TEST(error(ints({1, 5})) == "offsets[0] is 1: the first text must begin at 0");
+  BOOST_TEST(error(ints({0, 4, 3, 5})) == "offsets[2] is 3, which is less than offsets[1] = 4");
+  BOOST_TEST(error(ints({0, 2, 4})) ==
+             "offsets[2], the end of the last text, is 4, but there are 5 queries and keys");
+  BOOST_TEST(error(ints({0, 6})) ==
+             "offsets[1], the end of the last text, is 6, but there are 5 queries and keys");
+  BOOST_TEST(error(ints({0})) ==
+             "offsets[0], the end of the last text, is 0, but there are 5 queries and keys");
+  BOOST_TEST(error(Tensor::empty(DType::i64, {0})) ==
+             "offsets is empty: it must contain the beginning of every text and the end");
+}
+
+BOOST_AUTO_TEST_CASE(the_cost_of_texts_counts_only_pairs_within_a_text) {
+  const std::vector<Tensor> in = operands(1, 4, 4, 600, 600, 8, 8);
+  const auto flops = [&](std::int64_t texts, std::int64_t window) {
+    KernelRequest request;
+    request.attributes =
+        builtin_ops()->at("attention").complete({{"scale", 1.0}, {"window", window}});
+    request.inputs.resize(16, {DType::f32, {}, false});
+    for (std::size_t i = 0; i < 3; ++i) request.inputs[i] = {DType::f32, in[i].sizes()};
+    if (texts > 0) request.inputs[15] = {DType::i64, {texts + 1}};
+    return builtin_ops()->at("attention").cost(request).flops;
+  };
+  BOOST_TEST(flops(6, 0) == flops(0, 0) / 6);
+  BOOST_TEST(flops(1, 0) == flops(0, 0));
+  BOOST_TEST(flops(6, 20) == flops(0, 20));
 }
 
 BOOST_AUTO_TEST_CASE(a_single_decoding_query_matches_the_reference) {

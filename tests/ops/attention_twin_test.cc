@@ -64,7 +64,7 @@ AttentionUse random_use(Choices& c, bool large) {
   const std::int64_t d = c.one_of({0, 1, 2, 3, 5, 8, 16, 19}),
                      dv = c.one_of({0, 1, 2, 4, 7, 16, 21});
   AttentionUse use;
-  use.in.resize(15);
+  use.in.resize(16);
   use.in[0] = c.uniform({b, h, lq, d});
   use.in[1] = c.uniform({b, hkv, lk, d});
   use.in[2] = c.uniform({b, hkv, lk, dv});
@@ -165,7 +165,7 @@ void check_definition(std::vector<Tensor> in, const Attributes& attributes) {
     check_close(out[1], r.lse, 1e-12, "lse");
     return;
   }
-  in.resize(15);
+  in.resize(16);
   const Tensor g = sample_uniform(out[0].sizes(), 21).to(DType::f64);
   const auto r = reference_attention(in, attributes, g);
   check_close(out[0], r.out, 1e-12, "out");
@@ -174,6 +174,7 @@ void check_definition(std::vector<Tensor> in, const Attributes& attributes) {
   grad_in.insert(grad_in.end(), in.begin(), in.begin() + 13);
   grad_in.resize(17);
   grad_in.push_back(in[14]);
+  grad_in.push_back(in[15]);
   const auto grads = defined_outputs("attention_grad", grad_in, attributes);
   check_close(grads[0], r.dq, 1e-12, "dq");
   check_close(grads[1], r.dk, 1e-12, "dk");
@@ -183,6 +184,44 @@ void check_definition(std::vector<Tensor> in, const Attributes& attributes) {
   check_close(grads[5], r.drow_bias, 1e-12, "drow_bias");
   check_close(grads[6], r.dcol_bias, 1e-12, "dcol_bias");
   if (in[14].defined()) check_close(grads[7], r.dsinks, 1e-12, "dsinks");
+}
+
+/// Returns the offsets of random texts, of which some are empty.
+Tensor text_offsets(Choices& c, std::int64_t tokens) {
+  std::vector<std::int64_t> offsets = {0};
+  while (offsets.back() < tokens) {
+    const std::int64_t length = c.one_of({0, 1, 1, 2, 5, 9, 40, 70, 130, tokens});
+    offsets.push_back(std::min(tokens, offsets.back() + length));
+  }
+  if (c.chance(0.3)) offsets.push_back(tokens);
+  return integers(c, offsets, true);
+}
+
+/// Returns a random legal call with offsets.
+AttentionUse random_texts(Choices& c, bool large) {
+  AttentionUse use = random_use(c, large);
+  const std::int64_t tokens = use.in[2].size(2);
+  const auto resize = [&](std::size_t i, std::size_t axis) {
+    if (!use.in[i].defined()) return;
+    Sizes sizes = use.in[i].sizes();
+    if (sizes[axis] != 1 || i < 3 || i == 6) sizes[axis] = tokens;
+    use.in[i] = use.in[i].dtype() == DType::boolean ? c.booleans(sizes, 0.3) : c.uniform(sizes);
+  };
+  for (const std::size_t i : {0, 3, 4, 6}) resize(i, 2);
+  for (const std::size_t i : {3, 4}) resize(i, 3);
+  for (const std::size_t i : {1, 2}) {
+    Sizes sizes = use.in[i].sizes();
+    sizes[0] = use.in[0].size(0);
+    use.in[i] = c.uniform(sizes);
+  }
+  for (const std::size_t i : {7, 9}) {
+    if (use.in[i].defined()) use.in[i] = c.indices({tokens, tokens}, use.in[i - 1].size(3));
+  }
+  if (use.in[5].defined())
+    use.in[5] = tokens > 0 ? c.uniform({use.in[0].size(1), 2 * tokens - 1}) : Tensor();
+  for (const std::size_t i : {10, 11, 13}) use.in[i] = Tensor();
+  use.in[15] = text_offsets(c, tokens);
+  return use;
 }
 
 AttentionUse plain(std::int64_t lq, std::int64_t lk) {
@@ -220,6 +259,29 @@ BOOST_AUTO_TEST_CASE(random_calls_on_an_emulated_matrix_unit_match_the_scalar_mo
 BOOST_AUTO_TEST_CASE(op_definitions_match_the_scalar_model_for_random_calls) {
   for_random_seeds(60, 3500, [](Choices& c) {
     const AttentionUse use = random_use(c, false);
+    BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes)) {
+      check_definition(use.in, use.attributes);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(random_texts_without_padding_match_the_scalar_model) {
+  for_random_cases(40, 5000, [](Choices& c) { check_use(random_texts(c, false)); });
+  for_random_cases(6, 5500, [](Choices& c) { check_use(random_texts(c, true)); });
+}
+
+BOOST_AUTO_TEST_CASE(texts_on_an_emulated_matrix_unit_match_the_scalar_model) {
+  const kernels::ForcedBf16Unit forced(kernels::Bf16Unit::emulated_amx);
+  for_random_seeds(20, 6000, [](Choices& c) {
+    const AttentionUse use = random_texts(c, false);
+    BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes))
+    check_attention(use.in, use.attributes, 2e-5);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_definition_for_texts_without_padding_matches_the_scalar_model) {
+  for_random_seeds(40, 6500, [](Choices& c) {
+    const AttentionUse use = random_texts(c, false);
     BOOST_TEST_CONTEXT(use_text("attention", use.in, use.attributes)) {
       check_definition(use.in, use.attributes);
     }

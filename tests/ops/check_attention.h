@@ -28,12 +28,12 @@ inline void check_close(const Tensor& actual, const std::vector<double>& expecte
   }
 }
 
-/// Compares attention, its gradients and lse with the scalar model. `in` contains up to 15
+/// Compares attention, its gradients and lse with the scalar model. `in` contains up to 16
 /// operands. With kv_rows, the gradients are those for copies of the rows. With ring buffers, only
 /// the outputs are compared.
 inline void check_attention(std::vector<Tensor> in, const Attributes& attributes,
                             double tolerance) {
-  in.resize(15);
+  in.resize(16);
   const auto out = evaluate_op(builtin_ops()->at("attention"), in, attributes);
   if (attributes.find("ring") != nullptr && attributes.dim("ring") != Dim(0)) {
     const auto r = reference_attention(in, attributes);
@@ -56,6 +56,7 @@ inline void check_attention(std::vector<Tensor> in, const Attributes& attributes
   grad_in.insert(grad_in.end(), in.begin(), in.begin() + 13);
   grad_in.push_back(g_lse);
   grad_in.push_back(in[14]);
+  grad_in.push_back(in[15]);
   const auto grads = evaluate_op(builtin_ops()->at("attention_grad"), grad_in, attributes);
   const auto r = reference_attention(in, attributes, g, g_lse);
   check_close(out[0], r.out, tolerance, "out");

@@ -79,16 +79,24 @@ inline ReferenceAttention reference_attention(const std::vector<Tensor>& in,
       const std::int64_t kv = (given(13) ? integer_at(in[13], b) : b) * Hkv + h / (H / Hkv);
       for (std::int64_t i = 0; i < Lq; ++i) {
         const std::int64_t row = (b * H + h) * Lq + i;
+        std::int64_t first = 0, last = Lk;  // the keys of the query's text
+        for (std::int64_t t = 0; given(15) && t + 1 < in[15].numel(); ++t) {
+          if (integer_at(in[15], t) > i) break;
+          first = integer_at(in[15], t), last = integer_at(in[15], t + 1);
+        }
         const std::int64_t start = given(11) ? integer_at(in[11], b) : Lk - Lq;
         // start and window can be as large as the largest integer; their sum is exact in long
         // double.
         const long double p = static_cast<long double>(start) + static_cast<long double>(i);
         const auto sees = [&](std::int64_t j) {
+          if (j < first || j >= last) return false;
           const auto distance = p - static_cast<long double>(j);
           if (flag("causal") && distance < 0) return false;
           if (window > 0 && std::fabs(distance) >= static_cast<long double>(window)) return false;
           const auto size = static_cast<long double>(chunk);
-          if (chunk > 0 && std::floor(p / size) != static_cast<long double>(j / chunk))
+          const auto begin = static_cast<long double>(first);
+          if (chunk > 0 &&
+              std::floor((p - begin) / size) != static_cast<long double>((j - first) / chunk))
             return false;
           return !given(10) || j < integer_at(in[10], b);
         };

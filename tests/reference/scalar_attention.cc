@@ -25,6 +25,13 @@ void check_data(const std::vector<Tensor>& in, const Attributes& attributes) {
   const auto require = [](bool legal, const char* what) {
     if (!legal) throw DataError(std::string("scalar model: ") + what);
   };
+  if (given(15)) {
+    const std::int64_t last = in[15].numel() - 1;
+    require(last >= 0 && integer_at(in[15], 0) == 0 && integer_at(in[15], last) == queries,
+            "the ends of the offsets");
+    for (std::int64_t t = 0; t < last; ++t)
+      require(integer_at(in[15], t) <= integer_at(in[15], t + 1), "descending offsets");
+  }
   for (std::int64_t b = 0; b < batch; ++b) {
     if (given(13)) {
       const std::int64_t row = element(in[13], b).integer;
@@ -90,8 +97,9 @@ void backward(const ScalarCall& call, std::vector<NumberTensor>& out) {
   std::vector<Tensor> in(
       call.in.begin() + 3,
       call.in.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(16, call.in.size())));
-  in.resize(15);
+  in.resize(16);
   if (call.has(17)) in[14] = call.in[17];
+  if (call.has(18)) in[15] = call.in[18];
   check_data(in, call.attributes);
   const Tensor g_lse = call.has(16) ? call.in[16] : Tensor();
   const ReferenceAttention r =

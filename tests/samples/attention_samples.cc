@@ -120,6 +120,24 @@ std::vector<OpSample> samples() {
     s.inputs[kLengths] = Tensor::of<std::int64_t>({2}, {9, 2});
     s.inputs[kQStart] = Tensor::of<std::int64_t>({2}, {7, 0});
   }
+  {
+    // Texts of 2, 0, 1 and 4 tokens without padding.
+    OpSample& s = add(basic({.b = 1, .h = 4, .hkv = 2, .lq = 7, .lk = 7}));
+    s.inputs[kOffsets] = Tensor::of<std::int64_t>({5}, {0, 2, 2, 3, 7});
+  }
+  {
+    OpSample& s = add(basic({.lq = 6, .lk = 6}, {{"causal", true},
+                                                 {"window", std::int64_t{3}},
+                                                 {"soft_cap", 0.8},
+                                                 {"chunk", std::int64_t{4}}}));
+    s.inputs[kSinks] = sample_uniform({2}, 10);
+    s.inputs[kOffsetBias] = sample_uniform({2, 11}, 5);
+    s.inputs[kOffsets] = Tensor::of<std::int32_t>({3}, {0, 1, 6});
+  }
+  {
+    OpSample& s = add(basic({.b = 1, .lq = 0, .lk = 0}));
+    s.inputs[kOffsets] = Tensor::of<std::int64_t>({1}, {0});
+  }
   add(basic({.lq = 0}));
   add(basic({.b = 0}));
   return all;
@@ -145,15 +163,16 @@ std::vector<OpSample> grad_samples() {
   for (OpSample& sample : samples()) {
     if (sample.inputs[kKvRows].defined() || sample.attributes.find("ring") != nullptr) continue;
     const std::vector<Tensor> outputs = evaluate_op(forward, sample.inputs, sample.attributes);
-    const Tensor sinks = sample.inputs[kSinks];
+    const Tensor sinks = sample.inputs[kSinks], offsets = sample.inputs[kOffsets];
     sample.inputs.resize(kGradOperands);
     OpSample grad;
     grad.inputs = {sample_uniform(outputs[0].sizes(), 11), outputs[0], outputs[1]};
     grad.inputs.insert(grad.inputs.end(), sample.inputs.begin(), sample.inputs.end());
     grad.attributes = std::move(sample.attributes);
-    grad.inputs.resize(kGradSinks + 1);
+    grad.inputs.resize(kGradOffsets + 1);
     if (all.size() % 2 == 1) grad.inputs[kGradLse] = sample_uniform(outputs[1].sizes(), 12);
     grad.inputs[kGradSinks] = sinks;
+    grad.inputs[kGradOffsets] = offsets;
     all.push_back(std::move(grad));
   }
   return all;
@@ -169,10 +188,26 @@ std::vector<ValueType> legal() {
 OpErrorSample wrong(int operand, ValueType type, std::string message, Attributes attributes = {}) {
   OpErrorSample sample;
   sample.inputs = legal();
+  sample.inputs.resize(kOperands);
   sample.inputs[static_cast<std::size_t>(operand)] = std::move(type);
   attributes.set("scale", 1.0);
   sample.attributes = std::move(attributes);
   sample.message = std::move(message);
+  return sample;
+}
+
+OpErrorSample with_offsets(int operand, std::string message) {
+  OpErrorSample sample = wrong(operand, {DType::i64, {2}}, std::move(message));
+  sample.inputs[kQ] = {DType::f32, {2, 4, 5, 6}};
+  sample.inputs[kOffsets] = {DType::i64, {3}};
+  return sample;
+}
+
+OpErrorSample ring_of_texts() {
+  OpErrorSample sample =
+      with_offsets(kLengths, "offsets cannot be combined with ring buffers of keys");
+  sample.inputs[kQ] = {DType::f32, {2, 4, 9, 6}};
+  sample.attributes.set("ring", Dim(9));
   return sample;
 }
 
@@ -208,6 +243,15 @@ std::vector<OpErrorSample> error_samples() {
             {{"soft_cap", std::numeric_limits<double>::infinity()}}),
       wrong(kQ, q, "or 0 for no cap, but is 1e+39", {{"soft_cap", 1e39}}),
       wrong(kQ, q, "or 0 for no cap, but is 1e-50", {{"soft_cap", 1e-50}}),
+      wrong(kOffsets, {DType::f32, {2}}, "offsets must be i32 or i64, but is f32"),
+      wrong(kOffsets, {DType::i64, {2, 1}}, "offsets must have 1 axis"),
+      wrong(kOffsets, {DType::i64, {2}},
+            "with offsets, queries and keys belong to the same texts, but their lengths (axis 2): "
+            "3 and 5 differ"),
+      with_offsets(kLengths, "offsets and lengths cannot be combined"),
+      with_offsets(kQStart, "offsets and q_start cannot be combined"),
+      with_offsets(kKvRows, "offsets and kv_rows cannot be combined"),
+      ring_of_texts(),
   };
 }
 

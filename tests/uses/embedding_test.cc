@@ -128,6 +128,36 @@ BOOST_AUTO_TEST_CASE(embeddings_do_not_depend_on_the_batch) {
   }
 }
 
+/// Returns the embeddings of `texts` without the program for texts without padding, as in files of
+/// earlier versions.
+Tensor embedded_with_padding(const TinyFolder& folder, const EmbedOptions& options) {
+  const auto encoder = text_encoder(*load_any_model(folder.path()).model);
+  BOOST_REQUIRE(encoder->programs.erase(kUnpaddedProgram) == 1);
+  Session session(*encoder->graph, encoder->store);
+  return embed(session, *encoder, kTexts, options);
+}
+
+BOOST_AUTO_TEST_CASE(vectors_without_padding_equal_those_with_padding) {
+  for (const char* type : {"bert", "roberta", "distilbert", "albert", "electra"}) {
+    const TinyFolder folder(type, "Model");
+    for (const std::string_view name : choice_names(TextPooling{}).names) {
+      for (const std::int64_t tokens : {1, 20, 4096}) {
+        const EmbedOptions options{.pooling = parse_choice<TextPooling>(name),
+                                   .batch_tokens = tokens};
+        const Tensor found = embedded(folder.path(), kTexts, options);
+        const Tensor expected = embedded_with_padding(folder, options);
+        for (std::int64_t i = 0; i < found.numel(); ++i)
+          BOOST_TEST(std::abs(found.at(i) - expected.at(i)) < 1e-5, type << " " << name);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(encoders_that_need_padding_have_no_program_without_it) {
+  const TinyFolder folder("deberta-v2", "Model");
+  BOOST_TEST(!text_encoder(*load_any_model(folder.path()).model)->has_program(kUnpaddedProgram));
+}
+
 BOOST_AUTO_TEST_CASE(models_trained_or_quantised_by_weft_can_embed_texts) {
   const TinyFolder folder("bert", "ForMaskedLM");
   EncoderConfig config;

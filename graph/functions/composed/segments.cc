@@ -9,6 +9,7 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/math.h"
+#include "weft/graph/functions/reduce.h"
 #include "weft/graph/functions/shape.h"
 
 namespace weft {
@@ -126,6 +127,22 @@ Value segment_softmax(Arg data, Arg segment_ids, const Dim& num_segments) {
   const Value largest = stop_gradient(s.extremes(true));
   const Value e = exp(s.data() - s.of_rows(largest));
   return e / s.of_rows(s.sums(e));
+}
+
+Value segment_ids(Arg offsets, const Dim& n) {
+  const Value given = offsets.value("segment_ids");
+  Graph& graph = given.graph();
+  Graph::Frame frame(graph, "segment_ids", offsets.location());
+  if (given.rank() != 1 || (given.dtype() != DType::i32 && given.dtype() != DType::i64)) {
+    graph.fail(ShapeError(fmt::format("offsets must be i32 or i64 [num_segments + 1], but are {}",
+                                      given.type().str())),
+               "segment_ids", {given}, offsets.location());
+  }
+  // Counts the segments that end at each row; the last ones end after row n - 1.
+  const Value ends = slice(given, 0, {.begin = Dim(1)});
+  const Value counts =
+      index_add(zeros(graph, DType::i64, {n + 1}), ends, ones(graph, DType::i64, {ends.size(0)}));
+  return slice(cumsum(counts, 0), 0, {.end = n});
 }
 
 }  // namespace weft

@@ -55,4 +55,22 @@ std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::siz
   return batches;
 }
 
+std::vector<std::vector<std::size_t>> batches_without_padding(std::span<const std::size_t> lengths,
+                                                              std::int64_t max_tokens) {
+  std::vector<std::vector<std::size_t>> batches;
+  std::vector<std::size_t> order = by_length(lengths);
+  std::reverse(order.begin(), order.end());
+  std::int64_t tokens = 0;
+  for (const std::size_t i : order) {
+    const auto length = static_cast<std::int64_t>(lengths[i]);
+    if (batches.empty() || tokens > max_tokens - length) {
+      batches.emplace_back();
+      tokens = 0;
+    }
+    batches.back().push_back(i);
+    tokens += length;
+  }
+  return batches;
+}
+
 }  // namespace weft

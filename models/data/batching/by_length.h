@@ -26,4 +26,9 @@ std::vector<std::vector<std::size_t>> batches_by_length(std::span<const std::siz
 std::vector<std::vector<std::size_t>> batches_by_tokens(std::span<const std::size_t> lengths,
                                                         std::int64_t max_tokens);
 
+/// Returns batches of examples without padding: the longest examples first, with at most
+/// `max_tokens` tokens per batch. An example that exceeds the limit forms its own batch.
+std::vector<std::vector<std::size_t>> batches_without_padding(std::span<const std::size_t> lengths,
+                                                              std::int64_t max_tokens);
+
 }  // namespace weft

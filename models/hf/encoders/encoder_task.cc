@@ -124,6 +124,7 @@ class Task {
       inputs_.task_type_ids = request_.input("task_type_ids", {"batch", "seq"});
     if (style_.masks_padding_ids && !inputs_.attention_mask.defined())
       inputs_.attention_mask = not_equal(inputs_.ids, config_.padding_id);
+    inputs_.token_places = request_.input("token_places", {"tokens"});
     if (style_.takes_position_ids)
       inputs_.position_ids = request_.input("position_ids", {"batch", "seq"});
     if (config_.global_attention) read_global_attention();

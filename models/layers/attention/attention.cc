@@ -227,6 +227,14 @@ Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates*
   Graph::Frame frame(graph, "self_attention", loc, scope.path());
   if (x.rank() != 3)
     graph.fail(ShapeError("x must be [batch, seq, width]"), "self_attention", {x}, loc);
+  if (inputs.offsets.defined() && (inputs.cache != nullptr || inputs.additive_mask.defined() ||
+                                   (options.rotary > 0 && !inputs.position_ids.defined()) ||
+                                   depends_on_length(options.rotary_scaling.kind))) {
+    graph.fail(ArgumentError("texts without padding (offsets) need position_ids with rotary "
+                             "positions, and support no cache, no additive mask and no dynamic or "
+                             "longrope rotary scaling"),
+               "self_attention", {x, inputs.offsets}, loc);
+  }
   auto [q, k, v] = prepare(*this, x, inputs);
   if (inputs.cache == nullptr && inputs.additive_mask.defined())
     return out(join_heads(masked_attention(*this, q, k, v, inputs)));
@@ -267,6 +275,7 @@ Value SelfAttention::operator()(Value x, const AttentionInputs& inputs, Updates*
     if (mask.defined()) attend.mask = mask;
     attend.dropout = inputs.dropout;
     attend.key = inputs.dropout_key;
+    attend.offsets = inputs.offsets;
     if (options.linear_bias) {
       attend.offset_bias =
           linear_bias_table(graph, options, x.size(1) * 2 - 1, x.size(1) - 1, x.dtype());

@@ -135,6 +135,11 @@ struct AttentionInputs {
   /// Positions for RoPE, i32 or i64 [batch, seq] or [seq]. By default 0, 1, ..., counted from the
   /// number of tokens in the cache (of each row) if there is one.
   Value position_ids = {};
+  /// Optional, i32 or i64 [texts + 1]: x is [1, total, width] and contains texts one after the
+  /// other without padding (AttentionOptions::offsets). Cannot be combined with a cache or an
+  /// additive mask. Dynamic and longrope rotary scaling are not supported. Pass position_ids, which
+  /// count from the beginning of each text, with rotary positions.
+  Value offsets = {};
   /// Positions, i64 [batch, keys], from which chunks are counted (see window_chunks), for texts
   /// that do not begin at key 0. By default the index of the key.
   Value chunk_positions = {};

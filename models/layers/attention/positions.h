@@ -42,6 +42,10 @@ enum class RotaryScalingKind : std::uint8_t {
 };
 /// The names equal the enumerators.
 ChoiceNames choice_names(RotaryScalingKind);
+/// Returns true if the frequencies depend on the length of the text.
+constexpr bool depends_on_length(RotaryScalingKind kind) {
+  return kind == RotaryScalingKind::dynamic || kind == RotaryScalingKind::longrope;
+}
 
 struct RotaryScaling {
   RotaryScalingKind kind = RotaryScalingKind::none;

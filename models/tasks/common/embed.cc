@@ -38,13 +38,11 @@ void put(std::span<const float> vector, const VectorOutput& output, float* out) 
   for (const float x : vector.first(output.dimensions)) *out++ = static_cast<float>(x * scale);
 }
 
-/// Returns the program that computes the vectors.
-const Program& vectors_program(const TextEncoder& encoder, const SentenceSettings* settings,
-                               const EmbedOptions& options) {
-  if (!options.pooling) {
-    return encoder.program(settings != nullptr ? kVectorsProgram
-                                               : choice_name(encoder.vectors.pooling));
-  }
+/// Returns the name of the program that computes the vectors.
+std::string_view vectors_program(const TextEncoder& encoder, const SentenceSettings* settings,
+                                 const EmbedOptions& options) {
+  if (!options.pooling)
+    return settings != nullptr ? kVectorsProgram : choice_name(encoder.vectors.pooling);
   const std::string_view name = choice_name(*options.pooling);
   if (settings != nullptr && !settings->layers.empty()) {
     throw ArgumentError(fmt::format(
@@ -58,7 +56,21 @@ const Program& vectors_program(const TextEncoder& encoder, const SentenceSetting
                     "{}: convert the model's folder again (weft convert)",
                     name));
   }
-  return encoder.program(name);
+  return name;
+}
+
+/// Returns a program for texts without padding that computes only the vectors `name`, or nullopt if
+/// the encoder has none.
+std::optional<Program> unpadded_program(const TextEncoder& encoder, std::string_view name) {
+  const Program* all = encoder.find_program(kUnpaddedProgram);
+  if (all == nullptr) return std::nullopt;
+  for (const auto& [output, vectors] : all->outputs()) {
+    if (output != name) continue;
+    return Program(std::string(kUnpaddedProgram))
+        .precision(all->precision())
+        .output("vectors", vectors);
+  }
+  return std::nullopt;
 }
 
 VectorOutput vector_output(const SentenceSettings* settings, const EmbedOptions& options,
@@ -92,6 +104,16 @@ std::size_t prompt_tokens(const TextReader& reader, const std::string& prompt) {
   const Encoding encoding = reader.encode({prompt});
   const bool ends = !encoding.special.empty() && encoding.special.back() != 0;
   return encoding.ids.size() - (ends ? 1 : 0);
+}
+
+/// Returns the input "unpadded_pooled" for texts at these offsets i64 [texts + 1]: 0 for the first
+/// `skipped` tokens of every text.
+Tensor unpadded_pooled(const Tensor& offsets, std::size_t skipped) {
+  const std::span<const std::int64_t> begins = offsets.span<std::int64_t>();
+  std::vector<std::int32_t> pooled(static_cast<std::size_t>(begins.back()), 1);
+  for (const std::int64_t begin : begins.first(begins.size() - 1))
+    std::fill_n(pooled.begin() + begin, skipped, 0);
+  return Tensor::of({1, std::ssize(pooled)}, pooled);
 }
 
 /// Returns the input "pooled" for rows with the mask `mask` i32 [rows, length]: 0 for the first
@@ -147,7 +169,9 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
   const TextReader reader = encoder.reader();
   const std::optional<SentenceSettings> found = encoder.sentences();
   const SentenceSettings* settings = found ? &*found : nullptr;
-  const Program& program = vectors_program(encoder, settings, options);
+  const std::string_view name = vectors_program(encoder, settings, options);
+  const std::optional<Program> unpadded = unpadded_program(encoder, name);
+  const Program& program = unpadded ? *unpadded : encoder.program(name);
   const std::string prompt =
       found.value_or(SentenceSettings()).prompt(options.prompt, options.prompt_name);
   const std::vector<TextRow> rows = prompt.empty()
@@ -172,12 +196,19 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
       static_cast<std::int64_t>(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}))};
   auto* out = result.vectors.mutable_data<float>();
   const std::vector<std::vector<std::size_t>> batches =
-      batches_by_tokens(lengths, options.batch_tokens);
+      unpadded ? batches_without_padding(lengths, options.batch_tokens)
+               : batches_by_tokens(lengths, options.batch_tokens);
   run_distributed(
       session, program, std::ssize(batches),
       [&](std::int64_t b) {
         std::vector<const TextRow*> places;
         for (const std::size_t i : batches[static_cast<std::size_t>(b)]) places.push_back(&rows[i]);
+        if (unpadded) {
+          NamedTensors inputs = reader.unpadded_inputs(places);
+          if (skips)
+            inputs.emplace_back("unpadded_pooled", unpadded_pooled(inputs[1].second, skipped));
+          return inputs;
+        }
         // Pad only to the longest row of the batch, because all its rows have similar lengths.
         NamedTensors inputs = reader.inputs(places, 1);
         if (skips) inputs.emplace_back("pooled", pooled_tokens(inputs[1].second, skipped));

@@ -15,6 +15,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kPooledInput = "pooled";
+constexpr const char* kUnpaddedPooledInput = "unpadded_pooled";
 
 /// Returns the quantised weights of `model` that are declared as float variables in `encoder`.
 QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
@@ -40,9 +41,9 @@ const ModelLayout& TextEncoder::file_layout() {
       ModelLayout{.kind = "text encoder",
                   .uses = {Use::embed},
                   .programs = {"mean", "cls", "pooler", "max", "mean_sqrt_len_tokens",
-                               "weightedmean", "lasttoken", kVectorsProgram},
+                               "weightedmean", "lasttoken", kVectorsProgram, kUnpaddedProgram},
                   .added_programs = {"pooler", "max", "mean_sqrt_len_tokens", "weightedmean",
-                                     "lasttoken", kVectorsProgram},
+                                     "lasttoken", kVectorsProgram, kUnpaddedProgram},
                   .plan_cache = 128}
           .config(&TextEncoder::config)
           .tokenizer(&TextEncoder::tokenizer)
@@ -75,6 +76,21 @@ Value apply_layer(const VectorLayer& layer, const Scope& root, Value x) {
 
 }  // namespace
 
+namespace {
+
+/// Returns the vectors of texts after all modules except a Normalize at the end; `pool` applies a
+/// TextPooling.
+template <class Pool>
+Value apply_modules(const SentenceSettings& settings, const Scope& root, const Pool& pool) {
+  std::vector<Value> parts;
+  for (const TextPooling pooling : settings.poolings) parts.push_back(pool(pooling));
+  Value x = parts.size() == 1 ? parts.front() : concat(parts, 1);
+  for (const VectorLayer& layer : settings.layers) x = apply_layer(layer, root, x);
+  return x;
+}
+
+}  // namespace
+
 void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask,
                       const SentenceSettings* settings) {
   const Precision precision = encoder.settings.precision;
@@ -87,13 +103,30 @@ void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask,
         .output("vectors", pool_tokens(parse_choice<TextPooling>(name), h, pooled, all));
   }
   if (settings == nullptr) return;
-  std::vector<Value> parts;
-  for (const TextPooling pooling : settings->poolings)
-    parts.push_back(pool_tokens(pooling, h, pooled, all));
-  Value x = parts.size() == 1 ? parts.front() : concat(parts, 1);
-  for (const VectorLayer& layer : settings->layers)
-    x = apply_layer(layer, Scope(*encoder.graph), x);
+  const Value x =
+      apply_modules(*settings, Scope(*encoder.graph).evaluation(),
+                    [&](TextPooling pooling) { return pool_tokens(pooling, h, pooled, all); });
   encoder.add_program(kVectorsProgram).precision(precision).output("vectors", x);
+}
+
+void add_unpadded_vectors(TextEncoder& encoder, const EncoderConfig& config,
+                          const SentenceSettings* settings) {
+  if (!supports_offsets(config)) return;
+  Graph& graph = *encoder.graph;
+  const Scope root = Scope(graph).evaluation();
+  const EncoderInputs inputs = add_unpadded_inputs(graph);
+  const Value h = Encoder(root, config)(inputs).last_hidden_state;
+  Value pooled;
+  if (settings != nullptr && !settings->include_prompt)
+    pooled = graph.input(kUnpaddedPooledInput, DType::i32, {1, "total"});
+  const auto pool = [&](TextPooling pooling) {
+    return pool_texts(pooling, h, inputs.offsets, pooled);
+  };
+  Program& program = encoder.add_program(kUnpaddedProgram);
+  program.precision(encoder.settings.precision);
+  for (const std::string_view name : choice_names(TextPooling{}).names)
+    program.output(name, pool(parse_choice<TextPooling>(name)));
+  if (settings != nullptr) program.output(kVectorsProgram, apply_modules(*settings, root, pool));
 }
 
 std::optional<SentenceSettings> TextEncoder::sentences() const {
@@ -136,6 +169,27 @@ EncoderInputs add_text_inputs(Graph& graph, bool token_types) {
   return inputs;
 }
 
+EncoderInputs add_unpadded_inputs(Graph& graph, bool token_types) {
+  const auto add = [&](const char* name) { return graph.input(name, DType::i32, {1, "total"}); };
+  EncoderInputs inputs{.ids = add("unpadded_tokens")};
+  if (token_types) inputs.token_type_ids = add("unpadded_token_types");
+  inputs.offsets = graph.input("offsets", DType::i64, {graph.dim("texts") + 1});
+  return inputs;
+}
+
+Value add_token_places(Graph& graph) { return graph.input("token_places", DType::i64, {"tokens"}); }
+
+const Program& without_padding(const TrainedModel& model, const std::string& name) {
+  const Program* found = model.find_program(name + kUnpaddedEnding);
+  return found != nullptr ? *found : model.program(name);
+}
+
+NamedTensors inputs_of(const Program& program, const TextReader& reader,
+                       std::span<const TextRow* const> rows, std::int64_t multiple) {
+  return program.name().ends_with(kUnpaddedEnding) ? reader.inputs_with_places(rows)
+                                                   : reader.inputs(rows, multiple);
+}
+
 void EncoderModel::check() const { check_vocabulary(config, tokenizer, reading); }
 
 std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
@@ -150,6 +204,7 @@ std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
   const EncoderInputs inputs = add_text_inputs(own);
   const Value h = Encoder(Scope(own).evaluation(), config)(inputs).last_hidden_state;
   add_text_vectors(*encoder, h, inputs.attention_mask);
+  add_unpadded_vectors(*encoder, config);
   encoder->store = store;
   if (const QuantizedWeights quantized = quantized_in(*graph, own); !quantized.empty()) {
     const RewrittenPrograms rewritten = with_quantized(encoder->all_programs(), quantized);

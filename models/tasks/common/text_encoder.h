@@ -28,6 +28,8 @@ namespace WEFT_API weft {
 
 /// The program of text encoders that computes vectors as Sentence Transformers does.
 inline constexpr const char* kVectorsProgram = "vectors";
+/// The program of text encoders that computes vectors of texts without padding.
+inline constexpr const char* kUnpaddedProgram = "unpadded";
 
 /// The default pooling of an encoder, stored in its file. It applies to models without settings of
 /// Sentence Transformers.
@@ -63,6 +65,23 @@ std::unique_ptr<TextEncoder> text_encoder(const TrainedModel& model);
 /// Adds the inputs "tokens" and "mask" i32 [batch, seq] to a graph and, if `token_types` is set,
 /// the input "token_types" of the same shape.
 EncoderInputs add_text_inputs(Graph& graph, bool token_types = false);
+/// Adds the inputs "unpadded_tokens" i32 [1, total] and "offsets" i64 [texts + 1] to a graph and,
+/// if `token_types` is set, the input "unpadded_token_types" i32 [1, total].
+EncoderInputs add_unpadded_inputs(Graph& graph, bool token_types = false);
+
+/// The ending of the names of programs whose layers compute no padding. They have the additional
+/// input "token_places" i64 [tokens] (EncoderInputs::token_places), and their results equal those
+/// of the program without the ending within rounding.
+inline constexpr const char* kUnpaddedEnding = "_unpadded";
+/// Adds the input "token_places" to a graph.
+Value add_token_places(Graph& graph);
+/// Returns the program "<name>_unpadded" or, if the model has none, the program `name`. Encoders
+/// that do not support it and files of earlier versions have none.
+const Program& without_padding(const TrainedModel& model, const std::string& name);
+/// Returns the inputs of a program for rows of texts: those of TextReader::inputs(), and
+/// "token_places" if the program reads them.
+NamedTensors inputs_of(const Program& program, const TextReader& reader,
+                       std::span<const TextRow* const> rows, std::int64_t multiple = 16);
 
 /// An encoder without a head. Its programs have the inputs "tokens" i32 [batch, seq] and "mask" i32
 /// [batch, seq] (1 = token), and the output "vectors" f32 [batch, width]:
@@ -72,6 +91,12 @@ EncoderInputs add_text_inputs(Graph& graph, bool token_types = false);
 /// If the tokens of prompts are not pooled, the programs also have the input "pooled" i32 [batch,
 /// seq], which is 1 for pooled tokens. If a folder's model class has a pooler over the first token,
 /// the program "pooler" computes its output.
+///
+/// If the encoder supports it (supports_offsets()), the program "unpadded" computes the vectors of
+/// texts without padding, from the inputs "unpadded_tokens" i32 [1, total], "offsets" i64 [texts +
+/// 1] and, if the tokens of prompts are not pooled, "unpadded_pooled" i32 [1, total]. It has one
+/// output f32 [texts, width] with the name of each program above except "pooler"; embed() computes
+/// only one of them.
 ///
 /// The encoder may be a decoder of the GPT family, in which the last token attends to the whole
 /// text (Qwen3-Embedding). `config` then contains only the sizes that concern the texts.
@@ -95,6 +120,11 @@ struct TextEncoder : ModelKind<TextEncoder, EncoderModel> {
 void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask,
                       const SentenceSettings* settings = nullptr);
 
+/// Adds the program "unpadded" to an encoder whose other programs and variables have been added, if
+/// `config` supports texts without padding.
+void add_unpadded_vectors(TextEncoder& encoder, const EncoderConfig& config,
+                          const SentenceSettings* settings = nullptr);
+
 struct EmbedOptions {
   /// If empty, the pooling that the encoder's file or folder specifies, or else the mean.
   std::optional<TextPooling> pooling = {};
@@ -107,16 +137,18 @@ struct EmbedOptions {
   /// A text that is inserted before every text, or the name of one of the model's prompts; at most
   /// one of them. If both are empty, the model's default prompt. An empty prompt inserts nothing.
   std::optional<std::string> prompt = {}, prompt_name = {};
-  /// Maximum number of tokens per batch.
+  /// Maximum number of tokens per batch, including padding if the encoder needs padding.
   std::int64_t batch_tokens = 4096;
   OnCut on_cut = {};
 };
 
-/// Returns the text vectors, f32 [texts, width], in text order. Texts of similar length are batched
-/// together to reduce padding. `session` must run the encoder's graph with its store. Throws the
-/// same exceptions as TextReader::rows and SentenceSettings::prompt, and ArgumentError if an option
-/// does not apply to the model: more dimensions than the vectors have, or another pooling for a
-/// model with modules that depend on the pooling.
+/// Returns the text vectors, f32 [texts, width], in text order. If the encoder has the program
+/// "unpadded", the texts of a batch follow each other without padding; otherwise, texts of similar
+/// length are batched together to reduce padding. A vector depends on the other texts only within
+/// rounding, because sums are grouped by the batch. `session` must run the encoder's graph with its
+/// store. Throws the same exceptions as TextReader::rows and SentenceSettings::prompt, and
+/// ArgumentError if an option does not apply to the model: more dimensions than the vectors have,
+/// or another pooling for a model with modules that depend on the pooling.
 Tensor embed(Session& session, const TextEncoder& encoder, std::span<const std::string> texts,
              const EmbedOptions& options = {});
 /// The text vectors, as returned by embed(), and the total number of tokens in all texts.

@@ -46,10 +46,11 @@ void drop_words(std::vector<std::int32_t>& row, const TextClassifier& model, std
   }
 }
 
-NamedTensors inputs_of(const TextClassifier& model, std::span<const TextRow> rows) {
+NamedTensors inputs_of_rows(const TextClassifier& model, const Program& program,
+                            std::span<const TextRow> rows) {
   std::vector<const TextRow*> places;
   for (const TextRow& row : rows) places.push_back(&row);
-  return model.reader().inputs(places);
+  return inputs_of(program, model.reader(), places);
 }
 
 LazyCache<TextRow> rows_of(const TextClassifier& model, const LabelledText& data) {
@@ -116,12 +117,13 @@ std::vector<Classified> classify_rows(Session& session, const TextClassifier& mo
   for (const std::string& text : texts) lengths.push_back(text.size());
   const std::vector<std::vector<std::size_t>> batches = batches_by_length(lengths);
   std::vector<Classified> result(texts.size());
+  const Program& program = without_padding(model, "classify");
   run_distributed(
-      session, model.program("classify"), std::ssize(batches),
+      session, program, std::ssize(batches),
       [&](std::int64_t b) {
         std::vector<TextRow> batch;
         for (const std::size_t i : batches[static_cast<std::size_t>(b)]) batch.push_back(row(i));
-        return inputs_of(model, batch);
+        return inputs_of_rows(model, program, batch);
       },
       [&](std::int64_t b, const Results& results) {
         check_results(results);
@@ -189,8 +191,8 @@ const ModelLayout& TextClassifier::file_layout() {
   static const ModelLayout layout =
       ModelLayout{.kind = "text classifier",
                   .uses = {Use::classify, Use::embed, Use::rerank},
-                  .programs = {"classify", kLogitsProgram},
-                  .added_programs = {kLogitsProgram}}
+                  .programs = {"classify", kLogitsProgram, "classify_unpadded", "logits_unpadded"},
+                  .added_programs = {kLogitsProgram, "classify_unpadded", "logits_unpadded"}}
           .config(&TextClassifier::config)
           .tokenizer(&TextClassifier::tokenizer)
           .part(kClassesPart, "weft.classes", &TextClassifier::classes)
@@ -234,19 +236,27 @@ TextClassifier build_text_classifier(const EncoderConfig& config, const Tokenize
   if (head.summary == Summary::cls)
     pooler = make_pooler(Scope(graph, "pooler"), config, head.pooler);
   const Linear classifier = make_head(Scope(graph, "classifier"), config, std::ssize(classes));
-  const auto pooled = [&](Mode mode) {
+  const auto pooled = [&](Mode mode, const EncoderInputs& inputs) {
     const Value h = encoder.in(mode)(inputs).last_hidden_state;
     const Value text = pooler                          ? (*pooler)(h, inputs.attention_mask)
                        : head.summary == Summary::mean ? mean_of_tokens(h, inputs.attention_mask)
                                                        : max_of_tokens(h, inputs.attention_mask);
     return dropout(Scope(graph).in(mode), text, config.hidden_dropout);
   };
-  model.add_program("classify")
-      .precision(settings.precision)
-      .output("log_probabilities",
-              log_softmax(classifier(mean_of_members(pooled(Mode::evaluation), head.members)), -1));
-  model.add_program("train").output("loss", members_loss(classifier, pooled(Mode::training), labels,
-                                                         head, settings.loss_reduction()));
+  const auto add_classify = [&](const std::string& name, const EncoderInputs& texts) {
+    const Value features = mean_of_members(pooled(Mode::evaluation, texts), head.members);
+    model.add_program(name)
+        .precision(settings.precision)
+        .output("log_probabilities", log_softmax(classifier(features), -1));
+  };
+  add_classify("classify", inputs);
+  model.add_program("train").output("loss", members_loss(classifier, pooled(Mode::training, inputs),
+                                                         labels, head, settings.loss_reduction()));
+  if (supports_offsets(config)) {
+    EncoderInputs unpadded = inputs;
+    unpadded.token_places = add_token_places(graph);
+    add_classify("classify_unpadded", unpadded);
+  }
   return model;
 }
 
@@ -255,16 +265,23 @@ std::unique_ptr<TextClassifier> text_classifier_of(const hf::Folder& folder,
   auto model = std::make_unique<TextClassifier>();
   const std::string problem = hf::problem_type(folder.config);
   if (problem == "regression") return nullptr;
-  auto found = read_folder_encoder(*model->graph, folder, text,
-                                   {.endings = {"ForSequenceClassification"}, .pairs = true});
+  auto found = read_folder_encoder(
+      *model->graph, folder, text,
+      {.endings = {"ForSequenceClassification"}, .pairs = true, .unpadded = true});
   if (!found) return nullptr;
   const Value logits = found->output("logits");
   const std::int64_t classes = logits.size(1).constant();
   const bool exclusive = problem != "multi_label_classification" && classes > 1;
-  model->add_program("classify")
-      .precision(model->settings.precision)
-      .output("log_probabilities", exclusive ? log_softmax(logits, -1) : -softplus(-logits));
-  model->add_program(kLogitsProgram).precision(model->settings.precision).output("logits", logits);
+  const auto add_programs = [&](const std::string& ending, const Value& logits) {
+    model->add_program("classify" + ending)
+        .precision(model->settings.precision)
+        .output("log_probabilities", exclusive ? log_softmax(logits, -1) : -softplus(-logits));
+    model->add_program(kLogitsProgram + ending)
+        .precision(model->settings.precision)
+        .output("logits", logits);
+  };
+  add_programs("", logits);
+  if (!found->unpadded.empty()) add_programs(kUnpaddedEnding, found->unpadded.at("logits"));
   model->task = "text-classification";
   model->classes = label_names(folder.config, classes);
   found->into(*model);
@@ -322,8 +339,8 @@ std::vector<std::vector<double>> TextClassifier::pair_outputs(Session& session,
         "the file was written by an earlier version and does not score text pairs: convert the "
         "model's folder again (weft convert)");
   }
-  return outputs_for_pairs(session, *this, program(kLogitsProgram), "logits", pairs, on_cut,
-                           classes.size());
+  return outputs_for_pairs(session, *this, without_padding(*this, kLogitsProgram), "logits", pairs,
+                           on_cut, classes.size());
 }
 
 std::vector<Classified> classify(const TextClassifier& model, std::span<const std::string> texts,
@@ -360,7 +377,8 @@ TrainTask text_classifier_task(Session& session, const TextClassifier& model,
                                   labels.push_back(train.labels[static_cast<std::size_t>(i)]);
                                 }
                                 const auto count = static_cast<std::int64_t>(labels.size());
-                                NamedTensors inputs = inputs_of(model, batch);
+                                NamedTensors inputs =
+                                    inputs_of_rows(model, model.program("train"), batch);
                                 inputs.emplace_back("labels", Tensor::of({count}, labels));
                                 return TrainBatch{std::move(inputs), count};
                               });

@@ -131,6 +131,7 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
     const auto pooled = found->model.outputs.find("pooler_output");
     if (pooled != found->model.outputs.end())
       encoder->add_program("pooler").output("vectors", pooled->second);
+    add_unpadded_vectors(*encoder, found->config, settings ? &*settings : nullptr);
     if (settings) {
       encoder->vectors.pooling = settings->poolings.front();
       load_layers(*settings, folder, *encoder->graph, *found->store);

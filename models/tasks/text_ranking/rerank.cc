@@ -91,7 +91,7 @@ std::vector<std::vector<double>> outputs_for_pairs(Session& session, const Encod
       [&](std::int64_t b) {
         std::vector<const TextRow*> places;
         for (const std::size_t i : batches[static_cast<std::size_t>(b)]) places.push_back(&rows[i]);
-        return reader.inputs(places, 1);
+        return inputs_of(program, reader, places, 1);
       },
       [&](std::int64_t b, const Results& results) {
         check_results(results);

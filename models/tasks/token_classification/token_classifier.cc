@@ -24,6 +24,8 @@
 namespace weft {
 namespace {
 
+constexpr const char* kUnpaddedTag = "tag_unpadded";
+
 constexpr std::int32_t kNoLabel = -100;
 constexpr std::string_view kOutside = "O";
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
@@ -175,12 +177,13 @@ TextOfWords text_of_words(const TokenClassifier& model, const std::string& text,
 }
 
 /// Returns the program inputs for a batch, without labels.
-NamedTensors inputs_of(const TokenClassifier& model, std::span<const WordRow* const> rows) {
+NamedTensors inputs_of_words(const TokenClassifier& model, const Program& program,
+                             std::span<const WordRow* const> rows) {
   std::vector<TextRow> texts;
   for (const WordRow* row : rows) texts.push_back({row->ids, row->token_types});
   std::vector<const TextRow*> places;
   for (const TextRow& text : texts) places.push_back(&text);
-  return model.reader().inputs(places);
+  return inputs_of(program, model.reader(), places);
 }
 
 /// Returns `inputs` with the labels of the rows added.
@@ -248,25 +251,30 @@ std::span<const std::int64_t> row_of(const Tensor& predictions, std::size_t r) {
   return predictions.span<std::int64_t>().subspan(r * length, length);
 }
 
+void add_tag(TokenClassifier& model, const std::string& name, const Value& logits) {
+  model.add_program(name)
+      .precision(model.settings.precision)
+      .output("logits", logits)
+      .output("predictions", argmax(logits, -1));
+}
+
 /// Adds the programs "evaluate" and "tag".
 void add_inference(TokenClassifier& model, const Value& logits, const Value& labels) {
-  const Value predictions = argmax(logits, -1);
   model.add_program("evaluate")
       .precision(model.settings.precision)
       .output("loss", label_loss(logits, labels))
-      .output("predictions", predictions);
-  model.add_program("tag")
-      .precision(model.settings.precision)
-      .output("logits", logits)
-      .output("predictions", predictions);
+      .output("predictions", argmax(logits, -1));
+  add_tag(model, "tag", logits);
 }
 
 }  // namespace
 
 const ModelLayout& TokenClassifier::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{
-          .kind = "word tagger", .uses = {Use::tag, Use::embed}, .programs = {"evaluate", "tag"}}
+      ModelLayout{.kind = "word tagger",
+                  .uses = {Use::tag, Use::embed},
+                  .programs = {"evaluate", "tag", kUnpaddedTag},
+                  .added_programs = {kUnpaddedTag}}
           .config(&TokenClassifier::config)
           .tokenizer(&TokenClassifier::tokenizer)
           .part(kClassesPart, "weft.classes", &TokenClassifier::tags)
@@ -312,6 +320,11 @@ TokenClassifier build_token_classifier(const EncoderConfig& config, const Tokeni
       make_token_scores(Scope(graph), "classifier", config, std::ssize(tags));
   const Value logits = classifier(encoder.evaluation()(inputs).last_hidden_state);
   add_inference(model, logits, labels);
+  if (supports_offsets(config)) {
+    EncoderInputs unpadded = inputs;
+    unpadded.token_places = add_token_places(graph);
+    add_tag(model, kUnpaddedTag, classifier(encoder.evaluation()(unpadded).last_hidden_state));
+  }
   const Value h = dropout(Scope(graph).training(), encoder.training()(inputs).last_hidden_state,
                           config.hidden_dropout);
   model.add_program("train").output("loss",
@@ -323,10 +336,12 @@ std::unique_ptr<TokenClassifier> token_classifier_of(const hf::Folder& folder,
                                                      const FolderTokenizer& text) {
   auto model = std::make_unique<TokenClassifier>();
   Graph& graph = *model->graph;
-  auto found = read_folder_encoder(graph, folder, text, {.endings = {"ForTokenClassification"}});
+  auto found = read_folder_encoder(graph, folder, text,
+                                   {.endings = {"ForTokenClassification"}, .unpadded = true});
   if (!found) return nullptr;
   const Value logits = found->output("logits");
   add_inference(*model, logits, graph.input("labels", DType::i32, {"batch", "seq"}));
+  if (!found->unpadded.empty()) add_tag(*model, kUnpaddedTag, found->unpadded.at("logits"));
   model->task = "token-classification";
   model->tags = label_names(folder.config, logits.size(2).constant());
   found->into(*model);
@@ -380,8 +395,8 @@ std::vector<std::vector<std::string>> tag_words(Session& session, const TokenCla
   std::vector<const WordRow*> places;
   for (const WordRow& row : rows) places.push_back(&row);
   std::vector<std::vector<std::string>> tags(rows.size());
-  const auto inputs = [&](Rows batch) { return inputs_of(model, batch); };
-  const Program& program = model.program("tag");
+  const Program& program = without_padding(model, "tag");
+  const auto inputs = [&](Rows batch) { return inputs_of_words(model, program, batch); };
   over_batches(
       session, program, places, inputs, [&](const Results& results, auto numbers, auto batch) {
         for (std::size_t r = 0; r < batch.size(); ++r)
@@ -399,8 +414,8 @@ std::vector<TaggedText> tag_texts(Session& session, const TrainedModel& any,
   std::vector<const WordRow*> places;
   for (const TextOfWords& text : read) places.push_back(&text.row);
   std::vector<TaggedText> tagged(texts.size());
-  const auto inputs = [&](Rows batch) { return inputs_of(model, batch); };
-  const Program& program = model.program("tag");
+  const Program& program = without_padding(model, "tag");
+  const auto inputs = [&](Rows batch) { return inputs_of_words(model, program, batch); };
   over_batches(session, program, places, inputs,
                [&](const Results& results, auto numbers, auto batch) {
                  check_results(results);
@@ -435,8 +450,10 @@ TaggingScores score_tags(Session& session, const TokenClassifier& model, const T
     rows.push_back(&data.rows[static_cast<std::size_t>(place)]);
   TaggingScores scores;
   WeightedMean mean;
-  const auto inputs = [&](Rows batch) { return with_labels(inputs_of(model, batch), batch); };
   const Program& program = model.program("evaluate");
+  const auto inputs = [&](Rows batch) {
+    return with_labels(inputs_of_words(model, program, batch), batch);
+  };
   over_batches(
       session, program, rows, inputs, [&](const Results& results, auto numbers, auto batch) {
         std::int64_t here = 0;
@@ -469,7 +486,8 @@ TrainTask token_classifier_task(Session& session, const TokenClassifier& model,
           rows.push_back(&train.rows[static_cast<std::size_t>(place)]);
           words += rows.back()->words_seen();
         }
-        return TrainBatch{with_labels(inputs_of(model, rows), rows), words};
+        return TrainBatch{with_labels(inputs_of_words(model, model.program("train"), rows), rows),
+                          words};
       });
   if (held_out.size() > 0) {
     task.evaluate = [&session, &model, &held_out](bool whole) {

@@ -12,6 +12,13 @@
 
 namespace weft {
 
+/// Returns the distance in elements between two rows of scores of `keys` keys. Rows at distances of
+/// a multiple of 1 KiB would share few sets of the L1 cache. Does not decrease with `keys`.
+constexpr std::int64_t score_stride(std::int64_t keys) {
+  const std::int64_t stride = (keys + 15) / 16 * 16;
+  return stride % 256 == 0 ? stride + 16 : stride;
+}
+
 /// A pointer to i32 or i64 indices, or no data.
 struct IndexData {
   const void* data = nullptr;
@@ -60,6 +67,10 @@ struct AttentionArgs {
   IndexData col_index;
   std::int64_t col_count = 0;
   IndexData lengths, q_start;
+  /// [texts + 1]: text t consists of the queries and keys [offsets[t], offsets[t + 1]). Absent if
+  /// the axes contain a single text.
+  IndexData offsets;
+  std::int64_t texts = 0;
   /// The row of k and v for each row of q (forward only). If absent, it is row b.
   IndexData kv_rows;
   /// [H], scores of one more key per head with value 0.
@@ -96,13 +107,28 @@ struct AttentionArgs {
   struct Range {
     std::int64_t begin, end;
   };
+  /// Returns the range of the text that contains token i, given the offsets.
+  Range text_of(std::int64_t i) const {
+    std::int64_t first = 0, last = texts;  // the text is in [first, last)
+    while (last - first > 1) {
+      const std::int64_t middle = first + (last - first) / 2;
+      (offsets[middle] <= i ? first : last) = middle;
+    }
+    return {offsets[first], offsets[first + 1]};
+  }
   /// Returns the range [begin, end) of the keys that are visible to query i before any mask is
-  /// applied, with 0 <= begin <= end <= Lk. Both bounds are non-decreasing in i. Positions and
-  /// windows may be any integers. To avoid overflow, they are compared by their differences and
-  /// added only if the sum is the index of a key.
+  /// applied, with 0 <= begin <= end <= Lk. Both bounds are non-decreasing in i.
   Range visible(std::int64_t b, std::int64_t i) const {
-    const std::int64_t start = first_position(b);
-    std::int64_t begin = 0, end = length(b);
+    if (!offsets) return visible_in_text(i, first_position(b), length(b));
+    const Range text = text_of(i);
+    const Range own = visible_in_text(i - text.begin, 0, text.end - text.begin);
+    return {text.begin + own.begin, text.begin + own.end};
+  }
+  /// Like visible(), for a single text of `length` keys in which query 0 has the position `start`.
+  /// Positions and windows may be any integers. To avoid overflow, they are compared by their
+  /// differences and added only if the sum is the index of a key.
+  Range visible_in_text(std::int64_t i, std::int64_t start, std::int64_t length) const {
+    std::int64_t begin = 0, end = length;
     if (causal && start < end - i) end = start + i + 1;
     if (window > 0 && start < end - i && window < end - i - start) end = start + i + window;
     if (end < 0) end = 0;
@@ -126,6 +152,26 @@ struct AttentionArgs {
   /// Returns the range of the keys that are visible to any query in [i0, i1).
   Range visible(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
     return {visible(b, i0).begin, visible(b, i1 - 1).end};
+  }
+  /// Returns the end of the queries in [i0, i1) that are processed together with query i0. Queries
+  /// of different texts are separated unless all of their keys fit into one tile, because each
+  /// query of the group is multiplied by the keys of all of them.
+  std::int64_t group_end(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
+    if (!offsets) return i1;
+    std::int64_t end = std::min(i1, text_of(i0).end);
+    while (end < i1) {
+      const std::int64_t more = std::min(i1, text_of(end).end);
+      const Range keys = visible(b, i0, more);
+      if (keys.end - keys.begin > kKeyBlock) break;
+      end = more;
+    }
+    return end;
+  }
+  /// Returns the largest number of keys that are visible to a block of queries.
+  std::int64_t block_keys() const {
+    const std::int64_t most = most_keys(), before = std::min(Lq, kQueryBlock) - 1;
+    if (window <= 0 || window > most) return most;
+    return std::min(most, before + window + (causal ? 0 : window - 1));
   }
   /// Returns the row index of a query in a [B, H, Lq, ...] array.
   std::int64_t query_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
@@ -162,7 +208,7 @@ std::int64_t heads_per_call(const AttentionArgs<T>& args);
 
 /// Computes out and lse (which may be null) for at most kQueryBlock queries [i0, i1) of head h, or
 /// for one query of the `heads` heads from h, which share a key head. The scores of the block,
-/// kQueryBlock x most_keys(), are stored in scratch.
+/// kQueryBlock x block_keys(), are stored in scratch.
 void attention_forward(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
                        std::int64_t heads, std::int64_t i0, std::int64_t i1, float* out, float* lse,
                        std::byte* scratch);

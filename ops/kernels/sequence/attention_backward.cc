@@ -98,10 +98,20 @@ void delta_rows(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64
   }
 }
 
+/// Calls fn(i, rows) for the groups of queries in the block that starts with i0.
+template <class T, class Fn>
+void for_groups(const AttentionArgs<T>& a, int64_t b, int64_t i0, Fn fn) {
+  const int64_t i1 = HWY_MIN(a.Lq, i0 + kQueryBlock);
+  for (int64_t i = i0, end = 0; i < i1; i = end) {
+    end = a.group_end(b, i, i1);
+    fn(i, end - i);
+  }
+}
+
 template <class T>
 void norms(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
-           int64_t i0, std::byte* scratch) {
-  const int64_t rows = HWY_MIN(kQueryBlock, a.Lq - i0), first = a.query_row(b, h, i0);
+           int64_t i0, int64_t rows, std::byte* scratch) {
+  const int64_t first = a.query_row(b, h, i0);
   double sums[kQueryBlock] = {};
   bool any = false;
   for (int64_t r = 0; r < rows; ++r) {
@@ -132,9 +142,8 @@ void norms(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b,
 
 template <class T>
 void queries(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
-             int64_t i0, std::byte* scratch) {
+             int64_t i0, int64_t rows, std::byte* scratch) {
   const Tile<T> tile(a, scratch);
-  const int64_t rows = HWY_MIN(kQueryBlock, a.Lq - i0);
   const auto keys = a.visible(b, i0, i0 + rows);
   T* dq = grads.dq != nullptr ? grads.dq + a.query_row(b, h, i0) * a.D : nullptr;
   T* drow =
@@ -165,6 +174,23 @@ void queries(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t 
   if (dq != nullptr) row_scale(dq, rows * a.D, a.scale, dq);
 }
 
+/// Returns the first block of queries, as a multiple of kQueryBlock, that may attend to key j or a
+/// later one, by bisection: the ends of the visible keys do not decrease.
+template <class T>
+int64_t first_query_block(const AttentionArgs<T>& a, int64_t b, int64_t j) {
+  int64_t first = 0, last = (a.Lq + kQueryBlock - 1) / kQueryBlock;
+  while (first < last) {
+    const int64_t middle = first + (last - first) / 2;
+    const int64_t i = HWY_MIN(a.Lq, (middle + 1) * kQueryBlock) - 1;
+    if (a.visible(b, i).end > j) {
+      last = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return first * kQueryBlock;
+}
+
 template <class T>
 void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t kv_head,
           int64_t j0, std::byte* scratch) {
@@ -180,10 +206,9 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
                   ? grads.dcol_bias + ((b * a.H + h) * a.Lk + j0) * a.col_count
                   : nullptr;
     if (dcol != nullptr) clear(dcol, cols * a.col_count);
-    for (int64_t i0 = 0; i0 < a.Lq; i0 += kQueryBlock) {
-      const int64_t rows = HWY_MIN(kQueryBlock, a.Lq - i0);
+    const auto add_group = [&](int64_t i0, int64_t rows) {
       const auto visible = a.visible(b, i0, i0 + rows);
-      if (visible.end <= j0 || visible.begin >= j0 + cols) continue;
+      if (visible.end <= j0 || visible.begin >= j0 + cols) return;
       compute_tile(a, grads, b, h, i0, rows, j0, cols, tile);
       for (int64_t r = 0; dcol != nullptr && r < rows; ++r) {
         for (int64_t c = 0; c < cols; ++c) {
@@ -216,6 +241,10 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
                        .engine = a.engine},
                       tile.gemm_scratch);
       }
+    };
+    for (int64_t i = first_query_block(a, b, j0); i < a.Lq; i += kQueryBlock) {
+      if (a.visible(b, i).begin >= j0 + cols) break;
+      for_groups(a, b, i, add_group);
     }
   }
   if (dk != nullptr) row_scale(dk, cols * a.D, a.scale, dk);
@@ -258,19 +287,19 @@ void delta_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& gra
 }
 void norms_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
                int64_t h, int64_t i0, std::byte* scratch) {
-  norms(a, grads, b, h, i0, scratch);
+  for_groups(a, b, i0, [&](int64_t i, int64_t rows) { norms(a, grads, b, h, i, rows, scratch); });
 }
 void norms_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t b,
                int64_t h, int64_t i0, std::byte* scratch) {
-  norms(a, grads, b, h, i0, scratch);
+  for_groups(a, b, i0, [&](int64_t i, int64_t rows) { norms(a, grads, b, h, i, rows, scratch); });
 }
 void queries_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
                  int64_t h, int64_t i0, std::byte* scratch) {
-  queries(a, grads, b, h, i0, scratch);
+  for_groups(a, b, i0, [&](int64_t i, int64_t rows) { queries(a, grads, b, h, i, rows, scratch); });
 }
 void queries_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t b,
                  int64_t h, int64_t i0, std::byte* scratch) {
-  queries(a, grads, b, h, i0, scratch);
+  for_groups(a, b, i0, [&](int64_t i, int64_t rows) { queries(a, grads, b, h, i, rows, scratch); });
 }
 void keys_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
               int64_t kv_head, int64_t j0, std::byte* scratch) {

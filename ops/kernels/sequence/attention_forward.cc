@@ -26,7 +26,8 @@ int64_t score_rows(const AttentionArgs<T>& a) {
 
 template <class T>
 size_t score_bytes(const AttentionArgs<T>& a) {
-  return (static_cast<size_t>((score_rows(a) + 1) * a.most_keys()) * sizeof(T) + 63) / 64 * 64;
+  const int64_t stride = score_stride(a.block_keys());
+  return (static_cast<size_t>((score_rows(a) + 1) * stride) * sizeof(T) + 63) / 64 * 64;
 }
 
 template <class T>
@@ -122,21 +123,21 @@ void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t he
 /// Computes whole rows of scores at a time, so that each row is normalised exactly once and the
 /// product with the values is a single GEMM.
 template <class T>
-void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t heads, int64_t i0,
-             int64_t i1, T* out, T* lse, std::byte* scratch) {
-  const int64_t rows = i1 - i0, stride = args.most_keys();
+void forward_group(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t heads, int64_t i0,
+                   int64_t i1, T* out, T* lse, std::byte* scratch) {
+  const auto keys = args.visible(b, i0, i1);
+  const int64_t rows = i1 - i0, count = keys.end - keys.begin, stride = score_stride(count);
   T* s = reinterpret_cast<T*>(scratch);
   T* factor = s + score_rows(args) * stride;
   std::byte* gemm_scratch = scratch + score_bytes(args);
   const bool single = rows == 1 && args.engine == nullptr;
-  const auto keys = args.visible(b, i0, i1);
-  const int64_t count = keys.end - keys.begin;
   const bool gathers =
       !single && count > 0 && (args.narrow || args.contiguous(keys.begin, count) < count);
   AttentionArgs<T> gathered;
   if (gathers) gathered = gathered_keys(args, b, h, i0, i1, reinterpret_cast<T*>(gemm_scratch));
   if (!single && (args.narrow || args.ring < args.Lk))
-    gemm_scratch += (static_cast<size_t>(stride * (args.D + args.Dv)) * sizeof(T) + 63) / 64 * 64;
+    gemm_scratch +=
+        (static_cast<size_t>(args.most_keys() * (args.D + args.Dv)) * sizeof(T) + 63) / 64 * 64;
   const AttentionArgs<T>& a = gathers ? gathered : args;
   T* target = out + a.query_row(b, h, i0) * a.Dv;
   if (count == 0) {
@@ -159,6 +160,15 @@ void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t heads, 
   for (int64_t c = 0; c < count; c += block) {
     multiply_values(a, b, h, heads, rows, keys.begin + c, HWY_MIN(block, count - c), s + c, stride,
                     c > 0, target, gemm_scratch);
+  }
+}
+
+template <class T>
+void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t heads, int64_t i0,
+             int64_t i1, T* out, T* lse, std::byte* scratch) {
+  for (int64_t i = i0, end = 0; i < i1; i = end) {
+    end = args.group_end(b, i, i1);
+    forward_group(args, b, h, heads, i, end, out, lse, scratch);
   }
 }
 
@@ -201,13 +211,13 @@ std::size_t attention_scratch_bytes(const AttentionArgs<T>& args) {
   const auto rounded = [](std::int64_t elements) {
     return (static_cast<std::size_t>(elements) * sizeof(T) + 63) / 64 * 64;
   };
-  const std::int64_t keys = args.most_keys();
+  const std::int64_t keys = args.block_keys(), stride = score_stride(keys);
   const bool single = args.Lq == 1 && args.engine == nullptr;
-  if (single) return rounded((heads_per_call(args) + 1) * keys);
+  if (single) return rounded((heads_per_call(args) + 1) * stride);
   const std::int64_t rows = std::min(args.Lq, kQueryBlock);
   const bool gathers = args.narrow || args.ring < args.Lk;
-  const std::size_t wide = gathers ? rounded(keys * (args.D + args.Dv)) : 0;
-  return rounded((rows + 1) * keys) + wide +
+  const std::size_t wide = gathers ? rounded(args.most_keys() * (args.D + args.Dv)) : 0;
+  return rounded((rows + 1) * stride) + wide +
          std::max(kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, keys, args.D, args.engine),
                   kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Dv, keys, args.engine));
 }
