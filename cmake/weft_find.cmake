@@ -1,6 +1,6 @@
-# Finds libraries that do not provide a CMake package on every system: Highway, PCRE2 and Zstandard. The build uses this file, and so
-# does weftConfig.cmake for programs that link static libraries: installed files refer to the targets and contain no paths of the machine
-# that built them.
+# Finds libraries that do not provide a CMake package on every system: Highway, PCRE2, Zstandard and libsndfile. The build uses this
+# file, and so does weftConfig.cmake for programs that link static libraries: installed files refer to the targets and contain no paths of
+# the machine that built them.
 
 # weft_find_library(NAME FILE [HEADER]): defines the target weft::NAME for the library FILE. Libraries in unusual places are found below
 # CMAKE_PREFIX_PATH, or are given by <NAME>_LIBRARY and <NAME>_INCLUDE_DIR (in upper case). With a HEADER, as in the build of Weft, a

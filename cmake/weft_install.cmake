@@ -99,7 +99,7 @@ weft_pkg_config(graph "graphs, passes, sessions" weft-ops "" "")
 weft_pkg_config(autodiff "gradients and optimizers" weft-graph "" "")
 weft_pkg_config(serialization "file formats for graphs and tensors" weft-graph "protobuf" "")
 weft_pkg_config(models "transformers, tokenizers, training" "weft-autodiff weft-serialization fmt"
-  "zlib icu-uc libpcre2-8 libzstd" "")
+  "zlib icu-uc libpcre2-8 libzstd sndfile" "")
 if(WEFT_MPI)
   # Programs must link a static weft_mpi with the MPI library that it was built with.
   list(JOIN MPI_CXX_LIBRARIES " " weft_mpi_libraries)

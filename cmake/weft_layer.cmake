@@ -58,12 +58,12 @@ function(weft_library target)
 endfunction()
 
 # Sources that are compiled with the optimisation of the build type: kernels, the execution of programs, tokenizers, the training of word
-# embeddings, image processing and sampling. In a Release build, all other sources are compiled with less optimisation, because their
+# embeddings, image processing, resampling and sampling. In a Release build, all other sources are compiled with less optimisation, because their
 # speed does not matter and -O3 would double their compile time: -Og for code that runs a few times per command (WEFT_COLD_SOURCES), -O1
 # for the rest.
 set(WEFT_HOT_SOURCES "^${PROJECT_SOURCE_DIR}/("
   "core/(parallel|thread_pool|random|tensor)|ops/(kernels|gemm|fusion|sequence)/|graph/(engine|run)/"
-  "|models/(vectors|text/unicode)/|models/data/images/image_(augment|transform)|models/generate/(logits_rules|sampling)"
+  "|models/(vectors|text/unicode)/|models/data/images/image_(augment|transform)|models/audio/resample|models/generate/(logits_rules|sampling)"
   "|models/text/tokenizers/(subwords|normalizers|pre_tokenizers|pipeline|sentence_piece|train)/"
   "|tests/(testing_lib|reference|scaling)/)")
 list(JOIN WEFT_HOT_SOURCES "" WEFT_HOT_SOURCES)
@@ -190,7 +190,7 @@ function(weft_kernel_flags)
     endif()
     set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS "${flags}")
     target_link_libraries(weft_ops PRIVATE weft::hwy)
-    # Eigen consists of headers that only factorise.cc includes, so installed libraries do not need it.
+    # Eigen consists of headers that only sources include, so installed libraries do not need it.
     target_include_directories(weft_ops SYSTEM PRIVATE ${EIGEN3_INCLUDE_DIR})
   endif()
 endfunction()

@@ -19,7 +19,7 @@ foreach(layer ${order})
   endforeach()
 endforeach()
 # The levels inside models/, from the lowest: a folder may include lower levels, but no other folder of its own level. A folder that is
-# not listed belongs to the folder that contains it. The folders gguf, audio and serve have a level before they have files.
+# not listed belongs to the folder that contains it. The folder serve has a level before it has files.
 function(level_of path level folder)  # sets the number of the level, and the listed folder
   set(best "")
   set(number 0)
@@ -45,7 +45,7 @@ endfunction()
 set(levels
   "fields" "text/unicode|layers" "text/tokenizers|text/jinja|text/compression|families" "text/chat|text/tokens" "text/corpus|language"
   "data|audio" "plots" "metrics" "vectors|generate" "hf|gguf" "inputs" "training" "tasks/common" "tasks/text_ranking"
-  "tasks/next_token|tasks/masked_tokens|tasks/text_classification|tasks/token_classification|tasks/text_similarity|tasks/span_answering|tasks/text_embedding|tasks/seq2seq|tasks/image_classification|tasks/masked_image"
+  "tasks/next_token|tasks/masked_tokens|tasks/text_classification|tasks/token_classification|tasks/text_similarity|tasks/span_answering|tasks/text_embedding|tasks/seq2seq|tasks/speech|tasks/image_classification|tasks/masked_image"
   "tasks" "serve" "zoo|program")
 file(GLOB_RECURSE files RELATIVE ${SOURCE} ${SOURCE}/models/*/*.h ${SOURCE}/models/*/*.cc)
 foreach(file ${files})

@@ -1,5 +1,7 @@
 #include "weft/models/families/encoder_decoder.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -28,16 +30,17 @@ EncoderDecoder::EncoderDecoder(const Scope& scope, const EncoderDecoderConfig& c
     : scope_(scope), config_(checked(config)) {
   Graph::Frame frame(scope.graph(), "encoder_decoder", loc, scope.path());
   const EncoderDecoderConfig& c = config_;
-  const Embedding tokens =
-      make_tokens(c.shared_tokens() ? scope : scope / "encoder", c.vocab, c.width);
+  const bool shared = c.shared_tokens() && !c.reads_speech();
+  const Embedding tokens = c.reads_speech()
+                               ? Embedding{scope, {}}  // the encoder has none
+                               : make_tokens(shared ? scope : scope / "encoder", c.vocab, c.width);
   encoder_ = make_stack(scope / "encoder", tokens, false);
-  if (c.shared_tokens()) scope.alias("encoder.tokens.weight", tokens.weight);
+  if (shared) scope.alias("encoder.tokens.weight", tokens.weight);
   if (stacks == Stacks::encoder) return;
-  if (c.shared_tokens()) scope.alias("decoder.tokens.weight", tokens.weight);
-  const std::int64_t width = c.decoder().width;
+  if (shared) scope.alias("decoder.tokens.weight", tokens.weight);
   decoder_ = make_stack(
       scope / "decoder",
-      c.shared_tokens() ? tokens : make_tokens(scope / "decoder", c.decoder_vocab, width), true);
+      shared ? tokens : make_tokens(scope / "decoder", c.target_vocab(), c.decoder().width), true);
   const Scope head = scope / "head";
   if (c.tied_head) {
     head.alias("weight", decoder_->tokens.weight);
@@ -115,6 +118,7 @@ EncoderDecoder::Layer EncoderDecoder::make_layer(const Scope& scope, bool decode
                                       .head_size = size,
                                       .scale = stack.attention_scale,
                                       .in = linear(width, c.attention_bias),
+                                      .key_bias = c.key_bias,
                                       .out = linear(stack.heads * size, c.attention_bias)};
   // If scores are not divided by sqrt(head size), the initial query weights are divided by it
   // instead.
@@ -169,7 +173,19 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const Scope& scope, const Embed
               .tokens = tokens,
               .layer_dropout = decoder ? c.decoder_layer_dropout : c.encoder_layer_dropout};
   const std::int64_t width = stack.options.width;
-  if (c.positions == Seq2SeqPositions::learned) {
+  if (!decoder && c.reads_speech()) {
+    const VariableOptions start{.initializer = Initializer::normal(c.initializer_range)};
+    for (const char* name : {"conv1", "conv2"}) {
+      const Scope at = scope / name;
+      const std::int64_t channels = stack.convolutions.empty() ? c.mel_bins : c.width;
+      stack.convolutions.push_back(
+          {at.variable("weight", DType::f32, {c.width, channels, 3}, start),
+           at.variable("bias", DType::f32, {c.width})});
+    }
+    stack.positions = (scope / "positions")
+                          .variable("weight", DType::f32, {c.source_context, c.width},
+                                    {.kind = VariableKind::buffer});
+  } else if (c.positions == Seq2SeqPositions::learned) {
     const double range = c.initializer_range > 0 ? c.initializer_range : c.initializer_factor;
     stack.positions = (scope / "positions")
                           .variable("weight", DType::f32, {c.position_offset + c.context, width},
@@ -241,6 +257,26 @@ Value EncoderDecoder::embed(const Stack& stack, Value ids, Value position) const
   }
   if (stack.embedding_norm) h = (*stack.embedding_norm)(h);
   return dropout(scope_, h, config_.dropout);
+}
+
+Value EncoderDecoder::embed_spectrogram(Value features, Value mask, SourceLocation loc) const {
+  const EncoderDecoderConfig& c = config_;
+  const auto reject = [&](const Error& e) { scope_.graph().fail(e, "encode", {features}, loc); };
+  if (mask.defined()) reject(ArgumentError("spectrograms have a fixed length and no mask"));
+  if (features.rank() != 3 || features.size(1) != Dim(c.mel_bins) ||
+      features.size(2) != Dim(c.frames())) {
+    reject(
+        ShapeError(fmt::format("spectrograms must be [batch, {}, {}]: mel_bins, and two frames "
+                               "for each of the source_context positions",
+                               c.mel_bins, c.frames())));
+  }
+  Value h = features;
+  std::int64_t stride = 1;
+  for (const Stack::Conv& conv : encoder_->convolutions) {
+    h = gelu(conv1d(h, conv.weight, conv.bias, {.stride = stride, .padding = 1}));
+    stride = 2;
+  }
+  return dropout(scope_, transpose(h) + encoder_->positions, c.dropout);
 }
 
 template <class Block>
@@ -337,7 +373,8 @@ StackOutputs EncoderDecoder::run_blocks(const Stack& stack, Value embedded, Valu
 
 StackOutputs EncoderDecoder::encode(Value ids, Value mask, SourceLocation loc) const {
   Graph::Frame frame(scope_.graph(), "encode", loc, scope_.path());
-  const Value h = embed(*encoder_, ids, {});
+  const Value h =
+      config_.reads_speech() ? embed_spectrogram(ids, mask, loc) : embed(*encoder_, ids, {});
   if (config_.encoder_block > 0) return run_blocks(*encoder_, h, mask);
   AttentionOptions self = attention_options();
   if (mask.defined()) self.bias = additive_padding_mask(mask, h.dtype());
@@ -429,7 +466,8 @@ EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
   require_first_incremental(scope_ / "cache", "decoding", loc);
   Graph& graph = scope_.graph();
   Graph::Frame frame(graph, "decoding", loc, scope_.path());
-  const Dim rows = inputs.tokens.size(0), source = inputs.ids.size(1);
+  const Dim rows = inputs.tokens.size(0);
+  const Dim source = config_.reads_speech() ? Dim(config_.source_context) : inputs.ids.size(1);
   const std::int64_t heads = decoder_->options.kv_heads, size = decoder_->options.head_size;
   const Scope caches = scope_ / "cache";
   EncoderDecoderDecoding result;
@@ -473,6 +511,22 @@ EncoderDecoderDecoding EncoderDecoder::decoding(const DecodingInputs& inputs,
   h = select(h, 1, h.size(1) - 1);
   result.logits = logits(decoder_->norm ? (*decoder_->norm)(h) : h);
   return result;
+}
+
+Tensor spectrogram_positions(std::int64_t context, std::int64_t width) {
+  Tensor table = Tensor::empty(DType::f32, {context, width});
+  auto* out = table.mutable_data<float>();
+  const std::int64_t half = width / 2;
+  for (std::int64_t p = 0; p < context; ++p) {
+    for (std::int64_t j = 0; j < half; ++j) {
+      const double rate =
+          std::pow(10000.0, -static_cast<double>(j) / static_cast<double>(half - 1));
+      const double angle = static_cast<double>(p) * rate;
+      out[p * width + j] = static_cast<float>(std::sin(angle));
+      out[p * width + half + j] = static_cast<float>(std::cos(angle));
+    }
+  }
+  return table;
 }
 
 }  // namespace weft

@@ -2,7 +2,8 @@
 // variants T5 1.1, mT5, UMT5, UL2 and Switch Transformers, BART (Lewis et al. 2020), mBART (Liu et
 // al. 2020), PEGASUS (Zhang et al. 2020), Marian (Junczys-Dowmunt et al. 2018), M2M100 (Fan et al.
 // 2020), NLLB (NLLB Team 2022), Blenderbot (Roller et al. 2020), LongT5 (Guo et al. 2022),
-// PEGASUS-X (Phang et al. 2023) and T5Gemma (Zhang et al. 2025). One class builds all of them;
+// PEGASUS-X (Phang et al. 2023), T5Gemma (Zhang et al. 2025) and the speech recogniser Whisper
+// (Radford et al. 2022). One class builds all of them;
 // EncoderDecoderConfig selects the differences. With the norm after each block (left) or before it
 // (right), the architecture is
 //
@@ -19,6 +20,9 @@
 // Parameters below the scope; matrices are [out, in]:
 //   tokens.weight [vocab, width] with aliases {encoder,decoder}.tokens.weight, or two such tables
 //   {encoder,decoder}.positions.weight [position_offset + context, width]
+//   with mel_bins: encoder.conv1.weight [width, mel_bins, 3], encoder.conv2.weight [width, width,
+//   3], encoder.conv<i>.bias [width], encoder.positions.weight [source_context, width], a buffer,
+//   and decoder.tokens.weight instead of tokens.weight
 //   {encoder,decoder}.relative_bias.weight [relative_buckets, heads], or one such table per layer,
 //                                           {encoder,decoder}.layers.<i>.relative_bias.weight
 //   {encoder,decoder}.{embedding_norm,norm}.{weight,bias}
@@ -90,7 +94,7 @@ struct EncoderDecoderDecoding {
 };
 /// Inputs of both programs.
 struct DecodingInputs {
-  Value ids;                  // prompt: i32 or i64 [batch, source]
+  Value ids;                  // prompt: i32 or i64 [batch, source], or spectrograms as in encode()
   Value attention_mask = {};  // prompt: [batch, source], 1 = token; may be undefined
   Value prompt_of_row = {};   // prompt: i64 [rows], the index of each row's prompt
   Value tokens = {};          // step: i32 or i64 [rows, new]
@@ -122,7 +126,9 @@ class EncoderDecoder {
 
   /// Applies the encoder. ids: i32 or i64 [batch, seq]. mask (may be undefined): any dtype, [batch,
   /// seq], 1 = token, 0 = padding. In training mode, applies dropout at the rates of the config,
-  /// with random numbers from the key "dropout".
+  /// with random numbers from the key "dropout". With EncoderDecoderConfig::mel_bins, `ids` are
+  /// spectrograms f32 [batch, mel_bins, 2 * source_context] instead, and there is no mask; other
+  /// sizes throw ShapeError.
   StackOutputs encode(Value ids, Value mask, SourceLocation loc = SourceLocation::current()) const;
   /// Applies the decoder to ids [batch, target]. `memory` [batch, seq, width] is the encoder's last
   /// hidden state and `memory_mask` the encoder's mask; `mask` [batch, target] covers the decoder's
@@ -169,6 +175,10 @@ class EncoderDecoder {
     Seq2SeqStack options;
     Embedding tokens;
     Variable positions = {};
+    struct Conv {
+      Variable weight, bias;
+    };
+    std::vector<Conv> convolutions = {};             // of spectrograms
     std::optional<RelativeBias> relative_bias = {};  // of all layers
     std::optional<Norm> embedding_norm = {};
     std::vector<Layer> layers = {};
@@ -190,6 +200,7 @@ class EncoderDecoder {
   /// Returns the sinusoidal encodings [..., width] of ids at the given consecutive positions.
   Value sinusoids(Value ids, Value positions, std::int64_t width, DType dtype) const;
   Value embed(const Stack& stack, Value ids, Value position) const;
+  Value embed_spectrogram(Value features, Value mask, SourceLocation loc) const;
   /// Appends the routing to `routed` if the layer has experts and `routed` is not null.
   Value feed_forward(const Layer& layer, Value h, std::vector<RoutedLayer>* routed = nullptr) const;
   AttentionOptions attention_options() const;
@@ -207,5 +218,11 @@ class EncoderDecoder {
   std::optional<Stack> encoder_, decoder_;
   Variable head_, head_bias_;
 };
+
+/// Returns the encoder's positions in a new model with mel_bins, f32 [context, width]: feature j <
+/// width/2 of position p is sin(p 10000^(-j / (width/2 - 1))), and the second half contains the
+/// cosines. Models with weights of their own must set the buffer "encoder.positions.weight", which
+/// a Session fills with zeros.
+Tensor spectrogram_positions(std::int64_t context, std::int64_t width);
 
 }  // namespace weft

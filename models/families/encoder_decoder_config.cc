@@ -143,6 +143,26 @@ bool EncoderDecoderConfig::has_experts(std::int64_t layer, bool decoder) const {
   return experts > 0 && step > 0 && (step == 1 || layer % step == 1);
 }
 
+EncoderDecoderConfig EncoderDecoderConfig::whisper() {
+  EncoderDecoderConfig c;
+  c.vocab = 51865;
+  c.width = 384;
+  c.encoder_layers = c.decoder_layers = 4;
+  c.encoder_heads = c.decoder_heads = 6;
+  c.encoder_inner = c.decoder_inner = 1536;
+  c.activation = Activation::gelu_erf;
+  c.norm = Seq2SeqNorm::pre_norm;
+  c.scale_embedding = c.key_bias = false;
+  c.positions = Seq2SeqPositions::learned;
+  c.context = 448;
+  c.mel_bins = 80;
+  c.start_id = 50257;
+  c.padding_id = 50256;
+  c.frozen_padding = true;
+  c.dropout = 0;
+  return c;
+}
+
 void EncoderDecoderConfig::check() const {
   check::at_least("vocab", vocab, 1);
   check::at_least("decoder_vocab", decoder_vocab, 0);
@@ -162,6 +182,8 @@ void EncoderDecoderConfig::check() const {
   check::at_least("encoder_sparse_step", encoder_sparse_step, 0);
   check::at_least("decoder_sparse_step", decoder_sparse_step, 0);
   check::at_least("expert_capacity", expert_capacity, 1);
+  check::at_least("mel_bins", mel_bins, 0);
+  check::at_least("source_context", source_context, 1);
   check::at_least("start_id", start_id, -1);
   check::at_least("padding_id", padding_id, -1);
   check::at_most({{"vocab", vocab, size_limits::kVocab},
@@ -186,7 +208,9 @@ void EncoderDecoderConfig::check() const {
                   {"relative_max_distance", relative_max_distance, size_limits::kPositions},
                   {"experts", experts, size_limits::kExperts},
                   {"encoder_sparse_step", encoder_sparse_step, size_limits::kLayers},
-                  {"decoder_sparse_step", decoder_sparse_step, size_limits::kLayers}});
+                  {"decoder_sparse_step", decoder_sparse_step, size_limits::kLayers},
+                  {"mel_bins", mel_bins, size_limits::kWidth},
+                  {"source_context", source_context, size_limits::kPositions}});
   const auto check_heads = [](std::int64_t size, std::int64_t all, std::int64_t heads) {
     if (size == 0 && all % heads != 0)
       throw ArgumentError(fmt::format(
@@ -224,6 +248,13 @@ void EncoderDecoderConfig::check() const {
     throw ArgumentError("relative_bias_layers needs relative_bias positions");
   if (experts > 0 && (gated || bias))
     throw ArgumentError("experts are blocks without gates and biases: set gated and bias to false");
+  if (mel_bins > 0 && positions != Seq2SeqPositions::learned)
+    throw ArgumentError("mel_bins needs learned positions, which the decoder has");
+  if (mel_bins > 0 && (width < 4 || width % 2 != 0))
+    throw ArgumentError(fmt::format(
+        "mel_bins needs an even width of at least 4, for the encoder's sinusoids, not {}", width));
+  if (mel_bins > 0 && decoder_vocab != 0)
+    throw ArgumentError("mel_bins needs decoder_vocab = 0: only the decoder has a vocabulary");
   for (const auto& [name, id] : {std::pair{"start_id", start_id}, {"padding_id", padding_id}}) {
     if (id >= target_vocab())
       throw ArgumentError(
@@ -377,7 +408,13 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
           .added("global_tokens", &EncoderDecoderConfig::global_tokens,
                  "global tokens of the encoder, with encoder-block")
           .added("stagger_blocks", &EncoderDecoderConfig::stagger_blocks,
-                 "shift the blocks of every second layer by half a block");
+                 "shift the blocks of every second layer by half a block")
+          .added("mel_bins", &EncoderDecoderConfig::mel_bins,
+                 "mel bins of the spectrograms that the encoder reads; 0 = it reads token ids")
+          .added("source_context", &EncoderDecoderConfig::source_context,
+                 "mel_bins: positions of the encoder; a spectrogram has twice as many frames")
+          .added("key_bias", &EncoderDecoderConfig::key_bias,
+                 "biases of the key projections, if linear layers have biases");
   return list;
 }
 

@@ -126,6 +126,14 @@ struct EncoderDecoderConfig {
   double balancing_weight = 0;  // weight of the load-balancing losses in the training loss
   double router_z_weight = 0;   // weight of the router z-losses in the training loss
 
+  // Speech recognition, if mel_bins > 0 (Radford et al. 2022, "Whisper"): the encoder reads log-mel
+  // spectrograms. Two convolutions, which halve the number of frames, replace the token embeddings,
+  // and a fixed table of positions (sinusoids) is added. `positions` must be learned and applies to
+  // the decoder, which alone has a token table.
+  std::int64_t mel_bins = 0;           // rows of a spectrogram; 0 = the encoder reads token ids
+  std::int64_t source_context = 1500;  // positions of the encoder; spectrograms have 2 frames each
+  bool key_bias = true;                // with `bias`: the key projections have biases, too
+
   std::int64_t start_id = 0;     // first id of the decoder's input; -1 = none
   std::int64_t padding_id = -1;  // -1 = none
   bool frozen_padding = false;   // the row of padding_id gets no gradient from look-ups
@@ -146,6 +154,9 @@ struct EncoderDecoderConfig {
 
   bool shared_tokens() const { return decoder_vocab == 0; }
   std::int64_t target_vocab() const { return decoder_vocab == 0 ? vocab : decoder_vocab; }
+  bool reads_speech() const { return mel_bins > 0; }
+  /// Returns the number of frames in a spectrogram that the encoder reads.
+  std::int64_t frames() const { return 2 * source_context; }
   /// Returns the number of features per head for a stack with `heads` heads.
   std::int64_t head_width(std::int64_t heads) const {
     return head_size == 0 ? width / heads : head_size;
@@ -159,6 +170,8 @@ struct EncoderDecoderConfig {
   static EncoderDecoderConfig t5();
   /// BART's options (Lewis et al. 2020), at the size of bart-large.
   static EncoderDecoderConfig bart();
+  /// Whisper's options (Radford et al. 2022), at the size of whisper-tiny.
+  static EncoderDecoderConfig whisper();
 
   /// Throws ArgumentError if a field is invalid; the message names the field, its value and the
   /// valid values.

@@ -49,8 +49,8 @@ struct SearchResult {
   /// `results` sequences per prompt, best first, including the ids that they start from and
   /// excluding padding. A sequence that ended before its maximum length includes its end id.
   std::vector<TokenIds> sequences;
-  /// Beam search only: the sum of log-probabilities divided by length^length_penalty. The length
-  /// does not include the end id.
+  /// Beam search: the sum of log-probabilities divided by length^length_penalty. The length does
+  /// not include the end id. Otherwise empty, unless GenerationOptions::log_probabilities is set.
   std::vector<double> scores;
 };
 

@@ -1,6 +1,7 @@
 #include "weft/models/generate/logits_rules.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft {
 namespace {
@@ -52,6 +53,42 @@ void force(std::int64_t id, std::vector<double>& scores) {
   at(scores, id) = 0;
 }
 
+/// Applies the rules for timestamps. `made` are the ids after those that the output starts from.
+void apply_timestamp_rules(const TimestampRules& rules, Sequence made, std::int64_t eos_id,
+                           std::vector<double>& scores) {
+  const auto forbid = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t id = begin; id < std::min(end, std::ssize(scores)); ++id)
+      at(scores, id) = kForbidden;
+  };
+  const std::int64_t first = std::min(rules.first_id, std::ssize(scores));
+  if (rules.no_timestamps_id >= 0) at(scores, rules.no_timestamps_id) = kForbidden;
+  const auto is_time = [&](std::size_t back) {
+    return made.size() >= back && made[made.size() - back] >= first;
+  };
+  const bool last = is_time(1), pair = last && (made.size() < 2 || is_time(2));
+  if (pair) {
+    forbid(first, std::ssize(scores));
+  } else if (last) {
+    forbid(0, eos_id);  // no text between the end of a segment and the beginning of the next one
+  }
+  const auto latest =
+      std::find_if(made.rbegin(), made.rend(), [&](std::int64_t id) { return id >= first; });
+  if (latest != made.rend()) forbid(first, *latest + (last && !pair ? 0 : 1));
+  if (made.empty()) {
+    forbid(0, first);
+    if (rules.max_initial >= 0) forbid(first + rules.max_initial + 1, std::ssize(scores));
+  }
+  // The probabilities have a common factor, which the comparison does not need.
+  const auto times = scores.begin() + static_cast<std::ptrdiff_t>(first);
+  const double text = first == 0 ? kForbidden : *std::max_element(scores.begin(), times);
+  const double highest =
+      times == scores.end() ? kForbidden : *std::max_element(times, scores.end());
+  if (highest == kForbidden) return;
+  double sum = 0;
+  for (auto score = times; score != scores.end(); ++score) sum += std::exp(*score - highest);
+  if (highest + std::log(sum) > text) forbid(0, first);
+}
+
 }  // namespace
 
 LengthRules length_rules(const GenerationOptions& options, std::int64_t start) {
@@ -81,6 +118,10 @@ void apply_rules(const GenerationOptions& options, const LengthRules& lengths, S
   }
   if (const auto it = options.forced.find(length); it != options.forced.end())
     force(it->second, scores);
+  if (options.timestamps) {
+    const auto start = std::min(static_cast<std::size_t>(lengths.start), ids.size());
+    apply_timestamp_rules(*options.timestamps, ids.subspan(start), options.eos_id, scores);
+  }
 }
 
 }  // namespace weft

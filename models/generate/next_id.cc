@@ -20,6 +20,10 @@ TokenIds referenced_ids(const GenerationOptions& options) {
     ids.insert(ids.end(), more->begin(), more->end());
   for (const auto& sequence : options.bad_token_sequences) ids.push_back(sequence.back());
   for (const auto& [place, id] : options.forced) ids.push_back(id);
+  if (options.timestamps) {
+    ids.push_back(options.timestamps->first_id);
+    ids.push_back(std::max<std::int64_t>(options.timestamps->no_timestamps_id, 0));
+  }
   for (const std::int64_t id : {options.eos_id, options.forced_eos_id, options.forced_bos_id})
     ids.push_back(std::max<std::int64_t>(id, 0));
   return ids;
@@ -63,7 +67,7 @@ void read_logits(std::span<const float> logits, std::string_view name,
 
 std::int64_t next_id(const GenerationOptions& options, const LengthRules& lengths,
                      std::span<const std::int64_t> ids, std::int64_t row, std::string_view name,
-                     std::vector<double>& scores) {
+                     std::vector<double>& scores, double* log_probability) {
   const auto length = static_cast<std::int64_t>(ids.size());
   apply_rules(options, lengths, ids, scores);
   const auto best = std::max_element(scores.begin(), scores.end());
@@ -73,10 +77,22 @@ std::int64_t next_id(const GenerationOptions& options, const LengthRules& length
                     "be generated",
                     length, name));
   }
-  if (!options.sampling) return best - scores.begin();
-  filter_scores(*options.sampling, scores);
-  return sample_id(scores, options.sampling->seed, options.sampling->first_row + row,
+  double log_sum = 0;
+  if (log_probability != nullptr) {
+    double sum = 0;
+    for (const double score : scores) sum += std::exp(score - *best);
+    log_sum = *best + std::log(sum);
+  }
+  std::int64_t id = best - scores.begin();
+  if (log_probability == nullptr && !options.sampling) return id;
+  const std::vector<double> all = log_probability == nullptr ? std::vector<double>() : scores;
+  if (options.sampling) {
+    filter_scores(*options.sampling, scores);
+    id = sample_id(scores, options.sampling->seed, options.sampling->first_row + row,
                    length - lengths.start);
+  }
+  if (log_probability != nullptr) *log_probability += all[static_cast<std::size_t>(id)] - log_sum;
+  return id;
 }
 
 bool ends_sequence(const GenerationOptions& options, const LengthRules& lengths,

@@ -26,10 +26,11 @@ void read_logits(std::span<const float> logits, std::string_view name, std::vect
 /// Returns the id that follows `ids`: applies the rules to `scores`, then selects the most likely
 /// id or, with options.sampling, samples one for (seed, sampling.first_row + row, number of new
 /// ids). Throws DataError if the options exclude every id. `name` is the name of the sequence in
-/// the message, for example "row 3".
+/// the message, for example "row 3". If `log_probability` is not null, adds to it the
+/// log-probability of the id after the rules and before the filters.
 std::int64_t next_id(const GenerationOptions& options, const LengthRules& lengths,
                      std::span<const std::int64_t> ids, std::int64_t row, std::string_view name,
-                     std::vector<double>& scores);
+                     std::vector<double>& scores, double* log_probability = nullptr);
 
 /// Returns true if the sequence ends with the last of `ids`: at its maximum length, an end id or a
 /// stop sequence. `ids` contains at least one new id.

@@ -34,6 +34,20 @@ struct SamplingOptions {
   void check() const;
 };
 
+/// The rules for timestamps in the output of speech recognition (Radford et al. 2022, "Whisper"),
+/// with those of Hugging Face transformers:
+/// - The output begins with a timestamp.
+/// - Timestamps occur in pairs: after text, the end of a segment, followed by the beginning of the
+///   next one or an end id.
+/// - Timestamps do not decrease, and the end of a segment is later than its beginning.
+/// - If all timestamps together are more likely than the most likely other id, a timestamp follows.
+struct TimestampRules {
+  std::int64_t first_id = 0;           // the id of the time 0; all higher ids are later times
+  std::int64_t no_timestamps_id = -1;  // an id that is never generated; -1 = none
+  /// Number of steps between 0 and the latest time with which an output may begin; -1 = no limit.
+  std::int64_t max_initial = -1;
+};
+
 /// When beam search stops. The values correspond to `early_stopping` false, true and "never" in
 /// Hugging Face transformers.
 enum class EarlyStopping : std::uint8_t {
@@ -51,7 +65,7 @@ enum class EarlyStopping : std::uint8_t {
 /// Rules are applied to the scores of the next id in the order of `generate` in Hugging Face
 /// transformers: repetition_penalty, no_repeat_ngram, encoder_no_repeat_ngram, bad_token_ids and
 /// bad_token_sequences, min_length and min_new, forced_bos_id, forced_eos_id, bad_first_token_ids,
-/// forced; then the filters of `sampling`. Scores are logits; in beam search they are
+/// forced, timestamps; then the filters of `sampling`. Scores are logits; in beam search they are
 /// log-probabilities.
 struct GenerationOptions {
   /// Upper limit for `beams` and `results`. Each beam or result is a batch row with its own caches.
@@ -87,11 +101,16 @@ struct GenerationOptions {
   /// Ids that must not be generated in the first position after the start and the forced ids.
   TokenIds bad_first_token_ids = {};
 
+  std::optional<TimestampRules> timestamps = {};  // for speech recognition
+
   /// If set, ids are sampled instead of always selecting the most likely id. Not supported with
   /// beams.
   std::optional<SamplingOptions> sampling = {};
   /// Number of sequences returned per prompt: the best beams, or the samples.
   std::int64_t results = 1;
+  /// Without beams: SearchResult::scores contains the sum of the log-probabilities of the new ids,
+  /// after the rules and before the filters of `sampling`.
+  bool log_probabilities = false;
   /// A sequence ends as soon as its new ids end with one of these sequences. Not supported with
   /// beams.
   std::vector<TokenIds> stop_sequences = {};

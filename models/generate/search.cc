@@ -68,6 +68,7 @@ class RowSearch final : public Search {
   RowSearch(StepModel& model, const SearchStarts& starts, const GenerationOptions& options)
       : Search(model, starts, options), done_(rows_.size()) {
     result_.sequences.resize(rows_.size());
+    if (options.log_probabilities) result_.scores.resize(rows_.size());
   }
 
   void step(std::deque<GeneratedToken>& tokens) override {
@@ -80,7 +81,8 @@ class RowSearch final : public Search {
       const PromptRules& prompt = prompt_of(r);
       const std::int64_t id =
           next_id(options_, prompt.lengths, prompt.without_padding(rows_[r]),
-                  static_cast<std::int64_t>(r), fmt::format("row {}", r), logits(r));
+                  static_cast<std::int64_t>(r), fmt::format("row {}", r), logits(r),
+                  result_.scores.empty() ? nullptr : &result_.scores[r]);
       rows_[r].push_back(id);
       tokens.push_back({static_cast<std::int64_t>(r), id});
       if (ends_sequence(options_, prompt.lengths, prompt.without_padding(rows_[r]))) finish(r);

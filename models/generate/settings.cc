@@ -17,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kSpeech = "speech";
 constexpr std::array<std::string_view, 3> kEarlyStoppingNames = {"heuristic", "first", "never"};
 
 ChoiceNames choice_names(EarlyStopping) { return {"early_stopping", kEarlyStoppingNames}; }
@@ -222,12 +223,17 @@ const TaskGeneration& GenerationSettings::task(std::string_view name) const {
 std::string GenerationSettings::to_json() const {
   json object = json::object();
   for_fields(*this, [&](const char* name, const auto& field) { object[name] = write(field); });
+  if (speech) object[kSpeech] = json::parse(speech->to_json());
   return object.dump();
 }
 
 GenerationSettings GenerationSettings::from_json(std::string_view text) {
-  const json object = parse_json_object(text, "the generation settings");
+  json object = parse_json_object(text, "the generation settings");
   GenerationSettings settings;
+  if (const auto found = object.find(kSpeech); found != object.end()) {
+    settings.speech = SpeechSettings::from_json(found->dump());
+    object.erase(found);
+  }
   ObjectReader reader(object);
   for_fields(settings, reader);
   reader.finish();

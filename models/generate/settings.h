@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "weft/models/generate/options.h"
+#include "weft/models/generate/speech_settings.h"
 
 namespace WEFT_API weft {
 
@@ -37,6 +38,8 @@ struct GenerationSettings {
   TokenIds before = {}, after = {};
   /// Task settings by task name. Empty in files of earlier versions.
   std::map<std::string, TaskGeneration, std::less<>> tasks = {};
+  /// Set for speech recognition.
+  std::optional<SpeechSettings> speech = {};
 
   /// Returns the settings of a task. Throws ArgumentError if the name is unknown (the message lists
   /// the known tasks) or if the task is not supported.

@@ -159,6 +159,8 @@ void make_explicit(EncoderDecoderConfig& c) {
   c.encoder_window_layers = shortest_pattern(c.encoder_window_layers, c.encoder_layers);
   c.decoder_window_layers = shortest_pattern(c.decoder_window_layers, c.decoder_layers);
   if (c.positions != Seq2SeqPositions::learned) c.context = c.position_offset = 0;
+  if (!c.reads_speech()) c.source_context = 0;
+  c.key_bias = c.key_bias && c.bias;
   if (c.positions != Seq2SeqPositions::relative_bias)
     c.relative_buckets = c.relative_max_distance = 0;
 }

@@ -170,6 +170,55 @@ void read_all(ConfigReader& config, GenerationConfig& result) {
   reject_unsupported_keys(config);
 }
 
+/// Reads or writes a map from names to ids, with the brackets of special tokens ("<|en|>") removed
+/// or added.
+void speech_ids(ConfigReader& config, const char* key, SpeechSettings::Ids& ids, bool bracketed) {
+  const json* found = config.find(key);
+  if (found == nullptr) return;
+  if (!found->is_object())
+    throw FormatError(fmt::format("'{}' must map names to ids, not {}", key, json_excerpt(*found)));
+  for (const auto& [name, id] : found->items()) {
+    const bool has = name.size() > 4 && name.starts_with("<|") && name.ends_with("|>");
+    if (bracketed && !has)
+      throw FormatError(
+          fmt::format("'{}' must contain names such as \"<|en|>\", not \"{}\"", key, name));
+    ids[bracketed ? name.substr(2, name.size() - 4) : name] = id_of(key, id);
+  }
+}
+void speech_ids(ConfigWriter& config, const char* key, const SpeechSettings::Ids& ids,
+                bool bracketed) {
+  json object = json::object();
+  for (const auto& [name, id] : ids) object[bracketed ? "<|" + name + "|>" : name] = id;
+  if (!ids.empty()) config.field(key, object);
+}
+
+void optional_real(ConfigReader& config, const char* key, std::optional<double>& value) {
+  if (const json* found = config.find(key)) read_json(*found, key, value.emplace());
+}
+void optional_real(ConfigWriter& config, const char* key, const std::optional<double>& value) {
+  if (value) config.field(key, *value);
+}
+
+/// The keys of Whisper, for reading and writing.
+template <class Config>
+void speech_keys(Config& config, SpeechSettings& s) {
+  speech_ids(config, "lang_to_id", s.languages, true);
+  speech_ids(config, "task_to_id", s.tasks, false);
+  optional_real(config, "compression_ratio_threshold", s.compression_threshold);
+  optional_real(config, "logprob_threshold", s.logprob_threshold);
+  optional_real(config, "no_speech_threshold", s.no_speech_threshold);
+  config.optional_id("no_timestamps_token_id", s.no_timestamps_id)
+      .optional_id("prev_sot_token_id", s.previous_id)
+      .optional_id("max_initial_timestamp_index", s.max_initial_timestamp)
+      .field("is_multilingual", s.multilingual)
+      .field("language", s.language)
+      .field("task", s.task)
+      .field("return_timestamps", s.timestamps)
+      .field("condition_on_prev_tokens", s.condition_on_previous)
+      // Heads for the times of words, which weft transcribe does not compute.
+      .ignore({"alignment_heads"});
+}
+
 /// As in Hugging Face transformers, Marian's beam search excludes padding before the softmax, and
 /// its greedy search does not.
 void suppress_padding(bool is_marian, GenerationOptions& o) {
@@ -238,6 +287,7 @@ GenerationConfig generation_config(const std::string& config_json, const std::st
   // Each model type has its own default, which a separate file overrides.
   if (generation.empty()) result.bos_id = default_bos_id(config_json);
   read_all(config, result);
+  if (model.model_type() == "whisper") speech_keys(config, result.speech.emplace());
   // In config.json, the other keys describe the model and are read by its builder.
   if (!generation.empty()) {
     finish(config);
@@ -289,6 +339,13 @@ std::string generation_config_json(GenerationConfig config) {
   if (!o.bad_token_ids.empty()) out.field("suppress_tokens", o.bad_token_ids);
   if (!o.bad_first_token_ids.empty()) out.field("begin_suppress_tokens", o.bad_first_token_ids);
   if (!o.bad_token_sequences.empty()) out.field("bad_words_ids", o.bad_token_sequences);
+  if (config.speech) {
+    SpeechSettings speech = *config.speech;
+    speech_keys(out, speech);
+    for (const char* key : {"language", "task"}) {
+      if (out.object().at(key) == "") out.field(key, json());
+    }
+  }
   json forced = json::array();
   for (const auto& [place, id] : o.forced) forced.push_back({place, id});
   if (!forced.empty()) out.field("forced_decoder_ids", forced);

@@ -18,6 +18,7 @@ struct GenerationConfig {
   std::int64_t bos_id = -1;
   bool states_length = false;  // true if max_length or max_new_tokens is specified
   GenerationOptions options;
+  std::optional<SpeechSettings> speech = {};  // set for Whisper
   /// Task settings from "task_specific_params" in config.json: `options` with the overrides of each
   /// task. For an unsupported task, the entry holds the reason instead.
   std::map<std::string, TaskGeneration, std::less<>> tasks;

@@ -27,7 +27,8 @@ const std::array<ModelTypes, 4>& families() {
       joined({bert_model_types(), albert_model_types(), distilbert_model_types(),
               deberta_model_types(), mpnet_model_types(), modernbert_model_types(),
               nomic_model_types(), longformer_model_types()}),
-      joined({t5_model_types(), bart_model_types(), t5gemma_model_types()}), vit_model_types()};
+      joined({t5_model_types(), bart_model_types(), t5gemma_model_types(), whisper_model_types()}),
+      vit_model_types()};
   return all;
 }
 
@@ -183,13 +184,19 @@ InputTypes minimal_inputs(const std::string& config) {
     reader.field("num_channels", channels).size("image_size", height, width);
     return {{"pixel_values", {DType::f32, Sizes{1, channels, height, width}}}};
   }
+  std::int64_t mel_bins = EncoderDecoderConfig::whisper().mel_bins;
+  std::int64_t context = EncoderDecoderConfig::whisper().source_context;
+  if (type == "whisper")
+    reader.field("num_mel_bins", mel_bins).field("max_source_positions", context);
   const std::pair<DType, Sizes> ids{DType::i32, Sizes{1, 1}};
   InputTypes inputs = {{"input_ids", ids}};
+  if (type == "whisper") inputs = {{"input_features", {DType::f32, {1, mel_bins, 2 * context}}}};
   const json architectures = reader.object().value("architectures", json::array());
   const bool both = reader.object().value("is_encoder_decoder", json(true)) != json(false);
-  const bool encoder_only = architectures.is_array() && !architectures.empty() &&
-                            architectures.front().is_string() &&
-                            architectures.front().get<std::string>().ends_with("EncoderModel");
+  const bool encoder_only =
+      architectures.is_array() && !architectures.empty() && architectures.front().is_string() &&
+      (architectures.front().get<std::string>().ends_with("EncoderModel") ||
+       architectures.front().get<std::string>().ends_with("AudioClassification"));
   if (is_type_of<EncoderDecoderConfig>(type) && both && !encoder_only)
     inputs["decoder_input_ids"] = ids;
   return inputs;

@@ -92,6 +92,7 @@ ModelTypes longformer_model_types();
 ModelTypes t5_model_types();
 ModelTypes bart_model_types();
 ModelTypes t5gemma_model_types();
+ModelTypes whisper_model_types();
 ModelTypes vit_model_types();
 
 }  // namespace weft::hf

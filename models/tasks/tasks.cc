@@ -21,6 +21,7 @@
 #include "weft/models/tasks/next_token/task.h"
 #include "weft/models/tasks/seq2seq/task.h"
 #include "weft/models/tasks/span_answering/task.h"
+#include "weft/models/tasks/speech/task.h"
 #include "weft/models/tasks/text_classification/task.h"
 #include "weft/models/tasks/text_embedding/task.h"
 #include "weft/models/tasks/text_similarity/task.h"
@@ -46,6 +47,7 @@ const std::vector<const Task*>& all_tasks() {
       &denoising_task(DenoisingObjective::ul2),
       &denoising_task(DenoisingObjective::denoising),
       &denoising_task(DenoisingObjective::gap_sentences),
+      &transcription_task(),
       &image_classification_task(),
       &masked_image_task(),
   };
@@ -70,6 +72,8 @@ const std::vector<FamilyDescription>& families() {
       {"seq2seq",
        "Train an encoder-decoder: pre-train it on plain text, then train it on text pairs, for "
        "example to translate"},
+      {"speech",
+       "Train a speech recogniser on recordings and their texts, or fine-tune a Whisper model"},
       {"vit",
        "Train a vision transformer to classify images, or pre-train it on unlabelled images"},
   };

@@ -13,6 +13,7 @@
 //   weft rerank                 rerank()
 //   weft generate, chat, score  text_generator()
 //   weft translate              translate_texts()
+//   weft transcribe             transcribe_files()
 #pragma once
 
 #include <memory>
@@ -29,6 +30,7 @@
 #include "weft/models/tasks/masked_tokens/fill.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/tasks/span_answering/span_answerer.h"
+#include "weft/models/tasks/speech/transcribe.h"
 #include "weft/models/tasks/text_ranking/rerank.h"
 #include "weft/models/tasks/token_classification/token_classifier.h"
 

@@ -153,6 +153,7 @@ Pretrained read_file(const ModelPath& from, bool quantized) {
   if (const Attachment* head = find(kSimilarityPart)) result.similarity = *head;
   if (const Attachment* generation = find(kGenerationPart))
     result.generation = GenerationSettings::from_json(generation->bytes);
+  if (const Attachment* settings = find("model.speech")) result.speech = *settings;
   if (const Attachment* origin = find(kOriginPart))
     result.origin = hf::FolderOrigin::from_json(origin->bytes);
   share_hidden_layer(result);

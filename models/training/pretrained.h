@@ -42,6 +42,9 @@ struct Pretrained {
   std::optional<ImageNormalisation> normalisation = {};
   /// Conversion of pictures to the image size of the model.
   std::optional<ImageGeometry> geometry = {};
+  /// Log-mel settings of a speech recogniser, if its file has them. Those of folders are in
+  /// `origin`.
+  std::optional<Attachment> speech = {};
   /// Activation of the hidden layer in text classifier heads; depends on the transformers model
   /// type.
   Activation pooler = Activation::tanh;

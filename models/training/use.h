@@ -21,16 +21,17 @@ enum class Use : std::uint8_t {
   chat,
   score,
   translate,
+  transcribe,
 };
-inline constexpr std::array<std::string_view, 10> kUseNames = {
-    "classify", "tag",      "fill", "answer", "embed",
-    "rerank",   "generate", "chat", "score",  "translate"};
+inline constexpr std::array<std::string_view, 11> kUseNames = {
+    "classify", "tag",  "fill",  "answer",    "embed",     "rerank",
+    "generate", "chat", "score", "translate", "transcribe"};
 /// The end of the error message for models that do not support a use.
 inline constexpr std::array<std::string_view, kUseNames.size()> kUnsupportedUses = {
     "does not classify",         "does not tag words",          "does not predict masked words",
     "does not answer questions", "has no text encoder",         "does not score text pairs",
     "does not generate text",    "does not hold conversations", "does not score texts",
-    "does not translate"};
+    "does not translate",        "does not transcribe speech"};
 inline ChoiceNames choice_names(Use) { return {"use", kUseNames}; }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // Writes valid files as initial corpora for the fuzzers. write_fuzz_seeds FOLDER creates
-// FOLDER/{dim,text,container,safetensors,gguf,idx,image_csv,image,sentence_piece,tokenizer_json,
+// FOLDER/{dim,text,container,safetensors,gguf,idx,image_csv,image,audio,sentence_piece,tokenizer_json,
 // vocab_txt,merges,jsonl,token_file,chat_template,frame,handshake,shards}/*.
 #include <cstdio>
 #include <filesystem>
@@ -23,6 +23,7 @@
 #include "weft/serialization/gguf/blocks.h"
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/fuzz/read_checkpoint.h"
+#include "weft/tests/support/audio_files.h"
 #include "weft/tests/support/image_files.h"
 
 namespace {
@@ -88,7 +89,7 @@ void write_gguf_seeds(const std::filesystem::path& folder) {
 
 void write_seeds(const std::filesystem::path& folder) {
   for (const char* name :
-       {"dim", "text", "container", "safetensors", "gguf", "idx", "image_csv", "image",
+       {"dim", "text", "container", "safetensors", "gguf", "idx", "image_csv", "image", "audio",
         "sentence_piece", "tokenizer_json", "vocab_txt", "merges", "jsonl", "token_file",
         "chat_template", "frame", "handshake", "shards"}) {
     std::filesystem::create_directories(folder / name);
@@ -197,6 +198,12 @@ void write_seeds(const std::filesystem::path& folder) {
   write_text(folder / "image/colour.png", testing::colour_png());
   write_text(folder / "image/colour.bmp", testing::colour_bmp());
   write_text(folder / "image/grey.jpg", testing::grey_jpeg());
+  const std::vector<float> tone = testing::tone(440, 0.02, 8000);
+  write_text(folder / "audio/tone.wav", testing::audio_file(tone, 8000));
+  write_text(folder / "audio/float.wav",
+             testing::audio_file(tone, 8000, SF_FORMAT_WAV | SF_FORMAT_FLOAT, 2));
+  write_text(folder / "audio/tone.flac",
+             testing::audio_file(tone, 8000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16));
 }
 
 }  // namespace

@@ -181,8 +181,13 @@ json encoder_decoder_config(const std::string& type, const std::string& architec
                    {"decoder_attention_heads", 4},
                    {"encoder_ffn_dim", 32},
                    {"decoder_ffn_dim", 24},
-                   {"max_position_embeddings", 64},
                    {"init_std", 0.4}});
+    if (type == "whisper") {
+      config.update(
+          {{"num_mel_bins", 4}, {"max_source_positions", 6}, {"max_target_positions", 64}});
+    } else {
+      config["max_position_embeddings"] = 64;
+    }
   }
   return config;
 }
@@ -216,6 +221,7 @@ std::vector<json> all_configs() {
                                    {"longt5", "LongT5ForConditionalGeneration"},
                                    {"pegasus_x", "PegasusXForConditionalGeneration"},
                                    {"t5gemma", "T5GemmaForConditionalGeneration"},
+                                   {"whisper", "WhisperForConditionalGeneration"},
                                    {"bart", "BartForSequenceClassification"}})
     configs.push_back(encoder_decoder_config(type, name));
   for (const auto& [type, name] :

@@ -43,7 +43,8 @@ const std::vector<std::string> kGoldenFolders = {"albert-mlm-default",
                                                  "qwen3-default",
                                                  "roberta-mlm-default",
                                                  "t5-v1.1-default",
-                                                 "vit-mim-default"};
+                                                 "vit-mim-default",
+                                                 "whisper-default"};
 
 const json& listed_configs() {
   static const json all = [] {
@@ -52,13 +53,6 @@ const json& listed_configs() {
       configs.update(json::parse(read_whole_file(std::string(WEFT_FIXTURES) + "/" + file)));
     return configs;
   }();
-  return all;
-}
-
-/// Configs of newer encoders, some of them with the keys of the authors' code.
-const json& encoder_configs() {
-  static const json all =
-      json::parse(read_whole_file(std::string(WEFT_FIXTURES) + "/encoder_configs.json"));
   return all;
 }
 
@@ -177,7 +171,11 @@ BOOST_AUTO_TEST_CASE(every_key_changes_the_model_or_is_rejected_or_is_known_to_c
         "norm_type", "verbose"}},
       {"phi3-default", {"original_max_position_embeddings"}},  // without scaled positions
       {"smollm3-default", {"no_rope_layer_interval"}},
-      {"t5gemma-default", {"classifier_dropout_rate"}}};
+      {"t5gemma-default", {"classifier_dropout_rate"}},
+      {"whisper-default",
+       {"apply_spec_augment", "classifier_proj_size", "mask_feature_length",
+        "mask_feature_min_masks", "mask_feature_prob", "mask_time_length", "mask_time_min_masks",
+        "mask_time_prob", "median_filter_width", "scale_embedding", "use_weighted_layer_sum"}}};
   for (const std::string& folder : kFolders) {
     const json config = config_of(folder);
     const Built before = build(config);
@@ -323,6 +321,7 @@ BOOST_AUTO_TEST_CASE(two_names_of_one_setting_must_have_equal_values) {
                         {"t5-v1.1-default", "head_dim", "d_kv"},
                         {"mbart-default", "hidden_size", "d_model"},
                         {"marian-default", "num_attention_heads", "encoder_attention_heads"},
+                        {"whisper-default", "hidden_size", "d_model"},
                         {"gpt-neox-default", "rope_theta", "rotary_emb_base"},
                         {"gpt-neox-default", "partial_rotary_factor", "rotary_pct"}}) {
     BOOST_TEST_CONTEXT(c.folder << " " << c.key) {

@@ -45,6 +45,24 @@ nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
             {"num_layers", 1},     {"num_decoder_layers", 1},
             {"num_heads", 2}};
   }
+  if (family == "speech") {
+    return {{"model_type", "whisper"},
+            {"architectures", {"WhisperForConditionalGeneration"}},
+            {"vocab_size", vocab},
+            {"d_model", 16},
+            {"num_mel_bins", 8},
+            {"encoder_layers", 1},
+            {"decoder_layers", 1},
+            {"encoder_attention_heads", 2},
+            {"decoder_attention_heads", 2},
+            {"encoder_ffn_dim", 32},
+            {"decoder_ffn_dim", 32},
+            {"max_source_positions", 10},
+            {"max_target_positions", 32},
+            {"pad_token_id", 2},
+            {"eos_token_id", 2},
+            {"decoder_start_token_id", 1}};
+  }
   return {{"model_type", "vit"},      {"architectures", {"ViTModel"}},
           {"hidden_size", 16},        {"num_hidden_layers", 1},
           {"num_attention_heads", 2}, {"intermediate_size", 32},

@@ -51,6 +51,12 @@ inline const std::map<std::string, TinyRun> kTinyRuns = {
     {"denoising", {"--text " + kTinyDocs, kTinySeq2Seq + " --vocab 190", "128", "--passage 24"}},
     {"gap-sentences",
      {"--text " + kTinyDocs, kTinySeq2Seq + " --vocab 190", "128", "--passage 24"}},
+    {"transcription",
+     {"--data {data}/../../audio/recordings.tsv",
+      "--encoder-layers 1 --decoder-layers 1 --encoder-heads 2 --decoder-heads 2 --width 16 "
+      "--encoder-inner 32 --decoder-inner 32 --context 32 --mel-bins 8 --source-context 10 --vocab "
+      "270",
+      "4", "--time-masks 1 --time-width 4"}},
     {"image-classification", {"--data {data}", kTinyVit, "8"}},
     {"masked-image", {"--data {data}", kTinyVit, "8"}},
 };

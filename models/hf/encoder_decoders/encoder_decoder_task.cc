@@ -47,6 +47,59 @@ Value mask_of(const EncoderDecoderStyle& style, const EncoderDecoderConfig& conf
   return cast(not_equal(ids, config.padding_id), DType::i32);
 }
 
+/// Returns the encoder's input: ids, or a spectrogram.
+Value source_input(Request& request, const EncoderDecoderConfig& config) {
+  return config.reads_speech() ? request.required("input_features", {"batch", "", ""})
+                               : request.required("input_ids", {"batch", "seq"});
+}
+
+/// Returns the mask of the encoder's input. Spectrograms have a fixed length: their mask, which
+/// some programs pass along, has no effect.
+Value source_mask(Request& request, const EncoderDecoderConfig& config) {
+  const Value mask = request.input("attention_mask", {"batch", "seq"});
+  return config.reads_speech() ? Value() : mask;
+}
+
+/// Classifies audio: averages the encoder's hidden states over time, after a projection. The hidden
+/// states are the last ones or a weighted sum over the embeddings and all layers.
+Model build_audio_classifier(Request& request, const EncoderDecoderConfig& config, Model model) {
+  std::int64_t projection = 256;
+  bool weighted = false;
+  request.config.field("classifier_proj_size", projection)
+      .field("use_weighted_layer_sum", weighted);
+  model.unused_buffers.insert({"decoder.*", "proj_out.*"});
+  Graph& graph = request.graph;
+  const Scope scope(graph);
+  const EncoderDecoder net(scope.evaluation(), config, Stacks::encoder);
+  const Value features = source_input(request, config);
+  static_cast<void>(source_mask(request, config));
+  const StackOutputs out = net.encode(features, {});
+  Value h = out.last_hidden_state;
+  if (weighted) {
+    const auto count = std::ssize(out.hidden);
+    const Variable weights =
+        scope.variable("layer_weights", DType::f32, {count},
+                       {.initializer = Initializer::constant(1 / static_cast<double>(count))});
+    const Value shares = softmax(weights, 0);
+    h = Value();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Value part = out.hidden[static_cast<std::size_t>(i)] * select(shares, 0, Dim(i));
+      h = h.defined() ? h + part : part;
+    }
+  }
+  const LinearOptions options{.initializer = Initializer::normal(config.initializer_range)};
+  const std::int64_t labels = request.config.labels();
+  const Value pooled =
+      mean(make_linear(scope / "projector", DType::f32, config.width, projection, options)(h), {1});
+  const Value logits =
+      make_linear(scope / "classifier", DType::f32, projection, labels, options)(pooled);
+  put_hidden(model, "hidden.", out.hidden);
+  model.outputs["logits"] = logits;
+  const Value given = request.input("labels", {"batch"});
+  if (given.defined()) model.outputs["loss"] = cross_entropy(logits, given);
+  return model;
+}
+
 /// Adds the outputs of a class that consists of the encoder, except those of its head. Returns its
 /// last hidden state.
 Value add_encoder(Request& request, const EncoderDecoderStyle& style,
@@ -138,8 +191,9 @@ Model build(const EncoderDecoderType& type, Request& request) {
   const std::string task = request.task();
   const bool each_token = task == "ForTokenClassification";
   const bool scores = !style.scores.empty() && (each_token || task == "ForSequenceClassification");
+  const bool audio = task == "ForAudioClassification" && style.has_audio_classifier;
   bool with_decoder = true;
-  if (task == "EncoderModel" && style.has_encoder_class) {
+  if ((task == "EncoderModel" && style.has_encoder_class) || audio) {
     request.config.ignore({"is_encoder_decoder"});
   } else if (scores) {
     request.config.field("is_encoder_decoder", with_decoder);
@@ -148,7 +202,7 @@ Model build(const EncoderDecoderType& type, Request& request) {
                          "a decoder without its encoder is not supported");
   }
   config.check();
-  request.config.ignore_labels();  // all classes accept these keys
+  if (!audio) request.config.ignore_labels();  // all classes accept these keys
   const bool with_head = task == style.lm_class;
   const bool sequence = task == "ForSequenceClassification" && style.has_classifiers;
   const bool span = task == "ForQuestionAnswering" && style.has_classifiers;
@@ -162,7 +216,8 @@ Model build(const EncoderDecoderType& type, Request& request) {
   model.unused_buffers.insert(
       {"lm_head.*", "final_logits_bias", "classification_head.*", "qa_outputs.*", "score.*"});
   if (scores) model.names.add("scores", style.scores);
-  const Value ids = request.required("input_ids", {"batch", "seq"});
+  if (audio) return build_audio_classifier(request, config, std::move(model));
+  const Value ids = source_input(request, config);
   Classifier classifier(request, config, model);
   if (task == "EncoderModel" && style.has_encoder_class) {
     add_encoder(request, style, config, ids, model);
@@ -189,7 +244,7 @@ Model build(const EncoderDecoderType& type, Request& request) {
   const EncoderDecoder& net = *shared;
   if (with_head) model.encoder_decoder = shared;
   if (with_head || sequence || scores) model.family = config;
-  const Value mask = request.input("attention_mask", {"batch", "seq"});
+  const Value mask = source_mask(request, config);
   const Value labels = with_head ? request.input("labels", {"batch", "target"}) : Value();
   const Value target = decoder_ids(request, net, style.decodes_inputs || scores, ids, labels);
   const StackOutputs encoded = net.encode(ids, mask_of(style, config, ids, mask));

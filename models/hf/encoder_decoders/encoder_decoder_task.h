@@ -19,6 +19,8 @@ struct EncoderDecoderStyle {
   std::string base = {};
   std::string head = "lm_head";  // name of the output projection
   bool has_encoder_class = false;
+  /// True if there is a classifier of the mean of the encoder's hidden states (Whisper).
+  bool has_audio_classifier = false;
   /// True if there are classes for sequence and span classification (BART, mBART).
   bool has_classifiers = false;
   /// Number of labels if the config does not specify it.

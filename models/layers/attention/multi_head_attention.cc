@@ -108,6 +108,8 @@ MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, st
                                              SourceLocation loc) {
   LinearOptions query_options = options.in;
   if (options.query_initializer) query_options.initializer = options.query_initializer;
+  LinearOptions key_options = options.in;
+  key_options.bias = options.in.bias && options.key_bias;
   Graph::Frame frame(scope.graph(), "multi_head_attention", loc, scope.path());
   const auto reject = [&](const std::string& what) {
     scope.graph().fail(ArgumentError(what), "multi_head_attention", {}, loc);
@@ -128,7 +130,7 @@ MultiHeadAttention make_multi_head_attention(const Scope& scope, DType dtype, st
   MultiHeadAttention layer{
       scope,
       make_linear(scope / "query", dtype, width, heads * size, query_options),
-      make_linear(scope / "key", dtype, memory, kv_heads * size, options.in),
+      make_linear(scope / "key", dtype, memory, kv_heads * size, key_options),
       make_linear(scope / "value", dtype, memory, kv_heads * size, options.in),
       make_linear(scope / "out", dtype, heads * size, width, options.out),
       heads,

@@ -33,6 +33,7 @@ struct MultiHeadAttentionOptions {
   LinearOptions in = {};       // projections of queries, keys and values
   /// Initializer of the query projection, if it differs from the initializer for keys and values.
   std::optional<Initializer> query_initializer = {};
+  bool key_bias = true;  // with in.bias: keys have biases, too
   LinearOptions out = {};
   RelativeKeys relative_keys = RelativeKeys::none;
   std::int64_t context = 0;       // maximum sequence length, which sizes the table of relative keys

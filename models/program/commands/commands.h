@@ -22,6 +22,7 @@ void add_generate_command(CLI::App& app, Action& action);
 void add_chat_command(CLI::App& app, Action& action);
 void add_score_command(CLI::App& app, Action& action);
 void add_translate_command(CLI::App& app, Action& action);
+void add_transcribe_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_tokenizer_command(CLI::App& app, Action& action);
 void add_quantize_command(CLI::App& app, Action& action);
@@ -35,12 +36,12 @@ void add_verify_command(CLI::App& app, Action& action);
 
 /// All commands, in the order of the help text.
 inline constexpr void (*kCommands[])(CLI::App& app, Action& action) = {
-    add_train_command,    add_classify_command,  add_tag_command,      add_fill_command,
-    add_embed_command,    add_rerank_command,    add_vectors_command,  add_answer_command,
-    add_generate_command, add_chat_command,      add_score_command,    add_translate_command,
-    add_inspect_command,  add_tokenizer_command, add_quantize_command, add_convert_command,
-    add_merge_command,    add_evaluate_command,  add_bench_command,    add_run_command,
-    add_data_command,     add_verify_command,
+    add_train_command,      add_classify_command, add_tag_command,       add_fill_command,
+    add_embed_command,      add_rerank_command,   add_vectors_command,   add_answer_command,
+    add_generate_command,   add_chat_command,     add_score_command,     add_translate_command,
+    add_transcribe_command, add_inspect_command,  add_tokenizer_command, add_quantize_command,
+    add_convert_command,    add_merge_command,    add_evaluate_command,  add_bench_command,
+    add_run_command,        add_data_command,     add_verify_command,
 };
 
 }  // namespace weft::program

@@ -112,6 +112,7 @@ class FolderWriter {
     if (const auto& settings = writing.settings) {
       wanted.options = settings->options;
       wanted.states_length = settings->states_length;
+      wanted.speech = settings->speech;
       wanted.start_id = settings->start.empty() ? -1 : settings->start.front();
       const std::string& kept = origin_.text(kGenerationFile);
       if (is_same(hf::generation_config(exported_.config, kept), wanted)) {
@@ -151,7 +152,8 @@ class FolderWriter {
     const auto text = [](const hf::GenerationConfig& config) {
       return GenerationSettings{.options = config.options,
                                 .states_length = config.states_length,
-                                .start = {config.start_id}}
+                                .start = {config.start_id},
+                                .speech = config.speech}
           .to_json();
     };
     return text(a) == text(b);

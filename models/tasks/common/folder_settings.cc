@@ -71,13 +71,18 @@ void set_default_special_ids(const hf::Folder& folder, const Tokenizer& tokenize
 
 }  // namespace
 
-GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokenizer& text) {
-  hf::GenerationConfig said = hf::read_generation_config(folder);
+GenerationSettings generation_settings(hf::GenerationConfig said) {
   GenerationSettings settings{.options = std::move(said.options),
                               .states_length = said.states_length,
                               .bos_id = said.bos_id,
-                              .tasks = std::move(said.tasks)};
+                              .tasks = std::move(said.tasks),
+                              .speech = std::move(said.speech)};
   if (said.start_id >= 0) settings.start = {said.start_id};
+  return settings;
+}
+
+GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokenizer& text) {
+  GenerationSettings settings = generation_settings(hf::read_generation_config(folder));
   if (!text.tokenizer) return settings;
   if (text.tokenizer->encode_text("").size() == 0)
     set_default_special_ids(folder, *text.tokenizer, settings);

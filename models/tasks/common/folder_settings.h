@@ -5,6 +5,7 @@
 #include <string>
 
 #include "weft/models/generate/settings.h"
+#include "weft/models/hf/generation_config.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 
@@ -16,6 +17,9 @@ namespace WEFT_API weft {
 /// tokenizers specifies the first token of outputs. Throws FormatError if src_lang or tgt_lang is
 /// not a language of the tokenizer, and the same exceptions as hf::read_generation_config.
 GenerationSettings folder_settings(const hf::Folder& folder, const FolderTokenizer& text);
+
+/// Returns the settings in generation_config.json, without special ids around texts.
+GenerationSettings generation_settings(hf::GenerationConfig config);
 
 /// Throws ArgumentError if the tokenizer has more than `rows` ids, where `rows` is the number of
 /// rows in the embedding table.

@@ -8,9 +8,11 @@
 
 namespace WEFT_API weft {
 
-/// Config fields that are not command-line options, because the tokenizer determines them.
-inline const std::set<std::string> kOwnFields = {"vocab", "decoder_vocab", "start_id", "padding_id",
-                                                 "decoder_start"};
+/// Config fields that are not command-line options, because the tokenizer determines them or they
+/// are for speech recognition.
+inline const std::set<std::string> kOwnFields = {"vocab",          "decoder_vocab", "start_id",
+                                                 "padding_id",     "decoder_start", "mel_bins",
+                                                 "source_context", "key_bias"};
 
 /// Returns the "model" line in the description of a run.
 std::string describe_seq2seq(const Seq2SeqModel& model);

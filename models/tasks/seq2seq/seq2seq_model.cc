@@ -167,6 +167,7 @@ std::unique_ptr<Seq2SeqModel> seq2seq_model_of(const hf::Folder& folder,
                                                const FolderTokenizer& text) {
   const std::string named = hf::architecture_of(folder.config);
   if (!named.ends_with("ForConditionalGeneration") && !named.ends_with("MTModel")) return nullptr;
+  if (hf::minimal_inputs(folder.config).contains("input_features")) return nullptr;  // speech
   auto model = std::make_unique<Seq2SeqModel>();
   Graph& graph = *model->graph;
   const hf::Model built = hf::build_model(

@@ -8,6 +8,7 @@
 
 #include "weft/models/text/tokenizers/sentence_piece/sentence_piece.h"
 #include "weft/serialization/safetensors.h"
+#include "weft/tests/support/audio_files.h"
 #include "weft/tests/support/image_files.h"
 
 namespace weft::attack {
@@ -37,7 +38,7 @@ Workspace::Workspace(const std::string& program, const std::string& goldens,
   fs::create_directories(folder_);
   write_data();
   for (const char* name : {"gpt2-default", "bert-qa-default", "t5-v1.1-default", "vit-mim-default",
-                           "albert-mlm-default"})
+                           "albert-mlm-default", "whisper-default"})
     fs::copy(fs::path(goldens) / name, folder_ / name,
              fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   shard("gpt2-default", "gpt2-sharded");
@@ -105,6 +106,10 @@ void Workspace::write_data() const {
   write("a.png", testing::colour_png());
   write("a.bmp", testing::colour_bmp());
   write("a.jpg", testing::grey_jpeg());
+  const std::vector<float> tone = testing::tone(440, 0.3, 8000);
+  write("a.wav", testing::audio_file(tone, 8000));
+  write("float.wav", testing::audio_file(tone, 8000, SF_FORMAT_WAV | SF_FORMAT_FLOAT, 2));
+  write("a.flac", testing::audio_file(tone, 8000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16));
   // Two images of 2 x 3 pixels with their labels.
   write("mnist/train-images-idx3-ubyte",
         testing::unhex("00000803000000020000000200000003000102030405060708090a0b"));
@@ -270,6 +275,13 @@ void Workspace::list_readers() {
   add("mnist/train-labels-idx1-ubyte", Kind::binary, {vit + " --data " + path("mnist")});
   for (const char* image : {"a.png", "a.bmp", "a.jpg"})
     add(image, Kind::image, {"classify " + path("vit.weft") + " {}"});
+  const std::string whisper = path("whisper-default"), wav = path("a.wav");
+  for (const char* recording : {"a.wav", "float.wav", "a.flac"})
+    add(recording, Kind::binary, {"transcribe " + whisper + " {}"});
+  for (const char* name : {"/config.json", "/generation_config.json", "/model.safetensors"})
+    add("whisper-default" + std::string(name),
+        std::string(name).ends_with(".json") ? Kind::json : Kind::safetensors,
+        {"transcribe " + whisper + " " + wav});
 }
 
 std::string Workspace::read(const std::string& name) const {
