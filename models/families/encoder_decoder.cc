@@ -38,9 +38,10 @@ EncoderDecoder::EncoderDecoder(const Scope& scope, const EncoderDecoderConfig& c
   if (shared) scope.alias("encoder.tokens.weight", tokens.weight);
   if (stacks == Stacks::encoder) return;
   if (shared) scope.alias("decoder.tokens.weight", tokens.weight);
-  decoder_ = make_stack(
-      scope / "decoder",
-      shared ? tokens : make_tokens(scope / "decoder", c.target_vocab(), c.decoder().width), true);
+  const std::int64_t width = c.decoder().width;
+  decoder_ =
+      make_stack(scope / "decoder",
+                 shared ? tokens : make_tokens(scope / "decoder", c.target_vocab(), width), true);
   const Scope head = scope / "head";
   if (c.tied_head) {
     head.alias("weight", decoder_->tokens.weight);

@@ -5,8 +5,8 @@
 namespace weft {
 
 std::string_view family_name(const FamilyConfig& config) {
-  constexpr std::array<std::string_view, 4> kNames = {"decoder", "encoder", "encoder-decoder",
-                                                      "vision transformer"};
+  constexpr std::array<std::string_view, 5> kNames = {"decoder", "encoder", "encoder-decoder",
+                                                      "vision transformer", "Swin transformer"};
   return kNames[config.index()];
 }
 

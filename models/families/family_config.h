@@ -7,12 +7,14 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/families/gpt_config.h"
+#include "weft/models/families/swin_config.h"
 #include "weft/models/families/vit_config.h"
 
 namespace WEFT_API weft {
 
 /// The configuration of a model of any family.
-using FamilyConfig = std::variant<GptConfig, EncoderConfig, EncoderDecoderConfig, VitConfig>;
+using FamilyConfig =
+    std::variant<GptConfig, EncoderConfig, EncoderDecoderConfig, VitConfig, SwinConfig>;
 
 /// Type name of the attachment that stores the configuration in a file.
 template <class Config>
@@ -25,8 +27,10 @@ template <>
 inline constexpr const char* kConfigType<EncoderDecoderConfig> = "weft.config.encoder_decoder";
 template <>
 inline constexpr const char* kConfigType<VitConfig> = "weft.config.vit";
+template <>
+inline constexpr const char* kConfigType<SwinConfig> = "weft.config.swin";
 
-/// Returns "decoder", "encoder", "encoder-decoder" or "vision transformer".
+/// Returns "decoder", "encoder", "encoder-decoder", "vision transformer" or "Swin transformer".
 std::string_view family_name(const FamilyConfig& config);
 
 }  // namespace weft

@@ -1,29 +1,32 @@
-// Vision transformers: ViT (Dosovitskiy et al. 2021) and DeiT (Touvron et al. 2021), which adds a
-// distillation token.
+// Vision transformers: ViT (Dosovitskiy et al. 2021), DeiT (Touvron et al. 2021), which adds a
+// distillation token, and their successors: BEiT (Bao et al. 2022), MAE (He et al. 2022), DINOv2
+// (Oquab et al. 2024) with registers (Darcet et al. 2024), DINOv3 (Siméoni et al. 2025).
 //
-//   h = [class token, distillation token, patches * W + b] + positions
+//   h = [class token, distillation token, registers, patches * W + b] + positions
 //   for every layer:  h = h + attention(attention_norm(h))
 //                     h = h + down(activation(up(feed_forward_norm(h))))
 //   last_hidden_state = norm(h)
 //
-// Parameters, relative to the scope; matrices are [out, in]:
+// Parameters, relative to the scope; matrices are [out, in]. Most models have a part of them:
 //   patches.weight [width, channels, patch height, patch width], patches.bias [width]
-//   class_token, distillation_token, mask_token [1, 1, width]
-//   positions [1, tokens, width]
-//   layers.<i>.attention.{query,key,value,out}.{weight,bias}
+//   class_token, distillation_token, mask_token [1, 1, width], registers [1, registers, width]
+//   positions [1, position_count, width]
+//   relative_bias [relative_bias_rows, heads]
+//   embedding_norm.{weight,bias}
+//   layers.<i>.attention.{query,key,value,out}.{weight,bias}, layers.<i>.attention.relative_bias
 //   layers.<i>.{attention_norm,feed_forward_norm}.{weight,bias}
-//   layers.<i>.feed_forward.{up,down}.{weight,bias}
+//   layers.<i>.feed_forward.{up,down,gate,gate_up}.{weight,bias}
+//   layers.<i>.{attention_scale,feed_forward_scale} [width]
 //   norm.{weight,bias}
+//   pool.query [1, 1, width], pool.attention.{query,key,value,out}.{weight,bias},
+//   pool.norm.{weight,bias}, pool.feed_forward.{up,down}.{weight,bias}
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "weft/core/tensor.h"
 #include "weft/graph/functions/loss.h"
-#include "weft/models/families/vit_config.h"
-#include "weft/models/layers/attention/multi_head_attention.h"
-#include "weft/models/layers/feed_forward.h"
-#include "weft/models/layers/norm.h"
+#include "weft/models/families/vit_layer.h"
 
 namespace WEFT_API weft {
 
@@ -38,8 +41,9 @@ struct VitOutputs {
 /// whether dropout is applied.
 class Vit {
  public:
-  /// Declares all parameters below `scope`, including a mask token only if `masked_patches`. Throws
-  /// ArgumentError if the config is invalid.
+  /// Declares all parameters below `scope`, including a mask token only if `masked_patches` or
+  /// config.mask_token. A `fixed` position table starts with zeros; its values are
+  /// sine_cosine_table(). Throws ArgumentError if the config is invalid.
   Vit(const Scope& scope, const VitConfig& config, bool masked_patches = false,
       SourceLocation loc = SourceLocation::current());
 
@@ -52,40 +56,46 @@ class Vit {
   Vit in(Mode mode) const;
 
   /// Builds the whole forward pass. images: f32 [batch, channels, height, width] with the sizes of
-  /// the config (otherwise ShapeError). `mask` [batch, patches], any dtype, may be undefined:
-  /// patches with mask 1 are replaced by the mask token. In training mode, applies dropout at the
-  /// rates of the config, with random numbers from the key "dropout". Throws GraphError if a rate
-  /// is not 0 and the Scope has no mode.
+  /// the config, otherwise ShapeError. With VitConfig::interpolation, rotary_2d or no positions,
+  /// the height and the width may be any constants of at least one patch: positions and relative
+  /// biases are resized. `mask` [batch, patches], any dtype, may be undefined: patches with mask 1
+  /// are replaced by the mask token. In training mode, applies dropout at the rates of the config,
+  /// with random numbers from the key "dropout". Throws GraphError if a rate is not 0 and the Scope
+  /// has no mode.
   VitOutputs operator()(Value images, Value mask = {},
                         SourceLocation loc = SourceLocation::current()) const;
-  /// Pools last_hidden_state [batch, tokens, width] into one vector per image, [batch, width].
+  /// Builds the forward pass for some of the patches only (He et al. 2022, "MAE"). `kept` i64
+  /// [batch, count] are their indices, in the order of the tokens. Throws ArgumentError for models
+  /// with relative biases or rotary positions.
+  VitOutputs visible(Value images, Value kept,
+                     SourceLocation loc = SourceLocation::current()) const;
+  /// Pools last_hidden_state [batch, tokens, width] into one vector per image, [batch,
+  /// pooled_width].
   Value pool(Value last_hidden_state) const;
 
  private:
-  struct Layer {
+  /// The attention of a learned query to the tokens, followed by a feed-forward block (Zhai et al.
+  /// 2023, "SigLIP").
+  struct Pool {
+    Variable query;
     MultiHeadAttention attention;
-    Norm attention_norm;
+    Norm norm;
     FeedForward feed_forward;
-    Norm feed_forward_norm;
   };
-  Layer make_layer(const Scope& scope) const;
-  Value drop(Value x) const;
-  Value embed(Value images, Value mask) const;
-  Value position_table() const;
+  void check_images(Value images, SourceLocation loc) const;
+  PatchGrid grid_of(Value images) const;
+  Value embed(Value images, Value mask, Value kept) const;
+  Value position_table(PatchGrid grid) const;
+  VitOutputs run(Value h, PatchGrid grid, SourceLocation loc) const;
 
   Scope scope_;
   VitConfig config_;
-  Variable patches_, patches_bias_, class_token_, distillation_token_, mask_token_, positions_;
-  std::vector<Layer> layers_;
-  Norm norm_;
+  Variable patches_, patches_bias_, class_token_, distillation_token_, mask_token_, registers_;
+  Variable positions_, relative_bias_;
+  std::optional<Norm> embedding_norm_, norm_;
+  std::vector<VitLayer> layers_;
+  std::optional<Pool> pool_;
 };
-
-/// Resizes learned positions to another image size. Converts the table [1, extra + rows * columns,
-/// width] for `from` to a table for `to` by bicubic interpolation with half-pixel centres (a =
-/// -0.75, as in PyTorch). The positions of the tokens before the patches are copied. Throws
-/// ShapeError if the table does not match `from`, or if the configs differ in width or in the
-/// tokens before the patches.
-Tensor interpolate_positions(const Tensor& table, const VitConfig& from, const VitConfig& to);
 
 /// Head that predicts pixels from patches: a 1x1 convolution with the parameters "<scope>.weight"
 /// [channels * stride^2, width, 1, 1] and "<scope>.bias", followed by a pixel shuffle (Xie et al.

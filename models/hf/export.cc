@@ -40,6 +40,12 @@ bool is_training_only(std::string_view field) {
                                                    "initializer_range",
                                                    "initializer_factor",
                                                    "trainable_positions",
+                                                   "drop_path",
+                                                   "drop_path_increases",
+                                                   "layer_scale_init",
+                                                   "position_shift",
+                                                   "position_jitter",
+                                                   "position_rescale",
                                                    "frozen_padding"};
   return names.contains(field);
 }
@@ -164,7 +170,37 @@ void make_explicit(EncoderDecoderConfig& c) {
   if (c.positions != Seq2SeqPositions::relative_bias)
     c.relative_buckets = c.relative_max_distance = 0;
 }
-void make_explicit(VitConfig&) {}
+void make_explicit(VitConfig& c) {
+  const VitConfig usual;
+  c.interpolation = usual.interpolation;  // affects other image sizes only
+  c.mask_token = usual.mask_token;        // nothing in the classes reads an absent token
+  if (!c.qkv_bias) c.query_bias = c.key_bias = c.value_bias = true;
+  if (!c.layer_scale) c.layer_scale_init = usual.layer_scale_init;
+  if (c.final_norm) c.pooled_norm = usual.pooled_norm;
+  if (c.drop_path == 0) c.drop_path_increases = usual.drop_path_increases;
+  if (c.positions != VitPositions::rotary_2d) {
+    c.rotary_base = usual.rotary_base;
+    c.position_shift = usual.position_shift;
+    c.position_jitter = usual.position_jitter;
+    c.position_rescale = usual.position_rescale;
+  }
+  if (c.positions != VitPositions::fixed) {
+    c.decoder_layers = usual.decoder_layers;
+    c.decoder_heads = usual.decoder_heads;
+    c.decoder_width = usual.decoder_width;
+    c.decoder_inner = usual.decoder_inner;
+    c.mask_ratio = usual.mask_ratio;
+    c.normalise_pixel_loss = usual.normalise_pixel_loss;
+  }
+}
+void make_explicit(SwinConfig&) {}
+
+/// Returns the number of pixels per patch of the last layer, for heads that predict pixels.
+std::int64_t pixel_stride(const FamilyConfig& family) {
+  if (const auto* vit = std::get_if<VitConfig>(&family)) return vit->patch_height;
+  const auto* swin = std::get_if<SwinConfig>(&family);
+  return swin == nullptr ? 0 : swin->patch_height << (swin->stages() - 1);
+}
 
 json fields_of(FamilyConfig family) {
   return std::visit(
@@ -299,11 +335,11 @@ std::string write_config(const ModelToExport& model, const ModelType& type,
     heads = before.heads;
     const ConfigWriter old = keys_of(type, before.family.value(), heads);
     if (model.pooler) heads.pooler = *model.pooler;
-    if (pixels) heads.stride = std::get<VitConfig>(model.family).patch_height;
+    if (pixels) heads.stride = pixel_stride(model.family);
     patch(config, old, keys_of(type, model.family, heads));
   } else {
     if (model.pooler) heads.pooler = *model.pooler;
-    if (const auto* vit = std::get_if<VitConfig>(&model.family)) heads.stride = vit->patch_height;
+    heads.stride = pixel_stride(model.family);
     const ConfigWriter written = keys_of(type, model.family, heads);
     for (const auto& [key, value] : written.object().items()) {
       if (!written.is_repeated(key)) config[key] = value;

@@ -21,14 +21,15 @@ ModelTypes joined(std::initializer_list<ModelTypes> lists) {
 }
 
 /// All model types. The index of a family is that of its config in FamilyConfig.
-const std::array<ModelTypes, 4>& families() {
-  static const std::array<ModelTypes, 4> all = {
+const std::array<ModelTypes, 5>& families() {
+  static const std::array<ModelTypes, 5> all = {
       gpt_model_types(),
       joined({bert_model_types(), albert_model_types(), distilbert_model_types(),
               deberta_model_types(), mpnet_model_types(), modernbert_model_types(),
               nomic_model_types(), longformer_model_types()}),
       joined({t5_model_types(), bart_model_types(), t5gemma_model_types(), whisper_model_types()}),
-      vit_model_types()};
+      joined({vit_model_types(), dinov2_model_types(), beit_model_types(), mae_model_types()}),
+      swin_model_types()};
   return all;
 }
 
@@ -177,12 +178,18 @@ InputTypes input_types(const TensorMap& tensors) {
 InputTypes minimal_inputs(const std::string& config) {
   ConfigReader reader(config);
   const std::string type = reader.model_type();
-  if (is_type_of<VitConfig>(type)) {
-    const VitConfig defaults;
-    std::int64_t channels = defaults.channels;
-    std::int64_t height = defaults.image_height, width = defaults.image_width;
-    reader.field("num_channels", channels).size("image_size", height, width);
-    return {{"pixel_values", {DType::f32, Sizes{1, channels, height, width}}}};
+  if (is_type_of<VitConfig>(type) || is_type_of<SwinConfig>(type)) {
+    VitConfig c;
+    reader.field("num_channels", c.channels)
+        .size("image_size", c.image_height, c.image_width)
+        .size("patch_size", c.patch_height, c.patch_width);
+    InputTypes inputs = {
+        {"pixel_values", {DType::f32, Sizes{1, c.channels, c.image_height, c.image_width}}}};
+    if (architecture_of(config) == "ViTMAEForPreTraining") {
+      c.check();
+      inputs["noise"] = {DType::f32, Sizes{1, c.rows() * c.columns()}};
+    }
+    return inputs;
   }
   std::int64_t mel_bins = EncoderDecoderConfig::whisper().mel_bins;
   std::int64_t context = EncoderDecoderConfig::whisper().source_context;

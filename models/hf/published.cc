@@ -87,6 +87,66 @@ PublishedModel vit(const char* name, std::int64_t patch, std::int64_t layers, st
       .width = width};
 }
 
+// Another vision transformer. `keys` are those of its config without model_type and image_size.
+PublishedModel vision(const char* name, const char* type, const std::string& keys,
+                      std::int64_t side, std::int64_t patch, std::int64_t parameters) {
+  return {
+      .name = name,
+      .architecture = {},
+      .trained = {},
+      .config = fmt::format(R"({{"model_type": "{}", "image_size": {}, {}}})", type, side, keys),
+      .parameters = parameters,
+      .modality = Modality::image,
+      .image_size = side,
+      .patches = (side / patch) * (side / patch)};
+}
+
+PublishedModel dinov2(const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads,
+                      const char* more, std::int64_t parameters) {
+  PublishedModel model =
+      vision(name, "dinov2",
+             fmt::format(R"("patch_size": 14, "num_hidden_layers": {}, "hidden_size": {},
+                            "num_attention_heads": {}{})",
+                         layers, width, heads, more),
+             518, 14, parameters);
+  model.architecture = "Dinov2Model";
+  model.trained = "Dinov2ForImageClassification";
+  model.layers = layers;
+  model.width = width;
+  return model;
+}
+
+PublishedModel beit(const char* name, std::int64_t layers, std::int64_t width, std::int64_t heads,
+                    std::int64_t parameters) {
+  PublishedModel model =
+      vision(name, "beit",
+             fmt::format(R"("num_hidden_layers": {}, "hidden_size": {}, "intermediate_size": {},
+                            "num_attention_heads": {}, "use_relative_position_bias": true,
+                            "num_labels": 1000)",
+                         layers, width, 4 * width, heads),
+             224, 16, parameters);
+  model.architecture = model.trained = "BeitForImageClassification";
+  model.layers = layers;
+  model.width = width;
+  return model;
+}
+
+// The stages of a Swin transformer halve the rows and columns and double the width, so that every
+// block needs as many products as one of the first stage.
+PublishedModel swin(const char* name, std::int64_t width, std::int64_t third, std::int64_t heads,
+                    std::int64_t parameters) {
+  PublishedModel model = vision(name, "swin",
+                                fmt::format(R"("embed_dim": {}, "depths": [2, 2, {}, 2],
+                            "num_heads": [{}, {}, {}, {}], "num_labels": 1000)",
+                                            width, third, heads, 2 * heads, 4 * heads, 8 * heads),
+                                224, 4, parameters);
+  model.architecture = model.trained = "SwinForImageClassification";
+  model.layers = 6 + third;
+  model.width = width;
+  model.window = 7 * 7;
+  return model;
+}
+
 std::vector<PublishedModel> make_models() {
   std::vector<PublishedModel> models = {
       gpt("gpt2", 12, 12, 768, 1024, 124439808),
@@ -139,6 +199,16 @@ std::vector<PublishedModel> make_models() {
       vit("vit-b16", 16, 12, 768, 12, 86567656),
       vit("vit-l16", 16, 24, 1024, 16, 304326632),
       vit("vit-h14", 14, 32, 1280, 16, 632045800),
+      dinov2("dinov2-small", 12, 384, 6, "", 22056576),
+      dinov2("dinov2-base", 12, 768, 12, "", 86580480),
+      dinov2("dinov2-large", 24, 1024, 16, "", 304368640),
+      dinov2("dinov2-giant", 40, 1536, 24, R"(, "use_swiglu_ffn": true)", 1136480768),
+      beit("beit-base", 12, 768, 12, 86530984),
+      beit("beit-large", 24, 1024, 16, 304430568),
+      swin("swin-tiny", 96, 6, 3, 28288354),
+      swin("swin-small", 96, 18, 3, 49606258),
+      swin("swin-base", 128, 18, 4, 87768224),
+      swin("swin-large", 192, 18, 6, 196532476),
   };
   std::vector<PublishedModel> decoders = published_decoders();
   std::move(decoders.begin(), decoders.end(), std::back_inserter(models));

@@ -34,6 +34,7 @@ struct PublishedModel {
   /// Number of layers and width of one stack, for textbook formulas. If there is a second stack, it
   /// has the same size.
   std::int64_t layers = 0, width = 0;
+  std::int64_t window = 0;  // tokens to which a token attends; 0 = all
 };
 
 /// Returns all published models, ordered by family and size.

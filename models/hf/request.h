@@ -94,5 +94,9 @@ ModelTypes bart_model_types();
 ModelTypes t5gemma_model_types();
 ModelTypes whisper_model_types();
 ModelTypes vit_model_types();
+ModelTypes dinov2_model_types();
+ModelTypes beit_model_types();
+ModelTypes mae_model_types();
+ModelTypes swin_model_types();
 
 }  // namespace weft::hf

@@ -17,6 +17,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array<double, 3> kStandard = {0.5, 0.5, 0.5};
+constexpr std::array<double, 3> kImageNetMean = {0.485, 0.456, 0.406};
+constexpr std::array<double, 3> kImageNetDeviation = {0.229, 0.224, 0.225};
 constexpr std::array<double, 3> kClipMean = {0.48145466, 0.4578275, 0.40821073};
 constexpr std::array<double, 3> kClipDeviation = {0.26862954, 0.26130258, 0.27577711};
 
@@ -34,7 +36,7 @@ struct ProcessorClass {
 // Aspect ratios are kept by the classes with shortest_edge.
 constexpr auto kClip = ImageGeometry{
     .shortest_edge = 224, .filter = Interpolation::bicubic, .crop_height = 224, .crop_width = 224};
-constexpr std::array<ProcessorClass, 7> kClasses = {{
+constexpr std::array<ProcessorClass, 9> kClasses = {{
     {"ViT", {.height = 224, .width = 224}},
     {"DeiT",
      {.height = 256,
@@ -42,6 +44,13 @@ constexpr std::array<ProcessorClass, 7> kClasses = {{
       .filter = Interpolation::bicubic,
       .crop_height = 224,
       .crop_width = 224}},
+    {"Beit",
+     {.height = 256,
+      .width = 256,
+      .filter = Interpolation::bicubic,
+      .crop_height = 224,
+      .crop_width = 224}},
+    {"DINOv3ViT", {.height = 224, .width = 224}, true, kImageNetMean, kImageNetDeviation},
     {"Siglip", {.height = 224, .width = 224, .filter = Interpolation::bicubic}},
     {"CLIP", kClip, false, kClipMean, kClipDeviation},
     {"Bit", kClip, false, kClipMean, kClipDeviation},
@@ -103,7 +112,17 @@ class PreprocessorReader {
   const ProcessorClass& class_of(const std::string& model_type) {
     std::string name = config_.text("image_processor_type");
     if (name.empty()) name = config_.text("feature_extractor_type");
-    if (name.empty()) name = model_type == "deit" ? "DeiTImageProcessor" : "ViTImageProcessor";
+    if (name.empty()) {
+      name = "ViTImageProcessor";
+      for (const auto& [type, own] : {std::pair{"deit", "DeiTImageProcessor"},
+                                      {"beit", "BeitImageProcessor"},
+                                      {"data2vec-vision", "BeitImageProcessor"},
+                                      {"dinov2", "BitImageProcessor"},
+                                      {"dinov2_with_registers", "BitImageProcessor"},
+                                      {"dinov3_vit", "DINOv3ViTImageProcessorFast"}}) {
+        if (model_type == type) name = own;
+      }
+    }
     if (const ProcessorClass* found = find_class(name)) return *found;
     std::string known;
     for (const ProcessorClass& entry : kClasses)

@@ -49,6 +49,7 @@ const std::vector<const Task*>& all_tasks() {
       &denoising_task(DenoisingObjective::gap_sentences),
       &transcription_task(),
       &image_classification_task(),
+      &swin_classification_task(),
       &masked_image_task(),
   };
   return tasks;
@@ -76,6 +77,7 @@ const std::vector<FamilyDescription>& families() {
        "Train a speech recogniser on recordings and their texts, or fine-tune a Whisper model"},
       {"vit",
        "Train a vision transformer to classify images, or pre-train it on unlabelled images"},
+      {"swin", "Train a Swin transformer, with attention in shifted windows, to classify images"},
   };
   return all;
 }

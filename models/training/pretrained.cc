@@ -60,11 +60,15 @@ Pretrained read_folder(const ModelPath& from) {
   result.pooler = model.heads.pooler;
   share_hidden_layer(result);
   result.origin = hf::read_origin(folder);
-  if (const auto* vit = std::get_if<VitConfig>(&result.config)) {
+  std::optional<ImageSize> pixels;
+  if (const auto* vit = std::get_if<VitConfig>(&result.config))
+    pixels = ImageSize{vit->channels, vit->image_height, vit->image_width};
+  if (const auto* swin = std::get_if<SwinConfig>(&result.config))
+    pixels = ImageSize{swin->channels, swin->image_height, swin->image_width};
+  if (pixels) {
     if (const std::string text = folder.text(kPreprocessorFile); !text.empty()) {
-      ImageInfo info =
-          read_preprocessor(text, (fs::path(path) / kPreprocessorFile).string(), model.model_type,
-                            {vit->channels, vit->image_height, vit->image_width});
+      ImageInfo info = read_preprocessor(text, (fs::path(path) / kPreprocessorFile).string(),
+                                         model.model_type, *pixels);
       result.normalisation = std::move(info.normalisation);
       result.geometry = info.geometry;
     }

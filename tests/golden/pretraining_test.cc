@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(image_classifiers_load_published_folders) {
         config, classes, {std::vector<double>(channels, 0), std::vector<double>(channels, 1)}, {},
         {}));
     const LoadReport report =
-        load_weights(*model.store, *model.graph, vit_weights(base, config), name);
+        load_weights(*model.store, *model.graph, image_weights(base, config), name);
     BOOST_TEST(report.missing.empty());
     Session session(*model.graph, model.store);
     const Tensor found = class_probabilities(session, model, inputs.at("pixel_values"));

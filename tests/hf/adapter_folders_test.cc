@@ -18,6 +18,7 @@
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
+#include "weft/tests/support/vision_config.h"
 #include "weft/tests/uses/folder_round_trip.h"
 #include "weft/tests/uses/tiny_folder.h"
 
@@ -192,15 +193,6 @@ json encoder_decoder_config(const std::string& type, const std::string& architec
   return config;
 }
 
-json image_config(const std::string& type, const std::string& architecture) {
-  return {{"model_type", type},       {"architectures", {architecture}},
-          {"hidden_size", 16},        {"num_hidden_layers", 2},
-          {"num_attention_heads", 2}, {"intermediate_size", 32},
-          {"image_size", {4, 4}},     {"patch_size", 2},
-          {"num_channels", 1},        {"encoder_stride", 2},
-          {"initializer_range", 0.4}};
-}
-
 /// All families, and all heads of one encoder.
 std::vector<json> all_configs() {
   std::vector<json> configs;
@@ -224,9 +216,8 @@ std::vector<json> all_configs() {
                                    {"whisper", "WhisperForConditionalGeneration"},
                                    {"bart", "BartForSequenceClassification"}})
     configs.push_back(encoder_decoder_config(type, name));
-  for (const auto& [type, name] :
-       {std::pair{"vit", "ViTForImageClassification"}, {"deit", "DeiTForImageClassification"}})
-    configs.push_back(image_config(type, name));
+  for (const auto& [type, name] : testing::image_classes())
+    configs.push_back(testing::vision_config(type, name));
   return configs;
 }
 

@@ -61,7 +61,13 @@ const std::vector<Family> kFamilies = {
     {"openai-gpt-default", "transformer.", "OpenAIGPTModel"},
     {"qwen3-default", "model.", "Qwen3Model"},
     {"roberta-mlm-default", "roberta.", "RobertaModel"},
-    {"vit-mim-default", "vit.", "ViTModel"}};
+    {"beit-shared-bias-other-size", "beit.", "BeitModel"},
+    {"data2vec-vision", "data2vec_vision.", "Data2VecVisionModel"},
+    {"dinov2-cls", "dinov2.", "Dinov2Model"},
+    {"swin-padded-not-square", "swin.", "SwinModel"},
+    {"vit-mae-normalised-pixels", "vit.", "ViTMAEModel"},
+    {"vit-mim-default", "vit.", "ViTModel"},
+    {"vit-msn", "vit.", "ViTMSNModel"}};
 
 BOOST_AUTO_TEST_CASE(names_with_and_without_the_prefix_of_the_base_model_are_equivalent) {
   for (const Family& family : kFamilies) {
@@ -94,7 +100,7 @@ BOOST_AUTO_TEST_CASE(base_classes_read_the_files_of_classes_with_a_head) {
         for (const char* part : {"weight", "bias"}) {
           const bool albert = family.base == "albert.", dense = std::string(name) != "pooler.";
           const bool has = family.base == "bert." || family.base == "roberta." ||
-                           family.base == "vit." || family.base == "deit.";
+                           family.base_class == "ViTModel" || family.base == "deit.";
           if (!(dense ? has : albert)) continue;
           const std::int64_t width = json::parse(folder.config).at("hidden_size");
           folder.weights.emplace(family.base + name + part,

@@ -248,8 +248,9 @@ BOOST_AUTO_TEST_CASE(a_classifier_is_initialised_from_a_masked_image_model) {
   BOOST_TEST((base.normalisation->mean == model.images.normalisation.mean));
   const ImageClassifier classifier = trainable(build_image_classifier(
       base.config_of<VitConfig>(), {"across", "along"}, *base.normalisation, {}, settings()));
-  const LoadReport report = load_weights(*classifier.store, *classifier.graph,
-                                         vit_weights(base, base.config_of<VitConfig>()), "m.weft");
+  const LoadReport report =
+      load_weights(*classifier.store, *classifier.graph,
+                   image_weights(base, base.config_of<VitConfig>()), "m.weft");
   using Names = std::vector<std::string>;
   BOOST_TEST(report.missing == (Names{"classifier.weight", "classifier.bias"}),
              boost::test_tools::per_element());

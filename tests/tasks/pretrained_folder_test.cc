@@ -187,8 +187,8 @@ BOOST_AUTO_TEST_CASE(image_classifiers_match_the_outputs_of_their_folder) {
       BOOST_REQUIRE(base.normalisation.has_value());
       const ImageClassifier model = trainable(build_image_classifier(
           base.config_of<VitConfig>(), {"x", "y", "z"}, *base.normalisation, {}, settings()));
-      const LoadReport report = load_weights(*model.store, *model.graph,
-                                             vit_weights(base, base.config_of<VitConfig>()), path);
+      const LoadReport report = load_weights(
+          *model.store, *model.graph, image_weights(base, base.config_of<VitConfig>()), path);
       BOOST_TEST(report.missing.empty());
       Session session(*model.graph, model.store);
       const Tensor found = class_probabilities(session, model, images());
@@ -238,9 +238,9 @@ BOOST_AUTO_TEST_CASE(positions_are_interpolated_and_pixels_are_preprocessed_as_c
   const Pretrained base = load_pretrained(path);
   VitConfig larger = base.config_of<VitConfig>();
   larger.image_height = larger.image_width = 12;
-  const TensorMap fitted = vit_weights(base, larger);
+  const TensorMap fitted = image_weights(base, larger);
   BOOST_TEST((fitted.at("positions").sizes() == Sizes{1, 17, 16}));
-  BOOST_TEST(bitwise_equal(vit_weights(base, base.config_of<VitConfig>()).at("positions"),
+  BOOST_TEST(bitwise_equal(image_weights(base, base.config_of<VitConfig>()).at("positions"),
                            base.weights.at("positions")));
   const ImageClassifier model =
       trainable(build_image_classifier(larger, {"a", "b"}, *base.normalisation, {}, settings()));

@@ -19,6 +19,7 @@
 #include "weft/models/tasks/tasks.h"
 #include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/text_files.h"
+#include "weft/tests/support/vision_config.h"
 #include "weft/tests/training/task_shell.h"
 
 namespace weft {
@@ -63,6 +64,7 @@ nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
             {"eos_token_id", 2},
             {"decoder_start_token_id", 1}};
   }
+  if (family == "swin") return testing::vision_config("swin", "SwinModel");
   return {{"model_type", "vit"},      {"architectures", {"ViTModel"}},
           {"hidden_size", 16},        {"num_hidden_layers", 1},
           {"num_attention_heads", 2}, {"intermediate_size", 32},

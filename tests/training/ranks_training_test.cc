@@ -175,6 +175,7 @@ const std::map<std::string, std::string> kDropout = {
     {"encoder", "--hidden-dropout 0.1 --attention-dropout 0.1"},
     {"seq2seq", "--dropout 0.1 --attention-dropout 0.1"},
     {"vit", "--dropout 0.1 --attention-dropout 0.1"},
+    {"swin", "--dropout 0.1 --attention-dropout 0.1 --drop-path 0.2"},
 };
 
 const std::vector<Variation> kVariations = {

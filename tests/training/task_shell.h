@@ -58,6 +58,11 @@ inline const std::map<std::string, TinyRun> kTinyRuns = {
       "270",
       "4", "--time-masks 1 --time-width 4"}},
     {"image-classification", {"--data {data}", kTinyVit, "8"}},
+    {"swin-classification",
+     {"--data {data}",
+      "--image-height 4 --image-width 4 --depths 2 --heads 2 --width 8 --window 2 "
+      "--patch-height 1 --patch-width 1 --padding 0 --shift 0 --rotation 0",
+      "8"}},
     {"masked-image", {"--data {data}", kTinyVit, "8"}},
 };
 

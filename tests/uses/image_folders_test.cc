@@ -8,21 +8,15 @@
 #include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/program_shell.h"
 #include "weft/tests/support/text_files.h"
+#include "weft/tests/support/vision_config.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(image_folders)
 namespace {
 
 namespace fs = std::filesystem;
+using testing::vision_config;
 
-json vit(const std::string& type, const std::string& architecture) {
-  return {{"model_type", type},       {"architectures", {architecture}},
-          {"hidden_size", 16},        {"num_hidden_layers", 2},
-          {"num_attention_heads", 2}, {"intermediate_size", 32},
-          {"image_size", {4, 4}},     {"patch_size", 2},
-          {"num_channels", 1},        {"encoder_stride", 2},
-          {"initializer_range", 0.4}};
-}
 constexpr const char* kPixels =
     R"({"image_mean": [0.5], "image_std": [0.25], "do_resize": true, "resample": 2})";
 
@@ -48,11 +42,11 @@ Tensor probabilities(const std::string& path) {
 }
 
 BOOST_AUTO_TEST_CASE(image_classifiers_round_trip) {
-  for (const auto& [type, architecture] : {std::pair{"vit", "ViTForImageClassification"},
-                                           {"deit", "DeiTForImageClassification"},
-                                           {"deit", "DeiTForImageClassificationWithTeacher"}}) {
+  auto classes = testing::image_classes();
+  classes.emplace_back("deit", "DeiTForImageClassificationWithTeacher");
+  for (const auto& [type, architecture] : classes) {
     BOOST_TEST_CONTEXT(architecture) {
-      json config = vit(type, architecture);
+      json config = vision_config(type, architecture);
       config["id2label"] = {{"0", "cat"}, {"1", "dog"}, {"2", "fish"}};
       config["label2id"] = {{"cat", 0}, {"dog", 1}, {"fish", 2}};
       const TinyFolder folder(config, false);
@@ -77,14 +71,23 @@ BOOST_AUTO_TEST_CASE(vision_transformer_folders_are_fine_tuned_and_exported_agai
   for (const auto& [type, architecture, written] :
        {std::array{"vit", "ViTModel", "ViTForImageClassification"},
         {"vit", "ViTForMaskedImageModeling", "ViTForImageClassification"},
-        {"deit", "DeiTForImageClassification", "DeiTForImageClassification"}}) {
+        {"deit", "DeiTForImageClassification", "DeiTForImageClassification"},
+        {"vit_msn", "ViTMSNModel", "ViTMSNForImageClassification"},
+        {"vit_mae", "ViTMAEForPreTraining", "ViTForImageClassification"},
+        {"dinov2", "Dinov2Model", "Dinov2ForImageClassification"},
+        {"dinov2_with_registers", "Dinov2WithRegistersModel",
+         "Dinov2WithRegistersForImageClassification"},
+        {"beit", "BeitForMaskedImageModeling", "BeitForImageClassification"},
+        {"data2vec-vision", "Data2VecVisionModel", "Data2VecVisionForImageClassification"},
+        {"swin", "SwinForMaskedImageModeling", "SwinForImageClassification"}}) {
     BOOST_TEST_CONTEXT(architecture) {
-      const TinyFolder folder(vit(type, architecture), false);
+      const TinyFolder folder(vision_config(type, architecture), false);
       folder.write("preprocessor_config.json", kPixels);
       const std::string file = weft.path("tuned.weft"), out = weft.path("tuned/");
-      const Outcome trained =
-          weft("train vit --task classify --from " + folder.path() + " --data " + data +
-               " --steps 2 --warmup 1 --batch 8 --threads 2 --out " + file);
+      const bool swin = std::string_view(type) == "swin";
+      const Outcome trained = weft((swin ? "train swin" : "train vit --task classify") +
+                                   std::string(" --from ") + folder.path() + " --data " + data +
+                                   " --steps 2 --warmup 1 --batch 8 --threads 2 --out " + file);
       BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
       const Outcome made = weft("convert " + file + " --out " + out);
       BOOST_TEST_REQUIRE(made.code == 0, made.err);
@@ -92,7 +95,8 @@ BOOST_AUTO_TEST_CASE(vision_transformer_folders_are_fine_tuned_and_exported_agai
       BOOST_TEST(hf::architecture_of(read.config) == written);
       BOOST_TEST(json::parse(read.config)["id2label"].size() == 2U);
       BOOST_TEST(bitwise_equal(probabilities(out), probabilities(file)));
-      const TinyFolder own(vit(type, written), false);
+      const bool mae = std::string_view(type) == "vit_mae";
+      const TinyFolder own(vision_config(mae ? "vit" : type, written), false);
       std::vector<std::string> names, expected;
       for (const auto& [name, tensor] : read.weights) names.push_back(name + tensor.type_str());
       for (const auto& [name, tensor] : hf::read_folder(own.path()).weights)
@@ -101,6 +105,79 @@ BOOST_AUTO_TEST_CASE(vision_transformer_folders_are_fine_tuned_and_exported_agai
       fs::remove_all(out);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(every_vision_type_is_fine_tuned_with_another_image_size_and_quantised) {
+  const Shell weft;
+  const std::string data = write_digits(weft);
+  for (const auto& [type, architecture] : testing::image_classes()) {
+    BOOST_TEST_CONTEXT(architecture) {
+      const TinyFolder folder(vision_config(type, architecture), false);
+      folder.write("preprocessor_config.json", kPixels);
+      const std::string file = weft.path(type + ".weft"), small = weft.path(type + "-int8.weft");
+      const Outcome trained = weft((type == "swin" ? "train swin" : "train vit --task classify") +
+                                   std::string(" --from ") + folder.path() + " --data " + data +
+                                   " --image-height 6 --image-width 8 --lora-rank 2 --steps 2 "
+                                   "--warmup 1 --batch 8 --threads 2 --out " +
+                                   file);
+      BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
+      const Outcome merged = weft("merge " + file + " --out " + weft.path(type + "-merged.weft"));
+      BOOST_TEST_REQUIRE(merged.code == 0, merged.err);
+      const Outcome made =
+          weft("convert " + weft.path(type + "-merged.weft") + " --out " + weft.path(type + "/"));
+      BOOST_TEST_REQUIRE(made.code == 0, made.err);
+      BOOST_TEST(
+          (json::parse(hf::read_folder(weft.path(type)).config)["image_size"] == json{6, 8}));
+      const Outcome quantised =
+          weft("quantize " + weft.path(type + "-merged.weft") + " --out " + small);
+      BOOST_TEST_REQUIRE(quantised.code == 0, quantised.err);
+      const Outcome evaluated = weft("evaluate " + small + " --data " + data);
+      BOOST_TEST_REQUIRE(evaluated.code == 0, evaluated.err);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(masked_autoencoders_are_pre_trained_exported_and_continued) {
+  const Shell weft;
+  const std::string data = write_digits(weft), model = weft.path("mae.weft");
+  const std::string start = "train vit --task masked-image --objective mae --data " + data +
+                            " --steps 2 --warmup 1 --batch 8 --threads 2 ";
+  const Outcome trained =
+      weft(start +
+           "--image-height 4 --image-width 4 --layers 2 --heads 2 --width 16 --inner 32 "
+           "--patch-height 2 --patch-width 2 --normalise-pixel-loss --mask-ratio 0.5 --out " +
+           model);
+  BOOST_TEST_REQUIRE(trained.code == 0, trained.err);
+  BOOST_TEST(trained.out.find("masked    2 of 4 patches") != std::string::npos);
+  const Outcome made = weft("convert " + model + " --out " + weft.path("mae/"));
+  BOOST_TEST_REQUIRE(made.code == 0, made.err);
+  const hf::Folder read = hf::read_folder(weft.path("mae"));
+  const json config = json::parse(read.config);
+  BOOST_TEST(hf::architecture_of(read.config) == "ViTMAEForPreTraining");
+  BOOST_TEST(config["mask_ratio"] == 0.5);
+  BOOST_TEST(config["norm_pix_loss"] == true);
+  BOOST_TEST(config["decoder_num_hidden_layers"] == 1);
+  BOOST_TEST(config["decoder_hidden_size"] == 8);
+  const auto table = read.weights.find("vit.embeddings.position_embeddings");
+  BOOST_REQUIRE(table != read.weights.end());
+  BOOST_TEST(table->second.at(16 + 4) == 1);  // cos(0) of the first patch
+  BOOST_TEST(testing::outputs_of(read).at("logits").sizes() == (Sizes{1, 4, 4}),
+             boost::test_tools::per_element());
+  const Outcome more = weft(start + "--from " + weft.path("mae") + " --image-height 6 --out " +
+                            weft.path("more.weft"));
+  BOOST_TEST_REQUIRE(more.code == 0, more.err);
+  const Outcome tuned =
+      weft("train vit --task classify --from " + weft.path("more.weft") + " --data " + data +
+           " --steps 2 --warmup 1 --batch 8 --threads 2 --out " + weft.path("tuned.weft"));
+  BOOST_TEST_REQUIRE(tuned.code == 0, tuned.err);
+  const auto classifier = load_any_model(weft.path("tuned.weft"));
+  BOOST_TEST(save_folder(weft.path("vit"), *classifier.model).architecture ==
+             "ViTForImageClassification");
+  const Outcome wrong = weft("train vit --task masked-image --decoder-layers 2 --data " + data +
+                             " --out " + weft.path("no.weft"));
+  BOOST_TEST(wrong.code == 2);
+  BOOST_TEST(wrong.err.find("--decoder-layers has no effect without --objective mae") !=
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(models_trained_by_weft_are_exported_with_their_normalisation) {

@@ -75,6 +75,19 @@ BOOST_AUTO_TEST_CASE(missing_preprocessing_keys_have_the_defaults_of_the_class) 
   clip.crop_height = clip.crop_width = 224;
   BOOST_TEST((geometry("") == vit));
   BOOST_TEST((geometry("", "deit") == deit));
+  // BEiT has the sizes of DeiT, DINOv2 those of CLIP; DINOv3 differs from ViT in its normalisation.
+  for (const char* type : {"beit", "data2vec-vision"}) BOOST_TEST((geometry("", type) == deit));
+  for (const char* type : {"dinov2", "dinov2_with_registers"})
+    BOOST_TEST((geometry("", type) == clip));
+  for (const char* type : {"dinov3_vit", "swin", "vit_mae", "vit_msn"})
+    BOOST_TEST((geometry("", type) == vit));
+  BOOST_TEST((geometry("BeitFeatureExtractor") == deit));
+  BOOST_TEST((geometry("DINOv3ViTImageProcessorFast") == vit));
+  const auto mean = [&](const std::string& type) {
+    return files.read(json::object(), type, {3, 224, 224}).normalisation.mean[0];
+  };
+  BOOST_TEST(mean("dinov3_vit") == 0.485);
+  BOOST_TEST(mean("beit") == 0.5);
   BOOST_TEST((geometry("ViTImageProcessor", "deit") == vit));
   BOOST_TEST((geometry("ViTImageProcessorFast") == vit));
   BOOST_TEST((geometry("DeiTImageProcessorPil") == deit));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "weft/core/error.h"
@@ -19,7 +20,11 @@ std::int64_t hidden_units(const PatchMasking& masking, std::int64_t units) {
       std::ceil(masking.mask_ratio * static_cast<double>(units) - 1e-9));
 }
 
+constexpr std::array<std::string_view, 2> kMaskedImageObjectives = {"simmim", "mae"};
+
 }  // namespace
+
+ChoiceNames choice_names(MaskedImageObjective) { return {"objective", kMaskedImageObjectives}; }
 
 void PatchMasking::check() const {
   if (!(mask_ratio > 0 && mask_ratio < 1))
@@ -31,6 +36,8 @@ void PatchMasking::check() const {
 const FieldList<PatchMasking>& PatchMasking::fields() {
   static const auto list =
       FieldList<PatchMasking>("the image masking")
+          .added("objective", &PatchMasking::objective,
+                 "how masked patches are reconstructed: as in SimMIM or as in MAE")
           .add("mask_ratio", &PatchMasking::mask_ratio, "fraction of the patches that are masked")
           .add("mask_unit", &PatchMasking::mask_unit,
                "side length (in patches) of the squares that are masked as a unit");

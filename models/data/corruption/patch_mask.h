@@ -1,4 +1,5 @@
-// Selects the masked patches of an image for masked image modelling (Xie et al. 2022, "SimMIM").
+// Selects the masked patches of an image for masked image modelling (Xie et al. 2022, "SimMIM"; He
+// et al. 2022, "MAE").
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,17 @@
 
 namespace WEFT_API weft {
 
-/// The fraction of an image that is masked, and the size of the masked units.
+/// How masked patches are reconstructed.
+enum class MaskedImageObjective : std::uint8_t {
+  simmim,  // mask tokens in place of masked patches, one linear layer, absolute error (SimMIM)
+  mae,     // the encoder sees the visible patches only; a decoder, squared error (MAE)
+};
+/// The names equal the enumerators.
+ChoiceNames choice_names(MaskedImageObjective);
+
+/// The objective, the fraction of an image that is masked, and the size of the masked units.
 struct PatchMasking {
+  MaskedImageObjective objective = MaskedImageObjective::simmim;
   double mask_ratio = 0.6;  // fraction of the patches
   /// Patches are masked in squares of mask_unit x mask_unit.
   std::int64_t mask_unit = 1;

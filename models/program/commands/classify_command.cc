@@ -34,7 +34,7 @@ int run_classify(ClassifyArguments& args, const World& world) {
   return run_on_texts(
       args, Use::classify, "inputs", world,
       [&](Session& session, const TrainedModel& model, const std::vector<std::string>& inputs) {
-        if (args.truncate.given() && dynamic_cast<const ImageClassifier*>(&model) != nullptr)
+        if (args.truncate.given() && dynamic_cast<const AnyImageClassifier*>(&model) != nullptr)
           throw UsageError("--truncate is for texts, but the model classifies images");
         return most_likely_classes(session, model, inputs,
                                    {.most = args.top, .on_cut = args.truncate.on_cut()});

@@ -28,7 +28,8 @@ double stack_flops(const hf::PublishedModel& model, const ModelInspection& inspe
   const auto n = static_cast<double>(model.modality == hf::Modality::image ? model.patches + 1
                                                                            : inspection.seq);
   const double tokens = static_cast<double>(inspection.batch) * n;
-  const double stack = tokens * layers * (24 * d * d + 4 * n * d);
+  const double keys = model.window > 0 ? static_cast<double>(model.window) : n;
+  const double stack = tokens * layers * (24 * d * d + 4 * keys * d);
   const double cross = tokens * layers * (8 * d * d + 4 * n * d);
   return model.modality == hf::Modality::text_to_text ? 2 * stack + cross : stack;
 }

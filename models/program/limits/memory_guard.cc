@@ -73,7 +73,18 @@ double estimated_parameters(const EncoderDecoderConfig& c) {
 
 double estimated_parameters(const VitConfig& c) {
   return product(c.channels * c.patch_height, c.patch_width) * static_cast<double>(c.width) +
-         product(c.tokens(), c.width) + blocks(c.layers, c.width, c.width, c.inner, false);
+         product(c.tokens(), c.width) + blocks(c.layers, c.width, c.width, c.inner, c.gated);
+}
+
+double estimated_parameters(const SwinConfig& c) {
+  double count = product(c.channels * c.patch_height, c.patch_width) * static_cast<double>(c.width);
+  if (c.positions) count += product(c.rows() * c.columns(), c.width);
+  for (std::int64_t i = 0; i < c.stages(); ++i) {
+    const VitConfig stage = c.stage(i);
+    count += blocks(c.depth(i), stage.width, stage.width, stage.inner, false) +
+             product(4 * stage.width, 2 * stage.width);
+  }
+  return count;
 }
 
 void check_trainable_size(double parameters) {

@@ -8,6 +8,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/families/gpt_config.h"
+#include "weft/models/families/swin_config.h"
 #include "weft/models/families/vit_config.h"
 
 namespace weft::program {
@@ -27,6 +28,7 @@ double estimated_parameters(const GptConfig& config);
 double estimated_parameters(const EncoderConfig& config);
 double estimated_parameters(const EncoderDecoderConfig& config);
 double estimated_parameters(const VitConfig& config);
+double estimated_parameters(const SwinConfig& config);
 
 /// Throws UsageError if weights, gradients and the two moments of AdamW do not fit into memory.
 void check_trainable_size(double parameters);

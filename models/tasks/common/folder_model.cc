@@ -13,6 +13,7 @@
 #include "weft/models/hf/folder_target.h"
 #include "weft/models/hf/generation_config.h"
 #include "weft/models/inputs/preprocessor.h"
+#include "weft/models/tasks/common/image_data.h"
 #include "weft/models/text/tokenizers/folder_files.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/models/training/weights.h"
@@ -163,8 +164,10 @@ class FolderWriter {
   /// same preprocessing.
   void write_preprocessor(FolderReport& report) {
     const ImageInfo& wanted = *folder_.images;
-    const auto& config = std::get<VitConfig>(folder_.library.family);
-    const ImageSize size{config.channels, config.image_height, config.image_width};
+    const FamilyConfig& family = folder_.library.family;
+    const ImageSize size = std::holds_alternative<SwinConfig>(family)
+                               ? image_size(std::get<SwinConfig>(family))
+                               : image_size(std::get<VitConfig>(family));
     if (const std::string& kept = origin_.text(kPreprocessorFile); !kept.empty()) {
       if (is_same(kept_preprocessor(size), wanted)) {
         target_.write(kPreprocessorFile, kept);

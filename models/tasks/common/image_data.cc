@@ -1,6 +1,7 @@
 #include "weft/models/tasks/common/image_data.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <tuple>
 
@@ -18,12 +19,6 @@ ImageParts load_image_parts(const std::string& path, const ImageSize& size,
   std::tie(parts.train, parts.validation) =
       split(parts.data.train, settings.validation_fraction, settings.seed);
   return parts;
-}
-
-ImageGeometry chosen_geometry(const TaskArguments& args, const VitConfig& config) {
-  const ImageSize size = image_size(config);
-  if (!args.from || !args.from->geometry) return default_geometry(size);
-  return args.from->geometry->scaled(image_size(args.from->config_of<VitConfig>()), size);
 }
 
 TaskOptions& add_image_data(TaskOptions& options) {
@@ -45,29 +40,73 @@ const std::string& image_path(const OptionValues& values) {
 ImageSize image_size(const VitConfig& config) {
   return {config.channels, config.image_height, config.image_width};
 }
+ImageSize image_size(const SwinConfig& config) {
+  return {config.channels, config.image_height, config.image_width};
+}
 
-TensorMap vit_weights(const Pretrained& base, const VitConfig& config) {
+TensorMap image_weights(const Pretrained& base, const VitConfig& config) {
   TensorMap weights = base.weights;
   const auto& from = base.config_of<VitConfig>();
-  const auto table = weights.find("positions");
-  if (table != weights.end() &&
-      (config.rows() != from.rows() || config.columns() != from.columns()))
-    table->second = interpolate_positions(table->second, from, config);
+  const PatchGrid before{from.rows(), from.columns()}, now{config.rows(), config.columns()};
+  if (before == now) return weights;
+  for (auto& [name, tensor] : weights) {
+    if (name == "positions") {
+      tensor = interpolate_positions(tensor, from, config);
+    } else if (name == "decoder.positions") {
+      tensor =
+          resize_position_table(tensor, from.position_extra(), before, now, GridFilter::bicubic);
+    } else if (name.ends_with("relative_bias")) {
+      tensor = resize_relative_bias(tensor, before, now);
+    }
+  }
   return weights;
 }
 
-std::optional<LoadReport> start_vit_weights(TrainedModel& model, const VitConfig& config,
-                                            const TaskArguments& args,
-                                            const std::vector<std::string>& also_new) {
-  if (!args.from) return std::nullopt;
-  return start_weights(model, args, vit_weights(*args.from, config), also_new);
+TensorMap image_weights(const Pretrained& base, const SwinConfig& config) {
+  TensorMap weights = base.weights;
+  const auto& from = base.config_of<SwinConfig>();
+  const auto resize = [](Tensor& table, PatchGrid before, PatchGrid now) {
+    if (before != now) table = resize_position_table(table, 0, before, now, GridFilter::bicubic);
+  };
+  const std::int64_t before = 2 * from.window - 1, now = 2 * config.window - 1;
+  for (auto& [name, tensor] : weights) {
+    if (name == "positions") {
+      resize(tensor, {from.rows(), from.columns()}, {config.rows(), config.columns()});
+    } else if (name.ends_with("relative_bias") && before != now) {
+      const std::int64_t heads = tensor.size(1);
+      tensor = tensor.reshape({1, before * before, heads});
+      resize(tensor, {before, before}, {now, now});
+      tensor = tensor.reshape({now * now, heads});
+    }
+  }
+  return weights;
 }
 
-std::string describe_vit(const VitConfig& c, const Graph& graph) {
+void put_fixed_positions(TrainedModel& model, const VitConfig& config) {
+  TensorMap tables;
+  for (const Variable& variable : model.graph->variables()) {
+    const std::string& name = variable.name();
+    if (variable.info().trainable || (name != "positions" && name != "decoder.positions")) continue;
+    tables[name] = sine_cosine_table(config.position_extra(), {config.rows(), config.columns()},
+                                     variable.shape()[2].constant());
+  }
+  if (!tables.empty()) load_weights(*model.store, *model.graph, tables, "the position tables");
+}
+
+std::string describe_images_model(const VitConfig& c, const Graph& graph) {
   return fmt::format(
       "model     ViT: {} layers, {} heads, width {}, {} patches of {} x {}: {} parameters\n",
       c.layers, c.heads, c.width, c.rows() * c.columns(), c.patch_height, c.patch_width,
       grouped(hf::count_parameters(graph)));
+}
+
+std::string describe_images_model(const SwinConfig& c, const Graph& graph) {
+  return fmt::format(
+      "model     Swin: stages of {} blocks, {} heads, width {}, {} patches of {} x {} in windows "
+      "of "
+      "{} x {}: {} parameters\n",
+      fmt::join(c.depths, ", "), fmt::join(c.heads, ", "), c.width, c.rows() * c.columns(),
+      c.patch_height, c.patch_width, c.window, c.window, grouped(hf::count_parameters(graph)));
 }
 
 std::string describe_split(const ImageParts& parts, const TrainSettings& settings) {

@@ -115,4 +115,14 @@ void refuse_unused_fields(const EncoderDecoderConfig& c, const FieldTexts& given
          {{"initializer_factor"}, c.initializer_range == 0, "--initializer-range 0"}});
 }
 
+void refuse_unused_fields(const VitConfig& c, const FieldTexts& given) {
+  check(given, {{{"rotary_base", "position_shift", "position_jitter", "position_rescale"},
+                 c.positions == VitPositions::rotary_2d,
+                 "--positions rotary_2d"},
+                {{"query_bias", "key_bias", "value_bias"}, c.qkv_bias, "--qkv-bias"},
+                {{"layer_scale_init"}, c.layer_scale, "--layer-scale"},
+                {{"drop_path_increases"}, c.drop_path > 0, "--drop-path"},
+                {{"pooled_norm"}, !c.final_norm, "--final-norm false"}});
+}
+
 }  // namespace weft

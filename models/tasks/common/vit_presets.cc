@@ -1,5 +1,7 @@
 #include "weft/models/tasks/common/vit_presets.h"
 
+#include <fmt/format.h>
+
 namespace weft {
 namespace {
 
@@ -31,7 +33,48 @@ TrainSettings training(TrainSettings settings) {
   return settings;
 }
 
+/// Returns a Swin config for the images of `vit`, with the same norms, initial weights and dropout.
+SwinConfig small_swin(const VitConfig& vit, std::int64_t patch, std::int64_t window,
+                      std::int64_t width, std::vector<double> depths, std::vector<double> heads) {
+  SwinConfig config;
+  config.channels = vit.channels;
+  config.image_height = vit.image_height;
+  config.image_width = vit.image_width;
+  config.patch_height = config.patch_width = patch;
+  config.window = window;
+  config.width = width;
+  config.depths = std::move(depths);
+  config.heads = std::move(heads);
+  config.dropout = vit.dropout;
+  config.drop_path = 0;
+  config.initializer_range = vit.initializer_range;
+  return config;
+}
+
+std::vector<Preset<SwinRecipe>> make_swin_presets() {
+  std::vector<Preset<SwinRecipe>> presets;
+  for (const Preset<VitRecipe>& vit : vit_presets()) {
+    const std::int64_t image = vit.model.model.image_height;
+    const SwinConfig config = image == 8 ? small_swin(vit.model.model, 1, 4, 32, {2, 2}, {2, 4})
+                              : image == 28
+                                  ? small_swin(vit.model.model, 2, 7, 48, {2, 2}, {3, 6})
+                                  : small_swin(vit.model.model, 4, 4, 64, {2, 2, 4}, {2, 4, 8});
+    presets.push_back({vit.name,
+                       fmt::format("{}: {} x {} patches in windows of {} x {}",
+                                   vit.about.substr(0, vit.about.rfind(',')), config.patch_height,
+                                   config.patch_width, config.window, config.window),
+                       {config, vit.model.augmentation},
+                       vit.training});
+  }
+  return presets;
+}
+
 }  // namespace
+
+const std::vector<Preset<SwinRecipe>>& swin_presets() {
+  static const std::vector<Preset<SwinRecipe>> presets = make_swin_presets();
+  return presets;
+}
 
 const std::vector<Preset<VitRecipe>>& vit_presets() {
   static const std::vector<Preset<VitRecipe>> presets = {

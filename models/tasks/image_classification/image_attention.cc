@@ -30,7 +30,7 @@ std::string attention_svg(const ImageClassifier& model, const Tensor& image,
   // All panels have the height of the image.
   std::vector<HeatMap> panels = {image_panel(image, "image")};
   const std::int64_t tokens = c.tokens(), extra = c.extra_tokens();
-  const std::int64_t queries = c.pooling == VitPooling::class_token ? 1 : tokens;
+  const std::int64_t queries = c.has_class_token() ? 1 : tokens;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     const Tensor p = found[std::to_string(i)];  // [1, tokens, tokens]
     HeatMap map;

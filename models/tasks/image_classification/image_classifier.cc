@@ -10,11 +10,12 @@
 #include "weft/graph/functions.h"
 #include "weft/models/data/batching/shuffle.h"
 #include "weft/models/data/images/image_codec.h"
-#include "weft/models/families/vit.h"
+#include "weft/models/families/swin.h"
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/inputs/preprocessor.h"
 #include "weft/models/layers/linear.h"
+#include "weft/models/tasks/common/image_data.h"
 #include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/training/run_distributed.h"
 #include "weft/models/training/trainable.h"
@@ -38,7 +39,12 @@ void add_inference(Programs& programs, const Value& logits, const Value& labels,
   programs.insert_or_assign("classify", classify);
 }
 
-Programs build_programs(Graph& graph, const VitConfig& config, std::int64_t classes,
+std::int64_t pooled_width(const VitConfig& config) { return config.pooled_width(); }
+std::int64_t pooled_width(const SwinConfig& config) { return config.final_width(); }
+
+/// Builds the programs for a network of type Net, Vit or Swin.
+template <class Net, class Config>
+Programs build_programs(Graph& graph, const Config& config, std::int64_t classes,
                         const ImageNormalisation& normalisation, const TrainSettings& settings,
                         SourceLocation loc) {
   const Value images =
@@ -46,25 +52,26 @@ Programs build_programs(Graph& graph, const VitConfig& config, std::int64_t clas
                   {"batch", config.channels, config.image_height, config.image_width}, loc);
   const Value labels = graph.input("labels", DType::i32, {"batch"}, loc);
   const Value pixels = normalised(images, normalisation);
-  const Vit vit(Scope(graph), config, false, loc);
+  const Net network(Scope(graph), config, false, loc);
   const Linear head =
-      make_linear(Scope(graph, "classifier"), DType::f32, config.width, classes,
+      make_linear(Scope(graph, "classifier"), DType::f32, pooled_width(config), classes,
                   {.initializer = Initializer::normal(config.initializer_range)}, loc);
-  const auto logits = [&](const Vit& net) {
+  const auto logits = [&](const Net& net) {
     return head(net.pool(net(pixels, {}, loc).last_hidden_state));
   };
 
   Program train("train");
   train.output(
       "loss",
-      cross_entropy(logits(vit.training()), labels, {.reduction = settings.loss_reduction()}), loc);
+      cross_entropy(logits(network.training()), labels, {.reduction = settings.loss_reduction()}),
+      loc);
   Programs programs = {{"train", train}};
-  add_inference(programs, logits(vit.evaluation()), labels, settings.precision, loc);
+  add_inference(programs, logits(network.evaluation()), labels, settings.precision, loc);
   return programs;
 }
 
 /// Throws ShapeError unless `images` [count, ...] have the model's image size.
-void require_size(const ImageClassifier& model, const Tensor& images) {
+void require_size(const AnyImageClassifier& model, const Tensor& images) {
   const ImageSize size = model.image_size();
   if (images.rank() != 4 || images.dtype() != DType::f32 ||
       ImageSize{images.size(1), images.size(2), images.size(3)} != size) {
@@ -87,49 +94,38 @@ ImageSet set_of(const Tensor& images) {
   return {images, std::vector<std::int32_t>(static_cast<std::size_t>(images.size(0)), 0), {}};
 }
 
-}  // namespace
-
-const ModelLayout& ImageClassifier::file_layout() {
-  static const ModelLayout layout =
-      ModelLayout{
-          .kind = "image classifier", .uses = {Use::classify}, .programs = {"evaluate", "classify"}}
-          .config(&ImageClassifier::config)
-          .part("model.images", "weft.images", &ImageClassifier::images)
-          .part("train.augmentation", "weft.train.augmentation", &ImageClassifier::augmentation);
-  return layout;
+template <class Model>
+ModelLayout make_layout(const char* kind) {
+  return ModelLayout{.kind = kind, .uses = {Use::classify}, .programs = {"evaluate", "classify"}}
+      .config(&Model::config)
+      .part("model.images", "weft.images", &Model::images)
+      .part("train.augmentation", "weft.train.augmentation", &Model::augmentation);
 }
 
-void ImageClassifier::check() const {
-  config.check();
-  augmentation.check();
-  images.normalisation.check(config.channels);
-  if (classes().size() < 2)
-    throw ArgumentError(
-        fmt::format("a classifier needs at least two classes, not {}", classes().size()));
-}
-
-ImageClassifier build_image_classifier(const VitConfig& config,
-                                       const std::vector<std::string>& classes,
-                                       const ImageNormalisation& normalisation,
-                                       const ImageAugmentation& augmentation,
-                                       const TrainSettings& settings, SourceLocation loc) {
+template <class Net, class Model, class Config>
+Model build(const char* task, const Config& config, const std::vector<std::string>& classes,
+            const ImageNormalisation& normalisation, const ImageAugmentation& augmentation,
+            const TrainSettings& settings, SourceLocation loc) {
   settings.check();
-  ImageClassifier model;
-  model.task = "image-classification";
+  Model model;
+  model.task = task;
   model.settings = settings;
   model.config = config;
   model.images = {classes, normalisation, default_geometry(model.image_size())};
   model.augmentation = augmentation;
   model.check();
-  model.programs = build_programs(*model.graph, config, static_cast<std::int64_t>(classes.size()),
-                                  normalisation, settings, loc);
+  model.programs =
+      build_programs<Net>(*model.graph, config, static_cast<std::int64_t>(classes.size()),
+                          normalisation, settings, loc);
+  put_fixed_positions(model, config);
   return model;
 }
 
-std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
+template <class Model, class Config>
+std::unique_ptr<Model> read_classifier(const hf::Folder& folder, const char* task) {
   const std::string name = hf::architecture_of(folder.config);
   if (name.find("ForImageClassification") == std::string::npos) return nullptr;
-  auto model = std::make_unique<ImageClassifier>();
+  auto model = std::make_unique<Model>();
   Graph& graph = *model->graph;
   const Sizes sizes = hf::minimal_inputs(folder.config).at("pixel_values").second;
   const std::string settings = folder.text(kPreprocessorFile);
@@ -146,27 +142,87 @@ std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
   const Value labels = graph.input("labels", DType::i32, {"batch"});
   const hf::Model built = hf::build_model_over(
       graph, folder.config, {{"pixel_values", normalised(images, model->images.normalisation)}});
+  if (!built.family || !std::holds_alternative<Config>(*built.family)) return nullptr;
   const Value logits = built.outputs.at("logits");
   add_inference(model->programs, logits, labels, model->settings.precision,
                 SourceLocation::current());
-  model->task = "image-classification";
-  model->config = std::get<VitConfig>(built.family.value());
+  model->task = task;
+  model->config = std::get<Config>(*built.family);
   model->images.classes = label_names(folder.config, logits.size(1).constant());
   model->store = hf::load_weights(built, graph, folder);
   model->check();
   return model;
 }
 
-FolderModel ImageClassifier::to_folder() const {
+template <class Model>
+FolderModel folder_of(const Model& model) {
   FolderModel folder;
-  folder.library.family = config;
+  folder.library.family = model.config;
   folder.library.endings = {"ForImageClassification", "ForImageClassificationWithTeacher"};
-  folder.library.labels = classes();
-  folder.images = images;
+  folder.library.labels = model.classes();
+  folder.images = model.images;
   return folder;
 }
 
-Tensor class_probabilities(Session& session, const ImageClassifier& model, const Tensor& images) {
+constexpr const char *kVitTask = "image-classification", *kSwinTask = "swin-classification";
+
+}  // namespace
+
+void AnyImageClassifier::check() const {
+  augmentation.check();
+  images.normalisation.check(image_size().channels);
+  if (classes().size() < 2)
+    throw ArgumentError(
+        fmt::format("a classifier needs at least two classes, not {}", classes().size()));
+}
+
+const ModelLayout& ImageClassifier::file_layout() {
+  static const ModelLayout layout = make_layout<ImageClassifier>("image classifier");
+  return layout;
+}
+const ModelLayout& SwinClassifier::file_layout() {
+  static const ModelLayout layout = make_layout<SwinClassifier>("Swin image classifier");
+  return layout;
+}
+
+void ImageClassifier::check() const {
+  config.check();
+  AnyImageClassifier::check();
+}
+void SwinClassifier::check() const {
+  config.check();
+  AnyImageClassifier::check();
+}
+
+ImageClassifier build_image_classifier(const VitConfig& config,
+                                       const std::vector<std::string>& classes,
+                                       const ImageNormalisation& normalisation,
+                                       const ImageAugmentation& augmentation,
+                                       const TrainSettings& settings, SourceLocation loc) {
+  return build<Vit, ImageClassifier>(kVitTask, config, classes, normalisation, augmentation,
+                                     settings, loc);
+}
+SwinClassifier build_image_classifier(const SwinConfig& config,
+                                      const std::vector<std::string>& classes,
+                                      const ImageNormalisation& normalisation,
+                                      const ImageAugmentation& augmentation,
+                                      const TrainSettings& settings, SourceLocation loc) {
+  return build<Swin, SwinClassifier>(kSwinTask, config, classes, normalisation, augmentation,
+                                     settings, loc);
+}
+
+std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
+  return read_classifier<ImageClassifier, VitConfig>(folder, kVitTask);
+}
+std::unique_ptr<SwinClassifier> swin_classifier_of(const hf::Folder& folder) {
+  return read_classifier<SwinClassifier, SwinConfig>(folder, kSwinTask);
+}
+
+FolderModel ImageClassifier::to_folder() const { return folder_of(*this); }
+FolderModel SwinClassifier::to_folder() const { return folder_of(*this); }
+
+Tensor class_probabilities(Session& session, const AnyImageClassifier& model,
+                           const Tensor& images) {
   require_size(model, images);
   const auto classes = static_cast<std::int64_t>(model.classes().size());
   const ImageSet set = set_of(images);
@@ -185,7 +241,7 @@ Tensor class_probabilities(Session& session, const ImageClassifier& model, const
   return all;
 }
 
-std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
+std::vector<ClassScore> classify(Session& session, const AnyImageClassifier& model,
                                  const Tensor& image, std::int64_t most, std::string_view name) {
   const auto [channels, height, width] = model.image_size();
   const Tensor fitted = preprocess_image(image, model.image_size(), model.images.geometry, name);
@@ -195,16 +251,16 @@ std::vector<ClassScore> classify(Session& session, const ImageClassifier& model,
   return top_classes(model.classes(), std::vector<double>(values.begin(), values.end()), most);
 }
 
-std::vector<std::vector<ClassScore>> ImageClassifier::most_likely_classes(
+std::vector<std::vector<ClassScore>> AnyImageClassifier::most_likely_classes(
     Session& session, const std::vector<std::string>& paths, const ClassifyOptions& options) const {
   std::vector<std::vector<ClassScore>> found;
   for (const std::string& path : paths)
     found.push_back(
-        classify(session, *this, read_image(path, config.channels), options.most, path));
+        classify(session, *this, read_image(path, image_size().channels), options.most, path));
   return found;
 }
 
-ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
+ImageEvaluation evaluate_images(Session& session, const AnyImageClassifier& model,
                                 const ImageSet& set) {
   require_size(model, set.images);
   if (set.classes != model.classes()) {
@@ -232,7 +288,7 @@ ImageEvaluation evaluate_images(Session& session, const ImageClassifier& model,
   return result;
 }
 
-TrainTask image_task(Session& session, const ImageClassifier& model, const ImageSet& train,
+TrainTask image_task(Session& session, const AnyImageClassifier& model, const ImageSet& train,
                      const ImageSet& validation) {
   TrainTask task = train_task(
       model, "images",

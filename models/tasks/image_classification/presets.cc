@@ -2,11 +2,15 @@
 
 namespace weft {
 
-const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets() {
-  static const std::vector<Preset<VitRecipe>> presets = {
+namespace {
+
+/// Returns the presets for fine-tuning a model of any family.
+template <class Config>
+std::vector<Preset<ImageRecipe<Config>>> fine_tuning_of() {
+  return {
       {"fine-tune",
        "for fine-tuning with --from: low learning rate, moderate crops",
-       {VitConfig{}, {.min_area = 0.5, .flip = true}},
+       {Config{}, {.min_area = 0.5, .flip = true}},
        {.steps = 1000,
         .batch = 32,
         .lr = 1e-4,
@@ -18,6 +22,17 @@ const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets() {
         .eval_batches = 10,
         .save_every = 250}},
   };
+}
+
+}  // namespace
+
+const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets() {
+  static const auto presets = fine_tuning_of<VitConfig>();
+  return presets;
+}
+
+const std::vector<Preset<SwinRecipe>>& swin_fine_tuning_presets() {
+  static const auto presets = fine_tuning_of<SwinConfig>();
   return presets;
 }
 

@@ -8,5 +8,6 @@ namespace WEFT_API weft {
 /// Returns the presets. They contain only training settings; the initial weights determine the
 /// model config.
 const std::vector<Preset<VitRecipe>>& vit_fine_tuning_presets();
+const std::vector<Preset<SwinRecipe>>& swin_fine_tuning_presets();
 
 }  // namespace weft

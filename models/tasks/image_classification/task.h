@@ -1,4 +1,4 @@
-// Image classification: weft train vit --task classify.
+// Image classification: weft train vit --task classify, weft train swin.
 #pragma once
 
 #include "weft/models/tasks/common/task.h"
@@ -7,5 +7,7 @@ namespace WEFT_API weft {
 
 /// Returns the task "classify" for vision transformers.
 const Task& image_classification_task();
+/// As above, for Swin transformers.
+const Task& swin_classification_task();
 
 }  // namespace weft

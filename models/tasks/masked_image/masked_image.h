@@ -1,14 +1,20 @@
-// Masked-image modelling ("SimMIM", Xie et al. 2022): a vision transformer is trained to
-// reconstruct the masked patches of an image from the visible patches. This needs no labels. The
-// weights can then be used to initialise a classifier.
+// Masked-image modelling: a vision transformer is trained to reconstruct the masked patches of an
+// image from the visible patches. This needs no labels. The weights can then be used to initialise
+// a classifier. There are two objectives.
 //
+// SimMIM (Xie et al. 2022):
 //   h = vit(image), with the mask token in place of masked patches
 //   pixels = pixel_shuffle(h of the patches * W + b)
 //   loss = mean of |pixels - image| over the pixels of masked patches, both normalised
 //
+// MAE (He et al. 2022), whose encoder is cheaper because it sees the visible patches only:
+//   pixels = MaskedAutoencoder(image)
+//   loss = mean of (pixels - image)^2 over the pixels of masked patches, both normalised
+//
 // The program inputs are "images", f32 [batch, channels, height, width] with values in [0, 1],
 // which the programs normalise, and "mask", i32 [batch, patches], 1 = masked. The parameters are
-// those of a Vit at the root of the graph, including mask_token, and pixels.{weight,bias}.
+// those of a Vit at the root of the graph, including mask_token, and pixels.{weight,bias}; or those
+// of a MaskedAutoencoder.
 #pragma once
 
 #include <string>
@@ -25,7 +31,8 @@ namespace WEFT_API weft {
 
 /// A masked-image model as stored in a model file. Programs:
 ///   train        one complete training step
-///   evaluate     output "loss": the loss over masked pixels, in standard deviations; no dropout
+///   evaluate     output "loss": the loss over masked pixels, in (SimMIM) standard deviations; no
+///                dropout
 ///   reconstruct  "reconstruction", the images with predictions in place of masked patches, and
 ///                "pixels", the predictions for all patches. Both are f32 of the size and scale of
 ///                the images, not clamped to [0, 1].
@@ -46,9 +53,10 @@ struct MaskedImageModel : ModelKind<MaskedImageModel> {
 };
 
 /// Builds a new model. It has no variables yet (a Session creates them) and is not trainable.
-/// Throws ArgumentError if the patches are not square (required by the pixel shuffle), if the
-/// masking is not compatible with the patch grid, or if the normalisation does not match the number
-/// of channels.
+/// For MAE, the position tables are in the store, and config.mask_ratio is that of `masking`.
+/// Throws ArgumentError if the patches are not square (required by SimMIM's pixel shuffle), if the
+/// masking is not compatible with the patch grid, if the normalisation does not match the number of
+/// channels, or under the same conditions as MaskedAutoencoder.
 MaskedImageModel build_masked_image_model(const VitConfig& config,
                                           const ImageNormalisation& normalisation,
                                           const ImageAugmentation& augmentation,

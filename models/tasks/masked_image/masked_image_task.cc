@@ -9,7 +9,7 @@
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/batching/shuffle.h"
-#include "weft/models/families/vit.h"
+#include "weft/models/families/masked_autoencoder.h"
 #include "weft/models/training/run_distributed.h"
 #include "weft/models/training/trainable.h"
 #include "weft/models/training/weighted_mean.h"
@@ -132,9 +132,15 @@ MaskedImageBaselines masked_image_baselines(const MaskedImageModel& model, const
   const Value mask = graph.input("mask", DType::i32, {"batch", c.rows() * c.columns()});
   const Value visible = 1 - masked_pixels(c, mask, DType::f32);
   const auto loss_of = [&](const Value& guess) {
-    return masked_pixel_loss(
-        c, normalised(images, model.images.normalisation),
-        normalised(broadcast_to(guess, images.shape()), model.images.normalisation), mask);
+    const Value target = normalised(images, model.images.normalisation);
+    const Value pixels =
+        normalised(broadcast_to(guess, images.shape()), model.images.normalisation);
+    if (model.masking.objective == MaskedImageObjective::simmim)
+      return masked_pixel_loss(c, target, pixels, mask);
+    const Value patches = patches_of(c, pixels);
+    return masked_patch_loss(c, target,
+                             c.normalise_pixel_loss ? normalised_patches(patches) : patches,
+                             cast(mask, DType::f32));
   };
   Program guesses("guesses");
   guesses

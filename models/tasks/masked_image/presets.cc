@@ -1,5 +1,8 @@
 #include "weft/models/tasks/masked_image/presets.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace weft {
 namespace {
 
@@ -22,6 +25,19 @@ std::vector<Preset<VitPretrainingRecipe>> made_presets() {
 }
 
 }  // namespace
+
+VitConfig pretraining_config(VitConfig config, MaskedImageObjective objective) {
+  if (objective == MaskedImageObjective::simmim) return config;
+  config.positions = VitPositions::fixed;
+  config.pooling = VitPooling::class_token;
+  config.decoder_layers = std::max<std::int64_t>(1, config.layers / 2);
+  config.decoder_heads = config.heads;
+  // Whole heads, and a multiple of 4 for the sines and cosines.
+  const std::int64_t unit = std::lcm(config.heads, std::int64_t{4});
+  config.decoder_width = (config.width / 2 + unit - 1) / unit * unit;
+  config.decoder_inner = 4 * config.decoder_width;
+  return config;
+}
 
 const std::vector<Preset<VitPretrainingRecipe>>& vit_pretraining_presets() {
   static const std::vector<Preset<VitPretrainingRecipe>> presets = made_presets();

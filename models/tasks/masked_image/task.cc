@@ -26,7 +26,7 @@ class MaskedImageRun final : public RunOf<MaskedImageModel> {
   std::string describe() override {
     const VitConfig& c = model_->config;
     const std::int64_t unit = model_->masking.mask_unit;
-    std::string text = describe_vit(c, *model_->graph);
+    std::string text = describe_images_model(c, *model_->graph);
     text +=
         fmt::format("data      {}: images {}, labels ignored\n", path_, parts_.train.size().str());
     text += describe_split(parts_, model_->settings);
@@ -86,7 +86,7 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
         .id = "masked-image",
         .family = "vit",
         .name = "masked-image",
-        .about = "pre-training: reconstruct masked image patches (SimMIM)",
+        .about = "pre-training: reconstruct masked image patches (SimMIM, MAE)",
         .help = {{"batch", "images per step"},
                  {"validation_fraction",
                   "fraction of the training images held out for validation"}},
@@ -102,7 +102,7 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
     return options;
   }
   TaskFields config_fields() const override {
-    return {"Model", &VitConfig::fields(), {"distillation"}};
+    return {"Model", &VitConfig::fields(), {"distillation", "mask_token", "mask_ratio"}};
   }
   std::vector<PresetDescription> presets() const override {
     return preset_descriptions(vit_pretraining_presets());
@@ -112,10 +112,30 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
     const std::string& path = image_path(args.options);
     const Preset<VitPretrainingRecipe> preset = chosen_preset(vit_pretraining_presets(), args);
     const auto& recipe = preset.model;
-    const VitConfig config = chosen_config(base_config(recipe.model, args), args);
+    const FieldTexts& given = args.options.fields(kMasking);
+    PatchMasking masking = PatchMasking::fields().with(recipe.masking, given);
+    const bool mae = masking.objective == MaskedImageObjective::mae;
+    if (mae && !given.contains("mask_ratio")) masking.mask_ratio = VitConfig{}.mask_ratio;
+    VitConfig base = base_config(recipe.model, args);
+    if (base.positions != VitPositions::fixed) {
+      VitConfig made = pretraining_config(base, masking.objective);
+      if (args.from) {
+        made.positions = base.positions;
+        made.pooling = base.pooling;
+      }
+      base = made;
+    }
+    if (mae) base.mask_ratio = masking.mask_ratio;
+    const VitConfig config = chosen_config(base, args);
+    for (const auto& [name, text] : args.model) {
+      if (mae || !(name.starts_with("decoder_") || name == "normalise_pixel_loss")) continue;
+      std::string option = name;
+      std::replace(option.begin(), option.end(), '_', '-');
+      throw ArgumentError(
+          fmt::format("--{} has no effect without --objective mae: leave it out", option));
+    }
     const auto augmentation = ImageAugmentation::fields().with(
         recipe.augmentation, args.options.fields(kAugmentationGroup));
-    const auto masking = PatchMasking::fields().with(recipe.masking, args.options.fields(kMasking));
     const ImageGeometry geometry = chosen_geometry(args, config);
     ImageParts parts = load_image_parts(path, image_size(config), geometry, preset.training);
     const bool as_before = args.from && args.from->normalisation;
@@ -123,7 +143,7 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
         config, as_before ? *args.from->normalisation : normalisation_of(parts.train), augmentation,
         masking, preset.training));
     model->images.geometry = geometry;
-    auto loaded = start_vit_weights(*model, config, args);
+    auto loaded = start_image_weights(*model, config, args);
     return new_run<MaskedImageRun>(preset.name, std::move(loaded), "", std::move(model),
                                    std::move(parts), path);
   }
