@@ -5,8 +5,9 @@
 namespace weft {
 
 std::string_view family_name(const FamilyConfig& config) {
-  constexpr std::array<std::string_view, 5> kNames = {"decoder", "encoder", "encoder-decoder",
-                                                      "vision transformer", "Swin transformer"};
+  constexpr std::array<std::string_view, 6> kNames = {"decoder",          "encoder",
+                                                      "encoder-decoder",  "vision transformer",
+                                                      "Swin transformer", "image-text model"};
   return kNames[config.index()];
 }
 

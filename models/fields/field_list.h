@@ -99,6 +99,20 @@ class FieldList : public FieldListBase {
     return *this;
   }
 
+  /// Adds the fields of a member that has a list of fields itself, such as a config within a
+  /// config. Their names begin with `prefix` ("text_layers").
+  template <class Part>
+  FieldList& nested(const std::string& prefix, Part Object::*member) {
+    for (Field field : Part::fields().fields()) {
+      field.name = prefix + field.name;
+      field.access = [member, access = std::move(field.access)](void* object) {
+        return access(&(static_cast<Object*>(object)->*member));
+      };
+      append(std::move(field));
+    }
+    return *this;
+  }
+
   /// Returns a JSON object with every field.
   std::string to_json(Object object) const { return write(&object); }
   /// Parses a JSON object. Throws FormatError if a field is missing, unknown or has the wrong type,

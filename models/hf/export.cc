@@ -46,7 +46,13 @@ bool is_training_only(std::string_view field) {
                                                    "position_shift",
                                                    "position_jitter",
                                                    "position_rescale",
-                                                   "frozen_padding"};
+                                                   "frozen_padding",
+                                                   "logit_scale",
+                                                   "logit_bias"};
+  // Fields of the towers of image-text models.
+  for (const std::string_view tower : {"text_", "vision_"}) {
+    if (field.starts_with(tower)) field.remove_prefix(tower.size());
+  }
   return names.contains(field);
 }
 
@@ -194,6 +200,22 @@ void make_explicit(VitConfig& c) {
   }
 }
 void make_explicit(SwinConfig&) {}
+void make_explicit(ImageTextConfig& c) {
+  const ImageTextConfig usual;
+  if (!c.has_text()) c.text = usual.text;
+  if (!c.has_images()) c.image = usual.image;
+  make_explicit(c.text);
+  make_explicit(c.image);
+  c.text.padding_id = -1;  // affects gradients only
+  if (c.text_pooling != TextTowerPooling::end_of_text) c.end_id = usual.end_id;
+  // Single towers have only their own projection, and no logits.
+  if (!c.has_text() || c.projection == 0) c.text_projection_bias = usual.text_projection_bias;
+  if (!c.has_images() || c.projection == 0) c.image_projection = usual.image_projection;
+  if (c.towers == ImageTextTowers::both) return;
+  c.loss = usual.loss;
+  c.logit_scale = usual.logit_scale;
+  c.logit_bias = usual.logit_bias;
+}
 
 /// Returns the number of pixels per patch of the last layer, for heads that predict pixels.
 std::int64_t pixel_stride(const FamilyConfig& family) {

@@ -25,6 +25,7 @@ void for_runs(const FileLayout& layout, const Tensor& part, const Copy& copy) {
 }
 
 Sizes whole_sizes(const FileLayout& layout, Sizes sizes) {
+  sizes.erase(sizes.begin(), sizes.begin() + layout.squeezed);
   if (!sizes.empty()) (layout.rows ? sizes.front() : sizes.back()) *= layout.parts;
   return sizes;
 }
@@ -55,6 +56,7 @@ std::string FileLayout::member(std::int64_t index) const {
 }
 
 std::string FileLayout::label(const std::vector<std::int64_t>& absent) const {
+  if (squeezed > 0) return theirs;
   if (!is_stack())
     return fmt::format("{}[{}]", theirs,
                        interleaved ? fmt::format("{}::{}", part, parts)

@@ -28,8 +28,11 @@ struct FileLayout {
   /// The parts are consecutive rows (the first axis) instead: those of the matrices [out, in] and
   /// biases [out] of linear layers that files store as one layer.
   bool rows = false;
+  /// If not 0, the tensor in the file lacks this many leading axes of the parameter, which have
+  /// size 1.
+  int squeezed = 0;
 
-  bool is_stack() const { return parts == 1; }
+  bool is_stack() const { return parts == 1 && squeezed == 0; }
   /// Returns the name of a tensor of a stack.
   std::string member(std::int64_t index) const;
   /// Returns a name for the parameter in messages about files. `absent` are the indices of the

@@ -21,15 +21,16 @@ ModelTypes joined(std::initializer_list<ModelTypes> lists) {
 }
 
 /// All model types. The index of a family is that of its config in FamilyConfig.
-const std::array<ModelTypes, 5>& families() {
-  static const std::array<ModelTypes, 5> all = {
+const std::array<ModelTypes, 6>& families() {
+  static const std::array<ModelTypes, 6> all = {
       gpt_model_types(),
       joined({bert_model_types(), albert_model_types(), distilbert_model_types(),
               deberta_model_types(), mpnet_model_types(), modernbert_model_types(),
               nomic_model_types(), longformer_model_types()}),
       joined({t5_model_types(), bart_model_types(), t5gemma_model_types(), whisper_model_types()}),
       joined({vit_model_types(), dinov2_model_types(), beit_model_types(), mae_model_types()}),
-      swin_model_types()};
+      swin_model_types(),
+      image_text_model_types()};
   return all;
 }
 
@@ -195,6 +196,7 @@ InputTypes minimal_inputs(const std::string& config) {
   std::int64_t context = EncoderDecoderConfig::whisper().source_context;
   if (type == "whisper")
     reader.field("num_mel_bins", mel_bins).field("max_source_positions", context);
+  if (is_type_of<ImageTextConfig>(type)) return image_text_inputs(reader);
   const std::pair<DType, Sizes> ids{DType::i32, Sizes{1, 1}};
   InputTypes inputs = {{"input_ids", ids}};
   if (type == "whisper") inputs = {{"input_features", {DType::f32, {1, mel_bins, 2 * context}}}};

@@ -32,6 +32,11 @@ class Request {
   Value required(const std::string& name, std::initializer_list<std::string_view> axes);
   /// Returns the rank of an input, or -1 if the request does not include it.
   int rank(const std::string& name) const;
+  /// Returns the size of an axis of an input. It is 1 for values of a graph.
+  std::int64_t size(const std::string& name, std::size_t axis) const {
+    const auto it = inputs_.find(name);
+    return it == inputs_.end() || axis >= it->second.second.size() ? 1 : it->second.second[axis];
+  }
   DType dtype(const std::string& name) const { return inputs_.at(name).first; }
   /// Throws an ArgumentError that names the first input that was not used.
   void finish() const;
@@ -98,5 +103,9 @@ ModelTypes dinov2_model_types();
 ModelTypes beit_model_types();
 ModelTypes mae_model_types();
 ModelTypes swin_model_types();
+ModelTypes image_text_model_types();
+
+/// Returns the smallest inputs of a class of CLIP or SigLIP, see minimal_inputs().
+InputTypes image_text_inputs(ConfigReader& config);
 
 }  // namespace weft::hf

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -122,6 +123,8 @@ class PreprocessorReader {
                                       {"dinov3_vit", "DINOv3ViTImageProcessorFast"}}) {
         if (model_type == type) name = own;
       }
+      if (model_type.starts_with("clip")) name = "CLIPImageProcessor";
+      if (model_type.starts_with("siglip")) name = "SiglipImageProcessor";
     }
     if (const ProcessorClass* found = find_class(name)) return *found;
     std::string known;
@@ -372,6 +375,19 @@ class PreprocessorReader {
 ImageInfo read_preprocessor(std::string_view text, const std::string& path,
                             const std::string& model_type, const ImageSize& size) {
   return PreprocessorReader(text, path, model_type, size).read();
+}
+
+ImageInfo folder_preprocessing(const hf::Folder& folder, const ImageSize& size) {
+  const std::string settings = folder.text(kPreprocessorFile);
+  if (settings.empty()) {
+    throw FormatError(fmt::format(
+        "{} holds no preprocessor_config.json, which specifies how the pixels of a {} are "
+        "normalised",
+        folder.path, hf::architecture_of(folder.config)));
+  }
+  return read_preprocessor(settings,
+                           (std::filesystem::path(folder.path) / kPreprocessorFile).string(),
+                           hf::ConfigReader(folder.config).model_type(), size);
 }
 
 std::string preprocessor_json(const ImageInfo& images, const ImageSize& size) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/models/hf/folder.h"
 #include "weft/models/inputs/image_info.h"
 
 namespace WEFT_API weft {
@@ -27,6 +28,10 @@ inline constexpr const char* kPreprocessorFile = "preprocessor_config.json";
 /// supported, or if the result does not have the size of the model.
 ImageInfo read_preprocessor(std::string_view text, const std::string& path,
                             const std::string& model_type, const ImageSize& size);
+
+/// Returns the preprocessing of the model in a folder. Throws FormatError if there is no
+/// preprocessor_config.json, and the same exceptions as read_preprocessor().
+ImageInfo folder_preprocessing(const hf::Folder& folder, const ImageSize& size);
 
 /// Returns a preprocessor_config.json with which transformers computes the same pixels. Images
 /// without a geometry are written with default_geometry().

@@ -14,6 +14,8 @@
 #include "weft/models/hf/adapters/base_class.h"
 #include "weft/models/tasks/adapted_models.h"
 #include "weft/models/tasks/image_classification/task.h"
+#include "weft/models/tasks/image_embedding/task.h"
+#include "weft/models/tasks/image_text/task.h"
 #include "weft/models/tasks/legacy_files.h"
 #include "weft/models/tasks/masked_image/task.h"
 #include "weft/models/tasks/masked_tokens/task.h"
@@ -51,6 +53,7 @@ const std::vector<const Task*>& all_tasks() {
       &image_classification_task(),
       &swin_classification_task(),
       &masked_image_task(),
+      &image_text_task(),
   };
   return tasks;
 }
@@ -58,7 +61,7 @@ const std::vector<const Task*>& all_tasks() {
 const std::vector<const Task*>& untrained_tasks() {
   static const std::vector<const Task*> tasks = {&decoder_classification_task(),
                                                  &encoder_decoder_classification_task(),
-                                                 &text_embedding_task()};
+                                                 &text_embedding_task(), &image_embedding_task()};
   return tasks;
 }
 
@@ -78,6 +81,8 @@ const std::vector<FamilyDescription>& families() {
       {"vit",
        "Train a vision transformer to classify images, or pre-train it on unlabelled images"},
       {"swin", "Train a Swin transformer, with attention in shifted windows, to classify images"},
+      {"image-text",
+       "Train an image tower and a text tower on images with captions (CLIP, SigLIP)"},
   };
   return all;
 }

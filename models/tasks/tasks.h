@@ -5,11 +5,11 @@
 //   Session session(*loaded.model->graph, loaded.model->store);
 //   const auto tagged = tag_texts(session, *loaded.model, {"she lives in York"});
 //
-//   weft classify               most_likely_classes()
+//   weft classify               most_likely_classes(), zero_shot_classes()
 //   weft tag                    tag_texts()
 //   weft fill                   fill()
 //   weft answer                 answer()
-//   weft embed                  text_encoder()
+//   weft embed                  text_encoder(), image_encoder()
 //   weft rerank                 rerank()
 //   weft generate, chat, score  text_generator()
 //   weft translate              translate_texts()
@@ -27,6 +27,8 @@
 #include "weft/models/tasks/common/task.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/tasks/common/uses.h"
+#include "weft/models/tasks/image_embedding/image_encoder.h"
+#include "weft/models/tasks/image_text/zero_shot.h"
 #include "weft/models/tasks/masked_tokens/fill.h"
 #include "weft/models/tasks/seq2seq/seq2seq_model.h"
 #include "weft/models/tasks/span_answering/span_answerer.h"

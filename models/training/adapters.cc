@@ -11,6 +11,7 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/weights/matrices.h"
+#include "weft/graph/weights/quantized_weights.h"
 #include "weft/models/fields/read_json.h"
 #include "weft/models/training/lora_file.h"
 #include "weft/models/training/model.h"
@@ -150,6 +151,19 @@ void share_adapters(const TrainedModel& from, TrainedModel& to) {
   for (const auto& [name, shape] : shared.options.lookups)
     shared.values.lookups.emplace(name, values.lookups.at(name));
   if (!shared.values.adapters.empty() || !shared.options.lookups.empty()) add_adapters(to, shared);
+}
+
+void share_weights(const TrainedModel& from, TrainedModel& to) {
+  to.store = from.store;
+  QuantizedWeights quantized;
+  for (const auto& [name, weight] : quantized_weights(*from.graph)) {
+    if (to.graph->has_variable(name)) quantized.emplace(name, weight);
+  }
+  if (!quantized.empty()) {
+    const RewrittenPrograms rewritten = with_quantized(to.all_programs(), quantized);
+    to.replace_programs(rewritten.graph, rewritten.programs);
+  }
+  if (from.lora) share_adapters(from, to);
 }
 
 std::vector<std::string> quantized_patterns(const TrainedModel& model,

@@ -42,6 +42,11 @@ void add_adapters(TrainedModel& model, const TrainedAdapters& adapters,
 /// matrices.
 void share_adapters(const TrainedModel& from, TrainedModel& to);
 
+/// Sets the store of `to` to that of `from`. The programs of `to` declare parameters of `from` under
+/// the same names, for example those of an encoder without its head. Weights that are quantised in
+/// `from` are also quantised in `to`, and its adapters are added.
+void share_weights(const TrainedModel& from, TrainedModel& to);
+
 /// Returns the patterns to pass to quantize(). For a model with adapters, these are the names of
 /// the matrices that match `patterns`, except for the adapters, which are never quantised. For a
 /// model without adapters, returns `patterns` unchanged. Throws ArgumentError if a pattern matches

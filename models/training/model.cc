@@ -180,7 +180,8 @@ void read_model(const Checkpoint& file, const std::string& path, TrainedModel& m
     return found;
   };
   const Attachment& config = *find(layout.parts.front());
-  if (config.type != layout.config_type) {
+  // Without a type, the config may belong to several families.
+  if (!layout.config_type.empty() && config.type != layout.config_type) {
     throw fail(
         fmt::format("the configuration type is '{}', not '{}'", config.type, layout.config_type));
   }

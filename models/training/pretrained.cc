@@ -65,6 +65,8 @@ Pretrained read_folder(const ModelPath& from) {
     pixels = ImageSize{vit->channels, vit->image_height, vit->image_width};
   if (const auto* swin = std::get_if<SwinConfig>(&result.config))
     pixels = ImageSize{swin->channels, swin->image_height, swin->image_width};
+  if (const auto* both = std::get_if<ImageTextConfig>(&result.config); both && both->has_images())
+    pixels = ImageSize{both->image.channels, both->image.image_height, both->image.image_width};
   if (pixels) {
     if (const std::string text = folder.text(kPreprocessorFile); !text.empty()) {
       ImageInfo info = read_preprocessor(text, (fs::path(path) / kPreprocessorFile).string(),
@@ -182,10 +184,18 @@ Pretrained read_file(const ModelPath& from, bool quantized) {
 
 }  // namespace
 
+namespace {
+
+const char* article(std::string_view noun) {
+  return noun.starts_with('e') || noun.starts_with('i') ? "an" : "a";
+}
+
+}  // namespace
+
 void Pretrained::wrong_family(std::string_view wanted) const {
   throw FormatError(fmt::format("{} holds {}, which is {} {}, not {} {}", source, about,
-                                config.index() == 1 || config.index() == 2 ? "an" : "a",
-                                family_name(config), wanted.starts_with('e') ? "an" : "a", wanted));
+                                article(family_name(config)), family_name(config), article(wanted),
+                                wanted));
 }
 
 const Tokenizer& Pretrained::tokenizer() const {

@@ -28,10 +28,17 @@ inline constexpr std::array<std::string_view, 11> kUseNames = {
     "generate", "chat", "score", "translate", "transcribe"};
 /// The end of the error message for models that do not support a use.
 inline constexpr std::array<std::string_view, kUseNames.size()> kUnsupportedUses = {
-    "does not classify",         "does not tag words",          "does not predict masked words",
-    "does not answer questions", "has no text encoder",         "does not score text pairs",
-    "does not generate text",    "does not hold conversations", "does not score texts",
-    "does not translate",        "does not transcribe speech"};
+    "does not classify",
+    "does not tag words",
+    "does not predict masked words",
+    "does not answer questions",
+    "has no encoder",
+    "does not score text pairs",
+    "does not generate text",
+    "does not hold conversations",
+    "does not score texts",
+    "does not translate",
+    "does not transcribe speech"};
 inline ChoiceNames choice_names(Use) { return {"use", kUseNames}; }
 
 }  // namespace weft

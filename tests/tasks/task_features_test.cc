@@ -65,6 +65,20 @@ nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
             {"decoder_start_token_id", 1}};
   }
   if (family == "swin") return testing::vision_config("swin", "SwinModel");
+  if (family == "image-text") {
+    const nlohmann::json sizes = {{"hidden_size", 16},
+                                  {"num_hidden_layers", 1},
+                                  {"num_attention_heads", 2},
+                                  {"intermediate_size", 32}};
+    nlohmann::json text = sizes, vision = sizes;
+    text.update({{"vocab_size", vocab}, {"max_position_embeddings", 32}, {"eos_token_id", 2}});
+    vision.update({{"image_size", 4}, {"patch_size", 2}, {"num_channels", 1}});
+    return {{"model_type", "clip"},
+            {"architectures", {"CLIPModel"}},
+            {"projection_dim", 8},
+            {"text_config", text},
+            {"vision_config", vision}};
+  }
   return {{"model_type", "vit"},      {"architectures", {"ViTModel"}},
           {"hidden_size", 16},        {"num_hidden_layers", 1},
           {"num_attention_heads", 2}, {"intermediate_size", 32},

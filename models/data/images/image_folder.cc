@@ -173,6 +173,28 @@ ImageSet read_image_folder(const std::string& path, const ImageSize& size,
   return set;
 }
 
+namespace {
+
+void add_image_files(const fs::path& folder, std::vector<std::string>& files) {
+  for (const fs::path& entry : entries(folder)) {
+    if (fs::is_directory(entry)) {
+      add_image_files(entry, files);
+    } else if (is_image_name(entry)) {
+      files.push_back(entry.string());
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> image_files(const std::string& folder) {
+  std::vector<std::string> files;
+  add_image_files(folder, files);
+  if (files.empty())
+    throw DataError(fmt::format("{} contains no images (.png, .jpg, .jpeg, .bmp)", folder));
+  return files;
+}
+
 ImageData load_image_data(const std::string& path, const ImageSize& size, std::uint64_t seed,
                           const std::optional<ImageGeometry>& geometry) {
   ImageData data;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "weft/models/data/images/image_geometry.h"
 #include "weft/models/data/images/image_set.h"
@@ -17,6 +18,10 @@ namespace WEFT_API weft {
 /// result in `size`.
 ImageSet read_image_folder(const std::string& path, const ImageSize& size,
                            const std::optional<ImageGeometry>& geometry = {});
+
+/// Returns the paths of the image files in a folder and its subfolders, in byte order of their
+/// paths. Throws IoError if the folder cannot be read, and DataError if it contains no images.
+std::vector<std::string> image_files(const std::string& folder);
 
 /// A training set and a test set.
 struct ImageData {

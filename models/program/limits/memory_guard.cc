@@ -87,6 +87,12 @@ double estimated_parameters(const SwinConfig& c) {
   return count;
 }
 
+double estimated_parameters(const ImageTextConfig& c) {
+  return (c.has_text() ? estimated_parameters(c.text) : 0) +
+         (c.has_images() ? estimated_parameters(c.image) : 0) +
+         product(c.text.width + c.image.pooled_width(), c.projection);
+}
+
 void check_trainable_size(double parameters) {
   constexpr double kBytesEach = 4 * 4;  // weight, gradient and two moments, 4 bytes each
   check_memory(fmt::format("training a model with {} parameters", short_number(parameters)),

@@ -8,6 +8,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/families/gpt_config.h"
+#include "weft/models/families/image_text_config.h"
 #include "weft/models/families/swin_config.h"
 #include "weft/models/families/vit_config.h"
 
@@ -28,6 +29,7 @@ double estimated_parameters(const GptConfig& config);
 double estimated_parameters(const EncoderConfig& config);
 double estimated_parameters(const EncoderDecoderConfig& config);
 double estimated_parameters(const VitConfig& config);
+double estimated_parameters(const ImageTextConfig& config);
 double estimated_parameters(const SwinConfig& config);
 
 /// Throws UsageError if weights, gradients and the two moments of AdamW do not fit into memory.

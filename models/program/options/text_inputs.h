@@ -35,6 +35,8 @@ class TextInputs {
   /// True if the texts come from a file or stdin. The throughput is then reported, because there
   /// may be many texts.
   bool many() const { return texts_.empty(); }
+  /// True if texts were given as arguments, or a file.
+  bool given() const { return !texts_.empty() || !file_.empty(); }
   /// True if read() reads stdin.
   bool reads_stdin() const;
   /// Returns the name of a text for messages, such as "reviews.txt, line 3" or "text 3". Returns

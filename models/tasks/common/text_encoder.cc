@@ -4,7 +4,6 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/graph/weights/quantized_weights.h"
 #include "weft/models/families/encoder_heads.h"
 #include "weft/models/inputs/sentences/torch_activation.h"
 #include "weft/models/layers/linear.h"
@@ -16,15 +15,6 @@ namespace {
 
 constexpr const char* kPooledInput = "pooled";
 constexpr const char* kUnpaddedPooledInput = "unpadded_pooled";
-
-/// Returns the quantised weights of `model` that are declared as float variables in `encoder`.
-QuantizedWeights quantized_in(const Graph& model, const Graph& encoder) {
-  QuantizedWeights found;
-  for (const auto& [name, weight] : quantized_weights(model)) {
-    if (encoder.has_variable(name)) found.emplace(name, weight);
-  }
-  return found;
-}
 
 }  // namespace
 
@@ -205,12 +195,7 @@ std::unique_ptr<TextEncoder> EncoderModel::text_encoder() const {
   const Value h = Encoder(Scope(own).evaluation(), config)(inputs).last_hidden_state;
   add_text_vectors(*encoder, h, inputs.attention_mask);
   add_unpadded_vectors(*encoder, config);
-  encoder->store = store;
-  if (const QuantizedWeights quantized = quantized_in(*graph, own); !quantized.empty()) {
-    const RewrittenPrograms rewritten = with_quantized(encoder->all_programs(), quantized);
-    encoder->replace_programs(rewritten.graph, rewritten.programs);
-  }
-  if (lora) share_adapters(*this, *encoder);
+  share_weights(*this, *encoder);
   return encoder;
 }
 

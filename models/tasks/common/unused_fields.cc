@@ -101,6 +101,24 @@ void refuse_unused_fields(const EncoderConfig& c, const FieldTexts& given) {
                  "--conv-kernel"}});
 }
 
+void refuse_unused_fields(const ImageTextConfig& c, const FieldTexts& given) {
+  check(given, {{{"logit_bias"}, c.loss == ImageTextLoss::sigmoid, "--loss sigmoid"}});
+  const auto check_tower = [&](const char* tower, std::string_view front, const auto& config) {
+    FieldTexts own;
+    for (const auto& [name, value] : given) {
+      if (name.starts_with(front)) own[name.substr(front.size())] = value;
+    }
+    try {
+      refuse_unused_fields(config, own);
+    } catch (const ArgumentError& e) {
+      // The message names the option without the prefix of the tower.
+      throw ArgumentError(fmt::format("{} tower: {}", tower, e.what()));
+    }
+  };
+  check_tower("text", "text_", c.text);
+  check_tower("image", "vision_", c.image);
+}
+
 void refuse_unused_fields(const EncoderDecoderConfig& c, const FieldTexts& given) {
   check(given,
         {{{"position_offset"}, c.positions == Seq2SeqPositions::learned, "--positions learned"},

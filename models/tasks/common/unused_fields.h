@@ -4,6 +4,7 @@
 #include "weft/models/families/encoder_config.h"
 #include "weft/models/families/encoder_decoder_config.h"
 #include "weft/models/families/gpt_config.h"
+#include "weft/models/families/image_text_config.h"
 #include "weft/models/families/swin_config.h"
 #include "weft/models/families/vit_config.h"
 #include "weft/models/fields/field_list.h"
@@ -16,6 +17,7 @@ namespace WEFT_API weft {
 void refuse_unused_fields(const GptConfig& config, const FieldTexts& given);
 void refuse_unused_fields(const EncoderConfig& config, const FieldTexts& given);
 void refuse_unused_fields(const EncoderDecoderConfig& config, const FieldTexts& given);
+void refuse_unused_fields(const ImageTextConfig& config, const FieldTexts& given);
 void refuse_unused_fields(const VitConfig& config, const FieldTexts& given);
 /// Every field of a Swin transformer has an effect.
 inline void refuse_unused_fields(const SwinConfig&, const FieldTexts&) {}

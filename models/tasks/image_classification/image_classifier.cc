@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/data/batching/shuffle.h"
 #include "weft/models/data/images/image_codec.h"
 #include "weft/models/families/swin.h"
-#include "weft/models/hf/config_reader.h"
+#include "weft/models/families/vit.h"
 #include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/inputs/preprocessor.h"
 #include "weft/models/layers/linear.h"
@@ -96,7 +95,8 @@ ImageSet set_of(const Tensor& images) {
 
 template <class Model>
 ModelLayout make_layout(const char* kind) {
-  return ModelLayout{.kind = kind, .uses = {Use::classify}, .programs = {"evaluate", "classify"}}
+  return ModelLayout{
+      .kind = kind, .uses = {Use::classify, Use::embed}, .programs = {"evaluate", "classify"}}
       .config(&Model::config)
       .part("model.images", "weft.images", &Model::images)
       .part("train.augmentation", "weft.train.augmentation", &Model::augmentation);
@@ -128,16 +128,7 @@ std::unique_ptr<Model> read_classifier(const hf::Folder& folder, const char* tas
   auto model = std::make_unique<Model>();
   Graph& graph = *model->graph;
   const Sizes sizes = hf::minimal_inputs(folder.config).at("pixel_values").second;
-  const std::string settings = folder.text(kPreprocessorFile);
-  if (settings.empty()) {
-    throw FormatError(fmt::format(
-        "{} holds no preprocessor_config.json, which specifies how the pixels of a {} are "
-        "normalised",
-        folder.path, name));
-  }
-  model->images = read_preprocessor(
-      settings, (std::filesystem::path(folder.path) / kPreprocessorFile).string(),
-      hf::ConfigReader(folder.config).model_type(), {sizes[1], sizes[2], sizes[3]});
+  model->images = folder_preprocessing(folder, {sizes[1], sizes[2], sizes[3]});
   const Value images = graph.input("images", DType::f32, {"batch", sizes[1], sizes[2], sizes[3]});
   const Value labels = graph.input("labels", DType::i32, {"batch"});
   const hf::Model built = hf::build_model_over(
@@ -152,6 +143,15 @@ std::unique_ptr<Model> read_classifier(const hf::Folder& folder, const char* tas
   model->store = hf::load_weights(built, graph, folder);
   model->check();
   return model;
+}
+
+template <class Net, class Model>
+std::unique_ptr<ImageEncoder> encoder_of(const Model& model) {
+  return image_encoder_of(model, model.config, model.images, model.image_size(),
+                          [&](const Value& pixels) {
+                            const Net net(Scope(pixels.graph()).evaluation(), model.config);
+                            return net.pool(net(pixels).last_hidden_state);
+                          });
 }
 
 template <class Model>
@@ -216,6 +216,13 @@ std::unique_ptr<ImageClassifier> image_classifier_of(const hf::Folder& folder) {
 }
 std::unique_ptr<SwinClassifier> swin_classifier_of(const hf::Folder& folder) {
   return read_classifier<SwinClassifier, SwinConfig>(folder, kSwinTask);
+}
+
+std::unique_ptr<ImageEncoder> ImageClassifier::image_encoder() const {
+  return encoder_of<Vit>(*this);
+}
+std::unique_ptr<ImageEncoder> SwinClassifier::image_encoder() const {
+  return encoder_of<Swin>(*this);
 }
 
 FolderModel ImageClassifier::to_folder() const { return folder_of(*this); }

@@ -19,6 +19,7 @@
 #include "weft/models/metrics/classification_metrics.h"
 #include "weft/models/tasks/common/folder_model.h"
 #include "weft/models/tasks/common/uses.h"
+#include "weft/models/tasks/image_embedding/image_encoder.h"
 #include "weft/models/training/model.h"
 #include "weft/models/training/trainer.h"
 
@@ -28,7 +29,7 @@ namespace WEFT_API weft {
 ///   train     inputs "images" and "labels" (i32 [batch]); one complete training step
 ///   evaluate  "images", "labels" -> "loss" (mean) and "predictions" (i64 [batch]), without dropout
 ///   classify  "images" -> "probabilities" (f32 [batch, classes]) and "predictions"
-struct AnyImageClassifier : TrainedModel, Classifier {
+struct AnyImageClassifier : TrainedModel, Classifier, ImageModel {
   ImageInfo images = {};                // class names and preprocessing
   ImageAugmentation augmentation = {};  // for training images
 
@@ -50,6 +51,7 @@ struct ImageClassifier : ModelKind<ImageClassifier, AnyImageClassifier> {
   void check() const override;
   /// Returns the model in Hugging Face layout.
   FolderModel to_folder() const;
+  std::unique_ptr<ImageEncoder> image_encoder() const override;
   ImageSize image_size() const override {
     return {config.channels, config.image_height, config.image_width};
   }
@@ -64,6 +66,7 @@ struct SwinClassifier : ModelKind<SwinClassifier, AnyImageClassifier> {
   void check() const override;
   /// Returns the model in Hugging Face layout.
   FolderModel to_folder() const;
+  std::unique_ptr<ImageEncoder> image_encoder() const override;
   ImageSize image_size() const override {
     return {config.channels, config.image_height, config.image_width};
   }

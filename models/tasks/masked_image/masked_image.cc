@@ -73,12 +73,21 @@ Programs build_programs(Graph& graph, const VitConfig& config, const PatchMaskin
 
 const ModelLayout& MaskedImageModel::file_layout() {
   static const ModelLayout layout =
-      ModelLayout{.kind = "masked-image model", .programs = {"evaluate", "reconstruct"}}
+      ModelLayout{.kind = "masked-image model",
+                  .uses = {Use::embed},
+                  .programs = {"evaluate", "reconstruct"}}
           .config(&MaskedImageModel::config)
           .part("model.images", "weft.images", &MaskedImageModel::images)
           .part("train.augmentation", "weft.train.augmentation", &MaskedImageModel::augmentation)
           .part("train.masking", "weft.train.masking", &MaskedImageModel::masking);
   return layout;
+}
+
+std::unique_ptr<ImageEncoder> MaskedImageModel::image_encoder() const {
+  return image_encoder_of(*this, config, images, image_size(), [&](const Value& pixels) {
+    const Vit vit(Scope(pixels.graph()).evaluation(), config);
+    return vit.pool(vit(pixels).last_hidden_state);
+  });
 }
 
 void MaskedImageModel::check() const {

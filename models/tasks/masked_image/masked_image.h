@@ -25,6 +25,7 @@
 #include "weft/models/families/vit_config.h"
 #include "weft/models/inputs/image_info.h"
 #include "weft/models/tasks/common/folder_model.h"
+#include "weft/models/tasks/image_embedding/image_encoder.h"
 #include "weft/models/training/model.h"
 
 namespace WEFT_API weft {
@@ -36,7 +37,7 @@ namespace WEFT_API weft {
 ///   reconstruct  "reconstruction", the images with predictions in place of masked patches, and
 ///                "pixels", the predictions for all patches. Both are f32 of the size and scale of
 ///                the images, not clamped to [0, 1].
-struct MaskedImageModel : ModelKind<MaskedImageModel> {
+struct MaskedImageModel : ModelKind<MaskedImageModel>, ImageModel {
   VitConfig config;
   ImageInfo images;                // preprocessing; there are no classes
   ImageAugmentation augmentation;  // for training images
@@ -47,6 +48,7 @@ struct MaskedImageModel : ModelKind<MaskedImageModel> {
   void check() const override;
   /// Returns the model in Hugging Face layout.
   FolderModel to_folder() const;
+  std::unique_ptr<ImageEncoder> image_encoder() const override;
   ImageSize image_size() const {
     return {config.channels, config.image_height, config.image_width};
   }

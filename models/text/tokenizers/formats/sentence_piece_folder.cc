@@ -62,6 +62,14 @@ Layout albert(const SentencePieceModel& model, const FolderSettings& settings) {
   return layout;
 }
 
+Layout siglip(const SentencePieceModel& model, const FolderSettings& settings) {
+  Layout layout = plain_layout(model);
+  layout.preparation = {.remove_punctuation = true,
+                        .single_blanks = true,
+                        .lowercase = settings.value<bool>("do_lower_case").value_or(true)};
+  return layout;
+}
+
 Layout deberta(const SentencePieceModel& model, const FolderSettings& settings) {
   Layout layout = deberta_layout(model);
   layout.preparation = {
@@ -80,11 +88,11 @@ struct Class {
   std::vector<std::string_view> model_types = {};
 };
 
-const std::array<Class, 11>& classes() {
+const std::array<Class, 12>& classes() {
   using Model = SentencePieceModel;
   const auto plain = [](const Model& model, const FolderSettings&) { return plain_layout(model); };
   const SpecialNames fairseq = {"<pad>", "<unk>", "<s>", "</s>", "<s>", "</s>", "<mask>"};
-  static const std::array<Class, 11> all = {
+  static const std::array<Class, 12> all = {
       Class{"T5Tokenizer",
             [](const Model& model, const FolderSettings& settings) {
               return t5_layout(model, settings.value<std::int64_t>("extra_ids").value_or(100));
@@ -136,6 +144,11 @@ const std::array<Class, 11>& classes() {
             {"<pad>", "<unk>", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"},
             "spiece.model",
             {"albert"}},
+      Class{"SiglipTokenizer",
+            siglip,
+            {"</s>", "<unk>", "", "</s>", "", "", ""},
+            "spiece.model",
+            {"siglip"}},
       Class{"DebertaV2Tokenizer",
             deberta,
             {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]", "[SEP]", "[MASK]"},

@@ -1,5 +1,6 @@
 #include "weft/models/text/tokenizers/normalizers/text_preparation.h"
 
+#include <cctype>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -11,6 +12,13 @@
 
 namespace weft {
 namespace {
+
+void remove_punctuation(SplitText& text) {
+  normalizers::map_characters(text, [](char32_t c) {
+    const bool drop = c < 0x80 && std::ispunct(static_cast<unsigned char>(c)) != 0;
+    return drop ? std::optional<char32_t>() : std::optional<char32_t>(c);
+  });
+}
 
 void single_blanks(SplitText& text) {
   text.rewrite(
@@ -80,6 +88,7 @@ void lower_words(SplitText& text) {
 }  // namespace
 
 void prepare(SplitText& text, const TextPreparation& preparation) {
+  if (preparation.remove_punctuation) remove_punctuation(text);
   if (preparation.single_blanks) single_blanks(text);
   if (preparation.quotes) join_quotes(text);
   if (preparation.strip_accents) strip_accents(text);

@@ -7,12 +7,14 @@
 
 namespace WEFT_API weft {
 
-/// The text changes made by ALBERT's and DeBERTa's tokenizers. All are disabled by default.
+/// The text changes made by the tokenizers of ALBERT, DeBERTa and SigLIP, in the order in which
+/// they are applied. All are disabled by default.
 struct TextPreparation {
-  bool single_blanks = false;      // collapse runs of whitespace to one space and strip the ends
-  bool quotes = false;             // replace `` and '' with "
-  bool strip_accents = false;      // convert to NFKD and remove combining characters
-  bool lowercase = false;          // with special handling of final sigmas
+  bool remove_punctuation = false;  // remove ASCII punctuation (Python: string.punctuation)
+  bool single_blanks = false;       // collapse runs of whitespace to one space and strip the ends
+  bool quotes = false;              // replace `` and '' with "
+  bool strip_accents = false;       // convert to NFKD and remove combining characters
+  bool lowercase = false;           // with special handling of final sigmas
   bool split_punctuation = false;  // isolate punctuation; the text in between is encoded separately
   /// After segmentation, a piece that ends in a digit and a comma is segmented again without the
   /// comma.

@@ -124,7 +124,8 @@ void read_layout(const sentence_piece::Layout& proto, SentencePieceModel& model,
   }
   layout.restarts = proto.restarts();
   const sentence_piece::Layout::Preparation& preparation = proto.preparation();
-  layout.preparation = {.single_blanks = preparation.single_blanks(),
+  layout.preparation = {.remove_punctuation = preparation.remove_punctuation(),
+                        .single_blanks = preparation.single_blanks(),
                         .quotes = preparation.quotes(),
                         .strip_accents = preparation.strip_accents(),
                         .lowercase = preparation.lowercase(),
@@ -153,6 +154,7 @@ void write_layout(const SentencePieceModel::Layout& layout, sentence_piece::Layo
   proto.set_restarts(layout.restarts);
   if (const TextPreparation& from = layout.preparation; from != TextPreparation()) {
     sentence_piece::Layout::Preparation& preparation = *proto.mutable_preparation();
+    if (from.remove_punctuation) preparation.set_remove_punctuation(true);
     preparation.set_single_blanks(from.single_blanks);
     preparation.set_quotes(from.quotes);
     preparation.set_strip_accents(from.strip_accents);
