@@ -50,16 +50,16 @@ void check_encoder_positions(const EncoderConfig& c) {
 
 void check_encoder_attention(const EncoderConfig& c) {
   check::at_least("kv_heads", c.kv_heads, 0);
-  check::at_least("window", c.window, 0);
+  check::at_least("attention_window", c.window, 0);
   check::at_most({{"kv_heads", c.kv_heads, size_limits::kHeads},
-                  {"window", c.window, size_limits::kPositions},
+                  {"attention_window", c.window, size_limits::kPositions},
                   {"task_types", c.task_types, size_limits::kVocab},
                   {"rotary_context", c.rotary_context, size_limits::kPositions},
                   {"relative_buckets", c.relative_buckets, size_limits::kPositions},
                   {"relative_max_distance", c.relative_max_distance, size_limits::kPositions}});
   if (c.heads % c.key_heads() != 0)
     throw ArgumentError(fmt::format("kv_heads {} must divide heads {}", c.kv_heads, c.heads));
-  check::needs(c.window > 0, "a window",
+  check::needs(c.window > 0, "an attention_window",
                {{"window_layers", !c.window_layers.empty()},
                 {"rotary_window_base", c.rotary_window_base != 0}});
   check_pattern("window_layers", c.window_layers, c.layers);
@@ -85,7 +85,7 @@ void check_encoder_attention(const EncoderConfig& c) {
                "positions other than disentangled, and layers with their own weights",
                {{"layer_windows", !c.layer_windows.empty()}});
   check::needs(!disentangled, other,
-               {{"window", c.window > 0},
+               {{"attention_window", c.window > 0},
                 {"causal", c.causal},
                 {"attention_bias = false", !c.attention_bias}});
   check::needs(c.layer_groups == 0, "layers with their own weights (layer_groups 0)",
@@ -297,8 +297,8 @@ static FieldList<EncoderConfig> make_encoder_fields() {
              "relative_bias: number of distance buckets")
       .added("relative_max_distance", &EncoderConfig::relative_max_distance,
              "relative_bias: all distances of at least this value share a bucket")
-      .added("window", &EncoderConfig::window,
-             "tokens attend to the tokens at distances of at most window / 2; 0 = all")
+      .added("attention_window", &EncoderConfig::window,
+             "tokens attend to the tokens at distances of at most attention-window / 2; 0 = all")
       .added("window_layers", &EncoderConfig::window_layers,
              "pattern of 0 and 1: layers with the window; empty = all")
       .added("fused_qkv", &EncoderConfig::fused_qkv,

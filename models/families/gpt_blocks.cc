@@ -67,6 +67,7 @@ SelfAttention Gpt::make_attention(const Scope& scope, std::int64_t index) const 
   SelfAttentionOptions attention{.heads = c.heads,
                                  .kv_heads = c.kv_heads,
                                  .head_size = c.head_size(),
+                                 .causal = c.causal,
                                  .window = c.has_window(index) ? c.window : 0,
                                  .window_chunks = c.window_chunks && c.has_window(index),
                                  .scale = score_scale(c, index),

@@ -136,6 +136,9 @@ static FieldList<GptConfig> make_gpt_fields() {
       .added("qk_norm_bias", &GptConfig::qk_norm_bias,
              "biases in the layer norms of queries and keys")
       .added("transposed", &GptConfig::transposed, "store the matrices of the blocks as [in, out]")
+      .added("causal", &GptConfig::causal,
+             "a token attends to the tokens before it only; false = to all tokens, so that the "
+             "model cannot generate text")
       .added("window", &GptConfig::window,
              "a token attends to itself and the window - 1 tokens before it; 0 = all")
       .added("window_layers", &GptConfig::window_layers,

@@ -125,6 +125,9 @@ struct GptConfig {
   std::vector<double> rotary_short_factors = {}, rotary_long_factors = {};
 
   // Attention
+  /// false: a token attends to all tokens of its text and, with a window, to those less than
+  /// `window` tokens before or after it (EmbeddingGemma). Such a model cannot generate text.
+  bool causal = true;
   QkvProjection projection = QkvProjection::fused;
   /// Norms of the queries and keys, in general before the rotation: attn.{query_norm,key_norm}.
   bool qk_norm = false;

@@ -126,6 +126,10 @@ void check_positions(const GptConfig& c) {
   check::needs(
       c.positions == GptPositions::learned, "learned positions",
       {{"position_offset", c.position_offset != 0}, {"masked_positions", c.masked_positions}});
+  require(
+      c.causal || c.positions != GptPositions::linear_bias,
+      "positions linear_bias needs causal attention: their scores decrease with the distance of "
+      "earlier tokens");
   check::positive("linear_bias_max", c.linear_bias_max);
   check::positive("linear_bias_scale", c.linear_bias_scale);
   const bool rotary = c.positions == GptPositions::rotary;

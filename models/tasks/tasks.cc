@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -25,6 +25,7 @@
 #include "weft/models/tasks/span_answering/task.h"
 #include "weft/models/tasks/speech/task.h"
 #include "weft/models/tasks/text_classification/task.h"
+#include "weft/models/tasks/text_embedding/folder_text_encoder.h"
 #include "weft/models/tasks/text_embedding/task.h"
 #include "weft/models/tasks/text_similarity/task.h"
 #include "weft/models/tasks/token_classification/task.h"
@@ -53,6 +54,7 @@ const std::vector<const Task*>& all_tasks() {
       &image_classification_task(),
       &swin_classification_task(),
       &masked_image_task(),
+      &text_embedding_task(),
       &image_text_task(),
   };
   return tasks;
@@ -61,7 +63,7 @@ const std::vector<const Task*>& all_tasks() {
 const std::vector<const Task*>& untrained_tasks() {
   static const std::vector<const Task*> tasks = {&decoder_classification_task(),
                                                  &encoder_decoder_classification_task(),
-                                                 &text_embedding_task(), &image_embedding_task()};
+                                                 &image_embedding_task()};
   return tasks;
 }
 
@@ -126,27 +128,29 @@ LoadedModel load_folder(const ModelPath& from, std::optional<Use> use, const Mod
   if (adapted && !text.tokenizer) text = read_tokenizer_folder(own);
   std::vector<std::string> known;
   // A folder of Sentence Transformers is an embedding model, whatever its transformers class.
-  std::vector<const Task*> embedding;
+  const Task& embedding = text_embedding_task();
+  std::vector<const Task*> order;
   if ((!use || *use == Use::embed) && holds_text_vectors(folder, use.has_value()))
-    embedding = {&text_embedding_task()};
-  for (const auto* tasks : std::initializer_list<const std::vector<const Task*>*>{
-           &embedding, &all_tasks(), &untrained_tasks()}) {
-    for (const Task* task : *tasks) {
-      try {
-        if (auto model =
-                hf::with_folder_name(path, [&] { return task->from_folder(folder, text); })) {
-          model->origin = hf::read_origin(folder);
-          return {*task, std::move(model)};
-        }
-      } catch (const Error&) {
-        // If the model does not support the intended inference task at all, report this instead of
-        // other problems with the folder.
-        require_use(use, *task->empty_model(), path);
-        throw;
+    order = {&embedding};
+  for (const auto* tasks : {&all_tasks(), &untrained_tasks()})
+    std::copy_if(tasks->begin(), tasks->end(), std::back_inserter(order),
+                 [&](const Task* task) { return task != &embedding; });
+  if (order.front() != &embedding) order.push_back(&embedding);  // accepts any encoder
+  for (const Task* task : order) {
+    try {
+      if (auto model =
+              hf::with_folder_name(path, [&] { return task->from_folder(folder, text); })) {
+        model->origin = hf::read_origin(folder);
+        return {*task, std::move(model)};
       }
-      if (const std::string& classes = task->info().folders; !classes.empty())
-        known.push_back(classes);
+    } catch (const Error&) {
+      // If the model does not support the intended inference task at all, report this instead of
+      // other problems with the folder.
+      require_use(use, *task->empty_model(), path);
+      throw;
     }
+    if (const std::string& classes = task->info().folders; !classes.empty())
+      known.push_back(classes);
   }
   throw FormatError(fmt::format("{} holds a {}, which is not supported; supported classes are {}",
                                 path, hf::architecture_of(folder.config), fmt::join(known, ", ")));

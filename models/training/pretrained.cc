@@ -166,7 +166,13 @@ Pretrained read_file(const ModelPath& from, bool quantized) {
   if (const auto* encoder = std::get_if<EncoderConfig>(&result.config);
       encoder != nullptr && encoder->token_head)
     result.pooler = encoder->activation_in_heads();
-  if (result.origin && std::holds_alternative<EncoderConfig>(result.config)) {
+  if (const Attachment* decoder = find(kDecoderPart))
+    result.config = GptConfig::from_json(decoder->bytes);
+  if (const Attachment* reading = find(kReadingPart))
+    result.reading = PartValue<TextReading>::read(*reading);
+  // Embedding models that were trained from scratch have an origin without config.json.
+  if (result.origin && !result.origin->text("config.json").empty() &&
+      std::holds_alternative<EncoderConfig>(result.config)) {
     const std::string& text = result.origin->text("config.json");
     Graph graph;
     result.pooler = hf::build_model(graph, text, hf::minimal_inputs(text)).heads.pooler;

@@ -13,6 +13,7 @@
 #include "weft/models/generate/settings.h"
 #include "weft/models/hf/origin.h"
 #include "weft/models/inputs/image_normalisation.h"
+#include "weft/models/inputs/text_reader.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 #include "weft/serialization/checkpoint.h"
 
@@ -20,6 +21,8 @@ namespace WEFT_API weft {
 
 /// Name of the attachment with the head options of a similarity model.
 inline constexpr const char* kSimilarityPart = "model.similarity";
+/// Name of the attachment with the config of the decoder that a text encoder consists of.
+inline constexpr const char* kDecoderPart = "model.decoder";
 
 struct Pretrained {
   std::string source;  // the path of the file or folder
@@ -51,6 +54,8 @@ struct Pretrained {
   /// Generation settings, if a .weft file has them. folder_settings() returns those of a folder.
   std::optional<GenerationSettings> generation = {};
   std::vector<std::string> ignored_keys = {};  // of the folder, see ModelPath
+  /// How texts are encoded, if a file specifies it.
+  std::optional<TextReading> reading = {};
   /// Set for folders, and for files of models that were converted from a folder.
   std::optional<hf::FolderOrigin> origin = {};
 

@@ -1,7 +1,9 @@
 // info_nce: values against plain loops, special cases, gradients and error messages. test_golden
 // compares it with PyTorch.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -61,6 +63,46 @@ BOOST_AUTO_TEST_CASE(losses_match_loops_over_positives_and_negatives) {
         BOOST_TEST(std::abs(got.at(i) + std::log(positive / total)) < 1e-13);
       }
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(excluded_keys_are_no_negatives_and_get_no_gradient) {
+  constexpr std::int64_t kRows = 4, kWidth = 5;
+  const Tensor q = sample_uniform({kRows, kWidth}, 1).to(DType::f64);
+  const Tensor k = sample_uniform({kRows, kWidth}, 2).to(DType::f64);
+  for (const std::int64_t more : {0, 3}) {
+    const Tensor negatives = sample_uniform({more, kWidth}, 3).to(DType::f64);
+    const std::int64_t columns = kRows + more;
+    std::vector<std::uint8_t> bits(static_cast<std::size_t>(kRows * columns));
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = i % 3 == 0;
+    for (std::int64_t i = 0; i < kRows; ++i)  // the first row has its positive only
+      bits[static_cast<std::size_t>(i * columns + i)] = 1;
+    std::fill_n(bits.begin(), columns, 1);
+    const Tensor excluded = Tensor::of({kRows, columns}, bits).to(DType::boolean);
+    Graph g;
+    const Value a = g.input("a", DType::f64, {kRows, kWidth}),
+                b = g.input("b", DType::f64, {kRows, kWidth});
+    InfoNceOptions options{
+        .excluded = g.constant(excluded), .temperature = 0.2, .reduction = Reduction::none};
+    if (more > 0) options.negatives = g.constant(negatives);
+    const Value loss = info_nce(a, b, options);
+    const auto grads = gradients(sum(loss), {a});
+    const auto got = evaluate_graph({loss, grads[0]}, {{a, q}, {b, k}});
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const double positive = std::exp(cosine(q, i, k, i, kWidth) / 0.2);
+      double total = positive;
+      for (std::int64_t j = 0; j < columns; ++j) {
+        if (j == i || bits[static_cast<std::size_t>(i * columns + j)] != 0) continue;
+        total += std::exp(
+            (j < kRows ? cosine(q, i, k, j, kWidth) : cosine(q, i, negatives, j - kRows, kWidth)) /
+            0.2);
+      }
+      BOOST_TEST(std::abs(got[0].at(i) + std::log(positive / total)) < 1e-13);
+    }
+    for (std::int64_t d = 0; d < kWidth; ++d) BOOST_TEST(got[1].at(d) == 0);
+    BOOST_TEST(check_gradients(
+        loss, {a, b},
+        {.feeds = {{"a", q.to(DType::f32)}, {"b", k.to(DType::f32)}}, .second_order = true}));
   }
 }
 
@@ -188,6 +230,13 @@ BOOST_AUTO_TEST_CASE(errors_name_operands_options_and_line) {
         "symmetric cannot be combined with negatives");
   error([&] { info_nce(q, q, {.in_batch = false}); },
         "in_batch is false, so negatives are required");
+  const Value square =
+      equal(unsqueeze(select(q, 1, Dim(0)), 1), unsqueeze(select(q, 1, Dim(0)), 0));
+  error([&] { info_nce(q, q, {.negatives = more, .excluded = square}); },
+        "excluded must be bool[n, n + 7], but is bool[n, n]");
+  error([&] { info_nce(q, q, {.excluded = q}); }, "excluded must be bool[n, n], but is f32[n, 4]");
+  error([&] { info_nce(q, q, {.negatives = more, .excluded = square, .in_batch = false}); },
+        "excluded requires in_batch");
   error([&] { info_nce(q, q, {.temperature = 0}); }, "temperature must be positive, but is 0");
   error([&] { info_nce(q, q, {.temperature = -0.5}); },
         "temperature must be positive, but is -0.5");

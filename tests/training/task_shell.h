@@ -43,6 +43,7 @@ inline const std::map<std::string, TinyRun> kTinyRuns = {
     {"text-classification", {"--data {data}/films.tsv", kTinyEncoder, "4"}},
     {"token-classification", {"--train {data}/../../tagged/towns.conll", kTinyEncoder, "4"}},
     {"text-similarity", {"--data {data}/../../scored/similar.tsv", kTinyEncoder, "4"}},
+    {"text-embedding", {"--data {data}/../../retrieval/pairs.tsv", kTinyEncoder, "4"}},
     {"span-answering", {"--data {data}/../../squad/places.json", kTinyEncoder, "4"}},
     {"translation", {"--pairs {data}/pairs.tsv", kTinySeq2Seq + " --vocab 60", "128"}},
     {"span-corruption",

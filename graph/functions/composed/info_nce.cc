@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "weft/core/error.h"
 #include "weft/core/option.h"
 #include "weft/graph/functions/arithmetic.h"
@@ -52,6 +54,22 @@ void check_contrastive(const Value& queries, const Value& keys, const InfoNceOpt
   if (!o.in_batch && !o.negatives.present()) {
     fail(ArgumentError("in_batch is false, so negatives are required"));
   }
+  if (o.excluded.present()) {
+    const Value v = o.excluded.value();
+    const bool shared = !o.negatives.present() || o.negatives.value().rank() == 2;
+    if (!o.in_batch || !shared)
+      fail(
+          ArgumentError("excluded requires in_batch and cannot be combined with negatives of "
+                        "every query [n, m, d]"));
+    const Dim& n = queries.shape()[0];
+    const Dim columns = o.negatives.present() ? n + o.negatives.value().shape()[0] : n;
+    if (v.dtype() != DType::boolean || v.rank() != 2 || !same(v, 0, 0) ||
+        !equal(v.shape()[1], columns)) {
+      fail(ShapeError(fmt::format("excluded must be {}, but is {}",
+                                  ValueType{DType::boolean, Shape{n, columns}}.str(),
+                                  v.type().str())));
+    }
+  }
   if (o.temperature.is_literal()) {
     const std::string error =
         option_error("temperature", o.temperature.literal(), Allowed::positive);
@@ -98,6 +116,12 @@ Value info_nce(Arg queries, Arg keys, const InfoNceOptions& options) {
   Value scores = matmul(q, k, {.transpose_b = true});
   if (negatives.defined() && negatives.rank() == 3) {
     scores = concat({scores, scores_with(q, negatives)}, 1);
+  }
+  if (options.excluded.present()) {
+    const Value column = arange(graph, scores.shape()[1]);
+    const Value others = not_equal(unsqueeze(row, 1), unsqueeze(column, 0));
+    scores = where(logical_and(options.excluded.value(), others),
+                   -std::numeric_limits<double>::infinity(), scores);
   }
   const Value of_queries = cross_entropy(scores, row, loss);
   if (!options.symmetric) return of_queries;

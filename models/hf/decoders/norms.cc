@@ -1,6 +1,7 @@
 // Types that differ from LLaMA mainly in their norms: Gemma, OLMo, GLM-4, EXAONE 4, Nemotron.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "weft/core/error.h"
@@ -26,11 +27,29 @@ GptConfig gemma_with(void (*change)(GptConfig&)) {
 template <class Config>
 void gemma_keys(Config& config, GptConfig& c) {
   rotary_decoder_keys(config, c);
-  config.field("attention_bias", c.attention_bias)
-      .fixed("use_bidirectional_attention", false,
-             "attention to later tokens is not supported in decoders")
-      .ignore({"cache_implementation"});
+  config.field("attention_bias", c.attention_bias).ignore({"cache_implementation"});
   c.embedding_multiplier = std::sqrt(static_cast<double>(c.width));
+}
+template <class Config>
+void causal_keys(Config& config) {
+  config.fixed("use_bidirectional_attention", false,
+               "attention to later tokens is supported only in gemma3_text");
+}
+
+/// Gemma 3. In bidirectional models (EmbeddingGemma), sliding_window is the size of the window on
+/// both sides together.
+void gemma3_window_keys(ConfigReader& config, GptConfig& c) {
+  bool bidirectional = false;
+  config.field("use_bidirectional_attention", bidirectional);
+  c.causal = !bidirectional;
+  window_interval_keys(config, c, 6);
+  if (bidirectional && c.window > 0) c.window = c.window / 2 + 1;
+}
+void gemma3_window_keys(ConfigWriter& config, const GptConfig& c) {
+  GptConfig file = c;
+  if (!c.causal && c.window > 0) file.window = std::max<std::int64_t>(2 * (c.window - 1), 1);
+  config.field("use_bidirectional_attention", !c.causal);
+  window_interval_keys(config, file, 6);
 }
 
 /// Keys of Gemma 2 and 3. query_pre_attn_scalar is 1 / scale^2.
@@ -107,6 +126,7 @@ std::vector<GptType> norm_types() {
            .keys =
                [](auto& config, GptConfig& c) {
                  gemma_keys(config, c);
+                 causal_keys(config);
                  config.legacy("hidden_activation", "hidden_act", c.activation);
                },
            .names = llama_names(),
@@ -128,6 +148,7 @@ std::vector<GptType> norm_types() {
            .keys =
                [](auto& config, GptConfig& c) {
                  gemma2_keys(config, c);
+                 causal_keys(config);
                  window_layer_keys(config, c, "10");
                  config.ignore({"sliding_window_size"});  // repeats sliding_window; not read
                },
@@ -154,7 +175,7 @@ std::vector<GptType> norm_types() {
                [](auto& config, GptConfig& c) {
                  config.field("rope_local_base_freq", c.rotary_window_base);
                  gemma2_keys(config, c);
-                 window_interval_keys(config, c, 6);
+                 gemma3_window_keys(config, c);
                  if (c.window == 0) c.rotary_window_base = 0;
                },
            .names = gemma2_names(),

@@ -379,6 +379,40 @@ std::map<std::string, std::string> sentence_files(TextPooling pooling, bool norm
   return {{kModules, modules.dump(2) + "\n"}, {"1_Pooling/config.json", flags.dump(2) + "\n"}};
 }
 
+namespace {
+
+/// Returns the JSON object in a file, or an empty object if the file is missing.
+nlohmann::ordered_json settings_object(const hf::FolderOrigin& files, const char* name) {
+  const std::string& text = files.text(name);
+  if (text.empty()) return nlohmann::ordered_json::object();
+  parse_json_object(text, name);  // throws with the place of an error
+  return nlohmann::ordered_json::parse(text);
+}
+
+}  // namespace
+
+void set_prompts(hf::FolderOrigin& files, const std::map<std::string, std::string>& prompts) {
+  nlohmann::ordered_json config = settings_object(files, kModelConfig);
+  if (!config.contains("prompts") || !config["prompts"].is_object())
+    config["prompts"] = nlohmann::ordered_json::object();
+  for (const auto& [name, text] : prompts) config["prompts"][name] = text;
+  if (!config.contains("default_prompt_name")) config["default_prompt_name"] = nullptr;
+  if (!config.contains("similarity_fn_name")) config["similarity_fn_name"] = "cosine";
+  files.files[kModelConfig] = config.dump(2) + "\n";
+}
+
+void set_token_limit(hf::FolderOrigin& files, std::int64_t max_tokens) {
+  nlohmann::ordered_json config = settings_object(files, kTransformerConfig);
+  config["max_seq_length"] = max_tokens;
+  if (!config.contains("do_lower_case")) config["do_lower_case"] = false;
+  // These arguments have priority over max_seq_length.
+  for (const char* key : {"tokenizer_args", "processor_kwargs"}) {
+    if (config.contains(key) && config[key].contains("model_max_length"))
+      config[key]["model_max_length"] = max_tokens;
+  }
+  files.files[kTransformerConfig] = config.dump(2) + "\n";
+}
+
 std::int64_t tokenizer_limit(const hf::FolderOrigin& files) {
   const std::string& text = files.text("tokenizer_config.json");
   if (text.empty()) return 0;

@@ -98,6 +98,16 @@ std::optional<SentenceSettings> sentence_settings(const hf::FolderOrigin& files,
 std::map<std::string, std::string> sentence_files(TextPooling pooling, bool normalise,
                                                   std::int64_t width);
 
+/// Sets prompts, by name, in the file config_sentence_transformers.json of `files`, and keeps all
+/// other settings. If the file is missing, a file for cosine similarity without a default prompt is
+/// added. Throws FormatError if the file is invalid.
+void set_prompts(hf::FolderOrigin& files, const std::map<std::string, std::string>& prompts);
+
+/// Sets the maximum number of tokens of a text (max_seq_length) in the file
+/// sentence_bert_config.json of `files`, and keeps all other settings. Throws FormatError if the
+/// file is invalid.
+void set_token_limit(hf::FolderOrigin& files, std::int64_t max_tokens);
+
 /// Returns the maximum number of tokens that tokenizer_config.json specifies (model_max_length), or
 /// 0 if there is none.
 std::int64_t tokenizer_limit(const hf::FolderOrigin& files);

@@ -97,15 +97,6 @@ std::vector<std::string> with_prompt(const std::string& prompt,
   return result;
 }
 
-/// Returns the number of tokens at the beginning of each row that belong to the prompt. As in
-/// Sentence Transformers, they include special tokens before the prompt.
-std::size_t prompt_tokens(const TextReader& reader, const std::string& prompt) {
-  if (prompt.empty()) return 0;
-  const Encoding encoding = reader.encode({prompt});
-  const bool ends = !encoding.special.empty() && encoding.special.back() != 0;
-  return encoding.ids.size() - (ends ? 1 : 0);
-}
-
 /// Returns the input "unpadded_pooled" for texts at these offsets i64 [texts + 1]: 0 for the first
 /// `skipped` tokens of every text.
 Tensor unpadded_pooled(const Tensor& offsets, std::size_t skipped) {
@@ -114,17 +105,6 @@ Tensor unpadded_pooled(const Tensor& offsets, std::size_t skipped) {
   for (const std::int64_t begin : begins.first(begins.size() - 1))
     std::fill_n(pooled.begin() + begin, skipped, 0);
   return Tensor::of({1, std::ssize(pooled)}, pooled);
-}
-
-/// Returns the input "pooled" for rows with the mask `mask` i32 [rows, length]: 0 for the first
-/// `skipped` tokens.
-Tensor pooled_tokens(const Tensor& mask, std::size_t skipped) {
-  Tensor pooled = mask.clone();
-  const auto length = static_cast<std::size_t>(mask.size(1));
-  for (std::int64_t row = 0; row < mask.size(0); ++row)
-    std::fill_n(pooled.mutable_data<std::int32_t>() + row * mask.size(1), std::min(skipped, length),
-                0);
-  return pooled;
 }
 
 /// Throws ShapeError unless `vectors` is f32 [rows, width].
@@ -160,6 +140,22 @@ double compare(VectorSimilarity similarity, std::span<const float> a, std::span<
 }
 
 }  // namespace
+
+std::size_t prompt_tokens(const TextReader& reader, const std::string& prompt) {
+  if (prompt.empty()) return 0;
+  const Encoding encoding = reader.encode({prompt});
+  const bool ends = !encoding.special.empty() && encoding.special.back() != 0;
+  return encoding.ids.size() - (ends ? 1 : 0);
+}
+
+Tensor pooled_tokens(const Tensor& mask, std::size_t skipped) {
+  Tensor pooled = mask.clone();
+  const auto length = static_cast<std::size_t>(mask.size(1));
+  for (std::int64_t row = 0; row < mask.size(0); ++row)
+    std::fill_n(pooled.mutable_data<std::int32_t>() + row * mask.size(1), std::min(skipped, length),
+                0);
+  return pooled;
+}
 
 Embedded embed_counted(Session& session, const TextEncoder& encoder,
                        std::span<const std::string> texts, const EmbedOptions& options) {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "weft/models/generate/settings.h"
-#include "weft/models/hf/generation_config.h"
 #include "weft/models/hf/folder.h"
+#include "weft/models/hf/generation_config.h"
 #include "weft/models/text/tokenizers/tokenizer_folder.h"
 
 namespace WEFT_API weft {

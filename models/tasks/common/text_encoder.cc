@@ -9,6 +9,7 @@
 #include "weft/models/layers/linear.h"
 #include "weft/models/layers/norm.h"
 #include "weft/models/training/adapters.h"
+#include "weft/models/training/pretrained.h"
 
 namespace weft {
 namespace {
@@ -39,7 +40,8 @@ const ModelLayout& TextEncoder::file_layout() {
           .tokenizer(&TextEncoder::tokenizer)
           .part("model.vectors", "weft.vectors", &TextEncoder::vectors)
           .part(kReadingPart, "weft.reading", &TextEncoder::reading)
-          .part("model.decoder", kConfigType<GptConfig>, &TextEncoder::decoder);
+          .part(kDecoderPart, kConfigType<GptConfig>, &TextEncoder::decoder)
+          .part("model.contrastive", "weft.contrastive", &TextEncoder::contrastive);
   return layout;
 }
 
@@ -66,20 +68,14 @@ Value apply_layer(const VectorLayer& layer, const Scope& root, Value x) {
 
 }  // namespace
 
-namespace {
-
-/// Returns the vectors of texts after all modules except a Normalize at the end; `pool` applies a
-/// TextPooling.
-template <class Pool>
-Value apply_modules(const SentenceSettings& settings, const Scope& root, const Pool& pool) {
+Value apply_modules(const SentenceSettings& settings, const Scope& root,
+                    const std::function<Value(TextPooling)>& pool) {
   std::vector<Value> parts;
   for (const TextPooling pooling : settings.poolings) parts.push_back(pool(pooling));
   Value x = parts.size() == 1 ? parts.front() : concat(parts, 1);
   for (const VectorLayer& layer : settings.layers) x = apply_layer(layer, root, x);
   return x;
 }
-
-}  // namespace
 
 void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask,
                       const SentenceSettings* settings) {
@@ -134,6 +130,7 @@ FolderModel TextEncoder::to_folder() const {
     folder.library.family = *decoder;
     folder.library.endings = {"Model", "ForCausalLM", "LMHeadModel"};
   }
+  if (contrastive) folder.library.endings = {"Model"};  // training drops the head
   const hf::FolderOrigin kept = origin.value_or(hf::FolderOrigin());
   for (const auto& [name, text] : kept.files) {
     const bool module = name.ends_with("/config.json");

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,7 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/families/token_pooling.h"
 #include "weft/models/fields/field_list.h"
+#include "weft/models/inputs/sentences/contrastive_options.h"
 #include "weft/models/inputs/sentences/sentence_settings.h"
 #include "weft/models/inputs/text_reader.h"
 #include "weft/models/tasks/common/folder_model.h"
@@ -100,9 +102,13 @@ NamedTensors inputs_of(const Program& program, const TextReader& reader,
 ///
 /// The encoder may be a decoder of the GPT family, in which the last token attends to the whole
 /// text (Qwen3-Embedding). `config` then contains only the sizes that concern the texts.
+///
+/// Encoders that were trained on queries and passages also have `contrastive` and the program
+/// "train" (tasks/text_embedding/embedding_model.h).
 struct TextEncoder : ModelKind<TextEncoder, EncoderModel> {
   TextVectors vectors;
   std::optional<GptConfig> decoder = {};
+  std::optional<ContrastiveOptions> contrastive = {};
 
   /// Returns the layout of the model file.
   static const ModelLayout& file_layout();
@@ -124,6 +130,18 @@ void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask,
 /// `config` supports texts without padding.
 void add_unpadded_vectors(TextEncoder& encoder, const EncoderConfig& config,
                           const SentenceSettings* settings = nullptr);
+/// Returns the vectors of texts after all modules except a Normalize at the end. `pool` applies a
+/// TextPooling to the hidden states. The parameters of the modules are declared in `root`, the
+/// scope of the encoder's parameters in a pass over the model.
+Value apply_modules(const SentenceSettings& settings, const Scope& root,
+                    const std::function<Value(TextPooling)>& pool);
+
+/// Returns the number of tokens at the beginning of each row that belong to the prompt. As in
+/// Sentence Transformers, they include special tokens before the prompt.
+std::size_t prompt_tokens(const TextReader& reader, const std::string& prompt);
+/// Returns the input "pooled" for rows with the mask `mask` i32 [rows, length]: 0 for the first
+/// `skipped` tokens.
+Tensor pooled_tokens(const Tensor& mask, std::size_t skipped);
 
 struct EmbedOptions {
   /// If empty, the pooling that the encoder's file or folder specifies, or else the mean.

@@ -1,144 +1,283 @@
 #include "weft/models/tasks/text_embedding/task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "weft/core/error.h"
-#include "weft/graph/engine/nonfinite.h"
-#include "weft/models/generate/generator.h"
-#include "weft/models/hf/gpt.h"
+#include "weft/models/fields/numbers.h"
+#include "weft/models/hf/published.h"
 #include "weft/models/inputs/folder_encoder.h"
-#include "weft/models/tasks/common/text_encoder.h"
-#include "weft/models/tasks/common/untrained_task.h"
-#include "weft/models/training/folder_weights.h"
-#include "weft/serialization/match_tensors.h"
-#include "weft/serialization/tensor_file.h"
+#include "weft/models/plots/svg_plot.h"
+#include "weft/models/tasks/common/baseline_line.h"
+#include "weft/models/tasks/common/data_parts.h"
+#include "weft/models/tasks/common/encoder_presets.h"
+#include "weft/models/tasks/common/text_data.h"
+#include "weft/models/tasks/text_embedding/embedding_task.h"
+#include "weft/models/tasks/text_embedding/folder_text_encoder.h"
+#include "weft/models/tasks/text_embedding/presets.h"
 
 namespace weft {
 namespace {
 
-/// Loads the weights of the modules after Pooling, which are in subfolders.
-void load_layers(const SentenceSettings& settings, const hf::Folder& folder, const Graph& graph,
-                 VariableStore& store) {
-  for (const VectorLayer& layer : settings.layers) {
-    if (!layer.has_weights()) continue;
-    const std::string prefix = layer.scope() + ".";
-    const std::string source = (std::filesystem::path(folder.root()) / layer.path).string();
-    std::vector<Variable> variables;
-    for (const Variable& variable : weight_variables(graph)) {
-      if (variable.name().starts_with(prefix)) variables.push_back(variable);
+constexpr const char* kPairFilesRequired =
+    "--data is required: files to train on, with lines 'query <tab> passage [<tab> negative ...]'";
+constexpr const char* kEmbeddingGroup = "Embedding";
+constexpr const char* kRecallPlot = ".recall.svg";
+
+using RetrievalParts = DataParts<RetrievalPairs>;
+
+RetrievalParts read_retrieval_parts(const OptionValues& options, const TrainSettings& settings) {
+  return read_data_parts(options, kDataOption, kPairFilesRequired, settings, read_retrieval_pairs,
+                         [](const RetrievalPairs& all, double fraction, std::uint64_t seed) {
+                           return hold_out(all, fraction, seed);
+                         });
+}
+
+std::string retrieval_text(const std::vector<Metric>& metrics) {
+  std::vector<std::string> texts;
+  for (const Metric& metric : metrics)
+    texts.push_back(
+        fmt::format("{} {:.4f}", metric.name, require_finite(metric.value, "the " + metric.name)));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+class EmbeddingRun final : public RunOf<TextEncoder> {
+ public:
+  EmbeddingRun(std::unique_ptr<TextEncoder> model, RetrievalParts parts)
+      : RunOf(std::move(model)), parts_(std::move(parts)) {}
+
+  std::string describe() override {
+    std::string text = model_->decoder
+                           ? fmt::format("model     decoder: {} layers, width {}: {} parameters\n",
+                                         model_->decoder->layers, model_->decoder->width,
+                                         grouped(hf::count_parameters(*model_->graph)))
+                           : describe_encoder(model_->config, *model_->graph);
+    text += fmt::format("data      {} pairs for training, {} for validation, {} for testing\n",
+                        grouped(parts_.train.size()), grouped(parts_.validation.size()),
+                        grouped(parts_.test.size()));
+    if (!model_->contrastive) return text;
+    const ContrastiveOptions& options = *model_->contrastive;
+    text += fmt::format("loss      InfoNCE: temperature {}, {} given negatives per pair{}\n",
+                        options.temperature, options.negatives,
+                        options.dimensions.empty()
+                            ? ""
+                            : fmt::format(", sizes {}", fmt::join(options.dimensions, ", ")));
+    for (const auto& [what, prompt] :
+         {std::pair{"queries ", options.query_prompt}, {"passages", options.passage_prompt}}) {
+      if (!prompt.empty()) text += fmt::format("{}  begin with \"{}\"\n", what, prompt);
     }
-    const MatchOptions options{.convert = true, .file_name = [&](const std::string& name) {
-                                 return name.substr(prefix.size());
-                               }};
-    const Match match = match_variables(variables, read_tensors(source), source, options,
-                                        "the module described by config.json");
-    for (const auto& [variable, tensor] : match.pairs)
-      store.insert(variable.name(), variable.info().kind, tensor);
+    return text;
   }
-  check_finite(store, folder.root());
-}
+  std::string batch_unit() const override { return "pairs"; }
+  std::int64_t row_size() const override { return model_->reader().longest(); }
 
-/// Applies the settings that concern the texts to the options of the encoder's reader.
-void limit_texts(const SentenceSettings& settings, TextEncoder& encoder, const std::string& path) {
-  const auto least = encoder.reader().row("").ids.size();
-  if (settings.max_tokens > 0 && settings.max_tokens <= static_cast<std::int64_t>(least)) {
-    throw ArgumentError(
-        fmt::format("{}: the maximum length of a text (max_seq_length of sentence_bert_config.json "
-                    "or model_max_length of tokenizer_config.json) is {} tokens, but the tokenizer "
-                    "adds {} special tokens to every text",
-                    path, settings.max_tokens, least));
+  TrainTask task(Session& session) override {
+    if (parts_.train.size() == 0) throw ArgumentError(kPairFilesRequired);
+    if (model_->history.train.empty() && !untrained_ && parts_.has_held_out())
+      untrained_ = evaluate(session, *model_, held_out()).metrics;
+    return embedding_task(session, *model_, parts_.train,
+                          parts_.validation.size() > 0 ? &parts_.validation : nullptr);
   }
-  encoder.reading->max_tokens = settings.max_tokens;
-  encoder.reading->lower_case = settings.lower_case;
-}
 
-/// Returns the settings of the modules in a folder, if it has any that compute vectors of texts.
-std::optional<SentenceSettings> settings_of(const hf::Folder& folder, std::int64_t width) {
-  const hf::FolderOrigin files = hf::read_origin(folder);
+  TaskReport report(Session& session, const TrainOutcome&, const std::string& title) override {
+    if (!parts_.has_held_out()) return {};
+    std::string text = measure_report(session, *model_);
+    if (untrained_) text += baseline_line(retrieval_text(*untrained_), "the model before training");
+    const RetrievalSet set(held_out());
+    const Bm25Baseline bm25 = bm25_baseline(set);
+    text += baseline_line(retrieval_text(ranking_metrics(bm25.rankings, set)), bm25.name);
+    const auto line = [&](const std::string& name, const Rankings& rankings) {
+      PlotSeries series{.name = name};
+      for (const double y : recall_curve(rankings, set))
+        series.points.emplace_back(series.points.size() + 1, y);
+      return series;
+    };
+    const std::string svg = svg_line_plot(
+        {line("model", rank_passages(session, *model_, set)), line(bm25.name, bm25.rankings)},
+        {.title = title + ": recall of the held-out passages",
+         .x_label = "k",
+         .y_label = "recall@k",
+         .x_scale = PlotScale::logarithmic,
+         .legend = PlotLegend::bottom_right});
+    return {text, {{kRecallPlot, svg}}};
+  }
+
+  Evaluation measure(Session& session, const TrainedModel& model) override {
+    return evaluate(session, model_as<TextEncoder>(model), held_out());
+  }
+  std::string measure_report(Session& session, const TrainedModel& model) override {
+    const Evaluation found = measure(session, model);
+    const RetrievalSet set(held_out());
+    const char* part = parts_.has_test() ? "test" : "validation";
+    std::string text =
+        fmt::format("{:9} loss {:.5f}, {} on {} queries and {} passages\n", part,
+                    require_finite(found.loss, "the loss"), retrieval_text(found.metrics),
+                    grouped(std::ssize(set.queries)), grouped(std::ssize(set.passages)));
+    const auto& encoder = model_as<TextEncoder>(model);
+    if (!encoder.contrastive) return text;
+    for (const double size : encoder.contrastive->dimensions) {
+      const Rankings rankings =
+          rank_passages(session, encoder, set, static_cast<std::int64_t>(size));
+      text += fmt::format("{:9} with {} dimensions: {}\n", part, size,
+                          retrieval_text(ranking_metrics(rankings, set)));
+    }
+    return text;
+  }
+
+ private:
+  const RetrievalPairs& held_out() const { return parts_.held_out("pair"); }
+
+  RetrievalParts parts_;
+  std::optional<std::vector<Metric>> untrained_;  // not set for resumed runs
+};
+
+/// Sets the parts of a model that starts from other weights. Returns its weights, including those
+/// of the modules of a Sentence Transformers folder.
+TensorMap adopt_base(TextEncoder& model, const EncoderConfig& preset, const TaskArguments& args,
+                     std::string& notes) {
+  const Pretrained& from = *args.from;
+  model.origin = from.origin;
+  model.reading = from.reading;
+  TensorMap weights = from.weights;
+  const bool decoder = std::holds_alternative<GptConfig>(from.config);
   // The modules of a cross-encoder do not compute vectors of single texts.
-  if (sentence_model_class(files) == kCrossEncoder) return std::nullopt;
-  return sentence_settings(files, width, folder.root());
-}
-
-/// Loads a decoder with modules that pool its hidden states. The vectors of the tokens are those of
-/// the class without a head, as in Sentence Transformers.
-std::unique_ptr<TextEncoder> decoder_of(const hf::Folder& folder, const FolderTokenizer& text) {
-  auto encoder = std::make_unique<TextEncoder>();
-  Graph& graph = *encoder->graph;
-  const EncoderInputs inputs = add_text_inputs(graph);
-  const hf::Model built = hf::build_model_over(
-      graph, folder.config, {{"input_ids", inputs.ids}, {"attention_mask", inputs.attention_mask}},
-      hf::gpt_base_class(folder.config));
-  encoder->decoder = std::get<GptConfig>(built.family.value());
-  encoder->config = {.vocab = encoder->decoder->vocab,
-                     .context = trained_context(*encoder->decoder),
-                     .token_types = 0,
-                     .padding_id = -1,
-                     .layers = 1,
-                     .heads = 1,
-                     .width = encoder->decoder->width};
-  encoder->tokenizer = require_tokenizer(text);
-  encoder->reading = TextReading{.truncation_side = truncation_side(folder, encoder->tokenizer)};
-  hf::with_folder_name(folder.path, [&] { encoder->check(); });
-  const auto settings = settings_of(folder, encoder->config.width);
-  const bool layers = std::any_of(settings->layers.begin(), settings->layers.end(),
-                                  [](const VectorLayer& layer) { return layer.has_weights(); });
-  if (layers) encoder->store = hf::load_weights(built, graph, folder);
-  add_text_vectors(*encoder, built.outputs.at("last_hidden_state"), inputs.attention_mask,
-                   &*settings);
-  encoder->vectors.pooling = settings->poolings.front();
-  limit_texts(*settings, *encoder, folder.root());
-  if (layers) {
-    load_layers(*settings, folder, graph, *encoder->store);
-  } else {
-    load_folder_weights(*encoder, built, folder);
+  if (from.origin && sentence_model_class(*from.origin) == kCrossEncoder) {
+    for (const char* name :
+         {"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"})
+      model.origin->files.erase(name);
   }
-  return encoder;
+  if (hf::is_folder(from.source)) {
+    const hf::Folder folder = hf::read_folder(from.source);
+    model.reading = TextReading{.truncation_side = truncation_side(folder, from.tokenizer())};
+    const std::int64_t width =
+        decoder ? from.config_of<GptConfig>().width : from.config_of<EncoderConfig>().width;
+    if (const auto settings = sentence_settings(*model.origin, width, folder.root()))
+      weights.merge(module_weights(*settings, folder.root()));
+  }
+  if (decoder) {
+    if (!args.model.empty()) {
+      throw ArgumentError(
+          fmt::format("{} holds a decoder, to which --{} does not apply: leave it out", from.source,
+                      args.model.begin()->first));
+    }
+    const auto& config = from.config_of<GptConfig>();
+    if (args.check_size) args.check_size(config);
+    set_decoder(model, config);
+    if (!model.reading) model.reading.emplace();
+    model.tokenizer = from.tokenizer();
+  } else if (model.reading) {
+    model.config = chosen_config(base_config(preset, args), args);
+    model.tokenizer = from.tokenizer();
+  } else {
+    auto made = new_encoder(base_config(preset, args), args, {});
+    model.config = std::move(made.config);
+    model.tokenizer = std::move(made.tokenizer);
+    notes = std::move(made.notes);
+  }
+  return weights;
 }
 
-class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
+/// Returns the options of the preset with the given ones.
+ContrastiveOptions chosen_options(const ContrastiveOptions& preset, const TaskArguments& args,
+                                  const RetrievalPairs& train) {
+  const FieldTexts& given = args.options.fields(kEmbeddingGroup);
+  ContrastiveOptions options = ContrastiveOptions::fields().with(preset, given);
+  options.negatives = std::min(options.negatives, train.most_negatives());
+  const bool pooled = given.contains("pool");
+  const std::string found =
+      args.from && args.from->origin ? sentence_model_class(*args.from->origin) : std::string();
+  if (pooled && !found.empty() && found != kCrossEncoder)
+    throw ArgumentError(fmt::format(
+        "{} has modules of Sentence Transformers, which determine the pooling: leave out --pool",
+        args.from->source));
+  // The last token of a decoder attends to the whole text.
+  if (!pooled && args.from && std::holds_alternative<GptConfig>(args.from->config))
+    options.pooling = TextPooling::lasttoken;
+  return options;
+}
+
+class TextEmbeddingTask final : public TaskOf<TextEncoder> {
  public:
   const TaskInfo& info() const override {
-    static const TaskInfo info{.id = "text-embedding",
-                               .family = "",
-                               .name = "embed",
-                               .about = "compute text embeddings",
-                               .folders = "encoders of any other class"};
+    static const TaskInfo info{
+        .id = "text-embedding",
+        .family = "encoder",
+        .name = "embedding",
+        .about = "compute vectors of texts, so that queries are similar to relevant passages",
+        .help = {{"batch", "pairs per step; each query is compared with all passages of the batch"},
+                 {"validation_fraction",
+                  "fraction of the passages in --data held out for validation, with their queries, "
+                  "if there is no --validation"}},
+        .plots = {kRecallPlot},
+        .folders = "encoders of any other class"};
     return info;
+  }
+  TaskOptions options() const override {
+    TaskOptions options;
+    options
+        .files(kDataOption,
+               "files to train on, with lines 'query <tab> passage [<tab> negative ...]'")
+        .files(kValidationOption,
+               "files for validation, in the same format (default: a fraction of --data)")
+        .files(kTestOption,
+               "files for a single evaluation at the end, in the same format (default: none)")
+        .data();
+    add_tokenizer(options, "bpe", true);
+    return options.field_group(kEmbeddingGroup, ContrastiveOptions::fields());
+  }
+  TaskFields config_fields() const override {
+    return {"Model", &EncoderConfig::fields(), {"vocab", "padding_id"}};
+  }
+  std::vector<PresetDescription> presets() const override {
+    return preset_descriptions(text_embedding_presets());
+  }
+
+  std::unique_ptr<TaskRun> start(const TaskArguments& args) const override {
+    check_data_parts(args, kDataOption, kPairFilesRequired);
+    EmbeddingPreset preset = find_preset(
+        text_embedding_presets(),
+        args.preset.empty() ? default_encoder_preset(args.from.has_value()) : args.preset);
+    preset.training = chosen_settings(preset.training, args.training);
+    // The fraction is stored in the model file, so that later evaluations hold out the same
+    // passages. With --validation, no --data lines are held out.
+    if (args.options.has(kValidationOption)) preset.training.validation_fraction = 0;
+    RetrievalParts parts = read_retrieval_parts(args.options, preset.training);
+    const ContrastiveOptions options = chosen_options(preset.options, args, parts.train);
+    auto model = std::make_unique<TextEncoder>();
+    model->task = info().id;
+    model->settings = preset.training;
+    std::string notes;
+    TensorMap weights;
+    if (args.from) {
+      weights = adopt_base(*model, preset.model, args, notes);
+    } else {
+      auto made = new_encoder(preset.model, args, [&] { return parts.train.texts(); });
+      model->config = std::move(made.config);
+      model->tokenizer = std::move(made.tokenizer);
+      notes = std::move(made.notes);
+    }
+    set_contrastive_options(*model, options);
+    build_embedding_programs(*model);
+    const auto origin = model->origin;  // includes the files that training adds
+    auto loaded = args.from ? start_weights(*model, args, weights, {}) : std::nullopt;
+    model->origin = origin;
+    return new_run<EmbeddingRun>(preset.name, std::move(loaded), notes, std::move(model),
+                                 std::move(parts));
   }
 
   std::unique_ptr<TrainedModel> from_folder(const hf::Folder& folder,
                                             const FolderTokenizer& text) const override {
-    if (hf::is_gpt(folder.config)) {
-      if (!holds_text_vectors(folder, false)) return nullptr;
-      auto decoder = decoder_of(folder, text);
-      decoder->task = info().id;
-      return decoder;
-    }
-    auto encoder = std::make_unique<TextEncoder>();
-    auto found = read_folder_encoder(*encoder->graph, folder, text, {});
-    if (!found) return nullptr;
-    encoder->task = info().id;
-    const auto settings = settings_of(folder, found->config.width);
-    add_text_vectors(*encoder, found->output("last_hidden_state"), found->mask,
-                     settings ? &*settings : nullptr);
-    const auto pooled = found->model.outputs.find("pooler_output");
-    if (pooled != found->model.outputs.end())
-      encoder->add_program("pooler").output("vectors", pooled->second);
-    add_unpadded_vectors(*encoder, found->config, settings ? &*settings : nullptr);
-    if (settings) {
-      encoder->vectors.pooling = settings->poolings.front();
-      load_layers(*settings, folder, *encoder->graph, *found->store);
-    }
-    found->into(*encoder);
-    if (settings) limit_texts(*settings, *encoder, folder.root());
-    return encoder;
+    return folder_text_encoder(folder, text);
+  }
+
+ protected:
+  std::unique_ptr<TaskRun> open_model(std::unique_ptr<TextEncoder> model,
+                                      const OptionValues& options) const override {
+    RetrievalParts parts = read_retrieval_parts(options, model->settings);
+    return std::make_unique<EmbeddingRun>(std::move(model), std::move(parts));
   }
 };
 
@@ -147,11 +286,6 @@ class TextEmbeddingTask final : public UntrainedTask<TextEncoder> {
 const Task& text_embedding_task() {
   static const TextEmbeddingTask task;
   return task;
-}
-
-bool holds_text_vectors(const hf::Folder& folder, bool any) {
-  const std::string found = sentence_model_class(hf::read_origin(folder));
-  return found == "SentenceTransformer" || (any && !found.empty() && found != kCrossEncoder);
 }
 
 }  // namespace weft
