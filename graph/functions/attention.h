@@ -61,7 +61,7 @@ struct AttentionOptions {
   std::optional<Dim> ring = {};
   /// Texts without padding: [texts + 1] (i32 or i64). The axes Lq = Lk then contain texts one after
   /// the other, and text t is the range [offsets[t], offsets[t + 1]) (`cu_seqlens` of
-  /// FlashAttention). Queries attend to keys of their own text only; causality, windows and chunks
+  /// FlashAttention). Queries attend only to keys of the same text; causality, windows and chunks
   /// count from its beginning. Usually B = 1; if not, the texts of all rows have the same lengths.
   /// Keys of other texts are not computed, except of short texts that fit into one tile of 128
   /// keys together. Cannot be combined with lengths, q_start, kv_rows and ring (ArgumentError).

@@ -52,16 +52,24 @@ std::int64_t count_parameters(const Scope& scope) {
 }
 
 std::int64_t count_active_parameters(const Program& program, const Dim& tokens) {
+  return count_active_parameters(program, std::vector<Dim>{tokens});
+}
+
+std::int64_t count_active_parameters(const Program& program, const std::vector<Dim>& tokens) {
   if (program.graph() == nullptr) return 0;
   std::int64_t total = count_parameters(*program.graph());
   std::set<std::string> counted;
   for (const Node* node : program.nodes()) {
     if (!is(*node, "grouped_matmul")) continue;
     const Value stack = node->input(1), variable = stored_variable(stack);
-    const std::optional<Dim> rows = Dim::try_exact_div(node->input(0).shape()[0], tokens);
-    if (!variable.defined() || !rows || !rows->is_constant()) continue;
+    if (!variable.defined()) continue;
     const std::int64_t matrices = stack.shape()[0].constant();
-    const std::int64_t idle = std::max<std::int64_t>(0, matrices - rows->constant());
+    std::int64_t chosen = matrices;  // per token
+    for (const Dim& count : tokens) {
+      const std::optional<Dim> rows = Dim::try_exact_div(node->input(0).shape()[0], count);
+      if (rows && rows->is_constant()) chosen = std::min(chosen, rows->constant());
+    }
+    const std::int64_t idle = matrices - chosen;
     if (matrices == 0 || !counted.insert(Variable(variable).name()).second) continue;
     total -= idle * (num_elements(stack.shape().evaluate({})) / matrices);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "weft/graph/ir/program.h"
 #include "weft/graph/ir/scope.h"
@@ -20,5 +21,8 @@ std::int64_t count_parameters(const Scope& scope);
 /// E matrices, as in a mixture of experts, only k / E of this stack are counted. `tokens` may
 /// contain symbols: batch * seq. 0 for an empty program.
 std::int64_t count_active_parameters(const Program& program, const Dim& tokens);
+/// As above, for a program with several numbers of tokens, such as those of the encoder and of the
+/// decoder.
+std::int64_t count_active_parameters(const Program& program, const std::vector<Dim>& tokens);
 
 }  // namespace weft

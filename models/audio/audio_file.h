@@ -26,8 +26,8 @@ inline constexpr int kMinAudioRate = 1000, kMaxAudioRate = 768000;
 
 /// Decodes a WAV file (also RF64; PCM, float, A-law, mu-law, ADPCM) or a FLAC file with libsndfile.
 /// Integers are divided by 2^(bits - 1). The result is the mean of the channels. `name` identifies
-/// the source of the bytes in error messages. A WAV file that a program wrote to a pipe, whose data
-/// length is the placeholder 0xFFFFFFFF or 0x7FFFF000, ends at the end of the bytes. Throws
+/// the source of the bytes in error messages. Programs that write a WAV file to a pipe declare the
+/// length 0xFFFFFFFF or 0x7FFFF000; the samples then end at the end of the bytes. Throws
 /// FormatError if the bytes are in another format, truncated or damaged, if there are no samples,
 /// if a sample is NaN or infinite, or if one of the limits above is exceeded.
 Audio decode_audio(std::string_view bytes, std::string_view name);

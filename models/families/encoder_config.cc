@@ -51,6 +51,7 @@ void check_encoder_positions(const EncoderConfig& c) {
 void check_encoder_attention(const EncoderConfig& c) {
   check::at_least("kv_heads", c.kv_heads, 0);
   check::at_least("attention_window", c.window, 0);
+  check::at_least("separator_id", c.separator_id, 0);
   check::at_most({{"kv_heads", c.kv_heads, size_limits::kHeads},
                   {"attention_window", c.window, size_limits::kPositions},
                   {"task_types", c.task_types, size_limits::kVocab},
@@ -304,9 +305,11 @@ static FieldList<EncoderConfig> make_encoder_fields() {
       .added("fused_qkv", &EncoderConfig::fused_qkv,
              "rotary: one matrix for queries, keys and values")
       .added("layer_windows", &EncoderConfig::layer_windows,
-             "window of each layer, in place of --window; 0 = all")
+             "window of each layer, in place of --attention-window; 0 = all")
       .added("global_attention", &EncoderConfig::global_attention,
              "selected tokens attend to all tokens, and all tokens to them (Longformer)")
+      .added("separator_id", &EncoderConfig::separator_id,
+             "global attention: id that ends a question")
       .added("causal", &EncoderConfig::causal, "tokens do not attend to later tokens")
       .add("layer_groups", &EncoderConfig::layer_groups,
            "groups of layers that share weights (ALBERT); 0 = no sharing")

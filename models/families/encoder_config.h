@@ -72,7 +72,7 @@ struct EncoderConfig {
   bool up_bias = true;         // false: only its last matrix has a bias (GTE)
   double layer_norm_eps = 1e-12;
   bool rms_norm = false;  // RMSNorm instead of LayerNorm
-  bool norm_bias = true;  // biases of layer norms; RMSNorm has none
+  bool norm_bias = true;  // biases of layer norms; not of RMSNorm
   /// Normalise before attention and feed-forward (pre-norm, Xiong et al. 2020), but neither after
   /// the embeddings nor at the end, so that hidden states keep their magnitude. The next three
   /// fields need norm_first.
@@ -122,6 +122,8 @@ struct EncoderConfig {
   /// Tokens selected by the input global_attention_mask attend to all tokens, and all tokens attend
   /// to them (Longformer); see longformer_attention.h.
   bool global_attention = false;
+  /// The id that ends a question. In models that answer it, its tokens have global attention.
+  std::int64_t separator_id = 2;
   bool causal = false;  // tokens do not attend to later tokens (CLIP's text encoder)
 
   /// Weight sharing between layers (ALBERT): the layers are assigned in order to `layer_groups`

@@ -32,7 +32,7 @@ EncoderDecoder::EncoderDecoder(const Scope& scope, const EncoderDecoderConfig& c
   const EncoderDecoderConfig& c = config_;
   const bool shared = c.shared_tokens() && !c.reads_speech();
   const Embedding tokens = c.reads_speech()
-                               ? Embedding{scope, {}}  // the encoder has none
+                               ? Embedding{scope, {}}  // only the decoder has a table
                                : make_tokens(shared ? scope : scope / "encoder", c.vocab, c.width);
   encoder_ = make_stack(scope / "encoder", tokens, false);
   if (shared) scope.alias("encoder.tokens.weight", tokens.weight);

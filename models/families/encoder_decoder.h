@@ -221,7 +221,7 @@ class EncoderDecoder {
 
 /// Returns the encoder's positions in a new model with mel_bins, f32 [context, width]: feature j <
 /// width/2 of position p is sin(p 10000^(-j / (width/2 - 1))), and the second half contains the
-/// cosines. Models with weights of their own must set the buffer "encoder.positions.weight", which
+/// cosines. New models must set the buffer "encoder.positions.weight", which
 /// a Session fills with zeros.
 Tensor spectrogram_positions(std::int64_t context, std::int64_t width);
 

@@ -85,18 +85,18 @@ struct EncoderDecoderConfig {
   std::int64_t position_offset = 0;  // learned: rows of the table before position 0
   std::int64_t relative_buckets = 32;
   std::int64_t relative_max_distance = 128;
-  bool relative_bias_layers = false;  // relative_bias: every layer has a table of its own (UMT5)
+  bool relative_bias_layers = false;  // relative_bias: one table per layer (UMT5)
   /// sinusoidal: feature j has the rate 10000^(-j / (width/2 - 1)) instead of 10000^(-2j / width),
   /// as in tensor2tensor and fairseq. If the width is odd, the last feature is 0.
   bool sinusoidal_endpoint = false;
-  /// sinusoidal: positions start at padding_id + 1 and count only tokens other than padding, whose
-  /// encoding is 0 (fairseq, M2M100).
+  /// sinusoidal: positions start at padding_id + 1 and count only tokens other than padding. The
+  /// encoding of padding is 0 (fairseq, M2M100).
   bool positions_skip_padding = false;
 
   double rotary_base = 10000;
   double decoder_rotary_base = 0;  // 0 means rotary_base
 
-  // Attention within a text whose memory grows linearly with its length.
+  // Attention with memory that grows linearly with the length of a text.
   /// Tokens attend to tokens at distances below the window (LongT5, T5Gemma); in the decoder, not
   /// to later ones. 0 = no limit. The patterns of 0 and 1, which are repeated over the layers,
   /// select the layers with the window; an empty pattern selects all.

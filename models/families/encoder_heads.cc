@@ -95,9 +95,9 @@ Value first_token_attention(const EncoderConfig& config, Value ids) {
   return equal(iota(ids.graph(), {ids.size(0), ids.size(1)}, 1, DType::i64), 0);
 }
 
-Value question_attention(const EncoderConfig& config, Value ids, std::int64_t separator) {
+Value question_attention(const EncoderConfig& config, Value ids) {
   if (!config.global_attention) return {};
-  return equal(cumsum(cast(equal(ids, separator), DType::i64), 1), 0);
+  return equal(cumsum(cast(equal(ids, config.separator_id), DType::i64), 1), 0);
 }
 
 MaskedLmHead make_masked_lm_head(const Scope& scope, const Encoder& encoder,

@@ -53,9 +53,9 @@ Value max_of_tokens(Value h, Value mask, SourceLocation loc = SourceLocation::cu
 /// the first token has global attention. Returns an undefined value for models without global
 /// attention.
 Value first_token_attention(const EncoderConfig& config, Value ids);
-/// As above, for answers to questions: the tokens of the question before the first `separator` id
-/// have global attention.
-Value question_attention(const EncoderConfig& config, Value ids, std::int64_t separator);
+/// As above, for answers to questions: the tokens before the first EncoderConfig::separator_id,
+/// which ends the question, have global attention.
+Value question_attention(const EncoderConfig& config, Value ids);
 
 struct MaskedLmOptions {
   Activation activation = Activation::gelu_erf;

@@ -213,9 +213,10 @@ GptDecoding Gpt::decode(const GptDecodeInputs& inputs, const Dim& capacity,
     graph.fail(ArgumentError("a model without a head has no logits to decode"), "gpt", {tokens},
                loc);
   if (!config_.causal) {
-    graph.fail(ArgumentError("a model whose tokens attend to later tokens (causal = false) cannot "
-                             "generate text; it computes text vectors (weft embed)"),
-               "gpt", {tokens}, loc);
+    graph.fail(
+        ArgumentError("a model in which tokens attend to later tokens (causal = false) cannot "
+                      "generate text; it computes text vectors (weft embed)"),
+        "gpt", {tokens}, loc);
   }
   Value positions = inputs.position_ids, text_length = inputs.text_length, end;
   if (inputs.counts.defined()) end = inputs.position + inputs.counts;

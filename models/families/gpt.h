@@ -140,8 +140,9 @@ class Gpt {
   /// (i64 scalar or [batch]) earlier ones. The keys and values of the earlier tokens are in the
   /// variables "cache.h.<i>.{keys,values}" [batch, kv_heads, capacity, head_size], which this
   /// function declares; they are extended in place. Position 0 starts new texts. The model must
-  /// have a head and causal attention. At run time, tokens beyond `capacity` and invalid `cache_rows` throw DataError,
-  /// and the caches are unchanged. May be called once per graph with `cache_rows` and once without.
+  /// have a head and causal attention. At run time, tokens beyond `capacity` and invalid
+  /// `cache_rows` throw DataError, and the caches are unchanged. May be called once per graph with
+  /// `cache_rows` and once without.
   GptDecoding decode(const GptDecodeInputs& inputs, const Dim& capacity,
                      SourceLocation loc = SourceLocation::current()) const;
   GptDecoding decode(Value tokens, Value position, const Dim& capacity,

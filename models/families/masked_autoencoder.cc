@@ -8,7 +8,13 @@
 namespace weft {
 namespace {
 
-/// Returns the config whose layers are those of the decoder.
+/// Returns the config of the encoder, which does not read a mask token.
+VitConfig encoder_config(VitConfig c) {
+  c.mask_token = false;
+  return c;
+}
+
+/// Returns a config with the layers of the decoder.
 VitConfig decoder_config(VitConfig c) {
   if (c.registers > 0 || c.distillation || !c.has_class_token())
     throw ArgumentError(
@@ -55,7 +61,7 @@ std::int64_t visible_count(std::int64_t patches, double mask_ratio) {
 MaskedAutoencoder::MaskedAutoencoder(const Scope& scope, const VitConfig& config,
                                      SourceLocation loc)
     : scope_(scope),
-      encoder_(scope, config, false, loc),
+      encoder_(scope, encoder_config(config), false, loc),
       decoder_(decoder_config(config)),
       embed_(decoder_linear(scope / "decoder" / "embed", decoder_, config.width, decoder_.width)),
       pixels_(decoder_linear(scope / "decoder" / "pixels", decoder_, decoder_.width,

@@ -85,7 +85,7 @@ struct Dependent {
   std::string_view name;
   bool is_set;
 };
-/// Throws ArgumentError for the first field that is set although what it needs is not available.
+/// Unless `available`, throws ArgumentError for the first field that is set: it needs `needed`.
 void needs(bool available, std::string_view needed, std::initializer_list<Dependent> fields);
 
 /// Throws ArgumentError if the fields of a scaling are invalid. `positions` is the name of the

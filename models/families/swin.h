@@ -39,7 +39,7 @@ class Swin {
   Swin in(Mode mode) const;
 
   /// Builds the whole forward pass. images: f32 [batch, channels, height, width], of any constant
-  /// size (with learned positions: of as many patches as in the config, otherwise ShapeError).
+  /// size (with learned positions: with the number of patches of the config, otherwise ShapeError).
   /// `mask` [batch, patches], any dtype, may be undefined: patches with mask 1 are replaced by the
   /// mask token. VitOutputs::hidden has stages + 1 values: the embeddings, and the output of every
   /// stage [batch, patches, width], after merging. Cost: linear in the number of patches.

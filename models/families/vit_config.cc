@@ -68,7 +68,7 @@ void VitConfig::check() const {
   }
   if (positions == VitPositions::rotary_2d && width / heads % 4 != 0)
     throw ArgumentError(fmt::format(
-        "rotary_2d positions need heads whose size is a multiple of 4, not width {} / heads {}",
+        "rotary_2d positions need a head size that is a multiple of 4, not width {} / heads {}",
         width, heads));
   if (distillation && pooling != VitPooling::class_token)
     throw ArgumentError("distillation needs a class token: pooling must be class_token");

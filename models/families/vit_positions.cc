@@ -266,7 +266,7 @@ TokenRotation patch_rotation(const Scope& scope, const VitConfig& config, PatchG
       config.position_shift > 0 || config.position_jitter > 1 || config.position_rescale > 1;
   if (random && scope.is_training("rotary_2d positions")) {
     const auto between = [&](double most, std::int64_t count) {
-      return uniform(graph.key("positions"), {1, count, 1}, -most, most);
+      return uniform(graph.key("coordinates"), {1, count, 1}, -most, most);
     };
     if (config.position_shift > 0) places = places + between(config.position_shift, 2);
     if (config.position_jitter > 1)

@@ -76,7 +76,7 @@ struct TokenRotation {
 /// features, that of the column for the others, with k counted within each half. The coordinates
 /// of the centre of a patch are in [-1, 1]. The `extra_tokens()` before the patches are not
 /// rotated. In training mode, coordinates are shifted and scaled at random, with the key
-/// "positions".
+/// "coordinates".
 TokenRotation patch_rotation(const Scope& scope, const VitConfig& config, PatchGrid grid);
 
 }  // namespace weft

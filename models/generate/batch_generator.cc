@@ -37,7 +37,8 @@ std::int64_t BatchGenerator::add(TokenIds prompt, const GenerationOptions& optio
                                       config_.vocab));
     }
   }
-  const LengthRules lengths = checked_length_rules(options, std::ssize(prompt));
+  LengthRules lengths = checked_length_rules(options, std::ssize(prompt));
+  if (options.encoder_no_repeat_ngram) lengths.source = prompt;
   if (lengths.max > slots_.options().capacity) {
     throw ArgumentError(fmt::format(
         "a sequence of {} ids exceeds the capacity of a slot, {}: generate less, or increase "

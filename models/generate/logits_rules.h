@@ -19,7 +19,7 @@ struct LengthRules {
   std::int64_t first_unforced = 0;  // the first position after these ids without a forced id
   std::int64_t min = 0;             // no end id is allowed before this length
   std::int64_t max = 0;             // the sequence ends at this length
-  TokenIds source = {};             // whose n-grams encoder_no_repeat_ngram forbids
+  TokenIds source = {};             // its n-grams are forbidden (encoder_no_repeat_ngram)
 };
 /// Returns the length limits that the options define for a sequence that starts from `start` ids.
 LengthRules length_rules(const GenerationOptions& options, std::int64_t start);

@@ -19,7 +19,7 @@ struct SpeechSettings {
   Ids languages = {};  // by code: "en" (lang_to_id, "<|en|>")
   Ids tasks = {};      // "transcribe", "translate" (task_to_id)
   /// -1 if the model has no such id. The ids after it are timestamps, from 0 in steps of two
-  /// frames; the id before it stands for "no speech".
+  /// frames; the id before it means "no speech".
   std::int64_t no_timestamps_id = -1;
   std::int64_t previous_id = -1;            // precedes the previous text (prev_sot_token_id)
   std::int64_t max_initial_timestamp = -1;  // see TimestampRules::max_initial

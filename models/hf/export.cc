@@ -237,6 +237,7 @@ json fields_of(FamilyConfig family) {
 struct Differences {
   std::vector<std::string> problems;  // differences that affect results
   std::vector<std::string> left_out;  // training settings for which the class has no key
+  std::size_t settings = 0;           // number of problems of the config and the head
 };
 
 void compare_configs(const FamilyConfig& wanted, const Model& built, Differences& found) {
@@ -277,7 +278,7 @@ ConfigWriter keys_of(const ModelType& type, const FamilyConfig& family, const He
   return writer;
 }
 
-/// Updates the keys of an object within a config whose values differ between `before` and `after`.
+/// Updates those keys of an object within a config that differ between `before` and `after`.
 void patch_object(json& object, const json& before, const json& after) {
   for (const auto& [key, value] : after.items()) {
     if (!before.contains(key) || before.at(key) != value) object[key] = value;
@@ -419,6 +420,7 @@ Candidate try_class(const ModelToExport& model, const ModelType& type, const std
   compare_configs(model.family, built, found);
   compare_heads(model, built, found);
   exported.left_out = found.left_out;
+  found.settings = found.problems.size();
   if (model.weights.empty()) return candidate;
   const Match match =
       find_matches(weight_variables(graph), add_unread_weights(model, built, graph));
@@ -429,7 +431,7 @@ Candidate try_class(const ModelToExport& model, const ModelType& type, const std
   for (const auto& [variable, tensor] : match.pairs) {
     weights[variable.name()] = tensor;
     for (const std::string& alias : variable.info().aliases) {
-      // A parameter without a name of its own in the file has that of its alias.
+      // A parameter may have the same name in the file as its alias.
       const std::string name = built.names.theirs(alias);
       if (name != built.names.theirs(variable.name())) exported.tied[name] = tensor;
     }
@@ -455,6 +457,7 @@ ExportedModel export_model(const ModelToExport& model, const std::string& base) 
                                ? model_types(model.family.index())
                                : ModelTypes{*find_model_type(ConfigReader(base).model_type())};
   std::vector<std::string> nearest;
+  std::pair<std::size_t, std::size_t> distance;  // settings first, then weights
   std::string refused;
   for (const ModelType& type : types) {
     for (const std::string& ending : in_order(model.endings, type, base)) {
@@ -468,7 +471,10 @@ ExportedModel export_model(const ModelToExport& model, const std::string& base) 
       }
       std::vector<std::string>& problems = candidate.differences.problems;
       if (problems.empty()) return std::move(candidate.exported);
-      if (nearest.empty() || problems.size() < nearest.size()) nearest = std::move(problems);
+      const std::pair own{candidate.differences.settings, problems.size()};
+      if (!nearest.empty() && own >= distance) continue;
+      distance = own;
+      nearest = std::move(problems);
     }
   }
   throw ArgumentError(nearest.empty() ? refused : nearest.front());

@@ -55,8 +55,8 @@ struct Model {
   /// Values by their Hugging Face names: "logits", "last_hidden_state", "hidden.0", ..., and "loss"
   /// if the inputs include labels. The values have the same names in the graph.
   std::map<std::string, Value> outputs;
-  /// Mask of the meaningful output rows of a causal model (its attention_mask). Undefined if all
-  /// rows are meaningful.
+  /// Mask of the meaningful output rows of models with causality or windows (their attention_mask).
+  /// Undefined if all rows are meaningful.
   Value valid_rows;
   NameMap names;
   FileLayouts layouts;  // parameters that are not exactly one tensor of a file

@@ -132,7 +132,7 @@ PublishedModel beit(const char* name, std::int64_t layers, std::int64_t width, s
 }
 
 // The stages of a Swin transformer halve the rows and columns and double the width, so that every
-// block needs as many products as one of the first stage.
+// block needs the same number of products.
 PublishedModel swin(const char* name, std::int64_t width, std::int64_t third, std::int64_t heads,
                     std::int64_t parameters) {
   PublishedModel model = vision(name, "swin",

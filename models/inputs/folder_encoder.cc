@@ -7,6 +7,7 @@
 
 #include "weft/core/error.h"
 #include "weft/core/excerpt.h"
+#include "weft/graph/functions/arithmetic.h"
 #include "weft/models/families/encoder.h"
 #include "weft/serialization/files/strict_json.h"
 
@@ -74,6 +75,8 @@ std::optional<FolderEncoder> read_folder_encoder(Graph& graph, const hf::Folder&
   inputs["attention_mask"] = result.mask = graph.input("mask", DType::i32, {"batch", "seq"});
   if (result.reading->token_types)
     inputs["token_type_ids"] = graph.input("token_types", DType::i32, {"batch", "seq"});
+  if (use.embeds && config->global_attention)
+    inputs["global_attention_mask"] = equal(inputs["input_ids"], -1);
   result.model = hf::build_model_over(graph, folder.config, inputs);
   result.store = hf::load_weights(result.model, graph, folder);
   if (use.unpadded && supports_offsets(result.config)) {

@@ -46,6 +46,8 @@ struct FolderUse {
   bool pairs = false;                          // the encoder must also accept text pairs
   hf::InputValues more = {};                   // other inputs of the class
   bool unpadded = false;                       // also build layers that compute no padding
+  /// Only the hidden states are used. As in the base class, no token has global attention.
+  bool embeds = false;
 };
 /// Builds the encoder in a folder in `graph` and loads its weights. Returns nullopt if the model
 /// class is not an encoder or does not match `use`. Throws ArgumentError if the config is not

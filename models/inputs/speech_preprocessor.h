@@ -11,7 +11,7 @@ namespace WEFT_API weft {
 
 /// Returns the settings of WhisperFeatureExtractor in `text`, the contents of the
 /// preprocessor_config.json at `path`, for a model that reads `mel_bins` rows. Missing keys have
-/// the defaults of that class; an empty text stands for a missing file. Keys that affect the
+/// the defaults of that class; an empty text means that there is no file. Keys that affect the
 /// spectrogram and are not supported (dither, padding_side) cause an ArgumentError that names the
 /// key; so do unknown keys, and a feature_size other than `mel_bins`. Throws FormatError if the
 /// file is invalid.

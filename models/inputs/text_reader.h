@@ -101,8 +101,8 @@ class TextReader {
   /// "token_types". All are i32 [rows, length]. The length is rounded up to a multiple of
   /// `multiple`. Throws DataError if a row has no ids.
   NamedTensors inputs(std::span<const TextRow* const> rows, std::int64_t multiple = 16) const;
-  /// Returns inputs() and the input "token_places" i64 [tokens] of programs whose layers compute no
-  /// padding (EncoderInputs::token_places).
+  /// Returns inputs() and the input "token_places" i64 [tokens], for programs that skip padding
+  /// (EncoderInputs::token_places).
   NamedTensors inputs_with_places(std::span<const TextRow* const> rows) const;
   /// Returns the inputs of programs without padding: "unpadded_tokens" and, if the programs have
   /// that input, "unpadded_token_types", i32 [1, total], and "offsets" i64 [rows + 1]. Throws

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+#include <vector>
+
 #include "weft/core/error.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/shape.h"
@@ -26,6 +29,12 @@ Value gathered_rows(Value x, Value rows, std::int64_t batch, SourceLocation loc)
   all[0] = Dim(batch);
   // Every shard adds its own rows to zeros, so that the sum over the shards has the same bits.
   return shard_sum(index_add(zeros(graph, x.dtype(), all), rows, x));
+}
+
+Tensor row_positions(const RowRange& rows) {
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(rows.size()));
+  std::iota(positions.begin(), positions.end(), rows.begin);
+  return Tensor::of({rows.size()}, positions);
 }
 
 }  // namespace weft

@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "weft/core/source_location.h"
+#include "weft/core/tensor.h"
 #include "weft/graph/ir/value.h"
+#include "weft/models/data/batching/batch_part.h"
 
 namespace WEFT_API weft {
 
@@ -27,5 +29,8 @@ namespace WEFT_API weft {
 /// DataError.
 Value gathered_rows(Value x, Value rows, std::int64_t batch,
                     SourceLocation loc = SourceLocation::current());
+
+/// Returns the operand `rows` of gathered_rows() for a part of a batch: the positions of its rows.
+Tensor row_positions(const RowRange& rows);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include "weft/core/error.h"
 #include "weft/graph/engine/nonfinite.h"
@@ -15,6 +16,7 @@
 #include "weft/models/hf/gpt.h"
 #include "weft/models/inputs/image_info.h"
 #include "weft/models/inputs/preprocessor.h"
+#include "weft/models/inputs/sentences/sentence_settings.h"
 #include "weft/models/training/model.h"
 #include "weft/models/training/weights.h"
 
@@ -41,25 +43,38 @@ Pretrained read_folder(const ModelPath& from) {
   const std::string& path = from.path;
   hf::Folder folder = hf::read_folder(from);
   folder.verify = true;  // training reads all weights anyway
-  Graph graph;
-  const hf::Model model =
-      hf::is_gpt(folder.config)
-          ? hf::build_gpt_model(graph, folder.config).model
-          : hf::build_model(graph, folder.config, hf::minimal_inputs(folder.config));
+  const bool gpt = hf::is_gpt(folder.config);
+  auto graph = std::make_unique<Graph>();
+  hf::Model model = gpt ? hf::build_gpt_model(*graph, folder.config).model
+                        : hf::build_model(*graph, folder.config, hf::minimal_inputs(folder.config));
   if (!model.family) {
     throw FormatError(
         fmt::format("{} holds a {} (model_type \"{}\"): training cannot start from such a model",
                     path, model.architecture, model.model_type));
   }
+  const hf::FolderOrigin origin = hf::read_origin(folder);
+  std::shared_ptr<VariableStore> store;
+  try {
+    store = hf::load_weights(model, *graph, folder);
+  } catch (const FormatError&) {
+    // Text encoders and base classes have no language model head, even if it is not tied.
+    const std::string base = gpt ? hf::gpt_base_class(folder.config) : std::string();
+    if (!gpt ||
+        (sentence_model_class(origin).empty() && hf::architecture_of(folder.config) != base))
+      throw;
+    graph = std::make_unique<Graph>();
+    model = hf::build_model(*graph, folder.config, hf::minimal_inputs(folder.config), base);
+    store = hf::load_weights(model, *graph, folder);
+  }
   Pretrained result{.source = path, .config = *model.family};
   result.about = fmt::format("a {} (model_type \"{}\")", model.architecture, model.model_type);
-  result.weights = weights_of(graph, *hf::load_weights(model, graph, folder));
+  result.weights = weights_of(*graph, *store);
   result.text = read_tokenizer_folder({folder.path, folder.ignored_keys});
   result.ignored_keys = folder.ignored_keys;
   result.classes = hf::class_names(folder.config);
   result.pooler = model.heads.pooler;
   share_hidden_layer(result);
-  result.origin = hf::read_origin(folder);
+  result.origin = origin;
   std::optional<ImageSize> pixels;
   if (const auto* vit = std::get_if<VitConfig>(&result.config))
     pixels = ImageSize{vit->channels, vit->image_height, vit->image_width};

@@ -45,8 +45,8 @@ struct Pretrained {
   std::optional<ImageNormalisation> normalisation = {};
   /// Conversion of pictures to the image size of the model.
   std::optional<ImageGeometry> geometry = {};
-  /// Log-mel settings of a speech recogniser, if its file has them. Those of folders are in
-  /// `origin`.
+  /// Log-mel settings of a speech recogniser, if its file has them. `origin` contains the settings
+  /// of folders.
   std::optional<Attachment> speech = {};
   /// Activation of the hidden layer in text classifier heads; depends on the transformers model
   /// type.

@@ -76,6 +76,7 @@ class CommandFiles {
 
   /// Returns a complete command line except for "--out FILE", which the caller appends.
   std::string base(const std::string& command) const {
+    static const std::string kFixtures = WEFT_FIXTURES;
     static const std::map<std::string, std::string> arguments = {
         {"train gpt", "--steps 2 --text text.txt" + kGpt},
         {"train encoder",
@@ -88,6 +89,26 @@ class CommandFiles {
         {"train vit",
          "--steps 2 --data digits --image-height 4 --image-width 4 --layers 1 --heads 2 --width 16 "
          "--inner 32 --batch 8 --warmup 1 --shift 0 --rotation 0 --zoom 0 --patch-height 1 "
+         "--patch-width 1 --threads 2"},
+        {"train speech",
+         "--steps 2 --data " + kFixtures +
+             "/audio/recordings.tsv --encoder-layers 1 "
+             "--decoder-layers 1 --encoder-heads 2 --decoder-heads 2 --width 16 --encoder-inner 32 "
+             "--decoder-inner 32 --context 32 --mel-bins 8 --source-context 10 --vocab 270 --batch "
+             "4 "
+             "--warmup 1 --threads 2"},
+        {"train image-text",
+         "--steps 2 --data " + kFixtures +
+             "/captions/captions.tsv --vision-image-height 4 "
+             "--vision-image-width 4 --vision-patch-height 2 --vision-patch-width 2 "
+             "--vision-channels 1 "
+             "--vision-layers 1 --vision-heads 2 --vision-width 16 --vision-inner 32 --text-layers "
+             "1 "
+             "--text-heads 2 --text-width 16 --text-inner 32 --text-context 32 --projection 16 "
+             "--vocab 60 --batch 4 --warmup 1 --threads 2"},
+        {"train swin",
+         "--steps 2 --data digits --image-height 4 --image-width 4 --depths 2 --heads 2 --width 8 "
+         "--window 2 --batch 8 --warmup 1 --shift 0 --rotation 0 --padding 0 --patch-height 1 "
          "--patch-width 1 --threads 2"},
         {"tokenizer train", "text.txt --vocab 300"},
         {"vectors train", "--text text.txt --epochs 1 --width 4 --threads 2"},
@@ -125,6 +146,7 @@ class CommandFiles {
         {"--input", "text.txt"},
         {"--similar", "text.txt"},
         {"--wordnet", "text.txt"},
+        {"--images", "text.txt"},
     };
     const auto found = files.find(option);
     BOOST_TEST_REQUIRE((found != files.end()),

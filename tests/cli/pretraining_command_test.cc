@@ -75,7 +75,8 @@ BOOST_AUTO_TEST_CASE(modernbert_is_pre_trained_fine_tuned_and_exported) {
   const std::string model = weft.path("m.weft"), classifier = weft.path("c.weft");
   const Outcome trained = files.train(
       "--task mlm --preset modernbert-mini --mask-rate 0.3 --vocab 60 --layers 3 --heads 2 --width "
-      "16 --inner 24 --context 20 --window 4 --batch 4 --warmup 2 --steps 6 --eval-every 2");
+      "16 --inner 24 --context 20 --attention-window 4 --batch 4 --warmup 2 --steps 6 --eval-every "
+      "2");
   BOOST_TEST(trained.code == 0, trained.err);
   const Outcome tuned =
       weft("train encoder --task classify --data " + weft.path("sms") + " --from " + model +

@@ -100,6 +100,11 @@ const std::map<std::string, std::map<std::string, Row>>& table() {
       {"classify",
        {
            {"--top", {"classify " + kWeft + "classifier.weft the", "--top 1", "", ""}},
+           {"--labels",
+            {"", "", "classify " + kWeft + "classifier.weft the --labels spam",
+             "labels are for models that compare images and texts"}},
+           {"--template",
+            {"", "", "classify " + kWeft + "classifier.weft the --template 'a {}'", "--labels"}},
            {"--truncate",
             {"", "", "classify " + kWeft + "images.weft --truncate picture.bmp",
              "--truncate is for texts"}},

@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(batches_without_padding_are_filled_with_the_longest_example
   BOOST_TEST(
       (batches_without_padding(Numbers{3, 1, 9, 4, 3}, 7) == (Batches{{2}, {3, 4}, {0, 1}})));
   BOOST_TEST((batches_without_padding(Numbers{3, 1}, 100) == (Batches{{0, 1}})));
-  BOOST_TEST((batches_without_padding(Numbers{2, 2}, 1) == (Batches{{0}, {1}})));
+  BOOST_TEST((batches_without_padding(Numbers{2, 2}, 1) == (Batches{{1}, {0}})));
   BOOST_TEST(batches_without_padding(Numbers{}, 7).empty());
 }
 

@@ -16,7 +16,7 @@
 #include "weft/tests/support/messages.h"
 
 namespace weft {
-BOOST_AUTO_TEST_SUITE(image_files)
+BOOST_AUTO_TEST_SUITE(image_file_formats)
 namespace {
 
 using testing::message_contains;

@@ -59,18 +59,19 @@ ImageTextConfig small_towers() {
 int main() {
   Graph graph;
   const ImageText towers(Scope(graph).training(), small_towers());
-  const Value images = graph.input("images", DType::f32, {"images", 1, kSize, kSize});
-  const Value captions = graph.input("captions", DType::i32, {"texts", 3});
+  const Value images = graph.input("images", DType::f32, {"batch", 1, kSize, kSize});
+  const Value captions = graph.input("captions", DType::i32, {"batch", 3});
+  const Value labels_of_kinds = graph.input("labels", DType::i32, {"kinds", 3});
   const Value image_vectors = unit_vectors(towers.image(images).vectors);
-  const Value text_vectors = unit_vectors(towers.text({.ids = captions}).vectors);
-  // In training, there are as many captions as images.
-  const Value logits =
-      reshape(towers.logits(image_vectors, text_vectors, kLargestLogitScale), {kBatch, kBatch});
-  const Value loss = clip_loss(logits);
+  const auto vectors_of = [&](const Value& ids) {
+    return unit_vectors(towers.text({.ids = ids}).vectors);
+  };
+  const Value loss =
+      clip_loss(towers.logits(image_vectors, vectors_of(captions), kLargestLogitScale));
   const Program train =
       Program("train").output("loss", loss).update(adamw(loss, graph.parameters(), {.lr = 3e-3}));
-  const Program compare =
-      Program("compare").output("logits", towers.logits(image_vectors, text_vectors));
+  const Program compare = Program("compare").output(
+      "logits", towers.logits(image_vectors, vectors_of(labels_of_kinds)));
 
   Session session(graph, {.seed = 1});
   for (std::uint64_t step = 0; step < 300; ++step) {
@@ -85,7 +86,7 @@ int main() {
   const Batch test = make_batch(100, 1);
   const Tensor labels = Tensor::of<std::int32_t>({4, 3}, {0, 1, 5, 0, 2, 5, 0, 3, 5, 0, 4, 5});
   const Tensor found =
-      session.run(compare, {{"images", test.images}, {"captions", labels}})["logits"];
+      session.run(compare, {{"images", test.images}, {"labels", labels}})["logits"];
   int right = 0;
   for (std::int64_t i = 0; i < 100; ++i) {
     std::size_t best = 0;

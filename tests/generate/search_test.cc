@@ -166,6 +166,23 @@ BOOST_AUTO_TEST_CASE(rules_restrict_lengths_repetitions_and_ids) {
   for (const std::int64_t id : without.sequences.front()) BOOST_TEST(id != 2);
 }
 
+BOOST_AUTO_TEST_CASE(ngrams_of_the_source_are_not_repeated) {
+  const SearchStarts start{.ids = {{0}, {0}}, .sources = {{1, 1, 9}, {2}}};
+  GenerationOptions o{.max_length = 4, .eos_id = 0, .encoder_no_repeat_ngram = 1};
+  BOOST_TEST((search(table(), start, o).sequences == Sequences{{0, 2, 3, 0}, {0, 1, 0}}));
+  o.encoder_no_repeat_ngram = 2;
+  o.min_length = 3;
+  BOOST_TEST((search(table(), start, o).sequences == Sequences{{0, 1, 2, 3}, {0, 1, 1, 0}}));
+  o.beams = 2;
+  for (const TokenIds& ids : search(table(), start, o).sequences) BOOST_TEST(ids.size() >= 3U);
+  BOOST_TEST((search(table(), start, o).sequences[0][1] != 1 ||
+              search(table(), start, o).sequences[0][2] != 1));
+  // For decoders, the source is the prompt.
+  o = {.max_length = 4, .min_length = 4, .eos_id = 0, .encoder_no_repeat_ngram = 2};
+  BOOST_TEST((search(table(), {.ids = {{1, 1}}}, o).sequences == Sequences{{1, 1, 2, 3}}));
+  BOOST_TEST((search(table(), {.ids = {{0, 1, 1}}, .padding = {1}}, o).sequences[0][2] == 2));
+}
+
 BOOST_AUTO_TEST_CASE(sequences_end_at_stop_ids_and_stop_sequences_or_when_the_caller_stops_them) {
   GenerationOptions o{.max_length = 6, .eos_id = 0, .stop_ids = {3}};
   BOOST_TEST((search(table(), SearchStarts{{{2}}}, o).sequences == Sequences{{2, 3}}));
@@ -290,6 +307,7 @@ BOOST_AUTO_TEST_CASE(searches_reject_invalid_options) {
   rejects({.min_new = -1}, "min_new must be at least 0, not -1");
   rejects({.repetition_penalty = 0}, "repetition_penalty must be positive, not 0");
   rejects({.no_repeat_ngram = -1}, "no_repeat_ngram must be at least 0, not -1");
+  rejects({.encoder_no_repeat_ngram = 0}, "encoder_no_repeat_ngram must be at least 1, not 0");
   rejects({.bad_token_sequences = {{}}}, "bad_token_sequences contains an empty sequence");
   rejects({.stop_sequences = {{1}, {}}}, "stop_sequences contains an empty sequence");
   rejects({.beams = 2, .sampling = SamplingOptions{}}, "sampling with 2 beams is not supported");

@@ -182,11 +182,16 @@ BOOST_AUTO_TEST_CASE(parameters_can_be_loaded_from_every_folder) {
         const VariableKind kind = v.info().kind;
         expected += kind == VariableKind::parameter || kind == VariableKind::buffer ? 1 : 0;
       }
-      BOOST_TEST(parameters.size() == expected);
+      // The hidden layer that all heads of ModernBERT share also has the name in other heads.
+      std::size_t declared = 0;
+      for (const auto& [name, tensor] : parameters) declared += graph.has_variable(name) ? 1 : 0;
+      BOOST_TEST(declared == expected);
       const Tensors file_tensors = read_tensors(file);
       for (const auto& [name, tensor] : parameters) {
         const auto it = file_tensors.find(model.names.theirs(name));
-        if (it != file_tensors.end()) BOOST_TEST(bitwise_equal(it->second, tensor));
+        // Files may lack leading axes of size 1.
+        if (it != file_tensors.end())
+          BOOST_TEST(bitwise_equal(it->second, tensor.reshape(it->second.sizes())));
       }
       ++folders;
     }

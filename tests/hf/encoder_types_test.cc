@@ -15,7 +15,7 @@
 #include "weft/tests/support/messages.h"
 
 namespace weft {
-BOOST_AUTO_TEST_SUITE(encoder_types)
+BOOST_AUTO_TEST_SUITE(encoder_folder_types)
 namespace {
 
 using nlohmann::json;
@@ -42,7 +42,7 @@ struct Random {
                        {{"input_ids", ids}})["out"];
   }
   const EncoderConfig& config() const { return std::get<EncoderConfig>(*model.family); }
-  /// Loads other tensors in place of its own.
+  /// Replaces the weights.
   void load(const TensorMap& tensors) {
     for (const auto& [variable, tensor] : hf::match_weights(model, graph, tensors, "the file"))
       store->set(variable.name(), tensor);
@@ -102,7 +102,7 @@ void stack_rows(TensorMap& tensors, const std::vector<std::string>& parts,
 
 BOOST_AUTO_TEST_CASE(nomic_files_of_the_authors_code_equal_those_of_the_library) {
   json library = config_of("nomic-bert-mlm");
-  library.update({{"vocab_size", 84},
+  library.update({{"vocab_size", 88},
                   {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 1000.0}}}});
   json authors = config_of("nomic-published");
   authors["architectures"] = {"NomicBertForPreTraining"};
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(settings_of_the_nomic_authors_code_are_read_or_rejected) {
   BOOST_TEST((scaled.rotary_scaling == RotaryScalingKind::dynamic));
   BOOST_TEST(scaled.rotary_factor == 2);
   BOOST_TEST(scaled.rotary_context == 16);
-  BOOST_TEST(scaled.vocab == 84);
+  BOOST_TEST(scaled.vocab == 88);
   const auto with = [&](const json& keys) {
     json changed = config;
     changed.update(keys);
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(modernbert_layers_with_a_window_come_from_a_list_or_an_inte
   };
   const EncoderConfig usual = read(config);
   BOOST_TEST(usual.window == 6);
-  BOOST_TEST(usual.window_layers == "0110");  // of 4 layers
+  BOOST_TEST(usual.window_layers == "011");
   BOOST_TEST(usual.rotary_base == 1600);
   BOOST_TEST(usual.rotary_window_base == 100);
   const json list = {"full_attention", "sliding_attention", "sliding_attention", "full_attention"};
@@ -289,6 +289,12 @@ BOOST_AUTO_TEST_CASE(modernbert_layers_with_a_window_come_from_a_list_or_an_inte
                                          {"local_rope_theta", "absent"}}));
   BOOST_TEST(newer.rotary_base == 900);
   BOOST_TEST(newer.rotary_window_base == 50);
+  const EncoderConfig newer_full = read(with({{"rope_parameters", nested},
+                                              {"global_attn_every_n_layers", 1},
+                                              {"global_rope_theta", "absent"},
+                                              {"local_rope_theta", "absent"}}));
+  BOOST_TEST(newer_full.rotary_base == 900);
+  BOOST_TEST(newer_full.rotary_window_base == 0);
   rejects(with({{"layer_types",
                  {"full_attention", "full_attention", "sliding_attention", "full_attention"}}}),
           "layer_types contradicts global_attn_every_n_layers (3)");

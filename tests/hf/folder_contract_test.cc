@@ -43,6 +43,7 @@ const std::vector<std::string> kGoldenFolders = {"albert-mlm-default",
                                                  "gpt-neox-default",
                                                  "gpt2-default",
                                                  "llama-gqa",
+                                                 "m2m100-default",
                                                  "marian-default",
                                                  "mbart-default",
                                                  "mistral-sliding-window",
@@ -53,7 +54,9 @@ const std::vector<std::string> kGoldenFolders = {"albert-mlm-default",
                                                  "siglip-two-towers",
                                                  "swin-masked",
                                                  "swin-padded-not-square",
+                                                 "switch-default",
                                                  "t5-v1.1-default",
+                                                 "umt5-default",
                                                  "vit-mae-normalised-pixels",
                                                  "vit-mim-default",
                                                  "vit-msn",
@@ -62,23 +65,16 @@ const std::vector<std::string> kGoldenFolders = {"albert-mlm-default",
 const json& listed_configs() {
   static const json all = [] {
     json configs = json::object();
-    for (const char* file : {"decoder_configs.json", "long_text_configs.json"})
+    for (const char* file :
+         {"decoder_configs.json", "encoder_configs.json", "long_text_configs.json"})
       configs.update(json::parse(read_whole_file(std::string(WEFT_FIXTURES) + "/" + file)));
     return configs;
   }();
   return all;
 }
 
-/// Configs of newer encoders, some of them with the keys of the authors' code.
-const json& encoder_configs() {
-  static const json all =
-      json::parse(read_whole_file(std::string(WEFT_FIXTURES) + "/encoder_configs.json"));
-  return all;
-}
-
 std::vector<std::string> all_folders() {
   std::vector<std::string> folders = kGoldenFolders;
-  for (const auto& [name, config] : encoder_configs().items()) folders.push_back(name);
   for (const auto& [name, config] : listed_configs().items()) {
     if (std::find(folders.begin(), folders.end(), name) == folders.end()) folders.push_back(name);
   }
@@ -88,8 +84,6 @@ const std::vector<std::string> kFolders = all_folders();
 
 json config_of(const std::string& folder) {
   if (const auto found = listed_configs().find(folder); found != listed_configs().end())
-    return *found;
-  if (const auto found = encoder_configs().find(folder); found != encoder_configs().end())
     return *found;
   return json::parse(
       read_whole_file(std::string(WEFT_FIXTURES) + "/goldens/" + folder + "/config.json"));
@@ -193,6 +187,9 @@ BOOST_AUTO_TEST_CASE(every_key_changes_the_model_or_is_rejected_or_is_known_to_c
         "norm_type", "verbose"}},
       {"phi3-default", {"original_max_position_embeddings"}},  // without scaled positions
       {"smollm3-default", {"no_rope_layer_interval"}},
+      {"switch-default",
+       {"add_router_probs", "num_sparse_decoder_layers",  // if decoder_sparse_step is present
+        "num_sparse_encoder_layers", "router_ignore_padding_tokens"}},
       {"t5gemma-default", {"classifier_dropout_rate"}},
       {"whisper-default",
        {"apply_spec_augment", "classifier_proj_size", "mask_feature_length",

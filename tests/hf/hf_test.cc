@@ -211,6 +211,72 @@ BOOST_AUTO_TEST_CASE(encoder_decoders_read_or_reject_every_key) {
   BOOST_TEST(marian.names.theirs("head.bias") == "final_logits_bias");
 }
 
+BOOST_AUTO_TEST_CASE(switch_transformers_have_experts_in_every_nth_layer) {
+  const hf::InputTypes both = {{"input_ids", {DType::i64, {2, 5}}},
+                               {"labels", {DType::i64, {2, 4}}}};
+  const json plain = config_of("switch-default");
+  json config = plain;
+  const auto outputs = [&](const char* stack) {
+    std::string found;
+    for (const auto& [name, value] : build(config, both).outputs) {
+      if (name.starts_with(std::string(stack) + "_router_logits.")) found += name.back();
+    }
+    return found;
+  };
+  config.update({{"num_layers", 5}, {"num_decoder_layers", 4}});
+  BOOST_TEST(outputs("encoder") == "13");
+  config["encoder_sparse_step"] = 3;
+  BOOST_TEST(outputs("encoder") == "14");
+  // If every layer has experts, the loss of transformers does not contain the losses of the
+  // routers.
+  config["encoder_sparse_step"] = 1;
+  BOOST_TEST(outputs("encoder") == "01234");
+  BOOST_TEST(!build(config, both).outputs.contains("encoder_aux_loss"));
+  BOOST_TEST(build(config, both).outputs.contains("decoder_z_loss"));
+  // The number of layers with experts determines the step if the file lacks it.
+  config.erase("encoder_sparse_step");
+  config.erase("decoder_sparse_step");
+  config.update({{"num_sparse_encoder_layers", 2}, {"num_sparse_decoder_layers", 0}});
+  BOOST_TEST(outputs("encoder") == "13");
+  BOOST_TEST(outputs("decoder").empty());
+  config = plain;
+  config["architectures"] = {"SwitchTransformersEncoderModel"};
+  BOOST_TEST(build(config).outputs.contains("encoder_router_logits.1"));
+  config = plain;
+  config["router_dtype"] = "bfloat16";
+  BOOST_CHECK_EXCEPTION(build(config, both), ArgumentError, says("routers compute in float32"));
+  // Keys of published files that no class reads.
+  config = plain;
+  config.update({{"feed_forward_proj", "relu"},
+                 {"is_gated_act", false},
+                 {"n_positions", 512},
+                 {"router_type", "tokens_masked"}});
+  BOOST_TEST(build(config, both).outputs.contains("loss"));
+  config = config_of("umt5-default");
+  config["scalable_attention"] = true;
+  BOOST_TEST(build(config, both).outputs.contains("loss"));
+  json blenderbot = {{"model_type", "blenderbot"},
+                     {"architectures", {"BlenderbotForConditionalGeneration"}},
+                     {"vocab_size", 50},
+                     {"d_model", 8},
+                     {"encoder_attention_heads", 2},
+                     {"decoder_attention_heads", 2},
+                     {"encoder_ffn_dim", 8},
+                     {"decoder_ffn_dim", 8},
+                     {"decoder_layers", 1},
+                     {"do_blenderbot_90_layernorm", true},
+                     {"extra_layer_norm", false},
+                     {"extra_pos_embeddings", 0},
+                     {"layernorm_variant", "prelayernorm"},
+                     {"normalize_before", true},
+                     {"normalize_embedding", false},
+                     {"add_final_layer_norm", true}};
+  BOOST_TEST(build(blenderbot, both).outputs.contains("loss"));
+  blenderbot["normalize_before"] = false;
+  BOOST_CHECK_EXCEPTION(build(blenderbot, both), ArgumentError,
+                        says("Blenderbot is a pre-norm model"));
+}
+
 BOOST_AUTO_TEST_CASE(vision_transformers_read_or_reject_every_key) {
   const auto images = [](std::int64_t height, std::int64_t width, std::int64_t patches) {
     return hf::InputTypes{{"pixel_values", {DType::f32, {2, 3, height, width}}},

@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_base_class_reads_files_of_the_other_classes) {
 }
 
 BOOST_AUTO_TEST_CASE(spectrograms_must_have_the_sizes_in_the_config) {
-  const std::string config = config_with({}).dump();
+  const std::string config = config_with(json::object()).dump();
   for (const Sizes& sizes : {Sizes{1, 6, 20}, Sizes{1, 5, 22}, Sizes{1, 6, 24}}) {
     Graph graph;
     BOOST_CHECK_EXCEPTION(

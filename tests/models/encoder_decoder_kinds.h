@@ -72,6 +72,16 @@ inline EncoderDecoderConfig switch_transformer() {
   return c;
 }
 
+/// Returns the options of M2M100.
+inline EncoderDecoderConfig small_m2m100() {
+  EncoderDecoderConfig c = shrink(EncoderDecoderConfig::bart());
+  c.norm = Seq2SeqNorm::pre_norm;
+  c.positions = Seq2SeqPositions::sinusoidal;
+  c.sinusoidal_endpoint = c.positions_skip_padding = true;
+  c.embedding_norm = c.head_bias = false;
+  return c;
+}
+
 /// Returns configurations of the original Transformer, T5, BART, pre-norm BART, gated T5, the
 /// Transformer with separate encoder and decoder vocabularies, LongT5, PEGASUS-X, T5Gemma, UMT5,
 /// M2M100 and Switch Transformers.
@@ -87,10 +97,6 @@ inline std::vector<EncoderDecoderConfig> kinds() {
   local.encoder_window = 3;
   EncoderDecoderConfig umt5 = gated;
   umt5.relative_bias_layers = true;
-  EncoderDecoderConfig m2m100 = pre;
-  m2m100.positions = Seq2SeqPositions::sinusoidal;
-  m2m100.sinusoidal_endpoint = m2m100.positions_skip_padding = true;
-  m2m100.embedding_norm = m2m100.head_bias = false;
   return {shrink({}),
           shrink(EncoderDecoderConfig::t5()),
           shrink(EncoderDecoderConfig::bart()),
@@ -101,7 +107,7 @@ inline std::vector<EncoderDecoderConfig> kinds() {
           small_pegasus_x(),
           small_t5gemma(),
           umt5,
-          m2m100,
+          small_m2m100(),
           switch_transformer()};
 }
 

@@ -11,6 +11,7 @@
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/reduce.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/parameter_count.h"
 #include "weft/models/families/encoder_decoder.h"
 #include "weft/tests/support/messages.h"
 
@@ -304,8 +305,7 @@ BOOST_AUTO_TEST_CASE(relative_biases_accept_sequences_of_any_length) {
 
 BOOST_AUTO_TEST_CASE(padding_is_not_counted_by_positions_that_skip_it) {
   // With left and inner padding, the tokens of M2M100 have the encodings of the text alone.
-  EncoderDecoderConfig c = kinds()[7];
-  BOOST_TEST_REQUIRE(c.positions_skip_padding);
+  EncoderDecoderConfig c = small_m2m100();
   Graph g;
   const EncoderDecoder net(Scope(g, "net").evaluation(), c);
   const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
@@ -375,14 +375,30 @@ BOOST_AUTO_TEST_CASE(router_losses_are_part_of_the_training_loss_only) {
   BOOST_TEST(r["evaluation"].item<float>() == 0);
   BOOST_TEST(r["training"].item<float>() > 0.01F);
   BOOST_TEST(std::abs(r["training"].item<float>() - r["expected"].item<float>()) < 1e-6F);
-  // Without tokens, the losses are 0.
-  BOOST_TEST(session.run(program, {{"ids", Tensor::empty(DType::i64, {2, 0})}})["training"]
+  // Without texts, the losses are 0.
+  BOOST_TEST(session.run(program, {{"ids", Tensor::empty(DType::i64, {0, 3})}})["training"]
                  .item<float>() == 0);
   Graph dense;
   const EncoderDecoder t5(Scope(dense, "net").evaluation(), shrink(EncoderDecoderConfig::t5()));
   const StackOutputs encoded = t5.encode(dense.input("ids", DType::i64, {"batch", "seq"}), {});
   BOOST_CHECK_EXCEPTION(router_losses(encoded), ArgumentError,
                         says("router_losses needs a stack with experts"));
+}
+
+BOOST_AUTO_TEST_CASE(one_expert_per_layer_is_active_for_a_token) {
+  EncoderDecoderConfig c = switch_transformer();
+  Forward model(c);
+  const Dim batch = model.graph.dim("batch");
+  const std::vector<Dim> tokens = {batch * model.graph.dim("seq"),
+                                   batch * model.graph.dim("target")};
+  // Three layers have four experts, each with two matrices.
+  const std::int64_t idle = 3 * 3 * 2 * c.width * c.encoder_inner;
+  const std::int64_t all = count_parameters(model.graph);
+  BOOST_TEST(count_active_parameters(model.program, tokens) == all - idle);
+  BOOST_TEST(count_active_parameters(model.program, tokens[0]) == all - idle / 3);
+  c.experts = 0;
+  const Forward dense(c);
+  BOOST_TEST(count_active_parameters(dense.program, tokens[0]) == count_parameters(dense.graph));
 }
 
 BOOST_AUTO_TEST_CASE(labels_are_shifted_right_after_the_start_token) {

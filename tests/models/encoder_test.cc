@@ -74,6 +74,11 @@ std::vector<Variant> variants() {
     c.embedding_width = 10;
     c.embedding_projection = EmbeddingProjection::before_norm;
   });
+  add("longformer", [](EncoderConfig& c) {
+    c.layer_windows = {2, 6};
+    c.global_attention = true;
+    c.separator_id = 5;
+  });
   return result;
 }
 
@@ -229,6 +234,18 @@ BOOST_AUTO_TEST_CASE(encoder_configs_round_trip_and_invalid_configs_are_rejected
           "conv_least_kernel must be 0, or odd and at most conv_kernel (3), but is 5");
   rejects([](EncoderConfig& c) { c.conv_kernel = 3, c.conv_least_kernel = 2; },
           "conv_least_kernel must be 0, or odd and at most conv_kernel (3), but is 2");
+  rejects([](EncoderConfig& c) { c.layer_windows = {4}; },
+          "layer_windows needs one window for each of the");
+  rejects(
+      [](EncoderConfig& c) {
+        c.layer_windows = {2, 4.5};
+      },
+      "layer_windows must be integers, not 4.5");
+  rejects([](EncoderConfig& c) { c.layer_windows = {2, -1}; }, "layer_windows");
+  rejects([](EncoderConfig& c) { c.layer_windows = {2, 4}, c.window = 8; }, "and no window");
+  rejects([](EncoderConfig& c) { c.global_attention = c.causal = true; }, "global_attention");
+  rejects([](EncoderConfig& c) { c.global_attention = true, c.separator_id = -1; },
+          "separator_id must be at least 0, not -1");
   rejects([](EncoderConfig& c) { c.hidden_dropout = 1; }, "hidden_dropout must be in [0, 1)");
   rejects([](EncoderConfig& c) { c.positions_skip_padding = true, c.padding_id = -1; },
           "positions_skip_padding needs a padding_id");

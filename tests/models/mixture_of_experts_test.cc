@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(capacity_prefers_first_choices_and_earlier_tokens) {
 
 BOOST_AUTO_TEST_CASE(row_capacity_counts_the_tokens_of_each_row) {
   Graph g;
-  const Value x = g.input("x", DType::f64, {"rows", "length", 4});
+  const Value x = g.input("x", DType::f64, {"batch", "length", 4});
   const MixtureOfExpertsOutput out = mixture_of_experts(
       Scope(g, "moe"), x,
       {.experts = 4, .experts_per_token = 2, .inner = 3, .gated = false, .row_capacity = 1});
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(jitter_and_dropout_apply_in_training_only) {
       .output("logits", y(Mode::training, 0, 0.5).routing.logits)
       .output("dropped", y(Mode::training, 0, 0.5).y);
   Session session(g, {.seed = 4, .threads = 1});
-  const Results r = session.run(program, {{"x", sample_uniform({6, 4}, 3)}});
+  const Results r = session.run(program, {{"x", sample_uniform({6, 4}, 3).to(DType::f64)}});
   BOOST_TEST(equal_bits(r["plain"], r["evaluation"]));
   BOOST_TEST(!equal_bits(r["logits"], r["noisy"]));
   BOOST_TEST(!equal_bits(r["plain"], r["dropped"]));

@@ -369,8 +369,9 @@ BOOST_AUTO_TEST_CASE(padding_on_either_side_does_not_change_the_tokens) {
       // More padding than a window contains, so that some padding sees no token.
       constexpr std::int64_t kPadding = 9;
       for (const bool left : {false, true}) {
-        // Learned positions count from the first id.
-        if (left && config.positions != EncoderPositions::rotary) continue;
+        // Learned positions count from the first id, and rotated values contain the position.
+        const bool relative = config.positions == EncoderPositions::rotary && !config.rotary_values;
+        if (left && !relative) continue;
         std::vector<std::int64_t> ids = kIds, mask(kIds.size(), 1);
         ids.insert(left ? ids.begin() : ids.end(), kPadding, 0);
         mask.insert(left ? mask.begin() : mask.end(), kPadding, 0);
@@ -426,10 +427,12 @@ BOOST_AUTO_TEST_CASE(contradictory_settings_are_rejected_by_name) {
                                 const std::string& message) { rejects(bert, change, message); };
   bert_rejects([](EncoderConfig& c) { c.kv_heads = 3; }, "kv_heads 3 must divide heads 4");
   bert_rejects([](EncoderConfig& c) { c.kv_heads = -1; }, "kv_heads must be at least 0, not -1");
-  bert_rejects([](EncoderConfig& c) { c.window = -1; }, "window must be at least 0, not -1");
+  bert_rejects([](EncoderConfig& c) { c.window = -1; },
+               "attention_window must be at least 0, not -1");
   bert_rejects([](EncoderConfig& c) { c.task_types = -1; },
                "task_types must be at least 0, not -1");
-  bert_rejects([](EncoderConfig& c) { c.window_layers = "01"; }, "window_layers needs a window");
+  bert_rejects([](EncoderConfig& c) { c.window_layers = "01"; },
+               "window_layers needs an attention_window");
   bert_rejects([](EncoderConfig& c) { c.window = 4, c.window_layers = "0120"; },
                "window_layers must be a pattern of 0 and 1");
   bert_rejects([](EncoderConfig& c) { c.window = 4, c.window_layers = "0101"; },
@@ -469,7 +472,7 @@ BOOST_AUTO_TEST_CASE(contradictory_settings_are_rejected_by_name) {
       "kv_heads needs positions other than relative_key");
   for (const auto& [name, change] :
        {std::pair<std::string, std::function<void(EncoderConfig&)>>{
-            "window", [](EncoderConfig& c) { c.window = 2; }},
+            "attention_window", [](EncoderConfig& c) { c.window = 2; }},
         {"causal", [](EncoderConfig& c) { c.causal = true; }},
         {"kv_heads", [](EncoderConfig& c) { c.kv_heads = 2; }},
         {"attention_bias = false", [](EncoderConfig& c) { c.attention_bias = false; }}}) {

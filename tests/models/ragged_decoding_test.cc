@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(rows_of_an_encoder_decoder_continue_from_their_own_position
     const std::int64_t vocab = std::min(c.vocab, c.target_vocab());
     const std::vector<Ids> sources = {{3, 1, 4, 1, 5}, {9, 2, 6, 5, 3}};
     session.run(prompt, {{"ids", matrix(sources)}, {"prompt_of_row", integers({0, 1})}}, capacity);
-    Texts texts{{{2, 7, 1}, {2, 8, 3}}};
+    Texts texts{{{2, 7, 4}, {2, 8, 3}}};  // without the padding id
     Ids positions = {0, 0};
     std::vector<Ids> added = texts.rows;
     for (int i = 0; i < 6; ++i) {

@@ -13,6 +13,7 @@
 #include "weft/graph/run/session.h"
 #include "weft/models/families/encoder.h"
 #include "weft/models/families/token_pooling.h"
+#include "weft/models/tasks/common/text_encoder.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
@@ -77,7 +78,7 @@ Configs unpadded_configs() {
 struct UnpaddedTexts {
   std::vector<std::int64_t> lengths;
   std::int64_t longest = 0, total = 0;
-  Tensor ids, mask, flat_ids, offsets;
+  Tensor ids, mask, places, flat_ids, offsets;
 
   explicit UnpaddedTexts(std::vector<std::int64_t> sizes, std::int32_t padding = 0)
       : lengths(std::move(sizes)) {
@@ -91,13 +92,16 @@ struct UnpaddedTexts {
     mask = Tensor::zeros(DType::i32, {rows, longest});
     flat_ids = sample_indices({1, total}, 3, 29).to(DType::i32);
     offsets = Tensor::of({std::ssize(ends)}, ends);
+    std::vector<std::int64_t> indices;
     for (std::int64_t i = 0; i < total; ++i) flat_ids.mutable_data<std::int32_t>()[i] += 2;
     for (std::int64_t row = 0; row < rows; ++row) {
       const auto r = static_cast<std::size_t>(row);
       std::copy_n(flat_ids.data<std::int32_t>() + ends[r], lengths[r],
                   ids.mutable_data<std::int32_t>() + row * longest);
       std::fill_n(mask.mutable_data<std::int32_t>() + row * longest, lengths[r], 1);
+      for (std::int64_t i = 0; i < lengths[r]; ++i) indices.push_back(row * longest + i);
     }
+    places = Tensor::of({total}, indices);
   }
 };
 
@@ -107,15 +111,14 @@ struct PaddedAndUnpadded {
   explicit PaddedAndUnpadded(Graph& g) {
     padded = {.ids = g.input("ids", DType::i32, {"batch", "seq"}),
               .attention_mask = g.input("mask", DType::i32, {"batch", "seq"})};
-    unpadded.ids = g.input("flat_ids", DType::i32, {1, "total"});
-    unpadded.offsets = g.input("offsets", DType::i64, {g.dim("texts") + 1});
+    unpadded = add_unpadded_inputs(g);
   }
 };
 
 NamedTensors feeds_of(const UnpaddedTexts& texts) {
   return {{"ids", texts.ids},
           {"mask", texts.mask},
-          {"flat_ids", texts.flat_ids},
+          {"unpadded_tokens", texts.flat_ids},
           {"offsets", texts.offsets}};
 }
 
@@ -172,6 +175,46 @@ BOOST_AUTO_TEST_CASE(texts_without_padding_have_the_hidden_states_and_gradients_
   }
 }
 
+BOOST_AUTO_TEST_CASE(layers_that_compute_no_padding_return_padded_rows_with_zeros) {
+  for (const auto& [name, config] : unpadded_configs()) {
+    BOOST_TEST_CONTEXT(name) {
+      Graph g;
+      const PaddedAndUnpadded inputs(g);
+      const Encoder encoder(Scope(g, "net"), config);
+      EncoderInputs without = inputs.padded;
+      without.token_places = add_token_places(g);
+      const EncoderOutputs padded = encoder.evaluation()(inputs.padded);
+      const EncoderOutputs found = encoder.evaluation()(without);
+      const Value keep = unsqueeze(cast(inputs.padded.attention_mask, DType::f32), 2);
+      const Program program = Program("p")
+                                  .output("padded", padded.last_hidden_state * keep)
+                                  .output("found", found.last_hidden_state)
+                                  .output("padded.1", padded.hidden[1] * keep)
+                                  .output("found.1", found.hidden[1]);
+      Session session(g, {.seed = 5});
+      session.initialise();
+      for (const std::vector<std::int64_t>& lengths :
+           {std::vector<std::int64_t>{1}, {5, 1, 18, 3}, {2, 2}}) {
+        const UnpaddedTexts texts(lengths, static_cast<std::int32_t>(config.padding_id));
+        const Results r = session.run(
+            program, {{"ids", texts.ids}, {"mask", texts.mask}, {"token_places", texts.places}});
+        for (const char* ending : {"", ".1"}) {
+          const Tensor a = r[std::string("padded") + ending], b = r[std::string("found") + ending];
+          BOOST_REQUIRE(a.sizes() == b.sizes());
+          for (std::int64_t i = 0; i < a.numel(); ++i)
+            BOOST_REQUIRE_SMALL(a.at(i) - b.at(i), 2e-5 * (1 + std::abs(a.at(i))));
+        }
+      }
+      const UnpaddedTexts texts({2, 4});
+      BOOST_CHECK_THROW(
+          session.run(program, {{"ids", texts.ids},
+                                {"mask", texts.mask},
+                                {"token_places", Tensor::of<std::int64_t>({2}, {0, 1})}}),
+          DataError);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(hidden_states_without_padding_do_not_depend_on_the_number_of_threads) {
   const EncoderConfig config = unpadded_configs()[4].second;
   const UnpaddedTexts texts({9, 1, 130, 64, 3});
@@ -184,7 +227,7 @@ BOOST_AUTO_TEST_CASE(hidden_states_without_padding_do_not_depend_on_the_number_o
     Session session(g, {.seed = 5, .threads = threads});
     session.initialise();
     results.push_back(
-        session.run(program, {{"flat_ids", texts.flat_ids}, {"offsets", texts.offsets}})["h"]
+        session.run(program, {{"unpadded_tokens", texts.flat_ids}, {"offsets", texts.offsets}})["h"]
             .clone());
     BOOST_TEST(bitwise_equal(results.front(), results.back()));
   }
@@ -242,6 +285,13 @@ BOOST_AUTO_TEST_CASE(encoders_reject_offsets_that_they_do_not_support) {
     check_error<ArgumentError>([&] { encoder(inputs.unpadded); }, {message});
   };
   check(base, true, "texts without padding (offsets) have no attention mask");
+  Graph g;
+  PaddedAndUnpadded inputs(g);
+  inputs.padded.token_places = add_token_places(g);
+  inputs.padded.attention_mask = {};
+  const Encoder encoder(Scope(g).evaluation(), base);
+  check_error<ArgumentError>([&] { encoder(inputs.padded); },
+                             {"token_places need an attention mask and no offsets"});
   std::vector<EncoderConfig> unsupported(5, base);
   unsupported[0].positions = EncoderPositions::relative_key;
   unsupported[1].positions = EncoderPositions::relative_key_query;
@@ -257,7 +307,8 @@ BOOST_AUTO_TEST_CASE(encoders_reject_offsets_that_they_do_not_support) {
   for (const EncoderConfig& config : unsupported) {
     BOOST_TEST(!supports_offsets(config));
     check(config, false,
-          "texts without padding (offsets) do not support relative keys, disentangled attention, "
+          "texts without padding (offsets or token_places) do not support relative keys, "
+          "disentangled attention, global attention, "
           "convolutions and rotary scaling that depends on the length of the text");
   }
 }
@@ -289,7 +340,7 @@ BOOST_AUTO_TEST_CASE(offsets_beyond_the_tokens_are_data_errors) {
   for (const std::vector<std::int64_t>& offsets :
        {std::vector<std::int64_t>{0, 5}, {1, 4}, {0, 3, 2, 4}, {0, 3}}) {
     BOOST_CHECK_THROW(
-        session.run(program, {{"flat_ids", Tensor::full(DType::i32, {1, 4}, 3)},
+        session.run(program, {{"unpadded_tokens", Tensor::full(DType::i32, {1, 4}, 3)},
                               {"offsets", Tensor::of({std::ssize(offsets)}, offsets)}}),
         DataError);
   }

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(invalid_vision_configs_are_rejected) {
         c.positions = VitPositions::rotary_2d;
         c.width = 12;
       },
-      "rotary_2d positions need heads whose size is a multiple of 4, not width 12 / heads 2");
+      "rotary_2d positions need a head size that is a multiple of 4, not width 12 / heads 2");
   rejects(
       [](auto& c) {
         c.positions = VitPositions::fixed;

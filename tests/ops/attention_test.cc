@@ -3,9 +3,11 @@
 #include <cstring>
 
 #include "weft/ops/op.h"
+#include "weft/ops/sequence/attention_op.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/ops/check_attention.h"
 #include "weft/tests/samples/sample_data.h"
+#include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {
@@ -134,6 +136,33 @@ BOOST_AUTO_TEST_CASE(offsets_that_do_not_ascend_from_zero_to_the_end_are_data_er
              "offsets[0], the end of the last text, is 0, but there are 5 queries and keys");
   BOOST_TEST(error(Tensor::empty(DType::i64, {0})) ==
              "offsets is empty: it must contain the beginning of every text and the end");
+}
+
+BOOST_AUTO_TEST_CASE(offsets_of_other_types_or_with_other_operands_are_rejected) {
+  using namespace weft::attention_op;
+  const auto rejects = [](const std::vector<Tensor>& in, const std::string& message,
+                          std::int64_t ring = 0) {
+    const Attributes attributes{{"scale", 1.0}, {"ring", Dim(ring)}};
+    BOOST_CHECK_EXCEPTION(evaluate_op(builtin_ops()->at("attention"), in, attributes), Error,
+                          testing::message_contains({message}));
+  };
+  const auto with = [](std::size_t operand, Tensor tensor) {
+    std::vector<Tensor> in = operands(2, 2, 2, 5, 5, 3, 3);
+    in[kOffsets] = ints({0, 2, 5});
+    in[operand] = std::move(tensor);
+    return in;
+  };
+  const Tensor each = ints({5, 5});
+  rejects(with(kOffsets, Tensor::zeros(DType::f32, {2})), "offsets must be i32 or i64, but is f32");
+  rejects(with(kOffsets, Tensor::zeros(DType::i64, {2, 1})),
+          "offsets must have 1 axes, but i64[2, 1] has 2");
+  rejects(with(kQ, sample_uniform({2, 2, 3, 3}, 1)),
+          "with offsets, queries and keys belong to the same texts, but their lengths (axis 2): 3 "
+          "and 5 differ");
+  rejects(with(kLengths, each), "offsets and lengths cannot be combined");
+  rejects(with(kQStart, ints({0, 0})), "offsets and q_start cannot be combined");
+  rejects(with(kKvRows, ints({0, 1})), "offsets and kv_rows cannot be combined");
+  rejects(with(kLengths, each), "offsets cannot be combined with ring buffers of keys", 5);
 }
 
 BOOST_AUTO_TEST_CASE(the_cost_of_texts_counts_only_pairs_within_a_text) {

@@ -156,7 +156,8 @@ BOOST_AUTO_TEST_CASE(error_samples_cause_their_message_with_operands_and_source_
   for (const OpRecord* op : builtin_ops()->all()) {
     if (op->error_samples == nullptr) continue;
     for (const OpErrorSample& sample : op->error_samples()) {
-      BOOST_TEST(testing::check_error_sample(builtin_ops(), *op, sample) == "", op->name);
+      const std::string problem = testing::check_error_sample(builtin_ops(), *op, sample);
+      BOOST_TEST(problem == "", op->name << ": " << problem);
     }
   }
 }

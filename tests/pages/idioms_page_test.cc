@@ -197,6 +197,7 @@ BOOST_AUTO_TEST_CASE(attention_and_cache_idioms_run) {
   const Value positions = g.input("positions", DType::i64, {"seq"});
   const Value lengths = g.input("lengths", DType::i64, {"batch"});
   const Value rows = g.input("rows", DType::i64, {"batch"});
+  const Value cu_seqlens = g.input("cu_seqlens", DType::i64, {"ends"});
   const Variable cache =
       net.variable("keys", DType::f32, {"batch", 4, 32, 4}, {.kind = VariableKind::cache});
   const Value sinks = net.variable("sinks", DType::f32, {4});
@@ -209,6 +210,7 @@ BOOST_AUTO_TEST_CASE(attention_and_cache_idioms_run) {
               "capped",
               attention(q, k, v, {.causal = true, .window = 128, .soft_cap = 50, .sinks = sinks}))
           .output("padded", attention(q, k, v, {.lengths = lengths}))
+          .output("texts", attention(q, k, v, {.offsets = cu_seqlens}))
           .output("turned", rope(q, positions))
           .output("appended", tensor_scatter(cache, k, lengths))
           .output("selected", attention(q, cache, cache, {.lengths = lengths, .kv_rows = rows}))
@@ -217,6 +219,7 @@ BOOST_AUTO_TEST_CASE(attention_and_cache_idioms_run) {
   session.run(decode, {{"x", normal_tensor({2, 6, 16}, 1)},
                        {"positions", Tensor::of<std::int64_t>({6}, {0, 1, 2, 3, 4, 5})},
                        {"lengths", Tensor::of<std::int64_t>({2}, {6, 3})},
+                       {"cu_seqlens", Tensor::of<std::int64_t>({3}, {0, 2, 6})},
                        {"rows", Tensor::of<std::int64_t>({2}, {1, 1})},
                        {"start", Tensor::of<std::int64_t>({4}, {0, 0, 5, 0})}});
   session.reset_caches();

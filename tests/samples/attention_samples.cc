@@ -188,26 +188,10 @@ std::vector<ValueType> legal() {
 OpErrorSample wrong(int operand, ValueType type, std::string message, Attributes attributes = {}) {
   OpErrorSample sample;
   sample.inputs = legal();
-  sample.inputs.resize(kOperands);
   sample.inputs[static_cast<std::size_t>(operand)] = std::move(type);
   attributes.set("scale", 1.0);
   sample.attributes = std::move(attributes);
   sample.message = std::move(message);
-  return sample;
-}
-
-OpErrorSample with_offsets(int operand, std::string message) {
-  OpErrorSample sample = wrong(operand, {DType::i64, {2}}, std::move(message));
-  sample.inputs[kQ] = {DType::f32, {2, 4, 5, 6}};
-  sample.inputs[kOffsets] = {DType::i64, {3}};
-  return sample;
-}
-
-OpErrorSample ring_of_texts() {
-  OpErrorSample sample =
-      with_offsets(kLengths, "offsets cannot be combined with ring buffers of keys");
-  sample.inputs[kQ] = {DType::f32, {2, 4, 9, 6}};
-  sample.attributes.set("ring", Dim(9));
   return sample;
 }
 
@@ -243,15 +227,6 @@ std::vector<OpErrorSample> error_samples() {
             {{"soft_cap", std::numeric_limits<double>::infinity()}}),
       wrong(kQ, q, "or 0 for no cap, but is 1e+39", {{"soft_cap", 1e39}}),
       wrong(kQ, q, "or 0 for no cap, but is 1e-50", {{"soft_cap", 1e-50}}),
-      wrong(kOffsets, {DType::f32, {2}}, "offsets must be i32 or i64, but is f32"),
-      wrong(kOffsets, {DType::i64, {2, 1}}, "offsets must have 1 axis"),
-      wrong(kOffsets, {DType::i64, {2}},
-            "with offsets, queries and keys belong to the same texts, but their lengths (axis 2): "
-            "3 and 5 differ"),
-      with_offsets(kLengths, "offsets and lengths cannot be combined"),
-      with_offsets(kQStart, "offsets and q_start cannot be combined"),
-      with_offsets(kKvRows, "offsets and kv_rows cannot be combined"),
-      ring_of_texts(),
   };
 }
 

@@ -22,7 +22,7 @@
 namespace weft::testing {
 namespace {
 
-constexpr std::int64_t kFeatures = 6, kHidden = 5, kRows = 12;
+constexpr std::int64_t kFeatures = 6, kHidden = 5, kTexts = 12;
 
 /// Two towers that share a matrix, and a contrastive loss with marks of rows, which have no
 /// gradient.
@@ -39,7 +39,7 @@ struct Towers {
     std::vector<Value> values = {tower(x), tower(y), marks};
     if (gathered) {
       const Value rows = g.input("rows", DType::i64, {"rows"});
-      for (Value& value : values) value = gathered_rows(value, rows, kRows);
+      for (Value& value : values) value = gathered_rows(value, rows, kTexts);
     }
     const Value same = equal(unsqueeze(values[2], 1), unsqueeze(values[2], 0));
     const Value loss =
@@ -84,9 +84,9 @@ NamedTensors after_steps(Towers& towers, int shards, bool gathered, SessionOptio
   NamedTensors result;
   for (int step = 0; step < 3; ++step) {
     const Results results = session.run_shards(towers.program, [&](int shard) {
-      const std::int64_t each = kRows / shards;
+      const std::int64_t each = kTexts / shards;
       const auto cut = [&](std::int64_t s) {
-        return s == shards ? kRows : s * each - (uneven && s > 0 ? 1 : 0);
+        return s == shards ? kTexts : s * each - (uneven && s > 0 ? 1 : 0);
       };
       return Towers::rows(cut(shard), cut(shard + 1), gathered);
     });

@@ -73,6 +73,10 @@ BOOST_AUTO_TEST_CASE(roberta_folders_add_special_tokens_and_have_a_mask_token) {
   BOOST_TEST(roberta.tokenizer->cls_id() == 0);
   const Encoding pair = roberta.tokenizer->encode_pair({"a", "b"}, {.add_special = true});
   BOOST_TEST(pair.ids == (Ids{0, 4, 2, 2, 5, 2}), boost::test_tools::per_element());
+  const FolderTokenizer blenderbot =
+      read(kBytes, "a b\n\u0120 a\n",
+           R"({"tokenizer_class": "BlenderbotTokenizer", "add_prefix_space": true})");
+  check_ids(blenderbot, "a a", {8, 8, 2});
   // GPT-2's class adds no special tokens unless add_bos_token is set.
   const FolderTokenizer gpt2 = read(kBytes, "a b\n\u0120 a\n", "");
   check_ids(gpt2, "ab a", {6, 8});

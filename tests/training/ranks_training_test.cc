@@ -176,6 +176,8 @@ const std::map<std::string, std::string> kDropout = {
     {"seq2seq", "--dropout 0.1 --attention-dropout 0.1"},
     {"vit", "--dropout 0.1 --attention-dropout 0.1"},
     {"swin", "--dropout 0.1 --attention-dropout 0.1 --drop-path 0.2"},
+    {"speech", "--dropout 0.1 --attention-dropout 0.1"},
+    {"image-text", "--text-hidden-dropout 0.1 --vision-dropout 0.1"},
 };
 
 const std::vector<Variation> kVariations = {

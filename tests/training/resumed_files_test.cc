@@ -17,6 +17,7 @@ namespace {
 /// restored exactly.
 std::string dropout_of(const std::string& family) {
   if (family == "gpt") return " --residual-dropout 0.1 --embedding-dropout 0.1";
+  if (family == "image-text") return " --text-hidden-dropout 0.1 --vision-dropout 0.1";
   return family == "encoder" ? " --hidden-dropout 0.1 --attention-dropout 0.1"
                              : " --dropout 0.1 --attention-dropout 0.1";
 }

@@ -70,7 +70,7 @@ inline const std::map<std::string, TinyRun> kTinyRuns = {
       "--vision-image-height 4 --vision-image-width 4 --vision-patch-height 2 "
       "--vision-patch-width 2 --vision-channels 1 --vision-layers 1 --vision-heads 2 "
       "--vision-width 16 --vision-inner 32 --text-layers 1 --text-heads 2 --text-width 16 "
-      "--text-inner 32 --text-context 32 --projection 8 --vocab 60",
+      "--text-inner 32 --text-context 32 --projection 16 --vocab 60",
       "4"}},
 };
 

@@ -51,6 +51,8 @@ json decoder(const std::string& type, const std::string& architecture, const jso
 
 json encoder(const std::string& type, const std::string& architecture, const json& more = {}) {
   json config = tiny_config(type, architecture);
+  // Without dropout, training on shards can be compared.
+  config.update({{"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}});
   if (!more.is_null()) config.update(more);
   return config;
 }
@@ -87,7 +89,7 @@ std::vector<Family> families() {
         {"initializer_range", 0.4}},
        "cls"},
       {"Qwen3-Embedding",
-       decoder("qwen3", "Qwen3ForCausalLM", {}),
+       decoder("qwen3", "Qwen3ForCausalLM", json::object()),
        "lasttoken",
        false,
        true,

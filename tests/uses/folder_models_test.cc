@@ -204,8 +204,26 @@ BOOST_AUTO_TEST_CASE(errors_state_the_problem_and_the_supported_commands) {
                           false);
   check_error_message<FormatError>(
       [&] { load_any_model(pixels.path()); },
-      "holds a ViTForMaskedImageModeling, which is not supported; supported "
-      "classes are ");
+      "holds no preprocessor_config.json, which specifies how the pixels of a "
+      "ViTForMaskedImageModeling are normalised");
+  const TinyFolder audio({{"model_type", "whisper"},
+                          {"architectures", {"WhisperForAudioClassification"}},
+                          {"vocab_size", 48},
+                          {"d_model", 16},
+                          {"num_mel_bins", 8},
+                          {"encoder_layers", 1},
+                          {"decoder_layers", 1},
+                          {"encoder_attention_heads", 2},
+                          {"decoder_attention_heads", 2},
+                          {"encoder_ffn_dim", 32},
+                          {"decoder_ffn_dim", 32},
+                          {"max_source_positions", 10},
+                          {"pad_token_id", 0},
+                          {"decoder_start_token_id", 1}},
+                         false);
+  check_error_message<FormatError>(
+      [&] { load_any_model(audio.path()); },
+      "holds a WhisperForAudioClassification, which is not supported; supported classes are ");
   const TinyFolder tagger("bert", "ForTokenClassification");
   const auto model = load_any_model(tagger.path()).model;
   Session session(*model->graph, model->store);

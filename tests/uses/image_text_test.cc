@@ -88,6 +88,12 @@ BOOST_AUTO_TEST_CASE(folders_of_every_class_round_trip) {
       testing::check_same_folder(folder.beside("again"), folder.path(), {});
       save_model(folder.beside("m.weft"), *loaded.model);
       save_folder(folder.beside("file"), *load_any_model(folder.beside("m.weft")).model);
+      // .weft files lack tensors that no program reads: classifiers do not read pooling heads.
+      if (std::string_view(architecture).ends_with("ForImageClassification")) {
+        testing::check_same_tensors(testing::outputs_of(hf::read_folder(folder.beside("file"))),
+                                    testing::outputs_of(hf::read_folder(folder.path())));
+        continue;
+      }
       testing::check_same_folder(folder.beside("file"), folder.path(), {});
     }
   }
@@ -197,8 +203,8 @@ BOOST_AUTO_TEST_CASE(images_are_classified_by_labels) {
   BOOST_TEST(std::abs(independent - 1) > 1e-3);
 
   const std::string image = " " + kImages + "/0.png ";
-  check_error(weft("classify " + clip.path() + image), 2, "give the labels of the classes");
-  check_error(weft("classify " + clip.path() + image + labels + " --template 'a photo'"), 2,
+  check_error(weft("classify " + clip.path() + image), 1, "give the labels of the classes");
+  check_error(weft("classify " + clip.path() + image + labels + " --template 'a photo'"), 1,
               "the template 'a photo' lacks {}");
   check_error(weft("classify " + clip.path() + image + " --template 'a {}'"), 2, "--labels");
   check_error(weft("classify " + clip.path() + " missing.png" + labels), 1, "missing.png");
@@ -208,10 +214,10 @@ BOOST_AUTO_TEST_CASE(images_are_classified_by_labels) {
   BOOST_TEST(weft("classify " + clip.path() + image + "--truncate --labels '" + words + "'").code ==
              0);
   const TinyFolder bert("bert", "ForSequenceClassification");
-  check_error(weft("classify " + bert.path() + " text" + labels), 2,
+  check_error(weft("classify " + bert.path() + " text" + labels), 1,
               "labels are for models that compare images and texts (CLIP, SigLIP)");
   const TinyTowers text("clip_text_model", "CLIPTextModel");
-  check_error(weft("classify " + text.path() + image + labels), 2, "a text tower alone");
+  check_error(weft("classify " + text.path() + image + labels), 1, "a text tower alone");
 }
 
 Tensor vectors_in(const std::string& path) { return read_safetensors(path).tensors.at("vectors"); }
@@ -262,7 +268,7 @@ BOOST_AUTO_TEST_CASE(texts_and_images_are_embedded_in_one_space) {
       check_error(weft("embed " + folder.path() + " --images " + kImages + " --prompt x --json"), 2,
                   "prompts are for texts, not for --images");
       check_error(
-          weft("embed " + folder.path() + " --images " + kImages + " --dimensions 99 --json"), 2,
+          weft("embed " + folder.path() + " --images " + kImages + " --dimensions 99 --json"), 1,
           "99 dimensions were requested, but the vectors have");
     }
   }

@@ -65,7 +65,7 @@ inline json tiny_config(const std::string& type, const std::string& architecture
                    {"pos_att_type", "c2p|p2c"},
                    {"position_biased_input", false}});
   }
-  // The separator ends the question, whose tokens have global attention.
+  // The separator ends the question. The tokens of the question have global attention.
   if (type == "longformer") config.update({{"attention_window", {2, 6}}, {"sep_token_id", 3}});
   if (type == "roberta" || type == "camembert" || type == "xlm-roberta" ||
       type == "jina_embeddings_v3")
@@ -104,6 +104,11 @@ inline const std::vector<std::string>& encoder_types() {
       "modernbert",  "eurobert",  "nomic_bert", "jina_embeddings_v3",
       "new",         "longformer"};
   return types;
+}
+/// Returns true if the class gives some tokens global attention, which embeddings never have.
+inline bool has_default_global_attention(const std::string& type, const std::string& head) {
+  return type == "longformer" &&
+         (head == "ForSequenceClassification" || head == "ForQuestionAnswering");
 }
 /// Returns false for types without a class for question answering.
 inline bool answers_questions(const std::string& type) {

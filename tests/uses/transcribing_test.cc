@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(segments_have_ordered_times_in_recordings_of_any_length) {
   const TemporaryFolder folder("whisper");
   Opened opened(write_whisper(folder));
   const std::int64_t first = opened.speech().speech().first_timestamp_id();
-  for (const double seconds : {0.0001, 0.5, 1.0, 1.01, 2.6}) {
+  for (const double seconds : {0.000125, 0.5, 1.0, 1.01, 2.6}) {
     for (const std::int64_t beams : {1, 2}) {
       const Transcript found =
           opened(made_up_speech(seconds), {.language = "en", .timestamps = true, .beams = beams});
@@ -271,7 +271,8 @@ BOOST_AUTO_TEST_CASE(settings_of_the_folder_are_the_defaults) {
   old_folder.write("generation_config.json",
                    json{{"eos_token_id", 0},
                         {"decoder_start_token_id", known.languages.at("de") - 2},
-                        {"forced_decoder_ids", {{1, known.languages.at("de")}, {2, nullptr}}}}
+                        {"forced_decoder_ids",
+                         {{1, known.languages.at("de")}, {2, known.tasks.at("translate")}}}}
                        .dump());
   Opened old(old_folder.path());
   BOOST_TEST((old.speech().speech().languages == known.languages));
@@ -279,6 +280,8 @@ BOOST_AUTO_TEST_CASE(settings_of_the_folder_are_the_defaults) {
   BOOST_TEST(old.speech().speech().no_timestamps_id == known.no_timestamps_id);
   BOOST_TEST(old.speech().speech().previous_id == known.previous_id);
   BOOST_TEST(old(made_up_speech(0.5)).language == "de");
+  BOOST_TEST(speech_task_name(old.speech(), "") == "translate");
+  BOOST_TEST(speech_task_name(old.speech(), "transcribe") == "transcribe");
 }
 
 BOOST_AUTO_TEST_CASE(whisper_folders_round_trip_with_their_settings) {
@@ -295,7 +298,7 @@ BOOST_AUTO_TEST_CASE(whisper_folders_round_trip_with_their_settings) {
   const TranscribeOptions options{.timestamps = true};
   BOOST_TEST(
       (before(made_up_speech(1.5), options).text == after(made_up_speech(1.5), options).text));
-  // Without the original files, the settings are written anew and mean the same.
+  // Without the original files, the settings are written again and mean the same.
   auto model = std::make_unique<SpeechModel>(before.speech());
   model->origin.reset();
   save_folder(files.path("new"), *model);
@@ -343,7 +346,7 @@ BOOST_AUTO_TEST_CASE(weft_transcribe_prints_text_segments_subtitles_and_json) {
   for (const char* options :
        {"--fallback", "--beams 2", "--temperature 0.7 --seed 3", "--task translate --prompt up",
         "--condition-on-previous", "--logprob-threshold -3 --no-speech-threshold 0.9",
-        "--compression-threshold 3"})
+        "--fallback --compression-threshold 3"})
     run(both + " " + options);
   BOOST_TEST(weft("inspect " + folder.path()).code == 0);
   BOOST_TEST(weft("convert " + folder.path() + " --out " + weft.path("w.weft")).code == 0);
@@ -371,6 +374,12 @@ BOOST_AUTO_TEST_CASE(weft_transcribe_reports_invalid_input_by_name) {
   check_error(weft(command + a + " --no-speech-threshold 0.5"), 2,
               "no_speech_threshold has no effect without logprob_threshold");
   check_error(weft(command + a + " --task sing"), 2, "--task");
+  const std::string unused = " has no effect without ";
+  check_error(weft(command + a + " --seed 3"), 2, "--seed" + unused);
+  check_error(weft(command + a + " --beams 2 --temperature 1"), 2, "--beams" + unused);
+  check_error(weft(command + a + " --compression-threshold 3"), 2,
+              "--compression-threshold" + unused + "--fallback");
+  check_error(weft(command + a + " --logprob-threshold -1"), 2, "--logprob-threshold" + unused);
   const TemporaryFolder other("bart");
   check_error(weft("transcribe " + testing::write_bart(other) + " " + a), 1,
               "which does not transcribe speech");
@@ -386,6 +395,11 @@ BOOST_AUTO_TEST_CASE(models_without_a_tokenizer_print_ids) {
   BOOST_TEST(found.code == 0, found.err);
   BOOST_TEST(found.out.find_first_not_of("0123456789 \n") == std::string::npos);
   BOOST_TEST(found.out.size() > 2U);
+  const std::string command =
+      "transcribe " + std::string(WEFT_FIXTURES) + "/goldens/whisper-default " + weft.path("a.wav");
+  BOOST_TEST(weft(command + " --fallback").code == 0);
+  check_error(weft(command + " --logprob-threshold -1 --no-speech-threshold 0.5"), 2,
+              "--no-speech-threshold: the model has no id for \"no speech\": leave it out");
 }
 
 BOOST_AUTO_TEST_CASE(recordings_of_a_speech_synthesiser_are_transcribed) {

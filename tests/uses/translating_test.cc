@@ -224,6 +224,37 @@ BOOST_AUTO_TEST_CASE(tasks_override_the_generation_settings) {
   BOOST_TEST(GenerationSettings::from_json(old.dump()).tasks.empty());
 }
 
+BOOST_AUTO_TEST_CASE(blenderbot_does_not_repeat_ngrams_of_the_source) {
+  const TemporaryFolder made("blenderbot");
+  testing::write_bart(made, {{"model_type", "blenderbot"},
+                             {"architectures", {"BlenderbotForConditionalGeneration"}},
+                             {"pad_token_id", 1}});
+  const auto write = [&](std::int64_t size) {
+    made.write("generation_config.json", Json{{"decoder_start_token_id", 2},
+                                              {"eos_token_id", 2},
+                                              {"pad_token_id", 1},
+                                              {"max_length", 9},
+                                              {"encoder_no_repeat_ngram_size", size}}
+                                             .dump());
+    return OpenedWriter(made.path()).translate({kTexts[0]})[0].ids;
+  };
+  write(0);  // no restriction
+  OpenedWriter opened(made.path());
+  const hf::GenerationConfig read =
+      hf::generation_config(hf::read_folder(made.path()).config,
+                            R"({"encoder_no_repeat_ngram_size": 3, "eos_token_id": 2})");
+  BOOST_TEST(read.options.encoder_no_repeat_ngram.value() == 3);
+  const std::string written = hf::generation_config_json(read);
+  BOOST_TEST(Json::parse(written).at("encoder_no_repeat_ngram_size") == 3);
+  GenerationOptions options = opened.writer->options();
+  const TokenIds prompt = opened.writer->read(kTexts[0]);
+  options.max_length = 9;
+  options.encoder_no_repeat_ngram = 1;
+  const TokenIds ids = opened.writer->generate_ids({prompt}, options).run()[0].ids;
+  for (const std::int64_t id : ids) BOOST_TEST(std::count(prompt.begin(), prompt.end(), id) == 0);
+  BOOST_TEST((write(1) == ids));
+}
+
 BOOST_AUTO_TEST_CASE(t5_accepts_language_codes_names_and_prefixes) {
   const TemporaryFolder made("t5");
   OpenedWriter opened(testing::write_t5(made, kTasks));

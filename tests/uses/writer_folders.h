@@ -248,7 +248,7 @@ inline std::string write_mbart(const TemporaryFolder& folder, bool fifty) {
 inline const std::vector<std::string> kNllbTokens = {"<s>",      "<pad>",    "</s>",    "<unk>",
                                                      "eng_Latn", "fra_Latn", "deu_Latn"};
 
-/// Writes an NLLB model, whose decoder starts with </s>. `settings` are merged into
+/// Writes an NLLB model. Its decoder starts with </s>. `settings` are merged into
 /// tokenizer_config.json, `rows` is the number of embeddings.
 inline std::string write_nllb(const TemporaryFolder& folder, const Json& settings = Json::object(),
                               std::int64_t rows = kFolderVocab) {

@@ -37,7 +37,7 @@ Value segment_min(Arg data, Arg segment_ids, const Dim& num_segments);
 /// the edges, and segment_ids the node that each edge ends at (Velickovic et al. 2018).
 Value segment_softmax(Arg data, Arg segment_ids, const Dim& num_segments);
 
-/// Returns the segment ids, i64 [n], of rows that lie in consecutive segments: rows [offsets[s],
+/// Returns the segment ids, i64 [n], of rows in consecutive segments: rows [offsets[s],
 /// offsets[s + 1]) belong to segment s (TensorFlow: RaggedTensor.value_rowids). `offsets` is i32 or
 /// i64 [num_segments + 1], and ascends from 0 to n. Costs one pass over the ids.
 Value segment_ids(Arg offsets, const Dim& n);

@@ -92,7 +92,8 @@ class Matcher {
     for (const auto& [full, tensor] : folder_.tensors) {
       std::string name = full;
       if (name.starts_with(kBaseFront)) name.erase(0, kBaseFront.size());
-      const auto piece = [&](FoundByModule& found, std::string_view end, bool is_a) {
+      const auto piece = [&, &full = full, &tensor = tensor](FoundByModule& found,
+                                                             std::string_view end, bool is_a) {
         if (!name.ends_with(end)) return false;
         const std::string parameter =
             resolved(name.substr(0, name.size() - end.size()) + std::string(kWeight));

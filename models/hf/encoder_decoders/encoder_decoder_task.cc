@@ -28,7 +28,7 @@ void put_routers(Model& model, const std::string& stack, const StackOutputs& out
 }
 
 /// Adds the router losses of a stack to the outputs and to the loss, which may be undefined. As in
-/// transformers, there are none if every layer has experts.
+/// transformers, models with experts in every layer have no such losses.
 void put_router_losses(Model& model, const std::string& stack, const StackOutputs& outputs,
                        std::int64_t step, const EncoderDecoderConfig& config, Value& loss) {
   if (outputs.routed.empty() || step == 1) return;
@@ -282,7 +282,8 @@ ModelTypes encoder_decoder_model_types(const std::vector<EncoderDecoderType>& ty
   for (const EncoderDecoderType& type : types) {
     const auto write = [type](ConfigWriter& config, const FamilyConfig& family, const HeadFacts&) {
       auto c = std::get<EncoderDecoderConfig>(family);
-      c.head_size = c.head_width(c.encoder_heads);
+      c.decoder_head_size = c.decoder().head_size;
+      c.head_size = c.encoder().head_size;
       config.field("is_encoder_decoder", true);
       type.keys.write(config, c);
     };

@@ -47,7 +47,7 @@ struct EncoderDecoderType {
   Keys<EncoderDecoderConfig> keys;
   /// Adds the module names, with the prefix `base`.
   void (*add_names)(NameMap& names, const EncoderDecoderConfig&, const std::string& base);
-  /// Adds the parameters that files store as several tensors; null if there are none.
+  /// Adds the parameters that files store as several tensors; may be null.
   void (*add_layouts)(FileLayouts& layouts, const EncoderDecoderConfig&) = nullptr;
 };
 /// Returns the model types for building and writing.

@@ -234,7 +234,7 @@ EncoderDecoderType longt5(const EncoderDecoderType& t5) {
             },
             [&]() -> json { return c.encoder_window - 1; })
         .fixed("encoder_attention_type", "local",
-               "transient-global attention, whose global tokens are sums over blocks, is not "
+               "transient-global attention (global tokens that are sums over blocks) is not "
                "supported")
         .ignore({"global_block_size"});  // of transient-global attention
   };

@@ -10,7 +10,7 @@
 namespace weft::hf {
 namespace {
 
-/// Returns the type whose keys and defaults describe each stack.
+/// Returns Gemma 2: its keys and defaults describe each stack.
 const GptType& gemma2() {
   const std::vector<GptType>& types = gpt_types();
   return *std::find_if(types.begin(), types.end(),

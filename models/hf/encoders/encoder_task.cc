@@ -51,7 +51,7 @@ class Task {
       if (!style.classifier_norm.empty()) model_.names.add("pooler.norm", style.classifier_norm);
     }
     model_.base_prefix = style.base + ".";
-    model_.unused_buffers = {"embeddings.position_ids", "classifier.*", "qa_outputs.*"};
+    model_.unused_buffers = {"embeddings.position_ids", "inv_freq", "classifier.*", "qa_outputs.*"};
     for (const auto& [ours, theirs] : style.heads) ignore_module(theirs);
     ignore_module(style.sequence_classifier);
     ignore_module(style.classifier_dense.name);
@@ -118,6 +118,8 @@ class Task {
   void read_inputs() {
     inputs_.ids = request_.required("input_ids", {"batch", "seq"});
     inputs_.attention_mask = request_.input("attention_mask", {"batch", "seq"});
+    // Padding may be farther from the tokens than a window reaches.
+    if (config_.window > 0) model_.valid_rows = inputs_.attention_mask;
     if (style_.takes_token_types)
       inputs_.token_type_ids = request_.input("token_type_ids", {"batch", "seq"});
     if (config_.task_types > 0)
@@ -133,13 +135,13 @@ class Task {
   /// Reads the mask of tokens with global attention. Classifiers of texts and classes that answer
   /// questions have a default.
   void read_global_attention() {
-    std::int64_t separator = 2;
-    request_.config.field("sep_token_id", separator);
     Value& mask = inputs_.global_attention_mask;
     mask = request_.input("global_attention_mask", {"batch", "seq"});
     if (mask.defined()) return;
     if (task_ == "ForSequenceClassification") mask = first_token_attention(config_, inputs_.ids);
-    if (task_ == "ForQuestionAnswering") mask = question_attention(config_, inputs_.ids, separator);
+    if (task_ == "ForQuestionAnswering") mask = question_attention(config_, inputs_.ids);
+    // Without global tokens, the model still has the weights of global attention.
+    if (!mask.defined()) mask = equal(inputs_.ids, -1);
   }
 
   Linear head(const std::string& name, std::int64_t outputs) const {

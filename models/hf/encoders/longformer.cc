@@ -72,7 +72,8 @@ ModelTypes longformer_model_types() {
         .style = style,
         .keys = [](auto& config, EncoderConfig& c, EncoderStyle& own) {
           encoder_keys(config, c);
-          config.field("tie_word_embeddings", own.masked_lm.tied)
+          config.field("tie_word_embeddings", c.tied_head)
+              .field("sep_token_id", c.separator_id)
               .converted(
                   "attention_window", [&](const json& value) { read_windows(value, c); },
                   [&] { return windows_of(c); })

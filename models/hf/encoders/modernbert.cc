@@ -54,7 +54,7 @@ void local_attention_keys(ConfigWriter& config, EncoderConfig& c) {
   }
 }
 
-/// The pooling of text classifiers, whose names differ between the types. `older` is an older name
+/// The pooling of text classifiers. Its names differ between the types. `older` is an older name
 /// of the key, if there is one.
 template <class Config>
 void pooling_key(Config& config, EncoderConfig& c,
@@ -108,8 +108,8 @@ void modernbert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       .ignore({"initializer_cutoff_factor", "deterministic_flash_attn", "reference_compile",
                "repad_logits_with_grad", "sparse_prediction", "sparse_pred_ignore_index"});
   decoder_sizes(config, c);
-  local_attention_keys(config, c);
   decoder_part(config, c, [](auto& keys, GptConfig& g) { rotary_keys(keys, g); });
+  local_attention_keys(config, c);
   pooling_key(config, c, {{"cls", HeadPooling::first}, {"mean", HeadPooling::mean}});
   c.attention_out_dropout = c.attention_dropout;
   c.head_activation = choice_name(in_heads);
@@ -144,7 +144,7 @@ EncoderType modernbert() {
 }
 
 template <class Config>
-void eurobert_keys(Config& config, EncoderConfig& c, EncoderStyle&) {
+void eurobert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
   config.field("vocab_size", c.vocab)
       .field("hidden_size", c.width)
       .field("intermediate_size", c.inner)
@@ -169,6 +169,7 @@ void eurobert_keys(Config& config, EncoderConfig& c, EncoderStyle&) {
       {{"late", HeadPooling::late}, {"bos", HeadPooling::first}, {"mean", HeadPooling::mean}},
       "clf_pooling");
   c.decoder_bias = c.mlp_bias;
+  style.masked_lm = masked_lm_options(c);
 }
 
 EncoderType eurobert() {

@@ -152,7 +152,7 @@ void jina_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       .field("rope_theta", c.rotary_base)
       .legacy("rotary_emb_base", "rope_theta", c.rotary_base)
       .fixed("position_embedding_type", "rotary", "the positions of this type are rotary")
-      // Adapters are in files of their own, and the texts in front of inputs are prompts.
+      // Adapters are in other files, and the task instructions are prompts.
       .ignore({"lora_adaptations", "lora_alpha", "lora_dropout_p", "lora_main_params_trainable",
                "lora_rank", "load_trained_adapters", "matryoshka_dimensions", "task_instructions",
                "use_flash_attn"});

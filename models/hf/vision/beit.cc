@@ -48,12 +48,16 @@ void beit_keys(Config& config, VitConfig& c) {
           [&]() -> json { return c.pooling == VitPooling::patch_mean; });
 }
 
-/// Predicts the visual tokens of masked patches. The loss is over the masked patches, whose labels
+/// Predicts the visual tokens of masked patches. The loss is over the masked patches; their labels
 /// [masked patches] are in row-major order.
 void predict_tokens(VisionTask& task, bool has_own_norm, std::int64_t vocabulary) {
   const VitConfig& c = task.config;
   Value h = task.last_hidden_state;
   if (has_own_norm) h = layer_norm(task.root / "token_norm", h, {.eps = c.layer_norm_eps});
+  // In this case, the base model has no norm.
+  if (!has_own_norm)
+    task.model.outputs["last_hidden_state"] =
+        task.model.outputs.at(fmt::format("hidden.{}", c.layers));
   const Value logits = task.head("tokens", vocabulary, slice(h, 1, {.begin = Dim(1)}));
   task.model.outputs["logits"] = logits;
   Request& request = task.request;
@@ -97,7 +101,8 @@ ModelType beit_type(const std::string& name, const std::string& prefix, const st
     const VitConfig family = c;
     const bool pools_mean = c.pooling == VitPooling::patch_mean;
     std::string norm = pools_mean ? "pooler.layernorm" : "layernorm";
-    // The class for pre-training has a norm of its own. With mean pooling, the base model has none.
+    // The class for pre-training has another norm. With mean pooling, the base model lacks its
+    // norm.
     if (predicts && pools_mean) c.final_norm = true;
     if (ending == "Model" && !has_pooler && pools_mean) c.pooled_norm = false;
     ModuleNames modules = vit_module_names();

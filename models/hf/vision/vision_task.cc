@@ -54,16 +54,22 @@ Model VisionTask::build(const std::function<bool(const std::string&)>& other) {
   images = request.required("pixel_values", {"batch", "", "", ""});
   if (has_mask_token) mask = request.input("bool_masked_pos", {"batch", ""});
   if (mask.defined()) {
-    const std::int64_t patches = images.size(2).constant() / config.patch_height *
-                                 (images.size(3).constant() / config.patch_width);
+    // Models without learned positions of a fixed size read images of any size.
+    const bool any_size = config.interpolation != VitInterpolation::none ||
+                          config.positions == VitPositions::rotary_2d ||
+                          config.positions == VitPositions::none;
+    const std::int64_t patches = any_size ? images.size(2).constant() / config.patch_height *
+                                                (images.size(3).constant() / config.patch_width)
+                                          : config.rows() * config.columns();
     if (mask.size(1) != Dim(patches)) {
       throw ShapeError(
           fmt::format("bool_masked_pos must be [batch, {}] (one number per patch), not [batch, {}]",
                       patches, mask.size(1).str()));
     }
   }
-  const VitOutputs outputs = net(images, mask);
+  VitOutputs outputs = net(images, mask);
   last_hidden_state = outputs.last_hidden_state;
+  if (classes.ties_last_hidden) outputs.hidden.back() = last_hidden_state;
   model.outputs["last_hidden_state"] = last_hidden_state;
   put_hidden(model, "hidden.", outputs.hidden);
   if (task == "Model") {

@@ -19,6 +19,8 @@ struct VisionClasses {
   /// The base model has the output pooler_output: none, the class token of last_hidden_state,
   /// Vit::pool(), or a dense layer on the class token (ViT).
   enum class Pooler { none, class_token, pool, dense } pooler = Pooler::class_token;
+  /// The last hidden state of the layers is last_hidden_state, after the final norm.
+  bool ties_last_hidden = false;
 };
 
 /// Returns the names that ViT, MSN, MAE and BEiT have in common, for VisionClasses::modules and

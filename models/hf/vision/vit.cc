@@ -106,7 +106,8 @@ ModelType msn_type() {
                        .modules = vit_module_names(),
                        .layers = "encoder.layer",
                        .layer = vit_layer_names(),
-                       .pooler = VisionClasses::Pooler::none})
+                       .pooler = VisionClasses::Pooler::none,
+                       .ties_last_hidden = true})
         .build();
   };
   const auto write = [](ConfigWriter& config, const FamilyConfig& family, const HeadFacts&) {

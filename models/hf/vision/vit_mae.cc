@@ -30,6 +30,7 @@ class MaeTask {
       : request_(request), config_(config), root_(Scope(request.graph).evaluation()) {}
 
   Model build() {
+    config_.check();
     const std::string task = request_.task();
     const bool pretrains = task == "ForPreTraining";
     if (!pretrains && task != "Model") request_.unsupported_architecture();
@@ -65,8 +66,9 @@ class MaeTask {
   }
 
  private:
-  void put(const VitOutputs& outputs) {
-    model_.outputs["last_hidden_state"] = outputs.last_hidden_state;
+  /// As in transformers, the last hidden state of the layers is after the final norm.
+  void put(VitOutputs outputs) {
+    model_.outputs["last_hidden_state"] = outputs.hidden.back() = outputs.last_hidden_state;
     put_hidden(model_, "hidden.", outputs.hidden);
   }
 
@@ -81,9 +83,9 @@ class MaeTask {
                                        {"decoder.norm", "decoder.decoder_norm"},
                                        {"decoder.pixels", "decoder.decoder_pred"}})
       model_.names.add(ours, theirs);
+    const MaskedAutoencoder net(root_, config_);
     model_.names.add_layers(config_.decoder_layers, "decoder.layers", "decoder.decoder_layers",
                             vit_layer_names());
-    const MaskedAutoencoder net(root_, config_);
     const MaskedAutoencoderOutputs outputs = net(images, noise, count);
     put(outputs.encoder);
     model_.outputs["logits"] = outputs.pixels;

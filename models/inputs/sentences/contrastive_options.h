@@ -24,7 +24,8 @@ struct ContrastiveOptions {
   /// sizes. The whole vectors are always trained, with weight 1 unless their size is listed.
   std::vector<double> dimensions = {};
   std::vector<double> dimension_weights = {};  // one per entry of `dimensions`; empty: all 1
-  /// Of models without modules of Sentence Transformers, whose Pooling has priority.
+  /// The pooling of models without modules of Sentence Transformers. For other models, it is that
+  /// of their module Pooling.
   TextPooling pooling = TextPooling::mean;
   /// Texts that are inserted before every query and every passage. Empty: the prompts of the model
   /// called "query" and "document" or "passage", else its default prompt.

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// The number of global tokens per row whose attention costs time in proportion to their number.
+/// Up to this number of global tokens per row, attention takes time in proportion to their number.
 constexpr std::int64_t kFewGlobals = 64;
 
 /// The global tokens of each row.
@@ -95,11 +95,13 @@ Value LongformerAttention::operator()(Value x, const LongformerInputs& inputs,
     // Global tokens are keys of every query, and therefore not keys of the window.
     const Value others = logical_not(selected);
     local.mask = key_mask(tokens.defined() ? logical_and(tokens, others) : others);
+    const AttentionResult near = attention_with_lse(q, split(k), split(v), local);
+    // In these calls, keys or queries are sorted, which attention_maps() shows by their scope.
+    const Graph::Frame sorted(scope.graph(), "global_attention", loc, (scope / "global").path());
     AttentionOptions far = plain;
     far.lengths = globals.count;
     attended = join_heads(merged_attention(
-        attention_with_lse(q, split(k), split(v), local),
-        attention_with_lse(q, split(globals.first(k)), split(globals.first(v)), far)));
+        near, attention_with_lse(q, split(globals.first(k)), split(globals.first(v)), far)));
     AttentionOptions whole = plain;
     if (tokens.defined()) whole.mask = key_mask(tokens);
     const Value from_globals =

@@ -83,9 +83,10 @@ void add_classify_command(CLI::App& app, Action& action) {
       "classes of images as texts, such as \"a cat\" \"a dog\"; the probabilities sum "
       "to 1 for CLIP, and are independent of each other for SigLIP");
   options
-      .texts("--template", args->templates, OptionList::Times::list,
-             "text in which {} is replaced by the label, such as \"a photo of {}\"; several templates "
-             "are averaged (default: the label alone)")
+      .texts(
+          "--template", args->templates, OptionList::Times::list,
+          "text in which {} is replaced by the label, such as \"a photo of {}\"; several templates "
+          "are averaged (default: the label alone)")
       .needs(labels);
   options.integer("--top", args->top, {1, 1'000'000},
                   "number of classes to print, most likely first (default 3)");

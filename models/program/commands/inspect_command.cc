@@ -64,12 +64,15 @@ void print_summary(const InspectArguments& args, const Checkpoint& file) {
   }
 }
 
-/// Prints the number of parameters for one element of the first input, usually a token, if some
-/// experts are not chosen for it.
+/// Prints the number of parameters for one element of an input, usually a token, if some experts
+/// are not chosen for it.
 void print_active(const Program& program) {
   if (program.inputs().empty()) return;
-  Dim tokens = 1;
-  for (const Dim& size : program.inputs()[0].shape()) tokens = tokens * size;
+  std::vector<Dim> tokens;
+  for (const Value& input : program.inputs()) {
+    tokens.emplace_back(1);
+    for (const Dim& size : input.shape()) tokens.back() = tokens.back() * size;
+  }
   const std::int64_t active = count_active_parameters(program, tokens),
                      all = count_parameters(*program.graph());
   if (active < all) say("  active  {} of {} parameters per token\n", grouped(active), grouped(all));

@@ -79,7 +79,9 @@ struct Training {
       : student(hf::build_model(graph, model.config, inputs, model.trained)) {
     const Value of_shard = student.outputs.at("loss");
     const Value loss = shards > 1 ? shard_mean(of_shard) : of_shard;
-    const TrainingStep step = adamw(loss, graph.parameters(), {.step = {.clip_norm = 1}});
+    const TrainingStep step =
+        adamw(loss, graph.parameters(),
+              {.step = {.clip_norm = 1, .gradients = {.unreachable = Unreachable::zeros}}});
     program.output("loss", loss).shards({.count = shards}).update(step.updates);
   }
   Graph graph;

@@ -9,6 +9,7 @@
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/json_lines.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/speech/speech_model.h"
 #include "weft/models/tasks/speech/transcribe.h"
 
 namespace weft::program {
@@ -20,13 +21,34 @@ struct TranscribeArguments {
   TranscribeOptions options;
   bool timestamps = false, condition = false, fallback = false, json = false;
   double temperature = 0;
+  std::optional<std::uint64_t> seed = {};
   std::string format;
   int threads = 0;
 };
 
+/// Throws UsageError if an option was given that has no effect in combination with the others.
+void refuse_unused_options(const TranscribeArguments& args) {
+  const TranscribeOptions& o = args.options;
+  const auto refuse = [](std::string_view option, std::string_view without) {
+    throw UsageError(fmt::format("{} has no effect without {}: leave it out", option, without));
+  };
+  if (args.json && !args.format.empty())
+    throw UsageError("--json and --format are two formats: leave out one of them");
+  if (!args.format.empty() && args.recordings.size() > 1)
+    throw UsageError(
+        "--format writes the subtitles of one recording: run the command once per file");
+  if (args.temperature > 0 && o.beams.value_or(1) > 1) refuse("--beams", "--temperature 0");
+  if (args.fallback) return;
+  if (args.seed && args.temperature == 0) refuse("--seed", "--temperature or --fallback");
+  if (o.compression_threshold) refuse("--compression-threshold", "--fallback");
+  if (o.logprob_threshold && !o.no_speech_threshold)
+    refuse("--logprob-threshold", "--fallback or --no-speech-threshold");
+}
+
 /// Adds the temperatures and thresholds of --fallback, except those that were given.
 void add_fallback(TranscribeArguments& args) {
   TranscribeOptions& o = args.options;
+  o.seed = args.seed.value_or(o.seed);
   o.temperatures = {args.temperature};
   if (!args.fallback) return;
   const TranscribeOptions usual = TranscribeOptions::with_fallback();
@@ -69,15 +91,14 @@ void print_transcript(const TranscribeArguments& args, const std::string& path,
 }
 
 int run_transcribe(TranscribeArguments& args, const World& world) {
-  if (args.json && !args.format.empty())
-    throw UsageError("--json and --format are two formats: leave out one of them");
-  if (!args.format.empty() && args.recordings.size() > 1)
-    throw UsageError(
-        "--format writes the subtitles of one recording: run the command once per file");
+  refuse_unused_options(args);
+  const bool silence = args.options.no_speech_threshold.has_value();
   add_fallback(args);
   if (args.timestamps || !args.format.empty()) args.options.timestamps = true;
   if (args.condition) args.options.condition_on_previous = true;
   ModelSession opened(Use::transcribe, args.file, args.threads, world);
+  if (silence && !opened.model->as<SpeechModel>(Use::transcribe).knows_silence())
+    throw UsageError("--no-speech-threshold: the model has no id for \"no speech\": leave it out");
   const std::vector<Transcript> found = rethrow_as_usage([&] {
     return transcribe_files(opened.session, *opened.model, args.recordings, args.options);
   });
@@ -137,7 +158,7 @@ void add_transcribe_command(CLI::App& app, Action& action) {
       .real("--no-speech-threshold", o.no_speech_threshold, {0, 1},
             "skip a window if \"no speech\" is more likely and the log-probability is too low")
       .group(fallback);
-  options.seed("--seed", o.seed, "seed of sampling (default 1)").group(fallback);
+  options.seed("--seed", args->seed, "seed of sampling (default 1)").group(fallback);
   options.choice("--format", {"srt", "vtt"}, args->format, "print subtitles: SubRip or WebVTT");
   options.flag("--json", args->json,
                "print one JSON object per line: file, seconds, language, text, segments (start, "

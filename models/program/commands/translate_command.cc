@@ -74,8 +74,8 @@ void add_translate_command(CLI::App& app, Action& action) {
   const auto args = std::make_shared<TranslateArguments>();
   options
       .input("file", args->file,
-             "a .weft file written by weft train seq2seq, or a Hugging Face folder (Marian, T5, "
-             "mBART, BART, PEGASUS)")
+             "a .weft file written by weft train seq2seq, or a Hugging Face folder (NLLB, M2M100, "
+             "mBART, Marian, T5, BART, PEGASUS)")
       .required();
   args->texts.add(options, "texts", "texts to translate; the output of a blank text is empty");
   options.integer(
@@ -88,8 +88,8 @@ void add_translate_command(CLI::App& app, Action& action) {
   const std::string languages = "Languages";
   options
       .text("--from", args->options.languages.source,
-            "language of the texts, as a code (mBART: \"en_XX\"; T5: \"en\") or as a name (T5: "
-            "\"English\")")
+            "language of the texts, as a code (NLLB: \"eng_Latn\"; mBART: \"en_XX\"; M2M100, T5: "
+            "\"en\") or as a name (T5: \"English\")")
       .group(languages);
   options
       .text("--to", args->options.languages.target,

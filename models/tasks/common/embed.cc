@@ -60,7 +60,7 @@ std::string_view vectors_program(const TextEncoder& encoder, const SentenceSetti
 }
 
 /// Returns a program for texts without padding that computes only the vectors `name`, or nullopt if
-/// the encoder has none.
+/// the encoder lacks it.
 std::optional<Program> unpadded_program(const TextEncoder& encoder, std::string_view name) {
   const Program* all = encoder.find_program(kUnpaddedProgram);
   if (all == nullptr) return std::nullopt;

@@ -165,9 +165,11 @@ class FolderWriter {
   void write_preprocessor(FolderReport& report) {
     const ImageInfo& wanted = *folder_.images;
     const FamilyConfig& family = folder_.library.family;
+    const auto* both = std::get_if<ImageTextConfig>(&family);
     const ImageSize size = std::holds_alternative<SwinConfig>(family)
                                ? image_size(std::get<SwinConfig>(family))
-                               : image_size(std::get<VitConfig>(family));
+                           : both != nullptr ? image_size(both->image)
+                                             : image_size(std::get<VitConfig>(family));
     if (const std::string& kept = origin_.text(kPreprocessorFile); !kept.empty()) {
       if (is_same(kept_preprocessor(size), wanted)) {
         target_.write(kPreprocessorFile, kept);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <string>
 #include <tuple>
 
 #include "weft/core/error.h"
@@ -86,11 +88,23 @@ void put_fixed_positions(TrainedModel& model, const VitConfig& config) {
   TensorMap tables;
   for (const Variable& variable : model.graph->variables()) {
     const std::string& name = variable.name();
-    if (variable.info().trainable || (name != "positions" && name != "decoder.positions")) continue;
+    if (variable.info().kind != VariableKind::parameter || variable.info().trainable ||
+        (name != "positions" && name != "decoder.positions"))
+      continue;
     tables[name] = sine_cosine_table(config.position_extra(), {config.rows(), config.columns()},
                                      variable.shape()[2].constant());
   }
   if (!tables.empty()) load_weights(*model.store, *model.graph, tables, "the position tables");
+}
+
+void refuse_decoder_fields(const FieldTexts& given) {
+  for (const auto& [name, text] : given) {
+    if (!name.starts_with("decoder_") && name != "normalise_pixel_loss") continue;
+    std::string option = name;
+    std::replace(option.begin(), option.end(), '_', '-');
+    throw ArgumentError(fmt::format(
+        "--{} has no effect without --task masked-image --objective mae: leave it out", option));
+  }
 }
 
 std::string describe_images_model(const VitConfig& c, const Graph& graph) {

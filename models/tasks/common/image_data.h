@@ -63,6 +63,9 @@ std::optional<LoadReport> start_image_weights(TrainedModel& model, const Config&
 /// VitPositions::fixed). All other variables are initialised as usual.
 void put_fixed_positions(TrainedModel& model, const VitConfig& config);
 inline void put_fixed_positions(TrainedModel&, const SwinConfig&) {}
+/// Throws ArgumentError if one of the given config fields belongs to the decoder of a masked
+/// autoencoder.
+void refuse_decoder_fields(const FieldTexts& given);
 /// Returns the "model" line in the description of a run.
 std::string describe_images_model(const VitConfig& config, const Graph& graph);
 std::string describe_images_model(const SwinConfig& config, const Graph& graph);

@@ -160,7 +160,7 @@ EncoderInputs add_unpadded_inputs(Graph& graph, bool token_types) {
   const auto add = [&](const char* name) { return graph.input(name, DType::i32, {1, "total"}); };
   EncoderInputs inputs{.ids = add("unpadded_tokens")};
   if (token_types) inputs.token_type_ids = add("unpadded_token_types");
-  inputs.offsets = graph.input("offsets", DType::i64, {graph.dim("texts") + 1});
+  inputs.offsets = graph.input("offsets", DType::i64, {"ends"});
   return inputs;
 }
 

@@ -71,14 +71,14 @@ EncoderInputs add_text_inputs(Graph& graph, bool token_types = false);
 /// if `token_types` is set, the input "unpadded_token_types" i32 [1, total].
 EncoderInputs add_unpadded_inputs(Graph& graph, bool token_types = false);
 
-/// The ending of the names of programs whose layers compute no padding. They have the additional
+/// The ending of the names of programs that skip padding in all layers. They have the additional
 /// input "token_places" i64 [tokens] (EncoderInputs::token_places), and their results equal those
 /// of the program without the ending within rounding.
 inline constexpr const char* kUnpaddedEnding = "_unpadded";
 /// Adds the input "token_places" to a graph.
 Value add_token_places(Graph& graph);
-/// Returns the program "<name>_unpadded" or, if the model has none, the program `name`. Encoders
-/// that do not support it and files of earlier versions have none.
+/// Returns the program "<name>_unpadded" or, if the model lacks it, the program `name`. Encoders
+/// that do not support it and files of earlier versions lack it.
 const Program& without_padding(const TrainedModel& model, const std::string& name);
 /// Returns the inputs of a program for rows of texts: those of TextReader::inputs(), and
 /// "token_places" if the program reads them.
@@ -126,7 +126,7 @@ struct TextEncoder : ModelKind<TextEncoder, EncoderModel> {
 void add_text_vectors(TextEncoder& encoder, const Value& h, const Value& mask,
                       const SentenceSettings* settings = nullptr);
 
-/// Adds the program "unpadded" to an encoder whose other programs and variables have been added, if
+/// Adds the program "unpadded" to an encoder that already has its other programs and variables, if
 /// `config` supports texts without padding.
 void add_unpadded_vectors(TextEncoder& encoder, const EncoderConfig& config,
                           const SentenceSettings* settings = nullptr);

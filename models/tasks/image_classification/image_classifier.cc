@@ -41,6 +41,13 @@ void add_inference(Programs& programs, const Value& logits, const Value& labels,
 std::int64_t pooled_width(const VitConfig& config) { return config.pooled_width(); }
 std::int64_t pooled_width(const SwinConfig& config) { return config.final_width(); }
 
+/// Returns the config without the mask token, which classifiers do not read.
+VitConfig without_mask_token(VitConfig config) {
+  config.mask_token = false;
+  return config;
+}
+const SwinConfig& without_mask_token(const SwinConfig& config) { return config; }
+
 /// Builds the programs for a network of type Net, Vit or Swin.
 template <class Net, class Config>
 Programs build_programs(Graph& graph, const Config& config, std::int64_t classes,
@@ -51,7 +58,7 @@ Programs build_programs(Graph& graph, const Config& config, std::int64_t classes
                   {"batch", config.channels, config.image_height, config.image_width}, loc);
   const Value labels = graph.input("labels", DType::i32, {"batch"}, loc);
   const Value pixels = normalised(images, normalisation);
-  const Net network(Scope(graph), config, false, loc);
+  const Net network(Scope(graph), without_mask_token(config), false, loc);
   const Linear head =
       make_linear(Scope(graph, "classifier"), DType::f32, pooled_width(config), classes,
                   {.initializer = Initializer::normal(config.initializer_range)}, loc);

@@ -103,16 +103,13 @@ struct Kind<ImageClassifier> {
   static constexpr const char* kFolders = "vision transformers ...ForImageClassification";
   static std::vector<std::string> plots() { return {kConfusionPlot, kAttentionPlot}; }
   static TaskFields fields() {
-    return {"Model",
-            &VitConfig::fields(),
-            {"distillation", "mask_token", "decoder_layers", "decoder_heads", "decoder_width",
-             "decoder_inner", "mask_ratio", "normalise_pixel_loss"}};
+    return {"Model", &VitConfig::fields(), {"distillation", "mask_token", "mask_ratio"}};
   }
   static const auto& presets() { return vit_presets(); }
   static const auto& fine_tuning_presets() { return vit_fine_tuning_presets(); }
   static auto from_folder(const hf::Folder& folder) { return image_classifier_of(folder); }
-  /// Returns the config for fine-tuning. Masked autoencoders become plain ViTs, whose positions are
-  /// trained.
+  /// Returns the config for fine-tuning. Masked autoencoders become plain ViTs with trained
+  /// positions.
   static VitConfig fine_tuned(VitConfig config) {
     if (config.positions == VitPositions::fixed) config.positions = VitPositions::learned;
     return config;
@@ -172,6 +169,7 @@ class ImageClassificationTask final : public TaskOf<Model> {
                      Of::fine_tuning_presets().end());
     }
     const Preset<ImageRecipe<Config>> preset = chosen_preset(presets, args);
+    refuse_decoder_fields(args.model);
     const Config base = base_config(preset.model.model, args);
     const Config config = chosen_config(Of::fine_tuned(base), args);
     const auto augmentation = ImageAugmentation::fields().with(

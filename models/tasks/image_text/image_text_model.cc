@@ -14,6 +14,7 @@
 #include "weft/models/inputs/preprocessor.h"
 #include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/tasks/common/text_encoder.h"
+#include "weft/models/training/gathered_rows.h"
 #include "weft/models/training/run_distributed.h"
 #include "weft/models/training/trainable.h"
 #include "weft/models/training/weighted_mean.h"
@@ -51,21 +52,25 @@ void add_image_text_programs(ImageTextModel& model, bool trained_here) {
   const auto logits = [&](const Value& image_vectors, const Value& text_vectors) {
     return towers.logits(unit_vectors(image_vectors), unit_vectors(text_vectors), largest);
   };
-  const auto loss = [&](const Value& scores, Reduction reduction) {
-    return softmax ? clip_loss(scores, reduction) : siglip_loss(scores, reduction);
+  const auto loss = [&](const Value& scores) {
+    return softmax ? clip_loss(scores) : siglip_loss(scores);
   };
   add("compare").output("logits",
                         logits(graph.input("image_vectors", DType::f32, {"images", c.projection}),
                                graph.input("text_vectors", DType::f32, {"texts", c.projection})));
   add("evaluate")
-      .output("loss", loss(logits(images, texts), Reduction::mean))
+      .output("loss", loss(logits(images, texts)))
       .output("image_vectors", unit_vectors(images))
       .output("text_vectors", unit_vectors(texts));
   if (!trained_here) return;
   const ImageText training = towers.in(Mode::training);
-  model.add_program("train").output(
-      "loss", loss(logits(training.image(pixels).vectors, training.text(inputs).vectors),
-                   model.settings.loss_reduction()));
+  Value image_rows = training.image(pixels).vectors, text_rows = training.text(inputs).vectors;
+  if (model.settings.shards > 1) {
+    const Value rows = graph.input("rows", DType::i64, {"batch"});
+    image_rows = gathered_rows(image_rows, rows, model.settings.batch);
+    text_rows = gathered_rows(text_rows, rows, model.settings.batch);
+  }
+  model.add_program("train").output("loss", loss(logits(image_rows, text_rows)));
 }
 
 /// Runs a program on rows [0, count) in runs of kRowsPerRun rows and returns its vectors.
@@ -259,7 +264,7 @@ ImageTextEvaluation evaluate_image_text(Session& session, const ImageTextModel& 
   if (data.size() == 0) throw DataError("there are no images to evaluate on");
   const std::vector<TextRow> rows = model.reader().rows(data.captions, [](const CutText&) {});
   const std::vector<const TextRow*> all = pointers_to(rows);
-  const std::int64_t batch = std::max<std::int64_t>(model.settings.shard_batch(), 1);
+  const std::int64_t batch = std::max<std::int64_t>(model.settings.batch, 1);
   const std::int64_t width = model.config.projection;
   Tensor images = Tensor::empty(DType::f32, {data.size(), width}),
          texts = Tensor::empty(DType::f32, {data.size(), width});
@@ -302,6 +307,8 @@ TrainTask image_text_train_task(Session& session, const ImageTextModel& model,
                      texts.push_back(&(*rows)[static_cast<std::size_t>(caption)]);
                    NamedTensors inputs = model.text_inputs(texts);
                    inputs.emplace_back("images", batch.images);
+                   if (model.settings.shards > 1)
+                     inputs.emplace_back("rows", row_positions(part.rows(model.settings.batch)));
                    return TrainBatch{std::move(inputs), batch.count()};
                  });
   if (validation.size() > 0) {

@@ -93,7 +93,7 @@ struct ImageTextEvaluation {
   /// Returns the recalls as metrics: "image_recall@1", ...
   std::vector<Metric> metrics() const;
 };
-/// Evaluates the model. The loss depends on the size of batches, which is that of training shards.
+/// Evaluates the model. The loss depends on the size of batches, which is that of training.
 /// Throws DataError if there are no images.
 ImageTextEvaluation evaluate_image_text(Session& session, const ImageTextModel& model,
                                         const ImageCaptions& data);

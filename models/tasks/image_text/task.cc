@@ -151,8 +151,7 @@ class ImageTextTask final : public TaskOf<ImageTextModel> {
             "train an image tower and a text tower so that images and their captions have "
             "similar vectors (CLIP, SigLIP)",
         .help = {{"batch",
-                  "images with captions per step; each is compared with all others of the "
-                  "batch (with --shards, of its shard)"},
+                  "images with captions per step; each is compared with all others of the batch"},
                  {"validation_fraction",
                   "fraction of the --data lines held out for validation if there is no "
                   "--validation"}},

@@ -7,7 +7,7 @@
 //   pixels = pixel_shuffle(h of the patches * W + b)
 //   loss = mean of |pixels - image| over the pixels of masked patches, both normalised
 //
-// MAE (He et al. 2022), whose encoder is cheaper because it sees the visible patches only:
+// MAE (He et al. 2022). The encoder is cheaper because it sees the visible patches only:
 //   pixels = MaskedAutoencoder(image)
 //   loss = mean of (pixels - image)^2 over the pixels of masked patches, both normalised
 //

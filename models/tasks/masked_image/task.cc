@@ -127,13 +127,7 @@ class MaskedImageTask final : public TaskOf<MaskedImageModel> {
     }
     if (mae) base.mask_ratio = masking.mask_ratio;
     const VitConfig config = chosen_config(base, args);
-    for (const auto& [name, text] : args.model) {
-      if (mae || !(name.starts_with("decoder_") || name == "normalise_pixel_loss")) continue;
-      std::string option = name;
-      std::replace(option.begin(), option.end(), '_', '-');
-      throw ArgumentError(
-          fmt::format("--{} has no effect without --objective mae: leave it out", option));
-    }
+    if (!mae) refuse_decoder_fields(args.model);
     const auto augmentation = ImageAugmentation::fields().with(
         recipe.augmentation, args.options.fields(kAugmentationGroup));
     const ImageGeometry geometry = chosen_geometry(args, config);

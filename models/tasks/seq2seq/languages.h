@@ -15,8 +15,7 @@
 namespace WEFT_API weft {
 
 /// Returns the language codes that have ids in a tokenizer, sorted by id. Examples are "en_XX" and
-/// "eng_Latn" or, for marked codes, "en" and "fra" without the marks. Returns an empty list if
-/// there are none.
+/// "eng_Latn" or, for marked codes, "en" and "fra" without the marks. The list may be empty.
 std::vector<std::string> language_codes(const Tokenizer& tokenizer);
 
 /// The language ids and marks for inputs and outputs.
@@ -39,7 +38,7 @@ LanguageIds language_ids(const Tokenizer& tokenizer, const Languages& languages)
 /// Returns the ids of all language codes, without a source or target language.
 LanguageIds all_languages(const Tokenizer& tokenizer);
 /// Returns the position of the target code in outputs for texts that are encoded like `text`: true
-/// if outputs begin with it (mBART, whose texts end with their code), false if it follows the start
+/// if outputs begin with it (mBART: texts end with their code), false if it follows the start
 /// id.
 bool target_starts_outputs(const LanguageIds& languages, const TokenIds& text);
 

@@ -154,7 +154,9 @@ Seq2SeqModel build_translator(EncoderDecoderConfig config, const Tokenizer& toke
   model.tokenizer = tokenizer.with_ends();
   model.generation = std::move(generation);
   config.vocab = std::max(model.tokenizer.vocab_size(), least_rows);
-  config.decoder_vocab = 0;
+  // One tokenizer reads sources and targets. The stacks of T5Gemma have separate tables of its ids.
+  const bool separate = config.decoder_vocab > 0 && config.positions == Seq2SeqPositions::rotary;
+  config.decoder_vocab = separate ? config.vocab : 0;
   if (!model.generation) config.padding_id = config.start_id = model.tokenizer.pad_id();
   model.task = "translation";
   model.settings = settings;

@@ -46,8 +46,7 @@ TokenIds Seq2SeqWriter::start() const {
   if (task() != nullptr && !task()->start.empty()) return task()->start;
   if (!model_.generation->start.empty()) return model_.generation->start;
   // Without decoder_start_token_id, outputs begin with bos_token_id (T5Gemma), as in transformers.
-  std::int64_t first = model_.generation->bos_id.value_or(-1);
-  if (first < 0) first = model_.config.start_id;
+  const std::int64_t first = model_.generation->bos_id.value_or(-1);
   return first >= 0 ? TokenIds{first} : TokenIds{};
 }
 

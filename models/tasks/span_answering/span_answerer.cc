@@ -64,13 +64,14 @@ SpanAnswerer build_span_answerer(const EncoderConfig& config, const Tokenizer& t
   model.task = "span-answering";
   model.settings = settings;
   model.config = config;
+  if (config.global_attention) model.config.separator_id = tokenizer.sep_id();
   model.tokenizer = tokenizer;
   model.reading = TextReading{.token_types = config.token_types >= 2};
   model.spans = spans;
   model.check();
   Graph& graph = *model.graph;
   EncoderInputs inputs = add_text_inputs(graph, model.reading->token_types);
-  inputs.global_attention_mask = question_attention(config, inputs.ids, tokenizer.sep_id());
+  inputs.global_attention_mask = question_attention(model.config, inputs.ids);
   const Value start = graph.input("start_positions", DType::i32, {"batch"});
   const Value end = graph.input("end_positions", DType::i32, {"batch"});
   const Encoder encoder(Scope(graph), config);

@@ -15,6 +15,8 @@ EncoderDecoderConfig small_whisper() {
   c.source_context = 500;
   c.context = 128;
   c.vocab = 500;
+  c.padding_id = 0;  // the tokenizer determines both ids
+  c.start_id = 1;
   c.dropout = 0.1;
   c.initializer_range = 1 / std::sqrt(static_cast<double>(c.width));
   return c;

@@ -29,7 +29,7 @@ struct SpeechTarget {
   std::string language = {}, task = {};
 };
 
-/// Recordings whose files are read when a batch is made, because spectrograms are large.
+/// Recordings. Their files are read when a batch is made, because spectrograms are large.
 class Recordings {
  public:
   /// Reads every file once. `files` are paths and texts; the model must outlive the object. Throws

@@ -73,6 +73,12 @@ std::string speech_task_name(const SpeechModel& model, const std::string& given)
   const SpeechSettings& s = model.speech();
   if (!given.empty()) require_multilingual(model, "task", given);
   std::string task = given.empty() ? s.task : given;
+  // Older folders force the id of their task.
+  for (const auto& [place, forced] : model.generation.options.forced) {
+    for (const auto& [name, id] : s.tasks) {
+      if (task.empty() && id == forced) task = name;
+    }
+  }
   if (task.empty()) task = "transcribe";
   if (s.tasks.contains(task) || (s.tasks.empty() && task == "transcribe")) return task;
   throw ArgumentError(

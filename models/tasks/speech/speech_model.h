@@ -41,6 +41,8 @@ struct SpeechModel : ModelKind<SpeechModel> {
   Seq2SeqPrograms decoding() const;
   bool has_tokenizer() const { return no_tokenizer.empty(); }
   const SpeechSettings& speech() const { return *generation.speech; }
+  /// Returns true if the model has an id for "no speech".
+  bool knows_silence() const { return speech().no_timestamps_id > 0; }
   /// Returns the first id of the decoder's input.
   std::int64_t start_id() const;
   /// Returns the text of ids without special ids and timestamps, or the ids as numbers if there is

@@ -28,8 +28,8 @@
 namespace weft {
 namespace {
 
-constexpr const char *kLanguage = "--language", *kSpeechTask = "--speech-task";
-constexpr const char* kMasking = "SpecAugment";
+constexpr const char *kLanguageOption = "--language", *kSpeechTask = "--speech-task";
+constexpr const char* kSpecAugment = "SpecAugment";
 constexpr const char* kWordErrors = ".wer.svg";
 /// Recordings that are transcribed in periodic evaluations.
 constexpr std::int64_t kQuickRecordings = 32;
@@ -41,7 +41,7 @@ constexpr const char *kEndToken = "<|endoftext|>", *kStartToken = "<|startoftran
 /// languages and none is given.
 SpeechTarget target_of(const OptionValues& options, const SpeechModel& model) {
   SpeechTarget target;
-  const std::string& given = options.text(kLanguage);
+  const std::string& given = options.text(kLanguageOption);
   target.task = speech_task_name(model, options.choice(kSpeechTask, ""));
   if (!given.empty()) {
     target.language = speech_language(model, given);
@@ -250,12 +250,12 @@ class TranscriptionTask final : public TaskOf<SpeechModel> {
               "file to train on: path of a WAV or FLAC file <tab> text on every line; relative "
               "paths refer to the folder of the file; parts are held out for validation and "
               "testing")
-        .text(kLanguage,
+        .text(kLanguageOption,
               "language of the recordings, such as en; required if the model knows several")
         .choice(kSpeechTask, {"transcribe", "translate"},
                 "task of the texts, for multilingual models (default: transcribe)")
         .data()
-        .field_group(kMasking, SpectrogramMasking::fields());
+        .field_group(kSpecAugment, SpectrogramMasking::fields());
     return add_tokenizer(options, "byte-bpe, of the size in the preset", true);
   }
   TaskFields config_fields() const override {
@@ -307,7 +307,7 @@ class TranscriptionTask final : public TaskOf<SpeechModel> {
     auto model = std::make_unique<SpeechModel>(
         build_speech_model(config, learned.tokenizer, generation, chosen_features(args, config),
                            preset.training, table_rows(config.vocab, learned.tokenizer, args)));
-    model->masking = SpectrogramMasking::fields().with({}, args.options.fields(kMasking));
+    model->masking = SpectrogramMasking::fields().with({}, args.options.fields(kSpecAugment));
     auto loaded = start_weights(*model, args);
     if (!args.from)
       load_weights(*model->store, *model->graph,

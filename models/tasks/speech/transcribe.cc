@@ -66,8 +66,7 @@ class Transcriber {
     no_speech_threshold_ = choose(options.no_speech_threshold, speech_.no_speech_threshold);
     if (no_speech_threshold_ && !logprob_threshold_)
       throw ArgumentError("no_speech_threshold has no effect without logprob_threshold");
-    if (no_speech_threshold_ && speech_.no_timestamps_id < 1)
-      throw ArgumentError("no_speech_threshold: the model has no id for \"no speech\"");
+    if (!model.knows_silence()) no_speech_threshold_.reset();
     continues_ = options.condition_on_previous.value_or(speech_.condition_on_previous);
     task_ = speech_task_name(model, options.task);
     language_ = chosen_language();
@@ -123,7 +122,7 @@ class Transcriber {
   }
 
   /// Returns the language of the options or of the model's settings, or "" if it must be detected
-  /// or the model has none.
+  /// or the model has no languages.
   std::string chosen_language() const {
     if (!options_.language.empty()) return speech_language(model_, options_.language);
     if (!speech_.multilingual) return {};
@@ -278,7 +277,7 @@ class Transcriber {
       const double at = offset + static_cast<double>(frames) * seconds_per_frame_;
       return std::min(at, result.seconds);
     };
-    // A timestamp stands for two frames.
+    // Times are multiples of two frames.
     const auto frames_of = [&](std::int64_t id) { return 2 * (id - speech_.first_timestamp_id()); };
     // Text that needed a high temperature is unreliable, so later windows do not continue it.
     if (continues_ && decoded.temperature >= 0.5) history_.clear();

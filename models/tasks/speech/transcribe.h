@@ -23,8 +23,7 @@ namespace WEFT_API weft {
 /// Options of transcribe(). Empty members select the model's own setting, which for most models is
 /// the value in parentheses.
 struct TranscribeOptions {
-  /// Language code of the recording ("en"); if there is none, the language is detected in the first
-  /// window.
+  /// Language code of the recording ("en"). If empty, the language is detected in the first window.
   std::string language = {};
   std::string task = {};                // "translate" translates to English ("transcribe")
   std::optional<bool> timestamps = {};  // times in recordings of one window, too (false)
@@ -42,7 +41,7 @@ struct TranscribeOptions {
   /// Lowest mean log-probability of the ids. (none)
   std::optional<double> logprob_threshold = {};
   /// A window is skipped if its probability of "no speech" is higher and the mean log-probability
-  /// is below logprob_threshold. (none)
+  /// is below logprob_threshold. Models without an id for it have no such threshold. (none)
   std::optional<double> no_speech_threshold = {};
   std::uint64_t seed = 1;  // of sampling
 

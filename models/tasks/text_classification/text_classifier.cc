@@ -395,8 +395,10 @@ TrainTask text_classifier_task(Session& session, const TextClassifier& model,
 }
 
 std::string attention_svg(const TextClassifier& model, const std::string& text) {
-  const std::vector<AttentionMap> maps =
+  std::vector<AttentionMap> maps =
       attention_maps(model.program("classify").outputs().front().second);
+  // The maps of Longformer's global tokens do not have the order of the text.
+  std::erase_if(maps, [](const AttentionMap& map) { return map.scope.ends_with(".global"); });
   std::vector<std::string> names = {"[CLS]"};
   const std::string shown = model.head.read(text);
   for (const std::string& piece : model.tokenizer.pieces(shown)) names.push_back(piece);

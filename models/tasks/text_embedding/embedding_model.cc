@@ -166,6 +166,7 @@ void build_embedding_programs(TextEncoder& model) {
                                       .last_hidden_state
                                 : Encoder(root, model.config)(inputs).last_hidden_state;
   add_text_vectors(model, h, inputs.attention_mask, &settings);
+  if (!model.decoder) add_unpadded_vectors(model, model.config, &settings);
 
   const std::int64_t texts = 1 + options.negatives;
   const auto queries = [&](const char* name) {

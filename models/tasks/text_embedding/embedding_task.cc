@@ -12,6 +12,7 @@
 #include "weft/models/data/batching/epochs.h"
 #include "weft/models/data/batching/lazy_cache.h"
 #include "weft/models/data/features/bm25.h"
+#include "weft/models/training/gathered_rows.h"
 #include "weft/models/training/weighted_mean.h"
 
 namespace weft {
@@ -81,12 +82,7 @@ class TrainingBatches {
     add_rows(inputs, "query_", queries, query_skip_, 0);
     add_rows(inputs, "passage_", passages, passage_skip_, texts_);
     ids.into(inputs, texts_);
-    if (model_.settings.shards > 1) {
-      std::vector<std::int64_t> rows(places.size());
-      std::int64_t next = part.rows(batch).begin;
-      for (std::int64_t& row : rows) row = next++;
-      inputs.emplace_back("rows", Tensor::of({std::ssize(rows)}, rows));
-    }
+    if (model_.settings.shards > 1) inputs.emplace_back("rows", row_positions(part.rows(batch)));
     return {std::move(inputs), std::ssize(places)};
   }
 

@@ -88,7 +88,7 @@ std::unique_ptr<TextEncoder> folder_text_encoder(const hf::Folder& folder,
     return decoder;
   }
   auto encoder = std::make_unique<TextEncoder>();
-  auto found = read_folder_encoder(*encoder->graph, folder, text, {});
+  auto found = read_folder_encoder(*encoder->graph, folder, text, {.embeds = true});
   if (!found) return nullptr;
   encoder->task = kTextEmbedding;
   const auto settings = settings_of(folder, found->config.width);

@@ -22,8 +22,8 @@ TensorMap module_weights(const SentenceSettings& settings, const std::string& ro
 
 /// Returns true if a folder contains a Sentence Transformers model that computes text vectors. Its
 /// transformers class may have a head, which does not contribute to the vectors. If `any` is set,
-/// the result is also true for models whose vectors Weft cannot compute, such as sparse ones, for
-/// which the task throws an error.
+/// the result is also true for models with other vectors, such as sparse ones, for which the task
+/// throws an error.
 bool holds_text_vectors(const hf::Folder& folder, bool any);
 
 }  // namespace weft

@@ -92,6 +92,7 @@ Description gpt1(const FolderSettings&) {
 enum class TemplateKind {
   nothing,
   first,    // a special token before the first text
+  last,     // </s> after a text, and nothing around two texts
   roberta,  // <s> A </s> and <s> A </s> </s> B </s>
   types     // [CLS] A [SEP] and [CLS] A [SEP] B [SEP], with type ids 0 and 1
 };
@@ -113,6 +114,7 @@ const std::vector<MergesClass>& merges_classes() {
        byte_pairs,
        TemplateKind::roberta,
        fairseq},
+      {{"BlenderbotTokenizer"}, {"blenderbot"}, byte_pairs, TemplateKind::last, fairseq},
       {{"DebertaTokenizer"},
        {"deberta"},
        byte_pairs,
@@ -226,6 +228,8 @@ PostProcessorPtr post_processor_of(TemplateKind template_kind, const Special& fi
   if (template_kind == TemplateKind::first && first.id >= 0)
     return part_of<PostProcessorPtr>(
         template_of({{first, 0}, {a, 0}}, {{first, 0}, {a, 0}, {b, 1}}));
+  if (template_kind == TemplateKind::last && last.id >= 0)
+    return part_of<PostProcessorPtr>(template_of({{a, 0}, {last, 0}}, {{a, 0}, {b, 1}}));
   json bytes = byte_level(true);
   bytes["trim_offsets"] = false;
   return part_of<PostProcessorPtr>(bytes);

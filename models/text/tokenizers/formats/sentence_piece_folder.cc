@@ -99,7 +99,7 @@ const std::array<Class, 12>& classes() {
             },
             {"<pad>", "<unk>", "", "</s>", "", "", ""},
             "spiece.model",
-            {"t5", "mt5"}},
+            {"t5", "mt5", "umt5", "switch_transformers"}},
       Class{"XLMRobertaTokenizer",
             [](const Model& model, const FolderSettings&) { return fairseq_layout(model); },
             fairseq,
