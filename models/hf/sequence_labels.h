@@ -10,7 +10,7 @@
 namespace weft::hf {
 
 /// Returns how a classifier interprets the input "labels". This depends on the problem_type in the
-/// config or, if there is none, on the number of labels and the dtype of the input. Throws
+/// config or, without a problem_type, on the number of labels and the dtype of the input. Throws
 /// ArgumentError for an unknown problem_type.
 Problem label_problem(const Request& request, std::int64_t labels);
 

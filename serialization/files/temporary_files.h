@@ -31,8 +31,8 @@ std::optional<std::string> target_of_temporary(std::string_view name);
 /// remove.
 bool is_temporary_file(const std::string& file, const std::string& path);
 
-/// Removes temporary files of `path` ("PATH.tmp-PID-N") that no process has locked, which killed
-/// processes leave behind. Files that cannot be removed are kept.
+/// Removes temporary files of `path` ("PATH.tmp-PID-N") that no process has locked: those of
+/// killed processes. Files that cannot be removed are kept.
 void remove_stale_files(const std::string& path);
 
 }  // namespace weft

@@ -125,7 +125,7 @@ TensorMap run(const std::string& golden, const std::string& architecture) {
   const hf::Folder folder = hf::read_folder(std::string(WEFT_FIXTURES) + "/goldens/" + golden);
   json config = json::parse(folder.config);
   config["architectures"] = {architecture};
-  // CLIPModel projects to projection_dim, and single towers to that of their own section.
+  // CLIPModel reads the outer projection_dim, and a single tower the one in its section.
   if (config.contains("projection_dim")) {
     config["text_config"]["projection_dim"] = config["projection_dim"];
     config["vision_config"]["projection_dim"] = config["projection_dim"];

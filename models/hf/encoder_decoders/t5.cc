@@ -10,8 +10,8 @@
 namespace weft::hf {
 namespace {
 
-/// Reads "relu", "gated-gelu" and similar values. In the published models, "gated-gelu" stands for
-/// the tanh approximation of GELU.
+/// Reads "relu", "gated-gelu" and similar values. In the published models, "gated-gelu" means the
+/// tanh approximation of GELU.
 void read_feed_forward(const std::string& projection, EncoderDecoderConfig& c) {
   const std::size_t dash = projection.find('-');
   c.gated = dash != std::string::npos && projection.substr(0, dash) == "gated";

@@ -15,8 +15,8 @@ namespace WEFT_API weft {
 /// A text generator for encoder-decoders, with optional source and target languages. The target
 /// code follows the start id (mBART-50, NLLB, M2M100) or replaces it (mBART, in which the source
 /// code follows the text). For models from folders, the model's settings apply. If they specify no
-/// length, and for models trained by Weft, outputs have at most about twice as many tokens as the
-/// input text.
+/// length, and for models trained by Weft, the length of outputs is limited to about twice the
+/// length of the input text.
 class Seq2SeqWriter final : public TextGenerator {
  public:
   /// The session and the model must outlive the writer. The session must run the model's graph with
