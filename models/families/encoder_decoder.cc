@@ -80,9 +80,10 @@ Norm EncoderDecoder::make_norm_at(const Scope& scope, std::int64_t width) const 
       {.eps = config_.layer_norm_eps, .rms = config_.rms_norm, .offset = config_.norm_offset});
 }
 
-MixtureOfExperts EncoderDecoder::make_experts_at(const Scope& scope, std::int64_t inner) const {
-  const std::optional<Initializer> initializer = linear(config_.width, false).initializer;
-  return make_mixture_of_experts(scope, DType::f32, config_.width,
+MixtureOfExperts EncoderDecoder::make_experts_at(const Scope& scope, std::int64_t width,
+                                                 std::int64_t inner) const {
+  const std::optional<Initializer> initializer = linear(width, false).initializer;
+  return make_mixture_of_experts(scope, DType::f32, width,
                                  {.experts = config_.experts,
                                   .experts_per_token = 1,
                                   .normalize_weights = false,
@@ -133,7 +134,7 @@ EncoderDecoder::Layer EncoderDecoder::make_layer(const Scope& scope, bool decode
   attention.rotary_base = stack.rotary_base;
   using Block = std::variant<FeedForward, MixtureOfExperts>;
   const auto make_block = [&](const Scope& at) -> Block {
-    if (c.has_experts(index, decoder)) return make_experts_at(at, inner);
+    if (c.has_experts(index, decoder)) return make_experts_at(at, width, inner);
     return make_feed_forward(at, DType::f32, width,
                              {.inner = inner,
                               .activation = c.activation,
@@ -175,12 +176,12 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const Scope& scope, const Embed
               .layer_dropout = decoder ? c.decoder_layer_dropout : c.encoder_layer_dropout};
   const std::int64_t width = stack.options.width;
   if (!decoder && c.reads_speech()) {
-    const VariableOptions start{.initializer = Initializer::normal(c.initializer_range)};
     for (const char* name : {"conv1", "conv2"}) {
       const Scope at = scope / name;
       const std::int64_t channels = stack.convolutions.empty() ? c.mel_bins : c.width;
       stack.convolutions.push_back(
-          {at.variable("weight", DType::f32, {c.width, channels, 3}, start),
+          {at.variable("weight", DType::f32, {c.width, channels, 3},
+                       {.initializer = *linear(3 * channels, false).initializer}),
            at.variable("bias", DType::f32, {c.width})});
     }
     stack.positions = (scope / "positions")

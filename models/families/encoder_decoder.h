@@ -193,7 +193,8 @@ class EncoderDecoder {
   Embedding make_tokens(const Scope& scope, std::int64_t vocab, std::int64_t width) const;
   Stack make_stack(const Scope& scope, const Embedding& tokens, bool decoder) const;
   Layer make_layer(const Scope& scope, bool decoder, std::int64_t index) const;
-  MixtureOfExperts make_experts_at(const Scope& scope, std::int64_t inner) const;
+  MixtureOfExperts make_experts_at(const Scope& scope, std::int64_t width,
+                                   std::int64_t inner) const;
   RelativeBias make_relative_bias_at(const Scope& scope, std::int64_t width, bool decoder) const;
   Norm make_norm_at(const Scope& scope, std::int64_t width) const;
   LinearOptions linear(std::int64_t inputs, bool bias) const;

@@ -31,7 +31,8 @@ void check_stack(const EncoderDecoderConfig& c, std::string_view name, const Seq
   if (!stack.window_layers.empty() && stack.window == 0)
     throw ArgumentError(fmt::format("{} needs {}", field("window_layers"), field("window")));
   if (c.positions != Seq2SeqPositions::rotary) return;
-  check::positive("rotary_base", stack.rotary_base);
+  const bool own_base = name == "decoder" && c.decoder_rotary_base != 0;
+  check::positive(own_base ? "decoder_rotary_base" : "rotary_base", stack.rotary_base);
   if (stack.head_size % 2 != 0)
     throw ArgumentError(fmt::format("rotary positions need an even head size, not {} in the {}",
                                     stack.head_size, name));
@@ -59,6 +60,8 @@ void check_blocks(const EncoderDecoderConfig& c) {
     throw ArgumentError(
         "encoder_block needs norm pre_norm, learned or sinusoidal positions, and no "
         "encoder_window");
+  if (c.attention_soft_cap != 0 || c.experts > 0)
+    throw ArgumentError("encoder_block supports neither attention_soft_cap nor experts");
 }
 
 }  // namespace
@@ -246,13 +249,16 @@ void EncoderDecoderConfig::check() const {
     throw ArgumentError("positions_skip_padding needs sinusoidal positions and a padding_id");
   if (relative_bias_layers && positions != Seq2SeqPositions::relative_bias)
     throw ArgumentError("relative_bias_layers needs relative_bias positions");
-  if (experts > 0 && (gated || bias))
-    throw ArgumentError("experts are blocks without gates and biases: set gated and bias to false");
+  if (experts > 0 && (gated || bias || mlp_bias))
+    throw ArgumentError(
+        "experts are blocks without gates and biases: set gated, bias and mlp_bias to false");
   if (mel_bins > 0 && positions != Seq2SeqPositions::learned)
     throw ArgumentError("mel_bins needs learned positions, which the decoder has");
   if (mel_bins > 0 && (width < 4 || width % 2 != 0))
     throw ArgumentError(fmt::format(
         "mel_bins needs an even width of at least 4, for the encoder's sinusoids, not {}", width));
+  if (mel_bins > 0 && embedding_norm)
+    throw ArgumentError("mel_bins needs embedding_norm = false: spectrograms are not normalised");
   if (mel_bins > 0 && decoder_vocab != 0)
     throw ArgumentError("mel_bins needs decoder_vocab = 0: only the decoder has a vocabulary");
   for (const auto& [name, id] : {std::pair{"start_id", start_id}, {"padding_id", padding_id}}) {

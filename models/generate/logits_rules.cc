@@ -76,7 +76,9 @@ void apply_timestamp_rules(const TimestampRules& rules, Sequence made, std::int6
   if (latest != made.rend()) forbid(first, *latest + (last && !pair ? 0 : 1));
   if (made.empty()) {
     forbid(0, first);
-    if (rules.max_initial >= 0) forbid(first + rules.max_initial + 1, std::ssize(scores));
+    // Compared as a difference, because the sum could overflow.
+    if (rules.max_initial >= 0 && rules.max_initial < std::ssize(scores) - first)
+      forbid(first + rules.max_initial + 1, std::ssize(scores));
   }
   // The probabilities have a common factor, which the comparison does not need.
   const auto times = scores.begin() + static_cast<std::ptrdiff_t>(first);

@@ -49,15 +49,20 @@ void check_seq2seq(const GenerationOptions& options) {
     throw ArgumentError("the decoder needs at least one id to start from: set `start`");
 }
 
+void require_prompts(std::int64_t prompts) {
+  if (prompts == 0) throw ArgumentError("no prompts are encoded: call generate() first");
+}
+
 }  // namespace
 
 Generation Seq2SeqGenerator::encode(NamedTensors source, const SearchStarts& starts,
                                     const GenerationOptions& options) {
   Generation generation(*this, starts, options);
-  prompts_ = std::ssize(starts.ids);
+  prompts_ = 0;  // until the prompts are encoded
+  const std::int64_t prompts = std::ssize(starts.ids);
   rows_per_prompt_ = rows_per_prompt(options);
   capacity_ = length_rules(options, std::ssize(options.start)).max;
-  const std::int64_t rows = prompts_ * rows_per_prompt_;
+  const std::int64_t rows = prompts * rows_per_prompt_;
   TokenIds prompt_of_row;
   for (std::int64_t r = 0; r < rows; ++r) prompt_of_row.push_back(r / rows_per_prompt_);
   // Each generation allocates caches of the capacity it needs, so earlier caches are freed.
@@ -65,6 +70,7 @@ Generation Seq2SeqGenerator::encode(NamedTensors source, const SearchStarts& sta
   sizes_ = {{"capacity", capacity_}};
   source.emplace_back("prompt_of_row", Tensor::of<std::int64_t>({rows}, prompt_of_row));
   session_.run(programs_.prompt, source, {.dims = sizes_});
+  prompts_ = prompts;
   return generation;
 }
 
@@ -104,6 +110,7 @@ Generation Seq2SeqGenerator::generate(const Tensor& features, const GenerationOp
 
 Generation Seq2SeqGenerator::generate_again(const GenerationOptions& options) {
   check_seq2seq(options);
+  require_prompts(prompts_);
   const std::int64_t length = length_rules(options, std::ssize(options.start)).max;
   if (rows_per_prompt(options) != rows_per_prompt_ || length > capacity_) {
     throw ArgumentError(fmt::format(
@@ -130,6 +137,7 @@ Generation Seq2SeqGenerator::generate(const std::vector<TokenIds>& prompts,
 }
 
 Tensor Seq2SeqGenerator::logits_after(const TokenIds& ids) {
+  require_prompts(prompts_);
   const auto rows = static_cast<std::size_t>(prompts_ * rows_per_prompt_);
   return step(ids_tensor(std::vector<TokenIds>(rows, ids)), 0, {});
 }

@@ -233,6 +233,26 @@ BOOST_AUTO_TEST_CASE(generators_reject_invalid_prompts_and_programs) {
                         says("has no input 'tokens'"));
 }
 
+BOOST_AUTO_TEST_CASE(only_sources_that_were_encoded_can_be_used_again) {
+  Graph graph;
+  const EncoderDecoder net(Scope(graph, "net"), kinds().front());
+  const Seq2SeqPrograms programs = make_seq2seq_programs(net);
+  Session session(graph, {.seed = 6});
+  Seq2SeqGenerator generator(session, programs);
+  const GenerationOptions options{.max_new = 2, .start = {0}};
+  const auto has_no_prompts = [&] {
+    const std::string message = "no prompts are encoded: call generate() first";
+    BOOST_CHECK_EXCEPTION(generator.generate_again(options), ArgumentError, says(message));
+    BOOST_CHECK_EXCEPTION(generator.logits_after({0}), ArgumentError, says(message));
+  };
+  has_no_prompts();
+  generator.generate(std::vector<TokenIds>{TokenIds{3, 4}}, options).run();
+  BOOST_TEST(generator.generate_again(options).run().sequences.size() == 1U);
+  // The encoding of an id outside the vocabulary fails.
+  BOOST_CHECK_THROW(generator.generate(std::vector<TokenIds>{TokenIds{3, 99}}, options), DataError);
+  has_no_prompts();
+}
+
 BOOST_AUTO_TEST_CASE(batching_sources_of_different_lengths_does_not_change_results) {
   for (const EncoderDecoderConfig& config : kinds()) {
     Graph graph;

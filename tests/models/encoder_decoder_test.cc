@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_configs_are_rejected) {
   rejects([](auto& c) { c.relative_bias_layers = true; },
           "relative_bias_layers needs relative_bias positions");
   rejects([](auto& c) { c.experts = 2; },
-          "experts are blocks without gates and biases: set gated and bias to false");
+          "experts are blocks without gates and biases: set gated, bias and mlp_bias to false");
   rejects([](auto& c) { c.expert_capacity = 0; }, "expert_capacity must be at least 1, not 0");
   rejects([](auto& c) { c.decoder_sparse_step = -1; },
           "decoder_sparse_step must be at least 0, not -1");
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_configs_are_rejected) {
   gemma([](auto& c) { c.decoder_window = -1; }, "decoder_window must be at least 0, not -1");
   gemma([](auto& c) { c.rms_norm = false; }, "norm_offset needs rms_norm");
   gemma([](auto& c) { c.logit_soft_cap = -1; }, "logit_soft_cap");
-  gemma([](auto& c) { c.decoder_rotary_base = -1; }, "rotary_base");
+  gemma([](auto& c) { c.decoder_rotary_base = -1; }, "decoder_rotary_base");
   gemma(
       [](auto& c) {
         c.head_size = c.decoder_head_size = 0;
@@ -136,6 +136,16 @@ BOOST_AUTO_TEST_CASE(configs_round_trip_and_invalid_configs_are_rejected) {
          "global_tokens and stagger_blocks need an encoder_block");
   blocks([](auto& c) { c.norm = Seq2SeqNorm::post_norm; }, "encoder_block needs norm pre_norm");
   blocks([](auto& c) { c.encoder_window = 3; }, "no encoder_window");
+  for (const bool capped : {false, true}) {
+    blocks([&](auto& c) { capped ? void(c.attention_soft_cap = 2) : void(c.experts = 2); },
+           "encoder_block supports neither attention_soft_cap nor experts");
+  }
+  rejects_of(
+      switch_transformer(), [](auto& c) { c.mlp_bias = true; }, "set gated, bias and mlp_bias");
+  EncoderDecoderConfig speech = shrink(EncoderDecoderConfig::whisper());
+  speech.check();
+  rejects_of(
+      speech, [](auto& c) { c.embedding_norm = true; }, "mel_bins needs embedding_norm = false");
   BOOST_CHECK_EXCEPTION(EncoderDecoderConfig::from_json(R"({"family": "gpt"})"), FormatError,
                         says("of family \"gpt\", not \"encoder_decoder\""));
   std::string text = shrink({}).to_json();
@@ -399,6 +409,19 @@ BOOST_AUTO_TEST_CASE(one_expert_per_layer_is_active_for_a_token) {
   c.experts = 0;
   const Forward dense(c);
   BOOST_TEST(count_active_parameters(dense.program, tokens[0]) == count_parameters(dense.graph));
+}
+
+BOOST_AUTO_TEST_CASE(experts_have_the_width_of_their_stack) {
+  EncoderDecoderConfig c = switch_transformer();
+  c.decoder_vocab = c.vocab;
+  c.decoder_width = c.width + 2;
+  Graph g;
+  const EncoderDecoder net(Scope(g, "net").evaluation(), c);
+  const Value ids = g.input("ids", DType::i64, {"batch", "seq"});
+  const Value memory = net.encode(ids, {}).last_hidden_state;
+  const StackOutputs decoded = net.decode(ids, {}, memory, {});
+  BOOST_TEST(memory.type().str() == "f32[batch, seq, 12]");
+  BOOST_TEST(decoded.last_hidden_state.type().str() == "f32[batch, seq, 14]");
 }
 
 BOOST_AUTO_TEST_CASE(labels_are_shifted_right_after_the_start_token) {
