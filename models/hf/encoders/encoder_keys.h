@@ -66,6 +66,12 @@ void decoder_part(Config& config, EncoderConfig& c, const DecoderKeys& keys) {
   c.window_layers = g.window_layers;
   set_rotary_scaling(c, rotary_scaling(g));
 }
+/// Reads or writes the keys of rotary positions.
+template <class Config>
+void encoder_rotary_keys(Config& config, EncoderConfig& c) {
+  decoder_sizes(config, c);
+  decoder_part(config, c, [](auto& keys, GptConfig& g) { rotary_keys(keys, g); });
+}
 
 /// Sets c.positions from a value of position_embedding_type. Throws ArgumentError if the value is
 /// not supported.

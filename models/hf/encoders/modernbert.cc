@@ -107,8 +107,7 @@ void modernbert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       // Initialisation, speed, and which logits are returned.
       .ignore({"initializer_cutoff_factor", "deterministic_flash_attn", "reference_compile",
                "repad_logits_with_grad", "sparse_prediction", "sparse_pred_ignore_index"});
-  decoder_sizes(config, c);
-  decoder_part(config, c, [](auto& keys, GptConfig& g) { rotary_keys(keys, g); });
+  encoder_rotary_keys(config, c);
   local_attention_keys(config, c);
   pooling_key(config, c, {{"cls", HeadPooling::first}, {"mean", HeadPooling::mean}});
   c.attention_out_dropout = c.attention_dropout;
@@ -162,8 +161,7 @@ void eurobert_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       .field("tie_word_embeddings", c.tied_head)
       .field("rope_theta", c.rotary_base)
       .optional_id("pad_token_id", c.padding_id);
-  decoder_sizes(config, c);
-  decoder_part(config, c, [](auto& keys, GptConfig& g) { rotary_keys(keys, g); });
+  encoder_rotary_keys(config, c);
   pooling_key(
       config, c,
       {{"late", HeadPooling::late}, {"bos", HeadPooling::first}, {"mean", HeadPooling::mean}},

@@ -156,8 +156,7 @@ void jina_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       .ignore({"lora_adaptations", "lora_alpha", "lora_dropout_p", "lora_main_params_trainable",
                "lora_rank", "load_trained_adapters", "matryoshka_dimensions", "task_instructions",
                "use_flash_attn"});
-  decoder_sizes(config, c);
-  decoder_part(config, c, [](auto& keys, GptConfig& g) { rotary_keys(keys, g); });
+  encoder_rotary_keys(config, c);
   style.masked_lm.layer_norm_eps = c.layer_norm_eps;
 }
 
@@ -228,12 +227,10 @@ bool read_ntk(ConfigReader& config, EncoderConfig& c) {
 }
 
 void gte_rotary_keys(ConfigReader& config, EncoderConfig& c) {
-  if (read_ntk(config, c)) return;
-  decoder_part(config, c, [](auto& keys, GptConfig& g) { rotary_keys(keys, g); });
+  decoder_sizes(config, c);
+  if (!read_ntk(config, c)) encoder_rotary_keys(config, c);
 }
-void gte_rotary_keys(ConfigWriter& config, EncoderConfig& c) {
-  decoder_part(config, c, [](auto& keys, GptConfig& g) { rotary_keys(keys, g); });
-}
+void gte_rotary_keys(ConfigWriter& config, EncoderConfig& c) { encoder_rotary_keys(config, c); }
 
 template <class Config>
 void gte_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
@@ -245,7 +242,6 @@ void gte_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       .fixed("layer_norm_type", "layer_norm", "only layer norms are supported")
       .fixed("logn_attention_scale", false, "scores that depend on the length are not supported")
       .ignore({"logn_attention_clip1", "unpad_inputs", "use_memory_efficient_attention"});
-  decoder_sizes(config, c);
   gte_rotary_keys(config, c);
   c.inner_dropout = c.hidden_dropout;
   style.masked_lm = {c.activation, c.layer_norm_eps};
