@@ -3,9 +3,8 @@
 // al. 2020), PEGASUS (Zhang et al. 2020), Marian (Junczys-Dowmunt et al. 2018), M2M100 (Fan et al.
 // 2020), NLLB (NLLB Team 2022), Blenderbot (Roller et al. 2020), LongT5 (Guo et al. 2022),
 // PEGASUS-X (Phang et al. 2023), T5Gemma (Zhang et al. 2025) and the speech recogniser Whisper
-// (Radford et al. 2022). One class builds all of them;
-// EncoderDecoderConfig selects the differences. With the norm after each block (left) or before it
-// (right), the architecture is
+// (Radford et al. 2022). One class builds all of them; EncoderDecoderConfig selects the
+// differences. With the norm after each block (left) or before it (right), the architecture is
 //
 //   h = tokens[ids] (* sqrt(width)) + positions
 //   encoder layer:  h = attention_norm(h + attention(h, h))      h += attention(attention_norm(h))
@@ -222,8 +221,8 @@ class EncoderDecoder {
 
 /// Returns the encoder's positions in a new model with mel_bins, f32 [context, width]: feature j <
 /// width/2 of position p is sin(p 10000^(-j / (width/2 - 1))), and the second half contains the
-/// cosines. New models must set the buffer "encoder.positions.weight", which
-/// a Session fills with zeros.
+/// cosines. New models must set the buffer "encoder.positions.weight", which a Session fills with
+/// zeros.
 Tensor spectrogram_positions(std::int64_t context, std::int64_t width);
 
 }  // namespace weft

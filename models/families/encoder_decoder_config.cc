@@ -418,7 +418,7 @@ const FieldList<EncoderDecoderConfig>& EncoderDecoderConfig::fields() {
           .added("mel_bins", &EncoderDecoderConfig::mel_bins,
                  "mel bins of the spectrograms that the encoder reads; 0 = it reads token ids")
           .added("source_context", &EncoderDecoderConfig::source_context,
-                 "mel_bins: positions of the encoder, one for every two frames of a spectrogram")
+                 "mel_bins: positions of the encoder; a spectrogram has two frames per position")
           .added("key_bias", &EncoderDecoderConfig::key_bias,
                  "biases of the key projections, if linear layers have biases");
   return list;

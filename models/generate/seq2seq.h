@@ -41,12 +41,12 @@ class Seq2SeqGenerator final : private StepModel {
   /// As above, for spectrograms f32 [prompts, mel_bins, frames].
   Generation generate(const Tensor& features, const GenerationOptions& options);
   /// Generates outputs for the prompts that were encoded last, without encoding them again. Throws
-  /// ArgumentError if there are none, or if the options need another number of rows per prompt or
-  /// longer sequences than those of the last call of generate().
+  /// ArgumentError if no prompts are encoded, or if the options need another number of rows per
+  /// prompt or longer sequences than those of the last call of generate().
   Generation generate_again(const GenerationOptions& options);
   /// Returns the logits f32 [rows, vocab] of the id that follows `ids` in the output for each of
   /// the prompts that were encoded last. A Generation that has not started yet is not affected.
-  /// Throws ArgumentError if there are no such prompts.
+  /// Throws ArgumentError if no prompts are encoded.
   Tensor logits_after(const TokenIds& ids);
 
  private:

@@ -96,7 +96,8 @@ Value LongformerAttention::operator()(Value x, const LongformerInputs& inputs,
     const Value others = logical_not(selected);
     local.mask = key_mask(tokens.defined() ? logical_and(tokens, others) : others);
     const AttentionResult near = attention_with_lse(q, split(k), split(v), local);
-    // In these calls, keys or queries are sorted, which attention_maps() shows by their scope.
+    // In these calls, the global tokens are the first keys or queries. Their scope marks their maps
+    // in attention_maps().
     const Graph::Frame sorted(scope.graph(), "global_attention", loc, (scope / "global").path());
     AttentionOptions far = plain;
     far.lengths = globals.count;

@@ -35,9 +35,9 @@ struct LongformerAttention {
   /// Maps x [batch, seq, width] to [batch, seq, width]. A token attends to its window and to all
   /// global tokens of its row, and a global token to all tokens, with separate projections. Memory
   /// is O(seq). Time is O(seq (window + global tokens)) if a row has at most 64 global tokens, and
-  /// otherwise O(seq^2). With a global mask, attention_maps() returns the map of the window, in
-  /// which global tokens are no keys, with the scope of the layer, and maps with sorted tokens with
-  /// the scope "<scope>.global".
+  /// otherwise O(seq^2). With a global mask, attention_maps() returns several maps: the map with
+  /// the scope of the layer is that of the window, in which global tokens are not keys; in the maps
+  /// with the scope "<scope>.global", the global tokens come first.
   Value operator()(Value x, const LongformerInputs& inputs = {},
                    SourceLocation loc = SourceLocation::current()) const;
 };

@@ -51,8 +51,7 @@ Value kept_in_rows(const Routing& routing, const Value& x, std::int64_t capacity
   const Dim length = x.rank() == 1 ? Dim(1) : x.shape()[x.rank() - 2];
   Dim rows = 1;
   for (int axis = 0; axis < x.rank() - 2; ++axis) rows = rows * x.shape()[axis];
-  // The choices of each row in their order of precedence: all first choices, all second choices,
-  // ...
+  // The choices of each row by precedence: all first choices, then all second choices, and so on.
   const Value ordered =
       reshape(permute(reshape(experts, {rows, length, k}), {0, 2, 1}), {rows, k * length});
   const Value chosen = one_hot(ordered, routing.counts.shape()[0], DType::i64);
