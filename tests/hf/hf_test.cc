@@ -238,6 +238,9 @@ BOOST_AUTO_TEST_CASE(switch_transformers_have_experts_in_every_nth_layer) {
   config.erase("decoder_sparse_step");
   config.update({{"num_sparse_encoder_layers", 2}, {"num_sparse_decoder_layers", 0}});
   BOOST_TEST(outputs("encoder") == "13");
+  // As in transformers, this step is the number of layers, which is not "no layer".
+  BOOST_TEST(outputs("decoder") == "1");
+  config["decoder_sparse_step"] = 0;
   BOOST_TEST(outputs("decoder").empty());
   config = plain;
   config["architectures"] = {"SwitchTransformersEncoderModel"};

@@ -146,6 +146,7 @@ BOOST_AUTO_TEST_CASE(encoder_decoder_variants_round_trip) {
       {{"share_encoder_decoder_embeddings", false}, {"decoder_vocab_size", 330}});
   json step = config_of("switch_transformers");  // takes precedence over the number of layers
   step.update({{"encoder_sparse_step", 1},
+               {"decoder_sparse_step", 0},
                {"num_sparse_decoder_layers", 0},
                {"router_bias", true},
                {"tie_word_embeddings", false},

@@ -114,12 +114,13 @@ void t5_type_keys(Config& config, EncoderDecoderConfig& c) {
 }
 
 /// Switch Transformers: the number of layers with experts determines the distance between them, but
-/// files also contain this distance, which takes precedence.
+/// files also contain this distance, which takes precedence. In transformers, the distance for the
+/// number 0 is the number of layers, which selects layer 1; only the distance 0 selects no layer.
 void sparse_keys(ConfigReader& config, const char* count_key, const char* step_key,
                  std::int64_t layers, std::int64_t& step) {
   std::int64_t count = 3;
   config.field(count_key, count);
-  step = count > 0 ? layers / count : 0;
+  step = count > 0 ? layers / count : layers;
   config.field(step_key, step);
 }
 void sparse_keys(ConfigWriter& config, const char* count_key, const char* step_key,
