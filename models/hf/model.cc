@@ -8,6 +8,8 @@
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
+#include "weft/models/fields/check.h"
 #include "weft/models/hf/request.h"
 #include "weft/serialization/match_tensors.h"
 
@@ -194,8 +196,11 @@ InputTypes minimal_inputs(const std::string& config) {
   }
   std::int64_t mel_bins = EncoderDecoderConfig::whisper().mel_bins;
   std::int64_t context = EncoderDecoderConfig::whisper().source_context;
-  if (type == "whisper")
+  if (type == "whisper") {
     reader.field("num_mel_bins", mel_bins).field("max_source_positions", context);
+    check::at_least("max_source_positions", context, 0);
+    check::at_most({{"max_source_positions", context, size_limits::kPositions}});
+  }
   if (is_type_of<ImageTextConfig>(type)) return image_text_inputs(reader);
   const std::pair<DType, Sizes> ids{DType::i32, Sizes{1, 1}};
   InputTypes inputs = {{"input_ids", ids}};

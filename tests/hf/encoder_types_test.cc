@@ -157,6 +157,10 @@ BOOST_AUTO_TEST_CASE(settings_of_the_nomic_authors_code_are_read_or_rejected) {
   rejects(with({{"mlp_fc1_bias", true}}), "mlp_fc1_bias true with mlp_fc2_bias false");
   rejects(with({{"hidden_size", 48}}), "n_embd is 24, but hidden_size");
   rejects(with({{"pad_vocab_size_multiple", 0}}), "pad_vocab_size_multiple must be at least 1");
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+  rejects(with({{"pad_vocab_size_multiple", kHuge}}), "pad_vocab_size_multiple must be at most");
+  rejects(with({{"vocab_size", kHuge}}), "vocab_size must be at most");
+  rejects(with({{"n_embd", kHuge}, {"n_inner", nullptr}}), "width must be at most");
   rejects(with({{"activation_function", "round"}}), "round");
   json newer = config_of("nomic-bert-mlm");
   newer["prenorm"] = true;  // not a key of the library

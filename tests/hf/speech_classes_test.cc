@@ -133,6 +133,8 @@ BOOST_AUTO_TEST_CASE(invalid_speech_configs_are_rejected_by_name) {
     BOOST_CHECK_EXCEPTION(build(graph, config_with(changes)), Error, says(message));
   };
   rejected({{"max_source_positions", 0}}, "source_context");
+  rejected({{"max_source_positions", std::int64_t{1} << 62}},
+           "max_source_positions must be at most");
   rejected({{"num_mel_bins", -1}}, "mel_bins");
   rejected({{"d_model", 15}, {"encoder_attention_heads", 3}, {"decoder_attention_heads", 3}},
            "mel_bins needs an even width of at least 4, for the encoder's sinusoids, not 15");

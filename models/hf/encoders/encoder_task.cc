@@ -249,6 +249,7 @@ class Task {
 void decoder_sizes(const ConfigReader&, const EncoderConfig& c) {
   check::at_least("layers", c.layers, 1);
   check::at_least("heads", c.heads, 1);
+  check::at_least("width", c.width, 1);
   check::at_most({{"layers", c.layers, size_limits::kLayers},
                   {"heads", c.heads, size_limits::kHeads},
                   {"width", c.width, size_limits::kWidth},

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
 #include "weft/models/fields/check.h"
 #include "weft/models/hf/encoders/encoder_keys.h"
 
@@ -23,6 +24,7 @@ void authors_keys(ConfigReader& config, EncoderConfig& c) {
       .legacy("layer_norm_epsilon", "layer_norm_eps", c.layer_norm_eps)
       .legacy("attn_pdrop", "attention_probs_dropout_prob", c.attention_dropout)
       .legacy("resid_pdrop", "hidden_dropout_prob", c.hidden_dropout);
+  decoder_sizes(config, c);
   if (!own) return;
   if (config.find("n_inner") == nullptr && config.find("intermediate_size") == nullptr)
     c.inner = 4 * c.width;
@@ -53,6 +55,8 @@ void authors_keys(ConfigReader& config, EncoderConfig& c) {
                "use_xentropy", "parallel_block_tied_norm", "reorder_and_upcast_attn",
                "last_layer_subset", "add_pooling_layer"});
   check::at_least("pad_vocab_size_multiple", multiple, 1);
+  check::at_most({{"vocab_size", c.vocab, size_limits::kVocab},
+                  {"pad_vocab_size_multiple", multiple, size_limits::kVocab}});
   c.vocab = (c.vocab + multiple - 1) / multiple * multiple;
   if (embedding_dropout != c.hidden_dropout)
     throw ArgumentError(
@@ -88,7 +92,6 @@ void nomic_keys(Config& config, EncoderConfig& c, EncoderStyle& style) {
       .field("tie_word_embeddings", c.tied_head)
       .field("rope_theta", c.rotary_base);
   authors_keys(config, c);
-  decoder_sizes(config, c);
   decoder_part(config, c, [](auto& keys, GptConfig& g) { rotary_keys(keys, g); });
   style.masked_lm = {c.activation, c.layer_norm_eps};
 }
