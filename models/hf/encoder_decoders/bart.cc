@@ -69,6 +69,8 @@ void vocabulary_keys(ConfigWriter& config, const EncoderDecoderConfig& c) {
       .field("decoder_vocab_size", c.target_vocab());
 }
 
+}  // namespace
+
 void bart_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base) {
   names.add("tokens", base + "shared");
   for (const std::string stack : {"encoder", "decoder"}) {
@@ -92,6 +94,8 @@ void bart_names(NameMap& names, const EncoderDecoderConfig& c, const std::string
                      base + stack + ".layers", parts);
   }
 }
+
+namespace {
 
 /// Returns BART's options with the changes of another model type.
 template <class Change>

@@ -50,6 +50,8 @@ struct EncoderDecoderType {
   /// Adds the parameters that files store as several tensors; may be null.
   void (*add_layouts)(FileLayouts& layouts, const EncoderDecoderConfig&) = nullptr;
 };
+/// Adds the module names of BART, which Whisper shares.
+void bart_names(NameMap& names, const EncoderDecoderConfig&, const std::string& base);
 /// Returns the model types for building and writing.
 ModelTypes encoder_decoder_model_types(const std::vector<EncoderDecoderType>& types);
 

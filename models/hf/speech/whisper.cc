@@ -41,23 +41,7 @@ void whisper_keys(Config& config, EncoderDecoderConfig& c) {
 }
 
 void whisper_names(NameMap& names, const EncoderDecoderConfig& c, const std::string& base) {
-  for (const std::string stack : {"encoder", "decoder"}) {
-    names.add(stack + ".tokens", base + stack + ".embed_tokens");
-    names.add(stack + ".positions", base + stack + ".embed_positions");
-    names.add(stack + ".norm", base + stack + ".layer_norm");
-    ModuleNames parts = {{"attention_norm", "self_attn_layer_norm"},
-                         {"cross_attention_norm", "encoder_attn_layer_norm"},
-                         {"feed_forward.up", "fc1"},
-                         {"feed_forward.down", "fc2"},
-                         {"feed_forward_norm", "final_layer_norm"}};
-    for (const auto& [a, b] : ModuleNames{
-             {"query", "q_proj"}, {"key", "k_proj"}, {"value", "v_proj"}, {"out", "out_proj"}}) {
-      parts.emplace_back("attention." + a, "self_attn." + b);
-      parts.emplace_back("cross_attention." + a, "encoder_attn." + b);
-    }
-    names.add_layers(stack == "decoder" ? c.decoder_layers : c.encoder_layers, stack + ".layers",
-                     base + stack + ".layers", parts);
-  }
+  bart_names(names, c, base);
   for (const char* conv : {"conv1", "conv2"})
     names.add(std::string("encoder.") + conv, base + "encoder." + conv);
 }
