@@ -283,6 +283,9 @@ void patch_object(json& object, const json& before, const json& after) {
   for (const auto& [key, value] : after.items()) {
     if (!before.contains(key) || before.at(key) != value) object[key] = value;
   }
+  for (const auto& [key, value] : before.items()) {
+    if (!after.contains(key)) object.erase(key);
+  }
 }
 
 /// Updates the keys of `config` whose values differ between the writers `before` and `after`.

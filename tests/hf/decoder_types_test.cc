@@ -321,6 +321,31 @@ BOOST_AUTO_TEST_CASE(files_of_every_type_contain_its_weights_and_its_config) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(exported_configs_lack_the_keys_of_another_kind_of_scaling) {
+  const std::string base = json{
+      {"model_type", "llama"},
+      {"architectures", {"LlamaForCausalLM"}},
+      {"vocab_size", 20},
+      {"hidden_size", 8},
+      {"intermediate_size", 12},
+      {"num_hidden_layers", 1},
+      {"num_attention_heads", 2},
+      {"rope_scaling",
+       {{"rope_type", "llama3"},
+        {"factor", 8.0},
+        {"low_freq_factor", 1.0},
+        {"high_freq_factor", 4.0},
+        {"original_max_position_embeddings",
+         32}}}}.dump();
+  GptConfig config = hf::gpt_config(base);
+  config.rotary_scaling = RotaryScalingKind::linear;
+  config.rotary_factor = 4;
+  const hf::ModelToExport model{.family = config, .weights = {}, .endings = {"ForCausalLM"}};
+  const json written = json::parse(hf::export_model(model, base).config).at("rope_scaling");
+  BOOST_TEST((written == json{{"type", "linear"}, {"rope_type", "linear"}, {"factor", 4.0}}),
+             written.dump());
+}
+
 BOOST_AUTO_TEST_CASE(classes_of_every_type_have_their_heads) {
   const std::set<std::string> without_sequences = {"codegen",     "cohere", "cohere2", "granite",
                                                    "llama4_text", "olmo",   "olmo2",   "olmoe"};
