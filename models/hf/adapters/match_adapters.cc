@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
@@ -75,10 +74,18 @@ class Matcher {
   /// has, or lacks, the prefix of the base model.
   std::string resolved(const std::string& name) const {
     if (names_.contains(name)) return name;
-    constexpr std::array<std::string_view, 15> kPrefixes = {
-        "model.",  "transformer.", "bert.",     "roberta.",    "distilbert.",
-        "albert.", "electra.",     "deberta.",  "gpt_neox.",   "vit.",
-        "mpnet.",  "ernie.",       "roformer.", "nomic_bert.", "new."};
+    constexpr std::string_view kPrefixes[] = {"model.",      "transformer.",
+                                              "bert.",       "roberta.",
+                                              "distilbert.", "albert.",
+                                              "electra.",    "deberta.",
+                                              "gpt_neox.",   "vit.",
+                                              "deit.",       "mpnet.",
+                                              "ernie.",      "roformer.",
+                                              "longformer.", "nomic_bert.",
+                                              "new.",        "gte.",
+                                              "beit.",       "data2vec_vision.",
+                                              "dinov2.",     "dinov2_with_registers.",
+                                              "swin."};
     for (const std::string_view prefix : kPrefixes) {
       if (std::string longer = std::string(prefix) + name; names_.contains(longer)) return longer;
       if (!name.starts_with(prefix)) continue;
