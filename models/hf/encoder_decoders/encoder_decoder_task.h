@@ -32,7 +32,7 @@ struct EncoderDecoderStyle {
   /// Name of the linear layer of the classes for sequence and token classification that score every
   /// hidden state (T5Gemma). Empty if there are no such classes.
   std::string scores = {};
-  /// True if ids equal to the padding id are masked where no mask is given (T5Gemma).
+  /// True if ids equal to the padding id are masked when there is no mask (T5Gemma).
   bool masks_padding_ids = false;
 };
 

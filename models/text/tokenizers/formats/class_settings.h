@@ -17,9 +17,9 @@ namespace weft {
 ///   CohereTokenizer add a beginning-of-text token by default if no post-processor adds tokens.
 /// - added_tokens_decoder, additional_special_tokens, extra_special_tokens and the names of special
 ///   tokens add tokens that are recognised in texts.
-/// - src_lang and legacy_behaviour replace the post-processor in NllbTokenizer, MBart50Tokenizer
-/// and
-///   MBartTokenizer: it adds the code of the source language (English by default) and </s>.
+/// - NllbTokenizer, MBart50Tokenizer and MBartTokenizer replace the post-processor: it adds </s> and
+///   the code of the source language, which is src_lang, or English by default. legacy_behaviour
+///   puts the code after </s>.
 /// - split_special_tokens must be false.
 ///
 /// A missing or null key keeps what tokenizer.json says. All other keys are accepted, because these
