@@ -51,8 +51,7 @@ Tensor stacked(std::vector<Tensor> rows) {
 
 std::string FileLayout::member(std::int64_t index) const {
   std::string name = theirs;
-  const std::size_t star = name.find('*');
-  return star == std::string::npos ? name : name.replace(star, 1, std::to_string(index));
+  return name.replace(name.find('*'), 1, std::to_string(index));
 }
 
 std::string FileLayout::label(const std::vector<std::int64_t>& absent) const {

@@ -18,8 +18,7 @@ namespace hf {
 struct FileLayout {
   std::string ours;  // name of the parameter
   /// Name of the tensor. If it contains a star, the parameter is a stack of tensors: the star is
-  /// the index along the first axis ("mlp.experts.*.up_proj.weight"). A parameter [1, ...] with a
-  /// name without a star is stored without its first axis.
+  /// the index along the first axis ("mlp.experts.*.up_proj.weight").
   std::string theirs;
   /// If `parts` is not 1, the parameter is one of this many equal parts of the last axis of a
   /// tensor: the features part, part + parts, ... if interleaved, otherwise consecutive features.

@@ -43,7 +43,8 @@ void dinov2_keys(Config& config, VitConfig& c, double& ratio, bool registers) {
 /// Adds the layout of the mask token, which files store as [1, width].
 void add_mask_token(VisionTask& task) {
   if (!task.config.mask_token) return;
-  task.model.layouts.add({"mask_token", task.model.names.theirs("mask_token")});
+  task.model.layouts.add(
+      {.ours = "mask_token", .theirs = task.model.names.theirs("mask_token"), .squeezed = 1});
 }
 
 ModelType dinov2_type(const std::string& name, const std::string& prefix, bool registers) {
