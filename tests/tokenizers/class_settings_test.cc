@@ -94,6 +94,8 @@ BOOST_AUTO_TEST_CASE(translation_classes_add_the_code_of_the_source_language) {
             {1, 2, 3});
   check_ids(json, R"({"tokenizer_class": "MBart50TokenizerFast", "src_lang": "de_DE"})", "b",
             {6, 1, 2});
+  check_ids(json, R"({"tokenizer_class": "MBart50Tokenizer", "legacy_behaviour": true})", "b",
+            {5, 1, 2});
   check_ids(json, R"({"tokenizer_class": "MBartTokenizer"})", "b", {1, 2, 5});
   check_ids(json, R"({"tokenizer_class": "PreTrainedTokenizerFast", "src_lang": "fra_Latn"})", "b",
             {1});

@@ -227,7 +227,10 @@ void set_source_language(SubwordParts& parts, const FolderSettings& folder) {
                     kConfig, excerpt(code), known->usual));
   }
   if (language.second < 0 || end.second < 0) return;
-  const bool in_front = known->in_front && !folder.value<bool>("legacy_behaviour").value_or(false);
+  // Only NLLB's class has this setting.
+  const bool legacy =
+      name == "NllbTokenizer" && folder.value<bool>("legacy_behaviour").value_or(false);
+  const bool in_front = known->in_front && !legacy;
   parts.post_processor = in_front ? ends_template({{language}}, {{end}}, false)
                                   : ends_template({}, {{end, language}}, false);
 }

@@ -18,8 +18,8 @@ namespace weft {
 /// - added_tokens_decoder, additional_special_tokens, extra_special_tokens and the names of special
 ///   tokens add tokens that are recognised in texts.
 /// - NllbTokenizer, MBart50Tokenizer and MBartTokenizer replace the post-processor: it adds </s> and
-///   the code of the source language, which is src_lang, or English by default. legacy_behaviour
-///   puts the code after </s>.
+///   the code of the source language, which is src_lang, or English by default. In NllbTokenizer,
+///   legacy_behaviour puts the code after </s>.
 /// - split_special_tokens must be false.
 ///
 /// A missing or null key keeps what tokenizer.json says. All other keys are accepted, because these
