@@ -136,6 +136,13 @@ BOOST_AUTO_TEST_CASE(invalid_speech_configs_are_rejected_by_name) {
   rejected({{"max_source_positions", std::int64_t{1} << 62}},
            "max_source_positions must be at most");
   rejected({{"num_mel_bins", -1}}, "mel_bins");
+  const json audio = {{"architectures", {"WhisperForAudioClassification"}}};
+  for (const auto& [size, message] : {std::pair{std::int64_t{0}, "must be at least 1"},
+                                      {std::int64_t{1} << 40, "must be at most"}}) {
+    json changes = audio;
+    changes["classifier_proj_size"] = size;
+    rejected(changes, std::string("classifier_proj_size ") + message);
+  }
   rejected({{"d_model", 15}, {"encoder_attention_heads", 3}, {"decoder_attention_heads", 3}},
            "mel_bins needs an even width of at least 4, for the encoder's sinusoids, not 15");
   EncoderDecoderConfig config = EncoderDecoderConfig::whisper();

@@ -4,6 +4,8 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/families/size_limits.h"
+#include "weft/models/fields/check.h"
 #include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
@@ -67,6 +69,8 @@ Model build_audio_classifier(Request& request, const EncoderDecoderConfig& confi
   bool weighted = false;
   request.config.field("classifier_proj_size", projection)
       .field("use_weighted_layer_sum", weighted);
+  check::at_least("classifier_proj_size", projection, 1);
+  check::at_most({{"classifier_proj_size", projection, size_limits::kWidth}});
   model.unused_buffers.insert({"decoder.*", "proj_out.*"});
   Graph& graph = request.graph;
   const Scope scope(graph);
