@@ -17,8 +17,8 @@ namespace weft {
 ///   CohereTokenizer add a beginning-of-text token by default if no post-processor adds tokens.
 /// - added_tokens_decoder, additional_special_tokens, extra_special_tokens and the names of special
 ///   tokens add tokens that are recognised in texts.
-/// - NllbTokenizer, MBart50Tokenizer and MBartTokenizer replace the post-processor: it adds </s> and
-///   the code of the source language, which is src_lang, or English by default. In NllbTokenizer,
+/// - In NllbTokenizer, MBart50Tokenizer and MBartTokenizer, the post-processor adds </s> and the
+///   code of the source language: src_lang, or English by default. In NllbTokenizer,
 ///   legacy_behaviour puts the code after </s>.
 /// - split_special_tokens must be false.
 ///
