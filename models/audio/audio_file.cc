@@ -68,7 +68,7 @@ struct AudioBytes {
     io.seek = [](sf_count_t offset, int whence, void* data) {
       AudioBytes& b = of(data);
       const sf_count_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? b.at : b.size();
-      b.at = std::clamp<sf_count_t>(from + offset, 0, b.size());
+      b.at = from + std::clamp<sf_count_t>(offset, -from, b.size() - from);
       return b.at;
     };
     io.read = [](void* out, sf_count_t count, void* data) {

@@ -111,6 +111,18 @@ BOOST_AUTO_TEST_CASE(whisper_folders_are_fine_tuned_with_their_settings) {
                         says("which does not read spectrograms"));
 }
 
+// Older folders of English models do not state that the model knows no other language.
+BOOST_AUTO_TEST_CASE(english_folders_without_settings_are_fine_tuned_without_a_language) {
+  const TemporaryFolder folder("whisper");
+  testing::write_whisper(folder, {.config = {{"vocab_size", 51864}}});
+  folder.write("generation_config.json", R"({"eos_token_id": 0})");
+  TaskArguments args;
+  args.from = load_pretrained(folder.path());
+  args.options.add("--data", kRecordings);
+  const auto run = transcription_task().start(args);
+  BOOST_TEST(!dynamic_cast<SpeechModel&>(run->model()).speech().multilingual);
+}
+
 BOOST_AUTO_TEST_CASE(recordings_that_do_not_fit_are_rejected_with_their_path) {
   const TemporaryFolder files("speech");
   TaskArguments args = tiny_arguments();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <limits>
 #include <sstream>
 
 #include "folder_round_trip.h"
@@ -233,6 +234,53 @@ BOOST_AUTO_TEST_CASE(windows_that_fail_a_threshold_are_decoded_at_higher_tempera
   BOOST_TEST(opened(made_up_speech(0.5), options).segments.empty());
   options.no_speech_threshold = 1;
   BOOST_TEST(opened(made_up_speech(0.5), options).segments.front().no_speech.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(windows_are_sampled_with_the_filters_of_the_folder) {
+  const TemporaryFolder folder("whisper");
+  Opened opened(write_whisper(folder, {.generation = {{"do_sample", true}, {"top_k", 1}}}));
+  const Transcript greedy = opened(made_up_speech(0.5), {.language = "en"});
+  const Transcript sampled = opened(made_up_speech(0.5), {.language = "en", .temperatures = {0.9}});
+  BOOST_TEST((sampled.segments[0].ids == greedy.segments[0].ids));
+}
+
+BOOST_AUTO_TEST_CASE(lengths_and_times_beyond_the_context_are_limited_to_it) {
+  const TemporaryFolder folder("whisper");
+  const TranscribeOptions options{.language = "en", .timestamps = true};
+  const auto text_with = [&](const json& generation) {
+    Opened opened(write_whisper(folder, {.generation = generation}));
+    return opened(made_up_speech(0.8), options).text;
+  };
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const char* key : {"max_new_tokens", "max_length", "max_initial_timestamp_index"})
+    BOOST_TEST(text_with({{key, most}}) == text_with({{key, 1000}}), key);
+}
+
+BOOST_AUTO_TEST_CASE(ids_outside_the_vocabulary_are_rejected_by_name) {
+  const TemporaryFolder folder("whisper");
+  const auto rejected = [&](const json& generation, const std::string& name) {
+    write_whisper(folder, {.generation = generation});
+    BOOST_CHECK_EXCEPTION(Opened(folder.path()), FormatError,
+                          says(fmt::format("{}: the id 1000000 of {} is outside the vocabulary",
+                                           folder.path(), name)));
+  };
+  rejected({{"no_timestamps_token_id", 1000000}}, "no_timestamps_token_id");
+  rejected({{"prev_sot_token_id", 1000000}}, "prev_sot_token_id");
+  rejected({{"lang_to_id", {{"<|en|>", 1000000}}}}, "language 'en'");
+  rejected({{"task_to_id", {{"translate", 1000000}}}}, "task 'translate'");
+}
+
+BOOST_AUTO_TEST_CASE(errors_of_a_recording_contain_its_path) {
+  const TemporaryFolder folder("whisper");
+  const std::int64_t vocab = Opened(write_whisper(folder)).speech().config.vocab;
+  json all = json::array();
+  for (std::int64_t id = 0; id < vocab; ++id) all.push_back(id);
+  Opened opened(write_whisper(folder, {.generation = {{"suppress_tokens", all}}}));
+  const Shell files;
+  files.write("a.wav", testing::audio_file(made_up_speech(0.5), 16000));
+  BOOST_CHECK_EXCEPTION(
+      transcribe_files(opened.session, *opened.model, {files.path("a.wav")}, {.language = "en"}),
+      DataError, says(files.path("a.wav") + ": the options exclude every id"));
 }
 
 BOOST_AUTO_TEST_CASE(english_models_have_neither_languages_nor_tasks) {

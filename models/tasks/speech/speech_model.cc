@@ -53,6 +53,19 @@ Programs speech_programs(const EncoderDecoder& net, const TrainSettings& setting
   return programs;
 }
 
+/// Throws FormatError if an id is outside the vocabulary. `where` names the file for the message.
+void check_speech_ids(std::string_view where, const SpeechSettings& s, std::int64_t vocab) {
+  const auto check = [&](std::string_view name, std::int64_t id, std::int64_t least) {
+    if (id < least || id >= vocab)
+      throw FormatError(fmt::format("{}: the id {} of {} is outside the vocabulary (size {})",
+                                    where, id, name, vocab));
+  };
+  for (const auto& [name, id] : s.languages) check(fmt::format("language '{}'", name), id, 0);
+  for (const auto& [name, id] : s.tasks) check(fmt::format("task '{}'", name), id, 0);
+  check("no_timestamps_token_id", s.no_timestamps_id, -1);
+  check("prev_sot_token_id", s.previous_id, -1);
+}
+
 void set_from_token(const Tokenizer& tokenizer, const std::string& name, std::int64_t& id) {
   if (id < 0) id = tokenizer.find("<|" + name + "|>");
 }
@@ -67,7 +80,8 @@ bool is_language_token(std::string_view piece) {
 
 }  // namespace
 
-void complete_speech_settings(SpeechSettings& s, const Tokenizer& tokenizer) {
+void complete_speech_settings(SpeechSettings& s, const Tokenizer& tokenizer, std::int64_t vocab) {
+  if (s.languages.empty() && vocab == kEnglishVocab) s.multilingual = false;
   set_from_token(tokenizer, "notimestamps", s.no_timestamps_id);
   set_from_token(tokenizer, "startofprev", s.previous_id);
   for (const char* task : {"transcribe", "translate"}) {
@@ -107,6 +121,7 @@ void SpeechModel::check() const {
     throw ArgumentError(fmt::format("the spectrograms have {} mel bins, but the model requires {}",
                                     features.mel_bins, config.mel_bins));
   if (!generation.speech) throw FormatError("the file holds no settings for speech recognition");
+  check_speech_ids("the generation settings", *generation.speech, config.vocab);
 }
 
 Seq2SeqPrograms SpeechModel::decoding() const {
@@ -185,10 +200,9 @@ std::unique_ptr<SpeechModel> speech_model_of(const hf::Folder& folder,
   if (text.tokenizer) {
     model->tokenizer = *text.tokenizer;
     require_ids_fit(folder.path, *text.tokenizer, model->config.vocab);
-    if (speech.languages.empty() && model->config.vocab == kEnglishVocab)
-      speech.multilingual = false;
-    complete_speech_settings(speech, *text.tokenizer);
+    complete_speech_settings(speech, *text.tokenizer, model->config.vocab);
   }
+  check_speech_ids(folder.path, speech, model->config.vocab);
   model->store = hf::load_weights(built, graph, folder);
   return model;
 }

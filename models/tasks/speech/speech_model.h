@@ -66,7 +66,9 @@ SpeechModel build_speech_model(EncoderDecoderConfig config, const Tokenizer& tok
 std::unique_ptr<SpeechModel> speech_model_of(const hf::Folder& folder, const FolderTokenizer& text);
 
 /// Fills in the ids that `settings` lack from the names of special tokens such as
-/// "<|startoftranscript|>" and "<|en|>".
-void complete_speech_settings(SpeechSettings& settings, const Tokenizer& tokenizer);
+/// "<|notimestamps|>" and "<|en|>". `vocab` is the vocabulary size of the model, by which models
+/// that know English only are recognised.
+void complete_speech_settings(SpeechSettings& settings, const Tokenizer& tokenizer,
+                              std::int64_t vocab);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "weft/core/error.h"
 #include "weft/models/data/batching/epochs.h"
@@ -192,8 +193,9 @@ class SpeechRun final : public RunOf<SpeechModel> {
 LogMelOptions chosen_features(const TaskArguments& args, const EncoderDecoderConfig& config) {
   if (args.from && args.from->speech) return PartValue<LogMelOptions>::read(*args.from->speech);
   if (args.from && args.from->origin)
-    return read_speech_preprocessor(args.from->origin->text(kPreprocessorFile), kPreprocessorFile,
-                                    config.mel_bins);
+    return read_speech_preprocessor(
+        args.from->origin->text(kPreprocessorFile),
+        (std::filesystem::path(args.from->source) / kPreprocessorFile).string(), config.mel_bins);
   LogMelOptions options;
   options.mel_bins = config.mel_bins;
   const std::int64_t samples = config.frames() * options.hop;
@@ -203,14 +205,15 @@ LogMelOptions chosen_features(const TaskArguments& args, const EncoderDecoderCon
 
 /// Returns the generation settings of the model with which the training starts, or those for a new
 /// model, which has ids for the start and the end of a text only.
-GenerationSettings chosen_generation(const TaskArguments& args, const Tokenizer& tokenizer) {
+GenerationSettings chosen_generation(const TaskArguments& args, const Tokenizer& tokenizer,
+                                     std::int64_t vocab) {
   GenerationSettings settings;
   if (args.from && args.from->generation) return *args.from->generation;
   if (args.from && args.from->origin) {
     const hf::FolderOrigin& origin = *args.from->origin;
     settings = generation_settings(
         hf::generation_config(origin.text("config.json"), origin.text("generation_config.json")));
-    complete_speech_settings(*settings.speech, tokenizer);
+    complete_speech_settings(*settings.speech, tokenizer, vocab);
     return settings;
   }
   std::int64_t end = tokenizer.find(kEndToken), start = tokenizer.find(kStartToken);
@@ -299,7 +302,7 @@ class TranscriptionTask final : public TaskOf<SpeechModel> {
                                                   args.from->source, args.from->about)
                                     : "--mel-bins must be at least 1");
     const LearnedTokenizer learned = tokenizer_for(args, config, path);
-    const GenerationSettings generation = chosen_generation(args, learned.tokenizer);
+    const GenerationSettings generation = chosen_generation(args, learned.tokenizer, config.vocab);
     if (!args.from) {
       config.start_id = generation.start.front();
       config.padding_id = generation.options.pad_id;

@@ -76,7 +76,7 @@ class Transcriber {
             "the model has no id for previous text (<|startofprev|>): leave out the prompt and "
             "condition_on_previous");
     }
-    if (!options.prompt.empty()) history_ = speech_text_ids(model, " " + options.prompt);
+    if (!options.prompt.empty()) history_ = speech_text_ids(model, " " + trimmed(options.prompt));
   }
 
   Transcript run(const Audio& audio) {
@@ -144,9 +144,9 @@ class Transcriber {
       throw ArgumentError(fmt::format(
           "the prompt has {} tokens, but the model has {} positions: shorten it", given, context));
     if (o.max_new >= 0) {
-      o.max_length = given + o.max_new;
+      o.max_length = given + std::min(o.max_new, context);
     } else if (model_.generation.states_length) {
-      o.max_length += std::min(context / 2 - 1, given - 1);
+      o.max_length = std::min(o.max_length, context) + std::min(context / 2 - 1, given - 1);
     } else {
       o.max_length = context;
     }
@@ -177,7 +177,7 @@ class Transcriber {
     if (timestamps_)
       o.timestamps = {.first_id = first,
                       .no_timestamps_id = speech_.no_timestamps_id,
-                      .max_initial = speech_.max_initial_timestamp};
+                      .max_initial = std::min(speech_.max_initial_timestamp, vocab)};
   }
 
   /// Encodes a window and detects the language of the recording if it is not known yet.
@@ -228,8 +228,10 @@ class Transcriber {
       if (temperature > 0) {
         o.beams = 1;
         o.log_probabilities = true;
-        // The default filter of transformers.
-        o.sampling = {.temperature = temperature, .top_k = 50, .seed = options_.seed};
+        // Without settings, the default filter of transformers applies.
+        o.sampling = model_.generation.options.sampling.value_or(SamplingOptions{.top_k = 50});
+        o.sampling->temperature = temperature;
+        o.sampling->seed = options_.seed;
       }
       Generation running = start_generation(features, o);
       if (no_speech_threshold_)
@@ -382,7 +384,13 @@ std::vector<Transcript> transcribe_files(Session& session, const TrainedModel& m
                                          const std::vector<std::string>& paths,
                                          const TranscribeOptions& options) {
   const auto make = [&](std::int64_t i) {
-    return transcribe(session, model, read_audio(paths[static_cast<std::size_t>(i)]), options);
+    const std::string& path = paths[static_cast<std::size_t>(i)];
+    const Audio audio = read_audio(path);
+    try {
+      return transcribe(session, model, audio, options);
+    } catch (const DataError& e) {
+      throw DataError(fmt::format("{}: {}", path, e.what()));
+    }
   };
   std::vector<Transcript> results;
   const World& world = session.options().world;
