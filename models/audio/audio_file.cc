@@ -110,7 +110,8 @@ Audio decode_audio(std::string_view bytes, std::string_view name) {
   check_range("samples per second", info.samplerate, kMinAudioRate, kMaxAudioRate);
   // A FLAC file may not declare its length.
   const bool knows_length = info.frames < SF_COUNT_MAX && !(flac && info.frames == 0);
-  const std::string most = fmt::format("; at most {} are supported", kMaxAudioFrames);
+  const std::string most =
+      fmt::format("; at most {} are supported: split the recording", kMaxAudioFrames);
   if (knows_length && info.frames > kMaxAudioFrames)
     reject_audio(name,
                  fmt::format("the file declares {} samples per channel{}", info.frames, most));

@@ -9,6 +9,7 @@
 #include <unsupported/Eigen/FFT>
 
 #include "weft/core/error.h"
+#include "weft/models/audio/audio_file.h"
 #include "weft/models/fields/check.h"
 
 namespace weft {
@@ -43,9 +44,11 @@ void LogMelOptions::check() const {
   check::at_least("chunk_seconds", chunk_seconds, 1);
   check::at_most({{"mel_bins", mel_bins, 4096},
                   {"rate", rate, 768000},
-                  {"n_fft", n_fft, 1 << 20},
-                  {"hop", hop, 1 << 20},
+                  {"n_fft", n_fft, 1 << 16},
                   {"chunk_seconds", chunk_seconds, 3600}});
+  check::at_most(
+      {{"chunk_seconds", chunk_seconds, kMaxAudioFrames / rate}, {"hop", hop, chunk_samples()}});
+  check::at_most({{"mel_bins", mel_bins, kMaxAudioFrames / (chunk_samples() / hop)}});
   if (!std::isfinite(padding_value))
     throw ArgumentError(fmt::format("padding_value must be a number, not {}", padding_value));
 }

@@ -17,12 +17,12 @@ constexpr double kZeroCrossings = 64, kBeta = 12.3, kRolloff = 0.95;
 /// The windowed sinc with this cutoff, a fraction of the Nyquist frequency of the source, at `t`
 /// samples of the source from its centre.
 double windowed_sinc(double t, double cutoff) {
+  static const double centre = std::cyl_bessel_i(0.0, kBeta);
   const double x = t * cutoff, u = x / kZeroCrossings;
   if (std::abs(u) >= 1) return 0;
   const double angle = std::numbers::pi * x;
   const double sinc = x == 0 ? 1 : std::sin(angle) / angle;
-  return cutoff * sinc * std::cyl_bessel_i(0.0, kBeta * std::sqrt(1 - u * u)) /
-         std::cyl_bessel_i(0.0, kBeta);
+  return cutoff * sinc * std::cyl_bessel_i(0.0, kBeta * std::sqrt(1 - u * u)) / centre;
 }
 
 }  // namespace

@@ -144,7 +144,8 @@ BOOST_AUTO_TEST_CASE(damaged_and_hostile_audio_files_are_rejected_by_name) {
   }
   // The number of samples in the header of a FLAC file has 36 bits, in the bytes 21 to 25.
   rejects(with_bytes(flac, 21, {"\xff\xff\xff\xff\xff", 5}),
-          "the file declares 68719476735 samples per channel; at most 268435456 are supported");
+          "the file declares 68719476735 samples per channel; at most 268435456 are supported: "
+          "split the recording");
   rejects(with_bytes(flac, 22, {"\x00\x01\x00\x00", 4}),
           "the file is truncated: it declares 65536 samples per channel, but contains 320");
   const std::string damaged = with_bytes(flac, flac.size() - 20, "damage");
@@ -280,6 +281,10 @@ BOOST_AUTO_TEST_CASE(invalid_log_mel_settings_are_rejected_by_name) {
   rejected({.n_fft = 1}, "n_fft");
   rejected({.hop = 0}, "hop");
   rejected({.chunk_seconds = 0}, "chunk_seconds");
+  rejected({.rate = 768000, .chunk_seconds = 350}, "chunk_seconds must be at most 349, not 350");
+  rejected({.n_fft = 1 << 17}, "n_fft must be at most 65536, not 131072");
+  rejected({.hop = 16001, .chunk_seconds = 1}, "hop must be at most 16000, not 16001");
+  rejected({.mel_bins = 4096, .hop = 1}, "mel_bins must be at most 559, not 4096");
   rejected({.padding_value = NAN}, "padding_value must be a number, not nan");
   const LogMelOptions options{.mel_bins = 12, .hop = 200, .padding_value = 0.5};
   BOOST_TEST((LogMelOptions::from_json(options.to_json()) == options));

@@ -143,6 +143,11 @@ BOOST_AUTO_TEST_CASE(recordings_that_do_not_fit_are_rejected_with_their_path) {
   rejects("missing.wav\tup", files.path("missing.wav"));
   rejects(".//a.wav\tabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
           "tokens, but the model has 32 positions: split");
+  BOOST_CHECK_EXCEPTION(
+      spectrogram_of({std::vector<float>(350000), 1000}, {.rate = 768000, .chunk_seconds = 1}),
+      DataError,
+      says("the recording has 350 seconds: at 768000 samples per second, these are more "
+           "than the supported 268435456 samples: split it"));
 }
 
 BOOST_AUTO_TEST_CASE(masks_of_spectrograms_are_ranges_of_zeros_and_depend_on_seed_step_and_row) {

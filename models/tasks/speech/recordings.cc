@@ -12,6 +12,11 @@
 namespace weft {
 
 Tensor spectrogram_of(const Audio& audio, const LogMelOptions& options) {
+  if (audio.seconds() * static_cast<double>(options.rate) > static_cast<double>(kMaxAudioFrames))
+    throw DataError(fmt::format(
+        "the recording has {:.0f} seconds: at {} samples per second, these are more than the "
+        "supported {} samples: split it",
+        audio.seconds(), options.rate, kMaxAudioFrames));
   return padded_log_mel(resample(audio.samples, audio.rate, options.rate), options);
 }
 

@@ -14,7 +14,8 @@
 namespace WEFT_API weft {
 
 /// Returns the spectrogram of a recording at the sample rate of the options, padded as in
-/// padded_log_mel(): f32 [mel_bins, frames].
+/// padded_log_mel(): f32 [mel_bins, frames]. Throws DataError if the recording has more than
+/// kMaxAudioFrames samples at that rate.
 Tensor spectrogram_of(const Audio& audio, const LogMelOptions& options);
 /// Returns the frames [first, first + count) of a spectrogram [mel_bins, frames] as f32 [1,
 /// mel_bins, count], with zeros after its end.
