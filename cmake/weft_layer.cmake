@@ -58,9 +58,9 @@ function(weft_library target)
 endfunction()
 
 # Sources that are compiled with the optimisation of the build type: kernels, the execution of programs, tokenizers, the training of word
-# embeddings, image processing, resampling and sampling. In a Release build, all other sources are compiled with less optimisation, because their
-# speed does not matter and -O3 would double their compile time: -Og for code that runs a few times per command (WEFT_COLD_SOURCES), -O1
-# for the rest.
+# embeddings, image processing, resampling and sampling. In a Release build, all other sources are compiled with less optimisation, because
+# their speed does not matter and -O3 would double their compile time: -Og for code that runs a few times per command
+# (WEFT_COLD_SOURCES), -O1 for the rest.
 set(WEFT_HOT_SOURCES "^${PROJECT_SOURCE_DIR}/("
   "core/(parallel|thread_pool|random|tensor)|ops/(kernels|gemm|fusion|sequence)/|graph/(engine|run)/"
   "|models/(vectors|text/unicode)/|models/data/images/image_(augment|transform)|models/audio/resample|models/generate/(logits_rules|sampling)"

@@ -42,8 +42,8 @@ set(CPACK_COMPONENT_DOCUMENTATION_DESCRIPTION "Computation graphs with autodiff 
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME weft)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "Trains, evaluates and runs transformer models on CPUs
- A command-line program for language models, translation, image and text classification, tagging and question answering. Reads
- Hugging Face models.")
+ A command-line program for language models, translation, speech recognition, image and text classification, tagging and question
+ answering. Reads Hugging Face models.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libweft${WEFT_SOVERSION} ${weft_version}")
 # dpkg-shlibdeps finds the new libraries here, because no installed package contains them yet.

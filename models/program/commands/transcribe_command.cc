@@ -120,7 +120,7 @@ void add_transcribe_command(CLI::App& app, Action& action) {
       .required();
   options
       .inputs("recordings", args->recordings,
-              "WAV or FLAC files of any length, sample rate and number of channels")
+              "WAV or FLAC files with any sample rate from 1000 Hz and up to 32 channels")
       .required();
   options.text("--language", o.language,
                "language of the recordings, as a code (\"en\") or an English name (default: it is "

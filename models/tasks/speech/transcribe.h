@@ -1,4 +1,4 @@
-// Speech recognition: recordings of any length to text, with times.
+// Speech recognition: recordings to text, with times.
 //
 //   const LoadedModel opened = load_model_for(Use::transcribe, "whisper-tiny");
 //   Session session(*opened.model->graph, opened.model->store);
@@ -76,12 +76,13 @@ struct Transcript {
 /// segment. This requires timestamps, which are used even if options.timestamps is false; models
 /// without timestamp ids advance by whole windows. The spectrogram of the recording is computed as
 /// a whole. The session must run the model's graph with its store. Throws FormatError if the model
-/// does not transcribe speech, and ArgumentError if an option is invalid or not supported by the
-/// model. Costs one run of the encoder per window and one step of the decoder per id.
+/// does not transcribe speech, ArgumentError if an option is invalid or not supported by the model,
+/// and DataError if the recording is too long (spectrogram_of) or the logits are not finite. Costs
+/// one run of the encoder per window and one step of the decoder per id.
 Transcript transcribe(Session& session, const TrainedModel& model, const Audio& audio,
                       const TranscribeOptions& options = {});
 /// Same as transcribe(), for files, which are read with read_audio(). The files are distributed
-/// over the ranks of the session's World. Errors contain the path.
+/// over the ranks of the session's World. Errors about a recording contain its path.
 std::vector<Transcript> transcribe_files(Session& session, const TrainedModel& model,
                                          const std::vector<std::string>& paths,
                                          const TranscribeOptions& options = {});
