@@ -267,6 +267,13 @@ BOOST_AUTO_TEST_CASE(texts_and_images_are_embedded_in_one_space) {
                   "--pool and prompts are for text encoders");
       check_error(weft("embed " + folder.path() + " --images " + kImages + " --prompt x --json"), 2,
                   "prompts are for texts, not for --images");
+      check_error(weft("embed " + folder.path() + " --images " + kImages + " --pool cls --json"), 2,
+                  "--pool is for texts, not for --images");
+      check_error(weft("embed " + folder.path() + " --images " + kImages + " --truncate --json"), 2,
+                  "--truncate is for texts, not for --images");
+      check_error(
+          weft("embed " + folder.path() + " text --similar " + kImages + " --similar-prompt x"), 2,
+          kImages + " is a folder of images");
       check_error(
           weft("embed " + folder.path() + " --images " + kImages + " --dimensions 99 --json"), 1,
           "99 dimensions were requested, but the vectors have");

@@ -181,6 +181,11 @@ void check_embed_options(const EmbedArguments& args) {
     throw UsageError("the options of the similar prompt need --similar: they apply to its lines");
   check_prompt(args.prompt, "prompt");
   check_prompt(args.similar_prompt, "similar-prompt");
+  const bool finds_images = std::filesystem::is_directory(args.similar);
+  if (finds_images && args.similar_prompt.given())
+    throw UsageError(fmt::format(
+        "the options of the similar prompt are for lines of text, but {} is a folder of images",
+        args.similar));
   if (args.images.empty()) {
     if (args.similar == "-" && args.texts.reads_stdin())
       throw UsageError(
@@ -190,6 +195,9 @@ void check_embed_options(const EmbedArguments& args) {
   if (args.texts.given())
     throw UsageError("give either texts or --images: the vectors are written for one of them");
   if (args.prompt.given()) throw UsageError("prompts are for texts, not for --images");
+  if (args.options.pooling) throw UsageError("--pool is for texts, not for --images");
+  if (args.truncate.given() && (args.similar.empty() || finds_images))
+    throw UsageError("--truncate is for texts, not for --images");
 }
 
 int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
