@@ -203,10 +203,6 @@ Pretrained read_file(const ModelPath& from, bool quantized) {
   return result;
 }
 
-}  // namespace
-
-namespace {
-
 const char* article(std::string_view noun) {
   return noun.starts_with('e') || noun.starts_with('i') ? "an" : "a";
 }

@@ -144,7 +144,12 @@ BOOST_AUTO_TEST_CASE(languages_may_be_codes_tokens_or_names) {
   for (const auto& [given, code] : std::vector<std::pair<std::string, std::string>>{
            {"en", "en"}, {"<|de|>", "de"}, {"English", "en"}, {"HAWAIIAN", "haw"}})
     BOOST_TEST(speech_language(opened.speech(), given) == code);
-  for (const char* unknown : {"xx", "french", "", ":", "en de"}) {
+  const json ids = {{"<|ht|>", 1}, {"<|zh|>", 2}};
+  Opened other(write_whisper(folder, {.generation = {{"lang_to_id", ids}}}));
+  for (const auto& [given, code] : std::vector<std::pair<std::string, std::string>>{
+           {"Haitian Creole", "ht"}, {"haitian", "ht"}, {"chinese", "zh"}, {"Mandarin", "zh"}})
+    BOOST_TEST(speech_language(other.speech(), given) == code);
+  for (const char* unknown : {"xx", "french", "", ":", "en de", "english zh:chinese"}) {
     BOOST_CHECK_EXCEPTION(speech_language(opened.speech(), unknown), ArgumentError,
                           says(fmt::format("unknown language '{}'", unknown)));
   }

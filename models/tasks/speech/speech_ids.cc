@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// The codes and English names of the languages of Whisper, each followed by a space.
+/// The codes and English names of the languages of Whisper, each followed by a space; after them,
+/// the other names that transformers accepts.
 constexpr std::string_view kLanguageNames =
     "en:english zh:chinese de:german es:spanish ru:russian ko:korean fr:french ja:japanese "
     "pt:portuguese tr:turkish pl:polish ca:catalan nl:dutch ar:arabic sv:swedish it:italian "
@@ -24,15 +25,17 @@ constexpr std::string_view kLanguageNames =
     "ne:nepali mn:mongolian bs:bosnian kk:kazakh sq:albanian sw:swahili gl:galician "
     "mr:marathi pa:punjabi si:sinhala km:khmer sn:shona yo:yoruba so:somali af:afrikaans "
     "oc:occitan ka:georgian be:belarusian tg:tajik sd:sindhi gu:gujarati am:amharic "
-    "yi:yiddish lo:lao uz:uzbek fo:faroese ps:pashto tk:turkmen nn:nynorsk mt:maltese "
-    "sa:sanskrit lb:luxembourgish my:myanmar bo:tibetan tl:tagalog mg:malagasy as:assamese "
-    "tt:tatar haw:hawaiian ln:lingala ha:hausa ba:bashkir jw:javanese su:sundanese "
-    "yue:cantonese ";
+    "yi:yiddish lo:lao uz:uzbek fo:faroese ht:haitian creole ps:pashto tk:turkmen nn:nynorsk "
+    "mt:maltese sa:sanskrit lb:luxembourgish my:myanmar bo:tibetan tl:tagalog mg:malagasy "
+    "as:assamese tt:tatar haw:hawaiian ln:lingala ha:hausa ba:bashkir jw:javanese su:sundanese "
+    "yue:cantonese "
+    "my:burmese ca:valencian nl:flemish ht:haitian lb:letzeburgesch ps:pushto pa:panjabi "
+    "ro:moldavian ro:moldovan si:sinhalese es:castilian zh:mandarin ";
 
 /// Returns the code of a language name, or "".
 std::string code_of_name(std::string_view name) {
   const std::size_t at = kLanguageNames.find(fmt::format(":{} ", name));
-  if (at == std::string_view::npos) return {};
+  if (at == std::string_view::npos || name.find(':') != std::string_view::npos) return {};
   const std::size_t begin = kLanguageNames.rfind(' ', at);
   const std::size_t first = begin == std::string_view::npos ? 0 : begin + 1;
   return std::string(kLanguageNames.substr(first, at - first));
