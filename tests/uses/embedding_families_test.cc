@@ -308,6 +308,16 @@ BOOST_AUTO_TEST_CASE(published_layouts_are_read_trained_and_written_back) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(classifiers_of_pairs_in_weft_files_are_trained_as_embedding_models) {
+  const TextFiles files("families");
+  const TinyFolder folder("bert", "ForSequenceClassification");
+  const std::string file = files.path("classifier.weft");
+  save_model(file, *load_any_model(folder.path()).model);
+  BOOST_REQUIRE(load_pretrained(file).reading.value().token_types);
+  const auto model = trained(file, pairs_file(files));
+  BOOST_TEST(vectors_of(*model, {}).size(1) == kWidth);
+}
+
 BOOST_AUTO_TEST_CASE(decoders_are_adapted_and_evaluated_as_embedding_models) {
   const TextFiles files("families");
   const std::string pairs = pairs_file(files);

@@ -141,6 +141,7 @@ TensorMap adopt_base(TextEncoder& model, const EncoderConfig& preset, const Task
   const Pretrained& from = *args.from;
   model.origin = from.origin;
   model.reading = from.reading;
+  if (model.reading) model.reading->token_types = false;  // single texts need no token types
   TensorMap weights = from.weights;
   const bool decoder = std::holds_alternative<GptConfig>(from.config);
   // The modules of a cross-encoder do not compute vectors of single texts.
