@@ -7,6 +7,7 @@
 #include "tiny_folder.h"
 #include "weft/models/hf/gpt.h"
 #include "weft/models/tasks/tasks.h"
+#include "weft/models/tasks/text_embedding/embedding_task.h"
 #include "weft/models/tasks/text_embedding/task.h"
 #include "weft/models/training/adapters.h"
 #include "weft/models/training/trainable.h"
@@ -316,6 +317,21 @@ BOOST_AUTO_TEST_CASE(classifiers_of_pairs_in_weft_files_are_trained_as_embedding
   BOOST_REQUIRE(load_pretrained(file).reading.value().token_types);
   const auto model = trained(file, pairs_file(files));
   BOOST_TEST(vectors_of(*model, {}).size(1) == kWidth);
+}
+
+BOOST_AUTO_TEST_CASE(evaluations_insert_the_default_prompt_before_queries_and_passages) {
+  const TextFiles files("families");
+  const RetrievalPairs pairs = read_retrieval_pairs(std::vector<std::string>{pairs_file(files)});
+  const FamilyFolder folder(families().front());
+  const auto loss = [&](const json& settings) {
+    folder.write("config_sentence_transformers.json", settings.dump());
+    const auto encoder = text_encoder(*load_any_model(folder.path()).model);
+    Session session(*encoder->graph, encoder->store, {.threads = 1});
+    return evaluate(session, *encoder, pairs).loss;
+  };
+  const double found = loss({{"prompts", {{"all", "where is "}}}, {"default_prompt_name", "all"}});
+  BOOST_TEST(found == loss({{"prompts", {{"query", "where is "}, {"passage", "where is "}}}}));
+  BOOST_TEST(found != loss({{"prompts", {{"all", "where is "}}}}));
 }
 
 BOOST_AUTO_TEST_CASE(decoders_are_adapted_and_evaluated_as_embedding_models) {

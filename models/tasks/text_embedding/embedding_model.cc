@@ -116,6 +116,13 @@ Value embedding_loss(Value queries, Value passages, Value query_ids, Value passa
   return total;
 }
 
+ContrastiveOptions with_prompts(ContrastiveOptions options, const SentenceSettings& settings) {
+  options.query_prompt = applied_prompt(settings, options.query_prompt, kQueryPrompt);
+  options.passage_prompt =
+      applied_prompt(settings, options.passage_prompt, passage_prompt_name(settings));
+  return options;
+}
+
 void set_contrastive_options(TextEncoder& model, ContrastiveOptions options) {
   options.check();
   if (!model.origin) model.origin.emplace();
@@ -129,8 +136,7 @@ void set_contrastive_options(TextEncoder& model, ContrastiveOptions options) {
   const SentenceSettings before = settings_of_model(model);
   const std::string passages = passage_prompt_name(before);
   const bool given = !options.query_prompt.empty() || !options.passage_prompt.empty();
-  options.query_prompt = applied_prompt(before, options.query_prompt, kQueryPrompt);
-  options.passage_prompt = applied_prompt(before, options.passage_prompt, passages);
+  options = with_prompts(std::move(options), before);
   if (given || files.text("config_sentence_transformers.json").empty())
     set_prompts(files, {{kQueryPrompt, options.query_prompt}, {passages, options.passage_prompt}});
   const SentenceSettings settings = settings_of_model(model);

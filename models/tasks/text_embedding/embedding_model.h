@@ -24,6 +24,10 @@ namespace WEFT_API weft {
 Value embedding_loss(Value queries, Value passages, Value query_ids, Value passage_ids,
                      const ContrastiveOptions& options, bool cosine = true);
 
+/// Returns `options`, in which empty prompts are replaced by those of a model with `settings`: its
+/// prompts for queries and passages or, if it lacks them, its default prompt.
+ContrastiveOptions with_prompts(ContrastiveOptions options, const SentenceSettings& settings);
+
 /// Adopts the training options and completes the model's Sentence Transformers files
 /// (TrainedModel::origin), from which its modules and prompts are read: files that are missing are
 /// added, given prompts and a given limit of tokens are written into them. `config`, `tokenizer`

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -22,14 +23,8 @@ namespace {
 /// the prompts of the model.
 ContrastiveOptions options_of(const TextEncoder& model) {
   if (model.contrastive) return *model.contrastive;
-  ContrastiveOptions options;
-  if (const auto settings = model.sentences()) {
-    for (const char* name : {"passage", "document"}) {
-      if (settings->prompts.contains(name)) options.passage_prompt = settings->prompts.at(name);
-    }
-    if (settings->prompts.contains("query")) options.query_prompt = settings->prompts.at("query");
-  }
-  return options;
+  const std::optional<SentenceSettings> settings = model.sentences();
+  return settings ? with_prompts({}, *settings) : ContrastiveOptions();
 }
 
 /// The ids of a batch for embedding_loss(): the indices of texts. Missing negatives have id -1.
