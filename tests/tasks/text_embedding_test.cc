@@ -121,13 +121,14 @@ BOOST_AUTO_TEST_CASE(the_loss_matches_loops_over_all_passages_of_the_batch) {
         const Tensor q = testing::normal_tensor({kRows, kWidth}, 1),
                      p = testing::normal_tensor({kRows, texts, kWidth}, 2);
         // Rows 0 and 3 have the same positive, and rows 1 and 4 the same query. The first negative
-        // of row 2 is the positive of row 0, and the second one is missing.
+        // of row 2 is the positive of row 0, and the second one is missing. The second negative of
+        // row 0 is the positive of row 4.
         const std::vector<std::int64_t> query_ids = {0, 1, 2, 3, 1};
         std::vector<std::int64_t> ids;
         for (std::int64_t i = 0; i < kRows; ++i) {
           ids.push_back(i == 3 ? 0 : i);
           for (std::int64_t m = 0; m < more; ++m)
-            ids.push_back(i == 2 ? (m == 0 ? 0 : -1) : 10 * i + 50 + m);
+            ids.push_back(i == 2 ? (m == 0 ? 0 : -1) : i == 0 && m == 1 ? 4 : 10 * i + 50 + m);
         }
         ContrastiveOptions options{.temperature = 0.3,
                                    .symmetric = symmetric,
@@ -146,9 +147,16 @@ BOOST_AUTO_TEST_CASE(the_loss_matches_loops_over_all_passages_of_the_batch) {
           return positive(i) == positive(j) ||
                  query_ids[std::size_t(i)] == query_ids[std::size_t(j)];
         };
+        const auto relevant = [&](std::int64_t i, std::int64_t id) {
+          for (std::int64_t j = 0; j < kRows; ++j) {
+            if (query_ids[std::size_t(i)] == query_ids[std::size_t(j)] && id == positive(j))
+              return true;
+          }
+          return false;
+        };
         for (const auto& [size, weight] : {std::pair{2, 0.5}, {6, 2.0}}) {
           for (std::int64_t i = 0; i < kRows; ++i) {
-            const auto score = [&](std::int64_t row, std::int64_t passage) {
+            const auto score = [&, &size = size](std::int64_t row, std::int64_t passage) {
               return std::exp(cosine_of(q, row, p, passage, size, cosine) / 0.3);
             };
             double of_query = 0, of_passage = 0;
@@ -159,7 +167,7 @@ BOOST_AUTO_TEST_CASE(the_loss_matches_loops_over_all_passages_of_the_batch) {
               }
               for (std::int64_t m = 1; m < texts; ++m) {
                 const std::int64_t id = ids[std::size_t(j * texts + m)];
-                if (id >= 0 && id != positive(i)) of_query += score(i, j * texts + m);
+                if (id >= 0 && !relevant(i, id)) of_query += score(i, j * texts + m);
               }
             }
             double part = -std::log(score(i, i * texts) / of_query);

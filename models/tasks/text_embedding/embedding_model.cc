@@ -89,7 +89,11 @@ Value embedding_loss(Value queries, Value passages, Value query_ids, Value passa
   if (texts > 1) {
     negatives = reshape(slice(passages, 1, {.begin = Dim(1)}), Shape{n * (texts - 1), width});
     const Value ids = reshape(slice(passage_ids, 1, {.begin = Dim(1)}), Shape{n * (texts - 1)});
-    excluded = concat({square, logical_or(same(positive_ids, ids), unsqueeze(less(ids, 0), 0))}, 1);
+    // The positives of all equal queries: [n, n] x [n, n (texts - 1)], true where a sum is not 0.
+    const auto number = [&](const Value& x) { return cast(x, queries.dtype()); };
+    const Value relevant =
+        greater(matmul(number(same(query_ids, query_ids)), number(same(positive_ids, ids))), 0);
+    excluded = concat({square, logical_or(relevant, unsqueeze(less(ids, 0), 0))}, 1);
   }
   const auto loss_of_first = [&](std::int64_t size) {
     const auto first = [&](const Value& x) { return slice(x, 1, {.end = Dim(size)}); };
