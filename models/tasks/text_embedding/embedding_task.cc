@@ -109,25 +109,6 @@ class TrainingBatches {
   std::size_t query_skip_ = 0, passage_skip_ = 0;  // tokens of the prompts
 };
 
-/// The vectors of the texts of a data set, before the model's own truncation and scaling.
-struct SetVectors {
-  Tensor queries, passages;
-};
-SetVectors embed_set(Session& session, const TextEncoder& model, const RetrievalSet& set) {
-  const ContrastiveOptions options = options_of(model);
-  const auto vectors = [&](const std::vector<std::string>& texts, const std::string& prompt) {
-    const Program& program =
-        model.program(model.sentences() ? kVectorsProgram : choice_name(model.vectors.pooling));
-    return embed(session, model, texts,
-                 {.normalise = false,
-                  .dimensions = program.outputs().front().second.size(1).constant(),
-                  .prompt = prompt,
-                  .on_cut = ignore_truncation()});
-  };
-  return {vectors(set.queries, options.query_prompt),
-          vectors(set.passages, options.passage_prompt)};
-}
-
 Tensor first_values(const Tensor& vectors, std::int64_t dimensions) {
   if (dimensions == 0 || dimensions >= vectors.size(1)) return vectors;
   Tensor result = Tensor::empty(DType::f32, {vectors.size(0), dimensions});
@@ -136,23 +117,6 @@ Tensor first_values(const Tensor& vectors, std::int64_t dimensions) {
   for (std::int64_t row = 0; row < vectors.size(0); ++row)
     std::copy_n(from + row * vectors.size(1), dimensions, to + row * dimensions);
   return result;
-}
-
-Rankings rank_vectors(const TextEncoder& model, const SetVectors& vectors,
-                      std::int64_t dimensions) {
-  const std::optional<SentenceSettings> settings = model.sentences();
-  if (dimensions == 0 && settings) dimensions = settings->dimensions;
-  const auto found = most_similar(first_values(vectors.queries, dimensions),
-                                  first_values(vectors.passages, dimensions),
-                                  static_cast<std::int64_t>(kRankedPassages),
-                                  settings ? settings->similarity : VectorSimilarity::cosine);
-  Rankings rankings;
-  for (const std::vector<Similar>& row : found) {
-    rankings.emplace_back();
-    for (const Similar& passage : row)
-      rankings.back().push_back(static_cast<std::size_t>(passage.row));
-  }
-  return rankings;
 }
 
 /// Returns the contrastive loss in batches of consecutive lines.
@@ -250,9 +214,41 @@ std::vector<double> recall_curve(const Rankings& rankings, const RetrievalSet& s
   return curve;
 }
 
+SetVectors embed_set(Session& session, const TextEncoder& model, const RetrievalSet& set) {
+  const ContrastiveOptions options = options_of(model);
+  const auto vectors = [&](const std::vector<std::string>& texts, const std::string& prompt) {
+    const Program& program =
+        model.program(model.sentences() ? kVectorsProgram : choice_name(model.vectors.pooling));
+    return embed(session, model, texts,
+                 {.normalise = false,
+                  .dimensions = program.outputs().front().second.size(1).constant(),
+                  .prompt = prompt,
+                  .on_cut = ignore_truncation()});
+  };
+  return {vectors(set.queries, options.query_prompt),
+          vectors(set.passages, options.passage_prompt)};
+}
+
+Rankings rank_passages(const TextEncoder& model, const SetVectors& vectors,
+                       std::int64_t dimensions) {
+  const std::optional<SentenceSettings> settings = model.sentences();
+  if (dimensions == 0 && settings) dimensions = settings->dimensions;
+  const auto found = most_similar(first_values(vectors.queries, dimensions),
+                                  first_values(vectors.passages, dimensions),
+                                  static_cast<std::int64_t>(kRankedPassages),
+                                  settings ? settings->similarity : VectorSimilarity::cosine);
+  Rankings rankings;
+  for (const std::vector<Similar>& row : found) {
+    rankings.emplace_back();
+    for (const Similar& passage : row)
+      rankings.back().push_back(static_cast<std::size_t>(passage.row));
+  }
+  return rankings;
+}
+
 Rankings rank_passages(Session& session, const TextEncoder& model, const RetrievalSet& set,
                        std::int64_t dimensions) {
-  return rank_vectors(model, embed_set(session, model, set), dimensions);
+  return rank_passages(model, embed_set(session, model, set), dimensions);
 }
 
 Bm25Baseline bm25_baseline(const RetrievalSet& set) {
@@ -271,10 +267,13 @@ Bm25Baseline bm25_baseline(const RetrievalSet& set) {
   return best;
 }
 
+Evaluation evaluate(const TextEncoder& model, const RetrievalSet& set, const SetVectors& vectors) {
+  return {loss_of(model, set, vectors), ranking_metrics(rank_passages(model, vectors), set)};
+}
+
 Evaluation evaluate(Session& session, const TextEncoder& model, const RetrievalPairs& pairs) {
   const RetrievalSet set(pairs);
-  const SetVectors vectors = embed_set(session, model, set);
-  return {loss_of(model, set, vectors), ranking_metrics(rank_vectors(model, vectors, 0), set)};
+  return evaluate(model, set, embed_set(session, model, set));
 }
 
 TrainTask embedding_task(Session& session, const TextEncoder& model, const RetrievalPairs& train,

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "weft/core/tensor.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/data/formats/retrieval_pairs.h"
 #include "weft/models/metrics/ranking_metrics.h"
@@ -39,9 +41,19 @@ std::vector<Metric> ranking_metrics(const Rankings& rankings, const RetrievalSet
 /// Returns the mean recall@k for k = 1, 2, ..., kRankedPassages.
 std::vector<double> recall_curve(const Rankings& rankings, const RetrievalSet& set);
 
-/// Ranks the passages of `set` for every query by the similarity of the model's vectors. `session`
-/// must run the model's graph with its store. If `dimensions` is not 0, only the first values of
-/// vectors are used. Texts that are too long are truncated.
+/// The vectors of the texts of a set, before the model's own truncation and scaling.
+struct SetVectors {
+  Tensor queries, passages;
+};
+/// Computes the vectors of a set, from which rank_passages() and evaluate() compute any number of
+/// results. `session` must run the model's graph with its store. Texts that are too long are
+/// truncated.
+SetVectors embed_set(Session& session, const TextEncoder& model, const RetrievalSet& set);
+
+/// Ranks the passages of a set for every query by the similarity of the model's vectors. If
+/// `dimensions` is not 0, only the first values of vectors are used.
+Rankings rank_passages(const TextEncoder& model, const SetVectors& vectors,
+                       std::int64_t dimensions = 0);
 Rankings rank_passages(Session& session, const TextEncoder& model, const RetrievalSet& set,
                        std::int64_t dimensions = 0);
 
@@ -55,6 +67,7 @@ Bm25Baseline bm25_baseline(const RetrievalSet& set);
 
 /// Evaluates the model on held-out pairs: the contrastive loss, without dropout, in batches of
 /// TrainSettings::batch consecutive lines, and ranking_metrics() over all passages of the pairs.
+Evaluation evaluate(const TextEncoder& model, const RetrievalSet& set, const SetVectors& vectors);
 Evaluation evaluate(Session& session, const TextEncoder& model, const RetrievalPairs& pairs);
 
 /// Returns the training task. Training runs in epochs, which are shuffled independently.

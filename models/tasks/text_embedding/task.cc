@@ -84,9 +84,10 @@ class EmbeddingRun final : public RunOf<TextEncoder> {
 
   TaskReport report(Session& session, const TrainOutcome&, const std::string& title) override {
     if (!parts_.has_held_out()) return {};
-    std::string text = measure_report(session, *model_);
-    if (untrained_) text += baseline_line(retrieval_text(*untrained_), "the model before training");
     const RetrievalSet set(held_out());
+    const SetVectors vectors = embed_set(session, *model_, set);
+    std::string text = set_report(*model_, set, vectors);
+    if (untrained_) text += baseline_line(retrieval_text(*untrained_), "the model before training");
     const Bm25Baseline bm25 = bm25_baseline(set);
     text += baseline_line(retrieval_text(ranking_metrics(bm25.rankings, set)), bm25.name);
     const auto line = [&](const std::string& name, const Rankings& rankings) {
@@ -96,7 +97,7 @@ class EmbeddingRun final : public RunOf<TextEncoder> {
       return series;
     };
     const std::string svg = svg_line_plot(
-        {line("model", rank_passages(session, *model_, set)), line(bm25.name, bm25.rankings)},
+        {line("model", rank_passages(*model_, vectors)), line(bm25.name, bm25.rankings)},
         {.title = title + ": recall of the held-out passages",
          .x_label = "k",
          .y_label = "recall@k",
@@ -109,26 +110,30 @@ class EmbeddingRun final : public RunOf<TextEncoder> {
     return evaluate(session, model_as<TextEncoder>(model), held_out());
   }
   std::string measure_report(Session& session, const TrainedModel& model) override {
-    const Evaluation found = measure(session, model);
+    const auto& encoder = model_as<TextEncoder>(model);
     const RetrievalSet set(held_out());
+    return set_report(encoder, set, embed_set(session, encoder, set));
+  }
+
+ private:
+  const RetrievalPairs& held_out() const { return parts_.held_out("pair"); }
+
+  std::string set_report(const TextEncoder& model, const RetrievalSet& set,
+                         const SetVectors& vectors) const {
+    const Evaluation found = evaluate(model, set, vectors);
     const char* part = parts_.has_test() ? "test" : "validation";
     std::string text =
         fmt::format("{:9} loss {:.5f}, {} on {} queries and {} passages\n", part,
                     require_finite(found.loss, "the loss"), retrieval_text(found.metrics),
                     grouped(std::ssize(set.queries)), grouped(std::ssize(set.passages)));
-    const auto& encoder = model_as<TextEncoder>(model);
-    if (!encoder.contrastive) return text;
-    for (const double size : encoder.contrastive->dimensions) {
-      const Rankings rankings =
-          rank_passages(session, encoder, set, static_cast<std::int64_t>(size));
+    if (!model.contrastive) return text;
+    for (const double size : model.contrastive->dimensions) {
+      const Rankings rankings = rank_passages(model, vectors, static_cast<std::int64_t>(size));
       text += fmt::format("{:9} with {} dimensions: {}\n", part, size,
                           retrieval_text(ranking_metrics(rankings, set)));
     }
     return text;
   }
-
- private:
-  const RetrievalPairs& held_out() const { return parts_.held_out("pair"); }
 
   RetrievalParts parts_;
   std::optional<std::vector<Metric>> untrained_;  // not set for resumed runs
