@@ -385,8 +385,7 @@ namespace {
 nlohmann::ordered_json settings_object(const hf::FolderOrigin& files, const char* name) {
   const std::string& text = files.text(name);
   if (text.empty()) return nlohmann::ordered_json::object();
-  parse_json_object(text, name);  // throws with the place of an error
-  return nlohmann::ordered_json::parse(text);
+  return in_order(parse_json_object(text, name), text, name);
 }
 
 }  // namespace
