@@ -28,6 +28,16 @@ struct DataParts {
   }
 };
 
+/// Adds the data options --data, which has the help text `help`, --validation and --test.
+inline TaskOptions& add_data_parts(TaskOptions& options, std::string help) {
+  return options.files(kDataOption, std::move(help))
+      .files(kValidationOption,
+             "files for validation, in the same format (default: a fraction of --data)")
+      .files(kTestOption,
+             "files for a single evaluation at the end, in the same format (default: none)")
+      .data();
+}
+
 /// Reads the files of the options `train_option`, --validation and --test: `read(paths)` reads the
 /// files of one option. Without --validation, `split(train, fraction, seed)` holds out a fraction
 /// of the training set for validation. Throws ArgumentError with the message `required` if no files

@@ -49,6 +49,14 @@ EncoderConfig convolution_mini() {
   return config;
 }
 
+EncoderConfig wide_convolution_mini() {
+  EncoderConfig config = convolution_mini();
+  config.width = 256;
+  config.conv_kernel = 3;
+  config.conv_groups = 4;
+  return config;
+}
+
 std::string default_encoder_preset(bool from_weights) {
   return from_weights ? kFromWeights : kFromTexts;
 }

@@ -12,7 +12,8 @@ namespace WEFT_API weft {
 EncoderConfig bert_mini();
 /// Returns the config of BERT-base, including its dropout rates.
 EncoderConfig bert_base();
-/// ModernBERT with the sizes of bert_mini(), a context of 512 tokens and a window of 32.
+/// Returns the config of ModernBERT with the sizes of bert_mini(), a context of 512 tokens and a
+/// window of 32.
 EncoderConfig modernbert_mini();
 /// Returns `config` with a dropout rate of 0.1 for hidden states and attention.
 EncoderConfig with_dropout(EncoderConfig config);
@@ -21,6 +22,10 @@ EncoderConfig with_dropout(EncoderConfig config);
 /// activations. The model is nearly linear at the start of training and is unlikely to memorise a
 /// small training set.
 EncoderConfig convolution_mini();
+/// Returns convolution_mini() with width 256, for models whose vectors of texts are means over the
+/// tokens. Averaged word embeddings already match words, and training determines which words matter
+/// and which are related.
+EncoderConfig wide_convolution_mini();
 
 /// Names of two presets: the first for models trained from scratch, the second for models
 /// initialised from weights that do not belong to a preset.

@@ -161,15 +161,9 @@ class ImageTextTask final : public TaskOf<ImageTextModel> {
   }
   TaskOptions options() const override {
     TaskOptions options;
-    options
-        .files(kDataOption,
-               "files to train on, with lines 'image file <tab> caption'; paths of images are "
-               "relative to the folder of the file")
-        .files(kValidationOption,
-               "files for validation, in the same format (default: a fraction of --data)")
-        .files(kTestOption,
-               "files for a single evaluation at the end, in the same format (default: none)")
-        .data();
+    add_data_parts(options,
+                   "files to train on, with lines 'image file <tab> caption'; paths of images are "
+                   "relative to the folder of the file");
     add_tokenizer(options, "bpe", true);
     return options.field_group(kAugmentationGroup, ImageAugmentation::fields());
   }

@@ -105,13 +105,9 @@ class SpanAnsweringTask final : public TaskOf<SpanAnswerer> {
   }
   TaskOptions options() const override {
     TaskOptions options;
-    options
-        .files(kDataOption,
-               "JSON files in SQuAD 1.1 or 2.0 format, with texts, questions and answer positions")
-        .files(kValidationOption,
-               "files for validation, in the same format (default: a fraction of --data)")
-        .files(kTestOption, "files for a single evaluation at the end, in the same format")
-        .data();
+    add_data_parts(
+        options,
+        "JSON files in SQuAD 1.1 or 2.0 format, with texts, questions and answer positions");
     add_tokenizer(options, "bpe", true);
     return options.field_group(kAnswerGroup, SpanReading::fields());
   }

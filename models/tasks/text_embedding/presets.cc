@@ -3,27 +3,13 @@
 #include "weft/models/tasks/common/encoder_presets.h"
 
 namespace weft {
-namespace {
-
-/// Returns the config for training from scratch. Averaged word embeddings already match words, and
-/// training determines which words matter and which are related.
-EncoderConfig embedding_mini() {
-  EncoderConfig config = convolution_mini();
-  config.width = 256;
-  config.conv_kernel = 3;
-  config.conv_groups = 4;
-  return config;
-}
-
-}  // namespace
 
 const std::vector<EmbeddingPreset>& text_embedding_presets() {
   static const std::vector<EmbeddingPreset> presets = {
       {{kFromTexts,
         "mean over token embeddings with a convolution, width 256, trained from scratch: minutes "
-        "on "
-        "two cores",
-        embedding_mini(), short_training(600, 256, 2e-3, 0)}},
+        "on two cores",
+        wide_convolution_mini(), short_training(600, 256, 2e-3, 0)}},
       {{kFromWeights, "3 layers, width 128; trains in a few minutes on two cores",
         with_dropout(bert_mini()), short_training(600, 64, 5e-4, 100)}},
       {bert_base_fine_tuning(2e-5)},

@@ -223,14 +223,8 @@ class TextEmbeddingTask final : public TaskOf<TextEncoder> {
   }
   TaskOptions options() const override {
     TaskOptions options;
-    options
-        .files(kDataOption,
-               "files to train on, with lines 'query <tab> passage [<tab> negative ...]'")
-        .files(kValidationOption,
-               "files for validation, in the same format (default: a fraction of --data)")
-        .files(kTestOption,
-               "files for a single evaluation at the end, in the same format (default: none)")
-        .data();
+    add_data_parts(options,
+                   "files to train on, with lines 'query <tab> passage [<tab> negative ...]'");
     add_tokenizer(options, "bpe", true);
     return options.field_group(kEmbeddingGroup, ContrastiveOptions::fields());
   }

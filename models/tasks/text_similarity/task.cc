@@ -168,14 +168,9 @@ class TextSimilarityTask final : public TaskOf<SimilarityModel> {
   }
   TaskOptions options() const override {
     TaskOptions options;
-    options
-        .files(kDataOption,
-               "files to train on, with lines 'score <tab> text <tab> text' or 'score <tab> text'")
-        .files(kValidationOption,
-               "files for validation, in the same format (default: a fraction of --data)")
-        .files(kTestOption,
-               "files for a single evaluation at the end, in the same format (default: none)")
-        .data();
+    add_data_parts(
+        options,
+        "files to train on, with lines 'score <tab> text <tab> text' or 'score <tab> text'");
     add_tokenizer(options, "bpe", true);
     return options.field_group(kSimilarityGroup, SimilarityHead::fields(),
                                {"pairs", "low", "high", "pooler"});
