@@ -79,7 +79,6 @@ nlohmann::json tiny_folder(const std::string& family, std::int64_t vocab) {
             {"text_config", text},
             {"vision_config", vision}};
   }
-  if (family == "swin") return testing::vision_config("swin", "SwinModel");
   return {{"model_type", "vit"},      {"architectures", {"ViTModel"}},
           {"hidden_size", 16},        {"num_hidden_layers", 1},
           {"num_attention_heads", 2}, {"intermediate_size", 32},

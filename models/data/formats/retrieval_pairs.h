@@ -41,8 +41,8 @@ struct RetrievalSplit {
 /// the positive, so that the held-out queries ask for passages that are not positives in training.
 /// The selection is a function of the number of distinct passages, fraction and seed. The order of
 /// the lines is kept in both parts. Unless the fraction is 0, each part contains at least one line.
-/// Throws ArgumentError unless 0 <= fraction < 1. Throws DataError if there are fewer than two
-/// distinct passages.
+/// Throws ArgumentError unless 0 <= fraction < 1. Throws DataError if the fraction is not 0 and
+/// there are fewer than two distinct passages.
 RetrievalSplit hold_out(const RetrievalPairs& all, double fraction, std::uint64_t seed);
 
 }  // namespace weft

@@ -117,8 +117,7 @@ std::string describe_images_model(const VitConfig& c, const Graph& graph) {
 std::string describe_images_model(const SwinConfig& c, const Graph& graph) {
   return fmt::format(
       "model     Swin: stages of {} blocks, {} heads, width {}, {} patches of {} x {} in windows "
-      "of "
-      "{} x {}: {} parameters\n",
+      "of {} x {}: {} parameters\n",
       fmt::join(c.depths, ", "), fmt::join(c.heads, ", "), c.width, c.rows() * c.columns(),
       c.patch_height, c.patch_width, c.window, c.window, grouped(hf::count_parameters(graph)));
 }

@@ -49,8 +49,7 @@ void limit_tokens(TextEncoder& model, std::int64_t max_tokens) {
   if (!model.reading) {
     throw ArgumentError(
         "max_tokens applies to encoders from Hugging Face folders: set the context of a new "
-        "encoder "
-        "instead");
+        "encoder instead");
   }
   if (max_tokens > model.config.max_tokens()) {
     throw ArgumentError(fmt::format("max_tokens is {}, but the context of the model is {} tokens",
