@@ -88,7 +88,7 @@ Value embedding_loss(Value queries, Value passages, Value query_ids, Value passa
   if (texts > 1) {
     negatives = reshape(slice(passages, 1, {.begin = Dim(1)}), Shape{n * (texts - 1), width});
     const Value ids = reshape(slice(passage_ids, 1, {.begin = Dim(1)}), Shape{n * (texts - 1)});
-    // The positives of all equal queries: [n, n] x [n, n (texts - 1)], true where a sum is not 0.
+    // [n, n] x [n, n (texts - 1)]: how many equal queries have the negative as their positive.
     const auto number = [&](const Value& x) { return cast(x, queries.dtype()); };
     const Value relevant =
         greater(matmul(number(same(query_ids, query_ids)), number(same(positive_ids, ids))), 0);
