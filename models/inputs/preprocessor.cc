@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "weft/core/error.h"
+#include "weft/models/families/size_limits.h"
+#include "weft/models/fields/check.h"
 #include "weft/models/hf/config_reader.h"
 
 namespace weft {
@@ -374,6 +376,10 @@ class PreprocessorReader {
 
 ImageInfo read_preprocessor(std::string_view text, const std::string& path,
                             const std::string& model_type, const ImageSize& size) {
+  // The mean and the deviation have a value for each channel, and config.json can contain any
+  // number.
+  check::at_least("num_channels", size.channels, 1);
+  check::at_most({{"num_channels", size.channels, size_limits::kPixels}});
   return PreprocessorReader(text, path, model_type, size).read();
 }
 

@@ -108,6 +108,17 @@ BOOST_AUTO_TEST_CASE(keys_of_towers_are_applied_or_rejected_by_name) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(sizes_of_towers_beyond_the_limits_are_rejected_before_anything_is_built) {
+  for (const char* name : {"clip-two-towers", "siglip-two-towers"}) {
+    for (const auto& [key, tower] :
+         {std::pair{"text_config", "text"}, {"vision_config", "image"}}) {
+      json config = golden_config(name);
+      config[key]["num_hidden_layers"] = std::int64_t{1} << 40;
+      rejects(config, std::string(tower) + " tower: layers must be at most");
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(siglip_without_a_head_has_no_vectors_of_images) {
   json config = golden_config("siglip-two-towers");
   config["vision_config"]["vision_use_head"] = false;

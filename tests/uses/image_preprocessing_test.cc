@@ -107,6 +107,14 @@ BOOST_AUTO_TEST_CASE(missing_preprocessing_keys_have_the_defaults_of_the_class) 
               ImageGeometry{.height = 12, .width = 12, .filter = Interpolation::bicubic}));
 }
 
+BOOST_AUTO_TEST_CASE(numbers_of_channels_beyond_the_limits_are_rejected) {
+  const Preprocessors files;
+  for (const std::int64_t channels : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 60}) {
+    BOOST_CHECK_EXCEPTION(files.read(json::object(), "vit", {channels, 4, 4}), ArgumentError,
+                          testing::says("num_channels must be at"));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(preprocessing_settings_without_effect_are_accepted) {
   const Preprocessors files;
   const ImageGeometry plain{.height = 12, .width = 12};

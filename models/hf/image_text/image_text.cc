@@ -284,6 +284,7 @@ class ImageTextTask {
   }
 
   ImageText net() {
+    parts_.config.check();  // before names are added for every layer
     model_.family = parts_.config;
     if (parts_.config.has_text()) add_text_names(model_, style_, parts_.config.text);
     if (parts_.config.has_images()) {

@@ -3,7 +3,8 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
-#include "weft/models/hf/sequence_labels.h"
+#include "weft/models/families/size_limits.h"
+#include "weft/models/fields/check.h"
 #include "weft/models/hf/vision/vision_task.h"
 
 namespace weft::hf {
@@ -90,6 +91,8 @@ ModelType beit_type(const std::string& name, const std::string& prefix, const st
     const bool predicts = ending == "ForMaskedImageModeling" && has_pooler;
     if (predicts) {
       request.config.field("vocab_size", vocabulary);
+      check::at_least("vocab_size", vocabulary, 1);
+      check::at_most({{"vocab_size", vocabulary, size_limits::kVocab}});
     } else {
       request.config.ignore({"vocab_size"});
     }

@@ -1,14 +1,19 @@
 // DINOv2, DINOv2 with registers, and DINOv3.
+#include <algorithm>
 #include <cmath>
 
+#include "weft/models/families/size_limits.h"
 #include "weft/models/hf/vision/vision_task.h"
 
 namespace weft::hf {
 namespace {
 
-/// Returns the width of the feed-forward blocks of DINOv2 for an mlp_ratio.
+/// Returns the width of the feed-forward blocks of DINOv2 for an mlp_ratio. The values may be those
+/// of an invalid file: the result is then beyond the limits of VitConfig::check().
 std::int64_t inner_width(const VitConfig& c, double ratio) {
-  const auto inner = static_cast<std::int64_t>(static_cast<double>(c.width) * ratio);
+  constexpr double kBeyond = 4.0 * size_limits::kInner;
+  const auto inner = static_cast<std::int64_t>(
+      std::clamp(static_cast<double>(c.width) * ratio, -kBeyond, kBeyond));
   if (!c.gated) return inner;
   const auto part = static_cast<std::int64_t>(static_cast<double>(inner) * 2 / 3);
   return (part + 7) / 8 * 8;
@@ -51,6 +56,7 @@ ModelType dinov2_type(const std::string& name, const std::string& prefix, bool r
   const auto build = [=](Request& request) {
     VitConfig c{.layer_norm_eps = 1e-6, .pooling = VitPooling::class_and_mean};
     c.registers = registers ? 4 : 0;
+    if (!registers) c.patch_height = c.patch_width = 14;
     c.mask_token = true;
     c.interpolation = registers ? VitInterpolation::antialias : VitInterpolation::bicubic;
     c.layer_scale = true;

@@ -40,13 +40,19 @@ void swin_keys(Config& config, SwinConfig& c, std::int64_t& stride) {
       .field("encoder_stride", stride)
       .size("image_size", c.image_height, c.image_width)
       .size("patch_size", c.patch_height, c.patch_width);
-  // Keys that are derived from others.
-  std::int64_t stages = c.stages(), width = stages == 0 ? 0 : c.final_width();
+  // Keys that are derived from others, which must be valid.
+  c.check();
+  std::int64_t stages = c.stages(), width = c.final_width();
   config.repeated("num_layers", "depths", stages).repeated("hidden_size", "embed_dim", width);
   if (stages != c.stages())
     throw ArgumentError(
         fmt::format("config.json: num_layers = {} contradicts depths, which has {} numbers", stages,
                     c.stages()));
+  if (width != c.final_width())
+    throw ArgumentError(fmt::format(
+        "config.json: hidden_size = {} contradicts embed_dim = {} and the {} stages of depths, "
+        "with which it is {}",
+        width, c.width, c.stages(), c.final_width()));
 }
 
 Model build_swin(Request& request) {
@@ -107,8 +113,9 @@ Model build_swin(Request& request) {
     VitConfig grid = patch_grid_config(c);
     const std::int64_t shrink = std::int64_t{1} << (c.stages() - 1);
     const std::int64_t rows = (c.rows() + shrink - 1) / shrink;
-    if (rows * stride != c.image_height || rows * stride != c.image_width ||
-        c.rows() * c.patch_height != c.image_height || c.columns() * c.patch_width != c.image_width)
+    if (c.image_height % rows != 0 || c.image_height / rows != stride ||
+        c.image_width != c.image_height || c.rows() * c.patch_height != c.image_height ||
+        c.columns() * c.patch_width != c.image_width)
       throw ArgumentError(fmt::format(
           "config.json: masked image modelling requires square images of whole patches, and an "
           "encoder_stride with which the {} x {} patches of the last stage fill the image of {} x "

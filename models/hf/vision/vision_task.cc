@@ -4,6 +4,8 @@
 
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
+#include "weft/models/families/size_limits.h"
+#include "weft/models/fields/check.h"
 #include "weft/models/hf/sequence_labels.h"
 
 namespace weft::hf {
@@ -107,6 +109,8 @@ Value VisionTask::pooled() {
   Activation activation = Activation::tanh;
   std::int64_t width = config.width;
   request.config.field("pooler_act", activation).optional_size("pooler_output_size", width);
+  check::at_least("pooler_output_size", width, 0);
+  check::at_most({{"pooler_output_size", width, size_limits::kWidth}});
   return activate(activation, head("pooler", width == 0 ? config.width : width, first));
 }
 
