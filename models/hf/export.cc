@@ -294,6 +294,8 @@ void patch(json& config, const ConfigWriter& before, const ConfigWriter& after) 
     const auto old = before.object().find(key);
     const bool same = old != before.object().end() && *old == value;
     if (same || (after.is_repeated(key) && !config.contains(key))) continue;
+    // Early files of CLIP describe each tower twice. The second description has the old values.
+    if (value.is_object()) config.erase(key + "_dict");
     if (value.is_object() && config.contains(key) && config[key].is_object() &&
         old != before.object().end()) {
       patch_object(config[key], *old, value);

@@ -82,6 +82,23 @@ BOOST_AUTO_TEST_CASE(towers_may_be_described_twice_if_the_descriptions_agree) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_changed_tower_is_described_once_in_exported_folders) {
+  for (const bool both : {true, false}) {
+    json config = golden_config("clip-two-towers");
+    for (const char* key : {"text_config", "vision_config"})
+      config[std::string(key) + "_dict"] = config.at(key);
+    if (!both) config.erase("vision_config");
+    ImageTextConfig towers = towers_of(config);
+    towers.image.image_height *= 2;
+    const json written = json::parse(
+        hf::export_model({.family = towers, .weights = {}, .endings = {"Model"}}, config.dump())
+            .config);
+    BOOST_TEST(!written.contains("vision_config_dict"));
+    BOOST_TEST(written.contains("text_config_dict"));
+    BOOST_TEST((towers_of(written) == towers));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(keys_of_towers_are_applied_or_rejected_by_name) {
   for (const char* name : {"clip-two-towers", "siglip-two-towers"}) {
     for (const char* key : {"text_config", "vision_config"}) {
