@@ -165,14 +165,16 @@ VitOutputs Vit::run(Value h, PatchGrid grid, SourceLocation loc) const {
   }
   TokenRotation rotation;
   if (c.positions == VitPositions::rotary_2d) rotation = patch_rotation(scope_, c, grid);
-  Value shared;
-  if (relative_bias_.defined()) shared = relative_bias(relative_bias_, own, grid);
+  Value index, shared;
+  if (c.relative_bias || c.shared_relative_bias)
+    index = scope_.graph().constant(relative_bias_index(grid));
+  if (relative_bias_.defined()) shared = relative_bias(relative_bias_, own, grid, index);
   VitOutputs outputs;
   for (const VitLayer& layer : layers_) {
     outputs.hidden.push_back(h);
     Value bias = shared;
     if (layer.relative_bias.defined()) {
-      bias = relative_bias(layer.relative_bias, own, grid);
+      bias = relative_bias(layer.relative_bias, own, grid, index);
       if (shared.defined()) bias = bias + shared;
     }
     if (bias.defined()) attention.bias = bias;

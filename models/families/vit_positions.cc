@@ -220,7 +220,7 @@ Value resize_relative_bias(Value table, PatchGrid from, PatchGrid to) {
                 0);
 }
 
-Value relative_bias(Value table, PatchGrid from, PatchGrid grid) {
+Tensor relative_bias_index(PatchGrid grid) {
   const std::int64_t tokens = 1 + grid.rows * grid.columns, rows = relative_bias_rows(grid);
   Tensor index = Tensor::empty(DType::i64, {tokens, tokens});
   auto* out = index.mutable_data<std::int64_t>();
@@ -236,8 +236,11 @@ Value relative_bias(Value table, PatchGrid from, PatchGrid grid) {
       *out++ = down * (2 * grid.columns - 1) + right;
     }
   }
-  const Value biases =
-      take(resize_relative_bias(table, from, grid), table.graph().constant(index), 0);
+  return index;
+}
+
+Value relative_bias(Value table, PatchGrid from, PatchGrid grid, Value index) {
+  const Value biases = take(resize_relative_bias(table, from, grid), index, 0);
   return unsqueeze(permute(biases, {2, 0, 1}), 0);
 }
 

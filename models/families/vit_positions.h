@@ -59,9 +59,12 @@ std::int64_t relative_bias_rows(PatchGrid grid);
 /// square, this mixes displacements, also if both grids are equal.
 Tensor resize_relative_bias(const Tensor& table, PatchGrid from, PatchGrid to);
 Value resize_relative_bias(Value table, PatchGrid from, PatchGrid to);
-/// Returns the bias of the scores, [1, heads, tokens, tokens], for a class token followed by the
-/// patches of `grid`. The table belongs to the grid `from`.
-Value relative_bias(Value table, PatchGrid from, PatchGrid grid);
+/// Returns the rows of a table for `grid` that belong to the pairs of tokens, i64 [tokens, tokens]:
+/// for a class token followed by the patches.
+Tensor relative_bias_index(PatchGrid grid);
+/// Returns the bias of the scores, [1, heads, tokens, tokens]. The table belongs to the grid
+/// `from`; `index` is relative_bias_index(grid), which all layers share.
+Value relative_bias(Value table, PatchGrid from, PatchGrid grid, Value index);
 
 /// Cosines and sines, f32 [tokens, head size], by which queries and keys are rotated. Undefined for
 /// models without rotary positions.
