@@ -102,25 +102,14 @@ std::unique_ptr<ImageEncoder> image_encoder_of(const TrainedModel& model,
   return encoder;
 }
 
-Tensor embed_images(Session& session, const ImageEncoder& encoder,
-                    std::span<const std::string> paths, const ImageEmbedOptions& options) {
-  const ImageSize size = encoder.image_size();
-  const std::int64_t count = std::ssize(paths), values = size.channels * size.height * size.width;
+Tensor vectors_of_rows(Session& session, const Program& program, std::int64_t count,
+                       std::int64_t at_once,
+                       FunctionRef<NamedTensors(std::int64_t begin, std::int64_t end)> inputs) {
   Tensor vectors;
   float* out = nullptr;
   run_distributed(
-      session, encoder.program(kVectors), (count + kImagesPerRun - 1) / kImagesPerRun,
-      [&](std::int64_t i) -> NamedTensors {
-        const std::int64_t first = i * kImagesPerRun, rows = std::min(kImagesPerRun, count - first);
-        Tensor batch = Tensor::empty(DType::f32, {rows, size.channels, size.height, size.width});
-        for (std::int64_t row = 0; row < rows; ++row) {
-          const std::string& path = paths[static_cast<std::size_t>(first + row)];
-          const Tensor image = preprocess_image(read_image(path, size.channels), size,
-                                                encoder.images.geometry, path);
-          std::copy_n(image.data<float>(), values, batch.mutable_data<float>() + row * values);
-        }
-        return {{"images", batch}};
-      },
+      session, program, (count + at_once - 1) / at_once,
+      [&](std::int64_t i) { return inputs(i * at_once, std::min((i + 1) * at_once, count)); },
       [&](std::int64_t, const Results& results) {
         check_results(results);
         const Tensor& found = results["vectors"];
@@ -130,8 +119,27 @@ Tensor embed_images(Session& session, const ImageEncoder& encoder,
         }
         out = std::copy_n(found.data<float>(), found.numel(), out);
       });
-  if (count == 0) throw DataError("there are no images to embed");
-  return chosen_values(vectors, options);
+  if (out == nullptr) throw DataError("there are no texts or images to embed");
+  return vectors;
+}
+
+Tensor embed_images(Session& session, const ImageEncoder& encoder,
+                    std::span<const std::string> paths, const ImageEmbedOptions& options) {
+  const ImageSize size = encoder.image_size();
+  const auto inputs = [&](std::int64_t begin, std::int64_t end) -> NamedTensors {
+    Tensor batch = Tensor::empty(DType::f32, {end - begin, size.channels, size.height, size.width});
+    auto* out = batch.mutable_data<float>();
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::string& path = paths[static_cast<std::size_t>(i)];
+      const Tensor image =
+          preprocess_image(read_image(path, size.channels), size, encoder.images.geometry, path);
+      out = std::copy_n(image.data<float>(), image.numel(), out);
+    }
+    return {{"images", batch}};
+  };
+  return chosen_values(
+      vectors_of_rows(session, encoder.program(kVectors), std::ssize(paths), kImagesPerRun, inputs),
+      options);
 }
 
 Tensor chosen_values(const Tensor& vectors, const ImageEmbedOptions& options) {

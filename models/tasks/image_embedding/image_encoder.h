@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/core/function_ref.h"
 #include "weft/graph/run/session.h"
 #include "weft/models/families/family_config.h"
 #include "weft/models/hf/folder.h"
@@ -92,6 +93,13 @@ struct ImageEmbedOptions {
 /// preprocess_image(), and ArgumentError if there are fewer dimensions than requested.
 Tensor embed_images(Session& session, const ImageEncoder& encoder,
                     std::span<const std::string> paths, const ImageEmbedOptions& options = {});
+
+/// Returns the output "vectors" of a program for rows [0, count), f32 [count, width], computed at
+/// most `at_once` rows at a time. Throws DataError if there are no rows, and under the same
+/// conditions as run_checked().
+Tensor vectors_of_rows(Session& session, const Program& program, std::int64_t count,
+                       std::int64_t at_once,
+                       FunctionRef<NamedTensors(std::int64_t begin, std::int64_t end)> inputs);
 
 /// Returns vectors [rows, width] as `options` specifies. A zero vector remains zero. Throws
 /// ArgumentError under the same conditions as embed_images().

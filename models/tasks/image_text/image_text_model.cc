@@ -12,7 +12,6 @@
 #include "weft/models/hf/config_reader.h"
 #include "weft/models/inputs/folder_encoder.h"
 #include "weft/models/inputs/preprocessor.h"
-#include "weft/models/tasks/common/run_checked.h"
 #include "weft/models/tasks/common/text_encoder.h"
 #include "weft/models/training/gathered_rows.h"
 #include "weft/models/training/run_distributed.h"
@@ -71,29 +70,6 @@ void add_image_text_programs(ImageTextModel& model, bool trained_here) {
     text_rows = gathered_rows(text_rows, rows, model.settings.batch);
   }
   model.add_program("train").output("loss", loss(logits(image_rows, text_rows)));
-}
-
-/// Runs a program on rows [0, count) in runs of kRowsPerRun rows and returns its vectors.
-Tensor vectors_of_rows(Session& session, const Program& program, std::int64_t count,
-                       FunctionRef<NamedTensors(std::int64_t begin, std::int64_t end)> inputs) {
-  Tensor vectors;
-  float* out = nullptr;
-  run_distributed(
-      session, program, (count + kRowsPerRun - 1) / kRowsPerRun,
-      [&](std::int64_t i) {
-        return inputs(i * kRowsPerRun, std::min((i + 1) * kRowsPerRun, count));
-      },
-      [&](std::int64_t, const Results& results) {
-        check_results(results);
-        const Tensor& found = results["vectors"];
-        if (out == nullptr) {
-          vectors = Tensor::empty(DType::f32, {count, found.size(1)});
-          out = vectors.mutable_data<float>();
-        }
-        out = std::copy_n(found.data<float>(), found.numel(), out);
-      });
-  if (out == nullptr) throw DataError("there are no texts or images to embed");
-  return vectors;
 }
 
 std::vector<const TextRow*> pointers_to(std::span<const TextRow> rows) {
@@ -236,7 +212,7 @@ Tensor text_tower_vectors(Session& session, const ImageTextModel& model,
   const std::vector<TextRow> rows = model.reader().rows(texts, on_cut);
   const std::vector<const TextRow*> all = pointers_to(rows);
   return vectors_of_rows(
-      session, model.program("text_vectors"), std::ssize(all),
+      session, model.program("text_vectors"), std::ssize(all), kRowsPerRun,
       [&](std::int64_t begin, std::int64_t end) {
         return model.text_inputs(std::span(all).subspan(static_cast<std::size_t>(begin),
                                                         static_cast<std::size_t>(end - begin)));
@@ -246,7 +222,7 @@ Tensor text_tower_vectors(Session& session, const ImageTextModel& model,
 Tensor image_tower_vectors(Session& session, const ImageTextModel& model, const Tensor& images) {
   const ImageSet set{
       images, std::vector<std::int32_t>(static_cast<std::size_t>(images.size(0))), {}};
-  return vectors_of_rows(session, model.program("image_vectors"), set.count(),
+  return vectors_of_rows(session, model.program("image_vectors"), set.count(), kRowsPerRun,
                          [&](std::int64_t begin, std::int64_t end) -> NamedTensors {
                            return {{"images", set.slice(begin, end).images}};
                          });
