@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "folder_round_trip.h"
@@ -16,6 +17,7 @@
 #include "weft/tests/support/messages.h"
 #include "weft/tests/support/program_shell.h"
 #include "weft/tests/support/text_files.h"
+#include "weft/tests/support/vision_config.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(image_text_folders)
@@ -291,13 +293,12 @@ BOOST_AUTO_TEST_CASE(vision_models_with_and_without_heads_embed_images) {
         {"siglip", "SiglipForImageClassification", 16},
         {"vit", "ViTModel", 16},
         {"vit", "ViTForImageClassification", 16},
-        {"vit", "ViTForMaskedImageModeling", 16}}) {
+        {"vit", "ViTForMaskedImageModeling", 16},
+        {"vit_mae", "ViTMAEForPreTraining", 16}}) {
     BOOST_TEST_CONTEXT(architecture) {
       json config = image_text_config(type, architecture);
-      if (std::string(type) == "vit") {
-        config = {{"model_type", type}, {"architectures", {architecture}}, {"encoder_stride", 2}};
-        config.update(vision_tower());
-      }
+      if (std::string_view(type).starts_with("vit"))
+        config = testing::vision_config(type, architecture);
       const TinyFolder folder(config, false);
       folder.write("preprocessor_config.json", kPixels);
       const std::string arguments = " --images " + kImages + " --out ";

@@ -40,7 +40,9 @@ class ImageEmbeddingTask final : public UntrainedTask<ImageEncoder> {
                                             const FolderTokenizer&) const override {
     const hf::InputTypes inputs = hf::minimal_inputs(folder.config);
     const auto pixels = inputs.find("pixel_values");
-    if (pixels == inputs.end() || inputs.size() != 1) return nullptr;
+    // The class for pre-training also reads noise; its base class computes the vectors.
+    const bool autoencoder = hf::architecture_of(folder.config) == "ViTMAEForPreTraining";
+    if (pixels == inputs.end() || (inputs.size() != 1 && !autoencoder)) return nullptr;
     auto encoder = std::make_unique<ImageEncoder>();
     Graph& graph = *encoder->graph;
     const Sizes& sizes = pixels->second.second;
@@ -48,9 +50,9 @@ class ImageEmbeddingTask final : public UntrainedTask<ImageEncoder> {
     encoder->images = folder_preprocessing(folder, size);
     const Value images =
         graph.input("images", DType::f32, {"batch", size.channels, size.height, size.width});
-    const hf::Model built =
-        hf::build_model_over(graph, folder.config,
-                             {{"pixel_values", normalised(images, encoder->images.normalisation)}});
+    const hf::Model built = hf::build_model_over(
+        graph, folder.config, {{"pixel_values", normalised(images, encoder->images.normalisation)}},
+        autoencoder ? "ViTMAEModel" : "");
     const Value vectors = vectors_of(built, graph);
     if (!vectors.defined() || !built.family) return nullptr;
     encoder->task = info().id;
