@@ -69,10 +69,10 @@ Tensor region_scores(const Windows& w) {
   return scores;
 }
 
-/// Computes attention within windows from normalised patches x [batch, patches, width].
-Value window_attention(const VitLayer& block, Value x, const Windows& w, std::int64_t most,
+/// Computes attention within windows from normalised patches x [batch, patches, width]. `rows` is
+/// bias_rows(); `regions` is region_scores() [windows, 1, size, size] for shifted windows.
+Value window_attention(const VitLayer& block, Value x, const Windows& w, Value rows, Value regions,
                        AttentionOptions options) {
-  Graph& graph = x.graph();
   const MultiHeadAttention& attention = block.attention;
   const Dim& batch = x.size(0);
   const std::int64_t heads = attention.heads, width = heads * attention.head_size;
@@ -89,10 +89,9 @@ Value window_attention(const VitLayer& block, Value x, const Windows& w, std::in
     return reshape(permute(y, {0, 1, 3, 2, 4}),
                    {batch, w.count() * heads, w.size(), attention.head_size});
   };
-  const Value table =
-      permute(take(block.relative_bias, graph.constant(bias_rows(w.side, most)), 0), {2, 0, 1});
+  const Value table = permute(take(block.relative_bias, rows, 0), {2, 0, 1});
   Value bias = broadcast_to(unsqueeze(table, 0), {w.count(), heads, w.size(), w.size()});
-  if (w.shift > 0) bias = bias + unsqueeze(graph.constant(region_scores(w)), 1);
+  if (w.shift > 0) bias = bias + regions;
   options.bias = reshape(bias, {1, w.count() * heads, w.size(), w.size()});
   options.scale = attention.scale;
   Value y = weft::attention(split(attention.query(x)), split(attention.key(x)),
@@ -224,11 +223,16 @@ VitOutputs Swin::operator()(Value images, Value mask, SourceLocation loc) const 
   VitOutputs outputs;
   outputs.hidden.push_back(h);
   for (const Stage& stage : stages_) {
+    Value rows, regions;  // the blocks of a stage share them
     for (std::size_t i = 0; i < stage.blocks.size(); ++i) {
       const VitLayer& block = stage.blocks[i];
       const Windows windows(grid, c.window, i % 2 == 1);
-      h = block(scope_, h,
-                [&](Value x) { return window_attention(block, x, windows, c.window, options); });
+      if (!rows.defined()) rows = graph.constant(bias_rows(windows.side, c.window));
+      if (windows.shift > 0 && !regions.defined())
+        regions = unsqueeze(graph.constant(region_scores(windows)), 1);
+      h = block(scope_, h, [&](Value x) {
+        return window_attention(block, x, windows, rows, regions, options);
+      });
     }
     if (stage.merge) {
       h = (*stage.merge)((*stage.merge_norm)(join_patches(h, grid)));

@@ -65,7 +65,10 @@ void SwinConfig::check() const {
                   {"patch_width", patch_width, size_limits::kPixels},
                   {"channels", channels, size_limits::kPixels},
                   {"width", width, size_limits::kWidth},
-                  {"window", window, 256}});
+                  {"window", window, 64}});
+  // Shifted windows need a table of patches x window^2 scores.
+  check::at_most({{"number of patches * window^2", rows() * columns() * window * window,
+                   std::int64_t{1} << 28}});
   constexpr std::int64_t kStages = 16;
   if (depths.empty() || depths.size() != heads.size() || stages() > kStages) {
     throw ArgumentError(

@@ -77,6 +77,9 @@ void VitConfig::check() const {
         "relative_bias and shared_relative_bias need a class token and no other token before the "
         "patches: set pooling to class_token or patch_mean, registers to 0 and distillation to "
         "false");
+  // Relative biases need a table of patches x patches indices.
+  if (relative_bias || shared_relative_bias)
+    check::at_most({{"number of patches with relative biases", rows() * columns(), 1 << 13}});
   if (!final_norm && (pooling == VitPooling::class_and_mean || pooling == VitPooling::attention))
     throw ArgumentError(fmt::format("pooling {} needs final_norm", choice_name(pooling)));
   if (fused_gate && !gated) throw ArgumentError("fused_gate needs gated");

@@ -161,6 +161,12 @@ BOOST_AUTO_TEST_CASE(invalid_vision_configs_are_rejected) {
         c.registers = 1;
       },
       "relative_bias and shared_relative_bias need a class token and no other token");
+  rejects(
+      [](auto& c) {
+        c.relative_bias = true;
+        c.image_height = c.image_width = 400;
+      },
+      "number of patches with relative biases must be at most 8192, not 10000");
   rejects([](auto& c) { c.fused_gate = true; }, "fused_gate needs gated");
   rejects([](auto& c) { c.position_rescale = 0.5; },
           "position_rescale must be 0 or at least 1, not 0.5");
@@ -181,6 +187,9 @@ BOOST_AUTO_TEST_CASE(invalid_vision_configs_are_rejected) {
   rejects_swin([](auto& c) { c.depths = {2, 1.5}; }, "depths must be whole numbers from 1 to");
   rejects_swin([](auto& c) { c.heads = {2, 3}; }, "width 16 is not a multiple of heads 3");
   rejects_swin([](auto& c) { c.window = 0; }, "window must be at least 1, not 0");
+  rejects_swin([](auto& c) { c.window = 65; }, "window must be at most 64, not 65");
+  rejects_swin([](auto& c) { c.image_height = c.image_width = 65536; },
+               "number of patches * window^2 must be at most 268435456");
   BOOST_TEST((SwinConfig::from_json(tiny_swin().to_json()) == tiny_swin()));
   VitConfig vit = tiny();
   vit.pooling = VitPooling::attention;
