@@ -216,6 +216,18 @@ BOOST_AUTO_TEST_CASE(images_are_read_from_one_folder_per_class) {
   rejects([&] { read_image_folder(folder.path("bad"), size); }, {"cut.png: the file is truncated"});
 }
 
+BOOST_AUTO_TEST_CASE(images_are_found_once_if_links_between_folders_form_a_cycle) {
+  const TemporaryFolder folder("linked");
+  const std::vector<std::string> written = {folder.write("a/1.png", testing::grey_png()),
+                                            folder.write("b/2.JPG", "")};
+  std::filesystem::create_directory_symlink(folder.path(), folder.path("a/back"));
+  std::filesystem::create_symlink("nowhere", folder.path("gone"));
+  BOOST_TEST(image_files(folder.path()) == written, boost::test_tools::per_element());
+  std::filesystem::create_directories(folder.path("empty"));
+  BOOST_CHECK_EXCEPTION(image_files(folder.path("empty")), DataError,
+                        message_contains({"empty contains no images"}));
+}
+
 BOOST_AUTO_TEST_CASE(dataset_layouts_are_recognised_and_split) {
   const TemporaryFolder folder("sets");
   const ImageSize size{1, 2, 2};

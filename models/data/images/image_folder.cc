@@ -6,6 +6,8 @@
 #include <cctype>
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <system_error>
 
 #include "weft/core/error.h"
 #include "weft/models/data/images/image_codec.h"
@@ -175,10 +177,15 @@ ImageSet read_image_folder(const std::string& path, const ImageSize& size,
 
 namespace {
 
-void add_image_files(const fs::path& folder, std::vector<std::string>& files) {
-  for (const fs::path& entry : entries(folder)) {
-    if (fs::is_directory(entry)) {
-      add_image_files(entry, files);
+/// Symbolic links may lead back to one of the `visited` folders.
+void add_image_files(const fs::path& folder, std::set<fs::path>& visited,
+                     std::vector<std::string>& files) {
+  const std::vector<fs::path> found = entries(folder);
+  if (!visited.insert(fs::canonical(folder)).second) return;
+  for (const fs::path& entry : found) {
+    std::error_code error;  // for links without a target
+    if (fs::is_directory(entry, error)) {
+      add_image_files(entry, visited, files);
     } else if (is_image_name(entry)) {
       files.push_back(entry.string());
     }
@@ -189,7 +196,8 @@ void add_image_files(const fs::path& folder, std::vector<std::string>& files) {
 
 std::vector<std::string> image_files(const std::string& folder) {
   std::vector<std::string> files;
-  add_image_files(folder, files);
+  std::set<fs::path> visited;
+  add_image_files(folder, visited, files);
   if (files.empty())
     throw DataError(fmt::format("{} contains no images (.png, .jpg, .jpeg, .bmp)", folder));
   return files;

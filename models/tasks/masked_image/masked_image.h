@@ -32,8 +32,8 @@ namespace WEFT_API weft {
 
 /// A masked-image model as stored in a model file. Programs:
 ///   train        one complete training step
-///   evaluate     output "loss": the loss over masked pixels, in (SimMIM) standard deviations; no
-///                dropout
+///   evaluate     output "loss": the loss over masked pixels without dropout; SimMIM's is in
+///                standard deviations
 ///   reconstruct  "reconstruction", the images with predictions in place of masked patches, and
 ///                "pixels", the predictions for all patches. Both are f32 of the size and scale of
 ///                the images, not clamped to [0, 1].
