@@ -1,5 +1,7 @@
 #include "weft/models/families/masked_autoencoder.h"
 
+#include <fmt/format.h>
+
 #include "weft/core/error.h"
 #include "weft/graph/functions.h"
 #include "weft/models/layers/batch_sum.h"
@@ -25,7 +27,11 @@ VitConfig decoder_config(VitConfig c) {
   c.width = c.decoder_width;
   c.inner = c.decoder_inner;
   c.drop_path = 0;
-  c.check();
+  try {
+    c.check();
+  } catch (const ArgumentError& e) {
+    throw ArgumentError(fmt::format("decoder: {}", e.what()));
+  }
   return c;
 }
 

@@ -352,6 +352,11 @@ BOOST_AUTO_TEST_CASE(a_masked_autoencoder_sees_the_visible_patches_only) {
   BOOST_CHECK_EXCEPTION(MaskedAutoencoder(Scope(g), wrong), ArgumentError,
                         says("a masked autoencoder has a class token and no other token"));
   wrong = c;
+  wrong.decoder_heads = 3;
+  Graph heads;
+  BOOST_CHECK_EXCEPTION(MaskedAutoencoder(Scope(heads), wrong), ArgumentError,
+                        says("decoder: width 8 is not a multiple of heads 3"));
+  wrong = c;
   wrong.positions = VitPositions::rotary_2d;
   const Vit rotary(Scope(g, "r"), wrong);
   BOOST_CHECK_EXCEPTION(rotary.evaluation().visible(g.input("y", DType::f32, {1, 2, 8, 12}),
