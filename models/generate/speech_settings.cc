@@ -45,7 +45,7 @@ std::string SpeechSettings::to_json() const {
 }
 
 SpeechSettings SpeechSettings::from_json(std::string_view text) {
-  const nlohmann::json object = parse_json_object(text, kSpeechSettings);
+  nlohmann::json object = parse_json_object(text, kSpeechSettings);
   SpeechSettings settings;
   try {
     for_speech_fields(settings, [&]<class T>(const char* name, T& field) {
@@ -55,9 +55,15 @@ SpeechSettings SpeechSettings::from_json(std::string_view text) {
       } else {
         field = value.get<T>();
       }
+      object.erase(name);
     });
   } catch (const nlohmann::json::exception& e) {
     throw FormatError(fmt::format("{}: {}", kSpeechSettings, e.what()));
+  }
+  if (!object.empty()) {
+    throw FormatError(
+        fmt::format("{}: '{}' is unknown: another version of Weft may have written it",
+                    kSpeechSettings, object.begin().key()));
   }
   return settings;
 }

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
@@ -11,17 +9,11 @@
 #include "weft/models/gguf/config.h"
 #include "weft/models/gguf/model.h"
 #include "weft/models/gguf/tokenizer.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft::gguf {
 
-bool is_gguf(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // may be an endless pipe
-  std::ifstream file(path, std::ios::binary);
-  std::string magic(4, '\0');
-  file.read(magic.data(), 4);
-  return file.gcount() == 4 && magic == "GGUF";
-}
+bool is_gguf(const std::string& path) { return first_bytes(path, 4) == "GGUF"; }
 
 namespace {
 

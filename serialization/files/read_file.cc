@@ -182,4 +182,24 @@ std::string read_standard_input(std::uint64_t max_bytes) {
   });
 }
 
+std::string first_bytes(const std::string& path, std::size_t most) {
+  struct stat status {};
+  // A pipe must not even be opened: its writer would fail when this reader closes it.
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return {};
+  std::string bytes(most, '\0');
+  std::size_t size = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(fd, bytes.data() + size, most - size);
+    size += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  } while (got > 0 || (got < 0 && errno == EINTR));
+  const int error = got < 0 ? errno : 0;
+  ::close(fd);
+  if (error != 0) throw IoError(fmt::format("cannot read {}: {}", path, std::strerror(error)));
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace weft

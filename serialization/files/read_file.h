@@ -57,4 +57,9 @@ class InputFile {
 /// bytes, a pipe that delivers no data or a Git LFS pointer, or if memory runs out.
 std::string read_whole_file(const std::string& path, const ReadOptions& options = {});
 
+/// Returns the first `most` bytes of a regular file to find out its format, or fewer if the file is
+/// shorter. Returns nothing for a pipe, which can be read only once, and for a file that cannot be
+/// opened. Throws IoError if reading fails.
+std::string first_bytes(const std::string& path, std::size_t most);
+
 }  // namespace weft

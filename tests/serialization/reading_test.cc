@@ -42,6 +42,20 @@ BOOST_AUTO_TEST_CASE(a_file_is_read_completely) {
   BOOST_TEST(!read_whole_file("/proc/self/status").empty());
 }
 
+BOOST_AUTO_TEST_CASE(the_first_bytes_of_a_file_are_read_without_waiting) {
+  const TemporaryFolder folder;
+  write_file(folder / "f", "four");
+  BOOST_TEST(first_bytes(folder / "f", 3) == "fou");
+  BOOST_TEST(first_bytes(folder / "f", 9) == "four");
+  BOOST_TEST(first_bytes(folder / "none", 9) == "");
+  BOOST_TEST(first_bytes(folder / ".", 9) == "");
+  BOOST_TEST_REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  BOOST_TEST(first_bytes(folder / "pipe", 9) == "");
+  // Address 0 of this process is not mapped.
+  BOOST_CHECK_EXCEPTION(first_bytes("/proc/self/mem", 9), IoError,
+                        says("cannot read /proc/self/mem: Input/output error"));
+}
+
 BOOST_AUTO_TEST_CASE(endless_and_too_large_inputs_are_errors) {
   BOOST_CHECK_EXCEPTION(read_whole_file("/dev/zero"), IoError, says("it is a device"));
   BOOST_CHECK_EXCEPTION(read_whole_file("/tmp"), IoError, says("Is a directory"));

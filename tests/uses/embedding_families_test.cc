@@ -247,9 +247,11 @@ std::string pairs_file(const TextFiles& files) {
 
 /// Returns a model that was trained for two steps on pairs, from the folder at `path`.
 std::unique_ptr<TrainedModel> trained(const std::string& path, const std::string& pairs,
-                                      std::int64_t shards = 1) {
+                                      std::int64_t shards = 1,
+                                      const std::string& query_prompt = {}) {
   TaskArguments args;
   args.options.add("--data", pairs);
+  if (!query_prompt.empty()) args.options.add("--query-prompt", query_prompt);
   args.from = load_pretrained(path);
   args.training = {{"steps", "2"},
                    {"batch", "4"},
@@ -307,6 +309,20 @@ BOOST_AUTO_TEST_CASE(published_layouts_are_read_trained_and_written_back) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(prompts_that_leave_no_token_of_the_text_are_errors) {
+  const TextFiles files("families");
+  const FamilyFolder folder(families().front());
+  auto pooling = json::parse(read_whole_file(folder.path("1_Pooling/config.json")));
+  pooling["include_prompt"] = false;
+  folder.write("1_Pooling/config.json", pooling.dump());
+  std::string prompt;
+  for (int i = 0; i < 20; ++i) prompt += "who lives in york ? ";
+  check_error_message<DataError>(
+      [&] { trained(folder.path(), pairs_file(files), 1, prompt); },
+      "so that none of the 30 tokens that the model reads belong to the text: shorten "
+      "--query-prompt");
 }
 
 BOOST_AUTO_TEST_CASE(classifiers_of_pairs_in_weft_files_are_trained_as_embedding_models) {

@@ -15,6 +15,7 @@
 #include "weft/models/tasks/tasks.h"
 #include "weft/tests/support/messages.h"
 #include "weft/tests/support/program_shell.h"
+#include "weft/tests/support/text_files.h"
 
 namespace weft {
 BOOST_AUTO_TEST_SUITE(transcribing)
@@ -316,6 +317,10 @@ BOOST_AUTO_TEST_CASE(settings_of_the_folder_are_the_defaults) {
   BOOST_TEST(s.logprob_threshold.value() == -0.5);
   BOOST_TEST(s.no_speech_threshold.value() == 0.25);
   BOOST_TEST((SpeechSettings::from_json(s.to_json()) == s));
+  std::string newer = s.to_json();
+  newer.insert(1, R"("pace": 2, )");
+  check_error_message<FormatError>([&] { SpeechSettings::from_json(newer); },
+                                   "the speech settings: 'pace' is unknown");
   const Transcript found = opened(made_up_speech(0.5));
   BOOST_TEST(found.language == "de");
   // Older folders have forced ids, and the ids follow from the names of the tokens.

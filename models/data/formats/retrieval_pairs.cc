@@ -29,7 +29,7 @@ RetrievalPair read_pair(const std::string& place, std::string_view line) {
   }
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (!texts[i].empty()) continue;
-    throw FormatError(fmt::format("{}: {} is empty", place,
+    throw FormatError(fmt::format("{}: {} is empty: add the text or remove the line", place,
                                   i == 0   ? "the query"
                                   : i == 1 ? "the passage"
                                            : fmt::format("negative {}", i - 1)));
@@ -76,8 +76,11 @@ RetrievalSplit hold_out(const RetrievalPairs& all, double fraction, std::uint64_
   const std::vector<bool> held_out =
       held_out_examples(static_cast<std::int64_t>(passages.size()), fraction, seed);
   if (fraction > 0 && passages.size() < 2) {
-    throw DataError(fmt::format(
-        "none of {} lines can be held out, because all of them have the same passage", all.size()));
+    throw DataError(
+        fmt::format("none of {} lines can be held out, because all of them have the same passage: "
+                    "add lines with "
+                    "other passages or specify the validation lines (--validation)",
+                    all.size()));
   }
   RetrievalSplit split;
   for (const RetrievalPair& line : all.lines)

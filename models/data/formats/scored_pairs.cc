@@ -49,7 +49,7 @@ ScoredPair read_line(const std::string& place, std::string_view line, std::optio
     throw FormatError(fmt::format("{}: {}", place, e.what()));
   }
   if (pair.first.empty() || (*pairs && pair.second.empty()))
-    throw FormatError(fmt::format("{}: a text is empty", place));
+    throw FormatError(fmt::format("{}: a text is empty: add the text or remove the line", place));
   return pair;
 }
 

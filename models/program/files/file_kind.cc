@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "weft/core/error.h"
 #include "weft/models/gguf/model.h"
@@ -16,6 +15,7 @@
 #include "weft/models/training/lora_file.h"
 #include "weft/models/vectors/word2vec_file.h"
 #include "weft/serialization/checkpoint.h"
+#include "weft/serialization/files/read_file.h"
 #include "weft/serialization/npy.h"
 #include "weft/serialization/shard_names.h"
 #include "weft/serialization/stale_shards.h"
@@ -24,14 +24,6 @@ namespace weft::program {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_bytes(const std::string& path) {
-  std::string bytes(512, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return bytes;
-}
 
 /// Returns true if the bytes begin like the output of svg_line_plot() or svg_heat_maps().
 bool is_our_plot(const std::string& bytes) {
@@ -68,7 +60,7 @@ bool holds_adapters(const std::string& path) {
 
 /// Returns true if the existing file is of type `kind`.
 bool is_of_kind(const std::string& path, FileKind kind) {
-  const std::string bytes = first_bytes(path);
+  const std::string bytes = first_bytes(path, 512);
   switch (kind) {
     case FileKind::model:
     case FileKind::inference: return is_weft_file(path);

@@ -66,7 +66,9 @@ double estimated_parameters(const EncoderDecoderConfig& c) {
   const Seq2SeqStack e = c.encoder(), d = c.decoder();
   const double tokens = product(c.vocab, e.width) + product(c.decoder_vocab, d.width);
   const double head = c.tied_head ? 0 : product(c.target_vocab(), d.width);
-  return tokens + head + product(c.context + c.position_offset, e.width + d.width) +
+  const std::int64_t source = c.reads_speech() ? c.source_context : c.context + c.position_offset;
+  return tokens + head + product(source, e.width) +
+         product(c.context + c.position_offset, d.width) +
          blocks(e.layers, e.width, e.heads * e.head_size, e.inner, c.gated) +
          blocks(d.layers, d.width, 2 * d.heads * d.head_size, d.inner, c.gated);
 }

@@ -6,14 +6,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
+#include <string_view>
 
 #include "weft/core/error.h"
 #include "weft/core/random.h"
 #include "weft/serialization/files/checked_size.h"
 #include "weft/serialization/files/crc32c.h"
+#include "weft/serialization/files/read_file.h"
 
 namespace weft {
 namespace {
@@ -332,13 +332,8 @@ void TokenFile::check_range(std::uint64_t range) const {
 }
 
 bool is_token_file(const std::string& path) {
-  // A pipe can be read only once.
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return false;
-  std::array<char, TokenFileHeader::kMagic.size()> start = {};
-  std::ifstream file(path, std::ios::binary);
-  file.read(start.data(), start.size());
-  return file && start == TokenFileHeader::kMagic;
+  constexpr const auto& magic = TokenFileHeader::kMagic;
+  return first_bytes(path, magic.size()) == std::string_view(magic.data(), magic.size());
 }
 
 }  // namespace weft
