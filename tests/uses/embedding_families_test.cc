@@ -251,7 +251,7 @@ std::unique_ptr<TrainedModel> trained(const std::string& path, const std::string
                                       const std::string& query_prompt = {}) {
   TaskArguments args;
   args.options.add("--data", pairs);
-  if (!query_prompt.empty()) args.options.add("--query-prompt", query_prompt);
+  if (!query_prompt.empty()) args.options.fields("Embedding") = {{"query_prompt", query_prompt}};
   args.from = load_pretrained(path);
   args.training = {{"steps", "2"},
                    {"batch", "4"},
@@ -319,10 +319,13 @@ BOOST_AUTO_TEST_CASE(prompts_that_leave_no_token_of_the_text_are_errors) {
   folder.write("1_Pooling/config.json", pooling.dump());
   std::string prompt;
   for (int i = 0; i < 20; ++i) prompt += "who lives in york ? ";
-  check_error_message<DataError>(
-      [&] { trained(folder.path(), pairs_file(files), 1, prompt); },
-      "so that none of the 30 tokens that the model reads belong to the text: shorten "
-      "--query-prompt");
+  const std::string message =
+      "fills all 30 tokens that the model reads, so that none of them belong to the text: shorten "
+      "the prompt";
+  check_error_message<DataError>([&] { trained(folder.path(), pairs_file(files), 1, prompt); },
+                                 message);
+  const auto loaded = load_any_model(folder.path()).model;
+  check_error_message<DataError>([&] { vectors_of(*loaded, {.prompt = prompt}); }, message);
 }
 
 BOOST_AUTO_TEST_CASE(classifiers_of_pairs_in_weft_files_are_trained_as_embedding_models) {

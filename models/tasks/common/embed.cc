@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "weft/core/error.h"
+#include "weft/core/excerpt.h"
 #include "weft/core/parallel.h"
 #include "weft/models/data/batching/by_length.h"
 #include "weft/models/tasks/common/run_checked.h"
@@ -144,6 +145,12 @@ double compare(VectorSimilarity similarity, std::span<const float> a, std::span<
 std::size_t prompt_tokens(const TextReader& reader, const std::string& prompt) {
   if (prompt.empty()) return 0;
   const Encoding encoding = reader.encode({prompt});
+  if (std::ssize(encoding.ids) >= reader.longest()) {
+    throw DataError(
+        fmt::format("the prompt {} fills all {} tokens that the model reads, so that none of them "
+                    "belong to the text: shorten the prompt",
+                    excerpt(prompt), reader.longest()));
+  }
   const bool ends = !encoding.special.empty() && encoding.special.back() != 0;
   return encoding.ids.size() - (ends ? 1 : 0);
 }
@@ -178,11 +185,8 @@ Embedded embed_counted(Session& session, const TextEncoder& encoder,
   std::vector<std::size_t> lengths;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     lengths.push_back(rows[i].ids.size());
-    if (skips && lengths.back() <= skipped) {
-      throw TextError(i, fmt::format("its prompt has {} tokens, so that none of the {} tokens that "
-                                     "the model reads belong to the text",
-                                     skipped, lengths.back()));
-    }
+    if (skips && lengths.back() <= skipped)
+      throw TextError(i, "it has no tokens after its prompt, which is not pooled");
   }
   const std::int64_t width = program.outputs().front().second.size(1).constant();
   const VectorOutput output = vector_output(settings, options, width);

@@ -137,7 +137,8 @@ Value apply_modules(const SentenceSettings& settings, const Scope& root,
                     const std::function<Value(TextPooling)>& pool);
 
 /// Returns the number of tokens at the beginning of each row that belong to the prompt. As in
-/// Sentence Transformers, they include special tokens before the prompt.
+/// Sentence Transformers, they include special tokens before the prompt. Throws DataError if the
+/// prompt leaves no room for a text.
 std::size_t prompt_tokens(const TextReader& reader, const std::string& prompt);
 /// Returns the input "pooled" for rows with the mask `mask` i32 [rows, length]: 0 for the first
 /// `skipped` tokens.

@@ -92,14 +92,6 @@ class TrainingBatches {
   void add_rows(NamedTensors& inputs, const std::string& prefix,
                 const std::vector<const TextRow*>& rows, std::size_t skip,
                 std::int64_t texts) const {
-    for (const TextRow* row : rows) {
-      if (!skips_prompts_ || row->ids.size() > skip) continue;
-      throw DataError(
-          fmt::format("the prompt of the {0} has {1} tokens, so that none of the {2} tokens that "
-                      "the model reads "
-                      "belong to the text: shorten --{0}-prompt",
-                      texts == 0 ? "query" : "passage", skip, row->ids.size()));
-    }
     NamedTensors made = model_.reader().inputs(rows);
     if (skips_prompts_) made.emplace_back("pooled", pooled_tokens(made[1].second, skip));
     for (auto& [name, tensor] : made) {
