@@ -22,9 +22,9 @@ EncoderConfig with_dropout(EncoderConfig config);
 /// activations. The model is nearly linear at the start of training and is unlikely to memorise a
 /// small training set.
 EncoderConfig convolution_mini();
-/// Returns convolution_mini() with width 256, for models whose vectors of texts are means over the
-/// tokens. Averaged word embeddings already match words, and training determines which words matter
-/// and which are related.
+/// Returns convolution_mini() with width 256, for models that represent a text by the mean of its
+/// token vectors. The mean of random word vectors already shows which texts share words; training
+/// determines which words matter and which are related.
 EncoderConfig wide_convolution_mini();
 
 /// Names of two presets: the first for models trained from scratch, the second for models
