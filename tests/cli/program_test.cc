@@ -419,7 +419,14 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_results) {
   const auto g = figures("gemm --m 32 --n 48 --k 16");
   BOOST_TEST_REQUIRE(g["shapes"].size() == 1U);
   BOOST_TEST(g["shapes"][0]["n"].get<int>() == 48);
-  BOOST_TEST(g["shapes"][0]["gflops"].get<double>() > 0);
+  for (const char* name : {"gflops", "fraction_of_peak", "single_thread_seconds",
+                           "single_thread_fraction_of_peak", "scaling"}) {
+    BOOST_TEST_CONTEXT(name) BOOST_TEST(g["shapes"][0][name].get<double>() > 0);
+  }
+  const Outcome one = weft("bench gemm --m 32 --n 48 --k 16 --runs 1 --threads 1");
+  BOOST_TEST(!contains(one.out, "scaling"));
+  BOOST_TEST(contains(weft("bench gemm --m 32 --n 48 --k 16 --runs 1 --threads 2").out,
+                      "of peak  1 thread: of peak  scaling"));
   BOOST_TEST(contains(weft("bench train --model char-small --batch 2 --seq 16 --runs 1").out,
                       "seconds_per_step"));
 

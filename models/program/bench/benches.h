@@ -26,7 +26,8 @@ struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;
 };
 /// Measures C [m, n] = A [m, k] B. B is stored as [n, k] (the weights of a linear layer), or as [k,
-/// n] with `plain_b`. Prints one line per shape.
+/// n] with `plain_b`. Prints one line per shape. With several threads, also measures one thread and
+/// prints the scaling: the time of one thread divided by the total time of all threads.
 struct GemmBench {
   BenchOptions common;
   std::vector<GemmShape> shapes;  // empty = typical transformer shapes
