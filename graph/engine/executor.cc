@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weft/core/error.h"
+#include "weft/core/rounding.h"
 #include "weft/graph/engine/completions.h"
 #include "weft/ops/make_kernel.h"
 
@@ -138,11 +139,16 @@ void Executor::allocate(const Plan& plan) {
       arena_.reset();  // free before allocating the new arena
       arena_ = Buffer::allocate(std::max<std::size_t>(plan.arena_bytes, 64));
     }
-    if (!slots_ || slot_stride_ < plan.slot_scratch) {
+    // Workers do not share pages, and there is a page between their scratch. Otherwise, prefetches
+    // beyond the end of one worker's scratch would slow down the writes of the next worker.
+    constexpr std::size_t kPage = 4096;
+    const std::size_t stride =
+        plan.slot_scratch == 0 ? 0 : round_up(plan.slot_scratch, kPage) + kPage;
+    if (!slots_ || slot_stride_ < stride) {
       slots_.reset();
-      slots_ = Buffer::allocate(std::max<std::size_t>(
-          plan.slot_scratch * static_cast<std::size_t>(workers_.slots()), 64));
-      slot_stride_ = plan.slot_scratch;
+      slots_ = Buffer::allocate(
+          std::max<std::size_t>(stride * static_cast<std::size_t>(workers_.slots()), 64));
+      slot_stride_ = stride;
     }
   } catch (const Error& e) {
     const std::string sizes = plan.bindings.str();
