@@ -11,6 +11,7 @@
 #include "weft/ops/gemm/tiling.h"
 #include "weft/ops/kernels/gemm/blocks.h"
 #include "weft/ops/kernels/gemm_engine.h"
+#include "weft/ops/kernels/stream_copy.h"
 
 namespace weft {
 namespace gemm_detail {
@@ -20,6 +21,8 @@ namespace {
 constexpr double kMultiplyAddsPerNs = 40;
 // The minimum amount of work in a chunk of tiles, which is about 10 us.
 constexpr double kMultiplyAddsPerChunk = 5e5;
+// The minimum amount of work in a chunk that packs shared operands, which is about 3 us.
+constexpr std::int64_t kPackedElementsPerChunk = 1 << 14;
 // A single product with at least this many multiply-adds keeps all workers busy.
 constexpr double kLargeGemm = 1.3e8;
 // The maximum number of stages, because phases are stored in a list. A job with more stages
@@ -44,7 +47,7 @@ void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int
   const GemmEngine& e = *job->engine;
   // Each chunk packs a few neighbouring panels over the whole depth of the range.
   const auto chunks_of = [&](bool packed, std::int64_t extent) {
-    return packed ? chunk_count(extent * stage.depth.size(), kCopiedElementsPerChunk) : 0;
+    return packed ? chunk_count(extent * stage.depth.size(), kPackedElementsPerChunk) : 0;
   };
   const std::int64_t a_chunks =
       std::min(chunks_of(pack_a, stage.rows.size()), job->row_panels(stage.rows.size()));
@@ -67,16 +70,27 @@ void add_packing(Kernel& kernel, const JobRef& job, const Stage& stage, std::int
                                    : chunk_range(panels, b_chunks, chunk - a_chunks);
     const std::int64_t first = extent.begin + begin * panel;
     const std::int64_t count = std::min(extent.begin + end * panel, extent.end) - first;
+    std::byte* const packed = run.slot_scratch + job->slot_begin + job->slot_a;
     for (std::int64_t block = 0; block * e.depth_block < stage.depth.size(); ++block) {
       const Range depth = piece(stage.depth, e.depth_block, block);
-      if (is_a) {
-        e.pack_a(job->source(job->batch.a, at.a, item).from(first, depth.begin), count,
-                 depth.size(), shared + job->a_panel(panels, block, begin, depth.size()));
-      } else {
-        e.pack_b(job->source(job->batch.b, at.b, item).from(depth.begin, first), depth.size(),
-                 count, shared + job->shared_b + job->b_panel(panels, block, begin, depth.size()));
+      const std::size_t bytes =
+          is_a ? e.a_panel_bytes(depth.size()) : e.b_panel_bytes(depth.size());
+      std::byte* to =
+          is_a ? shared + job->a_panel(panels, block, begin, depth.size())
+               : shared + job->shared_b + job->b_panel(panels, block, begin, depth.size());
+      for (std::int64_t done = 0; done < count; done += panel, to += bytes) {
+        const std::int64_t across = std::min(panel, count - done);
+        if (is_a) {
+          e.pack_a(job->source(job->batch.a, at.a, item).from(first + done, depth.begin), across,
+                   depth.size(), packed);
+        } else {
+          e.pack_b(job->source(job->batch.b, at.b, item).from(depth.begin, first + done),
+                   depth.size(), across, packed);
+        }
+        kernels::stream_copy(packed, to, bytes);
       }
     }
+    kernels::stream_fence();
   };
   kernel.phases.push_back(std::move(phase));
 }
@@ -238,7 +252,10 @@ void place_scratch(GemmJob& job, const Reserve& reserve) {
   job.slot_converted =
       job.slot_b + bytes(t.b == Packing::per_tile, job.column_panels(t.tile_columns), b_panel);
   const std::int64_t converted = job.batch.convert_b != nullptr ? t.tile_columns * depth : 0;
-  reserve(shared, job.slot_converted + times(converted, dtype_size(job.batch.b.dtype)));
+  const std::size_t slot = job.slot_converted + times(converted, dtype_size(job.batch.b.dtype));
+  // The phase that packs shared operands packs one panel at a time into the worker's scratch.
+  const std::size_t panel = std::max(share_a ? a_panel : 0, share_b ? b_panel : 0);
+  reserve(shared, std::max(slot, job.slot_a + panel));
 }
 
 // Adds the stages of one item. Each stage packs the shared operands and then computes the tiles.
