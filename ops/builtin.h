@@ -93,6 +93,11 @@ struct QuantizedMatmulOps {
 struct QuantizedGroupedOps {
   static void add(OpSet& ops);
 };
+/// Activations rounded to 8 bits, and their matrix products with quantized weights.
+struct IntegerOps {
+  static void add(OpSet& ops);
+  static void add(RuleSet& rules);
+};
 /// Convolutions.
 struct ConvOps {
   static void add(OpSet& ops);
@@ -183,10 +188,10 @@ struct FamilyList {
 using BuiltinFamilies =
     FamilyList<LeafOps, ControlOps, UnaryOps, BinaryOps, CastOps, FusedOps, ReduceOps,
                RecurrenceOps, ShapeOps, IndexOps, SortOps, MatmulOps, GroupedMatmulOps,
-               MatmulFusedOps, QuantizedOps, QuantizedMatmulOps, QuantizedGroupedOps, ConvOps,
-               PoolOps, RandomOps, SoftmaxOps, NormOps, CrossEntropyOps, LinearCrossEntropyOps,
-               AttentionOps, RopeOps, CholeskyOps, TriangularSolveOps, QrOps, SvdOps,
-               CollectiveOps>;
+               MatmulFusedOps, QuantizedOps, QuantizedMatmulOps, QuantizedGroupedOps, IntegerOps,
+               ConvOps, PoolOps, RandomOps, SoftmaxOps, NormOps, CrossEntropyOps,
+               LinearCrossEntropyOps, AttentionOps, RopeOps, CholeskyOps, TriangularSolveOps, QrOps,
+               SvdOps, CollectiveOps>;
 
 /// Returns an op set that consists of only these families and LeafOps:
 ///   Graph g(op_set<MatmulOps, SoftmaxOps>());

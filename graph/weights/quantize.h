@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/graph/engine/variable_store.h"
+#include "weft/graph/functions/fake_quantize.h"
 #include "weft/graph/weights/quantized_weights.h"
 
 namespace WEFT_API weft {

@@ -1,5 +1,6 @@
 // Scalar models of matrix products: plain products, products fused with elementwise steps, and
-// products with quantised weights.
+// products with quantised weights and activations.
+#include <algorithm>
 #include <cmath>
 
 #include "weft/core/error.h"
@@ -226,6 +227,67 @@ void quantized_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& o
   run_epilogue(call, 3, out);
 }
 
+// -- Rows of bytes --------------------------------------------------------------------------------
+
+/// A row of integers and their step, in the arithmetic of T, which is the dtype of x.
+template <class T>
+struct ByteRow {
+  T step = 0;
+  std::vector<int> levels;
+};
+template <class T>
+ByteRow<T> byte_row(const ScalarCall& call, std::int64_t row) {
+  const std::int64_t n = call.in[0].size(-1);
+  const T* x = call.in[0].data<T>() + row * n;
+  bool nan = false;
+  T most = 0;
+  for (std::int64_t i = 0; i < n; ++i) nan = nan || std::isnan(x[i]);
+  for (std::int64_t i = 0; i < n; ++i) most = std::max(most, std::fabs(x[i]));
+  T step = most / 127, inverse = 127 / most;
+  if (call.has(1)) {
+    step = call.in[1].data<T>()[0], inverse = 1 / step;
+    nan = nan || !(step >= T(0x1p-100) && step <= T(0x1p100));
+  } else if (std::isinf(most)) {
+    nan = true;
+  } else if (most < T(0x1p-100)) {
+    step = inverse = 0;
+  }
+  ByteRow<T> result{nan ? T(NAN) : step, {}};
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T level = nan ? 0 : std::nearbyint(std::clamp<T>(x[i] * inverse, -127, 127));
+    result.levels.push_back(static_cast<int>(level));
+  }
+  return result;
+}
+
+template <class T>
+void fake_quantize_as(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::int64_t n = call.in[0].size(-1);
+  for (std::int64_t row = 0; row * n < out[0].numel(); ++row) {
+    const ByteRow<T> bytes = byte_row<T>(call, row);
+    for (std::int64_t i = 0; i < n; ++i) {
+      out[0].elements[static_cast<std::size_t>(row * n + i)] =
+          number_of(static_cast<Real>(bytes.step) * bytes.levels[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+void fake_quantize(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  call.in[0].dtype() == DType::f32 ? fake_quantize_as<float>(call, out)
+                                   : fake_quantize_as<double>(call, out);
+}
+
+void quantize_rows(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::int64_t n = call.in[0].size(-1);
+  for (std::int64_t row = 0; row < out[1].numel(); ++row) {
+    const ByteRow<float> bytes = byte_row<float>(call, row);
+    out[1].elements[static_cast<std::size_t>(row)] = number_of(bytes.step);
+    for (std::int64_t i = 0; i < n; ++i) {
+      out[0].elements[static_cast<std::size_t>(row * n + i)] =
+          number_of_integer(bytes.levels[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+
 }  // namespace
 
 void add_product_models(ScalarModels& models) {
@@ -233,6 +295,8 @@ void add_product_models(ScalarModels& models) {
   models["grouped_matmul"] = grouped_matmul;
   models["grouped_outer"] = grouped_outer;
   models["matmul_fused"] = matmul_fused;
+  models["fake_quantize"] = fake_quantize;
+  models["quantize_rows"] = quantize_rows;
   models["dequantize"] = dequantize;
   models["quantized_take"] = quantized_take;
   models["quantized_matmul"] = quantized_matmul;

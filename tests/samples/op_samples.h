@@ -47,6 +47,7 @@ void add_samples(MatmulFusedOps, OpSamples& all);
 void add_samples(QuantizedOps, OpSamples& all);
 void add_samples(QuantizedMatmulOps, OpSamples& all);
 void add_samples(QuantizedGroupedOps, OpSamples& all);
+void add_samples(IntegerOps, OpSamples& all);
 void add_samples(ConvOps, OpSamples& all);
 void add_samples(PoolOps, OpSamples& all);
 void add_samples(RandomOps, OpSamples& all);
