@@ -27,7 +27,7 @@ void add_skinny_groups(Kernel& kernel, const GroupedRef& job) {
   const GemmBatch& g = job->batch;
   const SkinnyPieces pieces =
       skinny_pieces(g.b.dtype, g.b.column_stride, g.n, g.k, job->used_groups());
-  kernel.slot_scratch = kernels::skinny_gemm_scratch_bytes(g.c.dtype, g.k);
+  kernel.slot_scratch = kernels::skinny_gemm_scratch_bytes(g.c.dtype, kernels::kSkinnyRows, g.k);
   const std::int64_t products = g.m / kernels::kSkinnyRows + job->used_groups();
   Phase phase;
   phase.chunks = pieces.chunks(products);

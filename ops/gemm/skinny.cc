@@ -15,6 +15,10 @@ constexpr double kChunkBytes = 1 << 17;
 // B are contiguous, each column is a run by itself.
 constexpr std::int64_t kRowRun = 512, kCachedRowRun = 64, kColumns = 8;
 constexpr double kCachedBytes = 1 << 24;
+// With more than kSkinnyRows rows, B must have at least this many elements.
+constexpr std::int64_t kStreamedElements = 1 << 18;
+// The maximum number of elements of the partial sums of a split-K product with more rows.
+constexpr std::int64_t kSplitElements = 1 << 22;
 // The minimum number of elements of B in each part of a split-K product. The limit is given in
 // elements rather than bytes, so that 16-bit operands yield the same bits as the same values in
 // f32.
@@ -97,6 +101,15 @@ void add_pieces(Kernel& kernel, const JobRef& job, bool transposed) {
   kernel.phases.push_back(std::move(phase));
 }
 
+// Returns true if B should be streamed although there are more than kSkinnyRows rows. This is the
+// case if B is too large for the caches, so that packing it would cost as much as the product. A
+// must be contiguous, because copies of this number of rows could take much scratch memory.
+bool streams_rows(const GemmBatch& batch) {
+  return batch.m <= kernels::kMostSkinnyRows && batch.count == 1 && !batch.constant_b &&
+         batch.n * batch.k >= kStreamedElements && batch.a.dtype == batch.c.dtype &&
+         batch.a.column_stride == 1;
+}
+
 }  // namespace
 
 SkinnyPieces skinny_pieces(DType dtype, std::int64_t column_stride, std::int64_t columns,
@@ -127,8 +140,8 @@ bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
   const auto fits = [](std::int64_t row_stride, std::int64_t column_stride) {
     return kernels::skinny_gemm_fits({nullptr, DType::f32, row_stride, column_stride});
   };
-  const bool few_rows =
-      batch.m <= kernels::kSkinnyRows && fits(batch.b.row_stride, batch.b.column_stride);
+  const bool few_rows = (batch.m <= kernels::kSkinnyRows || streams_rows(batch)) &&
+                        fits(batch.b.row_stride, batch.b.column_stride);
   const bool few_columns =
       batch.n <= kernels::kSkinnyRows && fits(batch.a.row_stride, batch.a.column_stride);
   if (!few_rows && !few_columns) return false;
@@ -137,8 +150,11 @@ bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
       batch.count == 1 && rows ? std::min({(few_rows ? batch.n : batch.m) * batch.k / kPartElements,
                                            kMaxParts, batch.k / kMinPartDepth})
                                : 1;
+  const bool streams = few_rows && batch.m > kernels::kSkinnyRows;
+  if (streams && parts * batch.m * batch.n > kSplitElements) return false;
   reserve(parts > 1 ? times(parts * batch.m * batch.n, dtype_size(batch.c.dtype)) : 0,
-          kernels::skinny_gemm_scratch_bytes(batch.c.dtype, batch.k));
+          kernels::skinny_gemm_scratch_bytes(batch.c.dtype, few_rows ? batch.m : batch.n,
+                                             streams ? 0 : batch.k));
   if (parts > 1) {
     GemmTiling& tiling = job->tiling;
     tiling.m = batch.m, tiling.n = batch.n, tiling.k = batch.k, tiling.split_k = parts;

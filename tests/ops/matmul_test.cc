@@ -109,6 +109,28 @@ BOOST_AUTO_TEST_CASE(an_element_has_the_same_bits_in_a_larger_product) {
   BOOST_CHECK(std::memcmp(part.raw(), whole.raw(), part.bytes()) == 0);
 }
 
+// Few rows read a large B once, whether its rows or its columns are contiguous.
+BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_a_product_with_up_to_16_rows) {
+  const std::int64_t n = 1037, k = 259;  // at least 2^18 elements
+  const Tensor a = sample_uniform({16, k}, 5);
+  testing::for_each_simd_target([&](const char*) {
+    for (const bool tb : {false, true}) {
+      const Tensor b = sample_uniform(tb ? Sizes{n, k} : Sizes{k, n}, 6);
+      for (const Tensor& stored : {b, b.to(DType::bf16)}) {
+        const Tensor all = matmul(a, stored, false, tb);
+        for (const std::int64_t m : {1, 2, 3, 5, 9, 11, 13}) {
+          const Tensor few = Tensor::of<float>(
+              {m, k}, std::span(a.data<float>() + (16 - m) * k, static_cast<std::size_t>(m * k)));
+          const Tensor part = matmul(few, stored, false, tb);
+          BOOST_TEST(std::memcmp(part.raw(), all.data<float>() + (16 - m) * n, part.bytes()) == 0);
+        }
+        const Tensor expected = testing::reference_matmul(a, stored.to(DType::f32), false, tb);
+        BOOST_REQUIRE_SMALL(max_difference(all, expected), 2e-7 * (k + 1));
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(products_propagate_infinities_and_nans) {
   const float inf = INFINITY;
   const Tensor y = matmul(Tensor::of<float>({2, 2}, {inf, 1, 0, NAN}),

@@ -85,7 +85,7 @@ std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::in
   const Scratch bytes = packed_bytes(used, m, n, k);
   const std::size_t packed = bytes.a + bytes.b + used.multiply_scratch;
   // m, n and k are maximum sizes, and smaller products may be skinny.
-  const std::size_t few = engine != nullptr ? 0 : skinny_gemm_scratch_bytes(dtype, k);
+  const std::size_t few = engine != nullptr ? 0 : skinny_gemm_scratch_bytes(dtype, kSkinnyRows, k);
   return (std::max(packed, few) + 63) / 64 * 64;
 }
 

@@ -6,12 +6,15 @@
 // foreach_target.h must be included before the headers below.
 #include "weft/ops/kernels/gemm/pack-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
+#include "weft/ops/kernels/sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
+using kernels::computed_rows;
+using kernels::kMostSkinnyRows;
 using kernels::kSkinnyRows;
 using kernels::MatrixSource;
 using kernels::SkinnyGemm;
@@ -20,6 +23,8 @@ template <class T>
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Full<T>()));
 // The number of sums that a kernel keeps in registers.
 constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 16 : 8;
+// The number of columns of B that are multiplied by each vector of A.
+constexpr int kDotColumns = HWY_TARGET == HWY_AVX3 ? 3 : 1;
 
 // Rows of B are added in groups of kGroup rows while the next group is prefetched. Each step
 // processes kBlockColumns columns of C, which stay in the L1 cache. Memory is therefore read in
@@ -36,8 +41,8 @@ HWY_INLINE void prefetch(const void* p) { __builtin_prefetch(p, 0, 2); }
 // The rows of A and C. If there are fewer rows than a kernel computes, the last row is repeated.
 template <class T>
 struct Rows {
-  const T* a[kSkinnyRows];
-  T* sums;  // kSkinnyRows x kBlockColumns
+  const T* a[kMostSkinnyRows];
+  T* sums;  // a block of kBlockColumns for every row that is computed
   T* c;
   int64_t count, row_stride, column_stride;
   bool accumulate;
@@ -60,14 +65,16 @@ HWY_INLINE hn::Vec<D> load_first(D d, const S* from, int64_t count) {
 // -- B has contiguous rows: sums of its rows -----------------------------------------------------
 
 // Computes sums[r][0 ... width) += a[r][p + q] * b[q][0 ... width) for the rows q of a group, in
-// order. `width` is the number of elements in kVectors vectors; it may be smaller if kVectors is 1.
-template <int kRows, int kVectors, class S, class T>
-HWY_INLINE void add_group(const Rows<T>& rows, int64_t p, int64_t group, const S* HWY_RESTRICT b,
-                          int64_t b_stride, int64_t width, T* HWY_RESTRICT sums) {
+// order, and the rows r of A from `first`. `width` is the number of elements in kVectors vectors;
+// it may be smaller if kVectors is 1.
+template <bool kFetch, int kRows, int kVectors, class S, class T>
+HWY_INLINE void add_group(const Rows<T>& rows, int64_t first, int64_t p, int64_t group,
+                          const S* HWY_RESTRICT b, int64_t b_stride, int64_t width, int64_t j) {
   const Full<T> d;
   using V = hn::Vec<Full<T>>;
   constexpr int lanes = kLanes<T>;
   constexpr int line = static_cast<int>(64 / sizeof(S));
+  T* HWY_RESTRICT sums = rows.sums + first * kBlockColumns + j;
   V sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -84,13 +91,13 @@ HWY_INLINE void add_group(const Rows<T>& rows, int64_t p, int64_t group, const S
     } else {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        if (v * lanes % line == 0) prefetch(row + kGroup * b_stride + v * lanes);
+        if (kFetch && v * lanes % line == 0) prefetch(row + kGroup * b_stride + v * lanes);
         bv[v] = load_widened(d, row + v * lanes);
       }
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const V ar = hn::Set(d, rows.a[r][p + q]);
+      const V ar = hn::Set(d, rows.a[first + r][p + q]);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(ar, bv[v], sum[r][v]);
     }
@@ -104,13 +111,31 @@ HWY_INLINE void add_group(const Rows<T>& rows, int64_t p, int64_t group, const S
   }
 }
 
+// Calls add_group() for all rows of A. Rows after the first kRows, of which there are at most
+// kSkinnyRows, find the group in the L1 cache.
+template <int kRows, int kVectors, class S, class T>
+HWY_INLINE void add_group_to_rows(const Rows<T>& rows, int64_t p, int64_t group, const S* b,
+                                  int64_t b_stride, int64_t width, int64_t j) {
+  add_group<true, kRows, kVectors>(rows, 0, p, group, b, b_stride, width, j);
+  const int64_t left = rows.count - kRows;
+  if (kRows < kSkinnyRows || left <= 0) return;
+  if (left <= 2) {
+    add_group<false, 2, kVectors>(rows, kRows, p, group, b, b_stride, width, j);
+  } else if (left <= 4) {
+    add_group<false, 4, kVectors>(rows, kRows, p, group, b, b_stride, width, j);
+  } else {
+    add_group<false, 8, kVectors>(rows, kRows, p, group, b, b_stride, width, j);
+  }
+}
+
 template <int kRows, class S, class T>
 void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
   constexpr int vectors = HWY_MIN(8, kSums / kRows);
   constexpr int64_t lanes = kLanes<T>;
+  const int64_t computed = computed_rows(rows.count);
   for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
     const int64_t columns = HWY_MIN(kBlockColumns, n - j0);
-    for (int r = 0; r < kRows; ++r) {
+    for (int64_t r = 0; r < computed; ++r) {
       for (int64_t j = 0; j < (columns + lanes - 1) / lanes * lanes; ++j)
         rows.sums[r * kBlockColumns + j] = T(0);
     }
@@ -119,15 +144,14 @@ void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<
       const S* first = b + p * b_stride + j0;
       int64_t j = 0;
       for (; j + vectors * lanes <= columns; j += vectors * lanes) {
-        add_group<kRows, vectors>(rows, p, group, first + j, b_stride, vectors * lanes,
-                                  rows.sums + j);
+        add_group_to_rows<kRows, vectors>(rows, p, group, first + j, b_stride, vectors * lanes, j);
       }
       for (; j < columns; j += lanes) {
-        add_group<kRows, 1>(rows, p, group, first + j, b_stride, HWY_MIN(lanes, columns - j),
-                            rows.sums + j);
+        add_group_to_rows<kRows, 1>(rows, p, group, first + j, b_stride,
+                                    HWY_MIN(lanes, columns - j), j);
       }
     }
-    for (int r = 0; r < kRows; ++r) {
+    for (int64_t r = 0; r < rows.count; ++r) {
       for (int64_t j = 0; j < columns; ++j) {
         rows.put(r, j0 + j, rows.sums[r * kBlockColumns + j]);
       }
@@ -137,105 +161,121 @@ void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<
 
 // -- B has contiguous columns: dot products ------------------------------------------------------
 
-// The number of independent accumulation chains per element, which is large enough to hide the
-// latency of additions.
-template <int kRows>
-constexpr int kChains = kRows == 1   ? 4
-                        : kRows == 2 ? 2
-                                     : 1;
-
-// Computes the dot products of kColumns columns, starting with column j.
-template <int kRows, int kColumns, class S, class T>
-void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j,
-                 const Rows<T>& rows) {
+// Adds the products of the vectors that begin at element p, in the rows of A from `first` and the
+// given columns of B. A vector contains at most `count` elements.
+template <bool kPart, bool kFetch, int kRows, int kColumns, class S, class T>
+HWY_INLINE void add_products(const Rows<T>& rows, int64_t first, const S* const* columns, int64_t p,
+                             int64_t count, hn::Vec<Full<T>> (*sum)[kColumns]) {
   const Full<T> d;
-  using V = hn::Vec<Full<T>>;
-  constexpr int lanes = kLanes<T>, chains = kChains<kRows>, step = chains * lanes;
-  constexpr int line = static_cast<int>(64 / sizeof(S));
   constexpr int64_t ahead = kPrefetchBytes / static_cast<int64_t>(sizeof(S));
-  const S* columns[kColumns];
-  V sum[kRows][kColumns][chains];
-#pragma GCC unroll 2
+  hn::Vec<Full<T>> bv[kColumns];
+#pragma GCC unroll 4
   for (int q = 0; q < kColumns; ++q) {
-    columns[q] = b + (j + q) * b_stride;
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-      for (int s = 0; s < chains; ++s) sum[r][q][s] = hn::Zero(d);
-    }
-  }
-  int64_t p = 0;
-  for (; p + step <= k; p += step) {
-#pragma GCC unroll 4
-    for (int s = 0; s < chains; ++s) {
-      V bv[kColumns];
-#pragma GCC unroll 2
-      for (int q = 0; q < kColumns; ++q) {
-        const S* at = columns[q] + p + s * lanes;
-        if (s * lanes % line == 0) prefetch(at + ahead);
-        bv[q] = load_widened(d, at);
-      }
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const V av = hn::LoadU(d, rows.a[r] + p + s * lanes);
-#pragma GCC unroll 2
-        for (int q = 0; q < kColumns; ++q) sum[r][q][s] = hn::MulAdd(av, bv[q], sum[r][q][s]);
-      }
-    }
-  }
-  // The remainder of the depth is added to the first chain.
-  for (; p < k; p += lanes) {
-    const int64_t count = HWY_MIN(static_cast<int64_t>(lanes), k - p);
-    V bv[kColumns];
-#pragma GCC unroll 2
-    for (int q = 0; q < kColumns; ++q) bv[q] = load_first(d, columns[q] + p, count);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const V av = load_first(d, rows.a[r] + p, count);
-#pragma GCC unroll 2
-      for (int q = 0; q < kColumns; ++q) sum[r][q][0] = hn::MulAdd(av, bv[q], sum[r][q][0]);
-    }
+    const S* at = columns[q] + p;
+    if (kFetch) prefetch(at + ahead);
+    bv[q] = kPart ? load_first(d, at, count) : load_widened(d, at);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int q = 0; q < kColumns; ++q) {
-      V total = sum[r][q][0];
+    const T* at = rows.a[first + r] + p;
+    const auto av = kPart ? load_first(d, at, count) : hn::LoadU(d, at);
 #pragma GCC unroll 4
-      for (int s = 1; s < chains; ++s) total = hn::Add(total, sum[r][q][s]);
-      rows.put(r, j + q, hn::GetLane(hn::SumOfLanes(d, total)));
-    }
+    for (int q = 0; q < kColumns; ++q) sum[r][q] = hn::MulAdd(av, bv[q], sum[r][q]);
   }
 }
 
-template <int kRows, class S, class T>
-void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
-  // Reading a single stream from memory is fastest. With many rows, however, reading A would take
-  // longer than reading B unless each read of A is used for two columns.
-  constexpr int columns = kRows > 4 && 2 * kRows <= kSums ? 2 : 1;
-  int64_t j = 0;
-  for (; j + columns <= n; j += columns) dot_columns<kRows, columns>(k, b, b_stride, j, rows);
-  for (; j < n; ++j) dot_columns<kRows, 1>(k, b, b_stride, j, rows);
+// Sets sums[i] to the sum of the lanes of v[i]. Up to three more elements are written.
+template <int kCount, class D, class T>
+HWY_INLINE void sum_all(D d, const hn::Vec<D>* v, T* sums) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == sizeof(float)) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; i += 4) {
+      store_sums(v[i], v[HWY_MIN(i + 1, kCount - 1)], v[HWY_MIN(i + 2, kCount - 1)],
+                 v[HWY_MIN(i + 3, kCount - 1)], sums + i);
+    }
+    return;
+  }
+#endif
+  for (int i = 0; i < kCount; ++i) sums[i] = sum_lanes(d, v[i]);
 }
 
-// -- Dispatch ------------------------------------------------------------------------------------
+// Computes the dot products of the rows of A from `first` and the columns of B from j. The order of
+// summation depends neither on the number of rows nor on the number of columns.
+template <bool kFetch, int kRows, int kColumns, class S, class T>
+void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j,
+                 const Rows<T>& rows, int64_t first) {
+  const Full<T> d;
+  constexpr int64_t lanes = kLanes<T>;
+  constexpr int64_t line = static_cast<int64_t>(64 / sizeof(S));
+  const S* columns[kColumns];
+  hn::Vec<Full<T>> sum[kRows][kColumns];
+#pragma GCC unroll 4
+  for (int q = 0; q < kColumns; ++q) {
+    columns[q] = b + (j + q) * b_stride;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sum[r][q] = hn::Zero(d);
+  }
+  int64_t p = 0;
+  // Each cache line is prefetched once.
+  constexpr int64_t vectors = HWY_MAX(int64_t{1}, line / lanes);
+  for (; p + vectors * lanes <= k; p += vectors * lanes) {
+    add_products<false, kFetch, kRows, kColumns>(rows, first, columns, p, lanes, sum);
+#pragma GCC unroll 8
+    for (int64_t v = 1; v < vectors; ++v)
+      add_products<false, false, kRows, kColumns>(rows, first, columns, p + v * lanes, lanes, sum);
+  }
+  for (; p + lanes <= k; p += lanes)
+    add_products<false, false, kRows, kColumns>(rows, first, columns, p, lanes, sum);
+  if (p < k) add_products<true, false, kRows, kColumns>(rows, first, columns, p, k - p, sum);
+  HWY_ALIGN T totals[kRows * kColumns + 4];
+  sum_all<kRows * kColumns>(d, &sum[0][0], totals);
+  for (int r = 0; r < kRows; ++r) {
+    for (int q = 0; q < kColumns; ++q) rows.put(first + r, j + q, totals[r * kColumns + q]);
+  }
+}
 
-template <int kRows, class S, class T>
-void multiply(const SkinnyGemm& g, const Rows<T>& rows) {
-  const S* b = elements<S>(g.b.data);
-  if (g.b.column_stride == 1) {
-    sum_of_rows<kRows>(g.n, g.k, b, g.b.row_stride, rows);
+template <bool kFetch, int kColumns, class S, class T>
+void dot_rows(int64_t k, const S* b, int64_t b_stride, int64_t j, const Rows<T>& rows,
+              int64_t first) {
+  const int64_t left = rows.count - first;
+  if (left == 1) {
+    dot_columns<kFetch, 1, kColumns>(k, b, b_stride, j, rows, first);
+  } else if (left == 2) {
+    dot_columns<kFetch, 2, kColumns>(k, b, b_stride, j, rows, first);
+  } else if (left <= 4) {
+    dot_columns<kFetch, 4, kColumns>(k, b, b_stride, j, rows, first);
   } else {
-    dots<kRows>(g.n, g.k, b, g.b.column_stride, rows);
+    dot_columns<kFetch, 8, kColumns>(k, b, b_stride, j, rows, first);
   }
 }
 
 template <class S, class T>
+void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
+  constexpr int columns = kDotColumns;
+  int64_t j = 0;
+  for (; j + columns <= n; j += columns) {
+    dot_rows<true, columns>(k, b, b_stride, j, rows, 0);
+    for (int64_t i = kSkinnyRows; i < rows.count; i += kSkinnyRows)
+      dot_rows<false, columns>(k, b, b_stride, j, rows, i);
+  }
+  for (; j < n; ++j) {
+    dot_rows<true, 1>(k, b, b_stride, j, rows, 0);
+    for (int64_t i = kSkinnyRows; i < rows.count; i += kSkinnyRows)
+      dot_rows<false, 1>(k, b, b_stride, j, rows, i);
+  }
+}
+
+// -- Dispatch ------------------------------------------------------------------------------------
+
+template <class S, class T>
 void with_rows(const SkinnyGemm& g, const Rows<T>& rows) {
-  if (g.m == 1) return multiply<1, S>(g, rows);
-  if (g.m == 2) return multiply<2, S>(g, rows);
-  if (g.m <= 4) return multiply<4, S>(g, rows);
-  multiply<8, S>(g, rows);
+  const S* b = elements<S>(g.b.data);
+  if (g.b.column_stride != 1) return dots(g.n, g.k, b, g.b.column_stride, rows);
+  if (g.m == 1) return sum_of_rows<1>(g.n, g.k, b, g.b.row_stride, rows);
+  if (g.m == 2) return sum_of_rows<2>(g.n, g.k, b, g.b.row_stride, rows);
+  if (g.m <= 4) return sum_of_rows<4>(g.n, g.k, b, g.b.row_stride, rows);
+  sum_of_rows<8>(g.n, g.k, b, g.b.row_stride, rows);
 }
 
 template <class T, class S>
@@ -250,9 +290,10 @@ void copy_rows(const SkinnyGemm& g, T* to) {
 // necessary.
 template <class T>
 Rows<T> rows_of(const SkinnyGemm& g, T* scratch) {
+  const int64_t rows_computed = computed_rows(g.m);
   Rows<T> rows;
   rows.sums = scratch;
-  scratch += kSkinnyRows * kBlockColumns;
+  scratch += rows_computed * kBlockColumns;
   rows.c = static_cast<T*>(g.c);
   rows.count = g.m;
   rows.row_stride = g.c_row_stride;
@@ -270,7 +311,7 @@ Rows<T> rows_of(const SkinnyGemm& g, T* scratch) {
   }
   const T* first = is_contiguous ? elements<T>(g.a.data) : scratch;
   const int64_t stride = is_contiguous ? g.a.row_stride : g.k;
-  for (int64_t r = 0; r < kSkinnyRows; ++r) rows.a[r] = first + HWY_MIN(r, g.m - 1) * stride;
+  for (int64_t r = 0; r < kMostSkinnyRows; ++r) rows.a[r] = first + HWY_MIN(r, g.m - 1) * stride;
   return rows;
 }
 
@@ -304,9 +345,9 @@ namespace kernels {
 
 bool skinny_gemm_fits(const MatrixSource& b) { return b.row_stride == 1 || b.column_stride == 1; }
 
-std::size_t skinny_gemm_scratch_bytes(DType result, std::int64_t k) {
-  return (static_cast<std::size_t>(kSkinnyRows * (k + kSkinnyBlock)) * dtype_size(result) + 63) /
-         64 * 64;
+std::size_t skinny_gemm_scratch_bytes(DType result, std::int64_t m, std::int64_t k) {
+  const std::int64_t rows = computed_rows(m);
+  return (static_cast<std::size_t>(rows * (k + kSkinnyBlock)) * dtype_size(result) + 63) / 64 * 64;
 }
 
 void skinny_gemm(const SkinnyGemm& problem, std::byte* scratch) {

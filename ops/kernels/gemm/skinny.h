@@ -11,13 +11,20 @@ namespace weft::kernels {
 
 /// A product is skinny if C has at most this many rows or columns.
 inline constexpr std::int64_t kSkinnyRows = 8;
+/// The maximum number of rows that skinny_gemm() accepts. With more than kSkinnyRows rows, it reads
+/// B once from memory and then from cache, which is faster than packing B if B is large.
+inline constexpr std::int64_t kMostSkinnyRows = 16;
+/// Returns the number of rows for which scratch is used if there are m rows.
+constexpr std::int64_t computed_rows(std::int64_t m) {
+  return m <= kSkinnyRows ? kSkinnyRows : kMostSkinnyRows;
+}
 /// The number of columns of C that are processed together if the rows of B are contiguous. If the
 /// width of a piece is a multiple of this number, memory is read in the longest possible runs.
 inline constexpr std::int64_t kSkinnyBlock = 4096;
 
 /// A product C = A B, or C += A B if `accumulate`, of m x k and k x n matrices with m <=
-/// kSkinnyRows. C has the dtype `result`, which is f32 or f64; operands have the same dtype or are
-/// bf16 or f16. C has two strides, because products with few columns are computed as transposed
+/// kMostSkinnyRows. C has the dtype `result`, which is f32 or f64; operands have the same dtype or
+/// are bf16 or f16. C has two strides, because products with few columns are computed as transposed
 /// products.
 struct SkinnyGemm {
   std::int64_t m = 0, n = 0, k = 0;
@@ -31,12 +38,14 @@ struct SkinnyGemm {
 /// Returns true if skinny_gemm() accepts `b`, that is, if its rows or columns are contiguous.
 bool skinny_gemm_fits(const MatrixSource& b);
 
-std::size_t skinny_gemm_scratch_bytes(DType result, std::int64_t k);
+/// Returns the number of bytes of scratch that products with at most `m` rows need. k may be 0 if
+/// the rows of A are contiguous and have the dtype of the result.
+std::size_t skinny_gemm_scratch_bytes(DType result, std::int64_t m, std::int64_t k);
 
 /// Computes the product on the calling thread. k must be at least 1. `scratch` has
-/// skinny_gemm_scratch_bytes() bytes and is 64-byte aligned. The bits of an element depend on m, k,
-/// the layout of B and the vector size of the CPU, but not on which columns are computed together
-/// or on the dtype in which the operands are stored.
+/// skinny_gemm_scratch_bytes() bytes and is 64-byte aligned. The bits of an element depend on k,
+/// the layout of B and the vector size of the CPU, but not on which rows and columns are computed
+/// together or on the dtype in which the operands are stored.
 void skinny_gemm(const SkinnyGemm& problem, std::byte* scratch);
 
 }  // namespace weft::kernels

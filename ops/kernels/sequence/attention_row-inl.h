@@ -10,6 +10,7 @@
 
 #include "weft/ops/kernels/gemm/pack-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
+#include "weft/ops/kernels/sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
@@ -46,35 +47,6 @@ HWY_INLINE hn::Vec<Full<T>> key_product(const T* q, const S* key, int64_t size) 
   }
   return sum;
 }
-
-#if HWY_TARGET != HWY_SCALAR
-/// Returns the sum of the 128-bit blocks of v.
-template <class D>
-HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sum_blocks(D d, hn::Vec<D> v) {
-  if constexpr (hn::MaxLanes(D()) > 4) {
-    const hn::Half<D> half;
-    return sum_blocks(half, hn::Add(hn::UpperHalf(half, v), hn::LowerHalf(half, v)));
-  } else {
-    (void)d;
-    return v;
-  }
-}
-
-/// Stores the lane sums of a, b, c and e in scores[0..4), using a single reduction tree for all
-/// four vectors.
-HWY_INLINE void store_sums(hn::Vec<Full<float>> a, hn::Vec<Full<float>> b, hn::Vec<Full<float>> c,
-                           hn::Vec<Full<float>> e, float* scores) {
-  const Full<float> d;
-  const hn::RepartitionToWide<Full<float>> pairs;
-  const auto ab =
-      hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
-  const auto ce =
-      hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e)));
-  const auto all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce)),
-                           hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce)));
-  hn::StoreU(sum_blocks(d, all), hn::FixedTag<float, 4>(), scores);
-}
-#endif
 
 /// Prefetches `count` consecutive elements.
 template <class T>
