@@ -43,6 +43,16 @@ bool fusable(const Node& node) {
   return static_cast<bool>(node.op().row(row));
 }
 
+/// Returns true if the node widens a value that was narrowed to be kept (see bf16_activations.cc).
+/// It is computed where it is read: if it were computed with the narrow value, the wide value would
+/// be kept.
+bool widens_kept_value(const Node& node) {
+  if (!is(node, "cast") || !is(node.input(0), "cast")) return false;
+  const Value narrow = node.input(0), kept = narrow.node().input(0);
+  return narrow.dtype() == DType::bf16 && kept.dtype() == DType::f32 &&
+         node.type(0).dtype == DType::f32;
+}
+
 /// Returns true for a sum, mean, maximum or minimum of f32 or f64 over the last axes.
 bool is_trailing_reduction(const Node& node) {
   const std::string& name = node.op().name;
@@ -127,7 +137,7 @@ class Groups {
 
   void grow() {
     for (const MemberId i : nodes_.ids()) {
-      if (!fusable_[i]) continue;
+      if (!fusable_[i] || widens_kept_value(*nodes_[i])) continue;
       for (const Value& v : nodes_[i]->inputs()) {
         const MemberId p = index_.at(v.node_pointer());
         if (fusable_[p] && v.shape() == nodes_[i]->type(0).shape) {
@@ -320,7 +330,6 @@ bool copy_fused(const Groups& groups, const Members& members, MemberId reduction
 }  // namespace
 
 Module fuse(Module module, const PassOptions& pass) {
-  if (module.graph->ops().find("fused") == nullptr) return module;
   if (module.graph->ops().find("fused") == nullptr) return module;
   CloneOptions options;
   options.steps = pass.steps;

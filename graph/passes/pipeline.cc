@@ -23,7 +23,7 @@ const std::vector<Pass>& default_passes() {
        fuse_linear_cross_entropy, "join_head"},
       {"fuse_scatter_add", "scatters rows directly into the other operand of a sum",
        fuse_scatter_add, "accumulate"},
-      {"bf16_activations", "stores activations as bfloat16 if only products at medium read them",
+      {"bf16_activations", "stores operands and results of products at medium as bfloat16",
        bf16_activations, "narrow"},
       {"fuse", "fuses elementwise operations into single passes over memory", fuse},
       {"epilogue", "fuses elementwise operations into the matrix products that they follow",

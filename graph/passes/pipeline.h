@@ -72,7 +72,7 @@ const std::vector<Pass>& default_passes();
 /// - products with quantised weights, hoist, fuse_linear_cross_entropy, fuse_scatter_add, and
 ///   products that absorb transposes or widening casts (simplify) add the same terms in a different
 ///   order;
-/// - bf16_activations rounds operands of products at `medium`.
+/// - bf16_activations rounds operands and kept results of products at `medium`.
 Module run_passes(Module module, const PassOptions& options = {});
 Module run_passes(Module module, const std::vector<Pass>& passes, const PassOptions& options);
 
@@ -97,7 +97,7 @@ Module fuse_linear_cross_entropy(Module module, const PassOptions& options = {})
 /// Replaces index_add into zeros plus a value with index_add into that value: see
 /// fuse_scatter_add.cc.
 Module fuse_scatter_add(Module module, const PassOptions& options = {});
-/// Stores activations as bfloat16 if only products at `medium` read them: see bf16_activations.cc.
+/// Stores operands and results of products at `medium` as bfloat16: see bf16_activations.cc.
 Module bf16_activations(Module module, const PassOptions& options = {});
 /// Combines elementwise ops with equal shapes into `fused` nodes: see fuse.cc. Runs late, because
 /// other passes do not look inside `fused` nodes. If a value becomes internal to a `fused` node,
