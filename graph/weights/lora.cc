@@ -106,7 +106,8 @@ CloneOptions adapting(const Pairs& products, const Pairs& lookups, const LoraOpt
       attributes.set("transpose_b", true);
       return target.apply("matmul", {x, w}, attributes, {}).output(0);
     };
-    Value x = inputs[0];
+    // Adapters read the inputs before they are rounded for a quantised matrix.
+    Value x = float_operand(inputs[0]);
     if (rate > 0) x = dropout(x, rate, target.key("dropout"));
     const Value thin = product(x, pair.a, node.attributes().flag("transpose_a"));
     return {whole + product(thin * pair.scale, pair.b, false)};

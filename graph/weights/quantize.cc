@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <set>
 
 #include "weft/core/error.h"
 #include "weft/core/parallel.h"
@@ -97,22 +99,23 @@ Tensors quantized_stack(const Tensor& stack, QuantizedFormat format, bool out_in
 }
 
 std::vector<Tensors> convert(const std::vector<WeightMatrix>& chosen, const VariableStore& store,
-                             WeightFormat format) {
+                             const QuantizedWeights& weights) {
   std::vector<Tensors> result(chosen.size());
   Workers workers;
   workers.for_chunks(static_cast<std::int64_t>(chosen.size()), [&](std::int64_t chunk, int) {
     const auto i = static_cast<std::size_t>(chunk);
     const std::string& name = chosen[i].name;
-    const Tensor weights = store.tensor(name);
+    const Tensor matrix = store.tensor(name);
+    const WeightFormat format = weights.at(name).format;
     try {
       const auto quantized = quantized_format(format);
       if (format == WeightFormat::bf16) {
-        result[i].value = (chosen[i].out_in ? weights : transposed(weights)).to(DType::bf16);
-      } else if (weights.rank() == 3) {
-        result[i] = quantized_stack(weights, *quantized, chosen[i].out_in);
+        result[i].value = (chosen[i].out_in ? matrix : transposed(matrix)).to(DType::bf16);
+      } else if (matrix.rank() == 3) {
+        result[i] = quantized_stack(matrix, *quantized, chosen[i].out_in);
       } else {
-        const QuantizedMatrix matrix = quantize_matrix(weights, *quantized, chosen[i].out_in);
-        result[i] = {matrix.q, matrix.scale};
+        const QuantizedMatrix made = quantize_matrix(matrix, *quantized, chosen[i].out_in);
+        result[i] = {made.q, made.scale};
       }
     } catch (const Error& e) {
       e.rethrow_as(fmt::format("{}: {}", name, e.what()));
@@ -163,6 +166,47 @@ Tensor widened(const QuantizedWeight& w, const VariableStore& store, const Quant
                      {{"inputs", w.inputs}, {"outputs", w.outputs}, {"transposed", w.out_in}})[0];
 }
 
+/// Throws ArgumentError if the options for inputs contradict each other.
+void check_activations(const Graph& source, const QuantizeOptions& options) {
+  const bool rounded = options.activations == ActivationFormat::int8;
+  if (rounded && options.weights == WeightFormat::bf16) {
+    throw ArgumentError(
+        "bf16 weights cannot be combined with int8 activations: choose int8, q8_0 or int4 weights");
+  }
+  for (const auto& [name, scale] : options.activation_scales) {
+    if (!rounded)
+      throw ArgumentError("static scales of activations require the activation format int8");
+    if (!source.has_variable(name))
+      throw ArgumentError(
+          fmt::format("there is a static scale for {}, which does not exist", name));
+    if (!(scale > 0 && std::isfinite(scale))) {
+      throw ArgumentError(
+          fmt::format("the static scale of {} must be positive and finite, not {}", name, scale));
+    }
+  }
+}
+
+/// Returns the format of each chosen matrix.
+QuantizedWeights chosen_formats(const std::vector<WeightMatrix>& chosen,
+                                const QuantizeOptions& options) {
+  std::set<std::string> kept;
+  for (const WeightMatrix& m :
+       select_matrices(chosen, options.keep, "matrix that can be kept in bf16"))
+    kept.insert(m.name);
+  QuantizedWeights weights;
+  for (const WeightMatrix& m : chosen) {
+    QuantizedWeight w{options.weights, m.inputs(), m.outputs(), m.out_in, m.stack()};
+    if (kept.contains(m.name)) w.format = WeightFormat::bf16;
+    if (w.format != WeightFormat::bf16 && w.stack == 0 && m.multiplied)
+      w.activations = options.activations;
+    const auto scale = options.activation_scales.find(m.name);
+    if (w.activations == ActivationFormat::int8 && scale != options.activation_scales.end())
+      w.activation_scale = scale->second;
+    weights.emplace(m.name, w);
+  }
+  return weights;
+}
+
 }  // namespace
 
 QuantizedModel quantize(const std::vector<Program>& programs, const VariableStore& store,
@@ -170,15 +214,14 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
   Graph& source = common_graph(programs, "programs whose weights can be converted");
   store.check_whole("quantised");
   check_not_trained(programs, options);
+  check_activations(source, options);
   const std::vector<WeightMatrix> chosen =
       select_matrices(weight_matrices(source, programs, {.embeddings = true, .stacks = true}),
                       options.patterns, "matrix that can be converted");
-  std::vector<Tensors> tensors = convert(chosen, store, options.weights);
+  const QuantizedWeights weights = chosen_formats(chosen, options);
+  std::vector<Tensors> tensors = convert(chosen, store, weights);
   gather(tensors);
 
-  QuantizedWeights weights;
-  for (const WeightMatrix& m : chosen)
-    weights[m.name] = {options.weights, m.inputs(), m.outputs(), m.out_in, m.stack()};
   RewrittenPrograms rewritten = with_quantized(programs, weights, options.narrow_caches);
   QuantizedModel result{rewritten.graph,
                         std::move(rewritten.programs),
@@ -188,12 +231,14 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const VariableInfo& info = Variable(chosen[i].value).info();
     std::size_t bytes = 0, part = 0;
-    for (const std::string& name : stored_names(info.name, options.weights)) {
+    const QuantizedWeight& weight = weights.at(info.name);
+    for (const std::string& name : stored_names(info.name, weight.format)) {
       const Tensor& tensor = part++ == 0 ? tensors[i].value : tensors[i].scale;
       result.store->insert(name, info.kind, tensor.read_only());
       bytes += tensor.bytes();
     }
-    result.weights.push_back({info.name, info.type.str(), store.tensor(info.name).bytes(), bytes});
+    result.weights.push_back(
+        {info.name, info.type.str(), store.tensor(info.name).bytes(), bytes, weight});
   }
   share_others(*result.graph, store, *result.store);
   return result;
@@ -216,8 +261,8 @@ QuantizedModel dequantize(const std::vector<Program>& programs, const VariableSt
     for (const std::string& name : stored_names(read.name, read.weight.format))
       bytes += store.tensor(name).bytes();
     Tensor wide = widened(read.weight, store, read);
-    result.weights.push_back(
-        {read.name, std::string(weight_format_name(read.weight.format)), bytes, wide.bytes()});
+    result.weights.push_back({read.name, std::string(weight_format_name(read.weight.format)), bytes,
+                              wide.bytes(), read.weight});
     result.store->insert(read.name, VariableKind::parameter, std::move(wide));
   }
   share_others(*result.graph, store, *result.store);

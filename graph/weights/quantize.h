@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +18,19 @@ namespace WEFT_API weft {
 /// Options of quantize().
 struct QuantizeOptions {
   WeightFormat weights = WeightFormat::int8;
+  /// int8 also rounds the inputs of products with the converted matrices, so that the products can
+  /// be computed with integers. Not available for bf16 weights. Stacks keep float inputs.
+  ActivationFormat activations = ActivationFormat::none;
   /// Name patterns of the matrices to convert, with shell wildcards * and ?.
   std::vector<std::string> patterns = {"*"};
+  /// Name patterns of matrices among them that are stored as bf16 instead, with float inputs.
+  std::vector<std::string> keep = {};
   /// Stores f32 caches (keys and values for decoding) as bf16. This halves the bytes that are read
   /// per token; every cached number is rounded once.
   bool narrow_caches = false;
+  /// Static scales of int8 inputs, by matrix name (see calibrate.h). They are not used for matrices
+  /// with float inputs. The inputs of other matrices have one scale per row.
+  std::map<std::string, float, std::less<>> activation_scales = {};
 };
 
 /// A converted matrix, for reports.
@@ -28,6 +38,8 @@ struct ConvertedWeight {
   std::string name;
   std::string type;  // original type, such as "f32[768, 2304]"
   std::size_t bytes_before = 0, bytes_after = 0;
+  /// Format of the converted matrix. For dequantize(), the former format.
+  QuantizedWeight weight = {};
 };
 
 /// Programs with converted weights.
@@ -51,7 +63,9 @@ struct QuantizedModel {
 /// Throws
 /// - ArgumentError if a program updates a matrix to be converted (quantised weights cannot be
 ///   trained), if a pattern matches no matrix that can be converted (the message lists the matrices
-///   that can be converted), or if there are no programs;
+///   that can be converted), if a static scale is not positive and finite, belongs to no variable
+///   or is given without int8 activations, for bf16 weights with int8 activations, or if there are
+///   no programs;
 /// - GraphError if the programs belong to several graphs;
 /// - DataError, naming the matrix, if the format cannot represent the weights;
 /// - StateError if the store is torn.

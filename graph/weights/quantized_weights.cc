@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "weft/core/closest.h"
 #include "weft/core/error.h"
@@ -16,6 +17,9 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kQ = ".q", kScale = ".scale";
+
+/// Matrices of a source graph whose products have rounded inputs.
+using RoundedMatrices = std::unordered_map<Value, const QuantizedWeight*, ValueHash>;
 
 /// Returns the info of the parameter that `value` reads, or null if it is not a parameter of this
 /// dtype.
@@ -109,6 +113,37 @@ Value declare_quantized(Graph& graph, const VariableInfo& info, const QuantizedW
       .output(0);
 }
 
+/// If `node` is a product with one of the matrices whose inputs are rounded, returns the product of
+/// the rounded copies. `matrices` are values of the source graph.
+std::vector<Value> round_inputs(const RoundedMatrices& matrices, const Node& node,
+                                const std::vector<Value>& inputs, Graph& target) {
+  if (!is(node, "matmul") || node.attributes().flag("transpose_a")) return {};
+  const auto found = matrices.find(node.input(1));
+  if (found == matrices.end()) return {};
+  const Value x = rounded_operand(inputs[0], *found->second);
+  return {target.apply("matmul", {x, inputs[1]}, node.attributes(), {}).output(0)};
+}
+
+/// Sets the rounding of inputs in `reads` from the products in the graph. `values` maps the values
+/// of matrices to indices into `reads`.
+void find_rounded_inputs(const Graph& graph, std::vector<QuantizedRead>& reads) {
+  std::unordered_map<Value, std::size_t, ValueHash> values;
+  for (std::size_t i = 0; i < reads.size(); ++i) values.emplace(reads[i].value, i);
+  for (std::size_t id = 0; id < graph.node_count(); ++id) {
+    const Node& node = graph.node(id);
+    if (!is(node, "matmul") || !is(node.input(0), "fake_quantize")) continue;
+    const auto found = values.find(node.input(1));
+    if (found == values.end()) continue;
+    QuantizedWeight& weight = reads[found->second].weight;
+    weight.activations = ActivationFormat::int8;
+    const Node& rounding = node.input(0).node();
+    if (is(rounding.input(1), "constant")) {
+      const Tensor scale = rounding.input(1).node().attributes().tensor("value");
+      weight.activation_scale = static_cast<float>(scale.at(0));
+    }
+  }
+}
+
 /// Replaces `from` in the copy with the value that `declare` builds in the cloner's target. The new
 /// nodes have the source location of `from`.
 template <class Declare>
@@ -166,6 +201,17 @@ WeightFormat parse_weight_format(std::string_view name) {
   throw ArgumentError(unknown_name("weight format", name, names));
 }
 
+std::string_view activation_format_name(ActivationFormat format) {
+  return format == ActivationFormat::none ? "none" : "int8";
+}
+
+ActivationFormat parse_activation_format(std::string_view name) {
+  for (const ActivationFormat f : {ActivationFormat::none, ActivationFormat::int8}) {
+    if (activation_format_name(f) == name) return f;
+  }
+  throw ArgumentError(unknown_name("activation format", name, {"none", "int8"}));
+}
+
 std::vector<QuantizedRead> quantized_reads(const Graph& graph) {
   std::vector<QuantizedRead> reads;
   std::unordered_map<Value, std::size_t, ValueHash> widened;  // maps casts to indices into `reads`
@@ -184,6 +230,7 @@ std::vector<QuantizedRead> quantized_reads(const Graph& graph) {
     }
     if (read) reads.push_back(*std::move(read));
   }
+  find_rounded_inputs(graph, reads);
   return reads;
 }
 
@@ -191,6 +238,12 @@ QuantizedWeights quantized_weights(const Graph& graph) {
   QuantizedWeights weights;
   for (const QuantizedRead& read : quantized_reads(graph)) weights.emplace(read.name, read.weight);
   return weights;
+}
+
+std::size_t count_rounded_inputs(const QuantizedWeights& weights) {
+  return static_cast<std::size_t>(std::count_if(
+      weights.begin(), weights.end(),
+      [](const auto& weight) { return weight.second.activations != ActivationFormat::none; }));
 }
 
 std::vector<std::string> stored_names(std::string_view name, WeightFormat format) {
@@ -206,14 +259,29 @@ RewrittenPrograms with_quantized(const std::vector<Program>& programs,
       throw ArgumentError(fmt::format("the programs have no parameter {} to replace", name));
     }
     const VariableInfo& info = source.find_variable(name).info();
-    if ((is_weight_matrix(info) || is_weight_stack(info)) && info.type.shape == weight.shape())
-      continue;
+    if ((is_weight_matrix(info) || is_weight_stack(info)) && info.type.shape == weight.shape()) {
+      if (weight.activations == ActivationFormat::none) continue;
+      if (weight.format != WeightFormat::bf16 && weight.stack == 0) continue;
+      throw ArgumentError(fmt::format(
+          "{} is {}: only inputs of int8, q8_0 and int4 matrices can be rounded to int8", name,
+          weight.stack > 0 ? "a stack of matrices" : "bf16"));
+    }
     throw ArgumentError(fmt::format("{} is {}: {}{} cannot replace it", name, info.type.str(),
                                     weight_format_name(weight.format), weight.shape().str()));
   }
   const std::shared_ptr<Graph> graph = empty_graph_like(source);
+  RoundedMatrices rounded;
+  for (const auto& [name, weight] : weights) {
+    if (weight.activations == ActivationFormat::int8)
+      rounded.emplace(source.find_variable(name).value(), &weight);
+  }
   Cloner cloner(*graph,
-                narrow_caches ? CloneOptions{.rewrite = keep_caches_narrow} : CloneOptions{});
+                {.rewrite = [&](const Node& node, const std::vector<Value>& inputs, Graph& target) {
+                  std::vector<Value> made = round_inputs(rounded, node, inputs, target);
+                  if (made.empty() && narrow_caches)
+                    made = keep_caches_narrow(node, inputs, target);
+                  return made;
+                }});
   for (const Program& program : programs) {
     for (const Value& input : program.inputs()) cloner.copy(input);
   }
@@ -230,16 +298,38 @@ RewrittenPrograms with_quantized(const std::vector<Program>& programs,
   return result;
 }
 
+Value rounded_operand(const Value& x, const QuantizedWeight& weight) {
+  if (weight.activations == ActivationFormat::none) return x;
+  Graph& graph = x.graph();
+  std::vector<Value> operands = {x};
+  if (weight.activation_scale != 0)
+    operands.push_back(graph.scalar(DType::f32, weight.activation_scale, {}));
+  return graph.apply("fake_quantize", std::move(operands), {}, {}).output(0);
+}
+
+Value float_operand(const Value& operand) {
+  return is(operand, "fake_quantize") ? operand.node().input(0) : operand;
+}
+
 RewrittenPrograms without_quantized(const std::vector<Program>& programs,
                                     const std::vector<std::string>& patterns) {
   Graph& source = common_graph(programs, "programs whose weights can be dequantised");
   const std::shared_ptr<Graph> graph = empty_graph_like(source);
-  Cloner cloner(*graph);
+  std::vector<QuantizedRead> reads = quantized_reads(source);
+  std::erase_if(reads,
+                [&](const QuantizedRead& read) { return !matches_any(patterns, read.name); });
+  std::unordered_set<Value, ValueHash> matrices;
+  for (const QuantizedRead& read : reads) matrices.insert(read.value);
+  Cloner cloner(*graph, {.rewrite = [&](const Node& node, const std::vector<Value>& inputs,
+                                        Graph& target) -> std::vector<Value> {
+    if (!is(node, "matmul") || !matrices.contains(node.input(1))) return {};
+    const Value x = float_operand(inputs[0]);
+    return {target.apply("matmul", {x, inputs[1]}, node.attributes(), {}).output(0)};
+  }});
   for (const Program& program : programs) {
     for (const Value& input : program.inputs()) cloner.copy(input);
   }
-  for (const QuantizedRead& read : quantized_reads(source)) {
-    if (!matches_any(patterns, read.name)) continue;
+  for (const QuantizedRead& read : reads) {
     replace(cloner, read.value, [&](Graph& target) {
       const Variable v = target.variable(read.name, {DType::f32, read.weight.shape()}, {}, {});
       const std::size_t suffix = read.weight.format == WeightFormat::bf16 ? 0 : kQ.size();

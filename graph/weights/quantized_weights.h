@@ -6,6 +6,11 @@
 //   int8, q8_0, int4
 //                the frozen parameters W.q and W.scale; programs read dequantize(W.q, W.scale)
 //
+// Products with an int8, q8_0 or int4 matrix may round their inputs to int8 as well: programs then
+// compute matmul(fake_quantize(x), dequantize(W.q, W.scale)), or fake_quantize(x, c) with a
+// constant c, the static scale of the inputs. Lookups of rows and stacks of matrices keep float
+// inputs.
+//
 // A stack of matrices, which grouped_matmul reads (the experts of a mixture of experts), is
 // represented in the same way, with an additional first axis.
 //
@@ -37,6 +42,15 @@ std::string_view weight_format_name(WeightFormat format);
 /// valid names.
 WeightFormat parse_weight_format(std::string_view name);
 
+/// Rounding of the inputs of products with quantised matrices: none, or to int8 with one scale per
+/// row (computed at run time) or a static scale.
+enum class ActivationFormat { none, int8 };
+/// Returns "none" or "int8".
+std::string_view activation_format_name(ActivationFormat format);
+/// The inverse of activation_format_name(). For an unknown name, throws an ArgumentError that lists
+/// the valid names.
+ActivationFormat parse_activation_format(std::string_view name);
+
 /// Returns the format of the variables W.q and W.scale; std::nullopt for bf16.
 std::optional<QuantizedFormat> quantized_format(WeightFormat format);
 /// The inverse for int8, int4 and q8_0.
@@ -48,6 +62,10 @@ struct QuantizedWeight {
   std::int64_t inputs = 0, outputs = 0;
   bool out_in = false;     // true if programs read it as [outputs, inputs]
   std::int64_t stack = 0;  // number of matrices in a stack, 0 for a single matrix
+  /// Rounding of the inputs of products with this matrix. Always none for bf16 and stacks.
+  ActivationFormat activations = ActivationFormat::none;
+  /// The static scale of int8 inputs; 0 means one scale per row.
+  float activation_scale = 0;
 
   /// Shape of the matrix as programs read it, or of the stack.
   Shape shape() const;
@@ -68,6 +86,9 @@ std::vector<QuantizedRead> quantized_reads(const Graph& graph);
 /// As above, but returns only the names, formats and sizes.
 QuantizedWeights quantized_weights(const Graph& graph);
 
+/// Returns the number of matrices whose inputs are rounded.
+std::size_t count_rounded_inputs(const QuantizedWeights& weights);
+
 /// Returns the names of the variables that store a matrix: {"W.q", "W.scale"}, or {"W"} for bf16.
 std::vector<std::string> stored_names(std::string_view name, WeightFormat format);
 
@@ -79,14 +100,22 @@ struct RewrittenPrograms {
 };
 
 /// Copies `programs` (all over one graph, before passes) so that they read the quantised matrices
-/// `weights` instead of the f32 parameters of the same names. The new variables have no values yet.
-/// If `narrow_caches` is true, f32 caches become bf16. If a parameter does not exist or has a
-/// different shape, throws an ArgumentError that names it.
+/// `weights` instead of the f32 parameters of the same names, and round the inputs of products as
+/// specified. The new variables have no values yet. If `narrow_caches` is true, f32 caches become
+/// bf16. Throws an ArgumentError that names the parameter if it does not exist, has a different
+/// shape, or is bf16 or a stack with rounded inputs.
 RewrittenPrograms with_quantized(const std::vector<Program>& programs,
                                  const QuantizedWeights& weights, bool narrow_caches = false);
 
+/// Returns the operand of products with a matrix, rounded as specified by `weight`.
+Value rounded_operand(const Value& x, const QuantizedWeight& weight);
+/// Returns the operand of a product with a quantised matrix before it was rounded: x for
+/// fake_quantize(x) and fake_quantize(x, c), otherwise the operand itself.
+Value float_operand(const Value& operand);
+
 /// The inverse of with_quantized(): returns copies that read f32 parameters in place of the
-/// quantised matrices whose names match one of the patterns. Narrow caches remain narrow.
+/// quantised matrices whose names match one of the patterns, and do not round the inputs of their
+/// products. Narrow caches remain narrow.
 RewrittenPrograms without_quantized(const std::vector<Program>& programs,
                                     const std::vector<std::string>& patterns = {"*"});
 

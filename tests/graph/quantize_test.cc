@@ -2,11 +2,14 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "weft/graph/functions.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/activation_aware.h"
+#include "weft/graph/weights/calibrate.h"
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
@@ -344,6 +347,271 @@ BOOST_AUTO_TEST_CASE(programs_can_use_stored_quantised_weights_without_float_val
         with_quantized({net.predict}, {{"table", {WeightFormat::int8, 32, 49, true}}});
       },
       "table is f32[50, 32]: int8[49, 32] cannot replace it");
+}
+
+BOOST_AUTO_TEST_CASE(inputs_of_products_are_rounded_and_lookups_are_not) {
+  TiedNet net;
+  for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int4, WeightFormat::q8_0}) {
+    BOOST_TEST_CONTEXT(weight_format_name(format)) {
+      const QuantizedModel floats = quantize({net.predict}, *net.store, {.weights = format});
+      const QuantizedModel model = quantize({net.predict}, *net.store,
+                                            {.weights = format,
+                                             .activations = ActivationFormat::int8,
+                                             .activation_scales = {{"down.weight", 0.0078125F}}});
+      std::size_t rounded = 0;
+      for (const Node* node : model.programs[0].nodes()) {
+        if (node->op().name == "matmul")
+          BOOST_TEST(node->input(0).node().op().name == "fake_quantize");
+        rounded += node->op().name == "fake_quantize" ? 1 : 0;
+        if (node->op().name == "take") BOOST_TEST(node->input(0).node().op().name == "dequantize");
+      }
+      BOOST_TEST(rounded == 3U);
+      for (const auto& [name, weight] : quantized_weights(*model.graph)) {
+        BOOST_TEST((weight.activations == ActivationFormat::int8), name);
+        BOOST_TEST(weight.activation_scale == (name == "down.weight" ? 0.0078125F : 0), name);
+      }
+      BOOST_TEST(count_rounded_inputs(quantized_weights(*floats.graph)) == 0U);
+      const double error =
+          relative_error(logits(*model.graph, model.store, model.programs[0], 20),
+                         logits(*floats.graph, floats.store, floats.programs[0], 20));
+      BOOST_TEST(error < 0.02);
+      BOOST_TEST(error > 1e-4);
+      // The weights are those of the model with float inputs.
+      for (const std::string& name : stored_names("up.weight", format))
+        BOOST_TEST(bitwise_equal(model.store->tensor(name), floats.store->tensor(name)));
+      // Dequantised matrices read float inputs again.
+      const QuantizedModel wide = dequantize(model.programs, *model.store, {"*.weight"});
+      std::map<std::string, std::size_t> count;
+      for (const Node* node : wide.programs[0].nodes()) ++count[node->op().name];
+      BOOST_TEST(count["fake_quantize"] == 1U);
+      BOOST_TEST(count["matmul"] == 3U);
+      // Another model takes over the formats with their scales.
+      const RewrittenPrograms made = with_quantized({net.predict}, quantized_weights(*model.graph));
+      BOOST_TEST(bitwise_equal(logits(*made.graph, model.store, made.programs[0], 4),
+                               logits(*model.graph, model.store, model.programs[0], 4)));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(matrices_can_be_kept_in_bf16) {
+  TiedNet net;
+  const QuantizedModel model = quantize({net.predict}, *net.store,
+                                        {.weights = WeightFormat::int4, .keep = {"up.*", "table"}});
+  for (const ConvertedWeight& converted : model.weights) {
+    const bool kept = converted.name != "down.weight";
+    BOOST_TEST((converted.weight.format == (kept ? WeightFormat::bf16 : WeightFormat::int4)));
+    BOOST_TEST(
+        (quantized_weights(*model.graph).at(converted.name).format == converted.weight.format));
+    if (kept) BOOST_TEST(converted.bytes_after * 2 == converted.bytes_before);
+  }
+  check_message<ArgumentError>(
+      [&] { quantize({net.predict}, *net.store, {.keep = {"side"}}); },
+      "pattern 'side' matches no matrix that can be kept in bf16; the candidates are: table, "
+      "up.weight, down.weight");
+}
+
+// x of [rows, 2] times a matrix with exact int8 values, and times another one.
+struct Observed {
+  Graph graph;
+  std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
+  Program program{"p"};
+
+  Observed() {
+    const Value x = graph.input("x", DType::f32, {"rows", 2});
+    const Variable exact = graph.variable("exact", DType::f32, {2, 2});
+    const Variable other = graph.variable("other", DType::f32, {2, 2});
+    graph.variable("unread", DType::f32, {2, 2});
+    program.output("y", matmul(x, exact) + matmul(x * 2, other));
+    store->insert("exact", VariableKind::parameter, Tensor::of<float>({2, 2}, {127, 1, 3, 127}));
+    store->insert("other", VariableKind::parameter,
+                  Tensor::of<float>({2, 2}, {1, 0.3F, 0.0123F, 0.77F}));
+  }
+  void run(const ObservedModel& observed) const {
+    Session session(*observed.graph, observed.store);
+    for (const Tensor& x :
+         {Tensor::of<float>({1, 2}, {1, -4}), Tensor::of<float>({3, 2}, {-2, 0.5F, 1, 1, 0, 0})}) {
+      const Tensor y = session.run(observed.programs[0], {{"x", x}})["y"];
+      BOOST_TEST(bitwise_equal(y, Session(*graph_pointer(), store).run(program, {{"x", x}})["y"]));
+    }
+  }
+
+ private:
+  Graph* graph_pointer() const { return const_cast<Graph*>(&graph); }
+};
+
+BOOST_AUTO_TEST_CASE(observed_programs_gather_statistics_of_inputs_over_all_runs) {
+  const Observed net;
+  const ObservedModel observed = observe_inputs({net.program}, *net.store);
+  net.run(observed);
+  const auto inputs = input_statistics(observed);
+  BOOST_REQUIRE(inputs.size() == 2U);
+  for (const auto& [name, factor] : {std::pair("exact", 1.0F), std::pair("other", 2.0F)}) {
+    BOOST_TEST(
+        bitwise_equal(inputs.at(name).largest, Tensor::of<float>({2}, {2 * factor, 4 * factor})));
+    BOOST_TEST(
+        bitwise_equal(inputs.at(name).total, Tensor::of<float>({2}, {4 * factor, 5.5F * factor})));
+    BOOST_TEST(
+        bitwise_equal(inputs.at(name).squares,
+                      Tensor::of<float>({2}, {6 * factor * factor, 17.25F * factor * factor})));
+  }
+  BOOST_TEST(input_statistics(observe_inputs({net.program}, *net.store, {"e*"})).size() == 1U);
+  check_message<ArgumentError>([&] { observe_inputs({net.program}, *net.store, {"unread"}); },
+                               "pattern 'unread' matches no matrix with inputs");
+}
+
+BOOST_AUTO_TEST_CASE(errors_of_outputs_and_weights_are_measured) {
+  const Observed net;
+  const QuantizedModel model = quantize({net.program}, *net.store, {.weights = WeightFormat::int8});
+  const ObservedModel observed = observe_errors({net.program}, *net.store, model);
+  BOOST_TEST(output_errors(observed).empty());  // nothing has run yet
+  net.run(observed);
+  const auto outputs = output_errors(observed), weights = weight_errors(*net.store, model);
+  BOOST_TEST(outputs.at("exact") == 0);
+  BOOST_TEST(weights.at("exact") == 0);
+  BOOST_TEST(outputs.at("other") > 1e-4);
+  BOOST_TEST(outputs.at("other") < 0.01);
+  BOOST_TEST(weights.at("other") > 1e-4);
+  BOOST_TEST(weights.at("other") < 0.01);
+}
+
+BOOST_AUTO_TEST_CASE(static_scales_clip_rare_large_inputs) {
+  Graph graph;
+  const auto store = std::make_shared<VariableStore>();
+  const Value x = graph.input("x", DType::f32, {"rows", 4});
+  const Variable w = graph.variable("w", DType::f32, {4, 3});
+  const Variable zero = graph.variable("zero", DType::f32, {4, 3});
+  const Program program = Program("p").output("y", matmul(x, w)).output("z", matmul(x * 0, zero));
+  Session(graph, store, {.seed = 3}).initialise();
+  store->set("w", Tensor::full(DType::f32, {4, 3}, 0.5));
+  // The scale max / 127 represents all inputs exactly, so it is the best one.
+  const auto scale_for = [&](const Tensor& values) {
+    const ObservedModel ranges = observe_inputs({program}, *store);
+    Session(*ranges.graph, ranges.store).run(ranges.programs[0], {{"x", values}});
+    const auto inputs = input_statistics(ranges);
+    const ObservedModel scales = observe_scales({program}, *store, inputs);
+    Session(*scales.graph, scales.store).run(scales.programs[0], {{"x", values}});
+    const auto best = best_scales(scales, inputs);
+    BOOST_TEST(best.size() == 1U);  // not for `zero`, whose inputs are zero
+    return best.at("w");
+  };
+  BOOST_TEST(scale_for(Tensor::of<float>({2, 4}, {127, 3, -5, 64, 0, 1, 2, -127})) == 1);
+  // Clipping 100 to about 85 is better than rounding 80,000 inputs of 0.3 to 0.
+  Tensor many = Tensor::full(DType::f32, {20'000, 4}, 0.3);
+  many.mutable_data<float>()[5] = 100;
+  const float clipped = scale_for(many);
+  BOOST_TEST(clipped < 100.0F / 127);
+  BOOST_TEST(clipped > 0.1F);
+}
+
+// A norm whose output two matrices read, in different layouts, and a matrix without a norm.
+struct NormedNet {
+  Graph graph;
+  std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
+  Program program{"p"};
+  Value x, h;
+  Variable gain, bias;
+
+  explicit NormedNet(bool rms = false) {
+    const VariableOptions normal{.initializer = Initializer::normal(0.5)};
+    x = graph.input("x", DType::f32, {"rows", 64});
+    gain = graph.variable("gain", DType::f32, {64}, normal);
+    if (!rms) bias = graph.variable("bias", DType::f32, {64}, normal);
+    h = rms ? rms_norm(x, gain) : layer_norm(x, gain, bias);
+    const Variable a = graph.variable("a", DType::f32, {64, 40}, normal);
+    const Variable b = graph.variable("b", DType::f32, {40, 64}, normal);
+    const Variable c = graph.variable("c", DType::f32, {40, 24}, normal);
+    program.output("y", matmul(tanh(matmul(h, a)) + matmul(h, b, {.transpose_b = true}), c));
+    Session(graph, store, {.seed = 3}).initialise();
+    Tensor gains = store->tensor("gain").clone();
+    for (const std::int64_t large : {3, 17}) gains.mutable_data<float>()[large] = 30;
+    store->set("gain", gains);
+  }
+  Tensor run(const std::shared_ptr<VariableStore>& values) {
+    return Session(graph, values).run(program, {{"x", sample_uniform({50, 64}, 4)}})["y"];
+  }
+  std::map<std::string, InputStatistics> statistics() {
+    const ObservedModel observed = observe_inputs({program}, *store);
+    Session(*observed.graph, observed.store)
+        .run(observed.programs[0], {{"x", sample_uniform({200, 64}, 5)}});
+    return input_statistics(observed);
+  }
+};
+
+BOOST_AUTO_TEST_CASE(scaled_weights_have_the_same_outputs_and_smaller_rounding_errors) {
+  for (const bool rms : {false, true}) {
+    NormedNet net(rms);
+    const ScaledWeights scaled =
+        scale_weights({net.program}, *net.store, net.statistics(), QuantizedFormat::int4);
+    BOOST_REQUIRE(scaled.groups.size() == 1U);
+    BOOST_TEST(scaled.groups[0].gain == "gain");
+    BOOST_TEST((scaled.groups[0].matrices == std::vector<std::string>{"a", "b"}));
+    BOOST_TEST(scaled.groups[0].alpha > 0);
+    BOOST_TEST(scaled.groups[0].error_after < 0.8 * scaled.groups[0].error_before);
+    const Tensor exact = net.run(net.store);
+    BOOST_TEST(relative_error(net.run(scaled.store), exact) < 1e-6);
+    BOOST_TEST(!bitwise_equal(scaled.store->tensor("a"), net.store->tensor("a")));
+    BOOST_TEST(bitwise_equal(scaled.store->tensor("c"), net.store->tensor("c")));
+    const auto error = [&](const VariableStore& store) {
+      const QuantizedModel model =
+          quantize({net.program}, store, {.weights = WeightFormat::int4, .patterns = {"a", "b"}});
+      Session session(*model.graph, model.store);
+      return relative_error(
+          session.run(model.programs[0], {{"x", sample_uniform({50, 64}, 4)}})["y"], exact);
+    };
+    BOOST_TEST(error(*scaled.store) < 0.95 * error(*net.store));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(matrices_are_scaled_only_if_nothing_else_reads_their_norm) {
+  const auto check_no_groups = [](NormedNet& net) {
+    check_message<ArgumentError>(
+        [&] { scale_weights({net.program}, *net.store, net.statistics(), QuantizedFormat::int4); },
+        "no matrix can be scaled: none reads only the output of a norm");
+  };
+  {
+    NormedNet net;
+    net.program.output("h", net.h);
+    check_no_groups(net);
+  }
+  {
+    NormedNet net;
+    net.program.output("more", net.h + 1);
+    check_no_groups(net);
+  }
+  {
+    NormedNet net;
+    net.program.output("bias", net.bias * 2);
+    check_no_groups(net);
+  }
+  NormedNet net;
+  check_message<ArgumentError>(
+      [&] { scale_weights({net.program}, *net.store, {}, QuantizedFormat::int4); },
+      "there are no statistics of the inputs of a");
+}
+
+BOOST_AUTO_TEST_CASE(invalid_activation_formats_are_rejected) {
+  TiedNet net;
+  using Options = QuantizeOptions;
+  constexpr ActivationFormat kInt8 = ActivationFormat::int8;
+  const std::pair<Options, std::string> cases[] = {
+      {{.weights = WeightFormat::bf16, .activations = kInt8},
+       "bf16 weights cannot be combined with int8 activations"},
+      {{.activation_scales = {{"table", 1}}},
+       "static scales of activations require the activation format int8"},
+      {{.activations = kInt8, .activation_scales = {{"side", 1}}},
+       "there is a static scale for side, which does not exist"},
+      {{.activations = kInt8, .activation_scales = {{"table", 0}}},
+       "the static scale of table must be positive and finite, not 0"}};
+  for (const auto& [options, message] : cases) {
+    check_message<ArgumentError>([&] { quantize({net.predict}, *net.store, options); }, message);
+  }
+  const QuantizedWeights narrow = {
+      {"table", {WeightFormat::bf16, 32, 50, true, 0, ActivationFormat::int8}}};
+  check_message<ArgumentError>(
+      [&] { with_quantized({net.predict}, narrow); },
+      "table is bf16: only inputs of int8, q8_0 and int4 matrices can be rounded to int8");
+  check_message<ArgumentError>([&] { parse_activation_format("int4"); },
+                               "unknown activation format 'int4'");
 }
 
 BOOST_AUTO_TEST_CASE(invalid_requests_are_rejected) {
