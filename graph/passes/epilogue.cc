@@ -106,8 +106,10 @@ class Epilogues {
 
   bool is_product(const Value& v, const Node& user) const {
     const Node& p = v.node();
-    if (!is(p, "matmul") && !is(p, "quantized_matmul")) return false;
-    if (p.graph().ops().find(p.op().name) != &p.op()) return false;
+    if (!is(p, "matmul") && !is(p, "quantized_matmul") && !is(p, "integer_matmul")) return false;
+    const OpSet& ops = p.graph().ops();
+    if (ops.find(p.op().name) != &p.op() || ops.find(p.op().name + "_fused") == nullptr)
+      return false;
     if (p.instance() != 0 || products_.contains(&p)) return false;
     if (!(v.shape() == user.type(0).shape)) return false;
     ++steps_;

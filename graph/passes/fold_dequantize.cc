@@ -1,19 +1,39 @@
 // Makes ops read quantised or narrow weights, keys and values directly, instead of a float copy:
 //   matmul(x, dequantize(q, scale))       -> quantized_matmul(x, q, scale)
+//   matmul(fake_quantize(x), dequantize(q, scale))
+//                                         -> integer_matmul(quantize_rows(x), q, scale)
 //   grouped_matmul(x, dequantize(q, scale), sizes)
 //                                         -> quantized_grouped_matmul(x, q, scale, sizes)
 //   take(dequantize(q, scale), index)     -> quantized_take(q, scale, index)
 //   take(cast(w), index)                  -> cast(take(w, index)), if the cast widens
 //   attention(q, cast(k), cast(v), ...)   -> attention_narrow(q, k, v, ...), for bf16 k and v
-// The first two rewrites sum in a different order than matmul, so the last bits may differ. The
+// The first three rewrites sum in a different order than matmul, so the last bits may differ. The
 // others are bit-exact.
 #include <algorithm>
 
 #include "weft/graph/passes/match.h"
 #include "weft/graph/passes/pipeline.h"
+#include "weft/ops/kernels/integer/integer_product.h"
 
 namespace weft {
 namespace {
+
+// Multiplies rounded activations as integers. Products that read the same activations share one
+// quantize_rows, because equal nodes are created once. Sums over more inputs could exceed 32 bits,
+// and transposed matrices have one scale per input; both are multiplied as floats.
+Value multiply_integers(const Value& x, const Value& w, bool transpose, Graph& target) {
+  const Attributes& matrix = w.node().attributes();
+  if (!is(x, "fake_quantize") || x.dtype() != DType::f32 || transpose) return {};
+  if (matrix.integer("inputs") > kernels::kMaxIntegerInputs) return {};
+  const OpSet& ops = target.ops();
+  if (ops.find("quantize_rows") == nullptr || ops.find("integer_matmul") == nullptr) return {};
+  Node& rows = target.apply("quantize_rows", x.node().inputs(), {}, {});
+  return target
+      .apply("integer_matmul",
+             {rows.output(0), rows.output(1), w.node().input(0), w.node().input(1)},
+             {{"outputs", matrix.integer("outputs")}}, {})
+      .output(0);
+}
 
 // Rewrites matmul and grouped_matmul.
 Value multiply_quantized(const Node& node, const std::vector<Value>& inputs, Graph& target) {
@@ -27,6 +47,10 @@ Value multiply_quantized(const Node& node, const std::vector<Value>& inputs, Gra
   // forward product.
   const bool transpose =
       node.attributes().flag(grouped ? "transpose_w" : "transpose_b") != matrix.flag("transposed");
+  if (!grouped) {
+    const Value product = multiply_integers(x, w, transpose, target);
+    if (product.defined()) return product;
+  }
   std::vector<Value> operands = {x, w.node().input(0), w.node().input(1)};
   Attributes attributes{{"outputs", matrix.integer(transpose ? "inputs" : "outputs")},
                         {"transpose", transpose}};

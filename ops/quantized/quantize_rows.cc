@@ -7,6 +7,7 @@
 #include "weft/core/error.h"
 #include "weft/ops/builtin.h"
 #include "weft/ops/kernels/integer/quantize_rows.h"
+#include "weft/ops/quantized/integer_matmul.h"
 
 namespace weft {
 namespace {
@@ -132,6 +133,7 @@ void IntegerOps::add(OpSet& ops) {
     r.no_gradient_reason = "created by a pass; fake_quantize is differentiable";
     ops.add(std::move(r));
   }
+  add_integer_matmul(ops);
 }
 
 }  // namespace weft

@@ -1,17 +1,219 @@
-// Programs with activations that are rounded to bytes.
+// Programs with activations that are rounded to bytes: their gradients, and their products with
+// quantised weights.
 #include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <map>
 
 #include "weft/autodiff/gradients.h"
 #include "weft/graph/functions.h"
-#include "weft/graph/functions/fake_quantize.h"
+#include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
+#include "weft/graph/weights/quantize.h"
+#include "weft/testing/close.h"
+#include "weft/testing/simd_targets.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
 
 namespace weft {
 namespace {
 
+/// A matrix of random integers that its format stores exactly with scale 1: one weight of every
+/// channel and group has the largest magnitude.
+Tensor integer_matrix(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs,
+                      std::uint64_t seed) {
+  const std::int64_t most = format == QuantizedFormat::int4 ? 8 : 127;
+  const Tensor random = sample_indices({inputs, outputs}, seed, 2 * most);
+  Tensor w = Tensor::empty(DType::f32, {inputs, outputs});
+  for (std::int64_t i = 0; i < w.numel(); ++i) {
+    const bool extreme = i / outputs % kQuantizedGroup == 0;
+    w.mutable_data<float>()[i] =
+        static_cast<float>(extreme ? -most : random.data<std::int64_t>()[i] - most + (most == 127));
+  }
+  return w;
+}
+
+/// Rows of random integers with the largest magnitude 127.
+Tensor integer_rows(std::int64_t rows, std::int64_t inputs) {
+  const Tensor random = sample_indices({rows, inputs}, 3, 255);
+  Tensor x = Tensor::empty(DType::f32, {rows, inputs});
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    x.mutable_data<float>()[i] =
+        static_cast<float>(i % inputs == 0 ? 127 : random.data<std::int64_t>()[i] - 127);
+  }
+  return x;
+}
+
+/// The product of rounded activations with two quantised matrices, and a layer with an epilogue.
+/// All numbers are integers below 2^24, so that float arithmetic is exact.
+struct IntegerNet {
+  Graph graph;
+  std::shared_ptr<VariableStore> store = std::make_shared<VariableStore>();
+  Program program{"predict"};
+
+  explicit IntegerNet(WeightFormat format, bool rounded = true) {
+    const Value x = graph.input("x", DType::f32, {"rows", kInputs});
+    const Value operand = rounded ? fake_quantize(x) : x;
+    const Variable first = graph.variable("first", DType::f32, {kInputs, kOutputs});
+    const Variable second = graph.variable("second", DType::f32, {kOutputs, kInputs});
+    const Variable bias = graph.variable("bias", DType::f32, {kOutputs});
+    program.output("plain", matmul(operand, first));
+    program.output("steps", relu(matmul(operand, second, {.transpose_b = true}) + bias));
+    const auto stored = *quantized_format(format);
+    store->insert("first", VariableKind::parameter, integer_matrix(stored, kInputs, kOutputs, 1));
+    const Tensor by_input = integer_matrix(stored, kInputs, kOutputs, 2);
+    Tensor by_output = Tensor::empty(DType::f32, {kOutputs, kInputs});
+    for (std::int64_t i = 0; i < kInputs; ++i) {
+      for (std::int64_t j = 0; j < kOutputs; ++j) {
+        by_output.mutable_data<float>()[j * kInputs + i] = by_input.data<float>()[i * kOutputs + j];
+      }
+    }
+    store->insert("second", VariableKind::parameter, by_output);
+    store->insert("bias", VariableKind::parameter, integer_rows(1, kOutputs).reshape({kOutputs}));
+  }
+  static constexpr std::int64_t kInputs = 70, kOutputs = 37;
+};
+
+std::map<std::string, int> counts_after_passes(const Program& program) {
+  std::map<std::string, int> counts;
+  const Module module = run_passes(clone_program(program));
+  for (const Node* node : module.program.nodes()) ++counts[node->op().name];
+  return counts;
+}
+
+/// An int8 matrix that is fed as inputs "q" and "scale", so that passes do not fold it.
+struct FedMatrix {
+  QuantizedMatrix stored;
+  Value value;
+
+  FedMatrix(Graph& graph, const Tensor& w)
+      : stored(quantize_matrix(w, QuantizedFormat::int8, false)) {
+    const Value q = graph.input("q", ValueType{DType::i8, Shape(stored.q.sizes())});
+    const Value scale = graph.input("scale", ValueType{DType::f32, Shape(stored.scale.sizes())});
+    value = graph.apply("dequantize", {q, scale}, {{"inputs", w.size(0)}, {"outputs", w.size(1)}})
+                .output(0);
+  }
+  NamedTensors with(const Tensor& x) const {
+    return {{"x", x}, {"q", stored.q}, {"scale", stored.scale}};
+  }
+};
+
+constexpr WeightFormat kIntegerFormats[] = {WeightFormat::int8, WeightFormat::int4,
+                                            WeightFormat::q8_0};
+
 BOOST_AUTO_TEST_SUITE(integer_products)
+
+BOOST_AUTO_TEST_CASE(integer_models_give_the_bits_of_float_arithmetic) {
+  for (const WeightFormat format : kIntegerFormats) {
+    IntegerNet net(format);
+    const QuantizedModel model = quantize({net.program}, *net.store, {.weights = format});
+    for (const std::int64_t rows : {1, 2, 15, 16, 17, 130}) {
+      const NamedTensors feeds = {{"x", integer_rows(rows, IntegerNet::kInputs)}};
+      Session plain(net.graph, net.store, {.passes = false});
+      const Results expected = plain.run(net.program, feeds);
+      testing::for_each_simd_target([&](const char* target) {
+        for (const int threads : {1, 2, 3, 4}) {
+          BOOST_TEST_CONTEXT(weight_format_name(format)
+                             << " " << target << " " << rows << " rows " << threads << " threads") {
+            Session session(*model.graph, model.store, {.threads = threads});
+            const Results results = session.run(model.programs[0], feeds);
+            for (const char* name : {"plain", "steps"})
+              BOOST_TEST(testing::expect_same_bits(results[name], expected[name]));
+          }
+        }
+      });
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(products_of_one_activation_share_its_integers) {
+  for (const WeightFormat format : kIntegerFormats) {
+    IntegerNet net(format);
+    const QuantizedModel model = quantize({net.program}, *net.store, {.weights = format});
+    const auto counts = counts_after_passes(model.programs[0]);
+    BOOST_TEST_CONTEXT(weight_format_name(format)) {
+      BOOST_TEST(counts.at("quantize_rows") == 1);
+      BOOST_TEST(counts.at("integer_matmul") == 1);
+      BOOST_TEST(counts.at("integer_matmul_fused") == 1);
+      BOOST_TEST(!counts.contains("fake_quantize"));
+      BOOST_TEST(!counts.contains("dequantize"));
+      BOOST_TEST(!counts.contains("relu"));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(activations_are_rounded_only_if_the_program_requests_it) {
+  IntegerNet net(WeightFormat::int8, false);
+  const QuantizedModel model = quantize({net.program}, *net.store, {.weights = WeightFormat::int8});
+  const auto counts = counts_after_passes(model.programs[0]);
+  BOOST_TEST(!counts.contains("quantize_rows"));
+  BOOST_TEST(counts.at("quantized_matmul") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(random_products_equal_the_float_meaning_to_float_rounding) {
+  for (const WeightFormat format : kIntegerFormats) {
+    for (const bool is_static : {false, true}) {
+      Graph graph;
+      const auto store = std::make_shared<VariableStore>();
+      const Value x = graph.input("x", DType::f32, {2, "rows", 100});
+      const Value rounded = is_static
+                                ? fake_quantize(x, graph.constant(Tensor::scalar(DType::f32, 0.01)))
+                                : fake_quantize(x);
+      Program program("predict");
+      program.output("y", matmul(rounded, graph.variable("w", DType::f32, {100, 50})));
+      store->insert("w", VariableKind::parameter, sample_uniform({100, 50}, 5));
+      const QuantizedModel model = quantize({program}, *store, {.weights = format});
+      Tensor rows = sample_uniform({2, 9, 100}, 6);
+      rows.mutable_data<float>()[100] = std::numeric_limits<float>::quiet_NaN();
+      Session folded(*model.graph, model.store);
+      Session plain(*model.graph, model.store, {.passes = false});
+      const Tensor y = folded.run(model.programs[0], {{"x", rows}})["y"];
+      const Tensor expected = plain.run(model.programs[0], {{"x", rows}})["y"];
+      for (std::int64_t i = 0; i < y.numel(); ++i) {
+        BOOST_TEST_CONTEXT(weight_format_name(format) << " element " << i) {
+          if (i / 50 == 1) {
+            BOOST_TEST((std::isnan(y.at(i)) && std::isnan(expected.at(i))));
+          } else {
+            BOOST_REQUIRE_SMALL(y.at(i) - expected.at(i), 2e-5);
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(longer_sums_are_multiplied_as_floats) {
+  const std::int64_t inputs = 131072;  // 128 * 128 * inputs = 2^31
+  Graph graph;
+  const Value x = graph.input("x", DType::f32, {1, inputs});
+  const FedMatrix w(graph, Tensor::full(DType::f32, {inputs, 3}, -1));
+  Program program("predict");
+  program.output("y", matmul(fake_quantize(x), w.value));
+  BOOST_TEST(!counts_after_passes(program).contains("integer_matmul"));
+  Session session(graph);
+  const Tensor y = session.run(program, w.with(Tensor::full(DType::f32, {1, inputs}, 127)))["y"];
+  BOOST_TEST(std::abs(y.at(2) / (-127.0 * static_cast<double>(inputs)) - 1) < 1e-3);
+}
+
+BOOST_AUTO_TEST_CASE(products_with_the_transposed_matrix_are_multiplied_as_floats) {
+  Graph graph;
+  const Value x = graph.input("x", DType::f32, {3, 20});
+  const FedMatrix w(graph, sample_uniform({20, 20}, 5));
+  const Value y = matmul(fake_quantize(x), w.value);
+  Program program("gradients");
+  program.output("dx", gradients(sum(square(y)), {x})[0]);  // 2 y w^T
+  program.output("back", matmul(fake_quantize(y), w.value, {.transpose_b = true}));
+  auto counts = counts_after_passes(program);
+  BOOST_TEST(counts["integer_matmul"] + counts["integer_matmul_fused"] == 1);
+  BOOST_TEST(counts["quantized_matmul"] + counts["quantized_matmul_fused"] == 2);
+  Session session(graph), plain(graph, SessionOptions{.passes = false});
+  const NamedTensors feeds = w.with(sample_uniform({3, 20}, 6));
+  const Results results = session.run(program, feeds), expected = plain.run(program, feeds);
+  for (const char* name : {"dx", "back"}) {
+    for (std::int64_t i = 0; i < 60; ++i)
+      BOOST_REQUIRE_SMALL(results[name].at(i) - expected[name].at(i), 1e-4);
+  }
+}
 
 BOOST_AUTO_TEST_CASE(gradients_pass_straight_through_and_stop_at_clamped_elements) {
   Graph graph;

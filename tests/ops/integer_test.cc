@@ -1,10 +1,16 @@
-// Rounding of activations to bytes, with exact values on every SIMD target.
+// Rounding of activations to bytes and products of bytes: exact values on every SIMD target and
+// unit.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
+#include "weft/ops/kernels/integer/integer_product.h"
 #include "weft/ops/op.h"
+#include "weft/ops/quantized/quantized.h"
 #include "weft/testing/simd_targets.h"
+#include "weft/tests/reference/scalar_ops.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -96,6 +102,141 @@ BOOST_AUTO_TEST_CASE(rows_with_nan_infinity_or_tiny_values_are_as_documented) {
     const Tensor y = fake_quantize(padded_row({1, 2}, 20), Tensor::scalar(DType::f32, scale));
     for (std::int64_t i = 0; i < 20; ++i) BOOST_TEST(std::isnan(y.at(i)));
   }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// -- Products -------------------------------------------------------------------------------------
+
+constexpr QuantizedFormat kFormats[] = {QuantizedFormat::int8, QuantizedFormat::int4,
+                                        QuantizedFormat::q8_0};
+
+/// A matrix with random bytes as levels, which include -128.
+QuantizedMatrix random_bytes(QuantizedFormat format, std::int64_t inputs, std::int64_t outputs,
+                             std::uint64_t seed) {
+  QuantizedMatrix m = sample_quantized(format, inputs, outputs);
+  const Tensor bytes = sample_indices({std::max<std::int64_t>(inputs * outputs, 1)}, seed, 256);
+  std::int64_t at = 0;
+  if (format == QuantizedFormat::int8) {
+    const std::int64_t words = (inputs + 3) / 4;
+    auto* q = m.q.mutable_data<std::int8_t>();
+    for (std::int64_t j = 0; j < outputs; ++j) {
+      for (std::int64_t i = 0; i < inputs; ++i) {
+        q[((j / 16 * words + i / 4) * 16 + j % 16) * 4 + i % 4] =
+            static_cast<std::int8_t>(bytes.data<std::int64_t>()[at++] - 128);
+      }
+    }
+    return m;
+  }
+  const QuantizedGroups groups(format, inputs, m.q.mutable_raw(), m.scale.mutable_data<Float16>());
+  for (std::int64_t j = 0; j < outputs; ++j) {
+    for (std::int64_t g = 0; g * kQuantizedGroup < inputs; ++g) {
+      QuantizedGroup group{.scale = groups.get(j, g).scale};
+      for (std::int64_t i = 0; i < std::min(kQuantizedGroup, inputs - g * kQuantizedGroup); ++i) {
+        const std::int64_t byte = bytes.data<std::int64_t>()[at++] - 128;
+        group.levels[static_cast<std::size_t>(i)] =
+            static_cast<std::int8_t>(format == QuantizedFormat::int4 ? byte >> 4 : byte);
+      }
+      groups.set(j, g, group);
+    }
+  }
+  return m;
+}
+
+/// Multiplies with one unit, in tiles of `rows_at_once` rows and `panels_at_once` panels.
+Tensor multiply_on(kernels::IntegerUnit unit, const Tensor& levels, const Tensor& steps,
+                   const QuantizedMatrix& m, QuantizedFormat format, std::int64_t outputs,
+                   std::int64_t rows_at_once, std::int64_t panels_at_once) {
+  const std::int64_t rows = levels.size(0), inputs = levels.size(1), panels = m.q.size(0);
+  const kernels::QuantizedWeights w{m.q.raw(), m.scale.raw(), format == QuantizedFormat::int4,
+                                    inputs,    outputs,       format == QuantizedFormat::q8_0};
+  const kernels::IntegerKernels& k = kernels::integer_kernels(unit);
+  const auto prepared = Buffer::allocate(k.row_bytes(w) * static_cast<std::size_t>(rows));
+  std::memset(prepared->data(), 0xA5, prepared->bytes());
+  k.prepare(w, levels.data<std::int8_t>(), rows, prepared->data());
+  Tensor y = Tensor::full(DType::f32, {rows, outputs}, -1);
+  for (std::int64_t r = 0; r < rows; r += rows_at_once) {
+    for (std::int64_t p = 0; p < panels; p += panels_at_once) {
+      k.product(w, prepared->data() + k.row_bytes(w) * static_cast<std::size_t>(r),
+                steps.data<float>() + r, std::min(rows_at_once, rows - r), p,
+                std::min(panels, p + panels_at_once), y.mutable_data<float>() + r * outputs,
+                outputs);
+    }
+  }
+  return y;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+BOOST_AUTO_TEST_SUITE(integer_product)
+
+BOOST_AUTO_TEST_CASE(all_units_and_blockings_return_the_bits_of_the_scalar_model) {
+  const OpRecord& op = builtin_ops()->at("integer_matmul");
+  testing::for_each_simd_target([&](const char* target) {
+    for (const auto format : kFormats) {
+      for (const std::int64_t inputs : {1, 3, 4, 31, 32, 33, 70, 515}) {
+        for (const std::int64_t outputs : {1, 16, 37, 130}) {
+          const std::int64_t rows = 15;
+          Tensor levels = Tensor::empty(DType::i8, {rows, inputs});
+          const Tensor random = sample_indices({rows, inputs}, 7, 256);
+          for (std::int64_t i = 0; i < levels.numel(); ++i) {
+            levels.mutable_data<std::int8_t>()[i] =
+                static_cast<std::int8_t>(random.data<std::int64_t>()[i] - 128);
+          }
+          const Tensor steps = sample_uniform({rows}, 8);
+          const QuantizedMatrix m = random_bytes(format, inputs, outputs, 9);
+          const auto model =
+              testing::scalar_outputs(op, {levels, steps, m.q, m.scale}, {{"outputs", outputs}});
+          const Tensor expected = testing::to_tensor(model[0]);
+          BOOST_TEST_CONTEXT(target << " " << quantized_format_name(format) << " " << inputs << "x"
+                                    << outputs) {
+            for (const auto unit : kernels::integer_units()) {
+              BOOST_TEST_CONTEXT(kernels::integer_unit_name(unit)) {
+                BOOST_REQUIRE(same_bits(
+                    multiply_on(unit, levels, steps, m, format, outputs, 15, 100), expected));
+                BOOST_REQUIRE(same_bits(multiply_on(unit, levels, steps, m, format, outputs, 4, 3),
+                                        expected));
+              }
+            }
+            BOOST_REQUIRE(
+                same_bits(evaluate_op(op, {levels, steps, m.q, m.scale}, {{"outputs", outputs}})[0],
+                          expected));
+          }
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_sums_of_extreme_bytes_do_not_overflow) {
+  const std::int64_t inputs = kernels::kMaxIntegerInputs;
+  QuantizedMatrix m = sample_quantized(QuantizedFormat::int8, inputs, 1);
+  std::memset(m.q.mutable_raw(), -128, m.q.bytes());
+  m.scale.mutable_data<float>()[0] = 1;
+  const Tensor steps = Tensor::full(DType::f32, {2}, 1);
+  Tensor levels = Tensor::full(DType::i8, {2, inputs}, -128);
+  std::fill_n(levels.mutable_data<std::int8_t>() + inputs, inputs, std::int8_t{127});
+  testing::for_each_simd_target([&](const char* target) {
+    for (const auto unit : kernels::integer_units()) {
+      BOOST_TEST_CONTEXT(target << " " << kernels::integer_unit_name(unit)) {
+        const Tensor y = multiply_on(unit, levels, steps, m, QuantizedFormat::int8, 1, 2, 1);
+        BOOST_TEST(y.at(0) == static_cast<float>(inputs * 128 * 128));
+        BOOST_TEST(y.at(1) == -static_cast<float>(inputs * 127 * 128));
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(every_simd_target_uses_its_own_unit) {
+  testing::for_each_simd_target([](const char* target) {
+    const auto unit = kernels::integer_unit();
+    BOOST_TEST_CONTEXT(target) {
+      BOOST_TEST((unit != kernels::IntegerUnit::emulated_avx_vnni));
+      if (std::string_view(target) == "SSSE3") BOOST_TEST((unit == kernels::IntegerUnit::madd));
+    }
+  });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

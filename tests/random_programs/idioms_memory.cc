@@ -3,6 +3,7 @@
 #include "weft/graph/functions/add_into.h"
 #include "weft/graph/functions/arithmetic.h"
 #include "weft/graph/functions/attention.h"
+#include "weft/graph/functions/fake_quantize.h"
 #include "weft/graph/functions/index.h"
 #include "weft/graph/functions/linalg/linalg.h"
 #include "weft/graph/functions/math.h"
@@ -123,7 +124,10 @@ bool quantised(Builder& b) {
   }
   const Value x = b.leaf(DType::f32, {random.from(0, 3), inputs});
   if (!x.defined()) return false;
-  Value y = matmul(x, w, {.transpose_b = transposed});
+  const bool rounded = random.chance(0.5), is_static = random.chance(0.3);
+  const Value step = is_static ? b.graph().scalar(DType::f32, 0.0078125) : Value();
+  const Value operand = rounded ? fake_quantize(x, step) : x;
+  Value y = matmul(operand, w, {.transpose_b = transposed});
   if (random.chance(0.6)) y = relu(y * 0.5 + 1.0);
   return b.evaluate_new(true);
 }

@@ -116,25 +116,32 @@ void matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
   run_epilogue(call, 2, out);
 }
 
-/// Returns the weight W[i][j], stored in the layout that ops/quantized/quantized.h defines.
-Real weight(const Tensor& q, const Tensor& scale, std::int64_t inputs, std::int64_t i,
-            std::int64_t j) {
+/// Returns the integer of weight W[i][j], stored in the layout that ops/quantized/quantized.h
+/// defines.
+std::int64_t weight_level(const Tensor& q, std::int64_t inputs, std::int64_t i, std::int64_t j) {
   const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;
-  const std::int64_t groups = (inputs + kQuantizedGroup - 1) / kQuantizedGroup;
-  const std::int64_t group_at = (panel * groups + i / kQuantizedGroup) * kQuantizedPanel + lane;
-  const Real group_scale = scale.dtype() == DType::f16 ? element(scale, group_at).value : Real{0};
   if (q.dtype() == DType::i8) {
     const std::int64_t blocks = (inputs + 3) / 4;
-    const std::int64_t at = ((panel * blocks + i / 4) * kQuantizedPanel + lane) * 4 + i % 4;
-    const bool q8_0 = scale.dtype() == DType::f16;
-    return element(q, at).value *
-           (q8_0 ? group_scale : element(scale, panel * kQuantizedPanel + lane).value);
+    return element(q, ((panel * blocks + i / 4) * kQuantizedPanel + lane) * 4 + i % 4).integer;
   }
+  const std::int64_t groups = (inputs + kQuantizedGroup - 1) / kQuantizedGroup;
   const std::int64_t at = ((panel * 4 * groups + i / 8) * kQuantizedPanel + lane) * 4 + i % 8 / 2;
   const std::int64_t byte = element(q, at).integer;
   const std::int64_t half = i % 2 == 0 ? byte & 15 : byte >> 4;
-  const Real steps = static_cast<Real>(half >= 8 ? half - 16 : half);
-  return steps * group_scale;
+  return half >= 8 ? half - 16 : half;
+}
+
+/// Returns the scale of weight W[i][j].
+Real weight_scale(const Tensor& scale, std::int64_t inputs, std::int64_t i, std::int64_t j) {
+  const std::int64_t panel = j / kQuantizedPanel, lane = j % kQuantizedPanel;
+  if (scale.dtype() != DType::f16) return element(scale, panel * kQuantizedPanel + lane).value;
+  const std::int64_t groups = (inputs + kQuantizedGroup - 1) / kQuantizedGroup;
+  return element(scale, (panel * groups + i / kQuantizedGroup) * kQuantizedPanel + lane).value;
+}
+
+Real weight(const Tensor& q, const Tensor& scale, std::int64_t inputs, std::int64_t i,
+            std::int64_t j) {
+  return static_cast<Real>(weight_level(q, inputs, i, j)) * weight_scale(scale, inputs, i, j);
 }
 
 /// Returns the position of output j of a matrix in a stack. The panels of all matrices follow one
@@ -288,6 +295,37 @@ void quantize_rows(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
+/// Computes the bits that the record specifies: exact sums, and single roundings of float.
+void integer_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const Tensor &levels = call.in[0], &scale = call.in[3];
+  const std::int64_t inputs = levels.size(-1), outputs = call.attributes.integer("outputs");
+  const bool grouped = scale.dtype() == DType::f16;
+  for (std::int64_t at = 0; at < out[0].numel() && inputs > 0; ++at) {
+    const std::int64_t r = at / outputs, j = at % outputs;
+    const float step = call.in[1].data<float>()[r];
+    float total = 0;
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      sum += element(levels, r * inputs + i).integer * weight_level(call.in[2], inputs, i, j);
+      const bool last = i + 1 == inputs || (i + 1) % kQuantizedGroup == 0;
+      if (!grouped || !last) continue;
+      const float part =
+          static_cast<float>(sum) * static_cast<float>(weight_scale(scale, inputs, i, j));
+      total += part;
+      sum = 0;
+    }
+    const float product = static_cast<float>(sum) * step;
+    const float y =
+        grouped ? total * step : product * static_cast<float>(weight_scale(scale, inputs, 0, j));
+    out[0].elements[static_cast<std::size_t>(at)] = number_of(y);
+  }
+}
+
+void integer_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  integer_matmul(call, out);
+  run_epilogue(call, 4, out);
+}
+
 }  // namespace
 
 void add_product_models(ScalarModels& models) {
@@ -297,6 +335,8 @@ void add_product_models(ScalarModels& models) {
   models["matmul_fused"] = matmul_fused;
   models["fake_quantize"] = fake_quantize;
   models["quantize_rows"] = quantize_rows;
+  models["integer_matmul"] = integer_matmul;
+  models["integer_matmul_fused"] = integer_matmul_fused;
   models["dequantize"] = dequantize;
   models["quantized_take"] = quantized_take;
   models["quantized_matmul"] = quantized_matmul;

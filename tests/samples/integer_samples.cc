@@ -28,10 +28,96 @@ std::vector<OpErrorSample> row_errors(const std::string& dtypes) {
 std::vector<OpErrorSample> fake_quantize_errors() { return row_errors("f32 or f64"); }
 std::vector<OpErrorSample> quantize_rows_errors() { return row_errors("f32"); }
 
+/// Returns levels from -128 to 127.
+Tensor sample_levels(const Sizes& sizes, std::uint64_t seed) {
+  const Tensor from = sample_indices(sizes, seed, 256);
+  Tensor levels = Tensor::empty(DType::i8, sizes);
+  for (std::int64_t i = 0; i < levels.numel(); ++i) {
+    levels.mutable_data<std::int8_t>()[i] =
+        static_cast<std::int8_t>(from.data<std::int64_t>()[i] - 128);
+  }
+  return levels;
+}
+
+/// Adds a product of levels [..., inputs] for every format.
+void add_products(std::vector<OpSample>& samples, const Sizes& sizes, std::int64_t outputs,
+                  const char* program = nullptr, const std::vector<Sizes>& operands = {}) {
+  for (const auto format : {QuantizedFormat::int8, QuantizedFormat::int4, QuantizedFormat::q8_0}) {
+    const QuantizedMatrix m = sample_quantized(format, sizes.back(), outputs);
+    const Tensor step = sample_uniform(Sizes(sizes.begin(), sizes.end() - 1), 52, 0.01, 0.02);
+    OpSample sample{{sample_levels(sizes, 53), step, m.q, m.scale}, {{"outputs", outputs}}};
+    if (program != nullptr) sample.attributes.set("program", std::string(program));
+    std::uint32_t seed = 54;
+    for (const Sizes& operand : operands) sample.inputs.push_back(sample_uniform(operand, seed++));
+    samples.push_back(std::move(sample));
+  }
+}
+
+std::vector<OpSample> integer_matmul_samples() {
+  std::vector<OpSample> samples;
+  for (std::int64_t rows = 1; rows <= 13; ++rows) add_products(samples, {rows, 70}, 35);
+  add_products(samples, {1, 96}, 48);
+  add_products(samples, {1}, 1);
+  add_products(samples, {33}, 15);
+  add_products(samples, {2, 2, 7}, 16);
+  add_products(samples, {3, 11, 40}, 150);
+  add_products(samples, {17, 530}, 80);
+  add_products(samples, {0, 5}, 3);
+  add_products(samples, {2, 0}, 3);
+  add_products(samples, {2, 3}, 0);
+  return samples;
+}
+
+std::vector<OpSample> integer_matmul_fused_samples() {
+  std::vector<OpSample> samples;
+  const char* gelu = "%2 = add(%0, %1); %3 = gelu_tanh(%2); return %2, %3";
+  const char* residual = "%4 = add(%0, %1); %5 = mul(%4, %3); %6 = add(%2, %5); return %6";
+  const char* narrow = "%1 = relu(%0); %2 = cast(%1, dtype=bf16); return %2";
+  add_products(samples, {1, 70}, 35, gelu, {{35}});
+  add_products(samples, {3, 40}, 150, residual, {{150}, {3, 150}, {}});
+  add_products(samples, {2, 1, 33}, 48, residual, {{48}, {2, 1, 48}, {1, 1}});
+  add_products(samples, {20, 530}, 150, gelu, {{1, 150}});
+  add_products(samples, {19, 12}, 20, narrow);
+  add_products(samples, {0, 5}, 3, gelu, {{3}});
+  add_products(samples, {2, 0}, 3, gelu, {{3}});
+  add_products(samples, {2, 3}, 0, gelu, {{0}});
+  return samples;
+}
+
+std::vector<OpErrorSample> integer_matmul_errors() {
+  const ValueType levels{DType::i8, {2, 5}}, step{DType::f32, {2}}, q{DType::i8, {1, 2, 16, 4}},
+      scale{DType::f32, {1, 16}};
+  const Attributes three{{"outputs", std::int64_t{3}}};
+  return {{{{DType::f32, {2, 5}}, step, q, scale}, three, "levels must be i8, but is f32"},
+          {{{DType::i8, {}}, step, q, scale}, three, "levels must have at least 1 ax"},
+          {{levels, {DType::f64, {2}}, q, scale}, three, "step must be f32, but is f64"},
+          {{levels, {DType::f32, {2, 1}}, q, scale}, three, "step"},
+          {{levels, step, q, scale},
+           {{"outputs", std::int64_t{17}}},
+           "q of an int8 matrix [5, 17] must be [2, 2, 16, 4]"},
+          {{levels, step, q, {DType::f64, {1, 16}}}, three, "must be f32 (int8) or f16 (q8_0)"},
+          {{{DType::i8, {2, 131072}}, step, q, scale},
+           three,
+           "a sum of 131072 products of bytes can exceed 32 bits: levels may have at most 131071"}};
+}
+
+std::vector<OpErrorSample> integer_matmul_fused_errors() {
+  const ValueType levels{DType::i8, {2, 5}}, step{DType::f32, {2}}, q{DType::i8, {1, 2, 16, 4}},
+      scale{DType::f32, {1, 16}};
+  const Attributes bias{{"outputs", std::int64_t{3}},
+                        {"program", std::string("%2 = add(%0, %1); return %2")}};
+  return {{{levels, step, q, scale, {DType::f32, {2, 1}}},
+           bias,
+           "%1 must have the product's shape [2, 3], one element per column"},
+          {{levels, step, q, scale}, bias, "the program has 2 inputs, but 1"}};
+}
+
 }  // namespace
 
 void add_samples(IntegerOps, OpSamples& all) {
   all.add("fake_quantize", quantize_rows_samples, fake_quantize_errors);
+  all.add("integer_matmul", integer_matmul_samples, integer_matmul_errors);
+  all.add("integer_matmul_fused", integer_matmul_fused_samples, integer_matmul_fused_errors);
   all.add("quantize_rows", quantize_rows_samples, quantize_rows_errors);
 }
 

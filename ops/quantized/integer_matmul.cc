@@ -1,0 +1,229 @@
+// integer_matmul, which a pass substitutes for a product of rounded activations with a quantised
+// matrix, and integer_matmul_fused, which adds an elementwise epilogue.
+#include "weft/ops/quantized/integer_matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "weft/core/error.h"
+#include "weft/core/rounding.h"
+#include "weft/ops/fusion/epilogue.h"
+#include "weft/ops/kernels/integer/integer_product.h"
+#include "weft/ops/operands.h"
+#include "weft/ops/quantized/quantized_operands.h"
+
+namespace weft {
+namespace {
+
+// The rows and panels of one piece of work. The weights of a few panels and the rows stay in the L2
+// cache. With a few rows, each piece reads this many bytes of weights.
+constexpr std::int64_t kTileRows = 96, kTilePanels = 8, kRowBlock = 6;
+constexpr std::int64_t kTileBytes = std::int64_t{1} << 16;
+// Products per nanosecond and core, and the bytes of weights that a core reads per nanosecond.
+constexpr double kProductsPerNs = 100, kBytesPerNs = 12;
+
+ValueType integer_product_type(const InferContext& c) {
+  c.require_dtype(0, DType::i8, "levels");
+  c.require_min_rank(0, 1, "levels");
+  c.require_dtype(1, DType::f32, "step");
+  const Shape& shape = c.shape(0);
+  const Dim& last = shape[c.rank(0) - 1];
+  if (!last.is_constant()) {
+    throw ShapeError(
+        fmt::format("the last axis of levels must have a fixed size, but is {}", last.str()));
+  }
+  if (last.constant() > kernels::kMaxIntegerInputs) {
+    throw ShapeError(
+        fmt::format("a sum of {} products of bytes can exceed 32 bits: levels may have at most {} "
+                    "elements per row; split the product",
+                    last.constant(), kernels::kMaxIntegerInputs));
+  }
+  std::vector<Dim> out(shape.begin(), shape.end() - 1);
+  c.require_shape(1, Shape(out), "step");
+  const std::int64_t columns = c.attributes().integer("outputs");
+  check_quantized(c, 2, 3, last.constant(), columns, DType::f32);
+  out.emplace_back(columns);
+  return {DType::f32, Shape(std::move(out))};
+}
+
+// A product of all rows with a matrix. It is not yet bound to memory.
+struct IntegerProduct {
+  QuantizedOperands w = {};
+  std::int64_t rows = 0;
+  const kernels::IntegerKernels* unit = nullptr;
+  std::size_t row_bytes = 0, begin_rows = 0;      // of the prepared rows, in the shared scratch
+  std::function<void*(const KernelRun&)> result;  // [rows, outputs]
+  /// Called for every part of the result once the part is final; may be empty.
+  TileEpilogue epilogue = {};
+
+  std::byte* prepared(const KernelRun& run, std::int64_t row) const {
+    return run.shared_scratch + begin_rows + static_cast<std::size_t>(row) * row_bytes;
+  }
+  void compute(const KernelRun& run, ChunkRange row, ChunkRange panel) const {
+    auto* const out = static_cast<float*>(result(run)) + row.begin * w.outputs;
+    const std::int64_t count = row.end - row.begin;
+    unit->product(w.at(run), prepared(run, row.begin), run.in<float>(1) + row.begin, count,
+                  panel.begin, panel.end, out, w.outputs);
+    if (epilogue == nullptr || count == 0 || panel.begin == panel.end) return;
+    const std::int64_t first = panel.begin * kQuantizedPanel;
+    epilogue(run, {.row = row.begin,
+                   .column = first,
+                   .rows = count,
+                   .columns = std::min(panel.end * kQuantizedPanel, w.outputs) - first,
+                   .c = out + first,
+                   .c_stride = w.outputs});
+  }
+};
+using IntegerProductRef = std::shared_ptr<const IntegerProduct>;
+
+void add_prepare_rows(Kernel& kernel, const IntegerProductRef& p) {
+  Phase phase;
+  phase.chunks = chunk_count(p->rows * p->w.inputs, 1 << 15);
+  phase.cost_ns = 0.1 * static_cast<double>(p->rows) * static_cast<double>(p->w.inputs);
+  phase.body = [p, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(p->rows, chunks, chunk);
+    p->unit->prepare(p->w.at(run), run.in<std::int8_t>(0) + begin * p->w.inputs, end - begin,
+                     p->prepared(run, begin));
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+void add_tiles(Kernel& kernel, const IntegerProductRef& p) {
+  const QuantizedOperands& w = p->w;
+  const std::int64_t row_tiles = divide_up(p->rows, kTileRows);
+  const std::int64_t panel_tiles =
+      p->rows <= kTileRows / 2
+          ? std::clamp<std::int64_t>(w.panels() * w.panel_bytes() / kTileBytes, 1, w.panels())
+          : divide_up(w.panels(), kTilePanels);
+  const double products =
+      static_cast<double>(p->rows) * static_cast<double>(w.inputs) * static_cast<double>(w.outputs);
+  Phase phase;
+  phase.chunks = row_tiles * panel_tiles;
+  phase.cost_ns = std::max(products / kProductsPerNs,
+                           static_cast<double>(w.panels() * w.panel_bytes()) / kBytesPerNs);
+  phase.body = [=](const KernelRun& run, std::int64_t chunk) {
+    p->compute(run, chunk_range(p->rows, row_tiles, chunk % row_tiles, kRowBlock),
+               chunk_range(p->w.panels(), panel_tiles, chunk / row_tiles));
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+void add_integer_zeros(Kernel& kernel, const IntegerProductRef& p) {
+  Phase phase;
+  phase.body = [p](const KernelRun& run, std::int64_t) {
+    auto* const out = static_cast<float*>(p->result(run));
+    std::fill_n(out, p->rows * p->w.outputs, 0.0f);
+    if (p->epilogue == nullptr || p->rows == 0 || p->w.outputs == 0) return;
+    p->epilogue(run,
+                {.rows = p->rows, .columns = p->w.outputs, .c = out, .c_stride = p->w.outputs});
+  };
+  kernel.phases.push_back(std::move(phase));
+}
+
+// Adds the phases of a product. Its scratch is placed after the scratch that the kernel has already
+// reserved.
+void add_integer_product(Kernel& kernel, const KernelRequest& r, IntegerProduct product) {
+  const std::int64_t elements = r.outputs[0].numel();
+  const std::int64_t outputs = r.outputs[0].sizes.back();
+  product.w = quantized_operands(r, 2, r.inputs[0].sizes.back(), outputs);
+  product.rows = outputs == 0 ? 0 : elements / outputs;
+  product.unit = &kernels::integer_kernels(kernels::integer_unit());
+  product.row_bytes = product.unit->row_bytes(
+      {nullptr, nullptr, product.w.int4, product.w.inputs, outputs, product.w.q8_0});
+  product.begin_rows = aligned_size(kernel.shared_scratch);
+  const auto p = std::make_shared<const IntegerProduct>(std::move(product));
+  if (elements == 0 || p->w.inputs == 0) return add_integer_zeros(kernel, p);
+  kernel.shared_scratch = p->begin_rows + static_cast<std::size_t>(p->rows) * p->row_bytes;
+  add_prepare_rows(kernel, p);
+  add_tiles(kernel, p);
+}
+
+double integer_product_flops(const KernelRequest& r) {
+  return 2 * static_cast<double>(r.outputs[0].numel()) *
+         static_cast<double>(r.inputs[0].sizes.back());
+}
+
+// -- integer_matmul -------------------------------------------------------------------------------
+
+std::vector<ValueType> infer_integer_matmul(const InferContext& c) {
+  return {integer_product_type(c)};
+}
+
+Kernel integer_matmul_kernel(const KernelRequest& r) {
+  Kernel kernel;
+  add_integer_product(kernel, r, {.result = [](const KernelRun& run) { return run.outputs[0]; }});
+  return kernel;
+}
+
+Cost integer_matmul_cost(const KernelRequest& r) {
+  return {.flops = integer_product_flops(r), .bytes = operand_bytes(r)};
+}
+
+// -- integer_matmul_fused -------------------------------------------------------------------------
+
+std::vector<ValueType> infer_integer_fused(const InferContext& c) {
+  return infer_epilogue(c, integer_product_type(c), 4);
+}
+
+Kernel integer_fused_kernel(const KernelRequest& r) {
+  const auto epilogue = std::make_shared<const Epilogue>(r, 4);
+  Kernel kernel;
+  kernel.shared_scratch = epilogue->shared_scratch();
+  kernel.slot_scratch = epilogue->slot_scratch();
+  add_integer_product(
+      kernel, r,
+      {.result = [epilogue](const KernelRun& run) { return epilogue->product(run); },
+       .epilogue = [epilogue](const KernelRun& run,
+                              const OutputTile& tile) { epilogue->run(run, tile, tile.row); }});
+  return kernel;
+}
+
+Cost integer_fused_cost(const KernelRequest& r) {
+  return {.flops = integer_product_flops(r) + epilogue_flops(r), .bytes = operand_bytes(r)};
+}
+
+OpRecord integer_product_record(std::string name, std::string doc) {
+  OpRecord r;
+  r.name = std::move(name);
+  r.doc = kQuantizedLayout + std::move(doc);
+  r.inputs = {{"levels"}, {"step"}, {"q"}, {"scale"}};
+  r.attributes = {{"outputs", std::int64_t{0}, /*required=*/true}};
+  r.gradient = Gradient::none;
+  r.no_gradient_reason =
+      "created by a pass; matmul(fake_quantize(x), dequantize(q, scale)) is differentiable in x";
+  return r;
+}
+
+}  // namespace
+
+void add_integer_matmul(OpSet& ops) {
+  OpRecord matmul = integer_product_record(
+      "integer_matmul",
+      "matmul(levels * step, dequantize(q, scale)), where levels (i8) and step (f32, one per row) "
+      "are the results of quantize_rows. Sums of products of integers are exact: over all inputs "
+      "(int8) or over groups of 32 inputs (int4, q8_0), and the sums of groups are scaled and "
+      "added in "
+      "order.");
+  matmul.infer = infer_integer_matmul;
+  matmul.kernel = integer_matmul_kernel;
+  matmul.cost = integer_matmul_cost;
+  ops.add(std::move(matmul));
+
+  OpRecord fused = integer_product_record(
+      "integer_matmul_fused",
+      "integer_matmul followed by a tile program (ops/fusion/tile_program.h), as in "
+      "matmul_fused. Returns the same bits as computing the product and the steps "
+      "separately.");
+  for (InputSpec& operand : epilogue_inputs()) fused.inputs.push_back(std::move(operand));
+  fused.attributes.push_back({"program", std::string(), true});
+  fused.outputs = epilogue_outputs();
+  fused.infer = infer_integer_fused;
+  fused.kernel = integer_fused_kernel;
+  fused.cost = integer_fused_cost;
+  ops.add(std::move(fused));
+}
+
+}  // namespace weft
