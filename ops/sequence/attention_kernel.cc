@@ -293,8 +293,12 @@ class GradKernel {
     kernel.shared_scratch = static_cast<std::size_t>(2 * row_count() + partial_count()) * sizeof(T);
     kernel.phases.push_back(delta_phase());
     kernel.phases.push_back(norm_phase());
-    if (want_[0] || want_[5]) kernel.phases.push_back(query_phase());
-    if (want_[1] || want_[2] || want_[6]) kernel.phases.push_back(key_phase());
+    if (one_pass()) {
+      kernel.phases.push_back(head_phase());
+    } else {
+      if (want_[0] || want_[5]) kernel.phases.push_back(query_phase());
+      if (want_[1] || want_[2] || want_[6]) kernel.phases.push_back(key_phase());
+    }
     if (want_[3]) kernel.phases.push_back(bias_phase());
     if (want_[4]) {
       kernel.phases.push_back(offset_phase());
@@ -308,6 +312,16 @@ class GradKernel {
   std::int64_t row_count() const {
     const AttentionArgs<T>& a = problem_.sizes();
     return a.B * a.H * a.Lq;
+  }
+  /// Returns true if every unit of work computes all gradients of a key head, which recomputes
+  /// every tile of scores only once. This requires enough heads to keep the workers busy. With
+  /// windows or several texts, the first visible keys of the queries differ, and the sums of dq
+  /// would begin at other keys, which would change their bits.
+  bool one_pass() const {
+    constexpr std::int64_t kEnoughHeads = 12;
+    const AttentionArgs<T>& a = problem_.sizes();
+    return want_[0] && (want_[1] || want_[2]) && !want_[5] && a.B * a.Hkv >= kEnoughHeads &&
+           a.window == 0 && a.chunk == 0 && a.texts == 0;
   }
   /// Returns the number of groups of query blocks with separate partial sums of doffset_bias. This
   /// number is large enough to keep all workers busy.
@@ -404,6 +418,16 @@ class GradKernel {
           attention_grad_keys(args, grads, head / args.Hkv, head % args.Hkv,
                               unit % count * kKeyBlock, run.slot_scratch);
         });
+  }
+
+  Phase head_phase() const {
+    const AttentionArgs<T>& a = problem_.sizes();
+    return unit_phase(a.B * a.Hkv, pairs_ns(a, 2.5),
+                      [](const GradKernel&, const AttentionArgs<T>& args,
+                         const AttentionGrads<T>& grads, const KernelRun& run, std::int64_t unit) {
+                        attention_grad_heads(args, grads, unit / args.Hkv, unit % args.Hkv,
+                                             run.slot_scratch);
+                      });
   }
 
   /// Returns the phase that computes dbias. A unit owns the elements of dbias for one batch row,

@@ -402,6 +402,62 @@ BOOST_AUTO_TEST_CASE(heads_that_share_keys_give_the_bits_of_separate_heads) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(gradients_of_many_heads_in_one_pass_have_the_bits_of_two_passes) {
+  // 12 key heads are processed in one pass over the tiles; the 6 key heads of one batch row are
+  // not.
+  std::vector<Tensor> in = operands(2, 12, 6, 131, 261, 9, 17);
+  in[3] = sample_uniform({1, 1, 131, 261}, 4);
+  in[8] = sample_uniform({2, 12, 261, 3}, 8);
+  in[9] = sample_indices({131, 261}, 9, 3);
+  in[10] = ints({200, 33});
+  for (std::int64_t b = 0; b < 2; ++b) {  // keys beyond lengths are not multiplied, not even by 0
+    for (std::int64_t head = 0; head < 6; ++head) {
+      for (std::int64_t x = in[10].at(b) == 200 ? 200 * 9 : 33 * 9; x < 261 * 9; ++x)
+        in[1].mutable_data<float>()[(b * 6 + head) * 261 * 9 + x] = NAN;
+    }
+  }
+  const auto gradients = [](std::vector<Tensor> operands, const Attributes& attributes) {
+    const auto out = evaluate_op(builtin_ops()->at("attention"), operands, attributes);
+    const auto cotangent = [&](const Tensor& t) {  // the same for every batch row
+      const std::int64_t per_row = t.numel() / t.sizes()[0];
+      std::vector<float> values;
+      for (std::int64_t i = 0; i < t.numel(); ++i)
+        values.push_back(static_cast<float>(i % per_row % 7) - 3);
+      return Tensor::of(t.sizes(), values).to(t.dtype());
+    };
+    std::vector<Tensor> grad_in = {cotangent(out[0]), out[0], out[1]};
+    grad_in.insert(grad_in.end(), operands.begin(), operands.begin() + 13);
+    grad_in.resize(19);
+    return evaluate_op(builtin_ops()->at("attention_grad"), grad_in, attributes);
+  };
+  testing::for_each_simd_target([&](const char*) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      for (const Attributes& attributes :
+           {Attributes{{"scale", 0.3}}, Attributes{{"scale", 0.3}, {"causal", true}},
+            Attributes{{"scale", 0.3}, {"causal", true}, {"soft_cap", 2.0}}}) {
+        std::vector<Tensor> both = in;
+        for (Tensor& t : both) {
+          if (t.defined() && t.dtype() == DType::f32) t = t.to(dtype);
+        }
+        const auto together = gradients(both, attributes);
+        for (std::int64_t b = 0; b < 2; ++b) {
+          const auto row = [b](const Tensor& t) {
+            return evaluate_op(builtin_ops()->at("take"), {t, Tensor::of<std::int64_t>({1}, {b})},
+                               {{"axis", std::int64_t{0}}})[0];
+          };
+          std::vector<Tensor> apart = both;
+          for (const std::size_t i : {0, 1, 2, 8, 10}) apart[i] = row(both[i]);
+          const auto separate = gradients(apart, attributes);
+          for (const std::size_t i : {0, 1, 2, 6}) {
+            BOOST_TEST_CONTEXT("gradient " << i << " of row " << b)
+            BOOST_TEST(bitwise_equal(row(together[i]), separate[i]));
+          }
+        }
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(keys_beyond_lengths_are_ignored) {
   std::vector<Tensor> in = operands(1, 1, 1, 3, 5, 4, 4);
   in[10] = ints({3});

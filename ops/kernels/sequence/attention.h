@@ -243,6 +243,15 @@ void attention_grad_keys(const AttentionArgs<float>& args, const AttentionGrads<
 void attention_grad_keys(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
                          std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::byte* scratch);
 
+/// Computes dq, dk, dv and dcol_bias for all queries and keys of one key head. Every tile of scores
+/// is recomputed once rather than twice, so this takes five instead of seven matrix products. The
+/// results have the bits of attention_grad_queries() and attention_grad_keys() if the first visible
+/// key of every query is key 0.
+void attention_grad_heads(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                          std::int64_t b, std::int64_t kv_head, std::byte* scratch);
+void attention_grad_heads(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                          std::int64_t b, std::int64_t kv_head, std::byte* scratch);
+
 /// Adds the gradients of the scores in one tile, queries [i0, i1) and keys [j0, j1), to `dbias` and
 /// to doffset[0, offset_count) of this head. Either pointer may be null. `dbias` has strides
 /// args.bias_strides, so gradients are summed over broadcast axes.

@@ -83,6 +83,22 @@ void differentiate_soft_cap(const AttentionArgs<T>& a, int64_t rows, int64_t col
   }
 }
 
+/// Adds the contribution of the keys of a tile to dq, before the scale.
+template <class T>
+void add_to_queries(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t rows, int64_t j0,
+                    int64_t cols, const Tile<T>& tile, T* dq) {
+  kernels::gemm({.m = rows,
+                 .n = a.D,
+                 .k = cols,
+                 .a = {tile.ds, kKeyBlock, 1},
+                 .b = {a.k + a.key_row(b, h, j0) * a.D, a.D, 1},
+                 .c = dq,
+                 .c_stride = a.D,
+                 .accumulate = true,
+                 .engine = a.engine},
+                tile.gemm_scratch);
+}
+
 template <class T>
 void clear(T* p, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = 0;
@@ -160,16 +176,7 @@ void queries(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t 
     }
     if (dq == nullptr) continue;
     differentiate_soft_cap(a, rows, cols, tile);
-    kernels::gemm({.m = rows,
-                   .n = a.D,
-                   .k = cols,
-                   .a = {tile.ds, kKeyBlock, 1},
-                   .b = {a.k + a.key_row(b, h, j0) * a.D, a.D, 1},
-                   .c = dq,
-                   .c_stride = a.D,
-                   .accumulate = true,
-                   .engine = a.engine},
-                  tile.gemm_scratch);
+    add_to_queries(a, b, h, rows, j0, cols, tile, dq);
   }
   if (dq != nullptr) row_scale(dq, rows * a.D, a.scale, dq);
 }
@@ -191,24 +198,29 @@ int64_t first_query_block(const AttentionArgs<T>& a, int64_t b, int64_t j) {
   return first * kQueryBlock;
 }
 
+/// Computes the gradients of a block of keys. If `add_queries`, also adds the contributions of
+/// these keys to dq, before the scale.
 template <class T>
 void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t kv_head,
-          int64_t j0, std::byte* scratch) {
+          int64_t j0, bool add_queries, std::byte* scratch) {
   const Tile<T> tile(a, scratch);
-  const int64_t cols = HWY_MIN(kKeyBlock, a.Lk - j0), group = a.H / a.Hkv;
+  const int64_t all_cols = HWY_MIN(kKeyBlock, a.Lk - j0), group = a.H / a.Hkv;
   const int64_t first = (b * a.Hkv + kv_head) * a.Lk + j0;
   T* dk = grads.dk != nullptr ? grads.dk + first * a.D : nullptr;
   T* dv = grads.dv != nullptr ? grads.dv + first * a.Dv : nullptr;
-  if (dk != nullptr) clear(dk, cols * a.D);
-  if (dv != nullptr) clear(dv, cols * a.Dv);
+  if (dk != nullptr) clear(dk, all_cols * a.D);
+  if (dv != nullptr) clear(dv, all_cols * a.Dv);
   for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
     T* dcol = grads.dcol_bias != nullptr
                   ? grads.dcol_bias + ((b * a.H + h) * a.Lk + j0) * a.col_count
                   : nullptr;
-    if (dcol != nullptr) clear(dcol, cols * a.col_count);
+    if (dcol != nullptr) clear(dcol, all_cols * a.col_count);
     const auto add_group = [&](int64_t i0, int64_t rows) {
       const auto visible = a.visible(b, i0, i0 + rows);
-      if (visible.end <= j0 || visible.begin >= j0 + cols) return;
+      if (visible.end <= j0 || visible.begin >= j0 + all_cols) return;
+      // The gradients of the scores of later keys are 0, but these keys may have arbitrary values,
+      // which must not be multiplied by 0.
+      const int64_t cols = HWY_MIN(all_cols, visible.end - j0);
       compute_tile(a, grads, b, h, i0, rows, j0, cols, tile);
       for (int64_t r = 0; dcol != nullptr && r < rows; ++r) {
         for (int64_t c = 0; c < cols; ++c) {
@@ -228,8 +240,8 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
                        .engine = a.engine},
                       tile.gemm_scratch);
       }
+      if (dk != nullptr || add_queries) differentiate_soft_cap(a, rows, cols, tile);
       if (dk != nullptr) {
-        differentiate_soft_cap(a, rows, cols, tile);
         kernels::gemm({.m = cols,
                        .n = a.D,
                        .k = rows,
@@ -241,13 +253,26 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
                        .engine = a.engine},
                       tile.gemm_scratch);
       }
+      if (add_queries) {
+        add_to_queries(a, b, h, rows, j0, cols, tile, grads.dq + a.query_row(b, h, i0) * a.D);
+      }
     };
     for (int64_t i = first_query_block(a, b, j0); i < a.Lq; i += kQueryBlock) {
-      if (a.visible(b, i).begin >= j0 + cols) break;
+      if (a.visible(b, i).begin >= j0 + all_cols) break;
       for_groups(a, b, i, add_group);
     }
   }
-  if (dk != nullptr) row_scale(dk, cols * a.D, a.scale, dk);
+  if (dk != nullptr) row_scale(dk, all_cols * a.D, a.scale, dk);
+}
+
+template <class T>
+void heads(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t kv_head,
+           std::byte* scratch) {
+  const int64_t group = a.H / a.Hkv, count = group * a.Lq * a.D;
+  T* dq = grads.dq + a.query_row(b, kv_head * group, 0) * a.D;
+  clear(dq, count);
+  for (int64_t j0 = 0; j0 < a.Lk; j0 += kKeyBlock) keys(a, grads, b, kv_head, j0, true, scratch);
+  row_scale(dq, count, a.scale, dq);
 }
 
 template <class T>
@@ -303,11 +328,19 @@ void queries_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& g
 }
 void keys_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
               int64_t kv_head, int64_t j0, std::byte* scratch) {
-  keys(a, grads, b, kv_head, j0, scratch);
+  keys(a, grads, b, kv_head, j0, false, scratch);
 }
 void keys_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t b,
               int64_t kv_head, int64_t j0, std::byte* scratch) {
-  keys(a, grads, b, kv_head, j0, scratch);
+  keys(a, grads, b, kv_head, j0, false, scratch);
+}
+void heads_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
+               int64_t kv_head, std::byte* scratch) {
+  heads(a, grads, b, kv_head, scratch);
+}
+void heads_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t b,
+               int64_t kv_head, std::byte* scratch) {
+  heads(a, grads, b, kv_head, scratch);
 }
 void scores_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
                 int64_t h, int64_t i0, int64_t i1, int64_t j0, int64_t j1, float* dbias,
@@ -336,6 +369,8 @@ HWY_EXPORT(queries_f32);
 HWY_EXPORT(queries_f64);
 HWY_EXPORT(keys_f32);
 HWY_EXPORT(keys_f64);
+HWY_EXPORT(heads_f32);
+HWY_EXPORT(heads_f64);
 HWY_EXPORT(scores_f32);
 HWY_EXPORT(scores_f64);
 }  // namespace
@@ -373,6 +408,14 @@ void attention_grad_keys(const AttentionArgs<double>& args, const AttentionGrads
                          std::int64_t b, std::int64_t kv_head, std::int64_t j0,
                          std::byte* scratch) {
   HWY_DYNAMIC_DISPATCH(keys_f64)(args, grads, b, kv_head, j0, scratch);
+}
+void attention_grad_heads(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
+                          std::int64_t b, std::int64_t kv_head, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(heads_f32)(args, grads, b, kv_head, scratch);
+}
+void attention_grad_heads(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
+                          std::int64_t b, std::int64_t kv_head, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(heads_f64)(args, grads, b, kv_head, scratch);
 }
 void attention_grad_scores(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
                            std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
