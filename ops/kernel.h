@@ -37,6 +37,9 @@ struct KernelRequest {
   std::vector<OperandSpec> outputs = {};
   Attributes attributes = {};  // symbolic Dims are evaluated
   Precision precision = Precision::highest;
+  /// If true, the bits of a row of the result may depend only on that row of the inputs and on
+  /// weights, never on the number of rows or on padding (Program::batch_invariant()).
+  bool batch_invariant = false;
   /// The op set in which op names in attributes are looked up. Null selects Weft's built-in ops.
   const OpSet* ops = nullptr;
 

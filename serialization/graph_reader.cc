@@ -261,6 +261,7 @@ std::vector<Program> GraphReader::programs() {
         if (p.precision() != 0) {
           program.precision(read_enum<Precision>(p.precision(), 3, "precision"));
         }
+        program.batch_invariant(p.batch_invariant());
         if (p.shards() != 0) {
           constexpr std::uint32_t kMost = 1 << 30;  // Program::shards() rejects larger counts
           program.shards({static_cast<int>(std::min(p.shards(), kMost)), p.shard_axis()});

@@ -220,6 +220,7 @@ v1::Program GraphWriter::program(const Program& p) const {
   v1::Program out;
   out.set_name(p.name());
   if (p.precision()) out.set_precision(static_cast<std::uint32_t>(*p.precision()));
+  out.set_batch_invariant(p.is_batch_invariant());
   if (p.shards().count > 1) {
     out.set_shards(static_cast<std::uint32_t>(p.shards().count));
     out.set_shard_axis(p.shards().axis);

@@ -194,7 +194,7 @@ Lbfgs::Lbfgs(Session& session, Value loss, const std::vector<Variable>& paramete
 Lbfgs::Lbfgs(Session& session, const Program& objective, const std::vector<Variable>& parameters,
              NamedTensors feeds, const LbfgsOptions& options, SourceLocation loc)
     : Lbfgs(session, loss_of(objective, loc), parameters, std::move(feeds), options, loc) {
-  program_.precision(objective.precision()).shards(objective.shards());
+  program_.take_options(objective).shards(objective.shards());
 }
 
 bool Lbfgs::were_changed() const {

@@ -34,6 +34,7 @@ Handshake handshake_of(const Program& program, const SessionOptions& options) {
   handshake.add("the instruction set of their kernels", kernels::cpu_kernels());
   handshake.add("the seed", std::to_string(options.seed));
   handshake.add("the precision of the Session", precision_name(options.precision));
+  handshake.add("SessionOptions::batch_invariant", word(options.batch_invariant));
   handshake.add("SessionOptions::passes", word(options.passes));
   handshake.add("SessionOptions::check_finite", word(options.check_finite));
   handshake.add("SessionOptions::bucket_bytes", std::to_string(options.bucket_bytes));

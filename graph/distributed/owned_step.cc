@@ -145,7 +145,7 @@ class Maker {
 
   Module empty_module() const {
     Module module{empty_copy(*program_.graph()), Program(program_.name())};
-    module.program.precision(program_.precision());
+    module.program.take_options(program_);
     return module;
   }
 

@@ -13,8 +13,8 @@ bool same(const Program& a, const Program& b) {
     return std::equal(x.begin(), x.end(), y.begin(), y.end());
   };
   return a.name() == b.name() && a.graph() == b.graph() && a.shards() == b.shards() &&
-         a.precision() == b.precision() && a.outputs() == b.outputs() &&
-         same_updates(a.given_updates(), b.given_updates());
+         a.precision() == b.precision() && a.is_batch_invariant() == b.is_batch_invariant() &&
+         a.outputs() == b.outputs() && same_updates(a.given_updates(), b.given_updates());
 }
 
 }  // namespace

@@ -283,7 +283,7 @@ class Splitter {
 
   Module empty_module() const {
     Module module{std::make_unique<Graph>(source().shared_ops()), Program(program_.name())};
-    module.program.precision(program_.precision());
+    module.program.take_options(program_);
     module.graph->share_symbols(source());
     for (const DimEquation& e : source().requirements()) {
       // Skip requirements on the total number of rows of all shards.

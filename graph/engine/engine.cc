@@ -42,6 +42,7 @@ Engine::Engine(Graph& graph, std::shared_ptr<VariableStore> store, const Session
               .verify = options.verify,
               .guard = options.poison ? kGuardBytes : 0,
               .precision = options.precision,
+              .batch_invariant = options.batch_invariant,
               .memory_budget = options.memory_budget,
               .prepack = options.prepack,
               .check_finite = options.check_finite}),

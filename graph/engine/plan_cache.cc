@@ -25,6 +25,7 @@ PlanCache::ProgramKey PlanCache::key_of(const Program& program,
     key.names += name;
   };
   key.words.push_back(program.precision() ? static_cast<std::uint64_t>(*program.precision()) : 0);
+  key.words.push_back(program.is_batch_invariant() ? 1 : 0);
   add_name(program.name());
   key.words.push_back(program.outputs().size());
   for (const auto& [name, value] : program.outputs()) {
@@ -100,6 +101,7 @@ std::shared_ptr<const Plan> PlanCache::plan(const std::shared_ptr<const Compiled
   auto made = specialise(program, bindings,
                          {.guard = options_.guard,
                           .precision = options_.precision,
+                          .batch_invariant = options_.batch_invariant,
                           .memory_budget = options_.memory_budget,
                           .prepack = options_.prepack,
                           .updates_last = options_.check_finite});

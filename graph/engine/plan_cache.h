@@ -21,6 +21,7 @@ class PlanCache {
     bool verify = false;
     std::size_t guard = 0;
     Precision precision = Precision::highest;
+    bool batch_invariant = false;
     std::size_t memory_budget = 0;
     bool prepack = false;
     bool check_finite = false;

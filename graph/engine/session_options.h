@@ -32,6 +32,8 @@ struct SessionOptions {
   bool initialise_missing = false;
   /// Precision of matrix products in programs that do not set a precision.
   Precision precision = Precision::highest;
+  /// Runs all programs as if they had set Program::batch_invariant().
+  bool batch_invariant = false;
   /// Maximum size of the arena in bytes; 0 means no limit. The arena holds intermediate results;
   /// variables, feeds and outputs are not part of it. If a plan would need more, it rematerialises
   /// values, with bit-identical results; Session::plan(...)->memory() lists the rematerialised

@@ -175,7 +175,7 @@ Module clone_program(const Program& program, const CloneOptions& options) {
   Module module{program.graph() != nullptr ? empty_copy(*program.graph())
                                            : std::make_unique<Graph>(std::make_shared<OpSet>()),
                 Program(program.name())};
-  module.program.precision(program.precision()).shards(program.shards());
+  module.program.take_options(program).shards(program.shards());
   if (program.graph() == nullptr) return module;
   const Graph& source = *program.graph();
   Graph& target = *module.graph;

@@ -24,6 +24,7 @@ class Comparison {
   std::string programs(const Program& a, const Program& b) {
     if (a.name() != b.name()) return fmt::format("names {} and {}", a.name(), b.name());
     if (a.precision() != b.precision()) return "different precisions";
+    if (a.is_batch_invariant() != b.is_batch_invariant()) return "only one is batch-invariant";
     if (a.shards() != b.shards()) return "different shards";
     const Updates left = a.updates(), right = b.updates();
     if (a.outputs().size() != b.outputs().size() || left.size() != right.size())

@@ -72,6 +72,17 @@ Program& Program::precision(std::optional<Precision> precision) {
   return *this;
 }
 
+Program& Program::batch_invariant(bool on) {
+  batch_invariant_ = on;
+  return *this;
+}
+
+Program& Program::take_options(const Program& other) {
+  precision_ = other.precision_;
+  batch_invariant_ = other.batch_invariant_;
+  return *this;
+}
+
 Program& Program::shards(Shards shards) {
   check_shards(shards.count, 1);
   shards_ = std::move(shards);

@@ -55,6 +55,14 @@ class Program {
   /// Sets the precision of the program's matrix products. Individual nodes may override it. If not
   /// set, the Session's default applies (SessionOptions::precision).
   Program& precision(std::optional<Precision> precision);
+  /// If set, results of a row (a text, or a position of a text) have the same bits regardless of
+  /// the other rows of the batch, of padding, of the chunks in which a prompt is read, and of
+  /// whether keys and values are cached or recomputed. Saved with the program. The default of
+  /// programs that do not set it is SessionOptions::batch_invariant. docs/batch-invariance.md lists
+  /// the conditions, the exceptions and the cost.
+  Program& batch_invariant(bool on = true);
+  /// Copies the precision and the batch invariance of `other`.
+  Program& take_options(const Program& other);
 
   /// Splits the batch into `shards.count` shards. Values before a shard_sum() are computed once per
   /// shard, values after it once per step. Results depend bitwise on the count, but not on the
@@ -65,6 +73,7 @@ class Program {
   const std::string& name() const { return name_; }
   const Shards& shards() const { return shards_; }
   std::optional<Precision> precision() const { return precision_; }
+  bool is_batch_invariant() const { return batch_invariant_; }
   const std::vector<std::pair<std::string, Value>>& outputs() const { return outputs_; }
   /// Returns all updates, in this order:
   /// - explicit updates, added with update();
@@ -96,6 +105,7 @@ class Program {
 
   std::string name_;
   std::optional<Precision> precision_;
+  bool batch_invariant_ = false;
   Shards shards_;
   Graph* graph_ = nullptr;
   std::vector<std::pair<std::string, Value>> outputs_;

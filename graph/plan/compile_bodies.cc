@@ -72,7 +72,7 @@ CompiledProgram::Body compile_role(const CompiledProgram& outer, const Role& rol
                                    const CompileOptions& options) {
   const Function& f = *role.function;
   Module module{empty_copy(*f.body), Program(f.name)};
-  module.program.precision(outer.module.program.precision());
+  module.program.take_options(outer.module.program);
   Graph& graph = *module.graph;
   Cloner cloner(graph, {.first_stream = role.stream});
   std::vector<Variable> carries;

@@ -196,6 +196,8 @@ PlanStep make_step(const Plan& plan, NodeId n, const PlanOptions& options) {
     }
     request.attributes = node.attributes().evaluate(plan.bindings);
     request.precision = precision_of(plan, request.attributes, options.precision);
+    request.batch_invariant =
+        options.batch_invariant || plan.program->module.program.is_batch_invariant();
     request.ops = &node.graph().ops();
     step.kernel = make_kernel(op, request);
     check_scratch(step.kernel);

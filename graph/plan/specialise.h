@@ -13,6 +13,8 @@ struct PlanOptions {
   std::size_t guard = 0;
   /// Precision of matrix products for which neither the node nor the program sets one.
   Precision precision = Precision::highest;
+  /// Makes all programs batch-invariant (SessionOptions::batch_invariant).
+  bool batch_invariant = false;
   /// Maximum size of the arena in bytes; 0: no limit. Values that do not fit are rematerialised:
   /// they are dropped after their first uses and recomputed before later uses. They are recomputed
   /// by the same kernels, so results are bit-exact.

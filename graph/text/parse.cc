@@ -382,6 +382,8 @@ class Parser {
         const std::size_t word_at = scan_.position();
         const std::string_view word = scan_.word("a precision");
         module.program.precision(terms_.guard(word_at, [&] { return parse_precision(word); }));
+      } else if (scan_.take_word("batch_invariant")) {
+        module.program.batch_invariant();
       } else if (scan_.take_word("shards")) {
         Shards shards{.count = static_cast<int>(terms_.whole(1, std::numeric_limits<int>::max()))};
         if (!scan_.take_word("along")) scan_.expected("\"along\" and the symbol of an axis");
@@ -402,7 +404,9 @@ class Parser {
         break;
       }
     }
-    if (!scan_.take("}")) scan_.expected("precision, shards, output, update or \"}\"");
+    if (!scan_.take("}")) {
+      scan_.expected("precision, batch_invariant, shards, output, update or \"}\"");
+    }
   }
 
   Value value(const Names& names) {

@@ -85,6 +85,7 @@ class Printer {
   void program(const Program& p, const Updates& updates) {
     out_ += fmt::format("program {} {{\n", quote_if_needed(p.name()));
     if (p.precision()) out_ += fmt::format("  precision {}\n", precision_name(*p.precision()));
+    if (p.is_batch_invariant()) out_ += "  batch_invariant\n";
     if (p.shards().count > 1) {
       out_ +=
           fmt::format("  shards {} along {}\n", p.shards().count, quote_if_needed(p.shards().axis));

@@ -125,7 +125,7 @@ std::shared_ptr<Graph> empty_graph_like(const Graph& source) {
 
 Program copy_program(const Program& program, Cloner& cloner) {
   Program result(program.name());
-  result.precision(program.precision()).shards(program.shards());
+  result.take_options(program).shards(program.shards());
   for (const auto& [name, value] : program.outputs()) result.output(name, cloner.copy(value), {});
   for (const auto& [variable, value] : program.given_updates()) {
     cloner.copy(variable.value());  // declares the variable

@@ -65,6 +65,9 @@ struct GemmBatch {
   GemmOperand a, b, c;
   bool accumulate = false;
   Precision precision = Precision::highest;
+  /// If true, the bits of a row of C depend only on this row of A and on B, not on m
+  /// (KernelRequest::batch_invariant). In products of groups, m is the number of all rows.
+  bool batch_invariant = false;
   /// The index of the kernel input that contains B, if this input is constant
   /// (OperandSpec::constant) and B begins at its first element.
   std::optional<std::size_t> constant_b = {};

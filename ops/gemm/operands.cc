@@ -56,6 +56,7 @@ GemmBatch matmul_batch(const KernelRequest& request, const OperandSpec& c) {
   batch.b = {request.inputs[1].dtype, tb ? 1 : batch.n, tb ? batch.k : 1, {}};
   batch.c = {c.dtype, batch.n, 1, {}};
   batch.precision = request.precision;
+  batch.batch_invariant = request.batch_invariant;
   if (request.inputs[1].constant) batch.constant_b = 1;
 
   const Sizes batch_c(out.begin(), out.end() - 2);

@@ -206,7 +206,9 @@ void add_empty(Kernel& kernel, const JobRef& job) {
 // which keep all workers busy without sharing packed operands.
 bool choose_engine_and_tiling(GemmJob& job) {
   const GemmBatch& g = job.batch;
-  job.engine = &kernels::choose_engine(g.c.dtype, g.a.dtype, g.b.dtype, g.precision, g.m, g.n, g.k);
+  job.engine = g.batch_invariant ? &invariant_engine(g)
+                                 : &kernels::choose_engine(g.c.dtype, g.a.dtype, g.b.dtype,
+                                                           g.precision, g.m, g.n, g.k);
   const auto few_stages = [&] {
     return static_cast<double>(g.count) * static_cast<double>(job.tiling.row_ranges()) *
                static_cast<double>(job.tiling.column_ranges()) *
@@ -224,6 +226,9 @@ bool choose_engine_and_tiling(GemmJob& job) {
   const double work = multiply_adds({0, g.m}, {0, g.n}, {0, g.k});
   if (g.count == 1 || work >= kLargeGemm) {
     job.tiling = choose_tiling(g.m, g.n, g.k, false, *job.engine);
+    // Every part is a single block of K, so that the parts are added in the order of the blocks.
+    if (g.batch_invariant && job.tiling.split_k > 1)
+      job.tiling.split_k = divide_up(g.k, job.engine->depth_block);
     if (few_stages()) return false;
   }
   job.tiling = choose_tiling(g.m, g.n, g.k, true, *job.engine);
@@ -305,7 +310,8 @@ void ParallelGemm::add(GemmBatch batch, std::function<GemmPointers(const KernelR
     kernel_.slot_scratch = std::max(kernel_.slot_scratch, slot_begin_ + slot);
   };
   if (g.count == 0 || g.m == 0 || g.n == 0 || g.k == 0) return add_empty(kernel_, job);
-  if (g.convert_b == nullptr && add_skinny_gemm(kernel_, job, reserve)) return;
+  const auto add_skinny = g.batch_invariant ? add_invariant_skinny : add_skinny_gemm;
+  if (g.convert_b == nullptr && add_skinny(kernel_, job, reserve)) return;
 
   const bool many = choose_engine_and_tiling(*job);
   if (g.constant_b && g.count == 1 && !kernel_.packed) {

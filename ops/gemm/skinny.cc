@@ -165,4 +165,10 @@ bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
   return true;
 }
 
+void add_few_columns(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
+                     const std::function<void(std::size_t, std::size_t)>& reserve) {
+  reserve(0, kernels::skinny_gemm_scratch_bytes(job->batch.c.dtype, job->batch.n, job->batch.k));
+  add_pieces(kernel, job, /*transposed=*/true);
+}
+
 }  // namespace weft::gemm_detail

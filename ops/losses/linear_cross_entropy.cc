@@ -108,6 +108,7 @@ struct ProductLayout {
   ClassTargets targets;
   double smoothing = 0;
   Precision precision = Precision::highest;
+  bool batch_invariant = false;
   std::int64_t chunk_rows = 0;
   bool dx = false, dweight = false, dbias = false;
   // Offsets into the shared scratch, in bytes.
@@ -135,6 +136,7 @@ ProductLayout make_layout(const KernelRequest& request, const Operands& o) {
   l.targets = {input(o.targets).dtype, l.classes, request.attributes.integer("ignore_index")};
   l.smoothing = request.attributes.real("label_smoothing");
   l.precision = request.precision;
+  l.batch_invariant = request.batch_invariant;
   l.dx = wants(request, o.dx);
   l.dweight = wants(request, o.dweight);
   l.dbias = wants(request, o.dbias) && l.bias;
@@ -256,7 +258,8 @@ class ChunkBuilder {
                           .a = operand(l_.depth, 1),
                           .b = transposed(weight()),
                           .c = operand(l_.classes, 1),
-                          .precision = l_.precision};
+                          .precision = l_.precision,
+                          .batch_invariant = l_.batch_invariant};
     gemm_.add(batch, [at = l_.at, offset = first * l_.depth](const KernelRun& run) {
       return GemmPointers{run.in<T>(static_cast<std::size_t>(at.x)) + offset,
                           run.inputs[static_cast<std::size_t>(at.weight)], run.shared_scratch};

@@ -58,6 +58,7 @@ Kernel grouped_matmul_kernel(const KernelRequest& request) {
              BatchOffsets(w.sizes, {batch.count})};
   batch.c = {out.dtype, batch.n};
   batch.precision = request.precision;
+  batch.batch_invariant = request.batch_invariant;
   if (w.constant) batch.constant_b = 1;
   Kernel kernel;
   kernel.check = group_check(request, kSizesInput, batch.m);

@@ -40,11 +40,13 @@ void multiply_panels(const kernels::QuantizedWeights& w, const float* x, std::in
 }
 
 void multiply_transposed(const kernels::QuantizedWeights& w, const float* x, std::int64_t rows,
-                         std::int64_t first, std::int64_t last, float* out, std::byte* scratch) {
+                         std::int64_t first, std::int64_t last, float* out, std::byte* scratch,
+                         bool batch_invariant) {
   auto* const block = reinterpret_cast<float*>(scratch);
   kernels::GemmProblem<float> gemm;
   gemm.m = rows;
   gemm.n = last - first;
+  gemm.batch_invariant = batch_invariant;
   gemm.c = out + first;
   gemm.c_stride = w.inputs;
   for (std::int64_t j = 0; j < w.outputs; j += kBlockInputs) {

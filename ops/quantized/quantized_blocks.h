@@ -26,8 +26,9 @@ void multiply_panels(const kernels::QuantizedWeights& w, const float* x, std::in
 
 /// Computes columns [first, last) of out = x W^T, for dense x [rows, outputs] and out [rows,
 /// inputs]. `first` is a multiple of 32, and there are at most kBlockWidth columns and at least one
-/// output.
+/// output. If batch_invariant is set, the bits of a row do not depend on the other rows.
 void multiply_transposed(const kernels::QuantizedWeights& w, const float* x, std::int64_t rows,
-                         std::int64_t first, std::int64_t last, float* out, std::byte* scratch);
+                         std::int64_t first, std::int64_t last, float* out, std::byte* scratch,
+                         bool batch_invariant = false);
 
 }  // namespace weft

@@ -42,6 +42,7 @@ std::vector<ValueType> infer_quantized_grouped(const InferContext& c) {
 struct GroupedProduct {
   QuantizedOperands w;
   bool transpose = false;
+  bool batch_invariant = false;
   DType sizes = DType::i64;
   std::int64_t rows = 0;
 
@@ -69,7 +70,15 @@ struct GroupedProduct {
     float* const out = run.out<float>(0) + rows.begin * columns();
     const std::int64_t begin = to.begin / kQuantizedPanel, end = divide_up(to.end, kQuantizedPanel);
     if (transpose) {
-      multiply_transposed(matrix, x, rows.size(), to.begin, to.end, out, run.slot_scratch);
+      multiply_transposed(matrix, x, rows.size(), to.begin, to.end, out, run.slot_scratch,
+                          batch_invariant);
+    } else if (batch_invariant) {
+      for (std::int64_t r = 0; r < rows.size(); r += kFewQuantizedRows) {
+        const std::int64_t count = std::min(kFewQuantizedRows, rows.size() - r);
+        kernels::prepare_rows(matrix, x + r * depth(), count, run.slot_scratch);
+        kernels::quantized_product_by_row(matrix, x + r * depth(), run.slot_scratch, count, begin,
+                                          end, out + r * columns());
+      }
     } else if (rows.size() > kFewQuantizedRows) {
       multiply_panels(matrix, x, rows.size(), begin, end, out, run.slot_scratch);
     } else {
@@ -93,6 +102,7 @@ Kernel quantized_grouped_kernel(const KernelRequest& r) {
   const std::int64_t depth = r.inputs[0].sizes[1], columns = r.outputs[0].sizes[1];
   p.w = p.transpose ? quantized_operands(r, 1, columns, depth)
                     : quantized_operands(r, 1, depth, columns);
+  p.batch_invariant = r.batch_invariant;
   p.sizes = r.inputs[kSizes].dtype;
   p.rows = r.outputs[0].sizes[0];
   const std::int64_t groups = r.inputs[kSizes].sizes[0];

@@ -45,6 +45,7 @@ ValueType infer_product_type(const InferContext& c) {
 struct QuantizedProduct {
   QuantizedOperands w = {};
   bool transpose = false;
+  bool batch_invariant = false;
   std::int64_t rows = 0;
   std::function<void*(const KernelRun&)> result;  // [rows, columns()]
   /// Called for every part of the result once the part is final; may be empty.
@@ -95,6 +96,59 @@ void add_few_rows(Kernel& kernel, const ProductRef& p) {
     auto* const out = p->out<float>(run);
     kernels::quantized_product(p->w.at(run), run.in<float>(0), run.shared_scratch + begin_shared,
                                p->rows, begin, end, out);
+    p->run_epilogue(run, out, begin * kQuantizedPanel,
+                    std::min(end * kQuantizedPanel, p->w.outputs));
+  };
+  kernel.phases.push_back(std::move(product));
+}
+
+// Adds the phases of a product of a batch-invariant program, which computes any number of rows as
+// if each were the only one. Rows are converted in blocks, which stay in the L2 cache while they
+// are multiplied by some panels.
+void add_invariant_rows(Kernel& kernel, const ProductRef& p) {
+  constexpr std::int64_t kBlockElements = 1 << 16, kLeastRows = 16, kMostRows = 64;
+  const QuantizedOperands& w = p->w;
+  const std::int64_t block_rows = std::clamp(kBlockElements / w.inputs, kLeastRows, kMostRows);
+  const std::int64_t blocks = divide_up(p->rows, block_rows);
+  const std::size_t begin_shared = aligned_size(kernel.shared_scratch);
+  const std::size_t block_bytes =
+      kernels::prepared_rows_bytes(w.inputs, std::min(block_rows, p->rows));
+  kernel.shared_scratch = begin_shared + static_cast<std::size_t>(blocks) * block_bytes;
+  // Calls body(first row, number of rows, converted rows).
+  const auto with_block = [p, begin_shared, block_rows, block_bytes](
+                              const KernelRun& run, std::int64_t block, const auto& body) {
+    const std::int64_t first = block * block_rows;
+    body(first, std::min(block_rows, p->rows - first),
+         run.shared_scratch + begin_shared + static_cast<std::size_t>(block) * block_bytes);
+  };
+  Phase prepare;
+  prepare.chunks = blocks;
+  prepare.cost_ns = 0.3 * static_cast<double>(p->rows) * static_cast<double>(w.inputs);
+  prepare.body = [p, with_block](const KernelRun& run, std::int64_t block) {
+    with_block(run, block, [&](std::int64_t first, std::int64_t rows, std::byte* prepared) {
+      kernels::prepare_rows(p->w.at(run), run.in<float>(0) + first * p->w.inputs, rows, prepared);
+    });
+  };
+  kernel.phases.push_back(std::move(prepare));
+
+  Phase product;
+  product.chunks = chunk_count(w.panels() * w.panel_bytes(), kChunkBytes);
+  product.chunks = std::clamp<std::int64_t>(product.chunks, 1, w.panels());
+  product.cost_ns = static_cast<double>(w.panels() * w.panel_bytes()) / kQuantizedBytesPerNs *
+                    (0.5 + 0.5 * static_cast<double>(p->rows));
+  product.body = [p, with_block, blocks, chunks = product.chunks](const KernelRun& run,
+                                                                  std::int64_t chunk) {
+    const auto [begin, end] = chunk_range(p->w.panels(), chunks, chunk);
+    auto* const out = p->out<float>(run);
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      with_block(run, block,
+                 [&, begin = begin, end = end](std::int64_t first, std::int64_t rows,
+                                               const std::byte* prepared) {
+                   kernels::quantized_product_by_row(
+                       p->w.at(run), run.in<float>(0) + first * p->w.inputs, prepared, rows, begin,
+                       end, out + first * p->w.outputs);
+                 });
+    }
     p->run_epilogue(run, out, begin * kQuantizedPanel,
                     std::min(end * kQuantizedPanel, p->w.outputs));
   };
@@ -163,7 +217,7 @@ void add_transposed(Kernel& kernel, const ProductRef& p) {
     const std::int64_t first = chunk * kBlockWidth, last = std::min(first + kBlockWidth, w.inputs);
     auto* const out = p->out<float>(run);
     multiply_transposed(w.at(run), run.in<float>(0), p->rows, first, last, out,
-                        run.slot_scratch + begin_slot);
+                        run.slot_scratch + begin_slot, p->batch_invariant);
     p->run_epilogue(run, out, first, last);
   };
   kernel.phases.push_back(std::move(phase));
@@ -212,10 +266,12 @@ void add_product(Kernel& kernel, const KernelRequest& r, QuantizedProduct produc
   product.w = product.transpose ? quantized_operands(r, 1, columns, depth)
                                 : quantized_operands(r, 1, depth, columns);
   product.rows = columns == 0 ? 0 : elements / columns;
+  product.batch_invariant = r.batch_invariant;
   const auto p = std::make_shared<const QuantizedProduct>(std::move(product));
   if (r.inputs[0].dtype == DType::f64) return add_double(kernel, p);
   if (elements == 0 || depth == 0) return add_zeros(kernel, p);
   if (p->transpose) return add_transposed(kernel, p);
+  if (r.batch_invariant) return add_invariant_rows(kernel, p);
   p->rows <= kFewQuantizedRows ? add_few_rows(kernel, p) : add_many_rows(kernel, p, r.precision);
 }
 

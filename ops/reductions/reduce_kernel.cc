@@ -127,12 +127,14 @@ void add_phase(Kernel& kernel, const Stage& stage, std::int64_t splits) {
   kernel.phases.push_back(std::move(phase));
 }
 
-void add_stage(Kernel& kernel, const Stage& stage) {
+// In batch-invariant programs, the sum of a row is not split, because the number of parts depends
+// on the number of rows.
+void add_stage(Kernel& kernel, const Stage& stage, bool batch_invariant) {
   const std::int64_t total = stage.outer * stage.length * stage.inner;
   const std::int64_t units =
       std::max<std::int64_t>(1, stage.outer * (divide_up(stage.inner, kReduceColumns)));
   std::int64_t splits = 1;
-  if (units < 32 && total > 4 * kGrain) {
+  if (!batch_invariant && units < 32 && total > 4 * kGrain) {
     splits =
         std::min({(total / kGrain + units - 1) / units, stage.length / kReduceColumns, kMaxSplits});
     splits = std::max<std::int64_t>(splits, 1);
@@ -209,8 +211,10 @@ Kernel make_reduce_kernel(const KernelRequest& request, kernels::Reduction kind,
     for (std::size_t k = 0; k < i; ++k) outer *= groups[k].size;
     const bool last = --stages_left == 0;
     const Place to = last ? Place{} : reserve(kernel, outer * inner, x.dtype);
-    add_stage(kernel, {kind, x.dtype, outer, groups[i].size, inner, mean && last ? count : 1.0,
-                       from, to, generated});
+    add_stage(kernel,
+              {kind, x.dtype, outer, groups[i].size, inner, mean && last ? count : 1.0, from, to,
+               generated},
+              request.batch_invariant);
     from = to;
     generated = nullptr;
   }

@@ -53,7 +53,8 @@ class Problem {
     args_.drop_below = static_cast<std::uint64_t>(std::ceil(rate * 0x1p32));
     args_.keep_scale = static_cast<T>(1 / (1 - rate));
     args_.random.stream = static_cast<std::uint32_t>(a.integer("stream"));
-    if constexpr (std::is_same_v<T, float>) {
+    args_.batch_invariant = request.batch_invariant && !gradient;
+    if (std::is_same_v<T, float> && !request.batch_invariant) {
       args_.engine = kernels::choose_tile_engine(request.precision, std::min(args_.Lq, kQueryBlock),
                                                  std::min(args_.most_keys(), kKeyBlock),
                                                  std::min(args_.D, args_.Dv));

@@ -14,11 +14,13 @@ namespace weft::testing {
 /// that is marked as a constant weight, so that the kernel may request a packed copy of it.
 inline std::vector<Tensor> evaluate_at(Precision precision, std::string_view name,
                                        const std::vector<Tensor>& inputs,
-                                       const Attributes& attributes, int constant = -1) {
+                                       const Attributes& attributes, int constant = -1,
+                                       bool batch_invariant = false) {
   const OpRecord& op = builtin_ops()->at(name);
   KernelRequest request;
   request.attributes = op.complete(attributes).evaluate(Bindings{});
   request.precision = precision;
+  request.batch_invariant = batch_invariant;
   std::vector<ValueType> types(inputs.size());
   std::vector<const ValueType*> pointers(inputs.size(), nullptr);
   std::vector<const void*> in;

@@ -51,7 +51,7 @@ class Rebuilder {
     Graph& target = *result.module.graph;
     target.share_symbols(source);
     for (const DimEquation& e : source.requirements()) target.require(e);
-    result.module.program.precision(program.precision());
+    result.module.program.take_options(program);
     result.variables = c_.variables;
     result.runs = c_.runs;
     for (Node* node : program.nodes()) copy(*node, result);

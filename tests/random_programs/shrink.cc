@@ -52,7 +52,7 @@ class Shrinker {
   /// If a gradient is wrong, the function is reduced first and then differentiated again.
   void forget_gradients() {
     Program p(best_.module.program.name());
-    p.precision(best_.module.program.precision());
+    p.take_options(best_.module.program);
     for (const GradientClaim& claim : gradient_claims(best_.module.program)) {
       loss_ = claim.loss;
       wrt_.push_back(claim.wrt);
@@ -120,7 +120,7 @@ class Shrinker {
   /// Keeps only the outputs and updates for which `keep(number)` returns true.
   static Case with_roots(const Case& c, const std::function<bool(std::size_t)>& keep) {
     Program p(c.module.program.name());
-    p.precision(c.module.program.precision());
+    p.take_options(c.module.program);
     std::size_t n = 0;
     for (const auto& [name, value] : c.module.program.outputs()) {
       if (keep(n++)) p.output(name, value);

@@ -69,6 +69,7 @@ std::vector<Program> sample(Graph& g) {
       })[0];
   return {Program("train")
               .precision(Precision::high)
+              .batch_invariant()
               .shards({.count = 2, .axis = "rows"})
               .output("total", total)
               .output("mine", mine)

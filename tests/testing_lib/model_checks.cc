@@ -14,8 +14,8 @@ namespace weft::testing {
 namespace {
 
 NamedTensors run_once(Graph& graph, const Program& program, const RunSetup& setup,
-                      const NamedTensors& feeds) {
-  Session session(graph, {.seed = setup.seed, .threads = 1});
+                      const NamedTensors& feeds, int threads = 1) {
+  Session session(graph, {.seed = setup.seed, .threads = threads});
   set_variables(session, setup);
   const Results results = session.run(program, feeds, {.dims = setup.dims});
   return {results.begin(), results.end()};
@@ -281,6 +281,50 @@ Outcome check_state_changes(Graph& graph, const Program& program, const RunSetup
 Outcome check_rows(Graph& graph, const Program& program, const RunSetup& setup,
                    std::string_view batch, const Tolerance& tolerance) {
   return Rows(graph, program, setup, batch, tolerance).run();
+}
+
+Outcome check_batch_invariance(Graph& graph, const Program& program, const RunSetup& setup,
+                               std::string_view batch) {
+  const SymbolPtr symbol = graph.dim(batch).as_symbol();
+  const auto has_rows = [&](const Shape& shape) { return begins_with(shape, symbol); };
+  std::int64_t rows = 0;
+  for (const auto& [name, tensor] : setup.feeds) {
+    if (has_rows(graph.find_input(name).shape())) rows = tensor.size(0);
+  }
+  if (rows < 2) {
+    return Outcome::fail(fmt::format(
+        "check_batch_invariance needs feeds with at least 2 rows along '{}', but they have {}",
+        batch, rows));
+  }
+  Program invariant = program;
+  invariant.batch_invariant();
+  const NamedTensors whole = run_once(graph, invariant, setup, setup.feeds);
+  const auto compare = [&](std::int64_t begin, std::int64_t size, int threads) {
+    NamedTensors feeds = setup.feeds;
+    for (auto& [name, tensor] : feeds) {
+      if (has_rows(graph.find_input(name).shape())) tensor = part(tensor, 0, begin, begin + size);
+    }
+    const NamedTensors some = run_once(graph, invariant, setup, feeds, threads);
+    for (std::size_t o = 0; o < whole.size(); ++o) {
+      const auto& [name, tensor] = whole[o];
+      if (!has_rows(program.outputs()[o].second.shape())) continue;
+      const Outcome found = expect_same_bits(some[o].second, part(tensor, 0, begin, begin + size));
+      if (!found) {
+        return Outcome::fail(fmt::format(
+            "output '{}' of rows {} to {} depends on the other rows of a batch of {} (with {} "
+            "threads): {}",
+            name, begin, begin + size - 1, rows, threads, found.message()));
+      }
+    }
+    return Outcome::pass();
+  };
+  for (std::int64_t size = 1; size <= rows; ++size) {
+    for (const std::int64_t begin : {std::int64_t{0}, rows - size}) {
+      const int threads = size == rows || begin > 0 ? 2 : 1;
+      if (const Outcome found = compare(begin, size, threads); !found) return found;
+    }
+  }
+  return Outcome::pass();
 }
 
 Outcome check_causal(Graph& graph, const Program& program, const RunSetup& setup,

@@ -30,6 +30,14 @@ Outcome check_rows(Graph& graph, const Program& program, const RunSetup& setup,
                    std::string_view batch = "batch",
                    const Tolerance& tolerance = {.absolute = 1e-5, .relative = 1e-4});
 
+/// Checks that a batch-invariant program keeps its promise (Program::batch_invariant(), which is
+/// set for the check): the program is run on the whole batch in `setup.feeds` with 1 and 2 threads,
+/// and on its first and its last rows in batches of every size from 1. Outputs with a batch axis
+/// must have the same bits in all runs. The symbol `batch` must be the size of axis 0 of the
+/// inputs. Padding is not changed.
+Outcome check_batch_invariance(Graph& graph, const Program& program, const RunSetup& setup,
+                               std::string_view batch = "batch");
+
 /// Checks that `output` at position t of axis 1 depends only on positions 0 to t of `input` along
 /// axis 1. For every t, the input positions after t are reversed, and positions 0 to t of the
 /// output must keep their bits. If the size of the axis is a symbol, the failure message names the

@@ -96,6 +96,7 @@ Program sample(Graph& g) {
   }
   Program p("train net");
   p.precision(Precision::medium)
+      .batch_invariant()
       .output("total", total)
       .output("mine", mine)
       .output("rows",
@@ -394,7 +395,8 @@ BOOST_AUTO_TEST_CASE(errors_contain_line_and_column) {
   bad("func @f(%b) { input %b: f32[2] }", "4:32: expected a statement or \"return\", found \"}\"");
   bad("program p { output y = %x output y = %x }", "4:27: program 'p' already has an output 'y'");
   bad("program p { precision low }", "4:23: unknown precision 'low'");
-  bad("program p { result y = %x }", "4:13: expected precision, shards, output, update or \"}\"");
+  bad("program p { result y = %x }",
+      "4:13: expected precision, batch_invariant, shards, output, update or \"}\"");
   bad("program p { shards 3 along n }", "4:13: shards must be a power of two in [1, 1048576]");
   bad("program p { shards 4 n }", "4:22: expected \"along\" and the symbol of an axis");
   bad("program p { shards 0 along n }", "4:20: expected an integer from 1");

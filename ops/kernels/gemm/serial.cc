@@ -62,7 +62,7 @@ void run(const GemmProblem<T>& g, std::byte* scratch) {
     for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_stride, g.n, T{0});
   } else if (g.engine != nullptr) {
     packed_gemm(g, scratch);
-  } else if (g.m <= kSkinnyRows && skinny_gemm_fits(source(g.b))) {
+  } else if (!g.batch_invariant && g.m <= kSkinnyRows && skinny_gemm_fits(source(g.b))) {
     skinny_gemm(
         {g.m, g.n, g.k, source(g.a), source(g.b), dtype_of<T>, g.c, g.c_stride, 1, g.accumulate},
         scratch);

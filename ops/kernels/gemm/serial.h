@@ -35,6 +35,9 @@ struct GemmProblem {
   bool accumulate = false;
   /// The engine for products in float. Null selects fused multiply-adds.
   const GemmEngine* engine = nullptr;
+  /// If true, the bits of a row of C do not depend on m: products with few rows have the order of
+  /// products with many rows.
+  bool batch_invariant = false;
 };
 
 /// Returns the number of bytes of scratch that gemm() needs for products of at most these sizes

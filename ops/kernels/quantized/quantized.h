@@ -24,7 +24,12 @@ void prepare_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
 /// on `begin` and `end`.
 void quantized_product(const QuantizedWeights& w, const float* x, const std::byte* prepared,
                        std::int64_t rows, std::int64_t begin, std::int64_t end, float* y);
-/// As above, but always uses fused multiply-adds, for tests on CPUs with faster instructions.
+/// Like quantized_product(), but the bits of a row depend only on this row, W and the CPU, not on
+/// the other rows.
+void quantized_product_by_row(const QuantizedWeights& w, const float* x, const std::byte* prepared,
+                              std::int64_t rows, std::int64_t begin, std::int64_t end, float* y);
+/// Like quantized_product(), but always uses fused multiply-adds, for tests on CPUs with faster
+/// instructions.
 void quantized_product_fma(const QuantizedWeights& w, const float* x, std::int64_t rows,
                            std::int64_t begin, std::int64_t end, float* y);
 

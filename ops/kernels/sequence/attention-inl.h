@@ -79,10 +79,10 @@ HWY_INLINE void attention_row(const AttentionArgs<T>& a, int64_t b, int64_t h, i
 }
 
 /// Sets s[r * stride + c] to the score of query i0 + r and key j0 + c, or to -inf if the key is not
-/// visible. Narrow keys are only supported for a single query. With a soft cap, sets `slope`, which
-/// has the same layout, to its derivatives unless it is null. With a single query, computes the
-/// scores of the `heads` heads from h, which share a key head, with s[x * stride + c] for head h +
-/// x.
+/// visible. Narrow keys are only supported for a single query or if batch_invariant is set. With a
+/// soft cap, sets `slope`, which has the same layout, to its derivatives unless it is null. With a
+/// single query, computes the scores of the `heads` heads from h, which share a key head, with s[x
+/// * stride + c] for head h + x.
 template <class T>
 HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t heads,
                                  int64_t i0, int64_t rows, int64_t j0, int64_t cols, T* s,
@@ -92,11 +92,11 @@ HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h
     part = a.contiguous(j0 + c, cols - c);
     const int64_t key = a.key_row(b, h, j0 + c);
     if (a.narrow) {
-      single_query_scores(q, heads, a.narrow_k + key * a.D, part, a.D, a.narrow_v + key * a.Dv,
-                          a.Dv, s + c, stride);
-    } else if (rows == 1 && a.engine == nullptr) {
-      single_query_scores(q, heads, a.k + key * a.D, part, a.D, a.v + key * a.Dv, a.Dv, s + c,
-                          stride);
+      single_query_scores(q, heads * rows, a.narrow_k + key * a.D, part, a.D,
+                          a.narrow_v + key * a.Dv, a.Dv, s + c, stride);
+    } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
+      single_query_scores(q, heads * rows, a.k + key * a.D, part, a.D, a.v + key * a.Dv, a.Dv,
+                          s + c, stride);
     } else {
       kernels::gemm({.m = rows,
                      .n = part,
@@ -114,6 +114,31 @@ HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h
     attention_row(a, b, h + n / rows, i0 + n % rows, j0, cols, s + n * stride,
                   slope != nullptr ? slope + n * stride : nullptr);
   }
+}
+
+/// Returns the sum of n elements between 0 and 1, each rounded to a multiple of 2^-36. All sums of
+/// up to 2^17 elements are exact, so the result depends neither on the order of the elements nor on
+/// additional zeros. If the largest element is 1, the relative error is at most n * 2^-37.
+HWY_INLINE double row_exact_sum(const float* x, int64_t n) {
+  const hn::ScalableTag<double> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  // Numbers near this one are multiples of 2^-36.
+  const auto shift = hn::Set(d, 0x1.8p16);
+  auto sum = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    sum = hn::Add(sum, hn::Sub(hn::Add(load_as_double(d, x + i), shift), shift));
+  if (i < n) {
+    const auto last = load_part_as_double(d, x + i, static_cast<size_t>(n - i));
+    sum = hn::Add(sum, hn::Sub(hn::Add(last, shift), shift));
+  }
+  return sum_lanes(d, sum);
+}
+/// The sum in order, to which additional zeros make no difference either.
+HWY_INLINE double row_exact_sum(const double* x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += x[i];
+  return sum;
 }
 
 /// Sets factor[c] to the dropout factor, keep_scale or 0, for query i and key j0 + c.

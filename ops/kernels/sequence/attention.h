@@ -87,6 +87,10 @@ struct AttentionArgs {
   /// tiles use the same engine, so that the gradient recomputes exactly the scores that the forward
   /// pass normalised.
   const kernels::GemmEngine* engine = nullptr;
+  /// If true (KernelRequest::batch_invariant), every query is computed like a single query, and the
+  /// result does not depend on the number of masked keys before or after the visible ones. There is
+  /// no engine.
+  bool batch_invariant = false;
 
   std::int64_t kv_head(std::int64_t h) const { return h / (H / Hkv); }
   /// Returns the largest number of keys that a query can attend to.

@@ -77,6 +77,7 @@ void normalise(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i, int64
   const bool empty = max == negative_infinity<T>();
   const T shift = empty ? T(0) : max;
   double sum = row_sum_exp(row, count, shift, row);
+  if (a.batch_invariant) sum = row_exact_sum(row, count);
   if (a.sinks != nullptr) sum += ::exp(static_cast<double>(a.sinks[h] - shift));
   const bool masked = empty && sum == 0;  // rows with NaN scores are not masked
   if (lse != nullptr) {
@@ -102,9 +103,9 @@ void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t he
     const int64_t value = a.key_row(b, h, first + c) * a.Dv;
     const bool add = accumulate || c > 0;
     if (a.narrow) {
-      single_query_values(p + c, stride, heads, a.narrow_v + value, part, a.Dv, target, add);
-    } else if (rows == 1 && a.engine == nullptr) {
-      single_query_values(p + c, stride, heads, a.v + value, part, a.Dv, target, add);
+      single_query_values(p + c, stride, heads * rows, a.narrow_v + value, part, a.Dv, target, add);
+    } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
+      single_query_values(p + c, stride, heads * rows, a.v + value, part, a.Dv, target, add);
     } else {
       kernels::gemm({.m = rows,
                      .n = a.Dv,
@@ -130,7 +131,7 @@ void forward_group(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t h
   T* s = reinterpret_cast<T*>(scratch);
   T* factor = s + score_rows(args) * stride;
   std::byte* gemm_scratch = scratch + score_bytes(args);
-  const bool single = rows == 1 && args.engine == nullptr;
+  const bool single = args.batch_invariant || (rows == 1 && args.engine == nullptr);
   const bool gathers =
       !single && count > 0 && (args.narrow || args.contiguous(keys.begin, count) < count);
   AttentionArgs<T> gathered;
@@ -148,8 +149,9 @@ void forward_group(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t h
     }
     return;
   }
-  // Several heads process blocks of keys and values that stay in the L1 cache.
-  const int64_t block = heads > 1 ? kSharedKeys : count;
+  // Several heads process blocks of keys and values that stay in the L1 cache, and so do the
+  // queries of batch-invariant programs.
+  const int64_t block = heads > 1 || args.batch_invariant ? kSharedKeys : count;
   for (int64_t c = 0; c < count; c += block) {
     attention_scores(a, b, h, heads, i0, rows, keys.begin + c, HWY_MIN(block, count - c), s + c,
                      stride, gemm_scratch);

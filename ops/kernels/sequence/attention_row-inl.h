@@ -48,6 +48,19 @@ HWY_INLINE hn::Vec<Full<T>> key_product(const T* q, const S* key, int64_t size) 
   return sum;
 }
 
+/// Returns the sum of the lanes of v, with the bits of store_sums() for float.
+template <class D>
+HWY_INLINE hn::TFromD<D> score_of(D d, hn::Vec<D> v) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
+    HWY_ALIGN float sums[4];
+    store_sums(v, v, v, v, sums);
+    return sums[0];
+  }
+#endif
+  return sum_lanes(d, v);
+}
+
 /// Prefetches `count` consecutive elements.
 template <class T>
 HWY_INLINE void fetch(const T* data, int64_t count) {
@@ -108,7 +121,7 @@ HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t si
 #endif
   for (; j < count; ++j) {
     for (int n = 0; n < kHeads; ++n)
-      scores[n * stride + j] = sum_lanes(d, key_product(q + n * size, keys + j * size, size));
+      scores[n * stride + j] = score_of(d, key_product(q + n * size, keys + j * size, size));
   }
 }
 
