@@ -1,8 +1,9 @@
-// weft_decoder_bench SHAPE FORMAT THREADS PRECISION: measures decoders in the shape of published
-// models with random weights, for compare.py. Lines on stdin are "prefill TOKENS" and "decode
-// CONTEXT TOKENS"; the answers are lines of JSON with the seconds and the CPU seconds. SHAPE is
-// qwen3-0.6b or gemma3-1b, FORMAT is f32, bf16, int8, q8_0 or int4. Caches are bf16, as llama.cpp's
-// are f16. Every run computes the logits of the last token.
+// weft_decoder_bench SHAPE FORMAT ACTIVATIONS THREADS PRECISION: measures decoders in the shape of
+// published models with random weights, for compare.py. Lines on stdin are "prefill TOKENS" and
+// "decode CONTEXT TOKENS"; the answers are lines of JSON with the seconds and the CPU seconds.
+// SHAPE is llama-246m, qwen3-0.6b or gemma3-1b, FORMAT is f32, bf16, int8, q8_0 or int4,
+// ACTIVATIONS is none or int8. Caches are bf16, as llama.cpp's are f16. Every run computes the
+// logits of the last token.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -28,6 +29,11 @@ using Clock = std::chrono::steady_clock;
 GptConfig config_of(const std::string& shape) {
   GptConfig c = GptConfig::llama();
   c.context = 4096;
+  if (shape == "llama-246m") {
+    c.vocab = 32000, c.layers = 14, c.width = 1024, c.inner = 2816;
+    c.heads = c.kv_heads = 16, c.head_dim = 64;
+    return c;
+  }
   c.tied_head = true;
   c.qk_norm = true;
   c.layer_norm_eps = 1e-6;
@@ -60,7 +66,7 @@ Times run(Session& session, const Program& program, std::int64_t count, std::int
   Tensor tokens = Tensor::empty(DType::i32, {1, count});
   for (std::int64_t i = 0; i < count; ++i) {
     tokens.mutable_data<std::int32_t>()[i] =
-        static_cast<std::int32_t>(3 + (position + i) * 7919 % 60000);
+        static_cast<std::int32_t>(3 + (position + i) * 7919 % 30000);
   }
   const Clock::time_point begin = Clock::now();
   const std::clock_t before = std::clock();
@@ -73,11 +79,11 @@ Times run(Session& session, const Program& program, std::int64_t count, std::int
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    fmt::print(stderr, "usage: weft_decoder_bench SHAPE FORMAT THREADS PRECISION\n");
+  if (argc != 6) {
+    fmt::print(stderr, "usage: weft_decoder_bench SHAPE FORMAT ACTIVATIONS THREADS PRECISION\n");
     return 2;
   }
-  const std::string format = argv[2];
+  const std::string format = argv[2], activations = argv[3];
   auto graph = std::make_shared<Graph>();
   const Gpt gpt(Scope(*graph).evaluation(), config_of(argv[1]));
   const Value tokens = graph->input("tokens", DType::i32, {"batch", "new"});
@@ -87,16 +93,19 @@ int main(int argc, char** argv) {
   auto store = std::make_shared<VariableStore>();
   Session(*graph, store, {.seed = 1}).initialise();
   if (format != "f32") {
-    QuantizedModel narrow = quantize(
-        {program}, *store, {.weights = parse_weight_format(format), .narrow_caches = true});
+    QuantizedModel narrow = quantize({program}, *store,
+                                     {.weights = parse_weight_format(format),
+                                      .activations = parse_activation_format(activations),
+                                      .narrow_caches = true});
     graph = narrow.graph;
     store = narrow.store;
     program = narrow.programs.front();
   }
-  const SessionOptions options{.threads = std::atoi(argv[3]),
-                               .precision = parse_precision(argv[4])};
+  const SessionOptions options{.threads = std::atoi(argv[4]),
+                               .precision = parse_precision(argv[5])};
   Session session(*graph, store, options);
-  fmt::print("{{\"info\": \"{} {}, precision {}, caches bf16\"}}\n", argv[1], format, argv[4]);
+  fmt::print("{{\"info\": \"{} {}, activations {}, precision {}, caches bf16\"}}\n", argv[1],
+             format, activations, argv[5]);
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);

@@ -24,7 +24,7 @@ async function step(tokens, position) {
   return { seconds: Number(process.hrtime.bigint() - begin) / 1e9, cpu_seconds: (user + system) / 1e6 };
 }
 
-const ids = (count, first) => Array.from({ length: count }, (_, i) => 3 + (first + i) * 7919 % 60000);
+const ids = (count, first) => Array.from({ length: count }, (_, i) => 3 + (first + i) * 7919 % 30000);
 console.log(JSON.stringify({ info: llama.systemInfo, threads: addon.getThreads(),
                              flash_attention: context.flashAttention }));
 for await (const line of readline.createInterface({ input: process.stdin })) {

@@ -1,6 +1,6 @@
 """Writes GGUF files with random weights, in the shape of published models, for compare.py.
 
-usage: write_gguf.py SHAPE FORMAT FILE      SHAPE: qwen3-0.6b, gemma3-1b; FORMAT: bf16, q8_0
+usage: write_gguf.py SHAPE FORMAT FILE      SHAPE: llama-246m, qwen3-0.6b, gemma3-1b; FORMAT: bf16, q8_0, q4_0
 
 The tokenizer is a list of meaningless tokens. Norms are f32, as in published files.
 """
@@ -10,9 +10,10 @@ import sys
 import numpy
 
 # shape: (architecture, vocabulary, width, layers, heads, kv heads, head size, inner width)
-SHAPES = {"qwen3-0.6b": ("qwen3", 151936, 1024, 28, 16, 8, 128, 3072),
+SHAPES = {"llama-246m": ("llama", 32000, 1024, 14, 16, 16, 64, 2816),
+          "qwen3-0.6b": ("qwen3", 151936, 1024, 28, 16, 8, 128, 3072),
           "gemma3-1b": ("gemma3", 262144, 1152, 26, 4, 1, 256, 6912)}
-TYPES = {"f32": 0, "q8_0": 8, "bf16": 30}
+TYPES = {"f32": 0, "q4_0": 2, "q8_0": 8, "bf16": 30}
 ALIGNMENT = 32
 
 
@@ -42,7 +43,7 @@ def metadata(shape):
     arch, vocab, width, layers, heads, kv_heads, head_size, inner = SHAPES[shape]
     own = {"context_length": 4096, "embedding_length": width, "block_count": layers, "feed_forward_length": inner,
            "attention.head_count": heads, "attention.head_count_kv": kv_heads, "attention.key_length": head_size,
-           "attention.value_length": head_size, "attention.layer_norm_rms_epsilon": 1e-6, "rope.freq_base": 1e6}
+           "attention.value_length": head_size, "attention.layer_norm_rms_epsilon": 1e-6, "rope.freq_base": 1e4 if arch == "llama" else 1e6}
     if arch == "gemma3":
         own["attention.sliding_window"] = 512
     tokens = [f"<0x{i:02X}>" for i in range(256)] + [f"t{i}" for i in range(256, vocab)]
@@ -62,11 +63,15 @@ def tensors(shape):
                  "attn_v": (kv_heads * head_size, width), "attn_output": (width, heads * head_size),
                  "attn_q_norm": (head_size,), "attn_k_norm": (head_size,), "ffn_norm": (width,),
                  "ffn_gate": (inner, width), "ffn_up": (inner, width), "ffn_down": (width, inner)}
+        if arch == "llama":
+            del block["attn_q_norm"], block["attn_k_norm"]
         if arch == "gemma3":
             block |= {"post_attention_norm": (width,), "post_ffw_norm": (width,)}
         for name, sizes in block.items():
             yield f"blk.{i}.{name}.weight", sizes
     yield "output_norm.weight", (width,)
+    if arch == "llama":
+        yield "output.weight", (vocab, width)
 
 
 def encode(values, kind):
@@ -75,6 +80,13 @@ def encode(values, kind):
     if kind == "bf16":
         return ((values.view(numpy.uint32) + 0x8000) >> 16).astype("<u2").tobytes()
     blocks = values.reshape(-1, 32)
+    if kind == "q4_0":
+        scale = (numpy.abs(blocks).max(axis=1) / 8).astype("<f2")
+        levels = numpy.rint(blocks / scale.astype("f4")[:, None]).clip(-8, 7).astype("i1") + 8
+        out = numpy.empty(len(blocks), dtype=[("scale", "<f2"), ("q", "u1", 16)])
+        out["scale"] = scale
+        out["q"] = levels[:, :16] | levels[:, 16:] << 4
+        return out.tobytes()
     scale = (numpy.abs(blocks).max(axis=1) / 127).astype("<f2")
     out = numpy.empty(len(blocks), dtype=[("scale", "<f2"), ("q", "i1", 32)])
     out["scale"] = scale
@@ -84,7 +96,7 @@ def encode(values, kind):
 
 def size(sizes, kind):
     count = int(numpy.prod(sizes))
-    return {"f32": 4 * count, "bf16": 2 * count, "q8_0": count // 32 * 34}[kind]
+    return {"f32": 4 * count, "bf16": 2 * count, "q8_0": count // 32 * 34, "q4_0": count // 32 * 18}[kind]
 
 
 def write(shape, form, path):
