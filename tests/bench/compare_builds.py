@@ -69,7 +69,7 @@ def main():
     parser.add_argument("works", nargs="*", metavar="WORK")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--least", type=float)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()  # options may also precede works
     if args.rounds < 1:
         parser.error("--rounds must be at least 1")
     slower = []
