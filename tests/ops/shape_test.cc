@@ -79,6 +79,29 @@ BOOST_AUTO_TEST_CASE(permute_matches_the_scalar_model) {
              });
 }
 
+BOOST_AUTO_TEST_CASE(copies_of_long_runs_by_several_workers_match_the_scalar_model) {
+  // Results above 128 KiB are divided among workers. Runs of whole cache lines, and runs that begin
+  // or end within a line.
+  for (const std::int64_t run : {64, 65, 80, 128}) {
+    check_move(
+        [](Value x) {
+          return permute(x, {1, 0, 2});
+        },
+        {90, 40, run}, {40, 90, run},
+        [](const Sizes& i) {
+          return Sizes{i[1], i[0], i[2]};
+        });
+    check_move(
+        [](Value x) {
+          return slice(x, 1, {3, 39});
+        },
+        {90, 40, run}, {90, 36, run},
+        [](const Sizes& i) {
+          return Sizes{i[0], i[1] + 3, i[2]};
+        });
+  }
+}
+
 BOOST_AUTO_TEST_CASE(broadcast_flip_and_slice_match_the_scalar_model) {
   check_move(
       [](Value x) {

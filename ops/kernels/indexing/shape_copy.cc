@@ -1,9 +1,11 @@
 #include "weft/ops/kernels/indexing/shape_copy.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "weft/ops/kernel.h"
+#include "weft/ops/kernels/stream_copy.h"
 
 namespace weft::kernels {
 namespace {
@@ -18,12 +20,24 @@ inline void move(std::byte* to, const std::byte* from) {
   std::memcpy(to, from, kSize);
 }
 
+// Copies a contiguous run. If `stream`, whole cache lines are written with streaming stores.
+void copy_bytes(const std::byte* src, std::byte* dst, std::size_t bytes, bool stream) {
+  constexpr std::size_t kLine = 64, kLeastLines = 4;
+  stream = stream && reinterpret_cast<std::uintptr_t>(dst) % kLine == 0 && bytes % kLine == 0 &&
+           bytes >= kLeastLines * kLine;
+  if (stream) {
+    stream_copy(src, dst, bytes);
+  } else {
+    std::memcpy(dst, src, bytes);
+  }
+}
+
 template <std::size_t kSize>
 void copy_run(const std::byte* src, std::int64_t src_stride, std::byte* dst,
-              std::int64_t dst_stride, std::int64_t n) {
+              std::int64_t dst_stride, std::int64_t n, bool stream) {
   constexpr auto size = static_cast<std::int64_t>(kSize);
   if (src_stride == 1 && dst_stride == 1) {
-    std::memcpy(dst, src, static_cast<std::size_t>(n) * kSize);
+    copy_bytes(src, dst, static_cast<std::size_t>(n) * kSize, stream);
   } else if (src_stride == 0 && dst_stride == 1) {
     fill(dst, 0, n, src, kSize);
   } else {
@@ -84,6 +98,9 @@ void StridedCopy::run_sized(const std::byte* src, std::byte* dst, std::int64_t b
                             std::int64_t end) const {
   constexpr auto size = static_cast<std::int64_t>(kSize);
   const bool transposed = rows_.size > 1;
+  // Several workers have read the memory of a large result while it contained earlier values. With
+  // ordinary stores, every line invalidates their copies, which takes about 30 ns on AMD Zen 4.
+  const bool stream = chunks_ > 1;
   const std::int64_t row_tiles = (rows_.size + kTile - 1) / kTile;
   const std::int64_t per_outer = transposed ? row_tiles : inner_.size;
 
@@ -110,13 +127,13 @@ void StridedCopy::run_sized(const std::byte* src, std::byte* dst, std::int64_t b
           const std::int64_t columns = std::min(kTile, inner_.size - c0);
           for (std::int64_t r = r0; r < r1; ++r) {
             copy_run<kSize>(from + (r + c0 * inner_.src) * size, inner_.src,
-                            to + (r * rows_.dst + c0) * size, 1, columns);
+                            to + (r * rows_.dst + c0) * size, 1, columns, false);
           }
         }
       }
     } else {
       copy_run<kSize>(from + within * inner_.src * size, inner_.src,
-                      to + within * inner_.dst * size, inner_.dst, count);
+                      to + within * inner_.dst * size, inner_.dst, count, stream);
     }
     unit += count;
     within = 0;
@@ -135,11 +152,12 @@ void StridedCopy::run(const std::byte* src, std::byte* dst, std::int64_t chunk) 
   const auto [begin, end] = chunk_range(units_, chunks_, chunk);
   if (begin >= end) return;
   switch (element_size_) {
-    case 1: return run_sized<1>(src, dst, begin, end);
-    case 2: return run_sized<2>(src, dst, begin, end);
-    case 4: return run_sized<4>(src, dst, begin, end);
-    default: return run_sized<8>(src, dst, begin, end);
+    case 1: run_sized<1>(src, dst, begin, end); break;
+    case 2: run_sized<2>(src, dst, begin, end); break;
+    case 4: run_sized<4>(src, dst, begin, end); break;
+    default: run_sized<8>(src, dst, begin, end); break;
   }
+  stream_fence();
 }
 
 namespace {

@@ -12,7 +12,7 @@ namespace weft::kernels {
 /// A plan for copying dst[Σ i_k * dst_strides[k]] = src[Σ i_k * src_strides[k]] for all indices i
 /// in `sizes`. Strides are in elements; source strides may be 0 (broadcast) or negative (flip).
 /// Axes are merged if the strides of both arrays allow it. Contiguous runs are copied with memcpy,
-/// and transposed planes in blocks.
+/// or with streaming stores if several workers share the work, and transposed planes in blocks.
 class StridedCopy {
  public:
   StridedCopy(const Sizes& sizes, const Sizes& src_strides, const Sizes& dst_strides,
