@@ -19,8 +19,9 @@ namespace weft {
 namespace {
 
 // The rows and panels of one piece of work. The weights of a few panels and the rows stay in the L2
-// cache. With a few rows, each piece reads this many bytes of weights.
-constexpr std::int64_t kTileRows = 96, kTilePanels = 8, kRowBlock = 6;
+// cache. The number of rows is a multiple of the blocks of all units (6 and 16). With a few rows,
+// each piece reads this many bytes of weights.
+constexpr std::int64_t kTileRows = 96, kTilePanels = 8, kRowBlock = 48;
 constexpr std::int64_t kTileBytes = std::int64_t{1} << 16;
 // Products per nanosecond and core, and the bytes of weights that a core reads per nanosecond.
 constexpr double kProductsPerNs = 100, kBytesPerNs = 12;

@@ -427,6 +427,15 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_results) {
   BOOST_TEST(!contains(one.out, "scaling"));
   BOOST_TEST(contains(weft("bench gemm --m 32 --n 48 --k 16 --runs 1 --threads 2").out,
                       "of peak  1 thread: of peak  scaling"));
+  const auto i = figures("integer --m 5 --n 20 --k 33 --weights q8_0");
+  BOOST_TEST(i["weights"].get<std::string>() == "q8_0");
+  BOOST_TEST_REQUIRE(i["shapes"].size() == 1U);
+  BOOST_TEST(i["shapes"][0]["fraction_of_peak"].get<double>() > 0);
+  const auto q =
+      figures("forward --model char-small --batch 2 --seq 16 --weights int8 --activations int8");
+  BOOST_TEST(q["weights"].get<std::string>() == "int8");
+  BOOST_TEST(q["activations"].get<std::string>() == "int8");
+  BOOST_TEST(q["seconds_per_step"].get<double>() > 0);
   BOOST_TEST(contains(weft("bench train --model char-small --batch 2 --seq 16 --runs 1").out,
                       "seconds_per_step"));
 
@@ -444,6 +453,10 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_results) {
               "vit-b16 reads images of 224 x 224: --seq does not apply");
   check_error(weft("inspect --model vit-b16 --seq 9"), 2, "--seq does not apply");
   check_error(weft("bench gemm --m 3"), 2, "--m, --n and --k must be given together");
+  check_error(weft("bench integer --k 3"), 2, "--m, --n and --k must be given together");
+  check_error(weft("bench integer --weights bf16"), 2, "bf16 is not one of {int8,q8_0,int4}");
+  check_error(weft("bench forward --activations int8 --weights bf16"), 2,
+              "--activations int8 requires --weights int8, q8_0 or int4");
   check_error(weft("bench train --precision low"), 2, "low is not one of {highest,high,medium}");
 }
 

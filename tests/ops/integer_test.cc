@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(all_units_and_blockings_return_the_bits_of_the_scalar_model
     for (const auto format : kFormats) {
       for (const std::int64_t inputs : {1, 3, 4, 31, 32, 33, 70, 515}) {
         for (const std::int64_t outputs : {1, 16, 37, 130}) {
-          const std::int64_t rows = 15;
+          const std::int64_t rows = 35;
           Tensor levels = Tensor::empty(DType::i8, {rows, inputs});
           const Tensor random = sample_indices({rows, inputs}, 7, 256);
           for (std::int64_t i = 0; i < levels.numel(); ++i) {
@@ -195,8 +195,8 @@ BOOST_AUTO_TEST_CASE(all_units_and_blockings_return_the_bits_of_the_scalar_model
             for (const auto unit : kernels::integer_units()) {
               BOOST_TEST_CONTEXT(kernels::integer_unit_name(unit)) {
                 BOOST_REQUIRE(same_bits(
-                    multiply_on(unit, levels, steps, m, format, outputs, 15, 100), expected));
-                BOOST_REQUIRE(same_bits(multiply_on(unit, levels, steps, m, format, outputs, 4, 3),
+                    multiply_on(unit, levels, steps, m, format, outputs, 35, 100), expected));
+                BOOST_REQUIRE(same_bits(multiply_on(unit, levels, steps, m, format, outputs, 17, 3),
                                         expected));
               }
             }
@@ -215,15 +215,17 @@ BOOST_AUTO_TEST_CASE(the_longest_sums_of_extreme_bytes_do_not_overflow) {
   QuantizedMatrix m = sample_quantized(QuantizedFormat::int8, inputs, 1);
   std::memset(m.q.mutable_raw(), -128, m.q.bytes());
   m.scale.mutable_data<float>()[0] = 1;
-  const Tensor steps = Tensor::full(DType::f32, {2}, 1);
-  Tensor levels = Tensor::full(DType::i8, {2, inputs}, -128);
+  const std::int64_t rows = 18;  // more than one tile of AMX
+  const Tensor steps = Tensor::full(DType::f32, {rows}, 1);
+  Tensor levels = Tensor::full(DType::i8, {rows, inputs}, -128);
   std::fill_n(levels.mutable_data<std::int8_t>() + inputs, inputs, std::int8_t{127});
   testing::for_each_simd_target([&](const char* target) {
     for (const auto unit : kernels::integer_units()) {
       BOOST_TEST_CONTEXT(target << " " << kernels::integer_unit_name(unit)) {
-        const Tensor y = multiply_on(unit, levels, steps, m, QuantizedFormat::int8, 1, 2, 1);
+        const Tensor y = multiply_on(unit, levels, steps, m, QuantizedFormat::int8, 1, rows, 1);
         BOOST_TEST(y.at(0) == static_cast<float>(inputs * 128 * 128));
         BOOST_TEST(y.at(1) == -static_cast<float>(inputs * 127 * 128));
+        BOOST_TEST(y.at(rows - 1) == y.at(0));
       }
     }
   });
@@ -234,6 +236,7 @@ BOOST_AUTO_TEST_CASE(every_simd_target_uses_its_own_unit) {
     const auto unit = kernels::integer_unit();
     BOOST_TEST_CONTEXT(target) {
       BOOST_TEST((unit != kernels::IntegerUnit::emulated_avx_vnni));
+      BOOST_TEST((unit != kernels::IntegerUnit::emulated_amx_int8));
       if (std::string_view(target) == "SSSE3") BOOST_TEST((unit == kernels::IntegerUnit::madd));
     }
   });

@@ -9,16 +9,36 @@
 namespace weft::program {
 namespace {
 
-void add_common(OptionList& list, BenchOptions& options) {
+void add_runs(OptionList& list, BenchOptions& options) {
   list.integer("--threads", options.threads, {0, 1024},
                "number of threads; 0 = all hardware threads");
+  list.integer("--runs", options.runs, {0, 1'000'000},
+               "number of measured runs; 0 = the benchmark's default");
+  list.flag("--json", options.json, "print one JSON object instead of a table");
+}
+
+void add_common(OptionList& list, BenchOptions& options) {
+  add_runs(list, options);
   list.choice(
       "--precision", {"highest", "high", "medium"},
       [&options](const std::string& name) { options.precision = parse_precision(name); },
       "precision of matrix products (default: highest)");
-  list.integer("--runs", options.runs, {0, 1'000'000},
-               "number of measured runs; 0 = the benchmark's default");
-  list.flag("--json", options.json, "print one JSON object instead of a table");
+}
+
+/// Adds --m, --n and --k. Returns a function that stores the shape in a benchmark, or throws
+/// UsageError unless all or none of them are given.
+template <class Bench>
+auto add_shape(OptionList& list, Bench bench) {
+  const auto shape = std::make_shared<GemmShape>();
+  list.integer("--m", shape->m, kFromOne,
+               "rows of the result; if --m, --n and --k are given, only this shape is measured");
+  list.integer("--n", shape->n, kFromOne, "columns of the result");
+  list.integer("--k", shape->k, kFromOne, "size of the reduced axis");
+  return [shape, bench] {
+    const int given = (shape->m > 0) + (shape->n > 0) + (shape->k > 0);
+    if (given != 0 && given != 3) throw UsageError("--m, --n and --k must be given together");
+    if (given == 3) bench->shapes = {*shape};
+  };
 }
 
 void add_model(OptionList& list, ModelBench& bench, const std::string& models) {
@@ -41,18 +61,26 @@ void add_bench_command(CLI::App& app, Action& action) {
 
   OptionList gemm(bench.command(), "gemm", "Benchmark float32 matrix products");
   const auto products = std::make_shared<GemmBench>();
-  const auto shape = std::make_shared<GemmShape>();
   add_common(gemm, products->common);
-  gemm.integer("--m", shape->m, kFromOne,
-               "rows of the result; if --m, --n and --k are given, only this shape is measured");
-  gemm.integer("--n", shape->n, kFromOne, "columns of the result");
-  gemm.integer("--k", shape->k, kFromOne, "size of the reduced axis");
+  const auto store_shape = add_shape(gemm, products);
   gemm.flag("--plain-b", products->plain_b, "store b as [k, n] instead of [n, k]");
-  gemm.then([products, shape, &action] {
-    const int given = (shape->m > 0) + (shape->n > 0) + (shape->k > 0);
-    if (given != 0 && given != 3) throw UsageError("--m, --n and --k must be given together");
-    if (given == 3) products->shapes = {*shape};
+  gemm.then([products, store_shape, &action] {
+    store_shape();
     action = [products] { return bench_gemm(*products); };
+  });
+
+  OptionList integer(bench.command(), "integer",
+                     "Benchmark products of rounded activations with quantised weights");
+  const auto integers = std::make_shared<IntegerBench>();
+  add_runs(integer, integers->common);
+  const auto store_integer_shape = add_shape(integer, integers);
+  integer.choice(
+      "--weights", {"int8", "q8_0", "int4"},
+      [integers](const std::string& name) { integers->weights = parse_weight_format(name); },
+      "format of the weights (default: int8)");
+  integer.then([integers, store_integer_shape, &action] {
+    store_integer_shape();
+    action = [integers] { return bench_integer(*integers); };
   });
 
   OptionList train(bench.command(), "train", "Benchmark a complete training step");
@@ -80,7 +108,23 @@ void add_bench_command(CLI::App& app, Action& action) {
       "a published model (gpt2, bert-base, ...; weft inspect --model) or a preset of weft train");
   forward.flag("--prepack", passes->prepack,
                "keep copies of the weights in the packed layout of the kernels");
-  forward.run(action, [passes] { return bench_forward(*passes); });
+  forward.choice(
+      "--weights", {"f32", "bf16", "int8", "q8_0", "int4"},
+      [passes](const std::string& name) {
+        if (name != "f32") passes->weights = parse_weight_format(name);
+      },
+      "format of the weight matrices (default: f32)");
+  forward.choice(
+      "--activations", {"none", "int8"},
+      [passes](const std::string& name) { passes->activations = parse_activation_format(name); },
+      "format to which the inputs of products with int8, q8_0 or int4 weights are rounded "
+      "(default: none)");
+  forward.then([passes, &action] {
+    const bool quantised = passes->weights && *passes->weights != WeightFormat::bf16;
+    if (passes->activations != ActivationFormat::none && !quantised)
+      throw UsageError("--activations int8 requires --weights int8, q8_0 or int4");
+    action = [passes] { return bench_forward(*passes); };
+  });
 
   OptionList attention(bench.command(), "attention",
                        "Benchmark causal attention, forward and backward");

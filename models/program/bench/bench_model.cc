@@ -70,7 +70,7 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   const World& world = bench.world;
   const auto begin = Clock::now();
   double build = 0;
-  const BenchModel made = on_all_ranks(world, [&] {
+  BenchModel made = on_all_ranks(world, [&] {
     check_ids(bench.batch, bench.seq);
     check_parts(bench);
     BenchModel model = make();
@@ -87,7 +87,17 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   options.world = world;
   options.overlap = !bench.no_overlap;
   if (bench.bucket_bytes > 0) options.bucket_bytes = bench.bucket_bytes;
-  Session session(*made.graph, options);
+  std::shared_ptr<Graph> graph = std::move(made.graph);
+  auto store = std::make_shared<VariableStore>();
+  if (bench.weights) {
+    Session(*graph, store, common.session()).initialise();
+    QuantizedModel model = quantize({made.program}, *store,
+                                    {.weights = *bench.weights, .activations = bench.activations});
+    graph = model.graph;
+    store = model.store;
+    made.program = model.programs.front();
+  }
+  Session session(*graph, store, options);
   NamedSizes sizes = sizes_of(made.feeds);
   for (auto& [name, of_shard] : sizes) of_shard.front() /= bench.shards;
   const auto before_plan = Clock::now();
@@ -99,7 +109,7 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
   // The variables come last: it takes much longer to initialise them than to plan a step, which
   // finds out whether the step fits into memory.
   const auto before_variables = Clock::now();
-  session.initialise();
+  if (!bench.weights) session.initialise();
   const double variables = seconds_since(before_variables);
 
   session.run(made.program, made.feeds);
@@ -127,6 +137,8 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
                              : made.item_name == "images" ? 0
                                                           : kDefaultSeq},
                      {"precision", precision_name(common.precision)},
+                     {"weights", bench.weights ? weight_format_name(*bench.weights) : "f32"},
+                     {"activations", activation_format_name(bench.activations)},
                      {"threads", threads},
                      {"seconds_per_step", seconds},
                      {"best_seconds_per_step", times.best()},

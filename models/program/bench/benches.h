@@ -35,14 +35,26 @@ struct GemmBench {
 };
 int bench_gemm(const GemmBench& bench);
 
+/// Measures the product of float rows, which are rounded to bytes, with quantised weights [k, n]
+/// (int8, q8_0 or int4), summed as integers. The time includes the rounding. Prints one line per
+/// shape, with the fraction of the peak of the CPU's fastest integer instructions.
+struct IntegerBench {
+  BenchOptions common;
+  std::vector<GemmShape> shapes;  // empty = typical transformer shapes
+  WeightFormat weights = WeightFormat::int8;
+};
+int bench_integer(const IntegerBench& bench);
+
 struct ModelBench {
   BenchOptions common;
   std::string model = "gpt2";
   std::int64_t batch = 4;
-  std::int64_t seq = 0;           // tokens per row; 0 = 256; must be 0 for image models
-  std::size_t memory_budget = 0;  // SessionOptions::memory_budget
-  bool profile = false;           // print a table of times per node to stderr
-  bool prepack = false;           // SessionOptions::prepack
+  std::int64_t seq = 0;                 // tokens per row; 0 = 256; must be 0 for image models
+  std::size_t memory_budget = 0;        // SessionOptions::memory_budget
+  bool profile = false;                 // print a table of times per node to stderr
+  bool prepack = false;                 // SessionOptions::prepack
+  std::optional<WeightFormat> weights;  // std::nullopt = f32
+  ActivationFormat activations = ActivationFormat::none;
 };
 int bench_forward(const ModelBench& bench);
 

@@ -44,6 +44,14 @@ double fma_peak(int threads) {
   });
 }
 
+double integer_peak(int threads) {
+  constexpr double kSeconds = 0.1;
+  return sum_over_threads(threads, [](int) {
+    const kernels::IntegerRun run = kernels::run_integer_chains(kSeconds);
+    return run.products / run.seconds;
+  });
+}
+
 ReadBandwidth::ReadBandwidth(int threads, std::size_t bytes)
     : threads_(threads),
       share_(std::max<std::size_t>(bytes / static_cast<std::size_t>(threads), 4096) /

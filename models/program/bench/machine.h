@@ -11,6 +11,10 @@ namespace weft::program {
 /// Returns the total float32 FLOP/s of fused multiply-adds on `threads` threads.
 double fma_peak(int threads);
 
+/// Returns the total number of products of bytes per second on `threads` threads, with the fastest
+/// integer instructions of this CPU.
+double integer_peak(int threads);
+
 /// Measures the total bandwidth at which `threads` threads read memory. Each thread reads a
 /// separate part.
 class ReadBandwidth {

@@ -26,7 +26,8 @@ struct Dpbusd {
   }
 };
 using Unit = Ymm<Dpbusd>;
-constexpr IntegerKernels kKernels = {dot_row_bytes, dot_prepare<Unit>, dot_product<Unit>};
+constexpr IntegerKernels kKernels = {dot_row_bytes, dot_prepare<Unit>, dot_product<Unit>,
+                                     dot_chains<Unit>};
 
 }  // namespace
 }  // namespace weft::kernels

@@ -249,5 +249,29 @@ void dot_product(const QuantizedWeights& w, const std::byte* prepared, const flo
     dot_rows<Unit, Unit::kRows, 1>(w, prepared, steps, rows, panel, y, stride);
 }
 
+/// Twelve chains hide the latency of all current units and fit into 16 registers.
+template <class Unit>
+double dot_chains(int64_t rounds) {
+  using I = typename Unit::Integers;
+  constexpr int kChains = 12;
+  const I weights = Unit::set(0x01020304), levels = Unit::set(0x05060708);
+  I sums[kChains];
+#pragma GCC unroll 12
+  for (int i = 0; i < kChains; ++i) sums[i] = Unit::set(i);
+  for (int64_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kChains; ++i) sums[i] = Unit::dot(sums[i], weights, levels);
+  }
+  I sum = sums[0];
+#pragma GCC unroll 12
+  for (int i = 1; i < kChains; ++i) sum = Unit::add_integers(sum, sums[i]);
+  // Use the result, so that the compiler does not remove the loop.
+  float buffer[Unit::kLanes];
+  Unit::store_floats(Unit::to_float(sum), buffer);
+  volatile float sink = buffer[0];
+  static_cast<void>(sink);
+  return static_cast<double>(rounds) * kChains * Unit::kLanes * 4;
+}
+
 }  // namespace
 }  // namespace weft::kernels

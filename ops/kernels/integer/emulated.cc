@@ -1,4 +1,5 @@
-// The kernel for AVX-VNNI with an emulated instruction, so that tests run on every CPU with AVX2.
+// The kernels for AVX-VNNI and AMX-INT8 with emulated instructions, so that tests run on every CPU
+// with AVX2.
 // See vnni.cc for the target region.
 #include <stdint.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #endif
 
 #include "weft/ops/kernels/integer/dot-inl.h"
+// amx-inl.h uses the rows of dot-inl.h.
+#include "weft/ops/kernels/integer/amx-inl.h"
 #include "weft/ops/kernels/integer/ymm-inl.h"
 
 namespace weft::kernels {
@@ -32,7 +35,53 @@ struct EmulatedDpbusd {
   }
 };
 using Unit = Ymm<EmulatedDpbusd>;
-constexpr IntegerKernels kKernels = {dot_row_bytes, dot_prepare<Unit>, dot_product<Unit>};
+constexpr IntegerKernels kKernels = {dot_row_bytes, dot_prepare<Unit>, dot_product<Unit>,
+                                     dot_chains<Unit>};
+
+// Tiles in memory. Operands are not copied, because they do not change while they are multiplied.
+struct EmulatedTiles {
+  int32_t sums[4][kTile * kTile];
+  const int8_t* operands[8];
+  int64_t strides[8];
+
+  template <int t>
+  void zero() {
+    memset(sums[t], 0, sizeof(sums[t]));
+  }
+  template <int t>
+  void load(const void* from, int64_t row_bytes) {
+    operands[t] = static_cast<const int8_t*>(from);
+    strides[t] = row_bytes;
+  }
+  template <int c, int a, int b>
+  void multiply() {
+    for (int64_t i = 0; i < kTile; ++i) {
+      for (int64_t j = 0; j < kTile; ++j) {
+        for (int64_t k = 0; k < kTileInputs; ++k) {
+          sums[c][i * kTile + j] +=
+              operands[a][i * strides[a] + k] * operands[b][k / 4 * strides[b] + 4 * j + k % 4];
+        }
+      }
+    }
+  }
+  template <int t>
+  void store(int32_t* to, int64_t row_bytes) {
+    for (int64_t i = 0; i < kTile; ++i)
+      memcpy(to + i * (row_bytes / 4), sums[t] + i * kTile, kTile * sizeof(int32_t));
+  }
+};
+
+void emulated_amx_product(const QuantizedWeights& w, const std::byte* prepared, const float* steps,
+                          int64_t rows, int64_t begin, int64_t end, float* y, int64_t stride) {
+  if (is_grouped(w) || rows < kTile) {
+    dot_product<Unit>(w, prepared, steps, rows, begin, end, y, stride);
+    return;
+  }
+  EmulatedTiles tiles;
+  amx_int8(tiles, w, prepared, steps, rows, begin, end, y, stride);
+}
+constexpr IntegerKernels kAmxKernels = {dot_row_bytes, dot_prepare<Unit>, emulated_amx_product,
+                                        dot_chains<Unit>};
 
 }  // namespace
 }  // namespace weft::kernels
@@ -45,12 +94,14 @@ constexpr IntegerKernels kKernels = {dot_row_bytes, dot_prepare<Unit>, dot_produ
 
 namespace weft::kernels {
 const IntegerKernels& emulated_avx_vnni_kernels() { return kKernels; }
+const IntegerKernels& emulated_amx_int8_kernels() { return kAmxKernels; }
 }  // namespace weft::kernels
 
 #else
 
 namespace weft::kernels {
 const IntegerKernels& emulated_avx_vnni_kernels() { return madd_kernels(); }
+const IntegerKernels& emulated_amx_int8_kernels() { return madd_kernels(); }
 }  // namespace weft::kernels
 
 #endif

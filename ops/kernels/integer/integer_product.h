@@ -27,11 +27,13 @@ enum class IntegerUnit : std::uint8_t {
   madd,      // products of 16-bit pairs (PMADDWD, with the vectors of the SIMD target), or scalars
   vnni,      // VPDPBUSD on 512-bit vectors (AVX512_VNNI)
   avx_vnni,  // VPDPBUSD on 256-bit vectors (AVX-VNNI)
-  emulated_avx_vnni,  // the same kernel with AVX2 instructions, for tests
+  amx_int8,  // TDPBSSD on AMX tiles, for 16 rows and more of int8; otherwise as vnni
+  emulated_avx_vnni,  // the kernels with other instructions, for tests
+  emulated_amx_int8,
 };
-/// Returns "madd", "vnni", "avx_vnni" or "emulated_avx_vnni".
+/// Returns the name of a unit, such as "vnni".
 std::string_view integer_unit_name(IntegerUnit unit);
-/// Returns the units that this CPU can run, including emulations.
+/// Returns the units that this CPU can run, including emulations; faster units come later.
 const std::vector<IntegerUnit>& integer_units();
 /// Returns the fastest unit for the SIMD target in use.
 IntegerUnit integer_unit();
@@ -48,6 +50,9 @@ struct IntegerKernels {
   void (*product)(const QuantizedWeights& w, const std::byte* prepared, const float* steps,
                   std::int64_t rows, std::int64_t begin, std::int64_t end, float* y,
                   std::int64_t stride);
+  /// Runs independent chains of the unit's instruction and returns the number of products of two
+  /// bytes.
+  double (*run_chains)(std::int64_t rounds);
 };
 /// Requires that the CPU can run the unit.
 const IntegerKernels& integer_kernels(IntegerUnit unit);
@@ -56,7 +61,9 @@ const IntegerKernels& integer_kernels(IntegerUnit unit);
 const IntegerKernels& madd_kernels();
 const IntegerKernels& vnni_kernels();
 const IntegerKernels& avx_vnni_kernels();
+const IntegerKernels& amx_int8_kernels();
 const IntegerKernels& emulated_avx_vnni_kernels();
+const IntegerKernels& emulated_amx_int8_kernels();
 
 }  // namespace kernels
 }  // namespace weft

@@ -234,17 +234,36 @@ void product(const QuantizedWeights& w, const std::byte* prepared, const float* 
   }
 }
 
+/// Twelve chains hide the latency of all current units and fit into 16 registers.
+double chains(int64_t rounds) {
+  constexpr int kChains = 12;
+  const I weights = hn::Set(Integers(), 0x00010002), levels = hn::Set(Integers(), 0x00030004);
+  I sums[kChains];
+#pragma GCC unroll 12
+  for (int i = 0; i < kChains; ++i) sums[i] = hn::Set(Integers(), i);
+  for (int64_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kChains; ++i) sums[i] = add_products(sums[i], weights, levels);
+  }
+  I sum = sums[0];
+#pragma GCC unroll 12
+  for (int i = 1; i < kChains; ++i) sum = hn::Add(sum, sums[i]);
+  volatile int32_t sink = hn::GetLane(sum);  // the compiler must not remove the loop
+  static_cast<void>(sink);
+  return static_cast<double>(rounds) * kChains * kLanes * 2;
+}
+
 /// Returns the unit of the CPU that belongs to the SIMD target, so that tests that force a
 /// different target test the instructions of this target.
 kernels::IntegerUnit unit() {
   using kernels::IntegerUnit;
-  const IntegerUnit wanted = HWY_TARGET == HWY_AVX3   ? IntegerUnit::vnni
-                             : HWY_TARGET == HWY_AVX2 ? IntegerUnit::avx_vnni
-                                                      : IntegerUnit::madd;
+  IntegerUnit best = IntegerUnit::madd;
   for (const IntegerUnit available : kernels::integer_units()) {
-    if (available == wanted) return wanted;
+    const bool wide = available == IntegerUnit::vnni || available == IntegerUnit::amx_int8;
+    if (HWY_TARGET == HWY_AVX3 && wide) best = available;
+    if (HWY_TARGET == HWY_AVX2 && available == IntegerUnit::avx_vnni) best = available;
   }
-  return IntegerUnit::madd;
+  return best;
 }
 
 }  // namespace
@@ -259,6 +278,7 @@ HWY_EXPORT(row_bytes);
 HWY_EXPORT(prepare);
 HWY_EXPORT(product);
 HWY_EXPORT(unit);
+HWY_EXPORT(chains);
 
 std::size_t madd_row_bytes(const QuantizedWeights& w) { return HWY_DYNAMIC_DISPATCH(row_bytes)(w); }
 void madd_prepare(const QuantizedWeights& w, const std::int8_t* levels, std::int64_t rows,
@@ -270,7 +290,8 @@ void madd_product(const QuantizedWeights& w, const std::byte* prepared, const fl
                   std::int64_t stride) {
   HWY_DYNAMIC_DISPATCH(product)(w, prepared, steps, rows, begin, end, y, stride);
 }
-constexpr IntegerKernels kMadd = {madd_row_bytes, madd_prepare, madd_product};
+double madd_chains(std::int64_t rounds) { return HWY_DYNAMIC_DISPATCH(chains)(rounds); }
+constexpr IntegerKernels kMadd = {madd_row_bytes, madd_prepare, madd_product, madd_chains};
 }  // namespace
 
 const IntegerKernels& madd_kernels() { return kMadd; }

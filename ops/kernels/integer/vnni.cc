@@ -81,7 +81,8 @@ struct Vnni {
   static constexpr int kAndXor = 0x6A;  // (a & b) ^ c
 };
 
-constexpr IntegerKernels kKernels = {dot_row_bytes, dot_prepare<Vnni>, dot_product<Vnni>};
+constexpr IntegerKernels kKernels = {dot_row_bytes, dot_prepare<Vnni>, dot_product<Vnni>,
+                                     dot_chains<Vnni>};
 
 }  // namespace
 }  // namespace weft::kernels

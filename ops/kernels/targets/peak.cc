@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "weft/ops/kernels/integer/integer_product.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/targets/peak.cc"
 #include <hwy/foreach_target.h>
@@ -96,6 +98,18 @@ FmaRun run_fma_chains(DType dtype, double seconds) {
     run.seconds = seconds_now() - begin;
   }
   run.thread_seconds = thread_seconds_now() - thread_begin;
+  return run;
+}
+
+IntegerRun run_integer_chains(double seconds) {
+  constexpr std::int64_t kRounds = 200'000;
+  const IntegerKernels& unit = integer_kernels(integer_unit());
+  IntegerRun run;
+  const double begin = seconds_now();
+  while (run.seconds < seconds) {
+    run.products += unit.run_chains(kRounds);
+    run.seconds = seconds_now() - begin;
+  }
   return run;
 }
 
