@@ -4,8 +4,8 @@
 // corresponding row of W is multiplied by it. If W is quantised, rows with a larger factor are
 // rounded more precisely, relative to their values, at the expense of the other rows of a group.
 // The factor of channel i is (mean |x_i|)^alpha, so channels with large inputs are rounded more
-// precisely. If x is the output of a norm, the gain and the bias of the norm absorb the division, and
-// programs do not change.
+// precisely. If x is the output of a norm, the gain and the bias of the norm absorb the division,
+// and programs do not change.
 #pragma once
 
 #include <map>

@@ -128,6 +128,7 @@ class CommandFiles {
   static std::string input_of(const std::string& command, const std::string& option) {
     static const std::map<std::string, std::string> files = {
         {"--text", "text.txt"},
+        {"--calibrate", "text.txt"},
         {"--pairs", "pairs.tsv"},
         {"--resume", "gpt.weft"},
         {"--from", "gpt.weft"},

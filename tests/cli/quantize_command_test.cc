@@ -1,9 +1,12 @@
 // The command `weft quantize` for every type of model. The quantised files can be used for
 // inference but not trained, and the command reports the loss of quality.
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <filesystem>
 #include <string>
 
+#include "weft/models/tasks/quantize_model.h"
+#include "weft/tests/support/messages.h"
 #include "weft/tests/support/program_shell.h"
 
 namespace weft {
@@ -141,6 +144,114 @@ BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {
       contains(weft("quantize " + weft.path("m.weft") + " --out " + narrow + " --caches bf16").out,
                "key/value caches as bf16"));
   BOOST_TEST(weft("translate " + narrow + " 'the ship'").code == 0);
+}
+
+/// Returns the change in percent from "perplexity 3.1 -> 3.2 (+1.23%), ...".
+double change_in_percent(const std::string& out) {
+  const std::string line = last_line(out);
+  BOOST_TEST_REQUIRE(line.starts_with("perplexity "), out);
+  return std::stod(line.substr(line.find('(') + 1));
+}
+
+BOOST_AUTO_TEST_CASE(inputs_of_products_are_rounded_with_measured_scales) {
+  const Shell weft;
+  write_texts(weft);
+  const std::string documents = weft.path("documents"), text = " --text " + documents;
+  const Outcome trained = weft(
+      "train gpt" + text + " --out " + weft.path("m.weft") + " --layers 2 --heads 2 --width 32" +
+      " --context 16 --batch 8 --warmup 2 --lr 0.01 --steps 60 --threads 2");
+  BOOST_TEST(trained.code == 0, trained.err);
+  const std::string quantize =
+      "quantize " + weft.path("m.weft") + " --force --out " + weft.path("q.weft") + " ";
+  const std::string calibrate = " --calibrate " + documents + " --calibration-lines 60";
+  const std::string fixed = calibrate + " --activation-scales static";
+  const std::string report = " --report " + weft.path("r.json");
+
+  struct Case {
+    std::string options, inputs;
+    double bound;  // on the change of the perplexity, in percent
+  };
+  const Case cases[] = {{"--weights int8", "0 of them", 0.5},
+                        {"--weights int8" + fixed, "9 of them", 0.5},
+                        {"--weights q8_0", "0 of them", 0.5},
+                        {"--weights q4_0", "0 of them", 3},
+                        {"--weights int4 --activation-aware" + fixed, "9 of them", 3}};
+  for (const Case& one : cases) {
+    BOOST_TEST_CONTEXT(one.options) {
+      const Outcome made = weft(quantize + one.options + " --activations int8" + text + report);
+      BOOST_TEST(made.code == 0, made.err);
+      BOOST_TEST(contains(made.out, "with int8 activations: "));
+      BOOST_TEST(contains(made.out, " matrices by their inputs, estimated") ==
+                 contains(one.options, "--activation-aware"));
+      BOOST_TEST(contains(made.out, "inputs    of 9 matrices as int8, " + one.inputs), made.out);
+      BOOST_TEST(std::abs(change_in_percent(made.out)) < one.bound, made.out);
+      const Outcome found = weft("evaluate " + weft.path("q.weft") + text);
+      BOOST_TEST(found.code == 0, found.err);
+      BOOST_TEST(weft("generate " + weft.path("q.weft") + " --prompt the --tokens 4").code == 0);
+
+      const std::string json = read_whole_file(weft.path("r.json"));
+      const QuantizationReport read = QuantizationReport::from_json(json);
+      BOOST_TEST(read.to_json() == json);
+      const bool measured = contains(one.options, "--calibrate");
+      BOOST_TEST(contains(json, "\"output_error\": null"));  // the positions are only looked up
+      BOOST_TEST(contains(json, "\"loss_before\": null"));
+      for (const MatrixReport& matrix : read.matrices) {
+        const bool multiplied = matrix.activations == ActivationFormat::int8;
+        BOOST_TEST(matrix.output_error.has_value() == (measured && multiplied), matrix.name);
+        BOOST_TEST(matrix.activation_scale.has_value() == (measured && multiplied), matrix.name);
+        BOOST_TEST_REQUIRE(matrix.weight_error.has_value());
+        BOOST_TEST(*matrix.weight_error > 0);
+        BOOST_TEST(*matrix.weight_error < 0.2);
+        BOOST_TEST(matrix.bytes_after < matrix.bytes_before);
+        BOOST_TEST(contains(made.out, matrix.name));
+      }
+    }
+  }
+  // A bound that int4 does not meet without bf16 matrices.
+  const Outcome bounded =
+      weft(quantize + "--weights int4 --keep '*wpe*' --max-loss-increase 0.0004" + calibrate +
+           text + report);
+  BOOST_TEST(bounded.code == 0, bounded.err);
+  const QuantizationReport kept =
+      QuantizationReport::from_json(read_whole_file(weft.path("r.json")));
+  BOOST_TEST_REQUIRE(kept.loss_after.has_value());
+  BOOST_TEST(*kept.loss_after <= *kept.loss_before + 0.0004);
+  BOOST_TEST(contains(bounded.out, "matrices as bf16: "));
+  BOOST_TEST(contains(bounded.out, "bound     calibration loss "));
+}
+
+BOOST_AUTO_TEST_CASE(calibration_options_without_effect_are_rejected) {
+  const Shell weft;
+  write_texts(weft);
+  const std::string documents = weft.path("documents");
+  const std::string quantize =
+      "quantize " WEFT_FIXTURES "/weft_files/gpt.weft --out " + weft.path("x.weft") + " ";
+  const std::string calibrate = " --calibrate " + documents;
+  const std::string int8 = "--activations int8 ";
+  const std::pair<std::string, std::string> cases[] = {
+      {int8 + "--weights bf16", "--activations int8 requires --weights int8, q8_0 or int4"},
+      {"--activation-scales static" + calibrate,
+       "--activation-scales static requires --activations int8"},
+      {int8 + "--activation-scales static", "static requires data: --calibrate FILE"},
+      {"--activation-aware" + calibrate, "--activation-aware is for 4-bit weights"},
+      {"--weights int4 --activation-aware", "--activation-aware requires data: --calibrate FILE"},
+      {"--max-loss-increase 0.1", "--max-loss-increase requires data: --calibrate FILE"},
+      {"--weights bf16 --max-loss-increase 0.1" + calibrate, "choose other --weights"},
+      {"--calibration-lines 3",
+       "--calibration-lines is the number of lines that --calibrate reads"},
+      {int8 + calibrate, "--calibrate has no effect without --activation-scales static"},
+      {int8 + "--activation-scales static --calibration-lines 3 --calibrate " + weft.path(""),
+       "is a folder"},
+      {"--report " + weft.path("r.svg"), "its name should not end in .svg"}};
+  for (const auto& [options, message] : cases) check_error(weft(quantize + options), 2, message);
+  weft.write("r.json", "{}");
+  check_error(weft(quantize + "--report " + weft.path("r.json")), 1,
+              "is not a report on quantised matrices");
+  check_error(weft(quantize + "--keep side"), 1,
+              "pattern 'side' matches no matrix that can be kept in bf16");
+  for (const std::string text : {"", "{}", "[]", R"({"report": "quantization", "matrices": [1]})"})
+    BOOST_CHECK_EXCEPTION(QuantizationReport::from_json(text), FormatError,
+                          testing::message_contains({"not a quantization report: "}));
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string>
 
+#include "weft/models/tasks/quantize_model.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/training/lora_file.h"
+#include "weft/tests/support/messages.h"
 #include "weft/tests/support/program_shell.h"
 
 namespace weft {
@@ -195,6 +198,80 @@ BOOST_AUTO_TEST_CASE(adapters_are_trained_on_files_quantised_by_earlier_versions
            "data/text.txt --from " + files + "gpt-int4.weft --out " + weft.path("tuned.weft"));
   BOOST_TEST(outcome.code == 0, outcome.err);
   check_quantised_weights_unchanged(files + "gpt-int4.weft", weft.path("tuned.weft"));
+}
+
+BOOST_AUTO_TEST_CASE(adapters_read_inputs_before_they_are_rounded) {
+  const QuantizedShell weft;
+  weft.quantize("--weights int8 --activations int8");
+  weft.run(weft.training("small.weft", "tuned.weft") + " --lora-rank 4");
+  BOOST_TEST(weft.loss("tuned.weft") < weft.loss("small.weft") - 0.05);
+  check_quantised_weights_unchanged(weft.path("small.weft"), weft.path("tuned.weft"));
+  const auto tuned = load_any_model(weft.path("tuned.weft")).model;
+  const QuantizedWeights weights = quantized_weights(*tuned->graph);
+  BOOST_TEST(count_rounded_inputs(weights) > 5U);
+  std::size_t adapters = 0;
+  for (const Program& program : tuned->all_programs()) {
+    for (const Node* node : program.nodes()) {
+      if (node->op().name != "matmul" || node->input(1).node().op().name != "variable") continue;
+      const std::string& name = Variable(node->input(1)).name();
+      if (!name.ends_with(".lora_a")) continue;
+      ++adapters;
+      BOOST_TEST((node->input(0).node().op().name != "fake_quantize"), name);
+    }
+  }
+  BOOST_TEST(adapters > 5U);
+  // Merged weights are floats with float inputs.
+  weft.run("merge " + weft.path("small.weft") + " --adapters " +
+           weft.path("tuned.lora.safetensors") + " --out " + weft.path("wide.weft"));
+  BOOST_TEST(std::abs(weft.loss("wide.weft") - weft.loss("tuned.weft")) < 0.01);
+  const auto wide = load_any_model(weft.path("wide.weft")).model;
+  for (const Program& program : wide->all_programs()) {
+    for (const Node* node : program.nodes()) BOOST_TEST(node->op().name != "fake_quantize");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_fewest_matrices_with_the_largest_effect_are_kept_in_bf16) {
+  const auto model = load_any_model({std::string(WEFT_FIXTURES) + "/weft_files/gpt.weft"}).model;
+  int calls = 0;
+  std::map<std::string, double> increase;
+  // The loss increases by a given value per matrix that is not bf16.
+  const MeasureModel measure = [&](const TrainedModel& measured) {
+    ++calls;
+    double loss = 1;
+    for (const auto& [name, weight] : quantized_weights(*measured.graph))
+      loss += weight.format == WeightFormat::bf16 ? 0 : increase[name];
+    return Evaluation{loss, {}};
+  };
+  const auto quantized = [&](double bound) {
+    return quantize_model(
+        *model, {.weights = {.weights = WeightFormat::int4}, .max_loss_increase = bound}, measure);
+  };
+  const QuantizedTrainedModel all = quantized(1);
+  const std::size_t count = all.report.matrices.size();
+  BOOST_TEST_REQUIRE(count > 5U);
+  BOOST_TEST(calls == 2);
+  BOOST_TEST(*all.report.loss_before == 1);
+  for (std::size_t i = 0; i < count; ++i)
+    increase[all.report.matrices[i].name] = 0.01 * static_cast<double>(i + 1);
+  const QuantizedTrainedModel some = quantized(0.01 + 0.02 + 0.03 + 0.005);
+  for (std::size_t i = 0; i < count; ++i) {
+    const MatrixReport& matrix = some.report.matrices[i];
+    BOOST_TEST((matrix.weights == (i < 3 ? WeightFormat::int4 : WeightFormat::bf16)), matrix.name);
+  }
+  BOOST_TEST(std::abs(*some.report.loss_after - 1.06) < 1e-9);
+  BOOST_CHECK_EXCEPTION(
+      quantize_model(*model, {.max_loss_increase = -1}, measure), ArgumentError,
+      testing::message_contains({"the bound on the increase of the loss must be finite"}));
+  BOOST_CHECK_EXCEPTION(quantize_model(*model, {.max_loss_increase = 1}), ArgumentError,
+                        testing::message_contains({"bounds on the loss require calibration data"}));
+  BOOST_CHECK_EXCEPTION(quantize_model(*model, {.static_scales = true}, measure), ArgumentError,
+                        testing::message_contains({"require the activation format int8"}));
+  const MeasureModel worse = [](const TrainedModel& measured) {
+    return Evaluation{is_quantized(*measured.graph) ? 2.0 : 1.0, {}};
+  };
+  BOOST_CHECK_EXCEPTION(
+      quantize_model(*model, {.max_loss_increase = 0.5}, worse), DataError,
+      testing::message_contains({"increases from 1.00000 to 2.00000 even if all"}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

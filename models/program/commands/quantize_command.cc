@@ -1,18 +1,22 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "weft/graph/engine/nonfinite.h"
 #include "weft/graph/weights/matrices.h"
 #include "weft/graph/weights/quantize.h"
+#include "weft/models/program/commands/calibration_data.h"
 #include "weft/models/program/commands/commands.h"
 #include "weft/models/program/files/paths.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/task_options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/quantize_model.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/models/training/adapters.h"
 #include "weft/serialization/sharded_checkpoint.h"
@@ -26,8 +30,19 @@ struct QuantizeArguments {
   WeightFormat weights = WeightFormat::int8;
   std::vector<std::string> only;
   bool narrow_caches = false, force = false;
+  ActivationFormat activations = ActivationFormat::none;
+  bool static_scales = false, activation_aware = false;
+  std::vector<std::string> keep;
+  std::string calibrate, report;
+  std::optional<std::int64_t> lines;
+  std::optional<double> max_loss_increase;
   OptionValues values;  // options that specify the training data
   int threads = 0;
+
+  std::string format() const {
+    return fmt::format("{}{}", weight_format_name(weights),
+                       activations == ActivationFormat::int8 ? " with int8 activations" : "");
+  }
 };
 
 /// Returns the size of a file, or the total size of all files in a folder.
@@ -47,7 +62,7 @@ void print_sizes(const VariableStore& before, const VariableStore& after,
     converted_before += static_cast<double>(w.bytes_before);
     converted_after += static_cast<double>(w.bytes_after);
   }
-  say("matrices  {} as {}: {} -> {}\n", made.weights.size(), weight_format_name(args.weights),
+  say("matrices  {} as {}: {} -> {}\n", made.weights.size(), args.format(),
       short_bytes(converted_before), short_bytes(converted_after));
   if (made.narrow_caches > 0) say("caches    {} key/value caches as bf16\n", made.narrow_caches);
   say("variables {} -> {} (without training state)\n",
@@ -79,13 +94,47 @@ void print_change(const Evaluation& before, const Evaluation& after, bool perple
   say("\n");
 }
 
+/// Evaluates a model. The model may be another one than that of the run.
+Evaluation measured(TaskRun& run, const TrainedModel& model, int threads) {
+  Session session(*model.graph, model.store, session_options(model, {.threads = threads}));
+  return run.measure(session, model);
+}
+
+/// Throws UsageError for options that would have no effect.
+void check_options(const QuantizeArguments& args) {
+  const bool rounded = args.activations == ActivationFormat::int8;
+  if (rounded && args.weights == WeightFormat::bf16)
+    throw UsageError("--activations int8 requires --weights int8, q8_0 or int4");
+  if (args.static_scales && !rounded)
+    throw UsageError("--activation-scales static requires --activations int8");
+  if (args.activation_aware && args.weights != WeightFormat::int4)
+    throw UsageError("--activation-aware is for 4-bit weights: --weights int4");
+  const std::pair<bool, const char*> measures[] = {
+      {args.static_scales, "--activation-scales static"},
+      {args.activation_aware, "--activation-aware"},
+      {args.max_loss_increase.has_value(), "--max-loss-increase"}};
+  bool any = !args.report.empty();
+  for (const auto& [given, option] : measures) {
+    any |= given;
+    if (given && args.calibrate.empty())
+      throw UsageError(fmt::format("{} requires data: --calibrate FILE", option));
+  }
+  if (args.calibrate.empty() && args.lines)
+    throw UsageError("--calibration-lines is the number of lines that --calibrate reads");
+  if (!args.calibrate.empty() && !any) {
+    throw UsageError(
+        "--calibrate has no effect without --activation-scales static, --activation-aware, "
+        "--max-loss-increase or --report");
+  }
+  if (args.max_loss_increase && args.weights == WeightFormat::bf16)
+    throw UsageError("--max-loss-increase keeps matrices in bf16: choose other --weights");
+}
+
 /// Returns a copy of the model with converted weights and without the training step.
-std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const QuantizeArguments& args,
-                                        QuantizedModel& made) {
+QuantizedTrainedModel converted(const TrainedModel& before, const QuantizeArguments& args,
+                                const MeasureModel& measure) {
   before.check();  // a file without a tokenizer could not be read
-  QuantizeOptions options{.weights = args.weights, .narrow_caches = args.narrow_caches};
-  if (!args.only.empty()) options.patterns = args.only;
-  auto after = without_training(before);
+  const auto forward = without_training(before);
   const bool convertible =
       !weight_matrices(*before.graph, before.all_programs(), {.embeddings = true, .stacks = true})
            .empty();
@@ -95,16 +144,55 @@ std::unique_ptr<TrainedModel> converted(const TrainedModel& before, const Quanti
                     "from",
                     args.file.path));
   }
-  options.patterns = quantized_patterns(*after, options.patterns);
-  made = quantize(after->all_programs(), *before.store, options);
-  if (args.narrow_caches && made.narrow_caches == 0)
+  QuantizeOptions options{.weights = args.weights,
+                          .activations = args.activations,
+                          .keep = args.keep,
+                          .narrow_caches = args.narrow_caches};
+  if (!args.only.empty()) options.patterns = args.only;
+  options.patterns = quantized_patterns(*forward, options.patterns);
+  QuantizedTrainedModel result = quantize_model(before,
+                                                {.weights = options,
+                                                 .static_scales = args.static_scales,
+                                                 .activation_aware = args.activation_aware,
+                                                 .max_loss_increase = args.max_loss_increase,
+                                                 .measure_errors = !args.report.empty()},
+                                                measure);
+  if (args.narrow_caches && result.made.narrow_caches == 0)
     throw UsageError(fmt::format("--caches bf16: {} has no key/value caches", args.file.path));
-  after->replace_programs(made.graph, made.programs);
-  after->store = made.store;
   // A number that is out of range for the new format becomes infinite.
-  check_finite(*after->store,
+  check_finite(*result.model->store,
                fmt::format("{} as {}", args.file.path, weight_format_name(args.weights)));
-  return after;
+  return result;
+}
+
+/// Prints which matrices differ from the requested format, and the effect on the calibration data.
+void print_report(const QuantizedTrainedModel& result, const QuantizeArguments& args) {
+  const QuantizationReport& report = result.report;
+  if (!result.scaled.empty()) {
+    std::size_t matrices = 0;
+    double before = 0, after = 0;
+    for (const ScaledMatrices& group : result.scaled) {
+      matrices += group.alpha > 0 ? group.matrices.size() : 0;
+      before += group.error_before;
+      after += group.error_after;
+    }
+    say("scaled    {} matrices by their inputs, estimated squared error {:+.1f}%\n", matrices,
+        before > 0 ? 100 * (after / before - 1) : 0);
+  }
+  std::vector<std::string> kept;
+  std::size_t fixed = 0, rounded = 0;
+  for (const MatrixReport& matrix : report.matrices) {
+    if (matrix.weights != args.weights) kept.push_back(matrix.name);
+    rounded += matrix.activations == ActivationFormat::int8 ? 1 : 0;
+    fixed += matrix.activation_scale ? 1 : 0;
+  }
+  if (args.activations == ActivationFormat::int8)
+    say("inputs    of {} matrices as int8, {} of them with static scales\n", rounded, fixed);
+  if (!kept.empty()) say("kept      {} matrices as bf16: {}\n", kept.size(), fmt::join(kept, ", "));
+  if (report.loss_before && report.loss_after) {
+    say("bound     calibration loss {:.5f} -> {:.5f}\n", *report.loss_before, *report.loss_after);
+  }
+  if (!args.report.empty()) say("{}", report.table());
 }
 
 /// Evaluates both models on the data that was held out during training.
@@ -112,26 +200,38 @@ void compare(const Task& task, const TrainedModel& before, const TrainedModel& a
              const QuantizeArguments& args) {
   const std::unique_ptr<TaskRun> run =
       rethrow_as_usage([&] { return task.open(before.clone(), args.values); });
-  const auto measured = [&](const TrainedModel& model) {
-    Session session(*model.graph, model.store, session_options(model, {.threads = args.threads}));
-    return run->measure(session, model);
-  };
-  print_change(measured(before), measured(after), task.info().perplexity);
+  print_change(measured(*run, before, args.threads), measured(*run, after, args.threads),
+               task.info().perplexity);
 }
 
 int run(const QuantizeArguments& args, CommandPaths paths) {
+  check_options(args);
   const OutputFile out = paths.plan_file("--out", args.out, FileKind::inference);
+  std::optional<OutputFile> report;
+  if (!args.report.empty()) report = paths.plan_file("--report", args.report, FileKind::report);
   ModelPath file = args.file;
   file.widen = true;
   const LoadedModel loaded = load_any_model(file);
   const auto& [task, before, notes] = loaded;
   for (const std::string& note : notes) say("note      {}\n", note);
   if (args.values.given()) check_data_options(task, args.values, args.file);
-  QuantizedModel made;
-  const auto after = converted(*before, args, made);
-  save_model(out.path(), *after);
-  print_sizes(*before->store, *after->store, made, args);
-  if (args.values.given()) compare(task, *before, *after, args);
+  std::optional<CalibrationData> data;
+  std::unique_ptr<TaskRun> calibration;
+  MeasureModel measure;
+  if (!args.calibrate.empty()) {
+    data.emplace(task, args.calibrate, args.lines, args.values);
+    calibration =
+        rethrow_as_usage([&] { return task.open(data->reading(*before), data->values()); });
+    measure = [&](const TrainedModel& model) {
+      return measured(*calibration, model, args.threads);
+    };
+  }
+  const QuantizedTrainedModel result = converted(*before, args, measure);
+  save_model(out.path(), *result.model);
+  if (report) write_text(*report, result.report.to_json());
+  print_sizes(*before->store, *result.model->store, result.made, args);
+  print_report(result, args);
+  if (args.values.given()) compare(task, *before, *result.model, args);
   return 0;
 }
 
@@ -150,15 +250,41 @@ void add_quantize_command(CLI::App& app, Action& action) {
       "--force", args->force,
       "replace an existing file with this name even if it is of another type or a trainable model");
   options.choice(
-      "--weights", {"bf16", "int8", "q8_0", "int4"},
-      [args](const std::string& name) { args->weights = parse_weight_format(name); },
-      "format of the matrices (default: int8)");
+      "--weights", {"bf16", "int8", "q8_0", "int4", "q4_0"},
+      [args](const std::string& name) {
+        args->weights = parse_weight_format(name == "q4_0" ? "int4" : name);
+      },
+      "format of the matrices (default: int8); q4_0 is another name of int4");
+  options.choice(
+      "--activations", {"none", "int8"},
+      [args](const std::string& name) { args->activations = parse_activation_format(name); },
+      "rounding of the inputs of the matrices, for products of integers (default: none)");
+  options.choice(
+      "--activation-scales", {"dynamic", "static"},
+      [args](const std::string& name) { args->static_scales = name == "static"; },
+      "scales of int8 activations: one per row at run time, or one per matrix, chosen with "
+      "--calibrate (default: dynamic)");
   options.choice(
       "--caches", {"f32", "bf16"},
       [args](const std::string& name) { args->narrow_caches = name == "bf16"; },
       "format of the key/value caches during generation (default: f32)");
   options.texts("--only", args->only, OptionList::Times::list,
                 "convert only matrices whose names match these patterns (*, ?)");
+  options.flag("--activation-aware", args->activation_aware,
+               "scale 4-bit weights so that channels with large inputs in the data of --calibrate "
+               "are rounded more precisely (AWQ)");
+  options.texts("--keep", args->keep, OptionList::Times::list,
+                "store matrices whose names match these patterns as bf16");
+  options.real(
+      "--max-loss-increase", args->max_loss_increase, {0, 100},
+      "keep sensitive matrices in bf16 until the loss on the data of --calibrate increases "
+      "by at most this value");
+  options.input("--calibrate", args->calibrate,
+                "data in the format of the training data, on which scales and losses are measured");
+  options.integer("--calibration-lines", args->lines, kFromOne,
+                  "use only the first lines of --calibrate (default: all)");
+  options.output("--report", args->report,
+                 "JSON file with the sizes and errors of each matrix; also prints them");
   add_data_options(options, args->values);
   options.threads(args->threads);
   options.run(action, [args, &parsed = options.command()] {

@@ -73,6 +73,7 @@ bool is_of_kind(const std::string& path, FileKind kind) {
     case FileKind::tokens: return is_token_file(path);
     case FileKind::folder: return false;
     case FileKind::gguf: return gguf::is_gguf(path);
+    case FileKind::report: return bytes.starts_with("{\n  \"report\": \"quantization\"");
     case FileKind::vectors: return is_word_vectors(path);
   }
   return false;
@@ -91,6 +92,7 @@ const char* kind_name(FileKind kind) {
     case FileKind::tokens: return "a token file";
     case FileKind::folder: return "a folder";
     case FileKind::gguf: return "a GGUF file";
+    case FileKind::report: return "a report on quantised matrices";
     case FileKind::vectors: return "a file of word embeddings";
   }
   return "";
@@ -140,6 +142,7 @@ void check_name(const std::string& what, const std::string& path, FileKind kind)
                                : kind == FileKind::tokens    ? ".tok"
                                : kind == FileKind::array     ? ".npy"
                                : kind == FileKind::tokenizer ? ".json"
+                               : kind == FileKind::report    ? ".json"
                                : kind == FileKind::folder    ? "/"
                                : kind == FileKind::gguf      ? ".gguf"
                                : kind == FileKind::vectors   ? ""

@@ -19,6 +19,7 @@ enum class FileKind : std::uint8_t {
   tokens,     // .tok, as written by weft data
   folder,     // a model in Hugging Face layout; only for plan_folder()
   gguf,       // a decoder in a GGUF file
+  report,     // .json, as written by weft quantize --report
   vectors,    // word embeddings in word2vec's text or binary format, with any other extension
 };
 

@@ -252,6 +252,12 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
         fmt::format("{} quantised matrices are written as f32 with their rounded values",
                     std::ssize(stored) - matrices_in_bf16));
   }
+  if (const std::size_t rounded = count_rounded_inputs(stored); rounded > 0) {
+    report.notes.push_back(fmt::format(
+        "the rounding of the inputs of {} matrices to int8 is not written: transformers computes "
+        "them as floats",
+        rounded));
+  }
   std::map<std::string, TensorMap> more_weights;
   for (const auto& [prefix, file] : folder.weight_files) {
     for (const auto& [name, tensor] : weights) {
