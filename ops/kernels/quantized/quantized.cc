@@ -517,8 +517,8 @@ void product_of_large(const QuantizedWeights& w, const float* x, int64_t rows, i
   }
 }
 
-// Returns the address of the flag after the prepared rows, which is 1 if the rows contain large
-// numbers.
+// Returns the address of the flags after the prepared rows, one per row, which are 1 if the row
+// contains large numbers.
 int32_t* large_at(const QuantizedWeights& w, int64_t rows, const std::byte* prepared) {
   return reinterpret_cast<int32_t*>(const_cast<std::byte*>(prepared) +
                                     kernels::dot_rows_bytes(w.inputs, rows));
@@ -526,17 +526,34 @@ int32_t* large_at(const QuantizedWeights& w, int64_t rows, const std::byte* prep
 
 void prepare(const QuantizedWeights& w, const float* x, int64_t rows, std::byte* prepared) {
   if (has_dot()) kernels::prepare_dot_rows(w, x, rows, prepared);
-  *large_at(w, rows, prepared) = are_large(x, rows * w.inputs) ? 1 : 0;
+  int32_t* const large = large_at(w, rows, prepared);
+  for (int64_t r = 0; r < rows; ++r) large[r] = are_large(x + r * w.inputs, w.inputs) ? 1 : 0;
+}
+
+enum class RowKind { dot, fma, large };
+
+// The kernel of a row depends on its own numbers only.
+RowKind kind_of(const QuantizedWeights& w, const std::byte* prepared, int64_t rows, int64_t row) {
+  if (large_at(w, rows, prepared)[row] != 0) return RowKind::large;
+  return has_dot() && kernels::can_dot(w, row, prepared) ? RowKind::dot : RowKind::fma;
 }
 
 void product(const QuantizedWeights& w, const float* x, const std::byte* prepared, int64_t rows,
              int64_t begin, int64_t end, float* y) {
-  if (*large_at(w, rows, prepared) != 0) {
-    product_of_large(w, x, rows, begin, end, y);
-  } else if (has_dot() && kernels::can_dot(w, rows, prepared)) {
-    kernels::dot_product(w, prepared, rows, begin, end, y);
-  } else {
-    product_fma(w, x, rows, begin, end, y);
+  for (int64_t first = 0, last = 0; first < rows; first = last) {
+    const RowKind kind = kind_of(w, prepared, rows, first);
+    for (last = first + 1; last < rows && kind_of(w, prepared, rows, last) == kind;) ++last;
+    const int64_t count = last - first;
+    const float* const own = x + first * w.inputs;
+    float* const to = y + first * w.outputs;
+    if (kind == RowKind::large) {
+      product_of_large(w, own, count, begin, end, to);
+    } else if (kind == RowKind::dot) {
+      kernels::dot_product(w, prepared + kernels::dot_rows_bytes(w.inputs, first), count, begin,
+                           end, to);
+    } else {
+      product_fma(w, own, count, begin, end, to);
+    }
   }
 }
 
@@ -585,7 +602,8 @@ HWY_EXPORT(scale_block);
 }  // namespace
 
 std::size_t prepared_rows_bytes(std::int64_t inputs, std::int64_t rows) {
-  return dot_rows_bytes(inputs, rows) + 64;
+  return dot_rows_bytes(inputs, rows) +
+         (static_cast<std::size_t>(rows) * sizeof(int32_t) + 63) / 64 * 64;
 }
 void prepare_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
                   std::byte* prepared) {

@@ -19,9 +19,9 @@ void prepare_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
 
 /// Computes y[r][j] = sum_i x[r][i] W[i][j] for `rows` rows and the outputs of panels [begin, end).
 /// y is [rows, outputs]. The panels are read once per four rows, the first time from memory and
-/// then from cache. The error is the same as for sums in float32. The order of summation depends on
-/// the position of a row within its group of four rows, on the SIMD target and on the CPU, but not
-/// on `begin` and `end`.
+/// then from cache. The error is the same as for sums in float32. With byte dot products, the bits
+/// of a row depend on this row only. Otherwise, the order of summation also depends on the position
+/// of a row within its group of four rows. It does not depend on `begin` and `end`.
 void quantized_product(const QuantizedWeights& w, const float* x, const std::byte* prepared,
                        std::int64_t rows, std::int64_t begin, std::int64_t end, float* y);
 /// Like quantized_product(), but the bits of a row depend only on this row, W and the CPU, not on

@@ -49,11 +49,8 @@ std::size_t dot_rows_bytes(std::int64_t inputs, std::int64_t rows) {
   return static_cast<std::size_t>(rows * row_bytes(inputs));
 }
 
-bool can_dot(const QuantizedWeights& w, std::int64_t rows, const std::byte* prepared) {
-  for (int64_t r = 0; r < rows; ++r) {
-    if (*usable_at(const_cast<std::byte*>(prepared), w.inputs, r) == 0) return false;
-  }
-  return true;
+bool can_dot(const QuantizedWeights& w, std::int64_t row, const std::byte* prepared) {
+  return *usable_at(const_cast<std::byte*>(prepared), w.inputs, row) != 0;
 }
 
 #if defined(__x86_64__)
@@ -299,11 +296,9 @@ void dot_product(const QuantizedWeights& w, const std::byte* prepared, std::int6
   for (int64_t panel = begin; panel < end; ++panel) {
     int64_t r = 0;
     for (; r + 4 <= rows; r += 4) multiply<4>(w, prepared, r, panel, y);
-    if (r + 2 <= rows) {
-      multiply<2>(w, prepared, r, panel, y);
-      r += 2;
-    }
-    if (r < rows) multiply<1>(w, prepared, r, panel, y);
+    if (rows - r == 3) multiply<3>(w, prepared, r, panel, y);
+    if (rows - r == 2) multiply<2>(w, prepared, r, panel, y);
+    if (rows - r == 1) multiply<1>(w, prepared, r, panel, y);
   }
 }
 

@@ -22,10 +22,11 @@ std::size_t dot_rows_bytes(std::int64_t inputs, std::int64_t rows);
 /// dot_unit().
 void prepare_dot_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
                       std::byte* prepared);
-/// Returns false if a row contains values that cannot be represented by bytes. These are values
+/// Returns false if row `row` contains values that cannot be represented by bytes. These are values
 /// that are not finite, and groups in which all values are below 2^-90 but not all are 0.
-bool can_dot(const QuantizedWeights& w, std::int64_t rows, const std::byte* prepared);
-/// Computes y [rows, outputs] for panels [begin, end). Requires dot_unit().
+bool can_dot(const QuantizedWeights& w, std::int64_t row, const std::byte* prepared);
+/// Computes y [rows, outputs] for panels [begin, end). The bits of a row do not depend on the other
+/// rows. Requires dot_unit().
 void dot_product(const QuantizedWeights& w, const std::byte* prepared, std::int64_t rows,
                  std::int64_t begin, std::int64_t end, float* y);
 
