@@ -7,8 +7,10 @@
 //   take(dequantize(q, scale), index)     -> quantized_take(q, scale, index)
 //   take(cast(w), index)                  -> cast(take(w, index)), if the cast widens
 //   attention(q, cast(k), cast(v), ...)   -> attention_narrow(q, k, v, ...), for bf16 k and v
-// The first three rewrites sum in a different order than matmul, so the last bits may differ. The
-// others are bit-exact.
+//   attention(q, unpack_int8_rows(k), unpack_int8_rows(v), ...)
+//                                         -> attention_narrow(q, k, v, ...)
+// The first three rewrites and the last one sum in a different order, so the last bits may differ.
+// The others are bit-exact.
 #include <algorithm>
 
 #include "weft/graph/passes/match.h"
@@ -91,7 +93,8 @@ bool is_widened(const Value& v) {
 std::vector<Value> attend_narrow(const Node& node, const std::vector<Value>& inputs,
                                  Graph& target) {
   const Value k = inputs[1], v = inputs[2];
-  if (!is_widened(k) || !is_widened(v)) return {};
+  const bool packed = is(k, "unpack_int8_rows") && is(v, "unpack_int8_rows");
+  if (!packed && (!is_widened(k) || !is_widened(v))) return {};
   std::vector<Value> operands = inputs;
   operands[1] = k.node().input(0);
   operands[2] = v.node().input(0);
@@ -118,7 +121,7 @@ Module fold_dequantize(Module module, const PassOptions& pass) {
   const std::vector<Node*> nodes = module.program.nodes();
   pass.count(nodes.size());
   const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node* n) {
-    return is(*n, "dequantize") || is(*n, "cast");
+    return is(*n, "dequantize") || is(*n, "cast") || is(*n, "unpack_int8_rows");
   });
   if (!any) return module;
   CloneOptions options;

@@ -222,7 +222,7 @@ QuantizedModel quantize(const std::vector<Program>& programs, const VariableStor
   std::vector<Tensors> tensors = convert(chosen, store, weights);
   gather(tensors);
 
-  RewrittenPrograms rewritten = with_quantized(programs, weights, options.narrow_caches);
+  RewrittenPrograms rewritten = with_quantized(programs, weights, options.caches);
   QuantizedModel result{rewritten.graph,
                         std::move(rewritten.programs),
                         std::make_shared<VariableStore>(),

@@ -25,9 +25,9 @@ struct QuantizeOptions {
   std::vector<std::string> patterns = {"*"};
   /// Name patterns of matrices among them that are stored as bf16 instead, with float inputs.
   std::vector<std::string> keep = {};
-  /// Stores f32 caches (keys and values for decoding) as bf16. This halves the bytes that are read
-  /// per token; every cached number is rounded once.
-  bool narrow_caches = false;
+  /// Format of f32 caches (keys and values for decoding). bf16 halves the bytes that are read per
+  /// token, int8 takes about a quarter; every cached number is rounded once.
+  CacheFormat caches = CacheFormat::f32;
   /// Static scales of int8 inputs, by matrix name (see calibrate.h). They are not used for matrices
   /// with float inputs. The inputs of other matrices have one scale per row.
   std::map<std::string, float, std::less<>> activation_scales = {};
@@ -48,7 +48,7 @@ struct QuantizedModel {
   std::vector<Program> programs;
   std::shared_ptr<VariableStore> store;
   std::vector<ConvertedWeight> weights;  // in declaration order
-  std::size_t narrow_caches = 0;         // number of caches converted to bf16
+  std::size_t narrow_caches = 0;         // number of caches in a format other than f32
 };
 
 /// Copies `programs` (all over one graph, before passes) into a new graph and their variables into

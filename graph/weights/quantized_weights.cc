@@ -212,6 +212,19 @@ ActivationFormat parse_activation_format(std::string_view name) {
   throw ArgumentError(unknown_name("activation format", name, {"none", "int8"}));
 }
 
+std::string_view cache_format_name(CacheFormat format) {
+  return format == CacheFormat::f32 ? "f32" : format == CacheFormat::bf16 ? "bf16" : "int8";
+}
+
+CacheFormat parse_cache_format(std::string_view name) {
+  std::vector<std::string> names;
+  for (const CacheFormat f : {CacheFormat::f32, CacheFormat::bf16, CacheFormat::int8}) {
+    if (cache_format_name(f) == name) return f;
+    names.emplace_back(cache_format_name(f));
+  }
+  throw ArgumentError(unknown_name("cache format", name, names));
+}
+
 std::vector<QuantizedRead> quantized_reads(const Graph& graph) {
   std::vector<QuantizedRead> reads;
   std::unordered_map<Value, std::size_t, ValueHash> widened;  // maps casts to indices into `reads`
@@ -252,7 +265,7 @@ std::vector<std::string> stored_names(std::string_view name, WeightFormat format
 }
 
 RewrittenPrograms with_quantized(const std::vector<Program>& programs,
-                                 const QuantizedWeights& weights, bool narrow_caches) {
+                                 const QuantizedWeights& weights, CacheFormat caches) {
   Graph& source = common_graph(programs, "programs whose weights can be replaced");
   for (const auto& [name, weight] : weights) {
     if (!source.has_variable(name)) {
@@ -278,14 +291,14 @@ RewrittenPrograms with_quantized(const std::vector<Program>& programs,
   Cloner cloner(*graph,
                 {.rewrite = [&](const Node& node, const std::vector<Value>& inputs, Graph& target) {
                   std::vector<Value> made = round_inputs(rounded, node, inputs, target);
-                  if (made.empty() && narrow_caches)
+                  if (made.empty() && caches != CacheFormat::f32)
                     made = keep_caches_narrow(node, inputs, target);
                   return made;
                 }});
   for (const Program& program : programs) {
     for (const Value& input : program.inputs()) cloner.copy(input);
   }
-  const std::size_t caches = narrow_caches ? declare_narrow_caches(source, cloner) : 0;
+  const std::size_t narrow = declare_narrow_caches(source, cloner, caches);
   for (const Variable& variable : source.variables()) {
     const auto found = weights.find(variable.name());
     if (found == weights.end()) continue;
@@ -294,7 +307,7 @@ RewrittenPrograms with_quantized(const std::vector<Program>& programs,
     });
   }
   RewrittenPrograms result = finish(programs, cloner, graph);
-  result.narrow_caches = caches;
+  result.narrow_caches = narrow;
   return result;
 }
 

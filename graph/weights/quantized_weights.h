@@ -51,6 +51,15 @@ std::string_view activation_format_name(ActivationFormat format);
 /// the valid names.
 ActivationFormat parse_activation_format(std::string_view name);
 
+/// Storage format of key and value caches: bf16 (half the bytes of f32), or int8 with one f32 scale
+/// per position and head (pack_int8_rows, about a quarter).
+enum class CacheFormat { f32, bf16, int8 };
+/// Returns "f32", "bf16" or "int8".
+std::string_view cache_format_name(CacheFormat format);
+/// The inverse of cache_format_name(). For an unknown name, throws an ArgumentError that lists the
+/// valid names.
+CacheFormat parse_cache_format(std::string_view name);
+
 /// Returns the format of the variables W.q and W.scale; std::nullopt for bf16.
 std::optional<QuantizedFormat> quantized_format(WeightFormat format);
 /// The inverse for int8, int4 and q8_0.
@@ -96,16 +105,17 @@ std::vector<std::string> stored_names(std::string_view name, WeightFormat format
 struct RewrittenPrograms {
   std::shared_ptr<Graph> graph;
   std::vector<Program> programs;
-  std::size_t narrow_caches = 0;  // number of caches converted to bf16
+  std::size_t narrow_caches = 0;  // number of caches converted to another format
 };
 
 /// Copies `programs` (all over one graph, before passes) so that they read the quantised matrices
 /// `weights` instead of the f32 parameters of the same names, and round the inputs of products as
-/// specified. The new variables have no values yet. If `narrow_caches` is true, f32 caches become
-/// bf16. Throws an ArgumentError that names the parameter if it does not exist, has a different
+/// specified. The new variables have no values yet. f32 caches are converted to the format
+/// `caches`. Throws an ArgumentError that names the parameter if it does not exist, has a different
 /// shape, or is bf16 or a stack with rounded inputs.
 RewrittenPrograms with_quantized(const std::vector<Program>& programs,
-                                 const QuantizedWeights& weights, bool narrow_caches = false);
+                                 const QuantizedWeights& weights,
+                                 CacheFormat caches = CacheFormat::f32);
 
 /// Returns the operand of products with a matrix, rounded as specified by `weight`.
 Value rounded_operand(const Value& x, const QuantizedWeight& weight);

@@ -155,7 +155,7 @@ class Quantizer {
       QuantizeOptions options = weights_;
       options.patterns = {matrix.name};
       options.keep.clear();
-      options.narrow_caches = false;
+      options.caches = CacheFormat::f32;
       losses.emplace_back(loss(*quantized(options).model), matrix.name);
     }
     std::stable_sort(losses.begin(), losses.end(),

@@ -190,7 +190,7 @@ void keep_quantized(TrainedModel& model, const Pretrained& from,
   }
   if (kept.empty()) return;
   try {
-    RewrittenPrograms rewritten = with_quantized(model.all_programs(), kept, from.narrow_caches);
+    RewrittenPrograms rewritten = with_quantized(model.all_programs(), kept, from.caches);
     model.replace_programs(rewritten.graph, rewritten.programs);
   } catch (const ArgumentError& e) {
     throw ArgumentError(fmt::format("{} does not fit the model: {}", from.source, e.what()));

@@ -165,8 +165,8 @@ Pretrained read_file(const ModelPath& from, bool quantized) {
     result.quantized = stored;
   }
   for (const Variable& variable : file.graph().variables())
-    result.narrow_caches |=
-        variable.info().kind == VariableKind::cache && variable.dtype() == DType::bf16;
+    if (variable.info().kind == VariableKind::cache && variable.dtype() != DType::f32)
+      result.caches = variable.dtype() == DType::i8 ? CacheFormat::int8 : CacheFormat::bf16;
   result.text.missing = fmt::format("{} holds no tokenizer", path);
   if (const Attachment* tokenizer = find(kTokenizerPart))
     result.text.tokenizer = PartValue<Tokenizer>::read(*tokenizer);

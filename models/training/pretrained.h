@@ -33,8 +33,8 @@ struct Pretrained {
   TensorMap weights = {};
   /// Quantised matrices. For such a matrix W, `weights` contains, for example, W.q and W.scale.
   QuantizedWeights quantized = {};
-  bool narrow_caches = false;  // cached keys and values are bf16
-  FolderTokenizer text = {};   // the tokenizer, or the reason why it is missing
+  CacheFormat caches = CacheFormat::f32;  // format of cached keys and values
+  FolderTokenizer text = {};              // the tokenizer, or the reason why it is missing
   /// Class names of a classifier; empty if there are none.
   std::vector<std::string> classes = {};
   /// Head options of a text classifier, if its file has them.

@@ -9,6 +9,7 @@
 
 #include "weft/ops/builtin.h"
 #include "weft/ops/indexing/index_kernel.h"
+#include "weft/ops/quantized/int8_rows.h"
 #include "weft/ops/quantized/quantized_operands.h"
 
 namespace weft {
@@ -129,6 +130,7 @@ Kernel take_quantized_kernel(const KernelRequest& r) {
 }  // namespace
 
 void QuantizedOps::add(OpSet& ops) {
+  add_int8_rows(ops);
   {
     OpRecord r;
     r.name = "dequantize";

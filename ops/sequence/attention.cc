@@ -6,6 +6,7 @@
 
 #include "weft/core/option.h"
 #include "weft/ops/builtin.h"
+#include "weft/ops/kernels/quantized/int8_rows.h"
 #include "weft/ops/operands.h"
 #include "weft/ops/sequence/attention_op.h"
 
@@ -47,10 +48,17 @@ class Checker {
   bool has(int operand) const { return at(operand) >= 0 && c_.has(at(operand)); }
   const ValueType& type(int operand) const { return c_.input(at(operand)); }
   const Dim& size(int operand, int axis) const { return type(operand).shape[axis]; }
-  Shape out_shape() const { return {size(kQ, 0), size(kQ, 1), size(kQ, 2), size(kV, 3)}; }
+  Shape out_shape() const { return {size(kQ, 0), size(kQ, 1), size(kQ, 2), head_size(kV)}; }
   Shape lse_shape() const { return {size(kQ, 0), size(kQ, 1), size(kQ, 2)}; }
 
  private:
+  /// Returns true if k and v are rows of int8 with a scale (unpack_int8_rows).
+  bool packed() const { return narrow_ && type(kK).dtype == DType::i8; }
+  /// Returns the number of elements of a key or value.
+  Dim head_size(int operand) const {
+    return packed() ? size(operand, 3) - kernels::kRowScaleBytes : size(operand, 3);
+  }
+
   void check_attributes() const {
     const Attributes& a = c_.attributes();
     const double dropout = a.real("dropout");
@@ -79,7 +87,7 @@ class Checker {
 
   void check_queries_and_keys() const {
     narrow_ ? c_.require_dtype(at(kQ), DType::f32, "q") : c_.require_floating(at(kQ), "q");
-    const DType keys = narrow_ ? DType::bf16 : type(kQ).dtype;
+    const DType keys = !narrow_ ? type(kQ).dtype : packed() ? DType::i8 : DType::bf16;
     c_.require_rank(at(kQ), 4, "q");
     for (const auto& [operand, name] : {std::pair{kK, "k"}, {kV, "v"}}) {
       c_.require_rank(at(operand), 4, name);
@@ -89,7 +97,15 @@ class Checker {
     c_.require_equal(size(kK, 0), size(kV, 0), "batch (axis 0) of k and v");
     c_.require_equal(size(kK, 1), size(kV, 1), "heads (axis 1) of k and v");
     c_.require_equal(size(kK, 2), size(kV, 2), "length (axis 2) of k and v");
-    c_.require_equal(size(kQ, 3), size(kK, 3), "head size (axis 3) of q and k");
+    for (const auto& [operand, name] : {std::pair{kK, "k"}, {kV, "v"}}) {
+      const Dim& width = size(operand, 3);
+      if (!packed() || !width.is_constant() || width.constant() >= kernels::kRowScaleBytes)
+        continue;
+      throw ShapeError(fmt::format(
+          "rows of int8 end with a scale of {} bytes, but the last axis of {} has {} elements",
+          kernels::kRowScaleBytes, name, width.constant()));
+    }
+    c_.require_equal(size(kQ, 3), head_size(kK), "head size (axis 3) of q and k");
     const Dim &heads = size(kQ, 1), &kv_heads = size(kK, 1);
     if (c_.equal(heads, kv_heads)) return;
     const bool known = heads.is_constant() && kv_heads.is_constant();
@@ -336,8 +352,9 @@ void AttentionOps::add(OpSet& ops) {
   narrow.name = "attention_narrow";
   narrow.doc =
       "attention(q, cast(k, f32), cast(v, f32), ...) for f32 queries and bf16 keys and values. "
-      "Returns the same bits but reads half as much memory. Created by the pass `quantized` for "
-      "inference.";
+      "Returns the same bits but reads half as much memory. If k and v are i8, attention(q, "
+      "unpack_int8_rows(k), unpack_int8_rows(v), ...) with rounding errors of float32: a single "
+      "query multiplies sums by the scales. Created by the pass `fold_dequantize` for inference.";
   narrow.infer = attention_op::infer_narrow;
   narrow.gradient = Gradient::none;
   narrow.no_gradient_reason =

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
+#include "weft/ops/kernels/quantized/int8_rows.h"
 #include "weft/ops/kernels/sequence/attention.h"
 #include "weft/ops/sequence/attention_op.h"
 
@@ -26,7 +27,9 @@ class Problem {
       present_[i] = position_of(i, gradient) >= 0 && request.has_input(at(i));
       wide_[i] = present_[i] && request.inputs[at(i)].dtype == DType::i64;
     }
-    args_.narrow = request.inputs[at(kK)].dtype == DType::bf16;
+    const DType keys_as = request.inputs[at(kK)].dtype;
+    args_.packed = keys_as == DType::i8;
+    args_.narrow = args_.packed || keys_as == DType::bf16;
     args_.B = sizes(kQ)[0];
     args_.H = sizes(kQ)[1];
     args_.Lq = sizes(kQ)[2];
@@ -36,7 +39,7 @@ class Problem {
     args_.ring = sizes(kK)[2];
     const Dim& keys = request.attributes.dim("ring");
     args_.Lk = keys == Dim(0) ? args_.ring : keys.constant();
-    args_.Dv = sizes(kV)[3];
+    args_.Dv = sizes(kV)[3] - (args_.packed ? kernels::kRowScaleBytes : 0);
     if (present_[kBias]) args_.bias_strides = strides(sizes(kBias));
     if (present_[kMask]) args_.mask_strides = strides(sizes(kMask));
     if (present_[kOffsetBias]) args_.offset_count = sizes(kOffsetBias)[1];
@@ -70,7 +73,10 @@ class Problem {
     };
     const auto values = [&](int i) { return static_cast<const T*>(pointer(i)); };
     a.q = values(kQ);
-    if (a.narrow) {
+    if (a.packed) {
+      a.packed_k = static_cast<const std::int8_t*>(pointer(kK));
+      a.packed_v = static_cast<const std::int8_t*>(pointer(kV));
+    } else if (a.narrow) {
       a.narrow_k = static_cast<const BFloat16*>(pointer(kK));
       a.narrow_v = static_cast<const BFloat16*>(pointer(kV));
     } else {
@@ -233,8 +239,55 @@ double pairs_ns(const AttentionArgs<T>& a, double products) {
 /// dominates if there are few queries.
 template <class T>
 double key_bytes_ns(const AttentionArgs<T>& a) {
-  const double size = a.narrow ? sizeof(BFloat16) : sizeof(T);
+  const double size = a.packed ? 1 : a.narrow ? sizeof(BFloat16) : sizeof(T);
   return static_cast<double>(a.B * a.Hkv * a.most_keys() * (a.D + a.Dv)) * size / 10;
+}
+
+/// Adds the phases for a single query with many keys: the first computes parts of the keys, the
+/// second combines the parts of every head.
+template <class T>
+void add_parts(Kernel& kernel, const Problem<T>& problem, bool want_out, bool want_lse) {
+  const AttentionArgs<T>& a = problem.sizes();
+  const std::int64_t parts = a.parts(), heads = heads_per_part(a), groups = a.H / heads;
+  const std::size_t begin = (kernel.shared_scratch + 63) / 64 * 64;
+  const std::int64_t row_values = a.H * parts * a.Dv, row_stats = a.H * parts * 2;
+  kernel.shared_scratch =
+      begin + sizeof(T) * static_cast<std::size_t>(a.B * (row_values + row_stats));
+  const auto results = [=, batch = a.B](const KernelRun& run, std::int64_t b) {
+    T* const first = reinterpret_cast<T*>(run.shared_scratch + begin);
+    return AttentionParts<T>{.values = first + b * row_values,
+                             .stats = first + batch * row_values + b * row_stats};
+  };
+  const std::int64_t units = a.B * groups * parts;
+  Phase phase;
+  phase.chunks = chunk_count(units, 1);
+  phase.cost_ns = std::max(pairs_ns(a, 1), key_bytes_ns(a));
+  phase.body = [=, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
+    const AttentionArgs<T> args = problem.bind(run);
+    const auto [first, last] = chunk_range(units, chunks, chunk);
+    for (std::int64_t unit = first; unit < last; ++unit) {
+      const std::int64_t group = unit / parts, b = group / groups;
+      attention_part(args, b, group % groups * heads, unit % parts, results(run, b),
+                     run.slot_scratch);
+    }
+  };
+  kernel.phases.push_back(std::move(phase));
+
+  Phase sums;
+  const std::int64_t rows = a.B * a.H;
+  sums.chunks = chunk_count(rows, std::max<std::int64_t>(1, 65536 / (parts * a.Dv + 1)));
+  sums.cost_ns = static_cast<double>(rows * parts) * (30 + static_cast<double>(a.Dv) / 8);
+  sums.body = [=, chunks = sums.chunks](const KernelRun& run, std::int64_t chunk) {
+    const AttentionArgs<T> args = problem.bind(run);
+    T* out = want_out ? run.out<T>(0) : reinterpret_cast<T*>(run.shared_scratch);
+    const auto [first, last] = chunk_range(rows, chunks, chunk);
+    for (std::int64_t row = first; row < last; ++row) {
+      const std::int64_t b = row / args.H;
+      attention_combine(args, b, row % args.H, results(run, b), out,
+                        want_lse ? run.out<T>(1) : nullptr);
+    }
+  };
+  kernel.phases.push_back(std::move(sums));
 }
 
 template <class T>
@@ -249,6 +302,10 @@ Kernel make_forward(const KernelRequest& request) {
   // In the rare case that lse is requested without out, out is computed in scratch memory.
   if (!want_out)
     kernel.shared_scratch = sizeof(T) * static_cast<std::size_t>(a.B * a.H * a.Lq * a.Dv);
+  if (a.parts() > 1) {
+    add_parts(kernel, problem, want_out, want_lse);
+    return kernel;
+  }
   const std::int64_t units = a.B * a.H / heads * query_blocks;
   Phase phase;
   phase.chunks = chunk_count(units, 1);

@@ -77,7 +77,9 @@ BOOST_AUTO_TEST_CASE(encoders_are_quantised) {
   check_error(
       weft(quantize + " --text " + weft.path("documents")), 2,
       "m.weft contains a text classifier: evaluate it with --data or --test, not with --text");
-  check_error(weft(quantize + " --caches bf16"), 2, "has no key/value caches");
+  for (const std::string format : {"bf16", "int8"})
+    check_error(weft(quantize + " --caches " + format), 2, "--caches " + format + ": ");
+  check_error(weft(quantize + " --caches int8"), 2, "has no key/value caches");
   weft.write("others", "a\tone\nb\ttwo\na\tthree\n");
   check_error(weft(quantize + " --data " + weft.path("others")), 1,
               "the model has the classes ham, spam, but the data have a, b");
@@ -107,6 +109,22 @@ BOOST_AUTO_TEST_CASE(quantised_weights_are_not_quantised_again) {
   // A part of the weights may be quantised later.
   BOOST_TEST(weft("quantize " + gpt + " --only '*wte*' --force --out " + small).code == 0);
   BOOST_TEST(weft("quantize " + small + again).code == 0);
+}
+
+BOOST_AUTO_TEST_CASE(decoders_generate_with_caches_of_every_format) {
+  const Shell weft;
+  const std::string gpt = std::string(WEFT_FIXTURES) + "/weft_files/gpt.weft";
+  for (const std::string format : {"f32", "bf16", "int8"}) {
+    const std::string file = weft.path(format + ".weft");
+    const auto made = weft("quantize " + gpt + " --out " + file + " --caches " + format);
+    BOOST_TEST(made.code == 0);
+    BOOST_TEST(contains(made.out, "key/value caches as " + format) == (format != "f32"));
+    for (const std::string options : {" --greedy", " --beams 3"}) {
+      BOOST_TEST(weft("generate " + file + " --prompt the --tokens 12" + options).code == 0);
+    }
+  }
+  check_error(weft("quantize " + gpt + " --out " + weft.path("x.weft") + " --caches int4"), 2,
+              "--caches");
 }
 
 BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {
@@ -139,11 +157,15 @@ BOOST_AUTO_TEST_CASE(vision_transformers_and_translators_are_quantised) {
                  .code == 0);
   check_formats(weft, pairs, "perplexity ", "train seq2seq" + pairs);
   BOOST_TEST(weft("translate " + weft.path("int8.weft") + " 'the ship'").code == 0);
-  const std::string narrow = weft.path("narrow.weft");
-  BOOST_TEST(
-      contains(weft("quantize " + weft.path("m.weft") + " --out " + narrow + " --caches bf16").out,
-               "key/value caches as bf16"));
-  BOOST_TEST(weft("translate " + narrow + " 'the ship'").code == 0);
+  for (const std::string format : {"bf16", "int8"}) {
+    const std::string narrow = weft.path("narrow.weft");
+    BOOST_TEST(contains(weft("quantize " + weft.path("m.weft") + " --out " + narrow + " --force" +
+                             " --caches " + format)
+                            .out,
+                        "key/value caches as " + format));
+    BOOST_TEST(weft("translate " + narrow + " 'the ship'").code == 0);
+    BOOST_TEST(weft("translate " + narrow + " 'the ship' --beams 2").code == 0);
+  }
 }
 
 /// Returns the change in percent from "perplexity 3.1 -> 3.2 (+1.23%), ...".

@@ -283,8 +283,9 @@ BOOST_AUTO_TEST_CASE(quantised_weights_and_narrow_caches_give_the_results_of_a_s
         })->config;
     ServingModel model(config);
     model.session.initialise();
-    const QuantizedModel narrow = quantize({model.decode, model.slots}, *model.store,
-                                           {.weights = format, .narrow_caches = true});
+    const CacheFormat caches = variant == "alibi" ? CacheFormat::int8 : CacheFormat::bf16;
+    const QuantizedModel narrow =
+        quantize({model.decode, model.slots}, *model.store, {.weights = format, .caches = caches});
     BOOST_TEST(narrow.narrow_caches == 8U);  // two layers, keys and values, both programs
     Session alone(*narrow.graph, narrow.store), session(*narrow.graph, narrow.store);
     Generator generator(alone, narrow.programs[0], config);

@@ -15,16 +15,15 @@ namespace {
 
 /// A decoder with caches of all tokens, or only of windows.
 struct Decoder {
-  Decoder(const GptConfig& config, bool all_tokens, bool narrow = false)
+  Decoder(const GptConfig& config, bool all_tokens, CacheFormat caches = CacheFormat::f32)
       : gpt(Scope(graph), config),
         tokens(graph.input("tokens", DType::i64, {"rows", "new"})),
         decode(all_tokens ? whole_caches() : gpt.decode_program(tokens)),
         store(std::make_shared<VariableStore>()),
         session(std::make_unique<Session>(graph, store, SessionOptions{.seed = 4, .threads = 2})) {
-    if (narrow) {
+    if (caches != CacheFormat::f32) {
       session->initialise();
-      quantized =
-          quantize({decode}, *store, {.weights = WeightFormat::bf16, .narrow_caches = true});
+      quantized = quantize({decode}, *store, {.weights = WeightFormat::bf16, .caches = caches});
       decode = quantized.programs[0];
       session = std::make_unique<Session>(*quantized.graph, quantized.store);
     }
@@ -83,9 +82,9 @@ BOOST_AUTO_TEST_CASE(generation_equals_that_with_caches_of_all_tokens) {
   cases[5].second.positions = GptPositions::linear_bias;
   const std::vector<TokenIds> one = {text(600)}, rows = {text(3), text(590, 5), text(530)};
   for (const auto& [name, config] : cases) {
-    for (const bool narrow : {false, true}) {
-      BOOST_TEST_CONTEXT(name << (narrow ? ", bf16" : "")) {
-        Decoder all(config, true, narrow), windows(config, false, narrow);
+    for (const CacheFormat caches : {CacheFormat::f32, CacheFormat::bf16, CacheFormat::int8}) {
+      BOOST_TEST_CONTEXT(name << ", " << cache_format_name(caches)) {
+        Decoder all(config, true, caches), windows(config, false, caches);
         const auto compare = [&](const std::vector<TokenIds>& prompts, GenerationOptions options) {
           options.max_new = 12;
           BOOST_TEST((windows.generate(prompts, options) == all.generate(prompts, options)));

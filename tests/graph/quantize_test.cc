@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(only_caches_are_narrowed) {
   const auto store = std::make_shared<VariableStore>();
   Session(graph, store).initialise();
   const QuantizedModel model =
-      quantize({p}, *store, {.weights = WeightFormat::bf16, .narrow_caches = true});
+      quantize({p}, *store, {.weights = WeightFormat::bf16, .caches = CacheFormat::bf16});
   Session session(*model.graph, model.store);
   const NamedTensors feeds = {{"x", Tensor::zeros(DType::bf16, {2, 4})},
                               {"more", Tensor::full(DType::f32, {1, 4}, 0.1)},
@@ -171,19 +171,20 @@ BOOST_AUTO_TEST_CASE(only_caches_are_narrowed) {
   BOOST_TEST(session.run(model.programs[0], feeds)["y"].data<float>()[4] == 0.1f);
 }
 
-BOOST_AUTO_TEST_CASE(caches_are_stored_and_read_as_bf16) {
+// Checks caches in `format`, which programs read through the op `widening`.
+void check_narrow_caches(CacheFormat format, DType dtype, const char* widening, double most) {
   Caching net;
-  const QuantizedModel model = quantize({net.step, net.move}, *net.store,
-                                        {.weights = WeightFormat::bf16, .narrow_caches = true});
+  const QuantizedModel model =
+      quantize({net.step, net.move}, *net.store, {.weights = WeightFormat::bf16, .caches = format});
   BOOST_TEST(model.narrow_caches == 2U);
   for (const char* name : {"keys", "values"})
-    BOOST_TEST((model.graph->find_variable(name).dtype() == DType::bf16));
+    BOOST_TEST((model.graph->find_variable(name).dtype() == dtype));
   BOOST_TEST(quantize({net.step}, *net.store).narrow_caches == 0U);
   // After the passes, no node widens a cache.
   for (const Program& program : model.programs) {
     const Module module = run_passes(clone_program(program));
     for (const Node* node : module.program.nodes()) {
-      if (node->op().name == "cast") BOOST_TEST((node->input(0).dtype() != DType::bf16));
+      if (node->op().name == widening) BOOST_TEST((node->input(0).dtype() != dtype));
     }
   }
   BOOST_TEST(ops_after_passes(model.programs[0]).contains("attention_narrow"));
@@ -205,9 +206,25 @@ BOOST_AUTO_TEST_CASE(caches_are_stored_and_read_as_bf16) {
     const Tensor y = narrow.run(model.programs[0], feeds, capacity)["y"];
     BOOST_TEST(relative_error(y, plain.run(model.programs[0], feeds, capacity)["y"]) < 1e-6);
     const double error = relative_error(y, exact.run(wide.programs[0], feeds, capacity)["y"]);
-    BOOST_TEST(error < 0.01);
+    BOOST_TEST(error < most);
     BOOST_TEST(error > 0);
   }
+}
+
+BOOST_AUTO_TEST_CASE(caches_are_stored_and_read_as_bf16) {
+  check_narrow_caches(CacheFormat::bf16, DType::bf16, "cast", 0.01);
+}
+
+BOOST_AUTO_TEST_CASE(caches_are_stored_and_read_as_rows_of_int8) {
+  check_narrow_caches(CacheFormat::int8, DType::i8, "unpack_int8_rows", 0.02);
+}
+
+BOOST_AUTO_TEST_CASE(cache_formats_have_names) {
+  for (const CacheFormat format : {CacheFormat::f32, CacheFormat::bf16, CacheFormat::int8})
+    BOOST_TEST((parse_cache_format(cache_format_name(format)) == format));
+  BOOST_CHECK_EXCEPTION(parse_cache_format("int4"), ArgumentError, [](const ArgumentError& e) {
+    return std::string_view(e.what()).starts_with("unknown cache format 'int4'");
+  });
 }
 
 BOOST_AUTO_TEST_CASE(bf16_matrices_have_one_row_per_output_and_are_multiplied_without_widening) {

@@ -8,6 +8,7 @@
 #include "weft/tests/ops/check_attention.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 namespace {
@@ -194,6 +195,36 @@ BOOST_AUTO_TEST_CASE(a_single_decoding_query_matches_the_reference) {
   });
 }
 
+// With one key head, parts have 1024 keys.
+BOOST_AUTO_TEST_CASE(parts_of_the_keys_of_a_single_query_match_the_reference) {
+  testing::for_each_simd_target([](const char*) {
+    for (const std::int64_t heads : {1, 3, 70}) {
+      std::vector<Tensor> in = operands(3, heads, 1, 1, 2300, 9, 19);
+      check_attention(in, {{"scale", 0.3}}, 1e-5);
+      in[10] = ints({2300, 1024, 0});
+      in[11] = ints({2299, 1023, 5});
+      check_attention(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
+      check_attention(in, {{"scale", 0.3}, {"causal", true}, {"window", std::int64_t{1100}}}, 1e-5);
+      in[14] = sample_uniform({heads}, 8);
+      // No key of the second part is visible.
+      in[4] = Tensor::empty(DType::boolean, {3, 1, 1, 2300});
+      for (std::int64_t i = 0; i < 3 * 2300; ++i)
+        in[4].mutable_data<bool>()[i] = i % 2300 < 1024 || i % 2300 >= 2048;
+      check_attention(in, {{"scale", 3.0}, {"soft_cap", 2.0}}, 1e-5);
+      std::vector<Tensor> wide = in;
+      for (const std::size_t i : {0, 1, 2, 14}) wide[i] = in[i].to(DType::f64);
+      check_attention(wide, {{"scale", 3.0}}, 1e-12);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_query_with_a_nan_key_in_one_part_is_nan) {
+  std::vector<Tensor> in = operands(1, 2, 1, 1, 2300, 4, 4);
+  in[1].mutable_data<float>()[1500 * 4] = NAN;
+  const auto out = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 0.3}});
+  for (std::int64_t i = 0; i < 8; ++i) BOOST_TEST(std::isnan(out[0].at(i)));
+}
+
 BOOST_AUTO_TEST_CASE(narrow_keys_and_values_match_widened_ones_bit_for_bit_on_every_simd_target) {
   const auto& ops = *builtin_ops();
   testing::for_each_simd_target([&](const char*) {
@@ -211,11 +242,38 @@ BOOST_AUTO_TEST_CASE(narrow_keys_and_values_match_widened_ones_bit_for_bit_on_ev
     }
     for (const OpSample& sample : samples) {
       std::vector<Tensor> wide = sample.inputs;
+      if (wide[1].dtype() == DType::i8) continue;
       for (const int i : {1, 2}) wide[i] = wide[i].to(DType::f32);
       const auto actual = evaluate_op(ops.at("attention_narrow"), sample.inputs, sample.attributes);
       const auto expected = evaluate_op(ops.at("attention"), wide, sample.attributes);
       BOOST_TEST(bitwise_equal(actual[0], expected[0]));
       BOOST_TEST(bitwise_equal(actual[1], expected[1]));
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_int8_match_their_numbers_on_every_simd_target) {
+  const auto& ops = *builtin_ops();
+  testing::for_each_simd_target([&](const char*) {
+    for (const std::int64_t size : {1, 5, 16, 33, 64, 150}) {
+      for (const std::int64_t heads : {2, 4, 12}) {
+        for (const std::int64_t queries : {1, 2, 70}) {
+          const std::int64_t keys = size == 33 ? 2100 : 133;  // two parts, or one
+          std::vector<Tensor> in = operands(2, heads, 2, queries, keys, size, size + 3);
+          in[10] = ints({keys, 71});
+          in[11] = ints({keys - queries, 0});
+          std::vector<Tensor> wide = in;
+          for (const int i : {1, 2}) {
+            in[i] = evaluate_op(ops.at("pack_int8_rows"), {in[i]}, {})[0];
+            wide[i] = evaluate_op(ops.at("unpack_int8_rows"), {in[i]}, {})[0];
+          }
+          const Attributes attributes{{"scale", 0.3}, {"causal", true}};
+          const auto actual = evaluate_op(ops.at("attention_narrow"), in, attributes);
+          const auto expected = evaluate_op(ops.at("attention"), wide, attributes);
+          for (const std::size_t o : {0, 1})
+            BOOST_REQUIRE_SMALL(testing::max_difference(actual[o], expected[o]), 2e-6);
+        }
+      }
     }
   });
 }

@@ -1,19 +1,23 @@
 #include "weft/ops/quantized/quantized.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <optional>
 
 #include "weft/ops/kernels/gemm/bf16_split/choose.h"
 #include "weft/ops/kernels/quantized/quantized.h"
+#include "weft/ops/kernels/quantized/quantized_dot.h"
 #include "weft/ops/op.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/ops/evaluate_at.h"
 #include "weft/tests/reference/matmul.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
+#include "weft/tests/support/numbers.h"
 
 namespace weft {
 namespace {
@@ -284,6 +288,31 @@ BOOST_AUTO_TEST_CASE(rows_with_extreme_values_give_correct_results) {
 }
 
 // Small weights are multiplied by large numbers. No partial sum may be larger than the result.
+// Rows that need another kernel do not change the bits of their neighbours.
+BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_with_and_without_extreme_neighbours) {
+  if (!kernels::dot_unit()) return;
+  for (const auto format : {kInt8, kInt4, kQ8_0}) {
+    const QuantizedMatrix m = sample_quantized(format, 70, 37);
+    Tensor x = sample_uniform({16, 70}, 2);
+    x.mutable_data<float>()[5 * 70 + 3] = std::numeric_limits<float>::infinity();
+    for (std::int64_t i = 0; i < 70; ++i) x.mutable_data<float>()[9 * 70 + i] *= 1e-32f;
+    const Tensor all = multiply(x, m, 37);
+    for (const std::int64_t count : {1, 2, 3, 4}) {
+      for (std::int64_t first = 0; first + count <= 16; ++first) {
+        const Tensor some = Tensor::of<float>(
+            {count, 70},
+            std::span(x.data<float>() + first * 70, static_cast<std::size_t>(count * 70)));
+        const Tensor part = multiply(some, m, 37);
+        for (std::int64_t r = 0; r < count; ++r) {
+          if (first + r == 5 || first + r == 9) continue;  // these rows do not use dot products
+          BOOST_TEST(std::memcmp(part.data<float>() + r * 37, all.data<float>() + (first + r) * 37,
+                                 37 * sizeof(float)) == 0);
+        }
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(partial_sums_of_large_values_do_not_overflow) {
   testing::for_each_simd_target([](const char* target) {
     for (const auto format : {kInt8, kInt4, kQ8_0}) {
@@ -436,6 +465,34 @@ BOOST_AUTO_TEST_CASE(zeros_tiny_weights_and_empty_matrices_are_supported) {
                  std::max(std::ldexp(1.001, -25), extreme / 127 * 0.75));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_int8_are_levels_followed_by_a_scale) {
+  const OpRecord &pack = builtin_ops()->at("pack_int8_rows"),
+                 &unpack = builtin_ops()->at("unpack_int8_rows");
+  const Tensor x = Tensor::of<float>({2, 5}, {127, -127, 0.5f, 1.5f, -63.4f, 0, 0, 0, 0, 0});
+  testing::for_each_simd_target([&](const char*) {
+    const Tensor packed = evaluate_op(pack, {x}, {})[0];
+    BOOST_TEST((packed.sizes() == Sizes{2, 9}));
+    const std::int8_t levels[] = {127, -127, 0, 2, -63};  // ties are rounded to even
+    BOOST_TEST(std::memcmp(packed.raw(), levels, 5) == 0);
+    float scales[2];
+    std::memcpy(&scales[0], packed.data<std::int8_t>() + 5, 4);
+    std::memcpy(&scales[1], packed.data<std::int8_t>() + 14, 4);
+    BOOST_TEST(scales[0] == 1.0f);
+    BOOST_TEST(scales[1] == 0.0f);
+    const Tensor back = evaluate_op(unpack, {packed}, {})[0];
+    BOOST_TEST(back.data<float>()[4] == -63.0f);
+    for (const std::int64_t size : {1, 3, 16, 31, 64, 129}) {
+      const Tensor rows = sample_uniform({7, size}, 3);
+      const Tensor small = evaluate_op(pack, {rows}, {})[0];
+      const Tensor numbers = evaluate_op(unpack, {small}, {})[0];
+      double largest = 0;
+      for (std::int64_t i = 0; i < rows.numel(); ++i)
+        largest = std::max(largest, std::abs(rows.at(i)));
+      BOOST_REQUIRE_SMALL(testing::max_difference(numbers, rows), largest * 0.5 / 127 + 1e-6);
+    }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(invalid_matrices_are_rejected) {

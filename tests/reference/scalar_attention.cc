@@ -134,10 +134,20 @@ void backward(const ScalarCall& call, std::vector<NumberTensor>& out) {
   if (call.has(17)) fill(out[7], r.dsinks, error * rows);
 }
 
+// Keys and values may be rows of int8.
+void narrow(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  std::vector<Tensor> in = call.in;
+  for (const std::size_t i : {1, 2}) {
+    if (in[i].dtype() == DType::i8) in[i] = to_tensor(unpacked_int8_rows(in[i]));
+  }
+  within_reach(forward)({call.op, in, call.attributes, call.precision}, out);
+}
+
 }  // namespace
 
 void add_attention_models(ScalarModels& models) {
-  models["attention"] = models["attention_narrow"] = within_reach(forward);
+  models["attention"] = within_reach(forward);
+  models["attention_narrow"] = narrow;
   models["attention_grad"] = within_reach(backward);
 }
 

@@ -103,6 +103,9 @@ struct TileOperand {
   NumberTensor numbers;
   Tensor whole;  // a key
 };
+/// Returns the numbers in rows of int8 with one scale per row (ops/kernels/quantized/int8_rows.h).
+NumberTensor unpacked_int8_rows(const Tensor& packed);
+
 /// Runs a tile program on a result of the given sizes and returns the elements of each of its
 /// results. The errors of the operands and of every step are propagated.
 std::vector<std::vector<Number>> scalar_tile_program(const std::string& text,

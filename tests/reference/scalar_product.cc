@@ -1,7 +1,9 @@
 // Scalar models of matrix products: plain products, products fused with elementwise steps, and
 // products with quantised weights and activations.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 
 #include "weft/core/error.h"
 #include "weft/ops/quantized/quantized.h"
@@ -295,6 +297,30 @@ void quantize_rows(const ScalarCall& call, std::vector<NumberTensor>& out) {
   }
 }
 
+void pack_int8_rows(const ScalarCall& call, std::vector<NumberTensor>& out) {
+  const std::int64_t size = call.in[0].size(-1), rows = size == 0 ? 0 : call.in[0].numel() / size;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* x = call.in[0].data<float>() + r * size;
+    float largest = 0;
+    for (std::int64_t i = 0; i < size; ++i)
+      largest =
+          std::isfinite(x[i]) && !std::isnan(largest) ? std::max(largest, std::fabs(x[i])) : NAN;
+    const float scale = largest / 127;
+    Number* to = out[0].elements.data() + r * (size + 4);
+    for (std::int64_t i = 0; i < size; ++i) {
+      const float level = scale > 0 ? std::clamp(x[i] / scale, -127.0f, 127.0f) : 0;
+      to[i] = number_of_integer(static_cast<std::int64_t>(std::nearbyint(level)));
+    }
+    std::array<std::int8_t, 4> bytes;
+    std::memcpy(bytes.data(), &scale, 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      Number& n = to[size + static_cast<std::int64_t>(i)];
+      n = number_of_integer(bytes[i]);
+      if (std::isnan(scale)) n.error = kAnyValue;  // all NaNs are equal
+    }
+  }
+}
+
 /// Computes the bits that the record specifies: exact sums, and single roundings of float.
 void integer_matmul(const ScalarCall& call, std::vector<NumberTensor>& out) {
   const Tensor &levels = call.in[0], &scale = call.in[3];
@@ -328,6 +354,21 @@ void integer_matmul_fused(const ScalarCall& call, std::vector<NumberTensor>& out
 
 }  // namespace
 
+NumberTensor unpacked_int8_rows(const Tensor& packed) {
+  Sizes sizes = packed.sizes();
+  const std::int64_t width = sizes.back(), size = width - 4, rows = packed.numel() / width;
+  sizes.back() = size;
+  NumberTensor result{DType::f32, sizes, {}};
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int8_t* row = packed.data<std::int8_t>() + r * width;
+    float scale = 0;
+    std::memcpy(&scale, row + size, 4);
+    for (std::int64_t i = 0; i < size; ++i)
+      result.elements.push_back(number_of(static_cast<Real>(row[i]) * scale));
+  }
+  return result;
+}
+
 void add_product_models(ScalarModels& models) {
   models["matmul"] = matmul;
   models["grouped_matmul"] = grouped_matmul;
@@ -339,6 +380,10 @@ void add_product_models(ScalarModels& models) {
   models["integer_matmul_fused"] = integer_matmul_fused;
   models["dequantize"] = dequantize;
   models["quantized_take"] = quantized_take;
+  models["pack_int8_rows"] = pack_int8_rows;
+  models["unpack_int8_rows"] = [](const ScalarCall& call, std::vector<NumberTensor>& out) {
+    out[0] = unpacked_int8_rows(call.in[0]);
+  };
   models["quantized_matmul"] = quantized_matmul;
   models["quantized_grouped_matmul"] = quantized_grouped_matmul;
   models["quantized_matmul_fused"] = quantized_matmul_fused;

@@ -143,6 +143,11 @@ std::vector<OpSample> samples() {
   return all;
 }
 
+/// Returns rows of int8 with a scale each.
+Tensor packed(const Tensor& rows) {
+  return evaluate_op(builtin_ops_if_linked()->at("pack_int8_rows"), {rows}, {})[0];
+}
+
 std::vector<OpSample> narrow_samples() {
   std::vector<OpSample> all = samples();
   OpSample token = basic({.lq = 1, .lk = 70, .d = 37, .dv = 65}, {{"causal", true}});
@@ -150,9 +155,14 @@ std::vector<OpSample> narrow_samples() {
   token.inputs[kQStart] = Tensor::of<std::int64_t>({2}, {69, 40});
   all.push_back(std::move(token));
   all.push_back(basic({.h = 4, .lq = 66, .lk = 150, .d = 20, .dv = 16}));
-  for (OpSample& sample : all) {
-    for (const int operand : {kK, kV})
-      sample.inputs[operand] = sample.inputs[operand].to(DType::bf16);
+  const std::size_t count = all.size();
+  all.reserve(2 * count);
+  for (std::size_t i = 0; i < count; ++i) all.push_back(all[i]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const int operand : {kK, kV}) {
+      Tensor& rows = all[i].inputs[operand];
+      rows = i < count ? rows.to(DType::bf16) : packed(rows);
+    }
   }
   return all;
 }
@@ -239,6 +249,15 @@ std::vector<OpErrorSample> narrow_error_samples() {
       {{{DType::f32, {2, 4, 3, 6}}, k, {DType::f32, {2, 2, 5, 7}}},
        attributes,
        "v must be bf16, but is f32"},
+      {{{DType::f32, {2, 4, 3, 6}}, {DType::i8, {2, 2, 5, 10}}, v},
+       attributes,
+       "v must be i8, but is bf16"},
+      {{{DType::f32, {2, 4, 3, 6}}, {DType::i8, {2, 2, 5, 10}}, {DType::i8, {2, 2, 5, 3}}},
+       attributes,
+       "rows of int8 end with a scale of 4 bytes, but the last axis of v has 3 elements"},
+      {{{DType::f32, {2, 4, 3, 6}}, {DType::i8, {2, 2, 5, 6}}, {DType::i8, {2, 2, 5, 6}}},
+       attributes,
+       "head size (axis 3) of q and k: 6 and 2 differ"},
   };
 }
 

@@ -1,4 +1,7 @@
 // Samples of the operations in ops/quantized/dequantize.cc.
+#include <cmath>
+#include <limits>
+
 #include "weft/tests/samples/op_samples.h"
 #include "weft/tests/samples/sample_data.h"
 
@@ -88,10 +91,43 @@ std::vector<OpErrorSample> take_quantized_errors() {
           {{q, scale, {DType::i64, {2}}}, matrix_attributes(4, 3), "must be [1, 1, 16, 4]"}};
 }
 
+std::vector<OpSample> pack_samples() {
+  std::vector<OpSample> samples;
+  for (const Sizes& sizes : {Sizes{3, 5}, {2, 3, 37}, {64}, {1}, {4, 0}, {0, 7}})
+    samples.push_back({{sample_uniform(sizes, 8)}, {}});
+  samples.push_back(
+      {{Tensor::of<float>({4, 2}, {0, 0, 1e-45f, -1e-44f, 3e38f, -2e38f, 1, -127})}, {}});
+  const float infinity = std::numeric_limits<float>::infinity();
+  samples.push_back({{Tensor::of<float>({3, 2}, {1, infinity, NAN, 0, 63.5f, 127})}, {}});
+  return samples;
+}
+
+std::vector<OpSample> unpack_samples() {
+  std::vector<OpSample> samples;
+  const OpRecord& pack = builtin_ops_if_linked()->at("pack_int8_rows");
+  for (OpSample& sample : pack_samples())
+    samples.push_back({{evaluate_op(pack, sample.inputs, {})[0]}, {}});
+  return samples;
+}
+
+std::vector<OpErrorSample> pack_errors() {
+  return {{{{DType::f64, {2, 3}}}, {}, "x must be f32, but is f64"},
+          {{{DType::f32, Shape()}}, {}, "x must have at least 1 axes"}};
+}
+
+std::vector<OpErrorSample> unpack_errors() {
+  return {{{{DType::u8, {2, 7}}}, {}, "x must be i8, but is u8"},
+          {{{DType::i8, {2, 3}}},
+           {},
+           "the last axis of x holds numbers and a scale of 4 bytes, but has 3 elements"}};
+}
+
 }  // namespace
 
 void add_samples(QuantizedOps, OpSamples& all) {
   all.add("dequantize", dequantize_samples, dequantize_errors);
+  all.add("pack_int8_rows", pack_samples, pack_errors);
+  all.add("unpack_int8_rows", unpack_samples, unpack_errors);
   all.add("quantized_take", take_quantized_samples, take_quantized_errors);
 }
 

@@ -151,6 +151,10 @@ void add_bench_command(CLI::App& app, Action& action) {
         if (name != "f32") *weights = parse_weight_format(name);
       },
       "format of the weight matrices (default: f32)");
+  decode.choice(
+      "--caches", {"f32", "bf16", "int8"},
+      [caches = &decoding->caches](const std::string& name) { *caches = parse_cache_format(name); },
+      "format of the key/value caches (default: bf16, or f32 with f32 weights)");
   decode.flag("--profile", decoding->profile, "print the time of each node to stderr");
   decode.run(action, [decoding] { return bench_decode(*decoding); });
 }

@@ -201,13 +201,19 @@ int bench_decode(const DecodeBench& bench) {
                                     .capacity = static_cast<double>(bench.context + tokens + 1)}),
                "reduce --batch or --context");
   auto store = std::make_shared<VariableStore>();
+  const CacheFormat caches =
+      bench.caches.value_or(bench.weights ? CacheFormat::bf16 : CacheFormat::f32);
   if (bench.weights) {
     Session(*graph, store, bench.common.session()).initialise();
     QuantizedModel model =
-        quantize({made.program}, *store, {.weights = *bench.weights, .narrow_caches = true});
+        quantize({made.program}, *store, {.weights = *bench.weights, .caches = caches});
     graph = model.graph;
     store = model.store;
     made.program = model.programs.front();
+  } else if (caches != CacheFormat::f32) {
+    RewrittenPrograms narrow = with_quantized({made.program}, {}, caches);
+    graph = narrow.graph;
+    made.program = narrow.programs.front();
   }
   Session session(*graph, store, bench.common.session());
   const RunOptions options{.dims = {{"capacity", bench.context + tokens + 1}}};
@@ -251,7 +257,7 @@ int bench_decode(const DecodeBench& bench) {
                  {"batch", bench.batch},
                  {"context", bench.context},
                  {"weights", bench.weights ? weight_format_name(*bench.weights) : "f32"},
-                 {"caches", bench.weights ? "bf16" : "f32"},
+                 {"caches", cache_format_name(caches)},
                  {"precision", precision_name(bench.common.precision)},
                  {"threads", threads},
                  {"seconds_per_token", seconds},

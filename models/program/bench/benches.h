@@ -81,6 +81,7 @@ struct DecodeBench {
   std::int64_t batch = 1;
   std::int64_t context = 128;           // tokens in the cache before the first measured token
   std::optional<WeightFormat> weights;  // std::nullopt = the format in the graph (f32)
+  std::optional<CacheFormat> caches;    // std::nullopt = bf16, or f32 with f32 weights
   bool profile = false;
 };
 int bench_decode(const DecodeBench& bench);

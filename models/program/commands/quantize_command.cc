@@ -29,7 +29,8 @@ struct QuantizeArguments {
   std::string out;
   WeightFormat weights = WeightFormat::int8;
   std::vector<std::string> only;
-  bool narrow_caches = false, force = false;
+  CacheFormat caches = CacheFormat::f32;
+  bool force = false;
   ActivationFormat activations = ActivationFormat::none;
   bool static_scales = false, activation_aware = false;
   std::vector<std::string> keep;
@@ -64,7 +65,9 @@ void print_sizes(const VariableStore& before, const VariableStore& after,
   }
   say("matrices  {} as {}: {} -> {}\n", made.weights.size(), args.format(),
       short_bytes(converted_before), short_bytes(converted_after));
-  if (made.narrow_caches > 0) say("caches    {} key/value caches as bf16\n", made.narrow_caches);
+  if (made.narrow_caches > 0)
+    say("caches    {} key/value caches as {}\n", made.narrow_caches,
+        cache_format_name(args.caches));
   say("variables {} -> {} (without training state)\n",
       short_bytes(static_cast<double>(before.bytes())),
       short_bytes(static_cast<double>(after.bytes())));
@@ -147,7 +150,7 @@ QuantizedTrainedModel converted(const TrainedModel& before, const QuantizeArgume
   QuantizeOptions options{.weights = args.weights,
                           .activations = args.activations,
                           .keep = args.keep,
-                          .narrow_caches = args.narrow_caches};
+                          .caches = args.caches};
   if (!args.only.empty()) options.patterns = args.only;
   options.patterns = quantized_patterns(*forward, options.patterns);
   QuantizedTrainedModel result = quantize_model(before,
@@ -157,8 +160,10 @@ QuantizedTrainedModel converted(const TrainedModel& before, const QuantizeArgume
                                                  .max_loss_increase = args.max_loss_increase,
                                                  .measure_errors = !args.report.empty()},
                                                 measure);
-  if (args.narrow_caches && result.made.narrow_caches == 0)
-    throw UsageError(fmt::format("--caches bf16: {} has no key/value caches", args.file.path));
+  if (args.caches != CacheFormat::f32 && result.made.narrow_caches == 0) {
+    throw UsageError(fmt::format("--caches {}: {} has no key/value caches",
+                                 cache_format_name(args.caches), args.file.path));
+  }
   // A number that is out of range for the new format becomes infinite.
   check_finite(*result.model->store,
                fmt::format("{} as {}", args.file.path, weight_format_name(args.weights)));
@@ -265,8 +270,8 @@ void add_quantize_command(CLI::App& app, Action& action) {
       "scales of int8 activations: one per row at run time, or one per matrix, chosen with "
       "--calibrate (default: dynamic)");
   options.choice(
-      "--caches", {"f32", "bf16"},
-      [args](const std::string& name) { args->narrow_caches = name == "bf16"; },
+      "--caches", {"f32", "bf16", "int8"},
+      [args](const std::string& name) { args->caches = parse_cache_format(name); },
       "format of the key/value caches during generation (default: f32)");
   options.texts("--only", args->only, OptionList::Times::list,
                 "convert only matrices whose names match these patterns (*, ?)");

@@ -16,4 +16,7 @@ struct QuantizedWeights {
   bool q8_0 = false;
 };
 
+/// The number of bytes of the scale at the end of a row of int8 (int8_rows.h).
+inline constexpr std::int64_t kRowScaleBytes = 4;
+
 }  // namespace weft::kernels

@@ -40,6 +40,11 @@ struct ScoreStrides {
 inline constexpr std::int64_t kQueryBlock = 64;
 inline constexpr std::int64_t kKeyBlock = 128;
 
+/// The largest number of keys that a single query processes in one part, and the number of key
+/// heads from which parts have this size. Memory is idle while the values of short parts are
+/// multiplied, so parts are shorter only if there are few heads to process in parallel.
+inline constexpr std::int64_t kPartKeys = 8192, kPartHeads = 8;
+
 /// The operands of one attention op. A pointer is null if the operand is absent or has no elements.
 template <class T>
 struct AttentionArgs {
@@ -48,10 +53,12 @@ struct AttentionArgs {
   /// only).
   std::int64_t ring = 0;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
-  /// If `narrow` is set (forward only), keys and values are bfloat16, and the following pointers
-  /// are used instead of k and v.
-  bool narrow = false;
+  /// If `narrow` is set (forward only), keys and values are bfloat16 or, if `packed` is also set,
+  /// rows of int8 with a scale (quantized/int8_rows.h). The following pointers are then used
+  /// instead of k and v.
+  bool narrow = false, packed = false;
   const BFloat16 *narrow_k = nullptr, *narrow_v = nullptr;
+  const std::int8_t *packed_k = nullptr, *packed_v = nullptr;
   /// The row of the [B, Hkv, Lk, ...] arrays at which k and v begin.
   std::int64_t first_key_row = 0;
   const T* bias = nullptr;
@@ -177,6 +184,20 @@ struct AttentionArgs {
     if (window <= 0 || window > most) return most;
     return std::min(most, before + window + (causal ? 0 : window - 1));
   }
+  /// Returns the number of keys in a part. It does not depend on the batch or on the number of
+  /// keys.
+  std::int64_t part_keys() const {
+    std::int64_t keys = kPartKeys;
+    for (std::int64_t heads = Hkv; heads < kPartHeads && keys > kPartKeys / kPartHeads; heads *= 2)
+      keys /= 2;
+    return keys;
+  }
+  /// Returns the number of parts into which the keys of a single query are divided. Parts run in
+  /// parallel, and all heads that share a key read it once. The number depends on shapes only.
+  std::int64_t parts() const {
+    if (Lq != 1 || engine != nullptr || drop_below > 0 || H == 0 || Hkv == 0) return 1;
+    return std::max<std::int64_t>(1, (block_keys() + part_keys() - 1) / part_keys());
+  }
   /// Returns the row index of a query in a [B, H, Lq, ...] array.
   std::int64_t query_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
     return (b * H + h) * Lq + i;
@@ -209,6 +230,26 @@ std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args);
 /// unless there is a single query: heads that share a key head then read each key and value once.
 template <class T>
 std::int64_t heads_per_call(const AttentionArgs<T>& args);
+
+/// The results of the parts of all heads of one batch row.
+template <class T>
+struct AttentionParts {
+  T* values = nullptr;  // [H / heads, parts, heads, Dv], sums of exp(s - max) v
+  T* stats = nullptr;   // [H, parts, 2]: the largest score max, and the sum of exp(s - max)
+};
+/// Returns the number of heads that share a key head and process a part together.
+template <class T>
+std::int64_t heads_per_part(const AttentionArgs<T>& args);
+/// Computes one part of the keys of a single query for heads_per_part() heads from h.
+void attention_part(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
+                    std::int64_t part, const AttentionParts<float>& parts, std::byte* scratch);
+void attention_part(const AttentionArgs<double>& args, std::int64_t b, std::int64_t h,
+                    std::int64_t part, const AttentionParts<double>& parts, std::byte* scratch);
+/// Computes out and lse (which may be null) of head h from its parts, in order.
+void attention_combine(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
+                       const AttentionParts<float>& parts, float* out, float* lse);
+void attention_combine(const AttentionArgs<double>& args, std::int64_t b, std::int64_t h,
+                       const AttentionParts<double>& parts, double* out, double* lse);
 
 /// Computes out and lse (which may be null) for at most kQueryBlock queries [i0, i1) of head h, or
 /// for one query of the `heads` heads from h, which share a key head. The scores of the block,

@@ -31,16 +31,20 @@ size_t score_bytes(const AttentionArgs<T>& a) {
 }
 
 template <class T>
-void widen(const BFloat16* from, int64_t count, T* to) {
+void widen(const BFloat16* from, int64_t rows, int64_t size, T* to) {
   const Full<T> d;
+  const int64_t count = rows * size;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t x = 0;
   for (; x + lanes <= count; x += lanes) hn::StoreU(load_widened(d, from + x), d, to + x);
   for (; x < count; ++x) to[x] = static_cast<T>(widened(from[x]));
 }
 
-void widen(const float* from, int64_t count, float* to) { std::copy_n(from, count, to); }
-void widen(const double* from, int64_t count, double* to) { std::copy_n(from, count, to); }
+template <class T>
+void widen(const int8_t* from, int64_t rows, int64_t size, T* to) {
+  for (int64_t r = 0; r < rows; ++r)
+    widen_int8_row(from + r * int8_row_bytes(size), size, to + r * size);
+}
 
 /// Copies the keys and values that are visible to queries [i0, i1) to `wide`, and returns operands
 /// that refer to the copies.
@@ -48,8 +52,9 @@ template <class T>
 AttentionArgs<T> gathered_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
                                int64_t i1, T* wide) {
   AttentionArgs<T> result = a;
-  result.narrow = false;
+  result.narrow = result.packed = false;
   result.narrow_k = result.narrow_v = nullptr;
+  result.packed_k = result.packed_v = nullptr;
   result.k = wide;
   result.v = wide + a.most_keys() * a.D;
   result.ring = a.Lk;
@@ -59,10 +64,16 @@ AttentionArgs<T> gathered_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, 
     const int64_t from = a.key_row(b, h, j);
     T* k = wide + (j - keys.begin) * a.D;
     T* v = wide + a.most_keys() * a.D + (j - keys.begin) * a.Dv;
-    a.narrow ? widen(a.narrow_k + from * a.D, part * a.D, k)
-             : widen(a.k + from * a.D, part * a.D, k);
-    a.narrow ? widen(a.narrow_v + from * a.Dv, part * a.Dv, v)
-             : widen(a.v + from * a.Dv, part * a.Dv, v);
+    if (a.packed) {
+      widen(a.packed_k + from * int8_row_bytes(a.D), part, a.D, k);
+      widen(a.packed_v + from * int8_row_bytes(a.Dv), part, a.Dv, v);
+    } else if (a.narrow) {
+      widen(a.narrow_k + from * a.D, part, a.D, k);
+      widen(a.narrow_v + from * a.Dv, part, a.Dv, v);
+    } else {
+      std::copy_n(a.k + from * a.D, part * a.D, k);
+      std::copy_n(a.v + from * a.Dv, part * a.Dv, v);
+    }
   }
   if (keys.begin < keys.end) result.first_key_row = result.key_row(b, h, keys.begin);
   return result;
@@ -100,9 +111,12 @@ void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t he
                      T* target, std::byte* gemm_scratch) {
   for (int64_t c = 0, part = 0; c < count; c += part) {
     part = a.contiguous(first + c, count - c);
-    const int64_t value = a.key_row(b, h, first + c) * a.Dv;
+    const int64_t row = a.key_row(b, h, first + c), value = row * a.Dv;
     const bool add = accumulate || c > 0;
-    if (a.narrow) {
+    if (a.packed) {
+      single_query_values(p + c, stride, heads * rows, a.packed_v + row * int8_row_bytes(a.Dv),
+                          part, a.Dv, target, add);
+    } else if (a.narrow) {
       single_query_values(p + c, stride, heads * rows, a.narrow_v + value, part, a.Dv, target, add);
     } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
       single_query_values(p + c, stride, heads * rows, a.v + value, part, a.Dv, target, add);
@@ -174,6 +188,92 @@ void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t heads, 
   }
 }
 
+// -- Parts of the keys of a single query ---------------------------------------------------------
+
+template <class T>
+void forward_part(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t part,
+                  const AttentionParts<T>& parts, std::byte* scratch) {
+  const int64_t heads = heads_per_part(a), count_of_parts = a.parts();
+  const auto keys = a.visible(b, 0, 1);
+  const int64_t first = HWY_MIN(keys.end, keys.begin + part * a.part_keys());
+  const int64_t count = HWY_MAX(int64_t{0}, HWY_MIN(a.part_keys(), keys.end - first));
+  const int64_t stride = score_stride(a.part_keys());
+  T* s = reinterpret_cast<T*>(scratch);
+  const int64_t block = heads > 1 ? kSharedKeys : a.part_keys();
+  for (int64_t c = 0; c < count; c += block) {
+    attention_scores(a, b, h, heads, 0, 1, first + c, HWY_MIN(block, count - c), s + c, stride,
+                     nullptr);
+  }
+  for (int64_t n = 0; n < heads; ++n) {
+    T* row = s + n * stride;
+    const T max = count > 0 ? row_max(row, count) : negative_infinity<T>();
+    const T shift = max == negative_infinity<T>() ? T(0) : max;
+    T* stats = parts.stats + ((h + n) * count_of_parts + part) * 2;
+    stats[0] = max;
+    stats[1] = count > 0 ? static_cast<T>(row_sum_exp(row, count, shift, row)) : T(0);
+  }
+  T* target = parts.values + (h * count_of_parts + part * heads) * a.Dv;
+  for (int64_t c = 0; c < count; c += block) {
+    multiply_values(a, b, h, heads, 1, first + c, HWY_MIN(block, count - c), s + c, stride, c > 0,
+                    target, nullptr);
+  }
+}
+
+template <class T>
+void combine(const AttentionArgs<T>& a, int64_t b, int64_t h, const AttentionParts<T>& parts,
+             T* out, T* lse) {
+  const Full<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t heads = heads_per_part(a), count = a.parts();
+  const T* stats = parts.stats + h * count * 2;
+  T max = a.sinks != nullptr ? a.sinks[h] : negative_infinity<T>();
+  for (int64_t p = 0; p < count; ++p) max = HWY_MAX(max, stats[2 * p]);
+  const T shift = max == negative_infinity<T>() ? T(0) : max;
+  const auto weight = [&](T score) { return ::exp(static_cast<double>(score - shift)); };
+  double sum = a.sinks != nullptr ? weight(a.sinks[h]) : 0;
+  for (int64_t p = 0; p < count; ++p)
+    sum += weight(stats[2 * p]) * static_cast<double>(stats[2 * p + 1]);
+  const bool masked = max == negative_infinity<T>() && sum == 0;  // NaN scores are not masked
+  const int64_t row = a.query_row(b, h, 0);
+  if (lse != nullptr)
+    lse[row] = masked ? max : static_cast<T>(static_cast<double>(max) + ::log(sum));
+  T* to = out + row * a.Dv;
+  for (int64_t x = 0; x < a.Dv; ++x) to[x] = 0;
+  for (int64_t p = 0; p < count && !masked; ++p) {
+    if (stats[2 * p + 1] == 0) continue;  // no key of the part is visible
+    const T factor = static_cast<T>(weight(stats[2 * p]) / sum);
+    const T* from = parts.values + ((h / heads * count + p) * heads + h % heads) * a.Dv;
+    int64_t x = 0;
+    for (; x + lanes <= a.Dv; x += lanes) {
+      const auto added =
+          hn::MulAdd(hn::Set(d, factor), hn::LoadU(d, from + x), hn::LoadU(d, to + x));
+      hn::StoreU(added, d, to + x);
+    }
+    if (x == a.Dv) continue;
+    const size_t rest = static_cast<size_t>(a.Dv - x);
+    const auto added =
+        hn::MulAdd(hn::Set(d, factor), load_part(d, from + x, rest), load_part(d, to + x, rest));
+    store_part(added, d, to + x, rest);
+  }
+}
+
+void part_f32(const AttentionArgs<float>& a, int64_t b, int64_t h, int64_t part,
+              const AttentionParts<float>& parts, std::byte* scratch) {
+  forward_part(a, b, h, part, parts, scratch);
+}
+void part_f64(const AttentionArgs<double>& a, int64_t b, int64_t h, int64_t part,
+              const AttentionParts<double>& parts, std::byte* scratch) {
+  forward_part(a, b, h, part, parts, scratch);
+}
+void combine_f32(const AttentionArgs<float>& a, int64_t b, int64_t h,
+                 const AttentionParts<float>& parts, float* out, float* lse) {
+  combine(a, b, h, parts, out, lse);
+}
+void combine_f64(const AttentionArgs<double>& a, int64_t b, int64_t h,
+                 const AttentionParts<double>& parts, double* out, double* lse) {
+  combine(a, b, h, parts, out, lse);
+}
+
 void forward_f32(const AttentionArgs<float>& a, int64_t b, int64_t h, int64_t heads, int64_t i0,
                  int64_t i1, float* out, float* lse, std::byte* scratch) {
   forward(a, b, h, heads, i0, i1, out, lse, scratch);
@@ -193,6 +293,10 @@ namespace weft {
 namespace {
 HWY_EXPORT(forward_f32);
 HWY_EXPORT(forward_f64);
+HWY_EXPORT(part_f32);
+HWY_EXPORT(part_f64);
+HWY_EXPORT(combine_f32);
+HWY_EXPORT(combine_f64);
 }  // namespace
 
 template <class T>
@@ -209,11 +313,22 @@ template std::int64_t heads_per_call(const AttentionArgs<float>& args);
 template std::int64_t heads_per_call(const AttentionArgs<double>& args);
 
 template <class T>
+std::int64_t heads_per_part(const AttentionArgs<T>& args) {
+  const std::int64_t group = args.H / args.Hkv;
+  std::int64_t heads = std::min(group, kQueryBlock);
+  while (group % heads != 0) --heads;
+  return heads;
+}
+template std::int64_t heads_per_part(const AttentionArgs<float>& args);
+template std::int64_t heads_per_part(const AttentionArgs<double>& args);
+
+template <class T>
 std::size_t attention_scratch_bytes(const AttentionArgs<T>& args) {
   const auto rounded = [](std::int64_t elements) {
     return (static_cast<std::size_t>(elements) * sizeof(T) + 63) / 64 * 64;
   };
   const std::int64_t keys = args.block_keys(), stride = score_stride(keys);
+  if (args.parts() > 1) return rounded(heads_per_part(args) * score_stride(args.part_keys()));
   const bool single = args.Lq == 1 && args.engine == nullptr;
   if (single) return rounded((heads_per_call(args) + 1) * stride);
   const std::int64_t rows = std::min(args.Lq, kQueryBlock);
@@ -242,6 +357,23 @@ std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args) {
 }
 template std::size_t attention_grad_scratch_bytes(const AttentionArgs<float>& args);
 template std::size_t attention_grad_scratch_bytes(const AttentionArgs<double>& args);
+
+void attention_part(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
+                    std::int64_t part, const AttentionParts<float>& parts, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(part_f32)(args, b, h, part, parts, scratch);
+}
+void attention_part(const AttentionArgs<double>& args, std::int64_t b, std::int64_t h,
+                    std::int64_t part, const AttentionParts<double>& parts, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(part_f64)(args, b, h, part, parts, scratch);
+}
+void attention_combine(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
+                       const AttentionParts<float>& parts, float* out, float* lse) {
+  HWY_DYNAMIC_DISPATCH(combine_f32)(args, b, h, parts, out, lse);
+}
+void attention_combine(const AttentionArgs<double>& args, std::int64_t b, std::int64_t h,
+                       const AttentionParts<double>& parts, double* out, double* lse) {
+  HWY_DYNAMIC_DISPATCH(combine_f64)(args, b, h, parts, out, lse);
+}
 
 void attention_forward(const AttentionArgs<float>& args, std::int64_t b, std::int64_t h,
                        std::int64_t heads, std::int64_t i0, std::int64_t i1, float* out, float* lse,

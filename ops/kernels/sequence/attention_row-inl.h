@@ -9,6 +9,7 @@
 #endif
 
 #include "weft/ops/kernels/gemm/pack-inl.h"
+#include "weft/ops/kernels/quantized/int8_rows-inl.h"
 #include "weft/ops/kernels/simd-inl.h"
 #include "weft/ops/kernels/sums-inl.h"
 
@@ -16,8 +17,29 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Keys and values have type S, which is either T or bfloat16. All bfloat16 values are representable
-// in T.
+// Keys and values have type S, which is T, bfloat16 or int8. All bfloat16 values are representable
+// in T. Rows of int8 end with a scale (quantized/int8_rows.h), which is applied to a score or a
+// probability instead of every element.
+
+/// The number of elements of S after the elements of a row.
+template <class S>
+inline constexpr int64_t kScaleElements = sizeof(S) == 1 ? kernels::kRowScaleBytes : 0;
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_widened(D d, const int8_t* from) {
+  return load_levels(d, from);
+}
+
+/// Returns the scale of a row of `size` elements.
+template <class T, class S>
+HWY_INLINE T scale_of_row(const S* row, int64_t size) {
+  if constexpr (sizeof(S) == 1) {
+    return static_cast<T>(int8_row_scale(row, size));
+  } else {
+    static_cast<void>(row), static_cast<void>(size);
+    return T(1);
+  }
+}
 
 /// Like load_widened(), but reads only the first `count` elements and sets the other lanes to 0.
 template <class D>
@@ -25,14 +47,20 @@ HWY_INLINE hn::Vec<D> load_widened_part(D d, const hn::TFromD<D>* from, size_t c
   return load_part(d, from, count);
 }
 template <class D, class S>
-requires(sizeof(S) == 2) HWY_INLINE hn::Vec<D> load_widened_part(D d, const S* from, size_t count) {
+requires(sizeof(S) <= 2) HWY_INLINE hn::Vec<D> load_widened_part(D d, const S* from, size_t count) {
   HWY_ALIGN hn::TFromD<D> buffer[hn::MaxLanes(d)] = {};
-  for (size_t i = 0; i < count; ++i) buffer[i] = widened(from[i]);
+  for (size_t i = 0; i < count; ++i) {
+    if constexpr (sizeof(S) == 1) {
+      buffer[i] = from[i];
+    } else {
+      buffer[i] = widened(from[i]);
+    }
+  }
   return hn::Load(d, buffer);
 }
 
-/// Returns the dot product of q and one key with `size` elements, as a vector with one partial sum
-/// per lane.
+/// Returns the dot product of q and one key with `size` elements, before its scale, as a vector
+/// with one partial sum per lane.
 template <class T, class S>
 HWY_INLINE hn::Vec<Full<T>> key_product(const T* q, const S* key, int64_t size) {
   const Full<T> d;
@@ -83,20 +111,21 @@ template <int kHeads, class T, class S>
 HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t size, const S* values,
                             int64_t width, T* scores, int64_t stride) {
   const Full<T> d;
+  const int64_t step = size + kScaleElements<S>;
   int64_t j = 0;
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == sizeof(float)) {
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     for (; j + 4 <= count; j += 4) {
-      const S* k = keys + j * size;
+      const S* k = keys + j * step;
       fetch(values + j * width, 4 * width);
       hn::Vec<Full<T>> sum[kHeads][4];
 #pragma GCC unroll 16
       for (int n = 0; n < 4 * kHeads; ++n) sum[n / 4][n % 4] = hn::Zero(d);
       int64_t x = 0;
       for (; x + lanes <= size; x += lanes) {
-        const auto k0 = load_widened(d, k + x), k1 = load_widened(d, k + size + x);
-        const auto k2 = load_widened(d, k + 2 * size + x), k3 = load_widened(d, k + 3 * size + x);
+        const auto k0 = load_widened(d, k + x), k1 = load_widened(d, k + step + x);
+        const auto k2 = load_widened(d, k + 2 * step + x), k3 = load_widened(d, k + 3 * step + x);
 #pragma GCC unroll 4
         for (int n = 0; n < kHeads; ++n) {
           const auto v = hn::LoadU(d, q + n * size + x);
@@ -110,18 +139,30 @@ HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t si
       for (int n = 0; rest > 0 && n < kHeads; ++n) {
         const auto v = load_part(d, q + n * size + x, rest);
         for (int key = 0; key < 4; ++key) {
-          const auto part = load_widened_part(d, k + key * size + x, rest);
+          const auto part = load_widened_part(d, k + key * step + x, rest);
           sum[n][key] = hn::MulAdd(v, part, sum[n][key]);
         }
       }
       for (int n = 0; n < kHeads; ++n)
         store_sums(sum[n][0], sum[n][1], sum[n][2], sum[n][3], scores + n * stride + j);
+      if constexpr (sizeof(S) == 1) {
+        const hn::FixedTag<T, 4> four;
+        HWY_ALIGN T scales[4];
+        for (int key = 0; key < 4; ++key) scales[key] = scale_of_row<T>(k + key * step, size);
+        for (int n = 0; n < kHeads; ++n) {
+          T* to = scores + n * stride + j;
+          hn::StoreU(hn::Mul(hn::LoadU(four, to), hn::Load(four, scales)), four, to);
+        }
+      }
     }
   }
 #endif
   for (; j < count; ++j) {
-    for (int n = 0; n < kHeads; ++n)
-      scores[n * stride + j] = score_of(d, key_product(q + n * size, keys + j * size, size));
+    const S* k = keys + j * step;
+    for (int n = 0; n < kHeads; ++n) {
+      const T product = score_of(d, key_product(q + n * size, k, size));
+      scores[n * stride + j] = sizeof(S) == 1 ? product * scale_of_row<T>(k, size) : product;
+    }
   }
 }
 
@@ -133,7 +174,7 @@ HWY_INLINE void single_query_scores(const T* q, int64_t heads, const S* keys, in
   for (int64_t x = 0; x < heads;) {
     const T* own = q + x * size;
     T* to = scores + x * stride;
-    const int64_t fetched = x == 0 ? width : 0;
+    const int64_t fetched = x == 0 ? width + kScaleElements<S> : 0;
     if (x + kSharedHeads <= heads) {
       head_scores<kSharedHeads>(own, keys, count, size, values, fetched, to, stride);
       x += kSharedHeads;
@@ -147,13 +188,21 @@ HWY_INLINE void single_query_scores(const T* q, int64_t heads, const S* keys, in
   }
 }
 
+/// Returns the factor of the elements of a row of values.
+template <class T, class S>
+HWY_INLINE T scaled_probability(T p, const S* row, int64_t size) {
+  return sizeof(S) == 1 ? p * scale_of_row<T>(row, size) : p;
+}
+
 /// Computes out[n][x] = sum over j of p[n * stride + j] * values[j][x], in order of j, for kHeads
-/// consecutive rows n of `size` elements and kVectors vectors of columns. If `accumulate` is true,
-/// adds to out.
+/// consecutive rows n of `size` elements and kVectors vectors of columns from x. If `accumulate` is
+/// true, adds to out.
 template <int kHeads, int kVectors, class T, class S>
 HWY_INLINE void value_columns(const T* p, int64_t stride, const S* values, int64_t count,
-                              int64_t size, T* out, bool accumulate) {
+                              int64_t size, int64_t x, T* out, bool accumulate) {
   const Full<T> d;
+  const int64_t step = size + kScaleElements<S>;
+  out += x;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   hn::Vec<Full<T>> sum[kHeads][kVectors];
 #pragma GCC unroll 4
@@ -163,12 +212,15 @@ HWY_INLINE void value_columns(const T* p, int64_t stride, const S* values, int64
       sum[n][v] = accumulate ? hn::LoadU(d, out + n * size + v * lanes) : hn::Zero(d);
   }
   for (int64_t j = 0; j < count; ++j) {
+    const S* row = values + j * step;
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      const auto value = load_widened(d, values + j * size + v * lanes);
+      const auto value = load_widened(d, row + x + v * lanes);
 #pragma GCC unroll 4
-      for (int n = 0; n < kHeads; ++n)
-        sum[n][v] = hn::MulAdd(hn::Set(d, p[n * stride + j]), value, sum[n][v]);
+      for (int n = 0; n < kHeads; ++n) {
+        const auto factor = hn::Set(d, scaled_probability(p[n * stride + j], row, size));
+        sum[n][v] = hn::MulAdd(factor, value, sum[n][v]);
+      }
     }
   }
 #pragma GCC unroll 4
@@ -187,19 +239,20 @@ HWY_INLINE void head_values(const T* p, int64_t stride, const S* values, int64_t
   constexpr int kWide = kHeads == 1 ? 8 : 4;
   int64_t x = 0;
   for (; x + kWide * lanes <= size; x += kWide * lanes)
-    value_columns<kHeads, kWide>(p, stride, values + x, count, size, out + x, accumulate);
+    value_columns<kHeads, kWide>(p, stride, values, count, size, x, out, accumulate);
   for (; x + 4 * lanes <= size; x += 4 * lanes)
-    value_columns<kHeads, 4>(p, stride, values + x, count, size, out + x, accumulate);
+    value_columns<kHeads, 4>(p, stride, values, count, size, x, out, accumulate);
   for (; x + lanes <= size; x += lanes)
-    value_columns<kHeads, 1>(p, stride, values + x, count, size, out + x, accumulate);
+    value_columns<kHeads, 1>(p, stride, values, count, size, x, out, accumulate);
   if (x == size) return;
   const size_t rest = static_cast<size_t>(size - x);
   for (int n = 0; n < kHeads; ++n) {
     T* to = out + n * size + x;
     auto sum = accumulate ? load_part(d, to, rest) : hn::Zero(d);
     for (int64_t j = 0; j < count; ++j) {
-      const auto value = load_widened_part(d, values + j * size + x, rest);
-      sum = hn::MulAdd(hn::Set(d, p[n * stride + j]), value, sum);
+      const S* row = values + j * (size + kScaleElements<S>);
+      const auto value = load_widened_part(d, row + x, rest);
+      sum = hn::MulAdd(hn::Set(d, scaled_probability(p[n * stride + j], row, size)), value, sum);
     }
     store_part(sum, d, to, rest);
   }

@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
     QuantizedModel narrow = quantize({program}, *store,
                                      {.weights = parse_weight_format(format),
                                       .activations = parse_activation_format(activations),
-                                      .narrow_caches = true});
+                                      .caches = CacheFormat::bf16});
     graph = narrow.graph;
     store = narrow.store;
     program = narrow.programs.front();

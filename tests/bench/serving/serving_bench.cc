@@ -50,7 +50,8 @@ void compare(const char* name, const GptConfig& config, bool int8, int rounds) {
   Graph* used = &graph;
   QuantizedModel quantized;
   if (int8) {
-    quantized = quantize({program}, *store, {.weights = WeightFormat::int8, .narrow_caches = true});
+    quantized =
+        quantize({program}, *store, {.weights = WeightFormat::int8, .caches = CacheFormat::bf16});
     program = quantized.programs[0];
     store = quantized.store;
     used = quantized.graph.get();
