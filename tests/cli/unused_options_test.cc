@@ -34,7 +34,7 @@ const std::string kTranslate = "translate " + kWeft + "translator.weft the";
 const std::set<std::string> kExempt = {
     "file",         "texts",   "inputs",   "--threads",           "--batch",
     "--json",       "--input", "--prompt", "--ignore-config-key", "--prompts",
-    "--prompt-ids", "--ids",   "--verify"};
+    "--prompt-ids", "--ids",   "--verify", "--batch-invariant"};
 
 const std::map<std::string, std::map<std::string, Row>>& table() {
   static const std::map<std::string, std::map<std::string, Row>> rows = {

@@ -22,7 +22,7 @@ struct AnswerArguments {
   std::vector<std::string> questions;
   AnswerOptions options;
   bool json = false;
-  int threads = 0;
+  Execution execution;
 };
 
 void print_answers(const std::string& question, const std::vector<Answer>& answers) {
@@ -79,7 +79,7 @@ int run_answer(const AnswerArguments& args, const World& world) {
     questions.push_back({lines[i], context});
     numbers.push_back(i);
   }
-  ModelSession opened(Use::answer, args.file, args.threads, world);
+  ModelSession opened(Use::answer, args.file, args.execution, world);
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) {
     if (!args.questions_file.empty()) return lines_in(args.questions_file)(numbers[i]);
@@ -129,7 +129,7 @@ void add_answer_command(CLI::App& app, Action& action) {
                "less than this value (default: 0 for models trained with unanswerable questions; "
                "otherwise, always answer)");
   options.flag("--json", args->json, "print one JSON object per line: question, answers");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args](const World& world) { return run_answer(*args, world); });
 }
 

@@ -221,7 +221,7 @@ struct ChatArguments {
 int run(const ChatArguments& args) {
   const auto model = model_of(load_model_for(Use::chat, args.generate.file));
   Session session(*model->graph, model->store,
-                  session_options(*model, {.threads = args.generate.threads}));
+                  session_options(*model, session_options(args.generate.execution)));
   const auto owned = text_generator(session, *model);
   TextGenerator& generator = *owned;
   ChatFormat format = format_of(args.generate, args.format, generator);
@@ -281,7 +281,7 @@ void add_chat_command(CLI::App& app, Action& action) {
       "print one JSON object per line, without prompts and hints: message, text, number of tokens "
       "in the text, finish, number of tokens in the conversation before the text (prompt), number "
       "of prompt tokens that were reused, and number of dropped messages");
-  options.threads(writing.threads);
+  options.execution(writing.execution);
   options.run(action, [args] { return run(*args); });
 }
 

@@ -92,7 +92,7 @@ void add_classify_command(CLI::App& app, Action& action) {
                   "number of classes to print, most likely first (default 3)");
   args->truncate.add(options);
   options.flag("--json", args->json, "print one JSON object per line: input, classes");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args](const World& world) { return run_classify(*args, world); });
 }
 

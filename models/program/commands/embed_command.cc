@@ -224,7 +224,7 @@ int run_embed(EmbedArguments& args, CommandPaths paths, const World& world) {
                            folder};
   VectorModel model(
       on_all_ranks(world, [&] { return load_model_for(Use::embed, args.file).model; }),
-      {.threads = threads_of_rank(world, args.threads), .world = world});
+      session_options(args.execution, world));
   const SpeedReport speed;
   // Models with a maximum length of their own truncate longer texts; these are reported.
   if (model.truncates()) args.truncate.allow();
@@ -322,7 +322,7 @@ void add_embed_command(CLI::App& app, Action& action) {
   args->truncate.add(options);
   options.flag("--json", args->json,
                "print one JSON object per line: text or image, and vector or similar");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args, &parsed = options.command()](const World& world) {
     return run_embed(*args, CommandPaths(parsed, args->force), world);
   });

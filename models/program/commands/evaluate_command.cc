@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "weft/models/program/commands/commands.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/distributed/ranks.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/options/task_options.h"
@@ -16,7 +17,7 @@ namespace {
 struct EvaluateArguments {
   ModelPath file;
   OptionValues values;
-  int threads = 0;
+  Execution execution;
 };
 
 int run(const EvaluateArguments& args, const World& world) {
@@ -31,9 +32,8 @@ int run(const EvaluateArguments& args, const World& world) {
     run = rethrow_as_usage([&] { return task->open(std::move(loaded.model), args.values); });
   });
   const TrainedModel& measured = run->model();
-  Session session(
-      *measured.graph, measured.store,
-      session_options(measured, {.threads = threads_of_rank(world, args.threads), .world = world}));
+  Session session(*measured.graph, measured.store,
+                  session_options(measured, session_options(args.execution, world)));
   if (!task->info().perplexity) {
     say("{}", run->measure_report(session, measured));
     return 0;
@@ -59,7 +59,7 @@ void add_evaluate_command(CLI::App& app, Action& action) {
              "a .weft file written by weft train or weft quantize, or a GGUF file")
       .required();
   add_data_options(options, args->values);
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args](const World& world) { return run(*args, world); });
 }
 

@@ -63,7 +63,7 @@ void add_fill_command(CLI::App& app, Action& action) {
                   "number of words to print, most likely first (default 5)");
   args->truncate.add(options);
   options.flag("--json", args->json, "print one JSON object per line: text, hidden");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args](const World& world) { return run_fill(*args, world); });
 }
 

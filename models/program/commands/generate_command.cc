@@ -225,7 +225,7 @@ int run(GenerateArguments& args, const World& world) {
       check_lengths(args, usual);
     }
   });
-  ModelSession opened(Use::generate, args.file, args.threads, world);
+  ModelSession opened(Use::generate, args.file, args.execution, world);
   const auto owned = text_generator(opened.session, *opened.model);
   TextGenerator& generator = *owned;
   Job job;

@@ -80,8 +80,9 @@ void print_active(const Program& program) {
 
 void print_programs(const Checkpoint& file) {
   for (const Program& program : file.programs()) {
-    say("program {}: {} nodes, precision {}\n", program.name(), program.nodes().size(),
-        program.precision() ? precision_name(*program.precision()) : "of the session");
+    say("program {}: {} nodes, precision {}{}\n", program.name(), program.nodes().size(),
+        program.precision() ? precision_name(*program.precision()) : "of the session",
+        program.is_batch_invariant() ? ", batch-invariant" : "");
     for (const Value& input : program.inputs()) {
       say("  input   {}: {}\n", input.node().attributes().text("name"), input.type().str());
     }

@@ -30,7 +30,7 @@ void print_ranked(const RerankArguments& args, const std::vector<std::string>& t
 
 int run_rerank(RerankArguments& args, const World& world) {
   const std::vector<std::string> texts = args.texts.read(world);
-  ModelSession opened(Use::rerank, args.file, args.threads, world);
+  ModelSession opened(Use::rerank, args.file, args.execution, world);
   const SpeedReport speed;
   TruncateOption truncate;
   truncate.allow();
@@ -67,7 +67,7 @@ void add_rerank_command(CLI::App& app, Action& action) {
   options.text("--label", args->label,
                "for models with several labels: rank the texts by the score of this label");
   options.flag("--json", args->json, "print one JSON object per line: text, line, score");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args](const World& world) { return run_rerank(*args, world); });
 }
 

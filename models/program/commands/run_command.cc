@@ -12,6 +12,7 @@
 #include "weft/models/hf/adapters/base_class.h"
 #include "weft/models/hf/folder.h"
 #include "weft/models/program/commands/commands.h"
+#include "weft/models/program/commands/text_command.h"
 #include "weft/models/program/files/paths.h"
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
@@ -25,7 +26,7 @@ struct RunArguments {
   ModelPath model;
   std::string inputs, outputs, program, precision = "highest", architecture;
   bool gradients = false, force = false;
-  int threads = 0;
+  Execution execution;
 };
 
 /// Adds the gradients of `loss` with respect to all parameters as outputs. `loss` is a scalar.
@@ -128,8 +129,8 @@ int run(const RunArguments& args, CommandPaths paths) {
     throw UsageError(
         fmt::format("--architecture is for folders; {} is not a folder", args.model.path));
   const OutputFile out = paths.plan_file("--outputs", args.outputs, FileKind::tensors);
-  const SessionOptions options{.threads = args.threads,
-                               .precision = parse_precision(args.precision)};
+  SessionOptions options = session_options(args.execution);
+  options.precision = parse_precision(args.precision);
   return folder ? run_folder(args, out, options) : run_file(args, out, options);
 }
 
@@ -159,7 +160,7 @@ void add_run_command(CLI::App& app, Action& action) {
   options.text(
       "--program", args->program,
       "program of the .weft file to run (default: the first program that can run on these inputs)");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args, &parsed = options.command()] {
     return run(*args, CommandPaths(parsed, args->force));
   });

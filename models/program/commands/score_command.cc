@@ -31,7 +31,7 @@ struct ScoreArguments {
   std::string start_ids, input;
   TruncateOption truncate;
   bool json = false;
-  int threads = 0;
+  Execution execution;
 };
 
 std::vector<TokenIds> parse_all(const std::string& option, const std::vector<std::string>& texts) {
@@ -188,7 +188,7 @@ int run(ScoreArguments& args, const World& world) {
   });
   const Texts texts = texts_to_score(args, world);
   const bool in_text = !args.prompts.empty() || !texts.texts.empty();
-  ModelSession opened(Use::score, args.file, args.threads, world);
+  ModelSession opened(Use::score, args.file, args.execution, world);
   const auto owned = text_generator(opened.session, *opened.model);
   TextGenerator& writer = *owned;
   if (in_text && !writer.has_tokenizer()) {
@@ -272,7 +272,7 @@ void add_score_command(CLI::App& app, Action& action) {
   options.ids("--prompt-ids", args->prompt_ids, "prompt as ids, such as \"1 2 3\"");
   options.ids("--continuation-ids", args->continuation_ids, "continuation as ids");
   options.ids("--start-ids", args->start_ids, "encoder-decoders: first ids of the output");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args](const World& world) { return run(*args, world); });
 }
 

@@ -91,7 +91,7 @@ void add_tag_command(CLI::App& app, Action& action) {
                "begin and end are byte offsets in the text");
   args->truncate.add(options);
   options.flag("--json", args->json, "print one JSON object per line: text, spans, words");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args](const World& world) { return run(*args, world); });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/models/program/distributed/ranks.h"
+#include "weft/models/program/options/options.h"
 #include "weft/models/program/options/text_inputs.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/tasks/tasks.h"
@@ -20,15 +21,20 @@ inline std::unique_ptr<TrainedModel> model_of(LoadedModel loaded) {
   return std::move(loaded.model);
 }
 
+/// Returns the options of a session on one of the ranks of `world`.
+inline SessionOptions session_options(const Execution& execution, const World& world = {}) {
+  return {.threads = threads_of_rank(world, execution.threads),
+          .batch_invariant = execution.batch_invariant,
+          .world = world};
+}
+
 /// A model that was loaded for an inference task, and a session that runs it. Must be constructed
 /// on every rank. Throws the same errors as load_model_for() and on_all_ranks().
 struct ModelSession {
-  ModelSession(Use use, const ModelPath& path, int threads, const World& world)
+  ModelSession(Use use, const ModelPath& path, const Execution& execution, const World& world)
       : model(on_all_ranks(world, [&] { return model_of(load_model_for(use, path)); })),
-        session(
-            *model->graph, model->store,
-            session_options(*model, {.threads = threads_of_rank(world, threads), .world = world})) {
-  }
+        session(*model->graph, model->store,
+                session_options(*model, session_options(execution, world))) {}
 
   std::unique_ptr<TrainedModel> model;
   Session session;
@@ -40,7 +46,7 @@ struct TextArguments {
   TextInputs texts;
   TruncateOption truncate;
   bool json = false;
-  int threads = 0;
+  Execution execution;
 };
 
 /// Reads the texts, loads the model, and calls infer(session, model, texts), which returns one
@@ -50,7 +56,7 @@ template <class Infer, class Print>
 int run_on_texts(TextArguments& args, Use use, std::string_view unit, const World& world,
                  Infer&& infer, Print&& print) {
   const std::vector<std::string> texts = args.texts.read(world);
-  ModelSession opened(use, args.file, args.threads, world);
+  ModelSession opened(use, args.file, args.execution, world);
   const SpeedReport speed;
   const PlaceOf place = [&](std::size_t i) { return args.texts.place(i); };
   const auto results =

@@ -23,7 +23,7 @@ struct TranscribeArguments {
   double temperature = 0;
   std::optional<std::uint64_t> seed = {};
   std::string format;
-  int threads = 0;
+  Execution execution;
 };
 
 /// Throws UsageError if an option was given that has no effect in combination with the others.
@@ -96,7 +96,7 @@ int run_transcribe(TranscribeArguments& args, const World& world) {
   add_fallback(args);
   if (args.timestamps || !args.format.empty()) args.options.timestamps = true;
   if (args.condition) args.options.condition_on_previous = true;
-  ModelSession opened(Use::transcribe, args.file, args.threads, world);
+  ModelSession opened(Use::transcribe, args.file, args.execution, world);
   if (silence && !opened.model->as<SpeechModel>(Use::transcribe).knows_silence())
     throw UsageError("--no-speech-threshold: the model has no id for \"no speech\": leave it out");
   const std::vector<Transcript> found = rethrow_as_usage([&] {
@@ -163,7 +163,7 @@ void add_transcribe_command(CLI::App& app, Action& action) {
   options.flag("--json", args->json,
                "print one JSON object per line: file, seconds, language, text, segments (start, "
                "end, text, ids, temperature, mean_log_probability, compression_ratio, no_speech)");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args](const World& world) { return run_transcribe(*args, world); });
 }
 

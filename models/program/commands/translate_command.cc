@@ -22,7 +22,7 @@ struct TranslateArguments {
   TruncateOption truncate;
   TranslateOptions options;
   bool json = false;
-  int threads = 0;
+  Execution execution;
 };
 
 /// Replaces line breaks by spaces, so that line i of the output belongs to line i of the input.
@@ -36,7 +36,7 @@ int run(TranslateArguments& args, const World& world) {
   TranslateOptions options = args.options;
   options.on_cut = args.truncate.on_cut();
   const std::vector<std::string> texts = args.texts.read(world);
-  ModelSession opened(Use::translate, args.file, args.threads, world);
+  ModelSession opened(Use::translate, args.file, args.execution, world);
   options.before = [&](const TextGenerator& writer, const std::vector<TokenIds>& prompts,
                        const GenerationOptions& generation) {
     refuse_unused_truncation(args.truncate, writer);
@@ -104,7 +104,7 @@ void add_translate_command(CLI::App& app, Action& action) {
   options.flag(
       "--json", args->json,
       "print one JSON object per line: source, text, ids, score (only for beam search), finish");
-  options.threads(args->threads);
+  options.execution(args->execution);
   options.run(action, [args](const World& world) { return run(*args, world); });
 }
 

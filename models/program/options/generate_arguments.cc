@@ -113,7 +113,7 @@ void add_generate_options(OptionList& o, GenerateArguments& args) {
          "(end, stop or length)");
   o.integer("--batch", args.batch, {1, 4096}, "prompts per batch (default: 32)");
   args.truncate.add(o, "the beginning (encoder-decoders: the end)");
-  o.threads(args.threads);
+  o.execution(args.execution);
 
   const std::string length = "Length";
   o.integer("--tokens", args.tokens, kFromOne,

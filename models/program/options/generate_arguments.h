@@ -27,7 +27,7 @@ struct GenerateArguments {
   std::string task;
   bool ids = false, json = false;
   std::optional<std::int64_t> batch;
-  int threads = 0;
+  Execution execution;
 
   std::optional<std::int64_t> tokens, max_length, min_length, min_tokens;
   bool greedy = false, sample = false, slide = false;

@@ -202,4 +202,11 @@ AddedOption OptionList::threads(int& to) {
                  "number of threads; 0 = all hardware threads; does not change the results");
 }
 
+void OptionList::execution(Execution& to) {
+  threads(to.threads);
+  flag("--batch-invariant", to.batch_invariant,
+       "give each text the same result in every batch, with and without padding and caches "
+       "(somewhat slower)");
+}
+
 }  // namespace weft::program

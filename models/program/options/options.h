@@ -61,6 +61,12 @@ class AddedOption {
   CLI::Option* option_;
 };
 
+/// How a command runs a model.
+struct Execution {
+  int threads = 0;
+  bool batch_invariant = false;  // SessionOptions::batch_invariant
+};
+
 /// An option that was given on the command line, with its values.
 struct GivenOption {
   std::string name, type;
@@ -140,6 +146,8 @@ class OptionList {
                        const std::string& help);
   /// Adds --threads.
   AddedOption threads(int& to);
+  /// Adds --threads and --batch-invariant.
+  void execution(Execution& to);
 
   /// Adds an option that passes each of its values to `use`. `use` must throw ArgumentError if a
   /// value is invalid.
