@@ -1,5 +1,6 @@
 // The command `weft quantize` for every type of model. The quantised files can be used for
 // inference but not trained, and the command reports the loss of quality.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
@@ -16,9 +17,17 @@ namespace {
 const std::string kSmall =
     " --layers 1 --heads 2 --width 32 --inner 64 --batch 8 --warmup 2 --lr 0.005 --threads 2";
 
+/// Returns |b - a| / max(a, 1) for the first numbers in "loss a -> b" or "perplexity a -> b".
+double change_in(const std::string& line) {
+  const std::size_t arrow = line.find(" -> ");
+  BOOST_TEST_REQUIRE(arrow != std::string::npos, line);
+  const double before = std::stod(line.substr(line.rfind(' ', arrow - 1) + 1));
+  return std::abs(std::stod(line.substr(arrow + 4)) - before) / std::max(before, 1.0);
+}
+
 /// Converts m.weft to every format and evaluates the result on `data`. Checks that the last line
 /// begins with `figure`, that the new file is smaller, and that `train` cannot resume training from
-/// it.
+/// it. Also rounds activations with scales that are measured on `data`.
 void check_formats(const Shell& weft, const std::string& data, const std::string& figure,
                    const std::string& train) {
   const std::string model = weft.path("m.weft");
@@ -38,6 +47,14 @@ void check_formats(const Shell& weft, const std::string& data, const std::string
                   "cannot be trained: its weights were quantised");
     }
   }
+  const std::string path = data.substr(data.find(' ', 1) + 1);
+  const Outcome made =
+      weft("quantize " + model + " --out " + weft.path("static.weft") +
+           " --force --activations int8 --activation-scales static --calibrate " + path + data);
+  BOOST_TEST_REQUIRE(made.code == 0, made.err);
+  BOOST_TEST(contains(made.out, "inputs    of "));
+  BOOST_TEST(!contains(made.out, " 0 of them with static scales"));
+  BOOST_TEST(change_in(last_line(made.out)) < 0.005, made.out);
 }
 
 void write_texts(const Shell& weft) {

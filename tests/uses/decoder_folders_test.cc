@@ -278,13 +278,19 @@ BOOST_AUTO_TEST_CASE(adapters_become_adapter_folders_and_quantised_weights_float
   BOOST_TEST(!fs::exists(weft.path("b")));
   const Outcome tuned = weft("train gpt --from " + folder.path() + data + weft.path("t.weft"));
   BOOST_TEST_REQUIRE(tuned.code == 0, tuned.err);
-  const Outcome small =
-      weft("quantize " + weft.path("t.weft") + " --out " + weft.path("small.weft"));
+  const Outcome small = weft("quantize " + weft.path("t.weft") + " --activations int8 --out " +
+                             weft.path("small.weft"));
   BOOST_TEST_REQUIRE(small.code == 0, small.err);
   const Outcome made = weft("convert " + weft.path("small.weft") + " --out " + weft.path("small/"));
   BOOST_TEST_REQUIRE(made.code == 0, made.err);
   BOOST_TEST(contains(made.out, "note      "));
   BOOST_TEST(contains(made.out, "quantised matrices are written as f32"));
+  BOOST_TEST(contains(made.out, "matrices to int8 is not written: transformers computes them"));
+  const Outcome file =
+      weft("convert " + weft.path("small.weft") + " --out " + weft.path("small.gguf"));
+  BOOST_TEST_REQUIRE(file.code == 0, file.err);
+  BOOST_TEST(
+      contains(file.out, "matrices to int8 is not written: the program that reads the file"));
   const Tensor quantised = losses(*load_any_model(weft.path("small.weft")).model),
                floats = losses(*load_any_model(weft.path("small/")).model);
   for (std::int64_t i = 0; i < quantised.numel(); ++i)

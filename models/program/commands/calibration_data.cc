@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kHeldOut = 0.9;  // the largest fraction that all tasks accept
+constexpr double kHeldOut = 0.45;  // accepted by all tasks
 
 bool is_path(const TaskOption& option) {
   return option.type == TaskOption::Type::file || option.type == TaskOption::Type::files;
@@ -83,12 +83,14 @@ CalibrationData::CalibrationData(const Task& task, const std::string& path,
       throw;
     }
   }
-  values_.add(data_option(task), data);
+  const std::string name = data_option(task);
+  values_.add(name, data);
   const TaskOptions options = task.options();
   for (const TaskOption& option : options.options) {
     if (!option.data || is_path(option)) continue;
     for (const std::string& value : given.texts(option.name)) values_.add(option.name, value);
-    if (option.name == "--test-fraction" && !given.has(option.name))
+    // Only labelled texts have this fraction; the others use TrainSettings::validation_fraction.
+    if (option.name == "--test-fraction" && name == kDataOption && !given.has(option.name))
       values_.add(option.name, fmt::format("{}", kHeldOut));
   }
 }

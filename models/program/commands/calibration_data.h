@@ -26,7 +26,7 @@ class CalibrationData {
   /// The options to pass to Task::open().
   const OptionValues& values() const { return values_; }
   /// Returns a copy of the model for Task::open(). Tasks evaluate on the part of their data that
-  /// they hold out; this copy holds out as much as possible.
+  /// they hold out; this copy holds out a large part.
   std::unique_ptr<TrainedModel> reading(const TrainedModel& model) const;
 
  private:
