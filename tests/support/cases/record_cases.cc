@@ -78,10 +78,14 @@ double largest(const Tensor& t) {
   return m;
 }
 
-// Random draws and step functions differ between f32 and f64 by design.
+// Random draws and step functions differ between f32 and f64 by design. Integers and their steps
+// have no f64 form.
 bool comparable_across_dtypes(const OpRecord& op) {
-  return !op.has(Trait::random) && op.name != "floor" && op.name != "ceil" && op.name != "round" &&
-         op.name != "fake_quantize";
+  constexpr std::string_view kNotComparable[] = {
+      "floor",          "ceil",          "round",          "fake_quantize",
+      "pack_int8_rows", "quantize_rows", "integer_matmul", "integer_matmul_fused"};
+  return !op.has(Trait::random) && std::find(std::begin(kNotComparable), std::end(kNotComparable),
+                                             op.name) == std::end(kNotComparable);
 }
 
 }  // namespace
