@@ -81,8 +81,8 @@ HWY_INLINE void attention_row(const AttentionArgs<T>& a, int64_t b, int64_t h, i
 /// Sets s[r * stride + c] to the score of query i0 + r and key j0 + c, or to -inf if the key is not
 /// visible. Narrow keys are only supported for a single query or if batch_invariant is set. With a
 /// soft cap, sets `slope`, which has the same layout, to its derivatives unless it is null. With a
-/// single query, computes the scores of the `heads` heads from h, which share a key head, with s[x
-/// * stride + c] for head h + x.
+/// single query, computes the scores of the `heads` heads from h, which share a key head; head h +
+/// x has the scores s[x * stride + c].
 template <class T>
 HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t heads,
                                  int64_t i0, int64_t rows, int64_t j0, int64_t cols, T* s,
