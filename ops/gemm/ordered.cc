@@ -8,7 +8,7 @@ namespace weft::gemm_detail {
 namespace {
 
 // The number of bytes of B that a chunk reads if its columns are contiguous.
-constexpr std::int64_t kOrderedChunkBytes = 1 << 19;
+constexpr std::int64_t kOrderedChunkBytes = 1 << 18;
 // If the rows of B are contiguous and B has at least kOrderedSplitElements elements, every chunk
 // reads part of a block of K, so that it reads long runs of memory. kOrderedParts is the number of
 // chunks.

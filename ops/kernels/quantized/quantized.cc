@@ -557,28 +557,23 @@ void product(const QuantizedWeights& w, const float* x, const std::byte* prepare
   }
 }
 
-// Rows with the same kind of arithmetic are computed together. Byte dot products sum every row in
-// the same order, whereas fused multiply-adds are only used for one row at a time.
+// Byte dot products sum every row in the same order, whereas fused multiply-adds are only used for
+// one row at a time.
 void product_by_row(const QuantizedWeights& w, const float* x, const std::byte* prepared,
                     int64_t rows, int64_t begin, int64_t end, float* y) {
-  const bool some_are_large = *large_at(w, rows, prepared) != 0;
-  const auto row_at = [&](int64_t r) { return prepared + kernels::dot_rows_bytes(w.inputs, r); };
-  enum class Kind { large, dot, fma };
-  const auto kind_of = [&](int64_t r) {
-    if (some_are_large && are_large(x + r * w.inputs, w.inputs)) return Kind::large;
-    return has_dot() && kernels::can_dot(w, 1, row_at(r)) ? Kind::dot : Kind::fma;
-  };
   for (int64_t r = 0, next = 0; r < rows; r = next) {
-    const Kind kind = kind_of(r);
-    for (next = r + 1; kind == Kind::dot && next < rows && kind_of(next) == kind;) ++next;
-    const float* from = x + r * w.inputs;
-    float* to = y + r * w.outputs;
-    if (kind == Kind::large) {
-      product_of_large(w, from, 1, begin, end, to);
-    } else if (kind == Kind::dot) {
-      kernels::dot_product(w, row_at(r), next - r, begin, end, to);
+    const RowKind kind = kind_of(w, prepared, rows, r);
+    next = r + 1;
+    while (kind == RowKind::dot && next < rows && kind_of(w, prepared, rows, next) == kind) ++next;
+    const float* const own = x + r * w.inputs;
+    float* const to = y + r * w.outputs;
+    if (kind == RowKind::large) {
+      product_of_large(w, own, 1, begin, end, to);
+    } else if (kind == RowKind::dot) {
+      kernels::dot_product(w, prepared + kernels::dot_rows_bytes(w.inputs, r), next - r, begin, end,
+                           to);
     } else {
-      product_fma(w, from, 1, begin, end, to);
+      product_fma(w, own, 1, begin, end, to);
     }
   }
 }

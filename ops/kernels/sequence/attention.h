@@ -195,7 +195,8 @@ struct AttentionArgs {
   /// Returns the number of parts into which the keys of a single query are divided. Parts run in
   /// parallel, and all heads that share a key read it once. The number depends on shapes only.
   std::int64_t parts() const {
-    if (Lq != 1 || engine != nullptr || drop_below > 0 || H == 0 || Hkv == 0) return 1;
+    if (batch_invariant || Lq != 1 || engine != nullptr || drop_below > 0 || H == 0 || Hkv == 0)
+      return 1;
     return std::max<std::int64_t>(1, (block_keys() + part_keys() - 1) / part_keys());
   }
   /// Returns the row index of a query in a [B, H, Lq, ...] array.
