@@ -64,7 +64,9 @@ void check_equal_to_whole(const Task& task) {
   // The generator samples tokens separately for each shard, so the weight of the replaced-token
   // loss must be negligible.
   if (info.id == "rtd") options += " --replaced-weight 0.0000001";
-  const TaskShell::Changes changes{.lr = "0.05", .batch = equal_batch(info)};
+  // With a rate of 0.05, rows of embeddings move by ten times their initial size, and the norm
+  // after a small row amplifies the rounding of its gradient.
+  const TaskShell::Changes changes{.lr = "0.02", .batch = equal_batch(info)};
   const auto whole = trained(weft, "whole.weft", options, changes);
   BOOST_TEST(whole->program("train").shards().count == 1);
   BOOST_REQUIRE(whole->history.train.size() == 3U);

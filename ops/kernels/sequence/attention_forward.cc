@@ -121,6 +121,10 @@ void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t he
     } else if (a.batch_invariant || (rows == 1 && a.engine == nullptr)) {
       single_query_values(p + c, stride, heads * rows, a.v + value, part, a.Dv, target, add);
     } else {
+      // Keys of other texts have probability 0. The engine adds the keys in order, so that it makes
+      // no difference where they are; products with few columns add them in several lanes.
+      const kernels::GemmEngine* engine =
+          a.engine == nullptr && a.offsets ? &kernels::fma_engine(dtype_of<T>) : a.engine;
       kernels::gemm({.m = rows,
                      .n = a.Dv,
                      .k = part,
@@ -129,7 +133,7 @@ void multiply_values(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t he
                      .c = target,
                      .c_stride = a.Dv,
                      .accumulate = add,
-                     .engine = a.engine},
+                     .engine = engine},
                     gemm_scratch);
     }
   }
