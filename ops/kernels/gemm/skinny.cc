@@ -1,5 +1,7 @@
 #include "weft/ops/kernels/gemm/skinny.h"
 
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/gemm/skinny.cc"
 #include "hwy/foreach_target.h"
@@ -27,10 +29,13 @@ constexpr int kSums = HWY_TARGET == HWY_AVX3 ? 16 : 8;
 constexpr int kDotColumns = HWY_TARGET == HWY_AVX3 ? 3 : 1;
 
 // Rows of B are added in groups of kGroup rows while the next group is prefetched. Each step
-// processes kBlockColumns columns of C, which stay in the L1 cache. Memory is therefore read in
-// contiguous runs, regardless of the row length.
-constexpr int64_t kGroup = 4;
-constexpr int64_t kBlockColumns = kernels::kSkinnyBlock;
+// processes kBlockColumns columns of C. Memory is therefore read in contiguous runs, regardless of
+// the row length. The sums of a few rows of A stay in the L1 cache. The sums of eight rows are read
+// from the L2 cache and written back for every group, hence the larger groups.
+template <int kRows>
+constexpr int64_t kGroup = kRows < 8 ? 4 : 16;
+// Not a multiple of 4 KiB, so that the sums of eight rows occupy different sets of the L1 cache.
+constexpr int64_t kBlockColumns = kernels::kSkinnyBlock - 128;
 // The prefetch distance if the columns of B are contiguous.
 constexpr int64_t kPrefetchBytes = 8192;
 
@@ -91,7 +96,7 @@ HWY_INLINE void add_group(const Rows<T>& rows, int64_t first, int64_t p, int64_t
     } else {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        if (kFetch && v * lanes % line == 0) prefetch(row + kGroup * b_stride + v * lanes);
+        if (kFetch && v * lanes % line == 0) prefetch(row + kGroup<kRows> * b_stride + v * lanes);
         bv[v] = load_widened(d, row + v * lanes);
       }
     }
@@ -139,8 +144,8 @@ void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<
       for (int64_t j = 0; j < (columns + lanes - 1) / lanes * lanes; ++j)
         rows.sums[r * kBlockColumns + j] = T(0);
     }
-    for (int64_t p = 0; p < k; p += kGroup) {
-      const int64_t group = HWY_MIN(kGroup, k - p);
+    for (int64_t p = 0; p < k; p += kGroup<kRows>) {
+      const int64_t group = HWY_MIN(kGroup<kRows>, k - p);
       const S* first = b + p * b_stride + j0;
       int64_t j = 0;
       for (; j + vectors * lanes <= columns; j += vectors * lanes) {
@@ -152,6 +157,10 @@ void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<
       }
     }
     for (int64_t r = 0; r < rows.count; ++r) {
+      if (rows.column_stride == 1 && !rows.accumulate) {
+        std::copy_n(rows.sums + r * kBlockColumns, columns, rows.c + r * rows.row_stride + j0);
+        continue;
+      }
       for (int64_t j = 0; j < columns; ++j) {
         rows.put(r, j0 + j, rows.sums[r * kBlockColumns + j]);
       }
