@@ -44,8 +44,8 @@ bool fusable(const Node& node) {
 }
 
 /// Returns true if the node widens a value that was narrowed to be kept (see bf16_activations.cc).
-/// It is computed where it is read: if it were computed with the narrow value, the wide value would
-/// be kept.
+/// Such a node is merged with its readers only. If it were merged with the producer of the narrow
+/// value, the wide value would be kept.
 bool widens_kept_value(const Node& node) {
   if (!is(node, "cast") || !is(node.input(0), "cast")) return false;
   const Value narrow = node.input(0), kept = narrow.node().input(0);

@@ -17,7 +17,7 @@ namespace {
 /// Checks the operands of attention, or those that attention_grad has in common with it.
 class Checker {
  public:
-  /// If `narrow` is true, q must be f32 and k and v must be bf16.
+  /// If `narrow` is true, k and v must be bf16, and q must be bf16 or, without `gradient`, f32.
   Checker(const InferContext& context, bool gradient, bool narrow = false)
       : c_(context), gradient_(gradient), narrow_(narrow) {}
 
@@ -35,7 +35,7 @@ class Checker {
     check_per_batch(kQStart, "q_start");
     check_per_batch(kKvRows, "kv_rows");
     if (has(kSinks)) {
-      c_.require_dtype(at(kSinks), type(kQ).dtype, "sinks");
+      c_.require_dtype(at(kSinks), dtype(), "sinks");
       c_.require_shape(at(kSinks), Shape{size(kQ, 1)}, "sinks");
     }
     check_offsets();
@@ -45,6 +45,8 @@ class Checker {
     }
   }
 
+  /// Returns the dtype of results and of operands other than q, k and v.
+  DType dtype() const { return narrow_ ? DType::f32 : type(kQ).dtype; }
   bool has(int operand) const { return at(operand) >= 0 && c_.has(at(operand)); }
   const ValueType& type(int operand) const { return c_.input(at(operand)); }
   const Dim& size(int operand, int axis) const { return type(operand).shape[axis]; }
@@ -53,7 +55,7 @@ class Checker {
 
  private:
   /// Returns true if k and v are rows of int8 with a scale (unpack_int8_rows).
-  bool packed() const { return narrow_ && type(kK).dtype == DType::i8; }
+  bool packed() const { return narrow_ && !gradient_ && type(kK).dtype == DType::i8; }
   /// Returns the number of elements of a key or value.
   Dim head_size(int operand) const {
     return packed() ? size(operand, 3) - kernels::kRowScaleBytes : size(operand, 3);
@@ -86,7 +88,13 @@ class Checker {
   }
 
   void check_queries_and_keys() const {
-    narrow_ ? c_.require_dtype(at(kQ), DType::f32, "q") : c_.require_floating(at(kQ), "q");
+    if (!narrow_) {
+      c_.require_floating(at(kQ), "q");
+    } else if (gradient_) {
+      c_.require_dtype(at(kQ), DType::bf16, "q");
+    } else if (type(kQ).dtype != DType::bf16) {
+      c_.require_dtype(at(kQ), DType::f32, "q");
+    }
     const DType keys = !narrow_ ? type(kQ).dtype : packed() ? DType::i8 : DType::bf16;
     c_.require_rank(at(kQ), 4, "q");
     for (const auto& [operand, name] : {std::pair{kK, "k"}, {kV, "v"}}) {
@@ -137,7 +145,7 @@ class Checker {
   void check_scores(int operand, std::string_view name) const {
     if (!has(operand)) return;
     c_.require_rank(at(operand), 4, name);
-    if (operand == kBias) c_.require_dtype(at(operand), type(kQ).dtype, name);
+    if (operand == kBias) c_.require_dtype(at(operand), dtype(), name);
     const Shape full{size(kQ, 0), size(kQ, 1), size(kQ, 2), keys()};
     for (int axis = 0; axis < 4; ++axis) {
       const Dim& given = size(operand, axis);
@@ -151,7 +159,7 @@ class Checker {
 
   void check_offset_bias() const {
     if (!has(kOffsetBias)) return;
-    c_.require_dtype(at(kOffsetBias), type(kQ).dtype, "offset_bias");
+    c_.require_dtype(at(kOffsetBias), dtype(), "offset_bias");
     c_.require_rank(at(kOffsetBias), 2, "offset_bias");
     c_.require_equal(size(kOffsetBias, 0), size(kQ, 1), "heads of offset_bias (axis 0) and q");
     if (!has(kQStart)) {
@@ -167,7 +175,7 @@ class Checker {
                                       bias_name, index_name, has(bias) ? bias_name : index_name));
     }
     if (!has(bias)) return;
-    c_.require_dtype(at(bias), type(kQ).dtype, bias_name);
+    c_.require_dtype(at(bias), dtype(), bias_name);
     c_.require_rank(at(bias), 4, bias_name);
     const Shape expected{size(kQ, 0), size(kQ, 1), length, size(bias, 3)};
     if (!c_.equal(type(bias).shape, expected)) {
@@ -270,8 +278,7 @@ std::vector<AttributeSpec> attributes() {
 
 std::vector<ValueType> forward_types(Checker checker) {
   checker.check();
-  const DType dtype = checker.type(kQ).dtype;
-  return {{dtype, checker.out_shape()}, {dtype, checker.lse_shape()}};
+  return {{checker.dtype(), checker.out_shape()}, {checker.dtype(), checker.lse_shape()}};
 }
 
 }  // namespace
@@ -283,22 +290,24 @@ std::vector<ValueType> infer_narrow(const InferContext& c) {
   return forward_types(Checker(c, /*gradient=*/false, /*narrow=*/true));
 }
 
-std::vector<ValueType> infer_grad(const InferContext& c) {
+namespace {
+
+std::vector<ValueType> gradient_types(const InferContext& c, bool narrow) {
   if (const Dim& ring = c.attributes().dim("ring"); ring != Dim(0)) {
     throw ArgumentError(
         fmt::format("the gradient reads the keys in order: ring must be 0, but is {}", ring.str()));
   }
-  Checker checker(c, /*gradient=*/true);
+  Checker checker(c, /*gradient=*/true, narrow);
   checker.check();
-  const DType dtype = checker.type(kQ).dtype;
-  const auto require = [&](int i, const Shape& shape, std::string_view name) {
-    c.require_dtype(i, dtype, name);
+  const DType dtype = checker.dtype();
+  const auto require = [&](int i, DType type, const Shape& shape, std::string_view name) {
+    c.require_dtype(i, type, name);
     c.require_shape(i, shape, name);
   };
-  require(0, checker.out_shape(), "g");
-  require(1, checker.out_shape(), "out");
-  require(2, checker.lse_shape(), "lse");
-  if (c.has(kGradLse)) require(kGradLse, checker.lse_shape(), "g_lse");
+  require(0, dtype, checker.out_shape(), "g");
+  require(1, narrow ? DType::bf16 : dtype, checker.out_shape(), "out");
+  require(2, dtype, checker.lse_shape(), "lse");
+  if (c.has(kGradLse)) require(kGradLse, dtype, checker.lse_shape(), "g_lse");
   std::vector<ValueType> types;
   for (const int operand : {kQ, kK, kV, kBias, kOffsetBias, kRowBias, kColBias}) {
     types.push_back({dtype, checker.has(operand) ? checker.type(operand).shape : Shape{0}});
@@ -306,6 +315,15 @@ std::vector<ValueType> infer_grad(const InferContext& c) {
   // Files that were written before `sinks` existed declare seven outputs.
   if (c.has(kGradSinks)) types.push_back(c.input(kGradSinks));
   return types;
+}
+
+}  // namespace
+
+std::vector<ValueType> infer_grad(const InferContext& c) {
+  return gradient_types(c, /*narrow=*/false);
+}
+std::vector<ValueType> infer_grad_narrow(const InferContext& c) {
+  return gradient_types(c, /*narrow=*/true);
 }
 
 }  // namespace attention_op
@@ -351,10 +369,11 @@ void AttentionOps::add(OpSet& ops) {
   OpRecord narrow = forward;
   narrow.name = "attention_narrow";
   narrow.doc =
-      "attention(q, cast(k, f32), cast(v, f32), ...) for f32 queries and bf16 keys and values. "
-      "Returns the same bits but reads half as much memory. If k and v are i8, attention(q, "
-      "unpack_int8_rows(k), unpack_int8_rows(v), ...) with rounding errors of float32: a single "
-      "query multiplies sums by the scales. Created by the pass `fold_dequantize` for inference.";
+      "attention(cast(q, f32), cast(k, f32), cast(v, f32), ...) for bf16 keys and values and f32 "
+      "or bf16 queries. Returns the same bits but reads half as much memory. If k and v are i8, "
+      "attention(q, unpack_int8_rows(k), unpack_int8_rows(v), ...) with rounding errors of "
+      "float32: a single query multiplies sums by the scales. Created by the pass "
+      "`fold_dequantize` for inference, and at precision `medium` together with the gradient.";
   narrow.infer = attention_op::infer_narrow;
   narrow.gradient = Gradient::none;
   narrow.no_gradient_reason =
@@ -389,7 +408,16 @@ void AttentionOps::add(OpSet& ops) {
   backward.kernel = attention_op::grad_kernel;
   backward.cost = attention_op::grad_cost;
   backward.gradient = Gradient::decomposition;
+  OpRecord narrow_backward = backward;
   ops.add(std::move(backward));
+  narrow_backward.name = "attention_grad_narrow";
+  narrow_backward.doc =
+      "attention_grad for bf16 out, q, k and v, which are widened to f32. The results are f32, "
+      "with the same bits. Created by a pass at precision `medium`.";
+  narrow_backward.infer = attention_op::infer_grad_narrow;
+  narrow_backward.gradient = Gradient::none;
+  narrow_backward.no_gradient_reason = "created after differentiation; differentiate attention";
+  ops.add(std::move(narrow_backward));
 }
 
 }  // namespace weft

@@ -30,6 +30,7 @@ class Problem {
     const DType keys_as = request.inputs[at(kK)].dtype;
     args_.packed = keys_as == DType::i8;
     args_.narrow = args_.packed || keys_as == DType::bf16;
+    args_.narrow_queries = request.inputs[at(kQ)].dtype == DType::bf16;
     args_.B = sizes(kQ)[0];
     args_.H = sizes(kQ)[1];
     args_.Lq = sizes(kQ)[2];
@@ -72,7 +73,11 @@ class Problem {
       return present_[i] ? run.inputs[at(i)] : nullptr;
     };
     const auto values = [&](int i) { return static_cast<const T*>(pointer(i)); };
-    a.q = values(kQ);
+    if (a.narrow_queries) {
+      a.narrow_q = static_cast<const BFloat16*>(pointer(kQ));
+    } else {
+      a.q = values(kQ);
+    }
     if (a.packed) {
       a.packed_k = static_cast<const std::int8_t*>(pointer(kK));
       a.packed_v = static_cast<const std::int8_t*>(pointer(kV));
@@ -333,7 +338,9 @@ template <class T>
 class GradKernel {
  public:
   explicit GradKernel(const KernelRequest& request)
-      : problem_(request, /*gradient=*/true), has_g_lse_(request.has_input(kGradLse)) {
+      : problem_(request, /*gradient=*/true),
+        narrow_out_(request.inputs[1].dtype == DType::bf16),
+        has_g_lse_(request.has_input(kGradLse)) {
     const int operands[] = {kQ, kK, kV, kBias, kOffsetBias, kRowBias, kColBias};
     for (std::size_t i = 0; i < 7; ++i) {
       want_[i] = request.has_output(i) && request.has_input(static_cast<std::size_t>(kGradFirst) +
@@ -396,7 +403,11 @@ class GradKernel {
   AttentionGrads<T> bind(const KernelRun& run) const {
     AttentionGrads<T> g;
     g.g = run.in<T>(0);
-    g.out = run.in<T>(1);
+    if (narrow_out_) {
+      g.narrow_out = run.in<BFloat16>(1);
+    } else {
+      g.out = run.in<T>(1);
+    }
     g.lse = run.in<T>(2);
     if (has_g_lse_) g.g_lse = run.in<T>(kGradLse);
     g.delta = reinterpret_cast<T*>(run.shared_scratch);
@@ -417,7 +428,7 @@ class GradKernel {
     phase.body = [self = *this, rows, chunks = phase.chunks](const KernelRun& run,
                                                              std::int64_t chunk) {
       const auto [begin, end] = chunk_range(rows, chunks, chunk);
-      attention_delta(self.problem_.sizes(), self.bind(run), begin, end);
+      attention_delta(self.problem_.sizes(), self.bind(run), begin, end, run.slot_scratch);
     };
     return phase;
   }
@@ -603,20 +614,20 @@ class GradKernel {
   Problem<T> problem_;
   bool want_[7] = {};
   bool want_sinks_ = false;
-  bool has_g_lse_;
+  bool narrow_out_, has_g_lse_;
   Sizes bias_sizes_;
 };
 
 }  // namespace
 
 Kernel kernel(const KernelRequest& request) {
-  return request.inputs[kQ].dtype == DType::f32 ? make_forward<float>(request)
-                                                : make_forward<double>(request);
+  return request.inputs[kQ].dtype == DType::f64 ? make_forward<double>(request)
+                                                : make_forward<float>(request);
 }
 
 Kernel grad_kernel(const KernelRequest& request) {
-  return request.inputs[kGradFirst].dtype == DType::f32 ? GradKernel<float>(request).make()
-                                                        : GradKernel<double>(request).make();
+  return request.inputs[kGradFirst].dtype == DType::f64 ? GradKernel<double>(request).make()
+                                                        : GradKernel<float>(request).make();
 }
 
 }  // namespace weft::attention_op

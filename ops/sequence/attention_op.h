@@ -43,9 +43,11 @@ constexpr int position_of(int operand, bool gradient) {
 }
 
 std::vector<ValueType> infer(const InferContext& c);
-/// The shape rule of attention_narrow, with bf16 keys and values.
+/// The shape rule of attention_narrow, with bf16 keys and values and f32 or bf16 queries.
 std::vector<ValueType> infer_narrow(const InferContext& c);
 std::vector<ValueType> infer_grad(const InferContext& c);
+/// The shape rule of attention_grad_narrow, with bf16 queries, keys, values and outputs.
+std::vector<ValueType> infer_grad_narrow(const InferContext& c);
 Kernel kernel(const KernelRequest& request);
 Kernel grad_kernel(const KernelRequest& request);
 

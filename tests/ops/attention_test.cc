@@ -237,13 +237,20 @@ BOOST_AUTO_TEST_CASE(narrow_keys_and_values_match_widened_ones_bit_for_bit_on_ev
         sample.inputs[10] = ints({133, 71});
         sample.inputs[11] = ints({133 - queries, 0});
         sample.attributes = {{"scale", 0.3}, {"causal", true}};
+        samples.push_back(sample);
+        sample.inputs[0] = sample.inputs[0].to(DType::bf16);
         samples.push_back(std::move(sample));
       }
     }
+    OpSample parts;
+    parts.inputs = operands(2, 4, 1, 1, 2300, 9, 19);
+    for (const int i : {0, 1, 2}) parts.inputs[i] = parts.inputs[i].to(DType::bf16);
+    parts.attributes = {{"scale", 0.3}};
+    samples.push_back(std::move(parts));
     for (const OpSample& sample : samples) {
       std::vector<Tensor> wide = sample.inputs;
       if (wide[1].dtype() == DType::i8) continue;
-      for (const int i : {1, 2}) wide[i] = wide[i].to(DType::f32);
+      for (const int i : {0, 1, 2}) wide[i] = wide[i].to(DType::f32);
       const auto actual = evaluate_op(ops.at("attention_narrow"), sample.inputs, sample.attributes);
       const auto expected = evaluate_op(ops.at("attention"), wide, sample.attributes);
       BOOST_TEST(bitwise_equal(actual[0], expected[0]));
@@ -274,6 +281,48 @@ BOOST_AUTO_TEST_CASE(rows_of_int8_match_their_numbers_on_every_simd_target) {
             BOOST_REQUIRE_SMALL(testing::max_difference(actual[o], expected[o]), 2e-6);
         }
       }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(gradients_of_narrow_operands_match_those_of_widened_ones_bit_for_bit) {
+  const auto& ops = *builtin_ops();
+  testing::for_each_simd_target([&](const char*) {
+    std::vector<OpSample> samples = ops.at("attention_grad_narrow").samples();
+    for (const std::int64_t size : {1, 16, 33, 150}) {
+      for (const std::int64_t queries : {1, 70, 133}) {
+        for (const double cap : {0.0, 2.0}) {
+          const std::int64_t batch = size == 33 ? 6 : 2;  // one pass per key head, or two passes
+          OpSample sample;
+          std::vector<Tensor> in = operands(batch, 4, 2, queries, 133, size, size + 3);
+          std::vector<std::int64_t> lengths, starts;
+          for (std::int64_t b = 0; b < batch; ++b) {
+            lengths.push_back(b % 2 == 0 ? 133 : 71);
+            starts.push_back(b % 2 == 0 ? 133 - queries : 0);
+          }
+          in[10] = ints(lengths);
+          in[11] = ints(starts);
+          // A large lse, for which probabilities are normalised again.
+          in[0] = sample_uniform(in[0].sizes(), 31, -40, 40);
+          for (const int i : {0, 1, 2}) in[i] = in[i].to(DType::bf16);
+          sample.attributes = {{"scale", 0.9}, {"causal", true}, {"soft_cap", cap}};
+          const auto forward = evaluate_op(ops.at("attention_narrow"), in, sample.attributes);
+          sample.inputs = {sample_uniform(forward[0].sizes(), 7), forward[0].to(DType::bf16),
+                           forward[1]};
+          sample.inputs.insert(sample.inputs.end(), in.begin(), in.begin() + 13);
+          samples.push_back(std::move(sample));
+        }
+      }
+    }
+    for (const OpSample& sample : samples) {
+      std::vector<Tensor> wide = sample.inputs;
+      for (const int i : {1, 3, 4, 5}) wide[i] = wide[i].to(DType::f32);
+      const auto actual =
+          evaluate_op(ops.at("attention_grad_narrow"), sample.inputs, sample.attributes);
+      const auto expected = evaluate_op(ops.at("attention_grad"), wide, sample.attributes);
+      BOOST_TEST_REQUIRE(actual.size() == expected.size());
+      for (std::size_t o = 0; o < actual.size(); ++o)
+        BOOST_TEST(bitwise_equal(actual[o], expected[o]));
     }
   });
 }

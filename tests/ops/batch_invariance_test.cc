@@ -250,8 +250,12 @@ struct Text {
 
 BOOST_AUTO_TEST_CASE(attention_of_chunks_has_the_bits_of_attention_of_the_whole_text) {
   for_each_simd_target([](const char*) {
-    for (const std::int64_t length : {1, 30, 131}) {
-      const Text text{length};
+    for (const auto& [length, dtype] : {std::pair<std::int64_t, DType>{1, DType::f32},
+                                        {30, DType::f32},
+                                        {131, DType::f32},
+                                        {131, DType::bf16}}) {
+      Text text{length};
+      for (Tensor* operand : {&text.q, &text.k, &text.v}) *operand = operand->to(dtype);
       const Tensor whole = text.chunk(0, length);
       for (const std::int64_t step : {1, 3, 7, 64, 100}) {
         for (std::int64_t begin = 0; begin < length; begin += step) {

@@ -1,11 +1,14 @@
 // Activations that are only read by products at medium precision are stored as bfloat16.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <set>
 
 #include "weft/autodiff/gradients.h"
+#include "weft/autodiff/optimizers/optimizers.h"
 #include "weft/graph/functions.h"
 #include "weft/graph/passes/pipeline.h"
 #include "weft/graph/run/session.h"
+#include "weft/models/families/gpt.h"
 #include "weft/tests/samples/sample_data.h"
 
 namespace weft {
@@ -85,6 +88,29 @@ int f32_results(const Program& program, const Shape& shape) {
   }
   return found;
 }
+
+/// A GPT with the training step of `weft bench train`.
+struct SmallGpt {
+  Graph graph;
+  Program train{"train"}, gradient{"gradient"};
+  NamedTensors feeds;
+
+  SmallGpt() {
+    const Value tokens = graph.input("tokens", DType::i32, {"batch", "seq"});
+    const Value targets = graph.input("targets", DType::i32, {"batch", "seq"});
+    const Gpt model(Scope(graph).evaluation(),
+                    {.vocab = 65, .layers = 4, .heads = 4, .width = 128, .context = 64});
+    const Value loss = cross_entropy(model({.ids = tokens}).logits, targets, {.class_axis = -1});
+    const std::vector<Variable> parameters = graph.parameters();
+    train.output("loss", loss)
+        .update(adamw(loss, parameters, {.lr = 1e-3, .step = {.clip_norm = 1}}).updates);
+    const std::vector<Value> found =
+        gradients(loss, std::vector<Value>(parameters.begin(), parameters.end()));
+    for (std::size_t i = 0; i < found.size(); ++i) gradient.output(parameters[i].name(), found[i]);
+    feeds = {{"tokens", sample_indices({8, 64}, 65, 1).to(DType::i32)},
+             {"targets", sample_indices({8, 64}, 65, 2).to(DType::i32)}};
+  }
+};
 
 BOOST_AUTO_TEST_SUITE(bf16_activations_pass)
 
@@ -171,6 +197,67 @@ BOOST_AUTO_TEST_CASE(kept_values_are_narrowed_and_widened_without_passes_over_me
              1);  // the gradient of h, of which `bias` needs the sum
   const Module module = run_passes(clone_program(net.train));
   for (const Node* node : module.program.nodes()) BOOST_TEST(node->op().name != "cast");
+}
+
+BOOST_AUTO_TEST_CASE(attention_reads_narrow_operands_only_together_with_its_gradient) {
+  SmallGpt gpt;
+  const auto attentions = [&](const Program& program) {
+    std::multiset<std::string> found;
+    const Module module = run_passes(clone_program(program));
+    for (const Node* node : module.program.nodes()) {
+      if (node->op().name.starts_with("attention")) found.insert(node->op().name);
+    }
+    return found;
+  };
+  BOOST_TEST(attentions(gpt.train).count("attention_grad") == 4);
+  gpt.train.precision(Precision::medium);
+  BOOST_TEST(attentions(gpt.train).count("attention_narrow") == 4);
+  BOOST_TEST(attentions(gpt.train).count("attention_grad_narrow") == 4);
+  // Without a gradient, attention keeps its operands.
+  Program predict("predict");
+  predict.output("loss", gpt.train.outputs()[0].second).precision(Precision::medium);
+  BOOST_TEST(attentions(predict).count("attention") == 4);
+}
+
+BOOST_AUTO_TEST_CASE(a_training_step_at_medium_needs_at_most_seven_tenths_of_the_memory) {
+  SmallGpt gpt;
+  const auto arena = [&](Precision precision) {
+    Session session(gpt.graph, {.threads = 1, .precision = precision});
+    return static_cast<double>(session.plan(gpt.train, sizes_of(gpt.feeds))->memory().arena);
+  };
+  BOOST_TEST(arena(Precision::medium) <= 0.7 * arena(Precision::highest));
+}
+
+BOOST_AUTO_TEST_CASE(training_at_medium_follows_the_loss_of_float32) {
+  SmallGpt gpt;
+  Session exact(gpt.graph, {.seed = 3}),
+      rounded(gpt.graph, {.seed = 3, .precision = Precision::medium});
+  double first = 0, last = 0;
+  for (int step = 0; step < 20; ++step) {
+    const double a = exact.run(gpt.train, gpt.feeds)["loss"].at(0);
+    const double b = rounded.run(gpt.train, gpt.feeds)["loss"].at(0);
+    BOOST_TEST(std::abs(a - b) < 0.01, "step " << step << ": " << a << " and " << b);
+    (step == 0 ? first : last) = a;
+  }
+  BOOST_TEST(last < first - 0.5);
+}
+
+BOOST_AUTO_TEST_CASE(gradients_at_medium_have_the_direction_of_float32) {
+  SmallGpt gpt;
+  Session exact(gpt.graph, {.seed = 3}),
+      rounded(gpt.graph, {.seed = 3, .precision = Precision::medium});
+  const Results a = exact.run(gpt.gradient, gpt.feeds), b = rounded.run(gpt.gradient, gpt.feeds);
+  for (const auto& [name, want] : a) {
+    const Tensor got = b[name];
+    double product = 0, wants = 0, gots = 0;
+    for (std::int64_t i = 0; i < want.numel(); ++i) {
+      product += want.at(i) * got.at(i);
+      wants += want.at(i) * want.at(i);
+      gots += got.at(i) * got.at(i);
+    }
+    BOOST_TEST(product > 0.999 * std::sqrt(wants * gots),
+               name << ": cosine " << product / std::sqrt(wants * gots));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

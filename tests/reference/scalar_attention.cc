@@ -148,7 +148,7 @@ void narrow(const ScalarCall& call, std::vector<NumberTensor>& out) {
 void add_attention_models(ScalarModels& models) {
   models["attention"] = within_reach(forward);
   models["attention_narrow"] = narrow;
-  models["attention_grad"] = within_reach(backward);
+  models["attention_grad"] = models["attention_grad_narrow"] = within_reach(backward);
 }
 
 }  // namespace weft::testing

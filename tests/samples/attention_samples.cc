@@ -164,6 +164,11 @@ std::vector<OpSample> narrow_samples() {
       rows = i < count ? rows.to(DType::bf16) : packed(rows);
     }
   }
+  for (std::size_t i = 0; i < 2 * count; ++i) {
+    OpSample sample = all[i];
+    sample.inputs[kQ] = sample.inputs[kQ].to(DType::bf16);
+    all.push_back(std::move(sample));
+  }
   return all;
 }
 
@@ -184,6 +189,17 @@ std::vector<OpSample> grad_samples() {
     grad.inputs[kGradSinks] = sinks;
     grad.inputs[kGradOffsets] = offsets;
     all.push_back(std::move(grad));
+  }
+  return all;
+}
+
+std::vector<OpSample> grad_narrow_samples() {
+  std::vector<OpSample> all = grad_samples();
+  for (OpSample& sample : all) {
+    for (const int operand : {1, kGradFirst + kQ, kGradFirst + kK, kGradFirst + kV}) {
+      Tensor& t = sample.inputs[static_cast<std::size_t>(operand)];
+      t = t.to(DType::bf16);
+    }
   }
   return all;
 }
@@ -261,6 +277,20 @@ std::vector<OpErrorSample> narrow_error_samples() {
   };
 }
 
+std::vector<OpErrorSample> grad_narrow_error_samples() {
+  const ValueType g{DType::f32, {2, 4, 3, 7}}, out{DType::bf16, {2, 4, 3, 7}};
+  const ValueType lse{DType::f32, {2, 4, 3}};
+  const ValueType q{DType::bf16, {2, 4, 3, 6}}, k{DType::bf16, {2, 2, 5, 6}},
+      v{DType::bf16, {2, 2, 5, 7}};
+  const Attributes attributes{{"scale", 1.0}};
+  const ValueType wide{DType::f32, {2, 4, 3, 6}};
+  return {
+      {{g, out, lse, wide, k, v}, attributes, "q must be bf16, but is f32"},
+      {{g, g, lse, q, k, v}, attributes, "out must be bf16, but is f32"},
+      {{out, out, lse, q, k, v}, attributes, "g must be f32, but is bf16"},
+  };
+}
+
 std::vector<OpErrorSample> grad_error_samples() {
   const auto sample = [](int operand, ValueType type, std::string message) {
     OpErrorSample s;
@@ -289,6 +319,8 @@ void add_samples(AttentionOps, OpSamples& all) {
   all.add("attention", attention_op::samples, attention_op::error_samples);
   all.add("attention_narrow", attention_op::narrow_samples, attention_op::narrow_error_samples);
   all.add("attention_grad", attention_op::grad_samples, attention_op::grad_error_samples);
+  all.add("attention_grad_narrow", attention_op::grad_narrow_samples,
+          attention_op::grad_narrow_error_samples);
 }
 
 }  // namespace weft

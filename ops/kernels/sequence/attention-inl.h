@@ -17,6 +17,24 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
+template <class T>
+HWY_INLINE void widen(const BFloat16* from, int64_t count, T* to) {
+  const RowTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t x = 0;
+  for (; x + lanes <= count; x += lanes) hn::StoreU(load_widened(d, from + x), d, to + x);
+  for (; x < count; ++x) to[x] = static_cast<T>(widened(from[x]));
+}
+
+/// Widens the queries of `count` rows of q from row `first` to `wide`, and makes `a` refer to them.
+template <class T>
+HWY_INLINE void widen_queries(AttentionArgs<T>& a, int64_t first, int64_t count, T* wide) {
+  widen(a.narrow_q + first * a.D, count * a.D, wide);
+  a.narrow_queries = false;
+  a.q = wide;
+  a.first_query_row = first;
+}
+
 /// Replaces x[i] by cap * tanh(x[i] / cap), and sets slope[i] to the derivative unless it is null.
 template <class T>
 HWY_INLINE void row_soft_cap(T* x, int64_t n, T cap, T* slope) {
@@ -87,7 +105,7 @@ template <class T>
 HWY_INLINE void attention_scores(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t heads,
                                  int64_t i0, int64_t rows, int64_t j0, int64_t cols, T* s,
                                  int64_t stride, std::byte* gemm_scratch, T* slope = nullptr) {
-  const T* q = a.q + a.query_row(b, h, i0) * a.D;
+  const T* q = a.query(b, h, i0);
   for (int64_t c = 0, part = 0; c < cols; c += part) {
     part = a.contiguous(j0 + c, cols - c);
     const int64_t key = a.key_row(b, h, j0 + c);

@@ -53,14 +53,16 @@ struct AttentionArgs {
   /// only).
   std::int64_t ring = 0;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
-  /// If `narrow` is set (forward only), keys and values are bfloat16 or, if `packed` is also set,
+  /// If `narrow` is set, keys and values are bfloat16 or, if `packed` is also set (forward only),
   /// rows of int8 with a scale (quantized/int8_rows.h). The following pointers are then used
-  /// instead of k and v.
-  bool narrow = false, packed = false;
-  const BFloat16 *narrow_k = nullptr, *narrow_v = nullptr;
+  /// instead of k and v. Likewise, queries are bfloat16 if `narrow_queries` is set. In the
+  /// gradient, both or none of `narrow` and `narrow_queries` are set.
+  bool narrow = false, packed = false, narrow_queries = false;
+  const BFloat16 *narrow_q = nullptr, *narrow_k = nullptr, *narrow_v = nullptr;
   const std::int8_t *packed_k = nullptr, *packed_v = nullptr;
-  /// The row of the [B, Hkv, Lk, ...] arrays at which k and v begin.
-  std::int64_t first_key_row = 0;
+  /// The rows of the [B, H, Lq, D] array at which q begins, and of the [B, Hkv, Lk, ...] arrays at
+  /// which k and v begin.
+  std::int64_t first_query_row = 0, first_key_row = 0;
   const T* bias = nullptr;
   ScoreStrides bias_strides;
   const bool* mask = nullptr;
@@ -199,9 +201,19 @@ struct AttentionArgs {
       return 1;
     return std::max<std::int64_t>(1, (block_keys() + part_keys() - 1) / part_keys());
   }
+  /// Return the numbers of elements that the gradient needs for widened queries (and for a row of
+  /// the output) and for widened keys and values, rounded to whole vectors.
+  std::int64_t wide_queries() const {
+    return narrow_queries ? ((Lq + 1) * std::max(D, Dv) + 15) / 16 * 16 : 0;
+  }
+  std::int64_t wide_keys() const { return narrow ? (Lk * (D + Dv) + 15) / 16 * 16 : 0; }
   /// Returns the row index of a query in a [B, H, Lq, ...] array.
   std::int64_t query_row(std::int64_t b, std::int64_t h, std::int64_t i) const {
     return (b * H + h) * Lq + i;
+  }
+  /// Returns the elements of a query.
+  const T* query(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return q + (query_row(b, h, i) - first_query_row) * D;
   }
   /// Returns the row index of a key for query head h in a [B, Hkv, ring, ...] array.
   std::int64_t key_row(std::int64_t b, std::int64_t h, std::int64_t j) const {
@@ -214,6 +226,7 @@ struct AttentionArgs {
 template <class T>
 struct AttentionGrads {
   const T *g = nullptr, *out = nullptr, *lse = nullptr;
+  const BFloat16* narrow_out = nullptr;  // replaces `out` if it is given
   const T* g_lse = nullptr;
   T* delta = nullptr;  // [B, H, Lq]: sum(g * out) - g_lse, computed by attention_delta
   T* norm = nullptr;   // [B, H, Lq]: factors of exp(s - lse), computed by attention_norms
@@ -264,9 +277,9 @@ void attention_forward(const AttentionArgs<double>& args, std::int64_t b, std::i
 
 /// Computes grads.delta for rows [begin, end) of the B * H * Lq rows.
 void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
-                     std::int64_t begin, std::int64_t end);
+                     std::int64_t begin, std::int64_t end, std::byte* scratch);
 void attention_delta(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
-                     std::int64_t begin, std::int64_t end);
+                     std::int64_t begin, std::int64_t end, std::byte* scratch);
 
 /// Computes grads.norm for one block of at most kQueryBlock queries, starting with i0: 1 /
 /// sum(exp(s

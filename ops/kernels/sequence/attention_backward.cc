@@ -17,6 +17,7 @@ namespace {
 template <class T>
 struct Tile {
   T *p, *ds, *factor, *slope;
+  T *wide_queries, *wide_keys;
   std::byte* gemm_scratch;
 
   Tile(const AttentionArgs<T>& a, std::byte* scratch)
@@ -24,9 +25,32 @@ struct Tile {
         ds(p + kQueryBlock * kKeyBlock),
         factor(ds + kQueryBlock * kKeyBlock),
         slope(a.soft_cap > 0 ? factor + kKeyBlock : nullptr),
-        gemm_scratch(reinterpret_cast<std::byte*>(
-            factor + kKeyBlock + (a.soft_cap > 0 ? kQueryBlock * kKeyBlock : 0))) {}
+        wide_queries(factor + kKeyBlock + (a.soft_cap > 0 ? kQueryBlock * kKeyBlock : 0)),
+        wide_keys(wide_queries + a.wide_queries()),
+        gemm_scratch(reinterpret_cast<std::byte*>(wide_keys + a.wide_keys())) {}
 };
+
+/// Returns the operands with the queries [i0, i1) of head h and the keys and values [j0, j1)
+/// widened if they are narrow.
+template <class T>
+AttentionArgs<T> widened_operands(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t i0,
+                                  int64_t i1, int64_t j0, int64_t j1, const Tile<T>& tile) {
+  AttentionArgs<T> result = a;
+  if (a.narrow_queries) {
+    widen_queries(result, a.query_row(b, h, i0), HWY_MAX(i1 - i0, int64_t{0}), tile.wide_queries);
+  }
+  if (a.narrow && j0 < j1) {
+    const int64_t first = a.key_row(b, h, j0), count = j1 - j0;
+    T* const values = tile.wide_keys + count * a.D;
+    widen(a.narrow_k + first * a.D, count * a.D, tile.wide_keys);
+    widen(a.narrow_v + first * a.Dv, count * a.Dv, values);
+    result.narrow = false;
+    result.k = tile.wide_keys;
+    result.v = values;
+    result.first_key_row = first;
+  }
+  return result;
+}
 
 /// Recomputes a tile from lse: p = norm * exp(s - lse), ds = p * (dropout(g v^T) - delta), p =
 /// dropout(p).
@@ -106,9 +130,15 @@ void clear(T* p, int64_t n) {
 
 template <class T>
 void delta_rows(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t begin,
-                int64_t end) {
+                int64_t end, std::byte* scratch) {
+  T* const wide = Tile<T>(a, scratch).wide_queries;
   for (int64_t r = begin; r < end; ++r) {
-    double delta = row_dot(grads.g + r * a.Dv, grads.out + r * a.Dv, a.Dv);
+    const T* out = grads.out + r * a.Dv;
+    if (grads.narrow_out != nullptr) {
+      widen(grads.narrow_out + r * a.Dv, a.Dv, wide);
+      out = wide;
+    }
+    double delta = row_dot(grads.g + r * a.Dv, out, a.Dv);
     if (grads.g_lse != nullptr) delta -= static_cast<double>(grads.g_lse[r]);
     grads.delta[r] = static_cast<T>(delta);
   }
@@ -125,9 +155,9 @@ void for_groups(const AttentionArgs<T>& a, int64_t b, int64_t i0, Fn fn) {
 }
 
 template <class T>
-void norms(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
+void norms(const AttentionArgs<T>& args, const AttentionGrads<T>& grads, int64_t b, int64_t h,
            int64_t i0, int64_t rows, std::byte* scratch) {
-  const int64_t first = a.query_row(b, h, i0);
+  const int64_t first = args.query_row(b, h, i0);
   double sums[kQueryBlock] = {};
   bool any = false;
   for (int64_t r = 0; r < rows; ++r) {
@@ -138,8 +168,10 @@ void norms(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b,
     grads.norm[first + r] = 0;
   }
   if (!any) return;
-  const Tile<T> tile(a, scratch);
-  const auto keys = a.visible(b, i0, i0 + rows);
+  const Tile<T> tile(args, scratch);
+  const auto keys = args.visible(b, i0, i0 + rows);
+  const AttentionArgs<T> a =
+      widened_operands(args, b, h, i0, i0 + rows, keys.begin, keys.end, tile);
   for (int64_t j0 = keys.begin; j0 < keys.end; j0 += kKeyBlock) {
     const int64_t cols = HWY_MIN(kKeyBlock, keys.end - j0);
     attention_scores(a, b, h, 1, i0, rows, j0, cols, tile.p, kKeyBlock, tile.gemm_scratch);
@@ -157,10 +189,12 @@ void norms(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b,
 }
 
 template <class T>
-void queries(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
+void queries(const AttentionArgs<T>& args, const AttentionGrads<T>& grads, int64_t b, int64_t h,
              int64_t i0, int64_t rows, std::byte* scratch) {
-  const Tile<T> tile(a, scratch);
-  const auto keys = a.visible(b, i0, i0 + rows);
+  const Tile<T> tile(args, scratch);
+  const auto keys = args.visible(b, i0, i0 + rows);
+  const AttentionArgs<T> a =
+      widened_operands(args, b, h, i0, i0 + rows, keys.begin, keys.end, tile);
   T* dq = grads.dq != nullptr ? grads.dq + a.query_row(b, h, i0) * a.D : nullptr;
   T* drow =
       grads.drow_bias != nullptr ? grads.drow_bias + a.query_row(b, h, i0) * a.row_count : nullptr;
@@ -201,11 +235,12 @@ int64_t first_query_block(const AttentionArgs<T>& a, int64_t b, int64_t j) {
 /// Computes the gradients of a block of keys. If `add_queries`, also adds the contributions of
 /// these keys to dq, before the scale.
 template <class T>
-void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t kv_head,
+void keys(const AttentionArgs<T>& args, const AttentionGrads<T>& grads, int64_t b, int64_t kv_head,
           int64_t j0, bool add_queries, std::byte* scratch) {
-  const Tile<T> tile(a, scratch);
-  const int64_t all_cols = HWY_MIN(kKeyBlock, a.Lk - j0), group = a.H / a.Hkv;
-  const int64_t first = (b * a.Hkv + kv_head) * a.Lk + j0;
+  const Tile<T> tile(args, scratch);
+  const int64_t all_cols = HWY_MIN(kKeyBlock, args.Lk - j0), group = args.H / args.Hkv;
+  const int64_t first = (b * args.Hkv + kv_head) * args.Lk + j0;
+  AttentionArgs<T> a = args;
   T* dk = grads.dk != nullptr ? grads.dk + first * a.D : nullptr;
   T* dv = grads.dv != nullptr ? grads.dv + first * a.Dv : nullptr;
   if (dk != nullptr) clear(dk, all_cols * a.D);
@@ -215,6 +250,8 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
                   ? grads.dcol_bias + ((b * a.H + h) * a.Lk + j0) * a.col_count
                   : nullptr;
     if (dcol != nullptr) clear(dcol, all_cols * a.col_count);
+    const int64_t first_query = first_query_block(args, b, j0);
+    a = widened_operands(args, b, h, first_query, args.Lq, j0, j0 + all_cols, tile);
     const auto add_group = [&](int64_t i0, int64_t rows) {
       const auto visible = a.visible(b, i0, i0 + rows);
       if (visible.end <= j0 || visible.begin >= j0 + all_cols) return;
@@ -246,7 +283,7 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
                        .n = a.D,
                        .k = rows,
                        .a = {tile.ds, 1, kKeyBlock},
-                       .b = {a.q + a.query_row(b, h, i0) * a.D, a.D, 1},
+                       .b = {a.query(b, h, i0), a.D, 1},
                        .c = dk,
                        .c_stride = a.D,
                        .accumulate = true,
@@ -257,7 +294,7 @@ void keys(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, 
         add_to_queries(a, b, h, rows, j0, cols, tile, grads.dq + a.query_row(b, h, i0) * a.D);
       }
     };
-    for (int64_t i = first_query_block(a, b, j0); i < a.Lq; i += kQueryBlock) {
+    for (int64_t i = first_query; i < a.Lq; i += kQueryBlock) {
       if (a.visible(b, i).begin >= j0 + all_cols) break;
       for_groups(a, b, i, add_group);
     }
@@ -276,12 +313,13 @@ void heads(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b,
 }
 
 template <class T>
-void scores(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b, int64_t h,
+void scores(const AttentionArgs<T>& args, const AttentionGrads<T>& grads, int64_t b, int64_t h,
             int64_t i0, int64_t i1, int64_t j0, int64_t j1, T* dbias, T* doffset,
             std::byte* scratch) {
-  const auto visible = a.visible(b, i0, i1);
+  const auto visible = args.visible(b, i0, i1);
   if (visible.end <= j0 || visible.begin >= j1) return;
-  const Tile<T> tile(a, scratch);
+  const Tile<T> tile(args, scratch);
+  const AttentionArgs<T> a = widened_operands(args, b, h, i0, i1, j0, j1, tile);
   compute_tile(a, grads, b, h, i0, i1 - i0, j0, j1 - j0, tile);
   for (int64_t i = i0; i < i1; ++i) {
     const T* ds = tile.ds + (i - i0) * kKeyBlock;
@@ -303,12 +341,12 @@ void scores(const AttentionArgs<T>& a, const AttentionGrads<T>& grads, int64_t b
 
 // The dispatch tables require one plain function per element type.
 void delta_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t begin,
-               int64_t end) {
-  delta_rows(a, grads, begin, end);
+               int64_t end, std::byte* scratch) {
+  delta_rows(a, grads, begin, end, scratch);
 }
 void delta_f64(const AttentionArgs<double>& a, const AttentionGrads<double>& grads, int64_t begin,
-               int64_t end) {
-  delta_rows(a, grads, begin, end);
+               int64_t end, std::byte* scratch) {
+  delta_rows(a, grads, begin, end, scratch);
 }
 void norms_f32(const AttentionArgs<float>& a, const AttentionGrads<float>& grads, int64_t b,
                int64_t h, int64_t i0, std::byte* scratch) {
@@ -376,12 +414,12 @@ HWY_EXPORT(scores_f64);
 }  // namespace
 
 void attention_delta(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
-                     std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(delta_f32)(args, grads, begin, end);
+                     std::int64_t begin, std::int64_t end, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(delta_f32)(args, grads, begin, end, scratch);
 }
 void attention_delta(const AttentionArgs<double>& args, const AttentionGrads<double>& grads,
-                     std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(delta_f64)(args, grads, begin, end);
+                     std::int64_t begin, std::int64_t end, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(delta_f64)(args, grads, begin, end, scratch);
 }
 void attention_norms(const AttentionArgs<float>& args, const AttentionGrads<float>& grads,
                      std::int64_t b, std::int64_t h, std::int64_t i0, std::byte* scratch) {

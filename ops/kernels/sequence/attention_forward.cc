@@ -31,19 +31,16 @@ size_t score_bytes(const AttentionArgs<T>& a) {
 }
 
 template <class T>
-void widen(const BFloat16* from, int64_t rows, int64_t size, T* to) {
-  const Full<T> d;
-  const int64_t count = rows * size;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t x = 0;
-  for (; x + lanes <= count; x += lanes) hn::StoreU(load_widened(d, from + x), d, to + x);
-  for (; x < count; ++x) to[x] = static_cast<T>(widened(from[x]));
-}
-
-template <class T>
-void widen(const int8_t* from, int64_t rows, int64_t size, T* to) {
+void widen_rows(const int8_t* from, int64_t rows, int64_t size, T* to) {
   for (int64_t r = 0; r < rows; ++r)
     widen_int8_row(from + r * int8_row_bytes(size), size, to + r * size);
+}
+
+/// Returns the number of bytes that a call with at most `rows` queries needs to widen them.
+template <class T>
+size_t query_bytes(const AttentionArgs<T>& a, int64_t rows) {
+  if (!a.narrow_queries) return 0;
+  return (static_cast<size_t>(rows * a.D) * sizeof(T) + 63) / 64 * 64;
 }
 
 /// Copies the keys and values that are visible to queries [i0, i1) to `wide`, and returns operands
@@ -65,11 +62,11 @@ AttentionArgs<T> gathered_keys(const AttentionArgs<T>& a, int64_t b, int64_t h, 
     T* k = wide + (j - keys.begin) * a.D;
     T* v = wide + a.most_keys() * a.D + (j - keys.begin) * a.Dv;
     if (a.packed) {
-      widen(a.packed_k + from * int8_row_bytes(a.D), part, a.D, k);
-      widen(a.packed_v + from * int8_row_bytes(a.Dv), part, a.Dv, v);
+      widen_rows(a.packed_k + from * int8_row_bytes(a.D), part, a.D, k);
+      widen_rows(a.packed_v + from * int8_row_bytes(a.Dv), part, a.Dv, v);
     } else if (a.narrow) {
-      widen(a.narrow_k + from * a.D, part, a.D, k);
-      widen(a.narrow_v + from * a.Dv, part, a.Dv, v);
+      widen(a.narrow_k + from * a.D, part * a.D, k);
+      widen(a.narrow_v + from * a.Dv, part * a.Dv, v);
     } else {
       std::copy_n(a.k + from * a.D, part * a.D, k);
       std::copy_n(a.v + from * a.Dv, part * a.Dv, v);
@@ -152,12 +149,21 @@ void forward_group(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t h
   const bool single = args.batch_invariant || (rows == 1 && args.engine == nullptr);
   const bool gathers =
       !single && count > 0 && (args.narrow || args.contiguous(keys.begin, count) < count);
-  AttentionArgs<T> gathered;
-  if (gathers) gathered = gathered_keys(args, b, h, i0, i1, reinterpret_cast<T*>(gemm_scratch));
+  AttentionArgs<T> copies;
+  if (gathers) {
+    copies = gathered_keys(args, b, h, i0, i1, reinterpret_cast<T*>(gemm_scratch));
+  } else if (args.narrow_queries) {
+    copies = args;
+  }
   if (!single && (args.narrow || args.ring < args.Lk))
     gemm_scratch +=
         (static_cast<size_t>(args.most_keys() * (args.D + args.Dv)) * sizeof(T) + 63) / 64 * 64;
-  const AttentionArgs<T>& a = gathers ? gathered : args;
+  if (args.narrow_queries) {
+    widen_queries(copies, args.query_row(b, h, i0), heads * rows,
+                  reinterpret_cast<T*>(gemm_scratch));
+    gemm_scratch += query_bytes(args, score_rows(args));
+  }
+  const AttentionArgs<T>& a = gathers || args.narrow_queries ? copies : args;
   T* target = out + a.query_row(b, h, i0) * a.Dv;
   if (count == 0) {
     for (int64_t x = 0; x < heads * rows * a.Dv; ++x) target[x] = 0;
@@ -195,9 +201,14 @@ void forward(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t heads, 
 // -- Parts of the keys of a single query ---------------------------------------------------------
 
 template <class T>
-void forward_part(const AttentionArgs<T>& a, int64_t b, int64_t h, int64_t part,
+void forward_part(const AttentionArgs<T>& args, int64_t b, int64_t h, int64_t part,
                   const AttentionParts<T>& parts, std::byte* scratch) {
+  AttentionArgs<T> a = args;
   const int64_t heads = heads_per_part(a), count_of_parts = a.parts();
+  if (a.narrow_queries) {
+    widen_queries(a, a.query_row(b, h, 0), heads, reinterpret_cast<T*>(scratch));
+    scratch += query_bytes(args, heads);
+  }
   const auto keys = a.visible(b, 0, 1);
   const int64_t first = HWY_MIN(keys.end, keys.begin + part * a.part_keys());
   const int64_t count = HWY_MAX(int64_t{0}, HWY_MIN(a.part_keys(), keys.end - first));
@@ -332,13 +343,18 @@ std::size_t attention_scratch_bytes(const AttentionArgs<T>& args) {
     return (static_cast<std::size_t>(elements) * sizeof(T) + 63) / 64 * 64;
   };
   const std::int64_t keys = args.block_keys(), stride = score_stride(keys);
-  if (args.parts() > 1) return rounded(heads_per_part(args) * score_stride(args.part_keys()));
+  const std::int64_t query = args.narrow_queries ? args.D : 0;  // elements to widen
+  if (args.parts() > 1) {
+    const std::int64_t heads = heads_per_part(args);
+    return rounded(heads * score_stride(args.part_keys())) + rounded(heads * query);
+  }
   const bool single = args.Lq == 1 && args.engine == nullptr;
-  if (single) return rounded((heads_per_call(args) + 1) * stride);
-  const std::int64_t rows = std::min(args.Lq, kQueryBlock);
+  const std::int64_t rows = single ? heads_per_call(args) : std::min(args.Lq, kQueryBlock);
+  const std::size_t queries = rounded(rows * query);
+  if (single) return rounded((rows + 1) * stride) + queries;
   const bool gathers = args.narrow || args.ring < args.Lk;
   const std::size_t wide = gathers ? rounded(args.most_keys() * (args.D + args.Dv)) : 0;
-  return rounded((rows + 1) * stride) + wide +
+  return rounded((rows + 1) * stride) + wide + queries +
          std::max(kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, keys, args.D, args.engine),
                   kernels::gemm_scratch_bytes(sizeof(T), kQueryBlock, args.Dv, keys, args.engine));
 }
@@ -348,7 +364,8 @@ template std::size_t attention_scratch_bytes(const AttentionArgs<double>& args);
 template <class T>
 std::size_t attention_grad_scratch_bytes(const AttentionArgs<T>& args) {
   const std::int64_t rows = (args.soft_cap > 0 ? 3 : 2) * kQueryBlock + 1;
-  const std::size_t tiles = static_cast<std::size_t>(rows * kKeyBlock) * sizeof(T);
+  const std::int64_t wide = args.wide_queries() + args.wide_keys();
+  const std::size_t tiles = static_cast<std::size_t>(rows * kKeyBlock + wide) * sizeof(T);
   std::size_t products = 0;
   for (const std::int64_t width : {args.D, args.Dv}) {
     products = std::max(
