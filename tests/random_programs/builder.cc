@@ -80,6 +80,14 @@ bool Builder::evaluate(Node& node) {
 
 Node* Builder::apply(const OpRecord& op, const std::vector<Value>& inputs,
                      const Attributes& attributes) {
+  // A program must not have two new values of a variable.
+  if (op.name == "with_update" && inputs.size() == 3) {
+    for (const Entry& e : pool_) {
+      const Node& other = e.value.node();
+      if (other.op().name != "with_update" || other.input(1) != inputs[1]) continue;
+      if (other.input(2) != inputs[2]) return nullptr;
+    }
+  }
   Node* node = nullptr;
   try {
     node = &graph_.apply(op, inputs, attributes);
