@@ -308,6 +308,53 @@ BOOST_AUTO_TEST_CASE(padding_on_both_sides_changes_no_bits) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(masked_padding_changes_no_bits_of_an_encoder_decoder) {
+  const Ids source = some_text(9), target = some_text(6);
+  const auto written = std::ssize(target);
+  for (const Format& format : kFormats) {
+    const auto g = std::make_shared<Graph>();
+    const EncoderDecoder net(Scope(*g, "net").evaluation(), t5());
+    const auto input = [&](const char* name, const char* size) {
+      return g->input(name, DType::i64, {"batch", size});
+    };
+    const Value ids = input("ids", "source"), mask = input("mask", "source");
+    const Value tokens = input("tokens", "target"), own = input("own", "target");
+    const auto logits = [&](Value source_mask, Value target_mask) {
+      const Value memory = net.encode(ids, source_mask).last_hidden_state;
+      return net.logits(net.decode(tokens, target_mask, memory, source_mask).last_hidden_state);
+    };
+    const Model model(g,
+                      {Program("alone").output("y", logits({}, {})),
+                       Program("source").output("y", logits(mask, {})),
+                       Program("both").output("y", logits(mask, own))},
+                      format);
+    const Tensor whole = model.run(0, {{"ids", row(source)}, {"tokens", row(target)}});
+    for (const std::int64_t before : {0, 1, 20}) {
+      BOOST_TEST_CONTEXT(before << " ids of padding, "
+                                << (format ? weight_format_name(*format) : "f32")) {
+        // In a batch with a longer source and target: padding before and after the source, and
+        // after the target.
+        const Padded padded(source, before, 4), after(target, 0, 3);
+        const auto batch = [](const Ids& first, std::int64_t fill) {
+          Ids both = first;
+          for (std::int64_t i = 0; i < std::ssize(first); ++i)
+            both.push_back(fill > 0 ? fill : 2 + i % 17);
+          return Tensor::of<std::int64_t>({2, std::ssize(first)}, both);
+        };
+        NamedTensors feeds = {{"ids", batch(padded.tokens, 0)},
+                              {"mask", batch(padded.mask, 1)},
+                              {"tokens", batch(after.tokens, 0)}};
+        const Tensor y = model.run(1, feeds, 2);
+        BOOST_TEST(expect_same_bits(positions(y, 0, 0, written), positions(whole, 0, 0, written)));
+        feeds.emplace_back("own", batch(after.mask, 1));
+        const Tensor masked = model.run(2, feeds, 2);
+        BOOST_TEST(
+            expect_same_bits(positions(masked, 0, 0, written), positions(whole, 0, 0, written)));
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_encoder_decoder_with_caches_has_the_bits_of_the_recomputed_text) {
   const Ids source = some_text(7), text = some_text(6);
   for (const Format& format : kFormats) {

@@ -247,6 +247,19 @@ std::string first_leaking_node(Graph& graph, const Program& program, const RunSe
   return "\n  it is computed by " + describe_node(output);
 }
 
+/// Returns why rows depend on the batch: the program mixes them, or their last bits differ.
+std::string explain_dependence(Graph& graph, const Program& program, const RunSetup& setup,
+                               std::string_view batch) {
+  const Outcome rows = check_rows(graph, program, setup, batch);
+  if (rows) {
+    return "\n  only the last bits differ: does a kernel choose its order of summation by the "
+           "number of rows although KernelRequest::batch_invariant is set?";
+  }
+  const std::size_t node = rows.message().find("\n  the first node that mixes rows is ");
+  return node == std::string::npos ? "\n  the program mixes rows: " + rows.message()
+                                   : rows.message().substr(node);
+}
+
 }  // namespace
 
 Outcome check_state_changes(Graph& graph, const Program& program, const RunSetup& setup,
@@ -311,9 +324,10 @@ Outcome check_batch_invariance(Graph& graph, const Program& program, const RunSe
       const Outcome found = expect_same_bits(some[o].second, part(tensor, 0, begin, begin + size));
       if (!found) {
         return Outcome::fail(fmt::format(
-            "output '{}' of rows {} to {} depends on the other rows of a batch of {} (with {} "
-            "threads): {}",
-            name, begin, begin + size - 1, rows, threads, found.message()));
+            "output '{}' of rows {} to {} depends on the other rows of a batch of {} (with {}): "
+            "{}{}",
+            name, begin, begin + size - 1, rows, threads == 1 ? "1 thread" : "2 threads",
+            found.message(), explain_dependence(graph, invariant, setup, batch)));
       }
     }
     return Outcome::pass();

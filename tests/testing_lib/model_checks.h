@@ -34,7 +34,8 @@ Outcome check_rows(Graph& graph, const Program& program, const RunSetup& setup,
 /// set for the check): the program is run on the whole batch in `setup.feeds` with 1 and 2 threads,
 /// and on its first and its last rows in batches of every size from 1. Outputs with a batch axis
 /// must have the same bits in all runs. The symbol `batch` must be the size of axis 0 of the
-/// inputs. Padding is not changed.
+/// inputs. Padding is not changed. The failure message names the first node that mixes rows, if the
+/// program does.
 Outcome check_batch_invariance(Graph& graph, const Program& program, const RunSetup& setup,
                                std::string_view batch = "batch");
 

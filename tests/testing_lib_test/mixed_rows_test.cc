@@ -24,6 +24,13 @@ Outcome rows_with(const Build& build) {
   return check_rows(g, program, {.feeds = {{"x", normal_tensor({4, 3}, 1)}}});
 }
 
+Outcome invariance_of(const Build& build) {
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 3});
+  const Program program = Program("p").output("loss", mean(square(x))).output("y", build(g, x));
+  return check_batch_invariance(g, program, {.feeds = {{"x", normal_tensor({4, 3}, 1)}}});
+}
+
 void check_named(const Build& build, const std::string& op, const std::string& within = {}) {
   const Outcome found = rows_with(build);
   BOOST_TEST(!found);
@@ -46,6 +53,35 @@ Build looped(const std::function<Value(Value)>& step) {
 }
 
 BOOST_AUTO_TEST_SUITE(mixed_rows)
+
+BOOST_AUTO_TEST_CASE(rows_that_depend_on_the_batch_are_not_batch_invariant) {
+  const auto centred = [](int axis) {
+    return [=](Graph&, Value x) { return exp(x - mean(x, {axis}, true)); };
+  };
+  BOOST_TEST(invariance_of(centred(1)));
+  const Outcome mixed = invariance_of(centred(0));
+  BOOST_TEST(!mixed);
+  for (const char* part :
+       {"output 'y' of rows 0 to 0 depends on the other rows of a batch of 4 (with 1 thread): ",
+        "\n  the first node that mixes rows is mean, ", "mixed_rows_test.cc"})
+    BOOST_TEST(mixed.message().find(part) != std::string::npos, mixed);
+  // A difference of a few bits, such as that between two orders of summation.
+  const Outcome rounded = invariance_of([](Graph& g, Value x) {
+    const Value rows =
+        g.apply("dim_value", {}, {{"dim", g.dim("batch")}, {"dtype", DType::f32}}).output(0);
+    return x * (1 + 1e-6 * rows);
+  });
+  BOOST_TEST(!rounded);
+  BOOST_TEST(rounded.message().find("\n  only the last bits differ: ") != std::string::npos,
+             rounded);
+  Graph g;
+  const Value x = g.input("x", DType::f32, {"batch", 3});
+  BOOST_TEST(check_batch_invariance(g, Program("p").output("y", x * 2),
+                                    {.feeds = {{"x", normal_tensor({1, 3}, 1)}}})
+                 .message() ==
+             "check_batch_invariance needs feeds with at least 2 rows along 'batch', but they have "
+             "1");
+}
 
 BOOST_AUTO_TEST_CASE(operations_that_mix_rows_are_named) {
   check_named([](Graph&, Value x) { return exp(sort(x, 0).values); }, "sort");
