@@ -1,9 +1,11 @@
-// The commands `weft run`, `weft generate` and `weft score` with Hugging Face folders.
+// The commands `weft run`, `weft generate` and `weft score` with Hugging Face folders, and
+// --batch-invariant.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "weft/serialization/safetensors.h"
 #include "weft/tests/support/program_shell.h"
@@ -13,6 +15,7 @@ BOOST_AUTO_TEST_SUITE(run_command)
 namespace {
 
 const std::string kGoldens = std::string(WEFT_FIXTURES) + "/goldens/";
+const std::string kFiles = std::string(WEFT_FIXTURES) + "/weft_files/";
 
 BOOST_AUTO_TEST_CASE(run_writes_outputs_and_gradients_under_the_reference_names) {
   const Shell weft;
@@ -222,6 +225,62 @@ BOOST_AUTO_TEST_CASE(score_prints_log_probabilities_for_models_in_folders) {
   check_error(score("bert-qa-default --continuation-ids 4"), 1,
               "bert-qa-default holds a question answering model, which does not score texts; use "
               "it with weft answer, weft embed");
+}
+
+/// Returns texts of 1 to 8 words.
+std::vector<std::string> texts_of_all_lengths() {
+  const std::vector<std::string> words = {"the", "of", "to", "and", "in"};
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < 12; ++i) {
+    std::string text = words[i % words.size()];
+    for (std::size_t j = 0; j < i * 5 % 8; ++j) text += " " + words[(i + 2 * j) % words.size()];
+    texts.push_back(text);
+  }
+  return texts;
+}
+
+std::string joined_lines(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += text + "\n";
+  return all;
+}
+
+BOOST_AUTO_TEST_CASE(batch_invariant_vectors_do_not_depend_on_the_other_texts) {
+  const Shell weft;
+  const std::vector<std::string> texts = texts_of_all_lengths();
+  const std::string input = weft.write("texts.txt", joined_lines(texts));
+  // The floats of a .npy file follow a header of the length in bytes 8 and 9.
+  const auto vectors = [&](const std::string& arguments) {
+    const std::string out = weft.path("v.npy");
+    const Outcome outcome =
+        weft("embed " + kFiles + "encoder-mlm.weft " + arguments + " --threads 2 --out " + out);
+    BOOST_TEST_REQUIRE(outcome.code == 0, outcome.err);
+    const std::string bytes = read_whole_file(out);
+    BOOST_TEST_REQUIRE(bytes.size() > 10U);
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    return bytes.substr(10 + byte(8) + 256U * byte(9));
+  };
+  for (const bool invariant : {false, true}) {
+    const std::string option = invariant ? " --batch-invariant" : "";
+    const std::string together = vectors("--input " + input + option);
+    const std::size_t row = together.size() / texts.size();
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      same += vectors("'" + texts[i] + "'" + option) == together.substr(i * row, row) ? 1 : 0;
+    // Without the option some last bits differ; otherwise, this test would show nothing.
+    BOOST_TEST((same == texts.size()) == invariant, same << " of " << texts.size());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(batch_invariant_scores_do_not_depend_on_the_other_texts) {
+  const Shell weft;
+  const std::vector<std::string> texts = {"the of", "to the of and", "of the to in", "the in of"};
+  const std::string score = "score " + kFiles + "gpt.weft --json --batch-invariant ";
+  std::string alone;
+  for (const std::string& text : texts) alone += weft(score + "--continuation '" + text + "'").out;
+  const Outcome together = weft(score + "--input " + weft.write("texts.txt", joined_lines(texts)));
+  BOOST_TEST(together.code == 0, together.err);
+  BOOST_TEST(together.out == alone);
 }
 
 }  // namespace

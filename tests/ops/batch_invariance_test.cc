@@ -226,6 +226,15 @@ BOOST_AUTO_TEST_CASE(losses_of_rows_have_the_same_bits_in_every_batch) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(sums_of_rows_have_the_same_bits_in_every_batch) {
+  const Tensor x = sample_uniform({33, 70000}, 1);
+  for (const char* op : {"sum", "mean"}) {
+    check_rows_alone(x, [&](const Tensor& rows) {
+      return invariant(op, {rows}, {{"axes", std::vector<std::int64_t>{1}}});
+    });
+  }
+}
+
 // -- Attention -----------------------------------------------------------------------------------
 
 /// Causal attention of a text, with 4 query heads that share 2 key heads.
@@ -325,6 +334,13 @@ BOOST_AUTO_TEST_CASE(attention_over_caches_has_the_bits_of_recomputed_keys) {
         }
       }
     }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_single_query_with_many_keys_has_the_bits_of_the_whole_text) {
+  for_each_simd_target([](const char*) {
+    const Text text{5000};
+    BOOST_TEST(expect_same_bits(text.chunk(4999, 5000), part(text.chunk(4997, 5000), 2, 2, 3)));
   });
 }
 
