@@ -25,6 +25,11 @@ void add_common(OptionList& list, BenchOptions& options) {
       "precision of matrix products (default: highest)");
 }
 
+void add_batch_invariant(OptionList& list, BenchOptions& options) {
+  list.flag("--batch-invariant", options.batch_invariant,
+            "compute results that do not depend on the batch, on padding or on caches");
+}
+
 /// Adds --m, --n and --k. Returns a function that stores the shape in a benchmark, or throws
 /// UsageError unless all or none of them are given.
 template <class Bench>
@@ -106,6 +111,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   add_model(
       forward, *passes,
       "a published model (gpt2, bert-base, ...; weft inspect --model) or a preset of weft train");
+  add_batch_invariant(forward, passes->common);
   forward.flag("--prepack", passes->prepack,
                "keep copies of the weights in the packed layout of the kernels");
   forward.choice(
@@ -141,6 +147,7 @@ void add_bench_command(CLI::App& app, Action& action) {
                     "Benchmark token-by-token decoding with a key/value cache");
   const auto decoding = std::make_shared<DecodeBench>();
   add_common(decode, decoding->common);
+  add_batch_invariant(decode, decoding->common);
   decode.text("--model", decoding->model, kPreset);
   decode.integer("--batch", decoding->batch, kFromOne, "rows per batch (default: 1)");
   decode.integer("--context", decoding->context, kFromOne,

@@ -175,7 +175,7 @@ int bench_model(const TrainBench& bench, std::string_view kind, MakeModel make, 
 int BenchOptions::thread_count() const { return threads > 0 ? threads : hardware_threads(); }
 
 SessionOptions BenchOptions::session() const {
-  return {.threads = threads, .precision = precision};
+  return {.threads = threads, .precision = precision, .batch_invariant = batch_invariant};
 }
 
 int bench_train(const TrainBench& bench) {

@@ -17,6 +17,7 @@ struct BenchOptions {
   Precision precision = Precision::highest;
   int runs = 0;  // measured runs; 0 = the benchmark's default
   bool json = false;
+  bool batch_invariant = false;  // SessionOptions::batch_invariant
 
   int thread_count() const;
   SessionOptions session() const;
