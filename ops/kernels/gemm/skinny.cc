@@ -137,7 +137,7 @@ template <int kRows, class S, class T>
 void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
   constexpr int vectors = HWY_MIN(8, kSums / kRows);
   constexpr int64_t lanes = kLanes<T>;
-  const int64_t computed = computed_rows(rows.count);
+  const int64_t computed = kRows < kSkinnyRows ? kRows : computed_rows(rows.count);
   for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
     const int64_t columns = HWY_MIN(kBlockColumns, n - j0);
     for (int64_t r = 0; r < computed; ++r) {
@@ -262,8 +262,11 @@ void dot_rows(int64_t k, const S* b, int64_t b_stride, int64_t j, const Rows<T>&
 template <class S, class T>
 void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
   constexpr int columns = kDotColumns;
+  // One row is multiplied by one column at a time, because reading a single stream from memory is
+  // fastest. Columns of 16 bits are too short for that: the additions would wait for each other.
+  const bool single = rows.count == 1 && sizeof(S) >= sizeof(float);
   int64_t j = 0;
-  for (; j + columns <= n; j += columns) {
+  for (; j + columns <= n && !single; j += columns) {
     dot_rows<true, columns>(k, b, b_stride, j, rows, 0);
     for (int64_t i = kSkinnyRows; i < rows.count; i += kSkinnyRows)
       dot_rows<false, columns>(k, b, b_stride, j, rows, i);
