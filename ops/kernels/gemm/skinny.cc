@@ -116,21 +116,14 @@ HWY_INLINE void add_group(const Rows<T>& rows, int64_t first, int64_t p, int64_t
   }
 }
 
-// Calls add_group() for all rows of A. Rows after the first kRows, of which there are at most
-// kSkinnyRows, find the group in the L1 cache.
+// Calls add_group() for all rows of A. Rows after the first kSkinnyRows find the group in the L1
+// cache.
 template <int kRows, int kVectors, class S, class T>
 HWY_INLINE void add_group_to_rows(const Rows<T>& rows, int64_t p, int64_t group, const S* b,
                                   int64_t b_stride, int64_t width, int64_t j) {
   add_group<true, kRows, kVectors>(rows, 0, p, group, b, b_stride, width, j);
-  const int64_t left = rows.count - kRows;
-  if (kRows < kSkinnyRows || left <= 0) return;
-  if (left <= 2) {
-    add_group<false, 2, kVectors>(rows, kRows, p, group, b, b_stride, width, j);
-  } else if (left <= 4) {
-    add_group<false, 4, kVectors>(rows, kRows, p, group, b, b_stride, width, j);
-  } else {
-    add_group<false, 8, kVectors>(rows, kRows, p, group, b, b_stride, width, j);
-  }
+  if (kRows == kSkinnyRows && rows.count > kRows)
+    add_group<false, kRows, kVectors>(rows, kRows, p, group, b, b_stride, width, j);
 }
 
 template <int kRows, class S, class T>
@@ -211,7 +204,7 @@ HWY_INLINE void sum_all(D d, const hn::Vec<D>* v, T* sums) {
 
 // Computes the dot products of the rows of A from `first` and the columns of B from j. The order of
 // summation depends neither on the number of rows nor on the number of columns.
-template <bool kFetch, int kRows, int kColumns, class S, class T>
+template <int kRows, int kColumns, class S, class T>
 void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j,
                  const Rows<T>& rows, int64_t first) {
   const Full<T> d;
@@ -229,7 +222,7 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
   // Each cache line is prefetched once.
   constexpr int64_t vectors = HWY_MAX(int64_t{1}, line / lanes);
   for (; p + vectors * lanes <= k; p += vectors * lanes) {
-    add_products<false, kFetch, kRows, kColumns>(rows, first, columns, p, lanes, sum);
+    add_products<false, true, kRows, kColumns>(rows, first, columns, p, lanes, sum);
 #pragma GCC unroll 8
     for (int64_t v = 1; v < vectors; ++v)
       add_products<false, false, kRows, kColumns>(rows, first, columns, p + v * lanes, lanes, sum);
@@ -244,19 +237,14 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
   }
 }
 
-template <bool kFetch, int kColumns, class S, class T>
-void dot_rows(int64_t k, const S* b, int64_t b_stride, int64_t j, const Rows<T>& rows,
-              int64_t first) {
-  const int64_t left = rows.count - first;
-  if (left == 1) {
-    dot_columns<kFetch, 1, kColumns>(k, b, b_stride, j, rows, first);
-  } else if (left == 2) {
-    dot_columns<kFetch, 2, kColumns>(k, b, b_stride, j, rows, first);
-  } else if (left <= 4) {
-    dot_columns<kFetch, 4, kColumns>(k, b, b_stride, j, rows, first);
-  } else {
-    dot_columns<kFetch, 8, kColumns>(k, b, b_stride, j, rows, first);
-  }
+// Computes all rows of A. Rows after the first kSkinnyRows find the columns in the L1 cache.
+template <int kColumns, class S, class T>
+void dot_rows(int64_t k, const S* b, int64_t b_stride, int64_t j, const Rows<T>& rows) {
+  if (rows.count == 1) return dot_columns<1, kColumns>(k, b, b_stride, j, rows, 0);
+  if (rows.count == 2) return dot_columns<2, kColumns>(k, b, b_stride, j, rows, 0);
+  if (rows.count <= 4) return dot_columns<4, kColumns>(k, b, b_stride, j, rows, 0);
+  for (int64_t i = 0; i < rows.count; i += kSkinnyRows)
+    dot_columns<8, kColumns>(k, b, b_stride, j, rows, i);
 }
 
 template <class S, class T>
@@ -267,15 +255,9 @@ void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& row
   const bool single = rows.count == 1 && sizeof(S) >= sizeof(float);
   int64_t j = 0;
   for (; j + columns <= n && !single; j += columns) {
-    dot_rows<true, columns>(k, b, b_stride, j, rows, 0);
-    for (int64_t i = kSkinnyRows; i < rows.count; i += kSkinnyRows)
-      dot_rows<false, columns>(k, b, b_stride, j, rows, i);
+    dot_rows<columns>(k, b, b_stride, j, rows);
   }
-  for (; j < n; ++j) {
-    dot_rows<true, 1>(k, b, b_stride, j, rows, 0);
-    for (int64_t i = kSkinnyRows; i < rows.count; i += kSkinnyRows)
-      dot_rows<false, 1>(k, b, b_stride, j, rows, i);
-  }
+  for (; j < n; ++j) dot_rows<1>(k, b, b_stride, j, rows);
 }
 
 // -- Dispatch ------------------------------------------------------------------------------------
