@@ -74,7 +74,7 @@ class GroupFinder {
     return true;
   }
 
-  /// Returns the parameters of the norm whose output all products with the matrix read.
+  /// Returns the parameters of the norm if all products with the matrix read its output.
   std::optional<Group> norm_of(const WeightMatrix& matrix) const {
     std::optional<Group> found;
     const bool same = all_uses(matrix.value, [&](const Use& use) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kQ = ".q", kScale = ".scale";
 
-/// Matrices of a source graph whose products have rounded inputs.
+/// Matrices of a source graph that are multiplied by rounded inputs.
 using RoundedMatrices = std::unordered_map<Value, const QuantizedWeight*, ValueHash>;
 
 /// Returns the info of the parameter that `value` reads, or null if it is not a parameter of this

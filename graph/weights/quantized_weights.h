@@ -95,7 +95,7 @@ std::vector<QuantizedRead> quantized_reads(const Graph& graph);
 /// As above, but returns only the names, formats and sizes.
 QuantizedWeights quantized_weights(const Graph& graph);
 
-/// Returns the number of matrices whose inputs are rounded.
+/// Returns the number of matrices with rounded inputs.
 std::size_t count_rounded_inputs(const QuantizedWeights& weights);
 
 /// Returns the names of the variables that store a matrix: {"W.q", "W.scale"}, or {"W"} for bf16.

@@ -54,7 +54,7 @@ HWY_INLINE hn::Vec<Full<double>> shuffle_blocks(hn::Vec<Full<double>> a, hn::Vec
 }
 #endif
 
-/// Transposes the square that consists of as many vectors as a vector has elements.
+/// Transposes a square matrix: one vector per row, as many rows as lanes.
 template <class D>
 HWY_INLINE void transpose(D d, hn::Vec<D>* v) {
   constexpr int lanes = static_cast<int>(hn::MaxLanes(D()));
