@@ -152,15 +152,9 @@ SkinnyPieces skinny_pieces(DType dtype, std::int64_t column_stride, std::int64_t
 bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
                      const std::function<void(std::size_t, std::size_t)>& reserve);
 
-/// Appends the phases of a product with few columns. Without split-K, the bits of a row of C depend
-/// only on this row of A and on B.
-void add_few_columns(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
-                     const std::function<void(std::size_t, std::size_t)>& reserve);
-
+/// Returns the engine without matrix units that has the bits of skinny products with this B.
+const GemmEngine& plain_engine(const GemmBatch& batch);
 /// Returns the engine of batch-invariant products, which does not depend on the number of rows.
 const GemmEngine& invariant_engine(const GemmBatch& batch);
-/// Like add_skinny_gemm(), for batch-invariant products.
-bool add_invariant_skinny(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
-                          const std::function<void(std::size_t, std::size_t)>& reserve);
 
 }  // namespace weft::gemm_detail

@@ -2,7 +2,7 @@
 
 #include "weft/ops/gemm/grouped_job.h"
 #include "weft/ops/gemm/parallel.h"
-#include "weft/ops/kernels/gemm/ordered.h"
+#include "weft/ops/kernels/gemm/skinny.h"
 
 namespace weft {
 namespace gemm_detail {
@@ -22,31 +22,27 @@ constexpr std::int64_t kStripColumns = 128;
 
 // -- Few rows per group --------------------------------------------------------------------------
 
-std::int64_t skinny_rows(const GemmBatch& batch) {
-  return batch.batch_invariant ? kernels::kOrderedRows : kernels::kSkinnyRows;
-}
+using kernels::kSkinnyRows;
 
 // A unit is the product of at most eight rows and a piece of the columns of their matrix.
 void add_skinny_groups(Kernel& kernel, const GroupedRef& job) {
   const GemmBatch& g = job->batch;
   const SkinnyPieces pieces =
       skinny_pieces(g.b.dtype, g.b.column_stride, g.n, g.k, job->used_groups());
-  kernel.slot_scratch =
-      std::max(kernels::skinny_gemm_scratch_bytes(g.c.dtype, kernels::kSkinnyRows, g.k),
-               kernels::ordered_gemm_scratch_bytes(g.c.dtype, g.k));
-  const std::int64_t products = g.m / skinny_rows(g) + job->used_groups();
+  kernel.slot_scratch = kernels::skinny_gemm_scratch_bytes(g.c.dtype, kSkinnyRows, g.k);
+  const std::int64_t products = g.m / kSkinnyRows + job->used_groups();
   Phase phase;
   phase.chunks = pieces.chunks(products);
   phase.cost_ns = pieces.cost_ns(products);
   phase.body = [job, pieces, chunks = phase.chunks](const KernelRun& run, std::int64_t chunk) {
     const GemmPointers at = job->pointers(run);
     const auto units = [&](std::int64_t, const Range& rows) -> GroupUnits {
-      const std::int64_t parts = divide_up(rows.size(), skinny_rows(job->batch));
+      const std::int64_t parts = divide_up(rows.size(), kSkinnyRows);
       return {.count = parts * pieces.count, .weight = 1};
     };
     run_units(job->in(run), chunks, chunk, units, [&](const GroupUnit& unit) {
       const GemmBatch& g = job->batch;
-      const std::int64_t parts = divide_up(unit.rows.size(), skinny_rows(job->batch));
+      const std::int64_t parts = divide_up(unit.rows.size(), kSkinnyRows);
       const auto [first, last] = chunk_range(unit.rows.size(), parts, unit.index % parts);
       const auto [begin, end] =
           chunk_range(g.n, pieces.count, unit.index / parts, pieces.run_length);
@@ -59,8 +55,7 @@ void add_skinny_groups(Kernel& kernel, const GroupedRef& job) {
       product.result = g.c.dtype;
       product.c = job->c_at(at.c, 0, rows.begin, begin);
       product.c_row_stride = g.c.row_stride;
-      g.batch_invariant ? kernels::ordered_gemm(product, run.slot_scratch)
-                        : kernels::skinny_gemm(product, run.slot_scratch);
+      kernels::skinny_gemm(product, run.slot_scratch);
     });
   };
   kernel.phases.push_back(std::move(phase));
@@ -204,10 +199,8 @@ void add_grouped_gemm(Kernel& kernel, GemmBatch batch, const GroupSizes& sizes,
   const GemmBatch& g = job->batch;
   if (g.count == 0 || g.m == 0 || g.n == 0 || g.k == 0) return add_zeros(kernel, *job, g.m);
   choose_grouped_engine(*job, job->mean_rows(), g.n, g.k);
-  // The FMA engine has the same order of summation as the products with few rows of batch-invariant
-  // programs.
-  if (job->mean_rows() <= skinny_rows(g) &&
-      (!g.batch_invariant || job->engine == &kernels::fma_engine(g.c.dtype)))
+  // In batch-invariant programs, groups with few rows need the bits of the engine.
+  if (job->mean_rows() <= kSkinnyRows && (!g.batch_invariant || job->engine == &plain_engine(g)))
     return add_skinny_groups(kernel, job);
   const GemmEngine& e = *job->engine;
   if (g.constant_b) {

@@ -310,8 +310,7 @@ void ParallelGemm::add(GemmBatch batch, std::function<GemmPointers(const KernelR
     kernel_.slot_scratch = std::max(kernel_.slot_scratch, slot_begin_ + slot);
   };
   if (g.count == 0 || g.m == 0 || g.n == 0 || g.k == 0) return add_empty(kernel_, job);
-  const auto add_skinny = g.batch_invariant ? add_invariant_skinny : add_skinny_gemm;
-  if (g.convert_b == nullptr && add_skinny(kernel_, job, reserve)) return;
+  if (g.convert_b == nullptr && add_skinny_gemm(kernel_, job, reserve)) return;
 
   const bool many = choose_engine_and_tiling(*job);
   if (g.constant_b && g.count == 1 && !kernel_.packed) {

@@ -55,23 +55,28 @@ void multiply_piece(const GemmJob& job, const KernelRun& run, std::int64_t item,
 
 // Adds a split-K product for a large B with contiguous rows, in which every part reads one
 // contiguous run of memory. (Chunks that consist of columns would read short runs, at 0.6 times the
-// speed.)
-void add_split_k(Kernel& kernel, const JobRef& job, bool transposed) {
+// speed.) In batch-invariant products, every part is a block of K of the engine, and each row of
+// the part is divided into `pieces`.
+void add_split_k(Kernel& kernel, const JobRef& job, bool transposed, std::int64_t pieces) {
   const std::int64_t m = job->tiling.m, n = job->tiling.n;
   Phase phase;
-  phase.chunks = job->tiling.split_k;
+  phase.chunks = job->tiling.split_k * pieces;
   phase.cost_ns = static_cast<double>(transposed ? m : n) * static_cast<double>(job->tiling.k) * 4 /
                   kReadBytesPerNs;
-  phase.body = [job, transposed, m, n](const KernelRun& run, std::int64_t part) {
+  phase.body = [job, transposed, pieces, m, n](const KernelRun& run, std::int64_t chunk) {
     const GemmPointers at = job->pointers(run);
-    const auto [begin, end] = chunk_range(job->tiling.k, job->tiling.split_k, part);
-    const MatrixSource a = job->source(job->batch.a, at.a, 0).from(0, begin);
-    const MatrixSource b = job->source(job->batch.b, at.b, 0).from(begin, 0);
+    const std::int64_t part = chunk / pieces, multiple = job->engine ? job->engine->depth_block : 1;
+    const auto [begin, end] = chunk_range(job->tiling.k, job->tiling.split_k, part, multiple);
+    const auto [first, last] = chunk_range(transposed ? m : n, pieces, chunk % pieces, kRowRun);
+    const MatrixSource a = job->source(job->batch.a, at.a, 0).from(transposed ? first : 0, begin);
+    const MatrixSource b = job->source(job->batch.b, at.b, 0).from(begin, transposed ? 0 : first);
     kernels::SkinnyGemm g;
-    g.m = transposed ? n : m, g.n = transposed ? m : n, g.k = end - begin;
+    g.m = transposed ? n : m, g.n = last - first, g.k = end - begin;
+    if (g.n == 0) return;
     g.a = transposed ? b.transposed() : a, g.b = transposed ? a.transposed() : b;
     g.result = job->batch.c.dtype;
-    g.c = run.shared_scratch + job->shared_begin + times(part * m * n, dtype_size(g.result));
+    g.c = run.shared_scratch + job->shared_begin +
+          times(part * m * n + first * (transposed ? n : 1), dtype_size(g.result));
     g.c_row_stride = transposed ? 1 : n, g.c_column_stride = transposed ? n : 1;
     kernels::skinny_gemm(g, run.slot_scratch + job->slot_begin);
   };
@@ -140,16 +145,27 @@ bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
   const auto fits = [](std::int64_t row_stride, std::int64_t column_stride) {
     return kernels::skinny_gemm_fits({nullptr, DType::f32, row_stride, column_stride});
   };
-  const bool few_rows = (batch.m <= kernels::kSkinnyRows || streams_rows(batch)) &&
-                        fits(batch.b.row_stride, batch.b.column_stride);
+  bool few_rows = (batch.m <= kernels::kSkinnyRows || streams_rows(batch)) &&
+                  fits(batch.b.row_stride, batch.b.column_stride);
   const bool few_columns =
       batch.n <= kernels::kSkinnyRows && fits(batch.a.row_stride, batch.a.column_stride);
+  if (batch.batch_invariant) {
+    // The choice must not depend on the number of rows. Few columns are not changed by any batch.
+    job->engine = &invariant_engine(batch);
+    few_rows = few_rows && !few_columns && job->engine == &plain_engine(batch);
+  }
   if (!few_rows && !few_columns) return false;
   const bool rows = (few_rows ? batch.b.column_stride : batch.a.row_stride) == 1;
-  const std::int64_t parts =
-      batch.count == 1 && rows ? std::min({(few_rows ? batch.n : batch.m) * batch.k / kPartElements,
-                                           kMaxParts, batch.k / kMinPartDepth})
-                               : 1;
+  std::int64_t parts = 1, pieces = 1;
+  if (batch.count == 1 && rows) {
+    const std::int64_t many = few_rows ? batch.n : batch.m;
+    parts = std::min({many * batch.k / kPartElements, kMaxParts, batch.k / kMinPartDepth});
+    if (batch.batch_invariant) {
+      const std::int64_t blocks = divide_up(batch.k, job->engine->depth_block);
+      pieces = std::clamp<std::int64_t>(parts / blocks, 1, divide_up(many, kRowRun));
+      parts = few_rows && parts > 1 ? blocks : 1;
+    }
+  }
   const bool streams = few_rows && batch.m > kernels::kSkinnyRows;
   if (streams && parts * batch.m * batch.n > kSplitElements) return false;
   reserve(parts > 1 ? times(parts * batch.m * batch.n, dtype_size(batch.c.dtype)) : 0,
@@ -158,17 +174,24 @@ bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
   if (parts > 1) {
     GemmTiling& tiling = job->tiling;
     tiling.m = batch.m, tiling.n = batch.n, tiling.k = batch.k, tiling.split_k = parts;
-    add_split_k(kernel, job, !few_rows);
+    add_split_k(kernel, job, !few_rows, pieces);
   } else {
     add_pieces(kernel, job, !few_rows);
   }
   return true;
 }
 
-void add_few_columns(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
-                     const std::function<void(std::size_t, std::size_t)>& reserve) {
-  reserve(0, kernels::skinny_gemm_scratch_bytes(job->batch.c.dtype, job->batch.n, job->batch.k));
-  add_pieces(kernel, job, /*transposed=*/true);
+const GemmEngine& plain_engine(const GemmBatch& g) {
+  return kernels::row_order_engine(g.c.dtype,
+                                   {nullptr, g.b.dtype, g.b.row_stride, g.b.column_stride});
+}
+
+const GemmEngine& invariant_engine(const GemmBatch& g) {
+  // The engine for any number of rows is the one for many rows.
+  constexpr std::int64_t kManyRows = std::int64_t{1} << 20;
+  const GemmEngine& engine =
+      kernels::choose_engine(g.c.dtype, g.a.dtype, g.b.dtype, g.precision, kManyRows, g.n, g.k);
+  return &engine == &kernels::fma_engine(g.c.dtype) ? plain_engine(g) : engine;
 }
 
 }  // namespace weft::gemm_detail

@@ -41,6 +41,22 @@ HWY_INLINE void store_sums(hn::Vec<Full<float>> a, hn::Vec<Full<float>> b, hn::V
 }
 #endif
 
+/// Sets sums[i] to the sum of the lanes of v[i]. Up to three more elements are written.
+template <int kCount, class D, class T>
+HWY_INLINE void sum_all(D d, const hn::Vec<D>* v, T* sums) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == sizeof(float)) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; i += 4) {
+      store_sums(v[i], v[HWY_MIN(i + 1, kCount - 1)], v[HWY_MIN(i + 2, kCount - 1)],
+                 v[HWY_MIN(i + 3, kCount - 1)], sums + i);
+    }
+    return;
+  }
+#endif
+  for (int i = 0; i < kCount; ++i) sums[i] = sum_lanes(d, v[i]);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace weft
 HWY_AFTER_NAMESPACE();

@@ -1,5 +1,6 @@
 // Kernels of batch-invariant programs: the bits of a row do not depend on the other rows, on chunks
 // of a text, on padding and on caches.
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <limits>
@@ -120,6 +121,38 @@ BOOST_AUTO_TEST_CASE(products_of_doubles_and_of_batches_are_invariant) {
           part(whole, 1, 0, rows)));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(invariant_products_are_as_accurate_as_ordinary_ones) {
+  for_each_simd_target([](const char* target) {
+    for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{20, 9, 1},
+                                  {9, 10, 37},
+                                  {13, 67, 769},
+                                  {50, 35, 1600},
+                                  {200, 300, 100}}) {
+      for (const int transposes : {0, 1, 2, 3}) {
+        const bool ta = (transposes & 1) != 0, tb = (transposes & 2) != 0;
+        BOOST_TEST_CONTEXT(target << ": " << m << "x" << k << "x" << n
+                                  << (ta ? ", A transposed" : "") << (tb ? ", B transposed" : "")) {
+          const Tensor a = sample_uniform(ta ? Sizes{k, m} : Sizes{m, k}, 1),
+                       b = sample_uniform(tb ? Sizes{n, k} : Sizes{k, n}, 2);
+          const Attributes attributes = {{"transpose_a", ta}, {"transpose_b", tb}};
+          const Tensor a64 = a.to(DType::f64), b64 = b.to(DType::f64);
+          const Tensor exact = evaluate_op(builtin_ops()->at("matmul"), {a64, b64}, attributes)[0];
+          BOOST_TEST(expect_close(invariant("matmul", {a, b}, attributes), exact,
+                                  {.absolute = 5e-5, .relative = 1e-5}));
+          const Tensor doubles = invariant("matmul", {a64, b64}, attributes);
+          BOOST_TEST(expect_close(doubles, exact, {.absolute = 1e-13, .relative = 1e-13}));
+          BOOST_TEST(expect_same_bits(
+              invariant("matmul", {a64, b.to(DType::bf16)}, attributes),
+              invariant("matmul", {a64, b.to(DType::bf16).to(DType::f64)}, attributes)));
+          const Tensor first = part(a, ta ? 1 : 0, 0, 1);
+          BOOST_TEST(expect_same_bits(invariant("matmul", {first, b}, attributes),
+                                      part(invariant("matmul", {a, b}, attributes), 0, 0, 1)));
+        }
+      }
+    }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(ordinary_products_of_one_row_differ_from_products_of_many_rows) {

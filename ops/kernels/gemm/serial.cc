@@ -57,12 +57,14 @@ void packed_gemm(const GemmProblem<T>& g, std::byte* scratch) {
 template <class T>
 void run(const GemmProblem<T>& g, std::byte* scratch) {
   if (g.m == 0 || g.n == 0) return;
+  // Products with contiguous rows of B have the bits of the engine, unless there are few columns.
+  const bool chain = g.b.column_stride == 1 && g.n > kSkinnyRows;
   if (g.k == 0) {
     if (g.accumulate) return;
     for (std::int64_t i = 0; i < g.m; ++i) std::fill_n(g.c + i * g.c_stride, g.n, T{0});
   } else if (g.engine != nullptr) {
     packed_gemm(g, scratch);
-  } else if (!g.batch_invariant && g.m <= kSkinnyRows && skinny_gemm_fits(source(g.b))) {
+  } else if (g.m <= kSkinnyRows && skinny_gemm_fits(source(g.b)) && (!g.batch_invariant || chain)) {
     skinny_gemm(
         {g.m, g.n, g.k, source(g.a), source(g.b), dtype_of<T>, g.c, g.c_stride, 1, g.accumulate},
         scratch);

@@ -50,9 +50,9 @@ std::size_t gemm_scratch_bytes(std::size_t element_size, std::int64_t m, std::in
 ///
 /// Without an engine, every element of C is computed by chains of fused multiply-adds over k, one
 /// chain per block (384 for float, 192 for double), and the blocks are added in order. Products
-/// with at most eight rows or columns are summed in a different order. The bits therefore depend on
-/// sizes, strides and CPU features, but not on how C is divided into tiles with more than eight
-/// rows and columns.
+/// with at most eight columns, or with at most eight rows and contiguous columns of B, are summed
+/// in a different order. The bits therefore depend on sizes, strides and CPU features, but not on
+/// how C is divided into tiles with more than eight rows and columns.
 void gemm(const GemmProblem<float>& problem, std::byte* scratch);
 void gemm(const GemmProblem<double>& problem, std::byte* scratch);
 

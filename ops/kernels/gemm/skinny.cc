@@ -49,13 +49,14 @@ struct Rows {
   const T* a[kMostSkinnyRows];
   T* sums;  // a block of kBlockColumns for every row that is computed
   T* c;
-  int64_t count, row_stride, column_stride;
+  int64_t count, row_stride, column_stride, depth_block;
   bool accumulate;
 
-  void put(int64_t i, int64_t j, T value) const {
+  // Writes the sum over the block of K that begins at `depth`. The blocks are added in order.
+  void put(int64_t i, int64_t j, int64_t depth, T value) const {
     if (i >= count) return;
     T& at = c[i * row_stride + j * column_stride];
-    at = accumulate ? at + value : value;
+    at = accumulate || depth > 0 ? at + value : value;
   }
 };
 
@@ -126,6 +127,24 @@ HWY_INLINE void add_group_to_rows(const Rows<T>& rows, int64_t p, int64_t group,
     add_group<false, kRows, kVectors>(rows, kRows, p, group, b, b_stride, width, j);
 }
 
+// Writes the sums of columns [first, first + columns) over the block of K that begins at `depth`.
+template <class T>
+HWY_INLINE void put_sums(const Rows<T>& rows, int64_t r, int64_t first, int64_t columns,
+                         int64_t depth) {
+  const Full<T> d;
+  const T* sums = rows.sums + r * kBlockColumns;
+  int64_t j = 0;
+  if (rows.column_stride == 1) {
+    T* c = rows.c + r * rows.row_stride + first;
+    const bool add = rows.accumulate || depth > 0;
+    for (; j + kLanes<T> <= columns; j += kLanes<T>) {
+      const auto sum = hn::Load(d, sums + j);
+      hn::StoreU(add ? hn::Add(hn::LoadU(d, c + j), sum) : sum, d, c + j);
+    }
+  }
+  for (; j < columns; ++j) rows.put(r, first + j, depth, sums[j]);
+}
+
 template <int kRows, class S, class T>
 void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
   constexpr int vectors = HWY_MIN(8, kSums / kRows);
@@ -133,30 +152,26 @@ void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<
   const int64_t computed = kRows < kSkinnyRows ? kRows : computed_rows(rows.count);
   for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
     const int64_t columns = HWY_MIN(kBlockColumns, n - j0);
-    for (int64_t r = 0; r < computed; ++r) {
-      for (int64_t j = 0; j < (columns + lanes - 1) / lanes * lanes; ++j)
-        rows.sums[r * kBlockColumns + j] = T(0);
-    }
-    for (int64_t p = 0; p < k; p += kGroup<kRows>) {
-      const int64_t group = HWY_MIN(kGroup<kRows>, k - p);
-      const S* first = b + p * b_stride + j0;
-      int64_t j = 0;
-      for (; j + vectors * lanes <= columns; j += vectors * lanes) {
-        add_group_to_rows<kRows, vectors>(rows, p, group, first + j, b_stride, vectors * lanes, j);
+    for (int64_t begin = 0; begin < k; begin += rows.depth_block) {
+      const int64_t end = HWY_MIN(k, begin + rows.depth_block);
+      for (int64_t r = 0; r < computed; ++r) {
+        for (int64_t j = 0; j < (columns + lanes - 1) / lanes * lanes; ++j)
+          rows.sums[r * kBlockColumns + j] = T(0);
       }
-      for (; j < columns; j += lanes) {
-        add_group_to_rows<kRows, 1>(rows, p, group, first + j, b_stride,
-                                    HWY_MIN(lanes, columns - j), j);
+      for (int64_t p = begin; p < end; p += kGroup<kRows>) {
+        const int64_t group = HWY_MIN(kGroup<kRows>, end - p);
+        const S* first = b + p * b_stride + j0;
+        int64_t j = 0;
+        for (; j + vectors * lanes <= columns; j += vectors * lanes) {
+          add_group_to_rows<kRows, vectors>(rows, p, group, first + j, b_stride, vectors * lanes,
+                                            j);
+        }
+        for (; j < columns; j += lanes) {
+          add_group_to_rows<kRows, 1>(rows, p, group, first + j, b_stride,
+                                      HWY_MIN(lanes, columns - j), j);
+        }
       }
-    }
-    for (int64_t r = 0; r < rows.count; ++r) {
-      if (rows.column_stride == 1 && !rows.accumulate) {
-        std::copy_n(rows.sums + r * kBlockColumns, columns, rows.c + r * rows.row_stride + j0);
-        continue;
-      }
-      for (int64_t j = 0; j < columns; ++j) {
-        rows.put(r, j0 + j, rows.sums[r * kBlockColumns + j]);
-      }
+      for (int64_t r = 0; r < rows.count; ++r) put_sums(rows, r, j0, columns, begin);
     }
   }
 }
@@ -186,26 +201,11 @@ HWY_INLINE void add_products(const Rows<T>& rows, int64_t first, const S* const*
   }
 }
 
-// Sets sums[i] to the sum of the lanes of v[i]. Up to three more elements are written.
-template <int kCount, class D, class T>
-HWY_INLINE void sum_all(D d, const hn::Vec<D>* v, T* sums) {
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (sizeof(T) == sizeof(float)) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kCount; i += 4) {
-      store_sums(v[i], v[HWY_MIN(i + 1, kCount - 1)], v[HWY_MIN(i + 2, kCount - 1)],
-                 v[HWY_MIN(i + 3, kCount - 1)], sums + i);
-    }
-    return;
-  }
-#endif
-  for (int i = 0; i < kCount; ++i) sums[i] = sum_lanes(d, v[i]);
-}
-
-// Computes the dot products of the rows of A from `first` and the columns of B from j. The order of
-// summation depends neither on the number of rows nor on the number of columns.
+// Computes the dot products of the rows of A from `first` and the columns of B from j, for the
+// block of K that begins at `depth`. The order of summation depends neither on the number of rows
+// nor on the number of columns.
 template <int kRows, int kColumns, class S, class T>
-void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j,
+void dot_columns(int64_t depth, int64_t end, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j,
                  const Rows<T>& rows, int64_t first) {
   const Full<T> d;
   constexpr int64_t lanes = kLanes<T>;
@@ -218,33 +218,37 @@ void dot_columns(int64_t k, const S* HWY_RESTRICT b, int64_t b_stride, int64_t j
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) sum[r][q] = hn::Zero(d);
   }
-  int64_t p = 0;
+  int64_t p = depth;
   // Each cache line is prefetched once.
   constexpr int64_t vectors = HWY_MAX(int64_t{1}, line / lanes);
-  for (; p + vectors * lanes <= k; p += vectors * lanes) {
+  for (; p + vectors * lanes <= end; p += vectors * lanes) {
     add_products<false, true, kRows, kColumns>(rows, first, columns, p, lanes, sum);
 #pragma GCC unroll 8
     for (int64_t v = 1; v < vectors; ++v)
       add_products<false, false, kRows, kColumns>(rows, first, columns, p + v * lanes, lanes, sum);
   }
-  for (; p + lanes <= k; p += lanes)
+  for (; p + lanes <= end; p += lanes)
     add_products<false, false, kRows, kColumns>(rows, first, columns, p, lanes, sum);
-  if (p < k) add_products<true, false, kRows, kColumns>(rows, first, columns, p, k - p, sum);
+  if (p < end) add_products<true, false, kRows, kColumns>(rows, first, columns, p, end - p, sum);
   HWY_ALIGN T totals[kRows * kColumns + 4];
   sum_all<kRows * kColumns>(d, &sum[0][0], totals);
   for (int r = 0; r < kRows; ++r) {
-    for (int q = 0; q < kColumns; ++q) rows.put(first + r, j + q, totals[r * kColumns + q]);
+    for (int q = 0; q < kColumns; ++q) rows.put(first + r, j + q, depth, totals[r * kColumns + q]);
   }
 }
 
-// Computes all rows of A. Rows after the first kSkinnyRows find the columns in the L1 cache.
+// Computes all rows of A, one block of K after another. Rows after the first kSkinnyRows find the
+// columns in the L1 cache.
 template <int kColumns, class S, class T>
 void dot_rows(int64_t k, const S* b, int64_t b_stride, int64_t j, const Rows<T>& rows) {
-  if (rows.count == 1) return dot_columns<1, kColumns>(k, b, b_stride, j, rows, 0);
-  if (rows.count == 2) return dot_columns<2, kColumns>(k, b, b_stride, j, rows, 0);
-  if (rows.count <= 4) return dot_columns<4, kColumns>(k, b, b_stride, j, rows, 0);
-  for (int64_t i = 0; i < rows.count; i += kSkinnyRows)
-    dot_columns<8, kColumns>(k, b, b_stride, j, rows, i);
+  const auto dot = rows.count == 1   ? dot_columns<1, kColumns, S, T>
+                   : rows.count == 2 ? dot_columns<2, kColumns, S, T>
+                   : rows.count <= 4 ? dot_columns<4, kColumns, S, T>
+                                     : dot_columns<8, kColumns, S, T>;
+  for (int64_t p = 0; p < k; p += rows.depth_block) {
+    for (int64_t i = 0; i < rows.count; i += kSkinnyRows)
+      dot(p, HWY_MIN(k, p + rows.depth_block), b, b_stride, j, rows, i);
+  }
 }
 
 template <class S, class T>
@@ -293,6 +297,7 @@ Rows<T> rows_of(const SkinnyGemm& g, T* scratch) {
   rows.row_stride = g.c_row_stride;
   rows.column_stride = g.c_column_stride;
   rows.accumulate = g.accumulate;
+  rows.depth_block = kernels::row_order_engine(g.result, g.b).depth_block;
   const bool is_contiguous = g.a.dtype == g.result && g.a.column_stride == 1;
   if (!is_contiguous) {
     if (g.a.dtype == DType::bf16) {

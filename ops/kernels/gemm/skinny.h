@@ -21,6 +21,9 @@ constexpr std::int64_t computed_rows(std::int64_t m) {
 /// The number of columns of C that are processed together if the rows of B are contiguous. If the
 /// width of a piece is a multiple of this number, memory is read in the longest possible runs.
 inline constexpr std::int64_t kSkinnyBlock = 4096;
+/// The size of a block of K if the columns of B are contiguous, in bytes of the result's dtype.
+/// Eight rows of A stay in the L1 cache.
+inline constexpr std::int64_t kLaneDepthBytes = 3072;
 
 /// A product C = A B, or C += A B if `accumulate`, of m x k and k x n matrices with m <=
 /// kMostSkinnyRows. C has the dtype `result`, which is f32 or f64; operands have the same dtype or
@@ -45,7 +48,17 @@ std::size_t skinny_gemm_scratch_bytes(DType result, std::int64_t m, std::int64_t
 /// Computes the product on the calling thread. k must be at least 1. `scratch` has
 /// skinny_gemm_scratch_bytes() bytes and is 64-byte aligned. The bits of an element depend on k,
 /// the layout of B and the vector size of the CPU, but not on which rows and columns are computed
-/// together or on the dtype in which the operands are stored.
+/// together or on the dtype in which the operands are stored. They are those of row_order_engine().
 void skinny_gemm(const SkinnyGemm& problem, std::byte* scratch);
+
+/// Returns the lane engine, for products with many rows and contiguous columns of B. Each block of
+/// K is summed in the lanes of one vector, which are added at the end of the block.
+const GemmEngine& lane_engine(DType result);
+
+/// Returns the engine for f32 or f64 that has the bits of skinny_gemm() with this B: the FMA engine
+/// or, if the columns of B are contiguous, the lane engine.
+inline const GemmEngine& row_order_engine(DType result, const MatrixSource& b) {
+  return b.row_stride == 1 && b.column_stride != 1 ? lane_engine(result) : fma_engine(result);
+}
 
 }  // namespace weft::kernels
