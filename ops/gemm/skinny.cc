@@ -17,12 +17,11 @@ constexpr std::int64_t kRowRun = 512, kCachedRowRun = 64, kColumns = 8;
 constexpr double kCachedBytes = 1 << 24;
 // With more than kSkinnyRows rows, B must have at least this many elements.
 constexpr std::int64_t kStreamedElements = 1 << 18;
-// The maximum number of elements of the partial sums of a split-K product with more rows.
+// The maximum number of elements of the partial sums of a split-K product.
 constexpr std::int64_t kSplitElements = 1 << 22;
-// The minimum number of elements of B in each part of a split-K product. The limit is given in
-// elements rather than bytes, so that 16-bit operands yield the same bits as the same values in
-// f32.
-constexpr std::int64_t kPartElements = 1 << 17, kMaxParts = 16, kMinPartDepth = 16;
+// Split-K products have at most this number of chunks, unless there are more blocks of K. Every
+// chunk reads at least kPartElements elements of B in runs of about kSplitRun elements.
+constexpr std::int64_t kMaxParts = 16, kPartElements = 1 << 17, kSplitRun = 1536;
 
 // Computes the columns in `range` of a product with few rows. If `transposed`, computes C^T = B^T
 // A^T for the rows in `range` of a product with few columns.
@@ -53,21 +52,27 @@ void multiply_piece(const GemmJob& job, const KernelRun& run, std::int64_t item,
   job.run_epilogue(run, item, transposed ? range : few, transposed ? few : range, at.c);
 }
 
-// Adds a split-K product for a large B with contiguous rows, in which every part reads one
-// contiguous run of memory. (Chunks that consist of columns would read short runs, at 0.6 times the
-// speed.) In batch-invariant products, every part is a block of K of the engine, and each row of
-// the part is divided into `pieces`.
+// The blocks of K if the rows of B are contiguous.
+std::int64_t depth_block(const GemmJob& job) {
+  return kernels::fma_engine(job.batch.c.dtype).depth_block;
+}
+
+// Adds a split-K product for a large B with contiguous rows, in which every chunk reads long runs
+// of memory. The parts are blocks of K, which are added in the order of the engine. The columns are
+// divided into `pieces`.
 void add_split_k(Kernel& kernel, const JobRef& job, bool transposed, std::int64_t pieces) {
   const std::int64_t m = job->tiling.m, n = job->tiling.n;
   Phase phase;
   phase.chunks = job->tiling.split_k * pieces;
   phase.cost_ns = static_cast<double>(transposed ? m : n) * static_cast<double>(job->tiling.k) * 4 /
                   kReadBytesPerNs;
-  phase.body = [job, transposed, pieces, m, n](const KernelRun& run, std::int64_t chunk) {
+  phase.body = [job, transposed, pieces, m, n, block = depth_block(*job)](const KernelRun& run,
+                                                                          std::int64_t chunk) {
     const GemmPointers at = job->pointers(run);
-    const std::int64_t part = chunk / pieces, multiple = job->engine ? job->engine->depth_block : 1;
-    const auto [begin, end] = chunk_range(job->tiling.k, job->tiling.split_k, part, multiple);
-    const auto [first, last] = chunk_range(transposed ? m : n, pieces, chunk % pieces, kRowRun);
+    const std::int64_t part = chunk / pieces;
+    const auto [begin, end] = piece({0, job->tiling.k}, block, part);
+    const auto [first, last] =
+        chunk_range(transposed ? m : n, pieces, chunk % pieces, kCachedRowRun);
     const MatrixSource a = job->source(job->batch.a, at.a, 0).from(transposed ? first : 0, begin);
     const MatrixSource b = job->source(job->batch.b, at.b, 0).from(begin, transposed ? 0 : first);
     kernels::SkinnyGemm g;
@@ -124,9 +129,13 @@ SkinnyPieces skinny_pieces(DType dtype, std::int64_t column_stride, std::int64_t
                  static_cast<double>(dtype_size(dtype));
   const bool in_cache = static_cast<double>(matrices) * pieces.bytes <= kCachedBytes;
   pieces.run_length = column_stride != 1 ? kColumns : in_cache ? kCachedRowRun : kRowRun;
-  pieces.count = std::min(
-      chunk_count(static_cast<std::int64_t>(pieces.bytes), static_cast<std::int64_t>(kChunkBytes)),
-      divide_up(columns, pieces.run_length));
+  // Chunks with long columns read more of them, because they may copy the rows of A.
+  const bool is_long =
+      column_stride != 1 && k * static_cast<std::int64_t>(sizeof(float)) > kernels::kLaneDepthBytes;
+  pieces.count =
+      std::min(chunk_count(static_cast<std::int64_t>(pieces.bytes),
+                           static_cast<std::int64_t>(is_long ? 2 * kChunkBytes : kChunkBytes)),
+               divide_up(columns, pieces.run_length));
   return pieces;
 }
 
@@ -149,32 +158,26 @@ bool add_skinny_gemm(Kernel& kernel, const std::shared_ptr<GemmJob>& job,
                   fits(batch.b.row_stride, batch.b.column_stride);
   const bool few_columns =
       batch.n <= kernels::kSkinnyRows && fits(batch.a.row_stride, batch.a.column_stride);
-  if (batch.batch_invariant) {
-    // The choice must not depend on the number of rows. Few columns are not changed by any batch.
-    job->engine = &invariant_engine(batch);
-    few_rows = few_rows && !few_columns && job->engine == &plain_engine(batch);
-  }
+  // The choice must not depend on the number of rows. Few columns are not changed by any batch.
+  if (batch.batch_invariant)
+    few_rows = few_rows && !few_columns && &invariant_engine(batch) == &plain_engine(batch);
   if (!few_rows && !few_columns) return false;
   const bool rows = (few_rows ? batch.b.column_stride : batch.a.row_stride) == 1;
-  std::int64_t parts = 1, pieces = 1;
-  if (batch.count == 1 && rows) {
-    const std::int64_t many = few_rows ? batch.n : batch.m;
-    parts = std::min({many * batch.k / kPartElements, kMaxParts, batch.k / kMinPartDepth});
-    if (batch.batch_invariant) {
-      const std::int64_t blocks = divide_up(batch.k, job->engine->depth_block);
-      pieces = std::clamp<std::int64_t>(parts / blocks, 1, divide_up(many, kRowRun));
-      parts = few_rows && parts > 1 ? blocks : 1;
-    }
-  }
+  const std::int64_t many = few_rows ? batch.n : batch.m;
+  const std::int64_t chunks = std::min(many * batch.k / kPartElements, kMaxParts);
+  const std::int64_t blocks = divide_up(batch.k, depth_block(*job));
+  const bool splits =
+      batch.count == 1 && rows && chunks > 1 && blocks * batch.m * batch.n <= kSplitElements;
+  const std::int64_t parts = splits ? blocks : 1;
   const bool streams = few_rows && batch.m > kernels::kSkinnyRows;
-  if (streams && parts * batch.m * batch.n > kSplitElements) return false;
   reserve(parts > 1 ? times(parts * batch.m * batch.n, dtype_size(batch.c.dtype)) : 0,
           kernels::skinny_gemm_scratch_bytes(batch.c.dtype, few_rows ? batch.m : batch.n,
                                              streams ? 0 : batch.k));
   if (parts > 1) {
     GemmTiling& tiling = job->tiling;
     tiling.m = batch.m, tiling.n = batch.n, tiling.k = batch.k, tiling.split_k = parts;
-    add_split_k(kernel, job, !few_rows, pieces);
+    add_split_k(kernel, job, !few_rows,
+                std::clamp<std::int64_t>(chunks / blocks, 1, divide_up(many, kSplitRun)));
   } else {
     add_pieces(kernel, job, !few_rows);
   }

@@ -50,6 +50,7 @@ struct Rows {
   T* sums;  // a block of kBlockColumns for every row that is computed
   T* c;
   int64_t count, row_stride, column_stride, depth_block;
+  int64_t prefetch_distance;  // in elements of B, if its columns are contiguous
   bool accumulate;
 
   // Writes the sum over the block of K that begins at `depth`. The blocks are added in order.
@@ -149,14 +150,15 @@ template <int kRows, class S, class T>
 void sum_of_rows(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
   constexpr int vectors = HWY_MIN(8, kSums / kRows);
   constexpr int64_t lanes = kLanes<T>;
+  const Full<T> d;
   const int64_t computed = kRows < kSkinnyRows ? kRows : computed_rows(rows.count);
   for (int64_t j0 = 0; j0 < n; j0 += kBlockColumns) {
     const int64_t columns = HWY_MIN(kBlockColumns, n - j0);
     for (int64_t begin = 0; begin < k; begin += rows.depth_block) {
       const int64_t end = HWY_MIN(k, begin + rows.depth_block);
       for (int64_t r = 0; r < computed; ++r) {
-        for (int64_t j = 0; j < (columns + lanes - 1) / lanes * lanes; ++j)
-          rows.sums[r * kBlockColumns + j] = T(0);
+        for (int64_t j = 0; j < columns; j += lanes)
+          hn::Store(hn::Zero(d), d, rows.sums + r * kBlockColumns + j);
       }
       for (int64_t p = begin; p < end; p += kGroup<kRows>) {
         const int64_t group = HWY_MIN(kGroup<kRows>, end - p);
@@ -184,12 +186,12 @@ template <bool kPart, bool kFetch, int kRows, int kColumns, class S, class T>
 HWY_INLINE void add_products(const Rows<T>& rows, int64_t first, const S* const* columns, int64_t p,
                              int64_t count, hn::Vec<Full<T>> (*sum)[kColumns]) {
   const Full<T> d;
-  constexpr int64_t ahead = kPrefetchBytes / static_cast<int64_t>(sizeof(S));
+  const int64_t ahead = p + rows.prefetch_distance;
   hn::Vec<Full<T>> bv[kColumns];
 #pragma GCC unroll 4
   for (int q = 0; q < kColumns; ++q) {
     const S* at = columns[q] + p;
-    if (kFetch) prefetch(at + ahead);
+    if (kFetch) prefetch(columns[q] + ahead);
     bv[q] = kPart ? load_first(d, at, count) : load_widened(d, at);
   }
 #pragma GCC unroll 8
@@ -252,7 +254,7 @@ void dot_rows(int64_t k, const S* b, int64_t b_stride, int64_t j, const Rows<T>&
 }
 
 template <class S, class T>
-void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
+void dot_all_columns(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
   constexpr int columns = kDotColumns;
   // One row is multiplied by one column at a time, because reading a single stream from memory is
   // fastest. Columns of 16 bits are too short for that: the additions would wait for each other.
@@ -262,6 +264,28 @@ void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& row
     dot_rows<columns>(k, b, b_stride, j, rows);
   }
   for (; j < n; ++j) dot_rows<1>(k, b, b_stride, j, rows);
+}
+
+template <class S, class T>
+void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& rows) {
+  Rows<T> block = rows;
+  block.prefetch_distance = kPrefetchBytes / static_cast<int64_t>(sizeof(S));
+  if (k <= rows.depth_block || rows.count <= 2) return dot_all_columns(n, k, b, b_stride, block);
+  // More rows do not fit into the L1 cache. The products with one block of K are computed for all
+  // columns before the next block. The block is copied, because rows whose distance is a multiple
+  // of 4 KiB would occupy the same sets of the cache.
+  for (int64_t p = 0; p < k; p += rows.depth_block) {
+    const int64_t depth = HWY_MIN(rows.depth_block, k - p);
+    for (int64_t r = 0; r < computed_rows(rows.count); ++r) {
+      T* to = rows.sums + r * kBlockColumns;
+      block.a[r] = r < rows.count ? to : block.a[rows.count - 1];
+      if (r < rows.count) std::copy_n(rows.a[r] + p, depth, to);
+    }
+    block.accumulate = rows.accumulate || p > 0;
+    // Prefetches the next block of the columns, and finally the first block of the next columns.
+    block.prefetch_distance = p + depth < k ? depth : n * b_stride - p;
+    dot_all_columns(n, depth, b + p, b_stride, block);
+  }
 }
 
 // -- Dispatch ------------------------------------------------------------------------------------
