@@ -164,6 +164,21 @@ BOOST_AUTO_TEST_CASE(ordinary_products_of_one_row_differ_from_products_of_many_r
   BOOST_TEST(!expect_same_bits(product(part(x, 0, 0, 1)), part(product(x), 0, 0, 1)));
 }
 
+BOOST_AUTO_TEST_CASE(invariant_products_have_the_bits_of_ordinary_products_with_few_rows) {
+  for_each_simd_target([](const char*) {
+    const Tensor x = sample_uniform({33, 1200}, 1);
+    for (const bool transposed : {false, true}) {
+      const Tensor w = sample_uniform(transposed ? Sizes{300, 1200} : Sizes{1200, 300}, 2);
+      const Tensor whole = invariant("matmul", {x, w}, {{"transpose_b", transposed}});
+      for (const std::int64_t rows : {1, 8}) {
+        const Tensor few = evaluate_at(Precision::highest, "matmul", {part(x, 0, 0, rows), w},
+                                       {{"transpose_b", transposed}})[0];
+        BOOST_TEST(expect_same_bits(few, part(whole, 0, 0, rows)));
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(invariant_products_of_many_rows_have_the_bits_of_ordinary_ones) {
   const Tensor x = sample_uniform({70, 1000}, 1), w = sample_uniform({1000, 90}, 2);
   BOOST_TEST(expect_same_bits(invariant("matmul", {x, w}, {}),

@@ -272,8 +272,8 @@ void dots(int64_t n, int64_t k, const S* b, int64_t b_stride, const Rows<T>& row
   block.prefetch_distance = kPrefetchBytes / static_cast<int64_t>(sizeof(S));
   if (k <= rows.depth_block || rows.count <= 2) return dot_all_columns(n, k, b, b_stride, block);
   // More rows do not fit into the L1 cache. The products with one block of K are computed for all
-  // columns before the next block. The block is copied, because rows whose distance is a multiple
-  // of 4 KiB would occupy the same sets of the cache.
+  // columns before the next block. The block is copied, because rows at multiples of 4 KiB would
+  // occupy the same sets of the cache.
   for (int64_t p = 0; p < k; p += rows.depth_block) {
     const int64_t depth = HWY_MIN(rows.depth_block, k - p);
     for (int64_t r = 0; r < computed_rows(rows.count); ++r) {
