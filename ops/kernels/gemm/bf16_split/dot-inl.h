@@ -30,6 +30,14 @@ void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, i
   typename Unit::Sums sums[kRows * kTiles];
 #pragma GCC unroll 32
   for (int s = 0; s < kRows * kTiles; ++s) sums[s] = Unit::zero();
+  // Large results are not in a cache. Their rows may begin anywhere in a cache line.
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    float* const row = c + r * c_stride;
+#pragma GCC unroll 2
+    for (int t = 0; t < kTiles; ++t) __builtin_prefetch(row + t * kTileSide, 1);
+    __builtin_prefetch(row + kTiles * kTileSide - 1, 1);
+  }
   for (int64_t slice = 0; slice < slices; ++slice) {
     for (int64_t q = 0; q < kTileSide; ++q) {
       typename Unit::Pairs columns[kTiles];
