@@ -84,6 +84,7 @@ BOOST_AUTO_TEST_CASE(every_tiling_matches_one_thread_bit_for_bit) {
       {1800, 60, 800},   // strips of rows
       {700, 900, 3000},  // depth is split into ranges
       {24, 2000, 7900},
+      {512, 768, 8300},  // narrow strips, and ranges of the depth that fit into the L2 cache
   };
   for (const Sizes& s : sizes) {
     const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
@@ -297,6 +298,17 @@ BOOST_AUTO_TEST_CASE(tilings_have_enough_tiles_and_little_shared_scratch_memory)
       }
     }
   }
+}
+
+// Narrow strips read the whole range of the other operand, here 256 rows.
+BOOST_AUTO_TEST_CASE(narrow_strips_divide_a_large_depth_into_ranges_of_one_megabyte) {
+  const kernels::GemmEngine& engine = kernels::fma_engine(DType::f32);
+  const GemmTiling deep = choose_tiling(256, 768, 50257, false, engine);
+  BOOST_TEST(deep.tile_columns < 96);
+  BOOST_TEST(deep.range_depth * 256 * 4 <= 1 << 20);
+  BOOST_TEST(deep.range_depth % engine.depth_block == 0);
+  // If the other operand fits into the shared scratch, it is packed only once.
+  BOOST_TEST(choose_tiling(256, 768, 8192, false, engine).range_depth >= 8192);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
