@@ -30,7 +30,8 @@ constexpr std::int64_t kMinStrip = 96, kMaxStrip = 128;
 constexpr std::int64_t kNarrowStripExtent = 512, kNarrowStrip = 32;
 constexpr std::int64_t kNarrowStripBytes = 768 << 10;  // of a depth block of the other operand
 // The size of the ranges of the other operand if it exceeds kSharedBytes. Every narrow strip reads
-// the range, which should be in the L2 cache: 256 x 768 x 50257 becomes 1.1 times as fast at medium.
+// the range, which should be in the L2 cache: 256 x 768 x 50257 becomes 1.1 times as fast at
+// medium.
 constexpr std::int64_t kNarrowRangeBytes = 1 << 20;
 constexpr std::int64_t kWantedStrips = 24;
 // The depth is split only if it has at least this many blocks.

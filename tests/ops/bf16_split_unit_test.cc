@@ -51,7 +51,7 @@ std::vector<float> product(Bf16Unit unit, const Operands& o, int row_tiles = 2,
   const kernels::Bf16UnitKernels& kernels = kernels::bf16_unit_kernels(unit);
   if (kernels.begin != nullptr) kernels.begin();
   (o.single_term_b ? kernels.single_term_b : kernels.panel_gemm)[o.terms - 1](
-      o.a->data(), o.b->data(), o.slices, row_tiles, column_tiles, c, 32, add);
+      o.a->data(), o.b->data(), o.slices, row_tiles, column_tiles, c, 32, add, o.b->data());
   if (kernels.end != nullptr) kernels.end();
   return std::vector<float>(c, c + 32 * 32);
 }

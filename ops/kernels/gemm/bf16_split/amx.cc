@@ -67,7 +67,8 @@ struct AmxTiles {
 
 template <int kTerms, int kBTerms>
 void amx_panel_gemm(const std::byte* a, const std::byte* b, int64_t slices, int64_t row_tiles,
-                    int64_t column_tiles, float* c, int64_t c_stride, bool add) {
+                    int64_t column_tiles, float* c, int64_t c_stride, bool add,
+                    const std::byte* /*next*/) {
   AmxTiles tiles;
   tile_gemm<AmxTiles, kTerms, kBTerms>(tiles, a, b, slices, row_tiles, column_tiles, c, c_stride,
                                        add);

@@ -25,12 +25,12 @@ namespace {
 // tiles of a panel.
 template <class Unit, int kRows, int kTiles>
 void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, int64_t c_stride,
-               bool add) {
+               bool add, const uint32_t* next) {
   constexpr int64_t tile = kTileBytes / 4;
   typename Unit::Sums sums[kRows * kTiles];
 #pragma GCC unroll 32
   for (int s = 0; s < kRows * kTiles; ++s) sums[s] = Unit::zero();
-  // Large results are not in a cache. Their rows may begin anywhere in a cache line.
+    // Large results are not in a cache. Their rows may begin anywhere in a cache line.
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
     float* const row = c + r * c_stride;
@@ -43,6 +43,7 @@ void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, i
       typename Unit::Pairs columns[kTiles];
 #pragma GCC unroll 2
       for (int t = 0; t < kTiles; ++t) columns[t] = Unit::load(b + q * kTileSide + t * tile);
+      __builtin_prefetch(next + q * kTileSide, 0, 2);
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         const uint32_t pair = a[r * kTileSide + q];
@@ -52,6 +53,7 @@ void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, i
     }
     a += 2 * tile;
     b += 2 * tile;
+    next += tile;
   }
 #pragma GCC unroll 32
   for (int s = 0; s < kRows * kTiles; ++s) {
@@ -65,11 +67,14 @@ void dot_block(const uint32_t* a, const uint32_t* b, int64_t slices, float* c, i
 // 16 products would require 17 loads.
 template <class Unit>
 void dot_gemm(const void* a_tiles, const void* b_tiles, int64_t slices, int64_t row_tiles,
-              int64_t column_tiles, float* c, int64_t c_stride, bool add) {
+              int64_t column_tiles, float* c, int64_t c_stride, bool add, const void* next_tiles) {
   const uint32_t* a = static_cast<const uint32_t*>(a_tiles);
   const uint32_t* b = static_cast<const uint32_t*>(b_tiles);
+  // The first two blocks prefetch the next panel, one line for each step along K.
+  const uint32_t* next = static_cast<const uint32_t*>(next_tiles);
   const auto block = [&](auto kernel, int64_t row) {
-    kernel(a + row * kTileSide, b, slices, c + row * c_stride, c_stride, add);
+    const int64_t part = row == 0 ? 0 : slices * kTileBytes / 4;
+    kernel(a + row * kTileSide, b, slices, c + row * c_stride, c_stride, add, next + part);
   };
   if (column_tiles == 1) {
     block(dot_block<Unit, 16, 1>, 0);

@@ -9,8 +9,8 @@
 #include <immintrin.h>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,prfchw"))), \
-                             apply_to = function)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,prfchw"))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16,prfchw")
@@ -35,8 +35,9 @@ struct VectorUnit {
 };
 
 void dot_panel_gemm(const std::byte* a, const std::byte* b, int64_t slices, int64_t row_tiles,
-                    int64_t column_tiles, float* c, int64_t c_stride, bool add) {
-  dot_gemm<VectorUnit>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
+                    int64_t column_tiles, float* c, int64_t c_stride, bool add,
+                    const std::byte* next) {
+  dot_gemm<VectorUnit>(a, b, slices, row_tiles, column_tiles, c, c_stride, add, next);
 }
 
 constexpr Bf16UnitKernels kKernels = {{dot_panel_gemm}, {dot_panel_gemm}, nullptr, nullptr};

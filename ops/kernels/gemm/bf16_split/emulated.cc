@@ -164,7 +164,7 @@ struct EmulatedVectors {
 template <int kTerms, int kBTerms>
 void emulated_amx_gemm(const std::byte* a, const std::byte* b, std::int64_t slices,
                        std::int64_t row_tiles, std::int64_t column_tiles, float* c,
-                       std::int64_t c_stride, bool add) {
+                       std::int64_t c_stride, bool add, const std::byte* /*next*/) {
   EmulatedTiles tiles;
   tile_gemm<EmulatedTiles, kTerms, kBTerms>(tiles, a, b, slices, row_tiles, column_tiles, c,
                                             c_stride, add);
@@ -172,8 +172,8 @@ void emulated_amx_gemm(const std::byte* a, const std::byte* b, std::int64_t slic
 
 void emulated_dot_gemm(const std::byte* a, const std::byte* b, std::int64_t slices,
                        std::int64_t row_tiles, std::int64_t column_tiles, float* c,
-                       std::int64_t c_stride, bool add) {
-  dot_gemm<EmulatedVectors>(a, b, slices, row_tiles, column_tiles, c, c_stride, add);
+                       std::int64_t c_stride, bool add, const std::byte* next) {
+  dot_gemm<EmulatedVectors>(a, b, slices, row_tiles, column_tiles, c, c_stride, add, next);
 }
 
 }  // namespace

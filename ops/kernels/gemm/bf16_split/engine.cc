@@ -63,10 +63,15 @@ void multiply_panels(const Bf16UnitKernels& kernels, Terms terms, const PackedBl
           representable_by_terms(a_range.panel_largest, a_range.panel_smallest,
                                  b_range.panel_largest, b_range.panel_smallest, depth);
       float* const to = c + i * c_stride + j;
+      // The first panel of B reads all panels of A. Memory after the last panels may belong to
+      // another worker and must not be prefetched.
+      const std::byte* const next = j == 0 && i + kBf16Panel < rows ? a_panel + a_bytes
+                                    : j + kBf16Panel < columns      ? b_panel + b_bytes
+                                                                    : a.panels;
       const bool direct = representable && height == kBf16Panel && width == kBf16Panel;
       panel_gemm(panel_tiles(a_panel), panel_tiles(b_panel), slices, height > kTileSide ? 2 : 1,
                  width > kTileSide ? 2 : 1, direct ? to : product, direct ? c_stride : kBf16Panel,
-                 direct && accumulate);
+                 direct && accumulate, panel_tiles(next));
       if (direct) continue;
       if (!representable) {
         replace_unrepresentable(a_range, b_range, a.source.from(i, 0), b.source.from(0, j), height,

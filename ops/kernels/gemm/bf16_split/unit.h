@@ -20,10 +20,11 @@ enum class Bf16Unit : std::uint8_t {
 /// Computes C = A B, or C += A B if `add`, for the tiles of two panels, as the sum of the products
 /// of terms t of A and u of B with t + u < terms. B has `terms` terms or only one. C has 16 or 32
 /// rows and columns (row_tiles and column_tiles are 1 or 2). Sums start at zero and are added to C
-/// by an ordinary addition, which preserves denormals in C.
+/// by an ordinary addition, which preserves denormals in C. `next` is the tiles of a panel of the
+/// same size as A or B that is read soon; vector units prefetch it.
 using PanelGemm = void (*)(const std::byte* a_tiles, const std::byte* b_tiles, std::int64_t slices,
                            std::int64_t row_tiles, std::int64_t column_tiles, float* c,
-                           std::int64_t c_stride, bool add);
+                           std::int64_t c_stride, bool add, const std::byte* next);
 
 struct Bf16UnitKernels {
   /// The kernels, indexed by the number of terms minus one. Null if not supported (`dot` supports
