@@ -102,6 +102,32 @@ BOOST_AUTO_TEST_CASE(every_tiling_matches_one_thread_bit_for_bit) {
   BOOST_TEST(many.statistics().parallel_chunks > 100);
 }
 
+// Grids, strips, ranges of the depth, and split-K.
+BOOST_AUTO_TEST_CASE(the_epilogue_processes_every_complete_sum_once) {
+  const testing::MoreThreads more;
+  Workers many({.threads = 5, .shuffle_seed = 3});
+  for (const Sizes& s : {Sizes{250, 530, 900}, Sizes{1800, 60, 800}, Sizes{700, 900, 3000},
+                         Sizes{60, 70, 9000}, Sizes{3, 50, 900}}) {
+    const Tensor a = sample_uniform({s[0], s[2]}, 1), b = sample_uniform({s[2], s[1]}, 2);
+    Kernel plain, kernel;
+    ParallelGemm(plain).add(row_major(s[0], s[1], s[2]), gemm_operands);
+    ParallelGemm(kernel).add(row_major(s[0], s[1], s[2]), gemm_operands,
+                             [](const KernelRun&, const OutputTile& tile) {
+                               for (std::int64_t i = 0; i < tile.rows; ++i) {
+                                 float* row = static_cast<float*>(tile.c) + i * tile.c_stride;
+                                 for (std::int64_t j = 0; j < tile.columns; ++j)
+                                   row[j] = 2 * row[j] + 1;
+                               }
+                             });
+    Tensor expected = Tensor::full(DType::f32, {s[0], s[1]}, NAN), c = expected.clone();
+    run_phases(plain, a, b, expected, many);
+    float* const e = expected.mutable_data<float>();
+    for (std::int64_t i = 0; i < s[0] * s[1]; ++i) e[i] = 2 * e[i] + 1;
+    run_phases(kernel, a, b, c, many);
+    BOOST_TEST(same_bits(c, expected), s[0] << " x " << s[1] << " x " << s[2]);
+  }
+}
+
 // The operand is stored transposed, and tiles convert the parts that they need.
 BOOST_AUTO_TEST_CASE(a_converted_operand_gives_the_same_bits_as_a_stored_one) {
   const testing::MoreThreads more;
