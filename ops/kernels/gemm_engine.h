@@ -33,7 +33,7 @@ struct MatrixSource {
 
 /// An operand of multiply(): the packed panels, and the same part of the matrix in its original
 /// layout. The latter is for engines that fall back to different arithmetic if entries are outside
-/// their range.
+/// their range, and for rows of A that are not packed (GemmEngine::row_unit).
 struct PackedBlock {
   const std::byte* panels = nullptr;
   MatrixSource source;
@@ -74,6 +74,10 @@ struct GemmEngine {
                    std::int64_t columns, std::int64_t depth, void* c, std::int64_t c_stride,
                    bool accumulate, std::byte* scratch) = nullptr;
   std::size_t multiply_scratch = 0;
+  /// If not 0, multiply() accepts an A without panels if the number of its rows is a multiple of
+  /// row_unit, the rows are contiguous, and its dtype is `result`. The bits are the same. Products
+  /// with few columns are faster without packing.
+  std::int64_t row_unit = 0;
 };
 
 /// Returns the FMA engine, which uses vectorised fused multiply-adds, runs on every CPU and is

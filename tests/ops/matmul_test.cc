@@ -174,5 +174,53 @@ BOOST_AUTO_TEST_CASE(gemm_accumulates_into_outputs_with_any_strides) {
   });
 }
 
+// Contiguous rows of A are read without packing, columns are packed.
+BOOST_AUTO_TEST_CASE(gemm_computes_the_same_bits_from_rows_and_columns_of_a) {
+  const auto compare = [](auto zero, std::int64_t m, std::int64_t n, std::int64_t k, bool add) {
+    using T = decltype(zero);
+    const DType dtype = dtype_of<T>;
+    const std::int64_t stride = n + 3;
+    const Tensor a = sample_uniform({m, k}, 5).to(dtype), b = sample_uniform({k, n}, 6).to(dtype);
+    std::vector<T> columns(static_cast<std::size_t>(m * k));
+    for (std::int64_t i = 0; i < m * k; ++i)
+      columns[static_cast<std::size_t>(i % k * m + i / k)] = a.data<T>()[i];
+    const auto scratch = Buffer::allocate(kernels::gemm_scratch_bytes(sizeof(T), m, n, k));
+    const auto product = [&](const kernels::MatrixView<T>& view) {
+      Tensor c = sample_uniform({m, stride}, 7).to(dtype);
+      kernels::gemm({.m = m,
+                     .n = n,
+                     .k = k,
+                     .a = view,
+                     .b = {b.data<T>(), n, 1},
+                     .c = c.mutable_data<T>(),
+                     .c_stride = stride,
+                     .accumulate = add},
+                    scratch->data());
+      return c;
+    };
+    const Tensor rows = product({a.data<T>(), k, 1}), packed = product({columns.data(), 1, m});
+    BOOST_REQUIRE_MESSAGE(std::memcmp(rows.raw(), packed.raw(), rows.bytes()) == 0,
+                          m << " x " << n << " x " << k << " with " << sizeof(T) << " bytes");
+    for (const std::int64_t i : {std::int64_t{0}, m / 2, m - 1}) {
+      for (const std::int64_t j : {std::int64_t{0}, n - 1}) {
+        double expected = add ? sample_uniform({m, stride}, 7).at(i * stride + j) : 0;
+        for (std::int64_t p = 0; p < k; ++p) expected += a.at(i * k + p) * b.at(p * n + j);
+        BOOST_REQUIRE_SMALL(rows.at(i * stride + j) - expected, 1e-4);
+      }
+    }
+  };
+  testing::for_each_simd_target([&](const char*) {
+    for (const std::int64_t m : {9, 12, 25, 64, 205}) {
+      for (const std::int64_t n : {9, 32, 49, 260}) {
+        for (const std::int64_t k : {1, 5, 64, 400, 1024}) {
+          if (m * n * k > 5000000) continue;
+          compare(0.0F, m, n, k, m == 25);
+          compare(0.0, m, n, k, m == 12);
+        }
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -54,7 +54,9 @@ void pack_b(const MatrixSource& b, int64_t depth, int64_t columns, std::byte* pa
 template <class T>
 void multiply(const PackedBlock& a, const PackedBlock& b, int64_t rows, int64_t columns,
               int64_t depth, void* c, int64_t c_stride, bool accumulate, std::byte* /*scratch*/) {
-  multiply_panels(a.panels, panel_bytes<T, kPanelRows>(depth), b.panels,
+  const bool packed = a.panels != nullptr;
+  multiply_panels(packed ? a.panels : static_cast<const std::byte*>(a.source.data),
+                  panel_bytes<T, kPanelRows>(depth), packed ? 0 : a.source.row_stride, b.panels,
                   panel_bytes<T, kPanelColumns<T>>(depth), rows, columns, depth, static_cast<T*>(c),
                   c_stride, accumulate);
 }
@@ -73,6 +75,7 @@ const GemmEngine& engine() {
       .pack_b = pack_b<T>,
       .multiply = multiply<T>,
       .multiply_scratch = 0,
+      .row_unit = kPanelRows / 3,
   };
   return value;
 }

@@ -36,19 +36,33 @@ inline constexpr int kPanelColumns = 2 * kVectorLanes<T>;
 /// panel of A and a panel of B together do not fit into the L1 cache.
 inline constexpr int64_t kPrefetchSteps = 16;
 
-/// Computes kRows rows and kVectors vectors of columns of C from the first kRows rows of a panel of
-/// A and from a panel of B. Every element is computed by a single chain of fused multiply-adds over
-/// the depth, the result of which is added to C if `add`. Only `rows` <= kRows rows and `columns`
-/// columns are written.
-template <int kRows, int kVectors, class T>
-HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
-                               T* HWY_RESTRICT c, int64_t c_stride, int64_t rows, int64_t columns,
-                               bool add, const T* next_a, const T* next_b) {
+/// Copies the first elements of a tile to C, or adds them to C if `add`.
+template <class T>
+HWY_NOINLINE void add_tile(const T* tile, int64_t tile_stride, int64_t rows, int64_t columns,
+                           bool add, T* c, int64_t c_stride) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const T value = tile[r * tile_stride + j];
+      c[r * c_stride + j] = add ? c[r * c_stride + j] + value : value;
+    }
+  }
+}
+
+/// Computes kRows rows and kVectors vectors of columns of C from A and from a panel of B. A is a
+/// panel, or consists of kRows contiguous rows at a distance of a_stride elements if `kPackedA` is
+/// false. Every element is computed by a single chain of fused multiply-adds over the depth, the
+/// result of which is added to C if `add`. Only `rows` <= kRows rows and `columns` columns are
+/// written.
+template <int kRows, int kVectors, bool kPackedA, class T>
+HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, int64_t a_stride,
+                               const T* HWY_RESTRICT b, T* HWY_RESTRICT c, int64_t c_stride,
+                               int64_t rows, int64_t columns, bool add, const T* next_a,
+                               const T* next_b) {
   const Full<T> d;
   using V = hn::Vec<Full<T>>;
   constexpr int lanes = kVectorLanes<T>;
   constexpr int line = static_cast<int>(64 / sizeof(T));
-  constexpr int unroll = 4;
+  constexpr int unroll = kPackedA ? 4 : 1, a_step = kPackedA ? kPanelRows : 1;
   V sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -57,41 +71,50 @@ HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, const T* 
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   }
-  const auto step = [&](const T* HWY_RESTRICT ap, const T* HWY_RESTRICT bp) HWY_ATTR {
+  // Three rows that are not packed share one pointer, so that the addresses fit into registers.
+  const T* HWY_RESTRICT thirds[(kRows + 2) / 3];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; r += 3) thirds[r / 3] = a + r * (kPackedA ? 1 : a_stride);
+  const auto step = [&](int q, const T* HWY_RESTRICT bp) HWY_ATTR {
     V bv[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d, bp + v * lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const V ar = hn::Set(d, ap[r]);
+      const V ar = hn::Set(d, kPackedA ? a[q * a_step + r] : thirds[r / 3][r % 3 * a_stride + q]);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(ar, bv[v], sum[r][v]);
     }
   };
+  const auto advance = [&](int steps) HWY_ATTR {
+    a += steps * a_step;
+    b += steps * kPanelColumns<T>;
+#pragma GCC unroll 4
+    for (auto& third : thirds) third += kPackedA ? 0 : steps;
+  };
   int64_t p = 0;
   for (; p + unroll <= depth; p += unroll) {
+    if constexpr (kPackedA) {
 #pragma GCC unroll 16
-    for (int q = 0; q < unroll * kPanelRows; q += line) {
-      hwy::Prefetch(a + kPrefetchSteps * kPanelRows + q);
+      for (int q = 0; q < unroll * kPanelRows; q += line) {
+        hwy::Prefetch(a + kPrefetchSteps * kPanelRows + q);
+        __builtin_prefetch(next_a + q, 0, 2);
+      }
+      next_a += unroll * kPanelRows;
     }
 #pragma GCC unroll 16
     for (int q = 0; q < unroll * kPanelColumns<T>; q += line) {
       hwy::Prefetch(b + kPrefetchSteps * kPanelColumns<T> + q);
     }
-#pragma GCC unroll 16
-    for (int q = 0; q < unroll * kPanelRows; q += line) __builtin_prefetch(next_a + q, 0, 2);
     __builtin_prefetch(next_b, 0, 2);
-    next_a += unroll * kPanelRows;
-    next_b += line;
+    next_b += line * unroll / 4;
 #pragma GCC unroll 4
-    for (int q = 0; q < unroll; ++q) step(a + q * kPanelRows, b + q * kPanelColumns<T>);
-    a += unroll * kPanelRows;
-    b += unroll * kPanelColumns<T>;
+    for (int q = 0; q < unroll; ++q) step(q, b + q * kPanelColumns<T>);
+    advance(unroll);
   }
   for (; p < depth; ++p) {
-    step(a, b);
-    a += kPanelRows;
-    b += kPanelColumns<T>;
+    step(0, b);
+    advance(1);
   }
   if (rows == kRows && columns == kVectors * lanes) {
 #pragma GCC unroll 16
@@ -113,40 +136,43 @@ HWY_NOINLINE void micro_kernel(int64_t depth, const T* HWY_RESTRICT a, const T* 
       hn::Store(sum[r][v], d, tile + (r * kVectors + v) * lanes);
     }
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t j = 0; j < columns; ++j) {
-      const T value = tile[r * kVectors * lanes + j];
-      c[r * c_stride + j] = add ? c[r * c_stride + j] + value : value;
-    }
-  }
+  add_tile(tile, kVectors * lanes, rows, columns, add, c, c_stride);
+}
+
+/// Returns the micro-kernel with the fewest rows and columns for these sizes.
+template <bool kPackedA, class T>
+auto choose_micro_kernel(int64_t rows, int64_t columns) {
+  constexpr int third = kPanelRows / 3;
+  return columns <= kVectorLanes<T> ? (rows > 2 * third ? micro_kernel<3 * third, 1, kPackedA, T>
+                                       : rows > third   ? micro_kernel<2 * third, 1, kPackedA, T>
+                                                        : micro_kernel<third, 1, kPackedA, T>)
+                                    : (rows > 2 * third ? micro_kernel<3 * third, 2, kPackedA, T>
+                                       : rows > third   ? micro_kernel<2 * third, 2, kPackedA, T>
+                                                        : micro_kernel<third, 2, kPackedA, T>);
 }
 
 /// Computes C = A B, or C += A B if `add`, for one block of packed panels. The distances between
-/// panels are a_bytes and b_bytes.
+/// panels are a_bytes and b_bytes. If `a_stride` is not 0, A is not packed: its rows are contiguous
+/// and have this distance, and their number is a multiple of kPanelRows / 3.
 template <class T>
-void multiply_panels(const std::byte* a, size_t a_bytes, const std::byte* b, size_t b_bytes,
-                     int64_t rows, int64_t columns, int64_t depth, T* c, int64_t c_stride,
-                     bool add) {
-  constexpr int third = kPanelRows / 3;
+void multiply_panels(const std::byte* a, size_t a_bytes, int64_t a_stride, const std::byte* b,
+                     size_t b_bytes, int64_t rows, int64_t columns, int64_t depth, T* c,
+                     int64_t c_stride, bool add) {
   // Every call prefetches this part of the next panel of B: depth / 4 cache lines.
   constexpr int64_t parts = 4 * kPanelColumns<T> * static_cast<int64_t>(sizeof(T)) / 64;
+  if (a_stride != 0) a_bytes = static_cast<size_t>(kPanelRows * a_stride) * sizeof(T);
   for (int64_t j = 0; j < columns; j += kPanelColumns<T>, b += b_bytes) {
     const int64_t width = HWY_MIN(static_cast<int64_t>(kPanelColumns<T>), columns - j);
-    const bool narrow = width <= kVectorLanes<T>;
     const std::byte* a_panel = a;
     // Memory after the last panel may be the scratch of another worker, which must not be
     // prefetched: a later write to lines that two cores have read takes about 30 ns per line.
     const std::byte* next_b = width == kPanelColumns<T> && j + width < columns ? b + b_bytes : b;
     for (int64_t i = 0; i < rows; i += kPanelRows, a_panel += a_bytes) {
       const int64_t height = HWY_MIN(static_cast<int64_t>(kPanelRows), rows - i);
-      const auto kernel = narrow ? (height > 2 * third ? micro_kernel<3 * third, 1, T>
-                                    : height > third   ? micro_kernel<2 * third, 1, T>
-                                                       : micro_kernel<third, 1, T>)
-                                 : (height > 2 * third ? micro_kernel<3 * third, 2, T>
-                                    : height > third   ? micro_kernel<2 * third, 2, T>
-                                                       : micro_kernel<third, 2, T>);
+      const auto kernel = a_stride != 0 ? choose_micro_kernel<false, T>(height, width)
+                                        : choose_micro_kernel<true, T>(height, width);
       const std::byte* next_a = i + kPanelRows < rows ? a_panel + a_bytes : a;
-      kernel(depth, reinterpret_cast<const T*>(a_panel), reinterpret_cast<const T*>(b),
+      kernel(depth, reinterpret_cast<const T*>(a_panel), a_stride, reinterpret_cast<const T*>(b),
              c + i * c_stride + j, c_stride, height, width, add, reinterpret_cast<const T*>(next_a),
              reinterpret_cast<const T*>(next_b) +
                  i / kPanelRows % parts * (depth / 4) * (64 / sizeof(T)));

@@ -31,6 +31,15 @@ MatrixSource source(const MatrixView<T>& v) {
   return {v.data, dtype_of<T>, v.row_stride, v.column_stride};
 }
 
+/// Returns the number of the first rows of A that the engine multiplies without packing. Rows at a
+/// distance of a multiple of 4 KiB would share one set of the L1 cache.
+template <class T>
+std::int64_t unpacked_rows(const GemmEngine& engine, const MatrixSource& a, std::int64_t rows) {
+  constexpr auto kPage = static_cast<std::int64_t>(4096 / sizeof(T));
+  if (engine.row_unit == 0 || a.column_stride != 1 || a.row_stride % kPage == 0) return 0;
+  return rows / engine.row_unit * engine.row_unit;
+}
+
 template <class T>
 void packed_gemm(const GemmProblem<T>& g, std::byte* scratch) {
   const GemmEngine& engine = g.engine != nullptr ? *g.engine : fma_engine(dtype_of<T>);
@@ -46,9 +55,16 @@ void packed_gemm(const GemmProblem<T>& g, std::byte* scratch) {
       for (std::int64_t i = 0; i < g.m; i += kBlockRows) {
         const std::int64_t rows = std::min(kBlockRows, g.m - i);
         const MatrixSource a = source(g.a.from(i, p));
-        engine.pack_a(a, rows, depth, packed_a);
-        engine.multiply({packed_a, a}, {packed_b, b}, rows, columns, depth,
-                        g.c + i * g.c_stride + j, g.c_stride, g.accumulate || p > 0, rest);
+        T* const c = g.c + i * g.c_stride + j;
+        const std::int64_t read = unpacked_rows<T>(engine, a, rows);
+        if (read > 0)
+          engine.multiply({nullptr, a}, {packed_b, b}, read, columns, depth, c, g.c_stride,
+                          g.accumulate || p > 0, rest);
+        if (read == rows) continue;
+        const MatrixSource last = a.from(read, 0);
+        engine.pack_a(last, rows - read, depth, packed_a);
+        engine.multiply({packed_a, last}, {packed_b, b}, rows - read, columns, depth,
+                        c + read * g.c_stride, g.c_stride, g.accumulate || p > 0, rest);
       }
     }
   }
