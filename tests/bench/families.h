@@ -9,8 +9,9 @@ void add_matmul_benchmarks();
 void add_grouped_benchmarks();
 /// Matrix products and attention at each precision, compared with FMA kernels.
 void add_precision_benchmarks();
-/// Products of one to eight rows with f32, bf16, int8 and int4 weights that are read from memory.
-/// They are compared with reading the same memory without computing.
+/// Products of one to eight rows with f32, bf16, int8 and int4 weights, and attention of one query
+/// with cached keys and values, all of which are read from memory. They are compared with reading
+/// the same memory without computing.
 void add_weights_benchmarks();
 /// Arithmetic and activations, such as add and gelu, at sizes that fit in the caches and at larger
 /// sizes.

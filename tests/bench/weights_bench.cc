@@ -1,9 +1,10 @@
-// Benchmarks of products of a few rows with weights that are read from memory. Such products
-// dominate the time of decoding a token.
+// Benchmarks of products of a few rows with weights, and of one query with cached keys and values,
+// that are read from memory. They dominate the time of decoding a token.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <numeric>
 
 #include "weft/ops/kernels/targets/peak.h"
@@ -31,41 +32,37 @@ struct Shape {
 constexpr Shape kShapes[] = {{1, 768, 768},   {1, 3072, 768}, {1, 768, 3072},
                              {1, 50257, 768}, {4, 3072, 768}, {8, 3072, 768}};
 
-// Weight matrices of one shape in one block of memory. Together they are larger than the caches.
-// The input is multiplied by each of them in turn.
+struct Cache {
+  std::int64_t heads, kv_heads, keys, size;
+};
+// Four query heads per key head, and one.
+constexpr Cache kCaches[] = {{32, 8, 8192, 128}, {32, 8, 32768, 128}, {12, 12, 8192, 64}};
+
+Tensor apply(std::string_view op, const Tensor& x) {
+  return evaluate_op(builtin_ops()->at(op), {x})[0];
+}
+
+// Weights or caches of one shape in one block of memory. Together they are larger than the caches
+// of the CPU. The op computes a result from `x` and each of them in turn.
 class Stream {
  public:
-  Stream(const Shape& shape, Format format, int threads) : workers_({.threads = threads}) {
-    const Tensor x = random_tensor({shape.rows, shape.inputs});
-    std::vector<Tensor> weights = {random_tensor({shape.inputs, shape.outputs})};
-    Attributes attributes;
-    const bool quantized = format != Format::f32 && format != Format::bf16;
-    if (quantized) {
-      const QuantizedMatrix m = quantize_matrix(weights[0],
-                                                format == Format::int8   ? QuantizedFormat::int8
-                                                : format == Format::q8_0 ? QuantizedFormat::q8_0
-                                                                         : QuantizedFormat::int4,
-                                                false);
-      weights = {m.q, m.scale};
-      attributes.set("outputs", shape.outputs);
-    } else if (format == Format::bf16) {
-      weights[0] = weights[0].to(DType::bf16);
-    }
-    const OpRecord& op = builtin_ops()->at(quantized ? "quantized_matmul" : "matmul");
+  Stream(std::string_view op, const Attributes& attributes, Tensor x,
+         const std::vector<Tensor>& weights, const Sizes& result, int threads)
+      : workers_({.threads = threads}), x_(std::move(x)) {
+    const OpRecord& record = builtin_ops()->at(op);
     KernelRequest request;
-    request.attributes = op.complete(attributes);
-    request.inputs.push_back({x.dtype(), x.sizes()});
+    request.attributes = record.complete(attributes).evaluate(Bindings{});
+    request.inputs.push_back({x_.dtype(), x_.sizes()});
     for (const Tensor& w : weights) request.inputs.push_back({w.dtype(), w.sizes()});
-    request.outputs.push_back({DType::f32, {shape.rows, shape.outputs}});
-    kernel_ = op.kernel(request);
+    request.outputs.push_back({DType::f32, result});
+    kernel_ = record.kernel(request);
 
     std::size_t one = 0;
     for (const Tensor& w : weights) one += w.bytes();
     constexpr std::size_t kTotal = std::size_t{192} << 20;
     const std::size_t copies = std::max<std::size_t>(1, kTotal / one);
     block_ = Buffer::allocate(copies * (one + 2 * kTensorAlignment));
-    y_ = Tensor::empty(DType::f32, {shape.rows, shape.outputs});
-    x_ = x;
+    y_ = Tensor::empty(DType::f32, result);
     std::size_t offset = 0;
     for (std::size_t c = 0; c < copies; ++c) {
       std::vector<const void*> inputs = {x_.raw()};
@@ -136,8 +133,44 @@ class Stream {
   std::vector<double> best_, read_;
 };
 
-void product(benchmark::State& state, const Shape& shape, Format format, int threads) {
-  Stream stream(shape, format, threads);
+Stream product(const Shape& shape, Format format, int threads) {
+  std::vector<Tensor> weights = {random_tensor({shape.inputs, shape.outputs})};
+  Attributes attributes;
+  const bool quantized = format != Format::f32 && format != Format::bf16;
+  if (quantized) {
+    const QuantizedMatrix m = quantize_matrix(weights[0],
+                                              format == Format::int8   ? QuantizedFormat::int8
+                                              : format == Format::q8_0 ? QuantizedFormat::q8_0
+                                                                       : QuantizedFormat::int4,
+                                              false);
+    weights = {m.q, m.scale};
+    attributes.set("outputs", shape.outputs);
+  } else if (format == Format::bf16) {
+    weights[0] = weights[0].to(DType::bf16);
+  }
+  return {quantized ? "quantized_matmul" : "matmul",
+          attributes,
+          random_tensor({shape.rows, shape.inputs}),
+          weights,
+          {shape.rows, shape.outputs},
+          threads};
+}
+
+Stream attention(const Cache& cache, Format format, int threads) {
+  const Tensor wide = random_tensor({1, cache.kv_heads, cache.keys, cache.size});
+  const Tensor keys = format == Format::f32    ? wide
+                      : format == Format::bf16 ? wide.to(DType::bf16)
+                                               : apply("pack_int8_rows", wide);
+  return {format == Format::f32 ? "attention" : "attention_narrow",
+          {{"scale", 0.125}},
+          random_tensor({1, cache.heads, 1, cache.size}),
+          {keys, keys},
+          {1, cache.heads, 1, cache.size},
+          threads};
+}
+
+void measure(benchmark::State& state, const std::function<Stream()>& make) {
+  Stream stream = make();
   stream.run();
   for (auto _ : state) {
     stream.run();
@@ -151,6 +184,13 @@ void product(benchmark::State& state, const Shape& shape, Format format, int thr
   state.counters["of_read"] = stream.best_rate() / stream.read_rate();
 }
 
+void add(const std::string& title, const std::function<Stream()>& make) {
+  benchmark::RegisterBenchmark(title.c_str(),
+                               [=](benchmark::State& state) { measure(state, make); })
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
 }  // namespace
 
 void add_weights_benchmarks() {
@@ -159,9 +199,15 @@ void add_weights_benchmarks() {
       for (const auto& [format, name] : kFormats) {
         const std::string title = fmt::format("weights/{}/{}x{}x{}/threads:{}", name, s.rows,
                                               s.outputs, s.inputs, threads);
-        benchmark::RegisterBenchmark(title.c_str(), product, s, format, threads)
-            ->UseRealTime()
-            ->Unit(benchmark::kMillisecond);
+        add(title, [=, format = format] { return product(s, format, threads); });
+      }
+    }
+    for (const Cache& c : kCaches) {
+      for (const Format format : {Format::f32, Format::bf16, Format::int8}) {
+        add(fmt::format("caches/{}/{}:{}x{}x{}/threads:{}",
+                        kFormats[static_cast<int>(format)].second, c.heads, c.kv_heads, c.keys,
+                        c.size, threads),
+            [=] { return attention(c, format, threads); });
       }
     }
   }
