@@ -110,14 +110,24 @@ inline constexpr int kSharedHeads = 4;
 inline constexpr int kSharedHeads = 2;
 #endif
 
+/// What a kernel prefetches.
+enum class Fetch { none, keys, values };
+
+/// Returns what the scores of `heads` heads prefetch with values of `width` elements. With a single
+/// head, memory limits the speed, and reading two streams is faster than reading one after the
+/// other. Four rows of more than 256 bytes would occupy all miss buffers of the L1 cache.
+template <class S>
+HWY_INLINE Fetch fetched_by_scores(int64_t heads, int64_t width) {
+  const bool values = heads == 1 && sizeof(S) > 1 && width * int64_t{sizeof(S)} <= 256;
+  return values ? Fetch::values : Fetch::keys;
+}
+
 /// Sets scores[n * stride + j] to the dot product of query n of kHeads consecutive queries and key
-/// j for all `count` keys, which have `size` contiguous elements each. If `prefetches`, prefetches
-/// keys and, for one head with bfloat16 keys, the rows of `values` (`width` elements each), which
-/// are needed next: these keys are read at the speed of memory, and reading two streams is faster
-/// than reading one after the other. With other formats or heads, this is slower.
+/// j for all `count` keys, which have `size` contiguous elements each. Prefetches the next keys or
+/// the rows of `values` (`width` elements each), which are needed later.
 template <int kHeads, class T, class S>
 HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t size, const S* values,
-                            int64_t width, bool prefetches, T* scores, int64_t stride) {
+                            int64_t width, Fetch fetched, T* scores, int64_t stride) {
   const Full<T> d;
   const int64_t step = size + kScaleElements<S>;
   int64_t j = 0;
@@ -126,10 +136,8 @@ HWY_INLINE void head_scores(const T* q, const S* keys, int64_t count, int64_t si
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     for (; j + 4 <= count; j += 4) {
       const S* k = keys + j * step;
-      if (prefetches) {
-        fetch_ahead(k, 4 * step);
-        if (kHeads == 1 && sizeof(S) == 2) fetch(values + j * width, 4 * width);
-      }
+      if (fetched == Fetch::keys) fetch_ahead(k, 4 * step);
+      if (fetched == Fetch::values) fetch(values + j * width, 4 * width);
       hn::Vec<Full<T>> sum[kHeads][4];
 #pragma GCC unroll 16
       for (int n = 0; n < 4 * kHeads; ++n) sum[n / 4][n % 4] = hn::Zero(d);
@@ -185,14 +193,15 @@ HWY_INLINE void single_query_scores(const T* q, int64_t heads, const S* keys, in
   for (int64_t x = 0; x < heads;) {
     const T* own = q + x * size;
     T* to = scores + x * stride;
+    const Fetch fetched = x == 0 ? fetched_by_scores<S>(heads, width) : Fetch::none;
     if (x + kSharedHeads <= heads) {
-      head_scores<kSharedHeads>(own, keys, count, size, values, width, x == 0, to, stride);
+      head_scores<kSharedHeads>(own, keys, count, size, values, width, fetched, to, stride);
       x += kSharedHeads;
     } else if (x + 2 <= heads) {
-      head_scores<2>(own, keys, count, size, values, width, x == 0, to, stride);
+      head_scores<2>(own, keys, count, size, values, width, fetched, to, stride);
       x += 2;
     } else {
-      head_scores<1>(own, keys, count, size, values, width, x == 0, to, stride);
+      head_scores<1>(own, keys, count, size, values, width, fetched, to, stride);
       x += 1;
     }
   }
@@ -278,15 +287,16 @@ HWY_INLINE void single_query_values(const T* p, int64_t stride, int64_t heads, c
                                     int64_t count, int64_t size, T* out, bool accumulate) {
   for (int64_t x = 0; x < heads;) {
     const T* own = p + x * stride;
+    const bool prefetches = x == 0 && fetched_by_scores<S>(heads, size) == Fetch::keys;
     if (x + kSharedHeads <= heads) {
-      head_values<kSharedHeads>(own, stride, values, count, size, x == 0, out + x * size,
+      head_values<kSharedHeads>(own, stride, values, count, size, prefetches, out + x * size,
                                 accumulate);
       x += kSharedHeads;
     } else if (x + 2 <= heads) {
-      head_values<2>(own, stride, values, count, size, x == 0, out + x * size, accumulate);
+      head_values<2>(own, stride, values, count, size, prefetches, out + x * size, accumulate);
       x += 2;
     } else {
-      head_values<1>(own, stride, values, count, size, x == 0, out + x * size, accumulate);
+      head_values<1>(own, stride, values, count, size, prefetches, out + x * size, accumulate);
       x += 1;
     }
   }
