@@ -110,12 +110,13 @@ inline constexpr int kSharedHeads = 4;
 inline constexpr int kSharedHeads = 2;
 #endif
 
-/// What a kernel prefetches.
+/// The rows that a kernel prefetches.
 enum class Fetch { none, keys, values };
 
-/// Returns what the scores of `heads` heads prefetch with values of `width` elements. With a single
-/// head, memory limits the speed, and reading two streams is faster than reading one after the
-/// other. Four rows of more than 256 bytes would occupy all miss buffers of the L1 cache.
+/// Returns the rows that are prefetched while the scores of `heads` heads are computed, given
+/// values of `width` elements. With a single head, memory limits the speed, and reading two streams
+/// is faster than reading one after the other. Four rows of more than 256 bytes would occupy all
+/// miss buffers of the L1 cache.
 template <class S>
 HWY_INLINE Fetch fetched_by_scores(int64_t heads, int64_t width) {
   const bool values = heads == 1 && sizeof(S) > 1 && width * int64_t{sizeof(S)} <= 256;
