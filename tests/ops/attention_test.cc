@@ -8,33 +8,14 @@
 #include "weft/tests/ops/check_attention.h"
 #include "weft/tests/samples/sample_data.h"
 #include "weft/tests/support/messages.h"
-#include "weft/tests/support/numbers.h"
 
 namespace weft {
 namespace {
 
+using testing::attention_data_error;
+using testing::attention_operands;
 using testing::check_attention;
-
-std::vector<Tensor> operands(std::int64_t b, std::int64_t h, std::int64_t hkv, std::int64_t lq,
-                             std::int64_t lk, std::int64_t d, std::int64_t dv) {
-  std::vector<Tensor> in = {sample_uniform({b, h, lq, d}, 1), sample_uniform({b, hkv, lk, d}, 2),
-                            sample_uniform({b, hkv, lk, dv}, 3)};
-  in.resize(16);
-  return in;
-}
-
-std::string data_error(const std::vector<Tensor>& in, bool causal = true) {
-  try {
-    evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}, {"causal", causal}});
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-Tensor ints(std::vector<std::int64_t> values) {
-  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
-}
+using testing::ints;
 
 }  // namespace
 
@@ -56,7 +37,7 @@ BOOST_AUTO_TEST_CASE(samples_match_the_reference_on_every_simd_target) {
 BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys_match_the_reference) {
   // More than one block of 64 queries and 128 keys, with partial last blocks, grouped heads and
   // combined options.
-  std::vector<Tensor> in = operands(2, 4, 2, 131, 261, 9, 17);
+  std::vector<Tensor> in = attention_operands(2, 4, 2, 131, 261, 9, 17);
   check_attention(in, {{"scale", 0.3}}, 1e-5);
   check_attention(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
   check_attention(in, {{"scale", 0.3}, {"causal", true}, {"window", std::int64_t{40}}}, 1e-5);
@@ -80,7 +61,7 @@ BOOST_AUTO_TEST_CASE(several_blocks_of_queries_and_keys_match_the_reference) {
 
 BOOST_AUTO_TEST_CASE(texts_without_padding_match_the_reference_on_every_simd_target) {
   testing::for_each_simd_target([](const char*) {
-    std::vector<Tensor> in = operands(1, 4, 2, 331, 331, 9, 17);
+    std::vector<Tensor> in = attention_operands(1, 4, 2, 331, 331, 9, 17);
     in[15] = ints({0, 1, 1, 9, 150, 151, 331});
     for (const std::int64_t window : {0, 3, 64, 1000}) {
       for (const bool causal : {false, true}) {
@@ -92,7 +73,7 @@ BOOST_AUTO_TEST_CASE(texts_without_padding_match_the_reference_on_every_simd_tar
 }
 
 BOOST_AUTO_TEST_CASE(one_text_without_padding_gives_the_bits_of_the_plain_call) {
-  std::vector<Tensor> in = operands(1, 2, 1, 200, 200, 16, 16);
+  std::vector<Tensor> in = attention_operands(1, 2, 1, 200, 200, 16, 16);
   const Attributes attributes{{"scale", 0.3}, {"window", std::int64_t{30}}};
   const auto plain = evaluate_op(builtin_ops()->at("attention"), in, attributes);
   in[15] = ints({0, 0, 200, 200});
@@ -101,7 +82,7 @@ BOOST_AUTO_TEST_CASE(one_text_without_padding_gives_the_bits_of_the_plain_call) 
 }
 
 BOOST_AUTO_TEST_CASE(keys_of_other_texts_do_not_reach_a_query_even_if_they_are_nan) {
-  std::vector<Tensor> in = operands(1, 2, 2, 300, 300, 8, 8);
+  std::vector<Tensor> in = attention_operands(1, 2, 2, 300, 300, 8, 8);
   in[15] = ints({0, 150, 300});
   const auto clean = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 0.3}});
   for (const std::size_t i : {1, 2}) {
@@ -121,10 +102,10 @@ BOOST_AUTO_TEST_CASE(keys_of_other_texts_do_not_reach_a_query_even_if_they_are_n
 }
 
 BOOST_AUTO_TEST_CASE(offsets_that_do_not_ascend_from_zero_to_the_end_are_data_errors) {
-  std::vector<Tensor> in = operands(1, 2, 2, 5, 5, 3, 3);
+  std::vector<Tensor> in = attention_operands(1, 2, 2, 5, 5, 3, 3);
   const auto error = [&](Tensor offsets) {
     in[15] = std::move(offsets);
-    return data_error(in, false);
+    return attention_data_error(in, false);
   };
   BOOST_TEST(error(ints({0, 2, 5})) == "no error");
   BOOST_TEST(error(ints({1, 5})) == "offsets[0] is 1: the first text must begin at 0");
@@ -148,7 +129,7 @@ BOOST_AUTO_TEST_CASE(offsets_of_other_types_or_with_other_operands_are_rejected)
                           testing::message_contains({message}));
   };
   const auto with = [](std::size_t operand, Tensor tensor) {
-    std::vector<Tensor> in = operands(2, 2, 2, 5, 5, 3, 3);
+    std::vector<Tensor> in = attention_operands(2, 2, 2, 5, 5, 3, 3);
     in[kOffsets] = ints({0, 2, 5});
     in[operand] = std::move(tensor);
     return in;
@@ -167,7 +148,7 @@ BOOST_AUTO_TEST_CASE(offsets_of_other_types_or_with_other_operands_are_rejected)
 }
 
 BOOST_AUTO_TEST_CASE(the_cost_of_texts_counts_only_pairs_within_a_text) {
-  const std::vector<Tensor> in = operands(1, 4, 4, 600, 600, 8, 8);
+  const std::vector<Tensor> in = attention_operands(1, 4, 4, 600, 600, 8, 8);
   const auto flops = [&](std::int64_t texts, std::int64_t window) {
     KernelRequest request;
     request.attributes =
@@ -182,109 +163,6 @@ BOOST_AUTO_TEST_CASE(the_cost_of_texts_counts_only_pairs_within_a_text) {
   BOOST_TEST(flops(6, 20) == flops(0, 20));
 }
 
-BOOST_AUTO_TEST_CASE(a_single_decoding_query_matches_the_reference) {
-  testing::for_each_simd_target([](const char*) {
-    for (const std::int64_t size : {1, 5, 16, 20, 64, 150}) {
-      for (const std::int64_t keys : {1, 3, 4, 7, 33}) {
-        std::vector<Tensor> in = operands(1, 2, 1, 1, keys, size, size + 3);
-        check_attention(in, {{"scale", 0.3}}, 1e-5);
-        in[10] = ints({(keys + 1) / 2});
-        check_attention(in, {{"scale", 0.3}}, 1e-5);
-      }
-    }
-  });
-}
-
-// With one key head, parts have 1024 keys.
-BOOST_AUTO_TEST_CASE(parts_of_the_keys_of_a_single_query_match_the_reference) {
-  testing::for_each_simd_target([](const char*) {
-    for (const std::int64_t heads : {1, 3, 70}) {
-      std::vector<Tensor> in = operands(3, heads, 1, 1, 2300, 9, 19);
-      check_attention(in, {{"scale", 0.3}}, 1e-5);
-      in[10] = ints({2300, 1024, 0});
-      in[11] = ints({2299, 1023, 5});
-      check_attention(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
-      check_attention(in, {{"scale", 0.3}, {"causal", true}, {"window", std::int64_t{1100}}}, 1e-5);
-      in[14] = sample_uniform({heads}, 8);
-      // No key of the second part is visible.
-      in[4] = Tensor::empty(DType::boolean, {3, 1, 1, 2300});
-      for (std::int64_t i = 0; i < 3 * 2300; ++i)
-        in[4].mutable_data<bool>()[i] = i % 2300 < 1024 || i % 2300 >= 2048;
-      check_attention(in, {{"scale", 3.0}, {"soft_cap", 2.0}}, 1e-5);
-      std::vector<Tensor> wide = in;
-      for (const std::size_t i : {0, 1, 2, 14}) wide[i] = in[i].to(DType::f64);
-      check_attention(wide, {{"scale", 3.0}}, 1e-12);
-    }
-  });
-}
-
-BOOST_AUTO_TEST_CASE(a_query_with_a_nan_key_in_one_part_is_nan) {
-  std::vector<Tensor> in = operands(1, 2, 1, 1, 2300, 4, 4);
-  in[1].mutable_data<float>()[1500 * 4] = NAN;
-  const auto out = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 0.3}});
-  for (std::int64_t i = 0; i < 8; ++i) BOOST_TEST(std::isnan(out[0].at(i)));
-}
-
-BOOST_AUTO_TEST_CASE(narrow_keys_and_values_match_widened_ones_bit_for_bit_on_every_simd_target) {
-  const auto& ops = *builtin_ops();
-  testing::for_each_simd_target([&](const char*) {
-    std::vector<OpSample> samples = ops.at("attention_narrow").samples();
-    for (const std::int64_t size : {1, 5, 16, 33, 64, 150}) {
-      for (const std::int64_t queries : {1, 2, 70}) {
-        OpSample sample;
-        sample.inputs = operands(2, 4, 2, queries, 133, size, size + 3);
-        for (const int i : {1, 2}) sample.inputs[i] = sample.inputs[i].to(DType::bf16);
-        sample.inputs[10] = ints({133, 71});
-        sample.inputs[11] = ints({133 - queries, 0});
-        sample.attributes = {{"scale", 0.3}, {"causal", true}};
-        samples.push_back(sample);
-        sample.inputs[0] = sample.inputs[0].to(DType::bf16);
-        samples.push_back(std::move(sample));
-      }
-    }
-    OpSample parts;
-    parts.inputs = operands(2, 4, 1, 1, 2300, 9, 19);
-    for (const int i : {0, 1, 2}) parts.inputs[i] = parts.inputs[i].to(DType::bf16);
-    parts.attributes = {{"scale", 0.3}};
-    samples.push_back(std::move(parts));
-    for (const OpSample& sample : samples) {
-      std::vector<Tensor> wide = sample.inputs;
-      if (wide[1].dtype() == DType::i8) continue;
-      for (const int i : {0, 1, 2}) wide[i] = wide[i].to(DType::f32);
-      const auto actual = evaluate_op(ops.at("attention_narrow"), sample.inputs, sample.attributes);
-      const auto expected = evaluate_op(ops.at("attention"), wide, sample.attributes);
-      BOOST_TEST(bitwise_equal(actual[0], expected[0]));
-      BOOST_TEST(bitwise_equal(actual[1], expected[1]));
-    }
-  });
-}
-
-BOOST_AUTO_TEST_CASE(rows_of_int8_match_their_numbers_on_every_simd_target) {
-  const auto& ops = *builtin_ops();
-  testing::for_each_simd_target([&](const char*) {
-    for (const std::int64_t size : {1, 5, 16, 33, 64, 150}) {
-      for (const std::int64_t heads : {2, 4, 12}) {
-        for (const std::int64_t queries : {1, 2, 70}) {
-          const std::int64_t keys = size == 33 ? 2100 : 133;  // two parts, or one
-          std::vector<Tensor> in = operands(2, heads, 2, queries, keys, size, size + 3);
-          in[10] = ints({keys, 71});
-          in[11] = ints({keys - queries, 0});
-          std::vector<Tensor> wide = in;
-          for (const int i : {1, 2}) {
-            in[i] = evaluate_op(ops.at("pack_int8_rows"), {in[i]}, {})[0];
-            wide[i] = evaluate_op(ops.at("unpack_int8_rows"), {in[i]}, {})[0];
-          }
-          const Attributes attributes{{"scale", 0.3}, {"causal", true}};
-          const auto actual = evaluate_op(ops.at("attention_narrow"), in, attributes);
-          const auto expected = evaluate_op(ops.at("attention"), wide, attributes);
-          for (const std::size_t o : {0, 1})
-            BOOST_REQUIRE_SMALL(testing::max_difference(actual[o], expected[o]), 2e-6);
-        }
-      }
-    }
-  });
-}
-
 BOOST_AUTO_TEST_CASE(gradients_of_narrow_operands_match_those_of_widened_ones_bit_for_bit) {
   const auto& ops = *builtin_ops();
   testing::for_each_simd_target([&](const char*) {
@@ -294,7 +172,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_narrow_operands_match_those_of_widened_ones_bi
         for (const double cap : {0.0, 2.0}) {
           const std::int64_t batch = size == 33 ? 6 : 2;  // one pass per key head, or two passes
           OpSample sample;
-          std::vector<Tensor> in = operands(batch, 4, 2, queries, 133, size, size + 3);
+          std::vector<Tensor> in = attention_operands(batch, 4, 2, queries, 133, size, size + 3);
           std::vector<std::int64_t> lengths, starts;
           for (std::int64_t b = 0; b < batch; ++b) {
             lengths.push_back(b % 2 == 0 ? 133 : 71);
@@ -328,39 +206,21 @@ BOOST_AUTO_TEST_CASE(gradients_of_narrow_operands_match_those_of_widened_ones_bi
 }
 
 BOOST_AUTO_TEST_CASE(fully_masked_queries_give_zeros) {
-  std::vector<Tensor> in = operands(2, 2, 1, 4, 5, 3, 2);
+  std::vector<Tensor> in = attention_operands(2, 2, 1, 4, 5, 3, 2);
   in[10] = ints({0, 3});
   check_attention(in, {{"scale", 1.0}}, 1e-6);
   in[4] = Tensor::zeros(DType::boolean, {1, 2, 4, 5});
   for (int i = 7; i < 31; ++i) in[4].mutable_data<bool>()[i] = true;
   check_attention(in, {{"scale", 1.0}}, 1e-6);
-  check_attention(operands(1, 2, 2, 3, 0, 4, 2), {{"scale", 1.0}}, 0);
-  check_attention(operands(1, 1, 1, 5, 2, 4, 2), {{"scale", 1.0}, {"causal", true}}, 1e-6);
-}
-
-BOOST_AUTO_TEST_CASE(rows_of_keys_are_read_without_a_copy_and_must_exist) {
-  testing::for_each_simd_target([](const char*) {
-    for (const std::int64_t queries : {1, 3, 70}) {
-      std::vector<Tensor> in = operands(5, 4, 2, queries, 133, 16, 19);
-      in[0] = sample_uniform({3, 4, queries, 16}, 31);
-      in.resize(14);
-      in[10] = ints({133, 71, 100});
-      in[11] = ints({133 - queries, 0, 4});
-      in[13] = ints({3, 0, 3});
-      check_attention(in, {{"scale", 0.3}, {"causal", true}}, 1e-5);
-    }
-  });
-  std::vector<Tensor> in = operands(2, 1, 1, 1, 3, 4, 4);
-  in.resize(14);
-  in[13] = ints({0, 2});
-  BOOST_TEST(data_error(in) == "kv_rows[1] is 2, but k and v have 2 rows: it must be in [0, 2)");
-  in[13] = ints({-1, 0});
-  BOOST_TEST(data_error(in) == "kv_rows[0] is -1, but k and v have 2 rows: it must be in [0, 2)");
+  check_attention(attention_operands(1, 2, 2, 3, 0, 4, 2), {{"scale", 1.0}}, 0);
+  check_attention(attention_operands(1, 1, 1, 5, 2, 4, 2), {{"scale", 1.0}, {"causal", true}},
+                  1e-6);
 }
 
 BOOST_AUTO_TEST_CASE(soft_caps_sinks_and_chunks_match_the_reference_over_several_blocks) {
   testing::for_each_simd_target([](const char*) {
-    std::vector<Tensor> in = operands(2, 4, 2, 131, 261, 24, 16);  // Dk != Dv, as in DeepSeek
+    std::vector<Tensor> in =
+        attention_operands(2, 4, 2, 131, 261, 24, 16);  // Dk != Dv, as in DeepSeek
     in.resize(15);
     const Attributes capped{{"scale", 2.0}, {"causal", true}, {"soft_cap", 3.0}};
     check_attention(in, capped, 1e-5);
@@ -377,7 +237,7 @@ BOOST_AUTO_TEST_CASE(soft_caps_sinks_and_chunks_match_the_reference_over_several
 }
 
 BOOST_AUTO_TEST_CASE(a_sink_takes_part_of_the_attention_and_all_of_it_without_keys) {
-  std::vector<Tensor> in = operands(1, 2, 1, 2, 2, 3, 4);
+  std::vector<Tensor> in = attention_operands(1, 2, 1, 2, 2, 3, 4);
   in.resize(15);
   in[0] = Tensor::zeros(DType::f32, {1, 2, 2, 3});
   in[2] = Tensor::full(DType::f32, {1, 1, 2, 4}, 6);
@@ -396,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_sink_takes_part_of_the_attention_and_all_of_it_without_ke
 
 BOOST_AUTO_TEST_CASE(large_scores_with_a_sink_have_accurate_gradients) {
   for (const double sink : {-2000.0, 1500.0, 3000.0}) {
-    std::vector<Tensor> in = operands(1, 2, 2, 3, 5, 4, 4);
+    std::vector<Tensor> in = attention_operands(1, 2, 2, 3, 5, 4, 4);
     in.resize(15);
     // All scores are exact, so that only lse is rounded.
     for (int i : {0, 1}) in[i] = sample_indices(in[i].sizes(), 7, 5).to(DType::f32);
@@ -406,113 +266,10 @@ BOOST_AUTO_TEST_CASE(large_scores_with_a_sink_have_accurate_gradients) {
   }
 }
 
-/// Returns a ring buffer of `size` entries with the newest of the first `length` keys of each row.
-Tensor ring_of(const Tensor& keys, std::int64_t size, const Tensor& lengths) {
-  const std::int64_t heads = keys.size(1), width = keys.size(3);
-  Tensor ring = Tensor::full(keys.dtype(), {keys.size(0), heads, size, width}, NAN);
-  const auto bytes = static_cast<std::size_t>(width) * dtype_size(keys.dtype());
-  for (std::int64_t r = 0; r < keys.size(0) * heads; ++r) {
-    for (std::int64_t j = 0; j < lengths.data<std::int64_t>()[r / heads]; ++j) {
-      std::memcpy(static_cast<std::byte*>(ring.mutable_raw()) +
-                      static_cast<std::size_t>(r * size + j % size) * bytes,
-                  static_cast<const std::byte*>(keys.raw()) +
-                      static_cast<std::size_t>(r * keys.size(2) + j) * bytes,
-                  bytes);
-    }
-  }
-  return ring;
-}
-
-BOOST_AUTO_TEST_CASE(ring_buffers_of_the_newest_keys_give_the_results_of_all_keys) {
-  const auto& ops = *builtin_ops();
-  testing::for_each_simd_target([&](const char*) {
-    for (const std::int64_t queries : {1, 2, 5, 70}) {
-      for (const std::int64_t window : {1, 7, 64}) {
-        for (const bool chunks : {false, true}) {
-          std::vector<Tensor> in = operands(3, 4, 2, queries, 300, 24, 19);
-          in.resize(15);
-          in[4] = sample_indices({3, 1, 1, 300}, 5, 4).to(DType::boolean);
-          in[10] = ints({300, queries, 111 + queries});
-          in[11] = ints({300 - queries, 0, 111});
-          in[14] = sample_uniform({4}, 8);
-          const Attributes full{
-              {"scale", 0.3}, {"causal", true}, {chunks ? "chunk" : "window", window}};
-          Attributes attributes = full;
-          attributes.set("ring", Dim(300));
-          for (const DType dtype : {DType::f32, DType::bf16}) {
-            const char* op = dtype == DType::bf16 ? "attention_narrow" : "attention";
-            for (const std::size_t i : {1, 2}) in[i] = in[i].to(dtype);
-            const auto expected = evaluate_op(ops.at(op), in, full);
-            std::vector<Tensor> ring = in;
-            for (const std::size_t i : {1, 2})
-              ring[i] = ring_of(in[i], window + queries - 1, in[10]);
-            const auto actual = evaluate_op(ops.at(op), ring, attributes);
-            BOOST_TEST_CONTEXT(op << " queries " << queries << " window " << window) {
-              for (const std::size_t o : {0, 1}) {
-                std::vector<double> values;
-                for (std::int64_t n = 0; n < expected[o].numel(); ++n)
-                  values.push_back(expected[o].at(n));
-                testing::check_close(actual[o], values, 2e-6, "ring");
-              }
-            }
-          }
-        }
-      }
-    }
-  });
-}
-
-BOOST_AUTO_TEST_CASE(queries_whose_keys_a_ring_buffer_no_longer_contains_are_data_errors) {
-  std::vector<Tensor> in = operands(1, 2, 2, 2, 4, 3, 3);
-  in[10] = ints({9});
-  in[11] = ints({7});
-  const auto message = [&](std::int64_t window) -> std::string {
-    try {
-      evaluate_op(builtin_ops()->at("attention"), in,
-                  {{"scale", 1.0}, {"causal", true}, {"window", window}, {"ring", Dim(10)}});
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  BOOST_TEST(message(3) == "no error");
-  BOOST_TEST(
-      message(4) ==
-      "row 0 attends to keys 4 to 8 of 9, but k and v are ring buffers of 4 keys: pass fewer "
-      "queries at a time, or larger buffers");
-  in[10] = ints({2});
-  in[11] = ints({0});
-  BOOST_TEST(message(0) == "no error");  // the buffer still contains all keys
-}
-
-BOOST_AUTO_TEST_CASE(heads_that_share_keys_give_the_bits_of_separate_heads) {
-  testing::for_each_simd_target([](const char*) {
-    for (const std::int64_t keys : {1, 3, 65, 200}) {
-      // 8 rows with groups of 3 heads: the kernel processes the heads of a group together.
-      std::vector<Tensor> in = operands(8, 6, 2, 1, keys, 20, 33);
-      in[3] = sample_uniform({1, 6, 1, keys}, 4);
-      check_attention(in, {{"scale", 0.3}}, 1e-5);
-      const auto together = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 0.3}});
-      std::vector<Tensor> apart = in;
-      for (const std::size_t i : {1, 2}) {
-        const Sizes sizes = in[i].sizes();
-        std::vector<float> copies;
-        for (std::int64_t head = 0; head < 8 * 6; ++head) {
-          const float* from = in[i].data<float>() + head / 3 * sizes[2] * sizes[3];
-          copies.insert(copies.end(), from, from + sizes[2] * sizes[3]);
-        }
-        apart[i] = Tensor::of({8, 6, sizes[2], sizes[3]}, copies);
-      }
-      const auto separate = evaluate_op(builtin_ops()->at("attention"), apart, {{"scale", 0.3}});
-      for (const std::size_t o : {0, 1}) BOOST_TEST(bitwise_equal(together[o], separate[o]));
-    }
-  });
-}
-
 BOOST_AUTO_TEST_CASE(gradients_of_many_heads_in_one_pass_have_the_bits_of_two_passes) {
   // 12 key heads are processed in one pass over the tiles; the 6 key heads of one batch row are
   // not.
-  std::vector<Tensor> in = operands(2, 12, 6, 131, 261, 9, 17);
+  std::vector<Tensor> in = attention_operands(2, 12, 6, 131, 261, 9, 17);
   in[3] = sample_uniform({1, 1, 131, 261}, 4);
   in[8] = sample_uniform({2, 12, 261, 3}, 8);
   in[9] = sample_indices({131, 261}, 9, 3);
@@ -566,7 +323,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_many_heads_in_one_pass_have_the_bits_of_two_pa
 }
 
 BOOST_AUTO_TEST_CASE(keys_beyond_lengths_are_ignored) {
-  std::vector<Tensor> in = operands(1, 1, 1, 3, 5, 4, 4);
+  std::vector<Tensor> in = attention_operands(1, 1, 1, 3, 5, 4, 4);
   in[10] = ints({3});
   const auto clean = evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}});
   for (const std::size_t which : {1, 2}) {
@@ -577,35 +334,36 @@ BOOST_AUTO_TEST_CASE(keys_beyond_lengths_are_ignored) {
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_invalid_data) {
-  std::vector<Tensor> in = operands(2, 1, 1, 3, 5, 4, 4);
+  std::vector<Tensor> in = attention_operands(2, 1, 1, 3, 5, 4, 4);
   in[10] = ints({5, 6});
-  BOOST_CHECK_EQUAL(data_error(in), "lengths[1] is 6, but there are 5 keys: it must be in [0, 5]");
+  BOOST_CHECK_EQUAL(attention_data_error(in),
+                    "lengths[1] is 6, but there are 5 keys: it must be in [0, 5]");
   in[10] = Tensor();
   in[11] = ints({2, 3});
   BOOST_CHECK_EQUAL(
-      data_error(in),
+      attention_data_error(in),
       "cache overflow: q_start[1] is 3 and there are 3 queries, but the cache has room "
       "for only 5 keys");
-  BOOST_CHECK_EQUAL(data_error(in, false), "no error");
+  BOOST_CHECK_EQUAL(attention_data_error(in, false), "no error");
   in[11] = ints({-1, 0});
-  BOOST_CHECK_EQUAL(data_error(in), "q_start[0] is -1: it must not be negative");
+  BOOST_CHECK_EQUAL(attention_data_error(in), "q_start[0] is -1: it must not be negative");
   in[11] = ints({0, 2});
   in[5] = sample_uniform({1, 8}, 5);
   BOOST_CHECK_EQUAL(
-      data_error(in),
+      attention_data_error(in),
       "offset_bias has 8 entries per head, but q_start[1] = 2 with 3 queries and 5 keys "
       "requires 9");
   in[5] = in[11] = Tensor();
   in[6] = sample_uniform({2, 1, 3, 2}, 6);
   in[7] = Tensor::full(DType::i32, {3, 5}, 1);
   in[7].mutable_data<std::int32_t>()[7] = 2;
-  BOOST_CHECK_EQUAL(data_error(in),
+  BOOST_CHECK_EQUAL(attention_data_error(in),
                     "row_index[1, 2] is 2, but row_bias has 2 entries: it must be in [0, 2)");
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_invalid_optional_operands) {
   const auto message = [](std::size_t i, Tensor t) -> std::string {
-    std::vector<Tensor> in = operands(2, 4, 2, 3, 5, 6, 7);
+    std::vector<Tensor> in = attention_operands(2, 4, 2, 3, 5, 6, 7);
     in.resize(15);
     in[i] = std::move(t);
     try {

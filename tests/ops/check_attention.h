@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "weft/ops/op.h"
@@ -70,6 +71,30 @@ inline void check_attention(std::vector<Tensor> in, const Attributes& attributes
   check_close(grads[6], r.dcol_bias, tolerance, "dcol_bias");
   BOOST_REQUIRE_EQUAL(grads.size(), in[14].defined() ? 8 : 7);
   if (in[14].defined()) check_close(grads[7], r.dsinks, tolerance, "dsinks");
+}
+
+/// Returns random q, k and v, and 13 absent operands.
+inline std::vector<Tensor> attention_operands(std::int64_t b, std::int64_t h, std::int64_t hkv,
+                                              std::int64_t lq, std::int64_t lk, std::int64_t d,
+                                              std::int64_t dv) {
+  std::vector<Tensor> in = {sample_uniform({b, h, lq, d}, 1), sample_uniform({b, hkv, lk, d}, 2),
+                            sample_uniform({b, hkv, lk, dv}, 3)};
+  in.resize(16);
+  return in;
+}
+
+/// Returns the message of the data error of attention with these operands.
+inline std::string attention_data_error(const std::vector<Tensor>& in, bool causal = true) {
+  try {
+    evaluate_op(builtin_ops()->at("attention"), in, {{"scale", 1.0}, {"causal", causal}});
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline Tensor ints(std::vector<std::int64_t> values) {
+  return Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
 }
 
 }  // namespace weft::testing
