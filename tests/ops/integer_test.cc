@@ -194,10 +194,13 @@ BOOST_AUTO_TEST_CASE(all_units_and_blockings_return_the_bits_of_the_scalar_model
                                     << outputs) {
             for (const auto unit : kernels::integer_units()) {
               BOOST_TEST_CONTEXT(kernels::integer_unit_name(unit)) {
-                BOOST_REQUIRE(same_bits(
-                    multiply_on(unit, levels, steps, m, format, outputs, 35, 100), expected));
-                BOOST_REQUIRE(same_bits(multiply_on(unit, levels, steps, m, format, outputs, 17, 3),
-                                        expected));
+                // The last blocks have every number of rows from one to six.
+                for (const auto& [rows_at_once, panels] :
+                     {std::pair{35, 100}, {17, 3}, {10, 5}, {8, 4}}) {
+                  BOOST_REQUIRE(same_bits(
+                      multiply_on(unit, levels, steps, m, format, outputs, rows_at_once, panels),
+                      expected));
+                }
               }
             }
             BOOST_REQUIRE(

@@ -198,7 +198,9 @@ struct DotBlock {
   }
 };
 
-template <class Unit, int kRows, int kPanels>
+enum class DotFormat { int8, q8_0, int4 };
+
+template <class Unit, DotFormat kFormat, int kRows, int kPanels>
 void dot_block(const QuantizedWeights& w, const std::byte* prepared, const float* steps,
                int64_t panel, float* y, int64_t stride) {
   DotBlock<Unit, kRows, kPanels> block;
@@ -207,46 +209,53 @@ void dot_block(const QuantizedWeights& w, const std::byte* prepared, const float
     block.words[r] = reinterpret_cast<const int32_t*>(prepared) + r * row_words(w);
     block.starts[r] = block.words[r] + groups_of(w) * kGroupWords;
   }
-  if (w.int4) {
-    block.template grouped<true>(w, panel, y, stride);
-  } else if (w.q8_0) {
-    block.template grouped<false>(w, panel, y, stride);
-  } else {
+  if constexpr (kFormat == DotFormat::int8) {
     block.int8(w, panel, y, stride);
+  } else {
+    block.template grouped<kFormat == DotFormat::int4>(w, panel, y, stride);
   }
 }
 
 /// Multiplies all rows by kPanels panels, in blocks of at most kRows rows.
-template <class Unit, int kRows, int kPanels>
+template <class Unit, DotFormat kFormat, int kRows, int kPanels>
 void dot_rows(const QuantizedWeights& w, const std::byte* prepared, const float* steps,
               int64_t rows, int64_t panel, float* y, int64_t stride) {
   while (rows >= kRows) {
-    dot_block<Unit, kRows, kPanels>(w, prepared, steps, panel, y, stride);
+    dot_block<Unit, kFormat, kRows, kPanels>(w, prepared, steps, panel, y, stride);
     rows -= kRows, steps += kRows, y += kRows * stride;
     prepared += kRows * static_cast<int64_t>(dot_row_bytes(w));
   }
+  // The last rows form one block, because blocks of fewer rows would read the weights several
+  // times.
   if constexpr (kRows > 1) {
-    if (rows > 0) dot_rows<Unit, kRows / 2, kPanels>(w, prepared, steps, rows, panel, y, stride);
+    if (rows > 0)
+      dot_rows<Unit, kFormat, kRows - 1, kPanels>(w, prepared, steps, rows, panel, y, stride);
   }
+}
+
+template <class Unit, DotFormat kFormat, int kRows, int kPanels>
+void dot_panels(const QuantizedWeights& w, const std::byte* prepared, const float* steps,
+                int64_t rows, int64_t begin, int64_t end, float* y, int64_t stride) {
+  int64_t panel = begin;
+  for (; panel + kPanels <= end; panel += kPanels)
+    dot_rows<Unit, kFormat, kRows, kPanels>(w, prepared, steps, rows, panel, y, stride);
+  for (; panel < end; ++panel)
+    dot_rows<Unit, kFormat, kRows, 1>(w, prepared, steps, rows, panel, y, stride);
 }
 
 template <class Unit>
 void dot_product(const QuantizedWeights& w, const std::byte* prepared, const float* steps,
                  int64_t rows, int64_t begin, int64_t end, float* y, int64_t stride) {
-  int64_t panel = begin;
-  if (is_grouped(w)) {
-    constexpr int kPanels = Unit::kGroupedPanels;
-    for (; panel + kPanels <= end; panel += kPanels)
-      dot_rows<Unit, Unit::kGroupedRows, kPanels>(w, prepared, steps, rows, panel, y, stride);
-    for (; panel < end; ++panel)
-      dot_rows<Unit, Unit::kGroupedRows, 1>(w, prepared, steps, rows, panel, y, stride);
-    return;
+  if (w.int4) {
+    dot_panels<Unit, DotFormat::int4, Unit::kGroupedRows, Unit::kGroupedPanels>(
+        w, prepared, steps, rows, begin, end, y, stride);
+  } else if (w.q8_0) {
+    dot_panels<Unit, DotFormat::q8_0, Unit::kGroupedRows, Unit::kGroupedPanels>(
+        w, prepared, steps, rows, begin, end, y, stride);
+  } else {
+    dot_panels<Unit, DotFormat::int8, Unit::kRows, Unit::kPanels>(w, prepared, steps, rows, begin,
+                                                                  end, y, stride);
   }
-  constexpr int kPanels = Unit::kPanels;
-  for (; panel + kPanels <= end; panel += kPanels)
-    dot_rows<Unit, Unit::kRows, kPanels>(w, prepared, steps, rows, panel, y, stride);
-  for (; panel < end; ++panel)
-    dot_rows<Unit, Unit::kRows, 1>(w, prepared, steps, rows, panel, y, stride);
 }
 
 /// Twelve chains hide the latency of all current units and fit into 16 registers.
