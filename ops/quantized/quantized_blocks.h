@@ -7,7 +7,7 @@ namespace weft {
 
 /// With at most this many rows, a product reads the quantised weights directly and converts each
 /// weight once per four rows. With more rows, blocks of weights are converted once and then
-/// multiplied as float matrices.
+/// multiplied as float matrices, unless byte dot products are faster.
 inline constexpr std::int64_t kFewQuantizedRows = 16;
 /// The number of bytes of quantised weights that one core reads and uses per nanosecond.
 inline constexpr double kQuantizedBytesPerNs = 12;

@@ -72,18 +72,15 @@ struct GroupedProduct {
     if (transpose) {
       multiply_transposed(matrix, x, rows.size(), to.begin, to.end, out, run.slot_scratch,
                           batch_invariant);
-    } else if (batch_invariant) {
+    } else if (rows.size() > kFewQuantizedRows && !batch_invariant) {
+      multiply_panels(matrix, x, rows.size(), begin, end, out, run.slot_scratch);
+    } else {
       for (std::int64_t r = 0; r < rows.size(); r += kFewQuantizedRows) {
         const std::int64_t count = std::min(kFewQuantizedRows, rows.size() - r);
         kernels::prepare_rows(matrix, x + r * depth(), count, run.slot_scratch);
-        kernels::quantized_product_by_row(matrix, x + r * depth(), run.slot_scratch, count, begin,
-                                          end, out + r * columns());
+        kernels::quantized_product(matrix, x + r * depth(), run.slot_scratch, count, begin, end,
+                                   out + r * columns(), batch_invariant);
       }
-    } else if (rows.size() > kFewQuantizedRows) {
-      multiply_panels(matrix, x, rows.size(), begin, end, out, run.slot_scratch);
-    } else {
-      kernels::prepare_rows(matrix, x, rows.size(), run.slot_scratch);
-      kernels::quantized_product(matrix, x, run.slot_scratch, rows.size(), begin, end, out);
     }
   }
   void fill_zeros(const KernelRun& run, DType dtype, const Range& rows, const Range& to) const {

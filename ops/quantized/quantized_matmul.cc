@@ -12,7 +12,7 @@
 #include "weft/ops/builtin.h"
 #include "weft/ops/fusion/epilogue.h"
 #include "weft/ops/gemm/parallel.h"
-#include "weft/ops/kernels/gemm/serial.h"
+#include "weft/ops/kernels/gemm_engine.h"
 #include "weft/ops/operands.h"
 #include "weft/ops/quantized/quantized_blocks.h"
 
@@ -60,99 +60,95 @@ struct QuantizedProduct {
   /// Runs the epilogue on columns [begin, end) of all rows. These elements must be final.
   template <class T>
   void run_epilogue(const KernelRun& run, T* out, std::int64_t begin, std::int64_t end) const {
-    if (epilogue == nullptr || rows == 0 || begin >= end) return;
-    epilogue(run, {.row = 0,
+    run_epilogue(run, out, begin, end, {0, rows});
+  }
+  template <class T>
+  void run_epilogue(const KernelRun& run, T* out, std::int64_t begin, std::int64_t end,
+                    ChunkRange row) const {
+    if (epilogue == nullptr || row.begin >= row.end || begin >= end) return;
+    epilogue(run, {.row = row.begin,
                    .column = begin,
-                   .rows = rows,
+                   .rows = row.end - row.begin,
                    .columns = end - begin,
-                   .c = out + begin,
+                   .c = out + row.begin * columns() + begin,
                    .c_stride = columns()});
   }
 };
 using ProductRef = std::shared_ptr<const QuantizedProduct>;
 
-// Adds the phases of a product with few rows. First, a single chunk converts the rows, which are
-// small, to the layout that the product reads.
-void add_few_rows(Kernel& kernel, const ProductRef& p) {
-  const QuantizedOperands& w = p->w;
-  const std::size_t begin_shared = aligned_size(kernel.shared_scratch);
-  kernel.shared_scratch = begin_shared + kernels::prepared_rows_bytes(w.inputs, p->rows);
-  Phase prepare;
-  prepare.cost_ns = 0.3 * static_cast<double>(p->rows) * static_cast<double>(w.inputs);
-  prepare.body = [p, begin_shared](const KernelRun& run, std::int64_t) {
-    kernels::prepare_rows(p->w.at(run), run.in<float>(0), p->rows,
-                          run.shared_scratch + begin_shared);
-  };
-  kernel.phases.push_back(std::move(prepare));
+// The rows that are converted together to the layout that products read. A block stays in the L2
+// cache while it is multiplied by some panels.
+struct RowBlocks {
+  std::int64_t rows = 0;    // per block
+  std::size_t bytes = 0;    // per block
+  std::size_t scratch = 0;  // offset of the first block in the shared scratch
+};
 
-  Phase product;
-  product.chunks = chunk_count(w.panels() * w.panel_bytes(), kChunkBytes);
-  product.chunks = std::clamp<std::int64_t>(product.chunks, 1, w.panels());
-  product.cost_ns = static_cast<double>(w.panels() * w.panel_bytes()) / kQuantizedBytesPerNs *
-                    (0.5 + 0.5 * static_cast<double>(p->rows));
-  product.body = [p, begin_shared, chunks = product.chunks](const KernelRun& run,
-                                                            std::int64_t chunk) {
-    const auto [begin, end] = chunk_range(p->w.panels(), chunks, chunk);
-    auto* const out = p->out<float>(run);
-    kernels::quantized_product(p->w.at(run), run.in<float>(0), run.shared_scratch + begin_shared,
-                               p->rows, begin, end, out);
-    p->run_epilogue(run, out, begin * kQuantizedPanel,
-                    std::min(end * kQuantizedPanel, p->w.outputs));
-  };
-  kernel.phases.push_back(std::move(product));
-}
-
-// Adds the phases of a product of a batch-invariant program, which computes any number of rows as
-// if each were the only one. Rows are converted in blocks, which stay in the L2 cache while they
-// are multiplied by some panels.
-void add_invariant_rows(Kernel& kernel, const ProductRef& p) {
-  constexpr std::int64_t kBlockElements = 1 << 16, kLeastRows = 16, kMostRows = 64;
+// Adds the phases of a product of some rows that reads the quantised weights directly.
+void add_rows(Kernel& kernel, const ProductRef& p, const RowBlocks& block, ChunkRange all) {
   const QuantizedOperands& w = p->w;
-  const std::int64_t block_rows = std::clamp(kBlockElements / w.inputs, kLeastRows, kMostRows);
-  const std::int64_t blocks = divide_up(p->rows, block_rows);
-  const std::size_t begin_shared = aligned_size(kernel.shared_scratch);
-  const std::size_t block_bytes =
-      kernels::prepared_rows_bytes(w.inputs, std::min(block_rows, p->rows));
-  kernel.shared_scratch = begin_shared + static_cast<std::size_t>(blocks) * block_bytes;
-  // Calls body(first row, number of rows, converted rows).
-  const auto with_block = [p, begin_shared, block_rows, block_bytes](
-                              const KernelRun& run, std::int64_t block, const auto& body) {
-    const std::int64_t first = block * block_rows;
-    body(first, std::min(block_rows, p->rows - first),
-         run.shared_scratch + begin_shared + static_cast<std::size_t>(block) * block_bytes);
+  const std::int64_t count = all.end - all.begin, blocks = divide_up(count, block.rows);
+  // Calls body(rows, x of these rows, converted rows).
+  const auto with_block = [=](const KernelRun& run, std::int64_t index, const auto& body) {
+    const std::int64_t first = all.begin + index * block.rows;
+    body(ChunkRange{first, std::min(first + block.rows, all.end)},
+         run.in<float>(0) + first * p->w.inputs,
+         run.shared_scratch + block.scratch + static_cast<std::size_t>(index) * block.bytes);
   };
   Phase prepare;
   prepare.chunks = blocks;
-  prepare.cost_ns = 0.3 * static_cast<double>(p->rows) * static_cast<double>(w.inputs);
-  prepare.body = [p, with_block](const KernelRun& run, std::int64_t block) {
-    with_block(run, block, [&](std::int64_t first, std::int64_t rows, std::byte* prepared) {
-      kernels::prepare_rows(p->w.at(run), run.in<float>(0) + first * p->w.inputs, rows, prepared);
+  prepare.cost_ns = 0.3 * static_cast<double>(count) * static_cast<double>(w.inputs);
+  prepare.body = [=](const KernelRun& run, std::int64_t index) {
+    with_block(run, index, [&](ChunkRange row, const float* x, std::byte* prepared) {
+      kernels::prepare_rows(p->w.at(run), x, row.end - row.begin, prepared);
     });
   };
   kernel.phases.push_back(std::move(prepare));
 
+  const std::int64_t parts = std::clamp<std::int64_t>(
+      chunk_count(w.panels() * w.panel_bytes(), kChunkBytes), 1, w.panels());
   Phase product;
-  product.chunks = chunk_count(w.panels() * w.panel_bytes(), kChunkBytes);
-  product.chunks = std::clamp<std::int64_t>(product.chunks, 1, w.panels());
+  product.chunks = parts * blocks;
   product.cost_ns = static_cast<double>(w.panels() * w.panel_bytes()) / kQuantizedBytesPerNs *
-                    (0.5 + 0.5 * static_cast<double>(p->rows));
-  product.body = [p, with_block, blocks, chunks = product.chunks](const KernelRun& run,
-                                                                  std::int64_t chunk) {
-    const auto [begin, end] = chunk_range(p->w.panels(), chunks, chunk);
-    auto* const out = p->out<float>(run);
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      with_block(run, block,
-                 [&, begin = begin, end = end](std::int64_t first, std::int64_t rows,
-                                               const std::byte* prepared) {
-                   kernels::quantized_product_by_row(
-                       p->w.at(run), run.in<float>(0) + first * p->w.inputs, prepared, rows, begin,
-                       end, out + first * p->w.outputs);
-                 });
-    }
-    p->run_epilogue(run, out, begin * kQuantizedPanel,
-                    std::min(end * kQuantizedPanel, p->w.outputs));
+                    (0.5 + 0.5 * static_cast<double>(count));
+  product.body = [=](const KernelRun& run, std::int64_t chunk) {
+    const auto panel = chunk_range(p->w.panels(), parts, chunk / blocks);
+    with_block(run, chunk % blocks, [&](ChunkRange row, const float* x, std::byte* prepared) {
+      auto* const out = p->out<float>(run);
+      kernels::quantized_product(p->w.at(run), x, prepared, row.end - row.begin, panel.begin,
+                                 panel.end, out + row.begin * p->w.outputs, p->batch_invariant);
+      p->run_epilogue(run, out, panel.begin * kQuantizedPanel,
+                      std::min(panel.end * kQuantizedPanel, p->w.outputs), row);
+    });
   };
   kernel.phases.push_back(std::move(product));
+}
+
+// Adds the phases of a product that reads the quantised weights directly. The number of rows that
+// are converted at a time is limited, so that they need little memory.
+void add_direct(Kernel& kernel, const ProductRef& p) {
+  constexpr std::int64_t kBlockElements = 1 << 16, kLeastRows = 16, kMostRows = 64, kBlocks = 8;
+  RowBlocks block;
+  block.rows = std::min(p->rows, std::clamp(kBlockElements / p->w.inputs, kLeastRows, kMostRows));
+  block.bytes = kernels::prepared_rows_bytes(p->w.inputs, block.rows);
+  block.scratch = aligned_size(kernel.shared_scratch);
+  const std::int64_t rows_at_once = std::min(p->rows, kBlocks * block.rows);
+  kernel.shared_scratch =
+      block.scratch + static_cast<std::size_t>(divide_up(rows_at_once, block.rows)) * block.bytes;
+  for (std::int64_t first = 0; first < p->rows; first += rows_at_once)
+    add_rows(kernel, p, block, {first, std::min(first + rows_at_once, p->rows)});
+}
+
+// Returns true if a product reads the quantised weights directly, and false if their conversion to
+// floats is faster. With few rows, each weight is used rarely. Byte dot products take less time
+// than fused multiply-adds for any number of rows, but matrix units are faster. Only the direct
+// product computes a row without regard to the others.
+bool is_direct(const QuantizedProduct& p, Precision precision) {
+  if (p.batch_invariant || p.rows <= kFewQuantizedRows) return true;
+  const DType b = p.w.has_column_scales() ? DType::bf16 : DType::f32;
+  return kernels::uses_byte_dots() &&
+         &kernels::choose_engine(DType::f32, DType::f32, b, precision, p.rows, p.w.outputs,
+                                 p.w.inputs) == &kernels::fma_engine(DType::f32);
 }
 
 // Reserves slot scratch for a block of converted weights. Returns its offset.
@@ -271,8 +267,7 @@ void add_product(Kernel& kernel, const KernelRequest& r, QuantizedProduct produc
   if (r.inputs[0].dtype == DType::f64) return add_double(kernel, p);
   if (elements == 0 || depth == 0) return add_zeros(kernel, p);
   if (p->transpose) return add_transposed(kernel, p);
-  if (r.batch_invariant) return add_invariant_rows(kernel, p);
-  p->rows <= kFewQuantizedRows ? add_few_rows(kernel, p) : add_many_rows(kernel, p, r.precision);
+  is_direct(*p, r.precision) ? add_direct(kernel, p) : add_many_rows(kernel, p, r.precision);
 }
 
 double product_flops(const KernelRequest& r) {

@@ -313,6 +313,26 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_with_and_without_extreme_neighbours
   }
 }
 
+// Many rows are multiplied in several blocks and, because blocks need memory, in several steps.
+BOOST_AUTO_TEST_CASE(byte_dot_products_compute_many_rows_like_single_rows) {
+  if (!kernels::uses_byte_dots()) return;
+  const kernels::ForcedBf16Unit without_matrix_units(std::nullopt);
+  for (const auto& [rows, inputs] : {std::pair{600, 70}, {150, 5000}}) {
+    for (const auto format : {kInt8, kInt4, kQ8_0}) {
+      const QuantizedMatrix m = sample_quantized(format, inputs, 37);
+      const Tensor x = sample_uniform({rows, inputs}, 25);
+      const Tensor all = multiply(x, m, 37);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const Tensor row = Tensor::of<float>(
+            {1, inputs}, std::span(x.data<float>() + r * inputs, static_cast<std::size_t>(inputs)));
+        BOOST_TEST_CONTEXT(quantized_format_name(format) << " row " << r)
+        BOOST_REQUIRE(std::memcmp(multiply(row, m, 37).data<float>(), all.data<float>() + r * 37,
+                                  37 * sizeof(float)) == 0);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(partial_sums_of_large_values_do_not_overflow) {
   testing::for_each_simd_target([](const char* target) {
     for (const auto format : {kInt8, kInt4, kQ8_0}) {
@@ -370,6 +390,17 @@ BOOST_AUTO_TEST_CASE(medium_precision_rounds_the_activations_of_many_rows_only) 
   BOOST_TEST(bitwise_equal(product(Precision::medium, many), product(Precision::medium, rounded)));
   BOOST_TEST(!bitwise_equal(product(Precision::medium, many), product(Precision::highest, many)));
   BOOST_TEST(bitwise_equal(product(Precision::medium, few), product(Precision::highest, few)));
+}
+
+BOOST_AUTO_TEST_CASE(without_matrix_units_no_precision_rounds_activations) {
+  const kernels::ForcedBf16Unit forced(std::nullopt);
+  const QuantizedMatrix m = quantize_matrix(sample_uniform({70, 40}, 22), kInt8, false);
+  const Tensor x = sample_uniform({33, 70}, 23);
+  const auto product = [&](Precision precision) {
+    return testing::evaluate_at(precision, "quantized_matmul", {x, m.q, m.scale},
+                                {{"outputs", std::int64_t{40}}})[0];
+  };
+  BOOST_TEST(bitwise_equal(product(Precision::medium), product(Precision::highest)));
 }
 
 // The scale of a channel is applied after the product, in which the weights are integers times a

@@ -538,11 +538,15 @@ RowKind kind_of(const QuantizedWeights& w, const std::byte* prepared, int64_t ro
   return has_dot() && kernels::can_dot(w, row, prepared) ? RowKind::dot : RowKind::fma;
 }
 
+// Byte dot products sum every row in the same order. The other kernels do so only if they compute
+// one row at a time.
 void product(const QuantizedWeights& w, const float* x, const std::byte* prepared, int64_t rows,
-             int64_t begin, int64_t end, float* y) {
+             int64_t begin, int64_t end, float* y, bool batch_invariant) {
   for (int64_t first = 0, last = 0; first < rows; first = last) {
     const RowKind kind = kind_of(w, prepared, rows, first);
-    for (last = first + 1; last < rows && kind_of(w, prepared, rows, last) == kind;) ++last;
+    const bool several = kind == RowKind::dot || !batch_invariant;
+    last = first + 1;
+    while (several && last < rows && kind_of(w, prepared, rows, last) == kind) ++last;
     const int64_t count = last - first;
     const float* const own = x + first * w.inputs;
     float* const to = y + first * w.outputs;
@@ -557,27 +561,6 @@ void product(const QuantizedWeights& w, const float* x, const std::byte* prepare
   }
 }
 
-// Byte dot products sum every row in the same order, whereas fused multiply-adds are only used for
-// one row at a time.
-void product_by_row(const QuantizedWeights& w, const float* x, const std::byte* prepared,
-                    int64_t rows, int64_t begin, int64_t end, float* y) {
-  for (int64_t r = 0, next = 0; r < rows; r = next) {
-    const RowKind kind = kind_of(w, prepared, rows, r);
-    next = r + 1;
-    while (kind == RowKind::dot && next < rows && kind_of(w, prepared, rows, next) == kind) ++next;
-    const float* const own = x + r * w.inputs;
-    float* const to = y + r * w.outputs;
-    if (kind == RowKind::large) {
-      product_of_large(w, own, 1, begin, end, to);
-    } else if (kind == RowKind::dot) {
-      kernels::dot_product(w, prepared + kernels::dot_rows_bytes(w.inputs, r), next - r, begin, end,
-                           to);
-    } else {
-      product_fma(w, own, 1, begin, end, to);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace weft
@@ -588,7 +571,7 @@ namespace weft::kernels {
 namespace {
 HWY_EXPORT(prepare);
 HWY_EXPORT(product);
-HWY_EXPORT(product_by_row);
+HWY_EXPORT(has_dot);
 HWY_EXPORT(product_fma);
 HWY_EXPORT(block);
 HWY_EXPORT(channel);
@@ -596,6 +579,7 @@ HWY_EXPORT(bf16_block);
 HWY_EXPORT(scale_block);
 }  // namespace
 
+bool uses_byte_dots() { return HWY_DYNAMIC_DISPATCH(has_dot)(); }
 std::size_t prepared_rows_bytes(std::int64_t inputs, std::int64_t rows) {
   return dot_rows_bytes(inputs, rows) +
          (static_cast<std::size_t>(rows) * sizeof(int32_t) + 63) / 64 * 64;
@@ -605,12 +589,9 @@ void prepare_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
   HWY_DYNAMIC_DISPATCH(prepare)(w, x, rows, prepared);
 }
 void quantized_product(const QuantizedWeights& w, const float* x, const std::byte* prepared,
-                       std::int64_t rows, std::int64_t begin, std::int64_t end, float* y) {
-  HWY_DYNAMIC_DISPATCH(product)(w, x, prepared, rows, begin, end, y);
-}
-void quantized_product_by_row(const QuantizedWeights& w, const float* x, const std::byte* prepared,
-                              std::int64_t rows, std::int64_t begin, std::int64_t end, float* y) {
-  HWY_DYNAMIC_DISPATCH(product_by_row)(w, x, prepared, rows, begin, end, y);
+                       std::int64_t rows, std::int64_t begin, std::int64_t end, float* y,
+                       bool batch_invariant) {
+  HWY_DYNAMIC_DISPATCH(product)(w, x, prepared, rows, begin, end, y, batch_invariant);
 }
 void quantized_product_fma(const QuantizedWeights& w, const float* x, std::int64_t rows,
                            std::int64_t begin, std::int64_t end, float* y) {

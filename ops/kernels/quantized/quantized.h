@@ -10,6 +10,10 @@
 
 namespace weft::kernels {
 
+/// Returns true if quantized_product() uses byte dot products (quantized_dot.h), on this CPU and for
+/// the SIMD target in use. Then it is also the fastest kernel for any number of rows that uses
+/// vector instructions.
+bool uses_byte_dots();
 /// Returns the maximum number of bytes that prepare_rows() writes on any CPU.
 std::size_t prepared_rows_bytes(std::int64_t inputs, std::int64_t rows);
 /// Converts the rows of x, a dense matrix [rows, inputs], to the layout that quantized_product()
@@ -21,13 +25,11 @@ void prepare_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
 /// y is [rows, outputs]. The panels are read once per four rows, the first time from memory and
 /// then from cache. The error is the same as for sums in float32. With byte dot products, the bits
 /// of a row depend on this row only. Otherwise, the order of summation also depends on the position
-/// of a row within its group of four rows. It does not depend on `begin` and `end`.
+/// of a row within its group of four rows, unless `batch_invariant` is set. It does not depend on
+/// `begin` and `end`.
 void quantized_product(const QuantizedWeights& w, const float* x, const std::byte* prepared,
-                       std::int64_t rows, std::int64_t begin, std::int64_t end, float* y);
-/// Like quantized_product(), but the bits of a row depend only on this row, W and the CPU, not on
-/// the other rows.
-void quantized_product_by_row(const QuantizedWeights& w, const float* x, const std::byte* prepared,
-                              std::int64_t rows, std::int64_t begin, std::int64_t end, float* y);
+                       std::int64_t rows, std::int64_t begin, std::int64_t end, float* y,
+                       bool batch_invariant = false);
 /// Like quantized_product(), but always uses fused multiply-adds, for tests on CPUs with faster
 /// instructions.
 void quantized_product_fma(const QuantizedWeights& w, const float* x, std::int64_t rows,
