@@ -6,6 +6,7 @@
 #include "weft/core/random.h"
 #include "weft/ops/kernels/gemm/bf16_split/panel.h"
 #include "weft/ops/kernels/gemm/bf16_split/unit.h"
+#include "weft/ops/kernels/targets/cpu_features.h"
 #include "weft/testing/simd_targets.h"
 #include "weft/tests/reference/bf16_split.h"
 
@@ -193,6 +194,24 @@ BOOST_AUTO_TEST_CASE(tdpbf16ps_matches_its_emulation) {
     }
   }
 }
+
+#if defined(__x86_64__)
+BOOST_AUTO_TEST_CASE(detected_cpu_features_are_those_of_the_compiler) {
+  const kernels::CpuFeatures& cpu = kernels::cpu_features();
+  const auto is_set = [](int mask) { return mask != 0; };
+  BOOST_TEST(cpu.amd == is_set(__builtin_cpu_is("amd")));
+  BOOST_TEST(cpu.avx2 ==
+             (is_set(__builtin_cpu_supports("avx2")) && is_set(__builtin_cpu_supports("fma"))));
+  const bool avx512 = is_set(__builtin_cpu_supports("avx512f")) &&
+                      is_set(__builtin_cpu_supports("avx512bw")) &&
+                      is_set(__builtin_cpu_supports("avx512vl"));
+  BOOST_TEST(cpu.avx512 == avx512);
+  BOOST_TEST(cpu.avx512_vnni == (avx512 && is_set(__builtin_cpu_supports("avx512vnni"))));
+  BOOST_TEST(cpu.avx512_bf16 == (avx512 && is_set(__builtin_cpu_supports("avx512bf16"))));
+  BOOST_TEST((!cpu.avx_vnni || cpu.avx2));
+  BOOST_TEST((!(cpu.amx_bf16 || cpu.amx_int8) || cpu.avx512));
+}
+#endif
 
 BOOST_AUTO_TEST_SUITE_END()
 }  // namespace weft

@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(rows_with_extreme_values_give_correct_results) {
 // Small weights are multiplied by large numbers. No partial sum may be larger than the result.
 // Rows that need another kernel do not change the bits of their neighbours.
 BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_with_and_without_extreme_neighbours) {
-  if (!kernels::dot_unit()) return;
+  if (!kernels::uses_byte_dots()) return;
   for (const auto format : {kInt8, kInt4, kQ8_0}) {
     const QuantizedMatrix m = sample_quantized(format, 70, 37);
     Tensor x = sample_uniform({16, 70}, 2);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "weft/ops/kernels/quantized/quantized_dot.h"
+#include "weft/ops/kernels/targets/cpu_features.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "weft/ops/kernels/quantized/quantized.cc"
@@ -303,7 +304,7 @@ void product_fma(const QuantizedWeights& w, const float* x, int64_t rows, int64_
 
 // Byte dot products are implemented without Highway. They are only used with Highway's AVX3 target,
 // so that tests that force a different target actually test that target.
-bool has_dot() { return HWY_TARGET == HWY_AVX3 && kernels::dot_unit(); }
+bool has_dot() { return HWY_TARGET == HWY_AVX3 && kernels::cpu_features().avx512_vnni; }
 
 // -- Conversion to float --------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@
 
 namespace weft::kernels {
 
-/// Returns true if quantized_product() uses byte dot products (quantized_dot.h), on this CPU and for
-/// the SIMD target in use. Then it is also the fastest kernel for any number of rows that uses
+/// Returns true if quantized_product() uses byte dot products (quantized_dot.h), on this CPU and
+/// for the SIMD target in use. Then it is also the fastest kernel for any number of rows that uses
 /// vector instructions.
 bool uses_byte_dots();
 /// Returns the maximum number of bytes that prepare_rows() writes on any CPU.

@@ -55,13 +55,6 @@ bool can_dot(const QuantizedWeights& w, std::int64_t row, const std::byte* prepa
 
 #if defined(__x86_64__)
 
-bool dot_unit() {
-  static const bool available =
-      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
-  return available;
-}
-
 #if defined(__clang__)
 #pragma clang attribute push( \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,f16c,fma"))), apply_to = function)
@@ -310,7 +303,6 @@ void dot_product(const QuantizedWeights& w, const std::byte* prepared, std::int6
 
 #else  // not x86-64
 
-bool dot_unit() { return false; }
 void prepare_dot_rows(const QuantizedWeights&, const float*, std::int64_t, std::byte*) {}
 void dot_product(const QuantizedWeights&, const std::byte*, std::int64_t, std::int64_t,
                  std::int64_t, float*) {}

@@ -13,20 +13,17 @@
 
 namespace weft::kernels {
 
-/// Returns true if this CPU supports the instructions. Some of the functions below require them.
-bool dot_unit();
-
 /// Returns the number of bytes that prepare_dot_rows() writes.
 std::size_t dot_rows_bytes(std::int64_t inputs, std::int64_t rows);
 /// Splits the rows of x [rows, inputs] into bytes, in the order of the weights. Requires
-/// dot_unit().
+/// AVX512_VNNI.
 void prepare_dot_rows(const QuantizedWeights& w, const float* x, std::int64_t rows,
                       std::byte* prepared);
 /// Returns false if row `row` contains values that cannot be represented by bytes. These are values
 /// that are not finite, and groups in which all values are below 2^-90 but not all are 0.
 bool can_dot(const QuantizedWeights& w, std::int64_t row, const std::byte* prepared);
 /// Computes y [rows, outputs] for panels [begin, end). The bits of a row do not depend on the other
-/// rows. Requires dot_unit().
+/// rows. Requires AVX512_VNNI.
 void dot_product(const QuantizedWeights& w, const std::byte* prepared, std::int64_t rows,
                  std::int64_t begin, std::int64_t end, float* y);
 

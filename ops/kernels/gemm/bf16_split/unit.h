@@ -46,8 +46,7 @@ const Bf16UnitKernels& dot_kernels();
 const Bf16UnitKernels& emulated_amx_kernels();
 const Bf16UnitKernels& emulated_dot_kernels();
 
-/// The matrix units of this CPU. The first call of bf16_cpu() requests AMX from the operating
-/// system, because Linux allows a process to use the AMX registers only on request.
+/// The matrix units of this CPU.
 struct Bf16Cpu {
   bool amx = false;       // AMX_TILE and AMX_BF16, with permission to use them
   bool dot = false;       // AVX512_BF16
