@@ -95,10 +95,12 @@ void add_prepare_rows(Kernel& kernel, const IntegerProductRef& p) {
 void add_tiles(Kernel& kernel, const IntegerProductRef& p) {
   const QuantizedOperands& w = p->w;
   const std::int64_t row_tiles = divide_up(p->rows, kTileRows);
+  // With a few rows, a piece has whole blocks of panels of all units.
+  constexpr std::int64_t kPanelBlock = 4;
+  const std::int64_t few_panels =
+      divide_up(std::max<std::int64_t>(1, kTileBytes / w.panel_bytes()), kPanelBlock) * kPanelBlock;
   const std::int64_t panel_tiles =
-      p->rows <= kTileRows / 2
-          ? std::clamp<std::int64_t>(w.panels() * w.panel_bytes() / kTileBytes, 1, w.panels())
-          : divide_up(w.panels(), kTilePanels);
+      divide_up(w.panels(), p->rows <= kTileRows / 2 ? few_panels : kTilePanels);
   const double products =
       static_cast<double>(p->rows) * static_cast<double>(w.inputs) * static_cast<double>(w.outputs);
   Phase phase;
