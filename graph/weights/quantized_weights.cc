@@ -124,6 +124,18 @@ std::vector<Value> round_inputs(const RoundedMatrices& matrices, const Node& nod
   return {target.apply("matmul", {x, inputs[1]}, node.attributes(), {}).output(0)};
 }
 
+/// Returns a rewrite of products with these matrices, which removes the rounding of their inputs.
+RewriteNode keep_inputs_float(const std::vector<QuantizedRead>& reads) {
+  std::unordered_set<Value, ValueHash> matrices;
+  for (const QuantizedRead& read : reads) matrices.insert(read.value);
+  return [matrices](const Node& node, const std::vector<Value>& inputs,
+                    Graph& target) -> std::vector<Value> {
+    if (!is(node, "matmul") || !matrices.contains(node.input(1))) return {};
+    const Value x = float_operand(inputs[0]);
+    return {target.apply("matmul", {x, inputs[1]}, node.attributes(), {}).output(0)};
+  };
+}
+
 /// Sets the rounding of inputs in `reads` from the products in the graph. `values` maps the values
 /// of matrices to indices into `reads`.
 void find_rounded_inputs(const Graph& graph, std::vector<QuantizedRead>& reads) {
@@ -259,6 +271,16 @@ std::size_t count_rounded_inputs(const QuantizedWeights& weights) {
       [](const auto& weight) { return weight.second.activations != ActivationFormat::none; }));
 }
 
+void check_float_inputs(const Graph& graph, std::string_view files) {
+  const std::size_t rounded = count_rounded_inputs(quantized_weights(graph));
+  if (rounded == 0) return;
+  throw ArgumentError(fmt::format(
+      "the inputs of {} matrices are rounded to int8, which {} cannot express: drop the rounding "
+      "(weft convert --drop-activation-rounding, with_float_inputs()) or quantise the weights only "
+      "(weft quantize --activations none)",
+      rounded, files));
+}
+
 std::vector<std::string> stored_names(std::string_view name, WeightFormat format) {
   if (format == WeightFormat::bf16) return {std::string(name)};
   return {std::string(name) + std::string(kQ), std::string(name) + std::string(kScale)};
@@ -331,14 +353,7 @@ RewrittenPrograms without_quantized(const std::vector<Program>& programs,
   std::vector<QuantizedRead> reads = quantized_reads(source);
   std::erase_if(reads,
                 [&](const QuantizedRead& read) { return !matches_any(patterns, read.name); });
-  std::unordered_set<Value, ValueHash> matrices;
-  for (const QuantizedRead& read : reads) matrices.insert(read.value);
-  Cloner cloner(*graph, {.rewrite = [&](const Node& node, const std::vector<Value>& inputs,
-                                        Graph& target) -> std::vector<Value> {
-    if (!is(node, "matmul") || !matrices.contains(node.input(1))) return {};
-    const Value x = float_operand(inputs[0]);
-    return {target.apply("matmul", {x, inputs[1]}, node.attributes(), {}).output(0)};
-  }});
+  Cloner cloner(*graph, {.rewrite = keep_inputs_float(reads)});
   for (const Program& program : programs) {
     for (const Value& input : program.inputs()) cloner.copy(input);
   }
@@ -351,6 +366,13 @@ RewrittenPrograms without_quantized(const std::vector<Program>& programs,
       return v.value();
     });
   }
+  return finish(programs, cloner, graph);
+}
+
+RewrittenPrograms without_rounded_inputs(const std::vector<Program>& programs) {
+  Graph& source = common_graph(programs, "programs with quantised weights");
+  const std::shared_ptr<Graph> graph = empty_graph_like(source);
+  Cloner cloner(*graph, {.rewrite = keep_inputs_float(quantized_reads(source))});
   return finish(programs, cloner, graph);
 }
 

@@ -97,6 +97,9 @@ QuantizedWeights quantized_weights(const Graph& graph);
 
 /// Returns the number of matrices with rounded inputs.
 std::size_t count_rounded_inputs(const QuantizedWeights& weights);
+/// Throws an ArgumentError if a matrix in the graph has rounded inputs. `files` names the kind of
+/// file that cannot express them, such as "GGUF files".
+void check_float_inputs(const Graph& graph, std::string_view files);
 
 /// Returns the names of the variables that store a matrix: {"W.q", "W.scale"}, or {"W"} for bf16.
 std::vector<std::string> stored_names(std::string_view name, WeightFormat format);
@@ -128,5 +131,8 @@ Value float_operand(const Value& operand);
 /// products. Narrow caches remain narrow.
 RewrittenPrograms without_quantized(const std::vector<Program>& programs,
                                     const std::vector<std::string>& patterns = {"*"});
+/// Returns copies of the programs that do not round the inputs of products with quantised matrices.
+/// The matrices remain quantised.
+RewrittenPrograms without_rounded_inputs(const std::vector<Program>& programs);
 
 }  // namespace weft

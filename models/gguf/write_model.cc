@@ -53,9 +53,6 @@ class Weights {
     const auto found = reads_.find(name);
     return found == reads_.end() ? nullptr : &found->second;
   }
-  std::size_t rounded_inputs() const {
-    return count_rounded_inputs(quantized_weights(*model_.graph));
-  }
   QuantizedMatrix quantized(const QuantizedRead& read) const {
     return {model_.store->tensor(read.stored.name()), model_.store->tensor(read.scale.name())};
   }
@@ -100,13 +97,6 @@ class TensorWriter {
           "{} of {} matrices were written as F16, because their rows are not a multiple "
           "of 32: {}",
           narrow_.size(), matrices_.size() + narrow_.size(), fmt::join(first_names(), ", ")));
-    if (const std::size_t inputs = weights_.rounded_inputs(); inputs > 0) {
-      notes.push_back(
-          fmt::format("the rounding of the inputs of {} matrices to int8 is not written: the "
-                      "program that reads "
-                      "the file chooses the precision of inputs",
-                      inputs));
-    }
     if (rounded_ > 0)
       notes.push_back(fmt::format(
           "{} int8 matrices were rounded to Q8_0, which has a scale per 32 inputs", rounded_));
@@ -342,6 +332,7 @@ Draft best_draft(const ModelToWrite& model) {
 ChoiceNames choice_names(OutType) { return {"outtype", kOutTypes}; }
 
 WriteReport write_model(const std::string& path, const ModelToWrite& model, OutType type) {
+  check_float_inputs(*model.graph, "GGUF files");
   Draft made = best_draft(model);
   WriteReport report{made.architecture->name, std::move(made.notes)};
   TensorWriter writer(model, *made.architecture, type);

@@ -288,4 +288,11 @@ QuantizedTrainedModel quantize_model(const TrainedModel& model, const QuantizeMo
   return Quantizer(model, options, measure).run();
 }
 
+std::unique_ptr<TrainedModel> with_float_inputs(const TrainedModel& model) {
+  if (count_rounded_inputs(quantized_weights(*model.graph)) == 0)
+    throw ArgumentError("the model has no activation rounding to drop");
+  const RewrittenPrograms floats = without_rounded_inputs(model.all_programs());
+  return with_programs(model, floats.graph, floats.programs, model.store);
+}
+
 }  // namespace weft

@@ -81,4 +81,9 @@ struct QuantizedTrainedModel {
 QuantizedTrainedModel quantize_model(const TrainedModel& model, const QuantizeModelOptions& options,
                                      const MeasureModel& measure = {});
 
+/// Returns a copy of the model that does not round the inputs of its quantised matrices, for
+/// example to write a file that cannot express the rounding. Throws ArgumentError if the model
+/// rounds no inputs.
+std::unique_ptr<TrainedModel> with_float_inputs(const TrainedModel& model);
+
 }  // namespace weft

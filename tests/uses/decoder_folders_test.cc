@@ -1,9 +1,11 @@
 // Decoders exported as Hugging Face folders.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <map>
 
 #include "folder_round_trip.h"
 #include "weft/core/error.h"
+#include "weft/graph/weights/quantized_weights.h"
 #include "weft/models/tasks/next_token/language_model.h"
 #include "weft/serialization/files/read_file.h"
 #include "weft/tests/support/program_shell.h"
@@ -281,16 +283,35 @@ BOOST_AUTO_TEST_CASE(adapters_become_adapter_folders_and_quantised_weights_float
   const Outcome small = weft("quantize " + weft.path("t.weft") + " --activations int8 --out " +
                              weft.path("small.weft"));
   BOOST_TEST_REQUIRE(small.code == 0, small.err);
-  const Outcome made = weft("convert " + weft.path("small.weft") + " --out " + weft.path("small/"));
+  const std::string convert = "convert " + weft.path("small.weft") + " --out ";
+  for (const auto& [out, files] : std::map<std::string, std::string>{
+           {"small/", "Hugging Face folders"}, {"small.gguf", "GGUF files"}}) {
+    check_error(weft(convert + weft.path(out)), 1,
+                "matrices are rounded to int8, which " + files +
+                    " cannot express: drop the rounding (weft convert --drop-activation-rounding");
+    BOOST_TEST(!fs::exists(weft.path(out)));
+  }
+  const std::string drop = " --drop-activation-rounding";
+  const Outcome made = weft(convert + weft.path("small/") + drop);
   BOOST_TEST_REQUIRE(made.code == 0, made.err);
   BOOST_TEST(contains(made.out, "note      "));
   BOOST_TEST(contains(made.out, "quantised matrices are written as f32"));
-  BOOST_TEST(contains(made.out, "matrices to int8 is not written: transformers computes them"));
-  const Outcome file =
-      weft("convert " + weft.path("small.weft") + " --out " + weft.path("small.gguf"));
+  BOOST_TEST(contains(made.out, "dropped   the rounding of activations to int8"));
+  const Outcome file = weft(convert + weft.path("small.gguf") + drop);
   BOOST_TEST_REQUIRE(file.code == 0, file.err);
-  BOOST_TEST(
-      contains(file.out, "matrices to int8 is not written: the program that reads the file"));
+  BOOST_TEST_REQUIRE(weft(convert + weft.path("f.weft") + drop).code == 0);
+  const auto matrices = [](const std::unique_ptr<TrainedModel>& model) {
+    return quantized_weights(*model->graph);
+  };
+  const auto rounded = matrices(load_any_model(weft.path("small.weft")).model),
+             floats_only = matrices(load_any_model(weft.path("f.weft")).model);
+  BOOST_TEST(count_rounded_inputs(rounded) > 0U);
+  BOOST_TEST(count_rounded_inputs(floats_only) == 0U);
+  BOOST_TEST(rounded.size() == floats_only.size());
+  check_error(weft("convert " + weft.path("f.weft") + " --out " + weft.path("g.weft") + drop), 2,
+              "the model has no activation rounding to drop");
+  check_error(weft(convert + weft.path("g.weft") + " --inference" + drop), 2,
+              "--inference cannot be combined with --adapters, --base or");
   const Tensor quantised = losses(*load_any_model(weft.path("small.weft")).model),
                floats = losses(*load_any_model(weft.path("small/")).model);
   for (std::int64_t i = 0; i < quantised.numel(); ++i)

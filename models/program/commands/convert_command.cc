@@ -14,6 +14,7 @@
 #include "weft/models/program/options/options.h"
 #include "weft/models/program/terminal/console.h"
 #include "weft/models/program/terminal/usage_error.h"
+#include "weft/models/tasks/quantize_model.h"
 #include "weft/models/tasks/tasks.h"
 #include "weft/serialization/sharded_checkpoint.h"
 
@@ -26,7 +27,7 @@ struct ConvertArguments {
   ModelPath model;
   std::string adapters, base, out;
   std::optional<gguf::OutType> type;  // --outtype
-  bool inference = false, force = false;
+  bool inference = false, float_inputs = false, force = false;
 };
 
 LoadedModel load(const ConvertArguments& args) {
@@ -35,6 +36,10 @@ LoadedModel load(const ConvertArguments& args) {
   LoadedModel loaded =
       args.adapters.empty() ? load_any_model(model) : load_adapted_model(model, args.adapters);
   for (const std::string& note : loaded.notes) say("note      {}\n", note);
+  if (args.float_inputs) {
+    rethrow_as_usage([&] { loaded.model = with_float_inputs(*loaded.model); });
+    say("dropped   the rounding of activations to int8\n");
+  }
   return loaded;
 }
 
@@ -117,8 +122,10 @@ int run(const ConvertArguments& args, const CommandPaths& paths) {
   if (args.type && !to_gguf)
     throw UsageError("--outtype is for GGUF files: --out must end with .gguf");
   if (args.inference) {
-    if (!args.adapters.empty() || !args.base.empty())
-      throw UsageError("--inference cannot be combined with --adapters or --base");
+    if (!args.adapters.empty() || !args.base.empty() || args.float_inputs) {
+      throw UsageError(
+          "--inference cannot be combined with --adapters, --base or --drop-activation-rounding");
+    }
     if (is_foreign(args) || to_gguf) {
       throw UsageError(fmt::format(
           "--inference is for .weft files; {} is {}", to_gguf ? args.out : args.model.path,
@@ -174,6 +181,9 @@ void add_convert_command(CLI::App& app, Action& action) {
       [args](const std::string& name) { args->type = parse_choice<gguf::OutType>(name); },
       "for a GGUF file: type of the matrices (default: auto, which keeps their format); vectors, "
       "norms and routers are always f32");
+  options.flag("--drop-activation-rounding", args->float_inputs,
+               "remove the rounding of activations to int8 (weft quantize --activations int8), "
+               "which folders and GGUF files cannot express; the weights remain quantised");
   options.flag("--inference", args->inference,
                "for a .weft file: write a .weft file with only the parts that inference needs, "
                "without training step, moments and curves; if the file has averages of its weights "

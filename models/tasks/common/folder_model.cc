@@ -237,6 +237,7 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
   hf::check_folder_target(path, options.force);
   if (model.lora)
     throw ArgumentError("the model has adapters: merge them into its weights first (weft merge)");
+  check_float_inputs(*model.graph, "Hugging Face folders");
   FolderReport report;
   report.notes = folder.notes;
   const QuantizedWeights stored = quantized_weights(*model.graph);
@@ -251,12 +252,6 @@ FolderReport write_folder(const std::string& path, const TrainedModel& model, Fo
     report.notes.push_back(
         fmt::format("{} quantised matrices are written as f32 with their rounded values",
                     std::ssize(stored) - matrices_in_bf16));
-  }
-  if (const std::size_t rounded = count_rounded_inputs(stored); rounded > 0) {
-    report.notes.push_back(fmt::format(
-        "the rounding of the inputs of {} matrices to int8 is not written: transformers computes "
-        "them as floats",
-        rounded));
   }
   std::map<std::string, TensorMap> more_weights;
   for (const auto& [prefix, file] : folder.weight_files) {
