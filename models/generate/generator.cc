@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -244,6 +245,33 @@ Generation Generator::generate(const std::vector<TokenIds>& prompts,
     starts.ids.back().insert(starts.ids.back().end(), prompt.begin(), prompt.end());
   }
   return start(starts, prompts, options);
+}
+
+std::vector<ContinuationScore> Generator::score(const std::vector<TokenIds>& prompts,
+                                                const std::vector<TokenIds>& continuations) {
+  check_scored_rows(config_, prompts, continuations);
+  std::vector<ContinuationScore> scores(prompts.size());
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const TokenIds& ids = continuations[i];
+    // The last id needs no position, so the text never slides out of learned positions.
+    generate({prompts[i]},
+             {.max_new = std::ssize(ids), .slide = config_.positions == GptPositions::learned});
+    Tensor logits = step({}, 0, {});
+    for (std::size_t j = 0; j < ids.size(); ++j) {
+      if (ids[j] < 0 || ids[j] >= logits.numel())
+        throw DataError(
+            fmt::format("id {} is not in the vocabulary of {}", ids[j], logits.numel()));
+      double sum = 0, most = logits.at(0);
+      for (std::int64_t k = 1; k < logits.numel(); ++k) most = std::max(most, logits.at(k));
+      for (std::int64_t k = 0; k < logits.numel(); ++k) sum += std::exp(logits.at(k) - most);
+      scores[i].log_probabilities.push_back(logits.at(ids[j]) - most - std::log(sum));
+      if (j + 1 < ids.size()) {
+        logits = step(ids_tensor({{ids[j]}}), std::ssize(prompts[i]) + static_cast<std::int64_t>(j),
+                      Tensor::of<std::int64_t>({1}, {0}));
+      }
+    }
+  }
+  return scores;
 }
 
 Generation Generator::generate(const Tensor& prompts, const Tensor& mask,

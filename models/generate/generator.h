@@ -9,6 +9,7 @@
 #include "weft/models/families/gpt_config.h"
 #include "weft/models/generate/batch_generator.h"  // a part of this header
 #include "weft/models/generate/generation.h"
+#include "weft/models/generate/score.h"
 
 namespace WEFT_API weft {
 
@@ -44,6 +45,12 @@ class Generator final : private StepModel {
   /// for padding, which must be on the left. As in Hugging Face transformers, lengths include the
   /// padding, and the rules apply to padding ids as well.
   Generation generate(const Tensor& prompts, const Tensor& mask, const GenerationOptions& options);
+
+  /// Scores continuations[i] after prompts[i] as weft::score(), but computes each id as generation
+  /// does: one id at a time, with keys and values from the caches. This measures the effect of the
+  /// format of the caches. Throws the same exceptions as weft::score().
+  std::vector<ContinuationScore> score(const std::vector<TokenIds>& prompts,
+                                       const std::vector<TokenIds>& continuations);
 
   /// Returns the number of ids in the last prompt that were not recomputed (see `reuse_caches`). If
   /// the prompt differs from the texts in the caches more than kPiece ids before their end, models

@@ -101,17 +101,24 @@ Program make_score_program(const EncoderDecoder& net, SourceLocation loc) {
       "losses", cross_entropy(net.logits(h, loc), targets, {.reduction = Reduction::none}), loc);
 }
 
-std::vector<ContinuationScore> score(Session& session, const Program& program,
-                                     const GptConfig& config, const std::vector<TokenIds>& prompts,
-                                     const std::vector<TokenIds>& continuations) {
+void check_scored_rows(const GptConfig& config, const std::vector<TokenIds>& prompts,
+                       const std::vector<TokenIds>& continuations) {
   check_prompts(prompts, continuations);
-  const Rows rows = make_rows(prompts, continuations);
-  const auto length = static_cast<std::int64_t>(rows.inputs.front().size());
-  if (config.positions == GptPositions::learned && length > config.context) {
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    // The last id is predicted but is not an input, so it needs no position.
+    const std::int64_t length = std::ssize(prompts[i]) + std::ssize(continuations[i]) - 1;
+    if (config.positions != GptPositions::learned || length <= config.context) continue;
     throw ArgumentError(
         fmt::format("prompt and continuation require {} positions, but the model has {}", length,
                     config.context));
   }
+}
+
+std::vector<ContinuationScore> score(Session& session, const Program& program,
+                                     const GptConfig& config, const std::vector<TokenIds>& prompts,
+                                     const std::vector<TokenIds>& continuations) {
+  check_scored_rows(config, prompts, continuations);
+  const Rows rows = make_rows(prompts, continuations);
   const Value tokens = session.graph().find_input("tokens");
   const Value targets = session.graph().find_input("targets");
   const Tensor losses =

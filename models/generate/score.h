@@ -30,10 +30,14 @@ Program make_score_program(const Gpt& gpt, Value tokens, Value targets,
 Program make_score_program(const EncoderDecoder& net,
                            SourceLocation loc = SourceLocation::current());
 
+/// Throws ArgumentError if there is not one continuation per prompt, if one of them is empty, or if
+/// a row has more ids than there are learned positions.
+void check_scored_rows(const GptConfig& config, const std::vector<TokenIds>& prompts,
+                       const std::vector<TokenIds>& continuations);
+
 /// Scores continuations[i] after prompts[i], all in one batch. Prompt ids are not scored, and each
 /// result is the same as if its row were scored alone. The program's inputs must be named "tokens"
-/// and "targets". Throws ArgumentError if a prompt or continuation is empty, or if a row has more
-/// ids than there are learned positions.
+/// and "targets". Throws the same exceptions as check_scored_rows().
 std::vector<ContinuationScore> score(Session& session, const Program& program,
                                      const GptConfig& config, const std::vector<TokenIds>& prompts,
                                      const std::vector<TokenIds>& continuations);

@@ -443,6 +443,14 @@ BOOST_AUTO_TEST_CASE(benchmarks_print_their_results) {
   BOOST_TEST(attention.code == 0);
   BOOST_TEST(nlohmann::json::parse(attention.out)["planned_bytes"].get<double>() > 0);
   check_error(weft("bench attention --seq 0"), 2, "--seq");
+  for (const auto& [caches, bytes] : {std::pair("f32", 16384), {"bf16", 8192}, {"int8", 5120}}) {
+    const Outcome cached =
+        weft(std::string("bench attention --seq 64 --heads 2 --size 16 --runs 1") +
+             " --json --caches " + caches);
+    BOOST_TEST(cached.code == 0, cached.err);
+    BOOST_TEST(contains(cached.out, std::string("\"caches\":\"") + caches), cached.out);
+    BOOST_TEST(contains(cached.out, "\"cache_bytes\":" + std::to_string(bytes)), cached.out);
+  }
   check_error(weft("bench train --model gpt9"), 2,
               "unknown model 'gpt9' (did you mean 'gpt2'?); available: char-small");
   check_error(weft("bench forward --model char-small --seq 65"), 2,

@@ -130,6 +130,10 @@ BOOST_AUTO_TEST_CASE(quantised_weights_are_not_quantised_again) {
 
 BOOST_AUTO_TEST_CASE(decoders_generate_with_caches_of_every_format) {
   const Shell weft;
+  const Shell talking(std::string("{ ") + WEFT_PROGRAM);  // arguments end with "<FILE ;}"
+  weft.write("said.txt", "the\nto\n");
+  const std::string format_file =
+      weft.write("plain.jinja", "{% for m in messages %}{{ m['content'] }} {% endfor %}");
   const std::string gpt = std::string(WEFT_FIXTURES) + "/weft_files/gpt.weft";
   for (const std::string format : {"f32", "bf16", "int8"}) {
     const std::string file = weft.path(format + ".weft");
@@ -139,7 +143,37 @@ BOOST_AUTO_TEST_CASE(decoders_generate_with_caches_of_every_format) {
     for (const std::string options : {" --greedy", " --beams 3"}) {
       BOOST_TEST(weft("generate " + file + " --prompt the --tokens 12" + options).code == 0);
     }
+    const Outcome chat = talking("chat " + file + " --format " + format_file + " --greedy" +
+                                 " --tokens 3 --room 3 --json <" + weft.path("said.txt") + " ;}");
+    BOOST_TEST(chat.code == 0, chat.err);
+    BOOST_TEST(std::count(chat.out.begin(), chat.out.end(), '\n') == 2, chat.out);
   }
+  // Scores read the caches only with --cached.
+  weft.write("texts.txt", "the of and to\nin\nthe in the to of\n");
+  const auto scores = [&](const std::string& file, const std::string& option = "") {
+    const Outcome scored =
+        weft("score " + weft.path(file) + " --json --input " + weft.path("texts.txt") + option);
+    BOOST_TEST(scored.code == 0, scored.err);
+    std::vector<double> totals;
+    for (std::size_t at = 0; (at = scored.out.find("\"total\":", at)) != std::string::npos; ++at)
+      totals.push_back(std::stod(scored.out.substr(at + 8)));
+    BOOST_TEST_REQUIRE(totals.size() == 3U);
+    return totals;
+  };
+  const std::vector<double> exact = scores("f32.weft"), same = scores("int8.weft");
+  BOOST_TEST(same == exact, boost::test_tools::per_element());
+  for (const auto& [file, least, most] :
+       {std::tuple("f32.weft", 0.0, 2e-4), {"bf16.weft", 1e-5, 0.05}, {"int8.weft", 1e-5, 0.05}}) {
+    const std::vector<double> cached = scores(file, " --cached");
+    double difference = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i)
+      difference = std::max(difference, std::abs(cached[i] - exact[i]));
+    BOOST_TEST(difference >= least, file);
+    BOOST_TEST(difference <= most, file);
+  }
+  check_error(weft(std::string("score ") + WEFT_FIXTURES +
+                   "/weft_files/translator.weft --cached --prompt a --continuation b"),
+              2, "--cached is for decoders");
   check_error(weft("quantize " + gpt + " --out " + weft.path("x.weft") + " --caches int4"), 2,
               "--caches");
 }
@@ -212,6 +246,8 @@ BOOST_AUTO_TEST_CASE(inputs_of_products_are_rounded_with_measured_scales) {
   };
   const Case cases[] = {{"--weights int8", "0 of them", 0.5},
                         {"--weights int8" + fixed, "9 of them", 0.5},
+                        {"--weights int8 --activation-percentile 99.9" + fixed,
+                         "9 of them with static scales for 99.9% of the magnitudes", 0.5},
                         {"--weights q8_0", "0 of them", 0.5},
                         {"--weights q4_0", "0 of them", 3},
                         {"--weights int4 --activation-aware" + fixed, "9 of them", 3}};
@@ -271,6 +307,10 @@ BOOST_AUTO_TEST_CASE(calibration_options_without_effect_are_rejected) {
       {int8 + "--weights bf16", "--activations int8 requires --weights int8, q8_0 or int4"},
       {"--activation-scales static" + calibrate,
        "--activation-scales static requires --activations int8"},
+      {int8 + "--activation-percentile 99" + calibrate,
+       "--activation-percentile requires --activation-scales static"},
+      {int8 + "--activation-scales static --activation-percentile 0" + calibrate,
+       "--activation-percentile"},
       {int8 + "--activation-scales static", "static requires data: --calibrate FILE"},
       {"--activation-aware" + calibrate, "--activation-aware is for 4-bit weights"},
       {"--weights int4 --activation-aware", "--activation-aware requires data: --calibrate FILE"},

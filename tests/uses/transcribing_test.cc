@@ -408,8 +408,14 @@ BOOST_AUTO_TEST_CASE(weft_transcribe_prints_text_segments_subtitles_and_json) {
     run(both + " " + options);
   BOOST_TEST(weft("inspect " + folder.path()).code == 0);
   BOOST_TEST(weft("convert " + folder.path() + " --out " + weft.path("w.weft")).code == 0);
-  BOOST_TEST(weft("quantize " + weft.path("w.weft") + " --out " + weft.path("q.weft")).code == 0);
-  BOOST_TEST(weft("transcribe " + weft.path("q.weft") + " " + a).code == 0);
+  for (const std::string caches : {"f32", "int8"}) {
+    const Outcome made = weft("quantize " + weft.path("w.weft") + " --out " + weft.path("q.weft") +
+                              " --force --caches " + caches);
+    BOOST_TEST(made.code == 0, made.err);
+    BOOST_TEST(contains(made.out, "key/value caches as int8") == (caches == "int8"), made.out);
+    for (const char* options : {"", " --beams 2"})
+      BOOST_TEST(weft("transcribe " + weft.path("q.weft") + " " + a + options).code == 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(weft_transcribe_reports_invalid_input_by_name) {

@@ -141,6 +141,11 @@ void add_bench_command(CLI::App& app, Action& action) {
   attention.integer("--size", attending->size, kFromOne, "size of a head (default: 64)");
   attention.integer("--seq", attending->seq, kFromOne,
                     "number of queries and of keys (default: 8192)");
+  attention.choice(
+      "--caches", {"f32", "bf16", "int8"},
+      [attending](const std::string& name) { attending->caches = parse_cache_format(name); },
+      "instead, measure the attention of one token over --seq cached keys and values in this "
+      "format");
   attention.run(action, [attending] { return bench_attention(*attending); });
 
   OptionList decode(bench.command(), "decode",

@@ -73,6 +73,8 @@ int bench_train(const TrainBench& bench);
 struct AttentionBench {
   BenchOptions common;
   std::int64_t batch = 1, heads = 12, seq = 8192, size = 64;
+  /// Measures the attention of one token over caches in this format (forward only) instead.
+  std::optional<CacheFormat> caches;
 };
 int bench_attention(const AttentionBench& bench);
 

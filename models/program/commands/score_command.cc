@@ -30,7 +30,7 @@ struct ScoreArguments {
   std::vector<std::string> prompts, continuations, prompt_ids, continuation_ids;
   std::string start_ids, input;
   TruncateOption truncate;
-  bool json = false;
+  bool json = false, cached = false;
   Execution execution;
 };
 
@@ -198,6 +198,8 @@ int run(ScoreArguments& args, const World& world) {
   }
   if (writer.continues() && !args.start_ids.empty())
     throw UsageError("--start-ids is for encoder-decoders: a decoder begins with its prompt");
+  if (args.cached && !writer.continues())
+    throw UsageError("--cached is for decoders, which read cached keys and values of the prompt");
   refuse_unused_truncation(args.truncate, writer);
   const PlaceOf place = [&](std::size_t i) { return place_of(args, texts, i); };
   std::vector<Continuation> all = with_places(place, [&] { return read_all(args, writer, texts); });
@@ -205,7 +207,8 @@ int run(ScoreArguments& args, const World& world) {
       writer.continues() ? TokenIds() : start_ids(args.start_ids, writer.options(), args.file);
   const SpeedReport speed;
   const std::vector<ContinuationScore> scores = with_places(place, [&] {
-    return writer.score_ids(all, {.start = start, .on_cut = args.truncate.on_cut()});
+    return writer.score_ids(
+        all, {.start = start, .cached = args.cached, .on_cut = args.truncate.on_cut()});
   });
   args.truncate.report(place, "");
   const bool as_text = in_text || writer.settings() == nullptr;
@@ -267,6 +270,9 @@ void add_score_command(CLI::App& app, Action& action) {
                 "file with one text to score per line (- is stdin); prints the results for each "
                 "text (an empty line for a blank one) and for all texts together");
   args->truncate.add(options, "the beginning of a prompt, or the end of any other text");
+  options.flag("--cached", args->cached,
+               "decoders: compute one id at a time with key/value caches, as in generation, which "
+               "measures the effect of weft quantize --caches (slower)");
   options.flag("--json", args->json,
                "print one JSON object per line: text, bits_per_byte, perplexity, total, ids");
   options.ids("--prompt-ids", args->prompt_ids, "prompt as ids, such as \"1 2 3\"");

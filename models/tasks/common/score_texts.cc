@@ -28,6 +28,11 @@ std::int64_t TextGenerator::text_bytes(const TokenIds& front, const TokenIds& id
   return static_cast<std::int64_t>(bytes + stream.finish().size());
 }
 
+std::vector<ContinuationScore> TextGenerator::score_cached(const std::vector<TokenIds>&,
+                                                           const std::vector<TokenIds>&) {
+  throw ArgumentError("scores with key/value caches are for decoders only");
+}
+
 std::vector<ScoredText> TextGenerator::score_texts(const std::vector<TextToScore>& texts,
                                                    const ScoreOptions& options) {
   static_cast<void>(tokenizer());  // throws if the model has no tokenizer
@@ -104,7 +109,7 @@ std::vector<ContinuationScore> TextGenerator::score_ids(std::vector<Continuation
       prompts.push_back(continuations[i].prompt);
       ids.push_back(continuations[i].ids);
     }
-    return score(prompts, ids, start);
+    return options.cached ? score_cached(prompts, ids) : score(prompts, ids, start);
   };
   const auto put = [&](std::int64_t p, std::vector<ContinuationScore> found) {
     for (std::size_t i = 0; i < found.size(); ++i) scores[part(p)[i]] = std::move(found[i]);

@@ -39,6 +39,8 @@ struct ScoreOptions {
   /// First ids of encoder-decoder outputs; override the first ids in the settings.
   TokenIds start = {};
   std::int64_t batch = 16;  // maximum number of texts per batch; logits need a lot of memory
+  /// Computes scores with score_cached(). For decoders.
+  bool cached = false;
   /// Called for a text that exceeds context() together with its prompt. The beginning of decoder
   /// prompts and the end of all other texts are dropped.
   OnCut on_cut = {};
@@ -130,6 +132,10 @@ class TextGenerator {
   virtual std::vector<ContinuationScore> score(const std::vector<TokenIds>& prompts,
                                                const std::vector<TokenIds>& continuations,
                                                const TokenIds& start) = 0;
+  /// Scores continuations[i] after prompts[i] one id at a time, with keys and values from the
+  /// caches, as in generation. Throws ArgumentError if the model is not a decoder.
+  virtual std::vector<ContinuationScore> score_cached(const std::vector<TokenIds>& prompts,
+                                                      const std::vector<TokenIds>& continuations);
   /// Scores every text and returns the results in text order. Texts of similar length are batched.
   /// Throws TextError if a text cannot be encoded, has no ids to score, or is too long and on_cut
   /// is not set.

@@ -37,6 +37,10 @@ class LanguageWriter final : public TextGenerator {
   std::vector<ContinuationScore> score(const std::vector<TokenIds>& prompts,
                                        const std::vector<TokenIds>& continuations,
                                        const TokenIds& start) override;
+  std::vector<ContinuationScore> score_cached(const std::vector<TokenIds>& prompts,
+                                              const std::vector<TokenIds>& continuations) override {
+    return generator_.score(prompts, continuations);
+  }
 
  private:
   void set_default_length(const TokenIds&, GenerationOptions& options) const override {
